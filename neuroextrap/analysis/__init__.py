@@ -4,10 +4,10 @@
 and ``EncodingIdentification``: their curves, extrapolations, files and reports are
 written here once. A run itself is a ``RegionRun`` (``_region_run``), its numbers are
 ``RegionResults`` (``_results``). The table of parameters (``_parameters``) can be
-imported without anything heavy. ``Regions``, ``Bounds`` and ``Keep`` are values of
-parameters.
+imported without anything heavy. ``Regions``, ``Curves``, ``Bounds`` and ``Keep``
+are values of parameters.
 """
 
-from neuroextrap.analysis._values import Bounds, Keep, Regions
+from neuroextrap.analysis._values import Bounds, Curves, Keep, Regions
 
-__all__ = ["Bounds", "Keep", "Regions"]
+__all__ = ["Bounds", "Curves", "Keep", "Regions"]

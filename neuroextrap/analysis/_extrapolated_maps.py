@@ -1,13 +1,20 @@
 """Maps of what every region's accuracy would be among more classes."""
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 
 from neuroextrap import stats
 from neuroextrap.analysis._presentation import region_images
 from neuroextrap.analysis._region_maps import RegionMaps
+from neuroextrap.design._findings import tell
 from neuroextrap.maps._registry import extrapolation_record
+from neuroextrap.maps._trained_on_all import (
+    DOUBTFUL,
+    NO_INTERVAL,
+    doubtful_beyond,
+)
 from neuroextrap.margins._resources import parse_memory
 from neuroextrap.margins.running._progress import Progress
 from neuroextrap.stats._null_counts import spread_known
@@ -16,34 +23,6 @@ from neuroextrap.stats._warn import warn
 
 _BATCHED = ("gaussian", "gaussian_mixture")
 _COPIES = 8  # of one region's margins that a fit holds at once
-
-
-TRAINED_ON_ALL = "of the classifier trained on all {n_classes} classes"
-_NO_INTERVAL = (
-    "estimator has no interval beyond the classes of the data: its margin for a class "
-    "depends on the other classes in training, so that accuracy could rise or fall "
-    "with more classes; use a marginal classifier ('nearest_centroid', 'gaussian_nb'), "
-    "or leave the interval out"
-)
-
-
-def trained_on_all(n_classes):
-    """Return what to say of curves of classifiers that see all classes in training."""
-    trained = TRAINED_ON_ALL.format(n_classes=n_classes)
-    return (
-        "accuracy among fewer classes, pairwise_accuracy, implied_information, and "
-        f"extrapolations to more, are {trained}: trained on another number of classes "
-        "it may do better or worse, by any amount, because its margin for a class "
-        "depends on the other classes"
-    )
-
-
-class TrainedOnAll(stats.AccuracyExtrapolator):
-    """Extrapolate the curve of a classifier that sees all classes in training."""
-
-    def predict_interval(self, set_sizes, confidence_level=0.9):  # noqa: ARG002
-        """Refuse: the interval is calibrated for margins of one class at a time."""
-        raise ValueError(_NO_INTERVAL)
 
 
 def extrapolated_maps(fitted, set_sizes, *, method, confidence_level=None):
@@ -66,7 +45,7 @@ def extrapolated_maps(fitted, set_sizes, *, method, confidence_level=None):
     if confidence_level is not None:
         _check_interval(method, confidence_level)
         if not fitted.results_.marginal:
-            raise ValueError(_NO_INTERVAL)
+            raise ValueError(NO_INTERVAL)
     _check_memory(fitted, len(sizes) * (1 if confidence_level is None else 3), source)
     known = ~np.isnan(fitted.wins_[:, 0])
     at_once = method in _BATCHED or (method == "auto" and source == "wins")
@@ -78,9 +57,8 @@ def extrapolated_maps(fitted, set_sizes, *, method, confidence_level=None):
     else:
         regions = np.flatnonzero(known)
         predicted, notes = _one_by_one(fitted, regions, sizes, method, confidence_level)
-    own = () if fitted.results_.marginal else (trained_on_all(len(fitted.classes_)),)
-    own = dict.fromkeys((*fitted.results_.notes, *own))  # each once
-    notes = (*own, _source_note(method, source), *notes)
+    doubtful = _of_not_marginal(fitted, known, sizes, predicted)
+    notes = *doubtful, *fitted.results_.notes, _source_note(method, source), *notes
     if confidence_level is not None:
         notes = (*notes, f"intervals hold with confidence {confidence_level:g} each")
     about = {
@@ -94,7 +72,7 @@ def extrapolated_maps(fitted, set_sizes, *, method, confidence_level=None):
     lower, upper = ends or (None, None)
     return RegionMaps(
         maps,
-        records={size: extrapolation_record(size) for size in maps},
+        records={size: _record(fitted, size) for size in maps},
         masker=fitted.masker_,
         parameters=about,
         inputs={"wins": fitted.wins_},
@@ -105,6 +83,19 @@ def extrapolated_maps(fitted, set_sizes, *, method, confidence_level=None):
         lower=lower,
         upper=upper,
     )
+
+
+def _of_not_marginal(fitted, known, sizes, predicted):
+    """Put what was measured among predictions; return doubts, 0 or 1 texts."""
+    n_classes, results = len(fitted.classes_), fitted.results_
+    below = sizes < n_classes
+    if len(results.measured_sizes) and below.any():
+        predicted[0][:, below] = results.curve(known, sizes[below])[1]
+    if results.marginal or (sizes <= n_classes).all():
+        return ()
+    doubtful = doubtful_beyond(n_classes)
+    tell([doubtful])
+    return (doubtful.note,)
 
 
 def _check_interval(method, confidence_level):
@@ -123,9 +114,16 @@ def _maps(fitted, known, sizes, end, values):
     placed = spread_known(known, by_size)
     return RegionMaps(
         region_images(placed, fitted.results_.choice, fitted.masker_),
-        records={size: extrapolation_record(size, end) for size in by_size},
+        records={size: _record(fitted, size, end) for size in by_size},
         masker=fitted.masker_,
     )
+
+
+def _record(fitted, size, end=""):
+    """Return the record of a map, which says whether the prediction is doubtful."""
+    record = extrapolation_record(size, end)
+    trained = fitted.results_.trained(size)
+    return replace(record, description=record.description + trained)
 
 
 def _one_by_one(fitted, regions, sizes, method, confidence_level):
@@ -139,6 +137,7 @@ def _one_by_one(fitted, regions, sizes, method, confidence_level):
     for row, region in enumerate(regions):
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
+            warnings.filterwarnings("ignore", message=DOUBTFUL)
             model = fitted.extrapolator(int(region), method)
             predicted[0, row] = model.predict(sizes)
             if confidence_level is not None:

@@ -17,6 +17,7 @@ _SCORES_AXES = {
     "n_best": 0,
     "n_correct": 0,
     "forward_wins": 0,
+    "measured": 0,
 }
 _MOST_PARTS = 10**6
 

@@ -97,6 +97,14 @@ TABLE = {
     ("analysis", "searchlight", "result own"): {
         "blocks": None,
     },
+    ("analysis", "searchlight", "result extra"): {
+        "curves": one_of(
+            "classifiers behind accuracy among fewer conditions than all: trained on "
+            "all, or trained on random subsets of as many (measured)",
+            "trained_on_all measured",
+            "trained_on_all",
+        ),
+    },
     ("analysis", "searchlight encoding", "result extra"): {
         "per_fold": None,
     },
@@ -140,6 +148,14 @@ TABLE = {
             "P",
             within=(0, 1),
             allowed="a number between 0 and 1",
+        ),
+    },
+    ("analysis", "searchlight", "identity"): {
+        "n_partitions": whole(
+            "how often measured curves divide the conditions into random subsets",
+            2,
+            least=1,
+            word="curve_partitions",
         ),
     },
     ("analysis", "searchlight group", "identity extra"): {

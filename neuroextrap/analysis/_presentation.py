@@ -6,7 +6,6 @@ from numbers import Real
 
 import numpy as np
 
-from neuroextrap import stats
 from neuroextrap.images import feature_coordinates, to_img
 from neuroextrap.images._geometry import mask_lattice, surface_mesh
 from neuroextrap.images._maskers import is_surface_masker
@@ -45,9 +44,9 @@ def region_table(results, values, standard_errors=None):
     set_size, accuracy, standard_error, implied_information (bits),
     average_bayes_accuracy_bound (at that set size), class_information_bound and
     information_bound (bits), and, after permutations, p_value and p_value_fwe of the
-    statistic; where the classifier was trained on all K classes whatever the set size,
-    also n_classes_trained; where parts of the run are missing, also partial, True in
-    every row.
+    statistic; where accuracy depends on it, the number of classes that the classifier
+    was trained on, n_classes_trained; where parts of the run are missing, also partial,
+    True in every row.
     """
     import pandas as pd
 
@@ -62,7 +61,7 @@ def region_table(results, values, standard_errors=None):
         "name": np.repeat(names, n_sizes),
         "n_voxels": np.repeat(results.n_voxels, n_sizes),
         "set_size": np.tile(sizes, n_regions),
-        "accuracy": stats.average_accuracy(results.scores.wins, sizes).ravel(),
+        "accuracy": results.curves().ravel(),
         "standard_error": (
             unknown if standard_errors is None else standard_errors
         ).ravel(),
@@ -74,8 +73,7 @@ def region_table(results, values, standard_errors=None):
         if name in values:
             columns[name] = np.repeat(values[name], n_sizes)
     if not results.marginal:
-        n_classes = results.scores.wins.shape[1]
-        columns["n_classes_trained"] = np.full(n_regions * n_sizes, n_classes)
+        columns["n_classes_trained"] = np.tile(results.n_classes_trained, n_regions)
     if results.missing_parts:
         columns["partial"] = np.ones(n_regions * n_sizes, dtype=bool)
     return pd.DataFrame(columns)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -10,7 +11,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 
 from neuroextrap import stats
-from neuroextrap.analysis._extrapolated_maps import TrainedOnAll, extrapolated_maps
+from neuroextrap.analysis._extrapolated_maps import extrapolated_maps
 from neuroextrap.analysis._presentation import (
     find_region,
     region_images,
@@ -24,6 +25,7 @@ from neuroextrap.analysis._region_intervals import RegionIntervals
 from neuroextrap.analysis._sidecars import origin_of
 from neuroextrap.design._findings import Finding
 from neuroextrap.maps._described_parameters import flat_parameters
+from neuroextrap.maps._trained_on_all import TrainedOnAll
 from neuroextrap.reporting._identification_page import identification_report, summary
 from neuroextrap.reporting._page import Report
 from neuroextrap.stats._shared_options import described_by
@@ -250,12 +252,19 @@ class RegionAnalysis(RegionFiles, RegionIntervals, BaseEstimator):
             Standard errors at ``set_sizes_``, as proportions. NaN where they cannot be
             computed: for a region that was not analyzed, fewer than three classes,
             classes without test points (no class could be left out), and results read
-            from a folder (which holds no margins).
+            from a folder (which holds no margins). Where accuracy is measured, that of
+            the mean over disjoint subsets of the classes; NaN beyond half of them.
         """
         return self._standard_error(self.find_region(region))
 
     def _standard_error(self, region):
         """Return the standard errors of a region by its index."""
+        errors = zip(self.set_sizes_, self._jackknife_error(region), strict=True)
+        measured = self._results.measured_errors(region)
+        return np.array([measured.get(k, error) for k, error in errors])
+
+    def _jackknife_error(self, region):
+        """Return the same by the jackknife over the columns of margins."""
         codes, n_classes = self.test_codes_, self.wins_.shape[1]
         unknown = codes is None or len(np.unique(codes)) < max(n_classes, 3)
         if unknown or np.isnan(self.wins_[region, 0]):
@@ -365,11 +374,16 @@ class RegionAnalysis(RegionFiles, RegionIntervals, BaseEstimator):
             Fitted to the region's margins; to its wins if results come from a
             folder. ``set_size_at(accuracy=0.10)`` is where accuracy falls to 0.10.
             For classifiers that see all classes in training ("ridge", "lda", "qda",
-            "svc", "logistic") ``predict_interval`` refuses, and ``notes_`` say why.
+            "svc", "logistic") predictions beyond K are doubtful, which a warning says,
+            and ``predict_interval`` refuses; up to K they are what was measured, if
+            it was.
         """
         region = self.find_region(region)
-        marginal = self._results.marginal
-        model = (stats.AccuracyExtrapolator if marginal else TrainedOnAll)(method)
+        results = self._results
+        kind = stats.AccuracyExtrapolator if results.marginal else TrainedOnAll
+        model: Any = kind(method)
+        if len(results.measured_sizes):
+            model.measured = partial(results.curve, region)
         if self.test_codes_ is None:
             return model.fit_wins(self.wins_[region], self._results.n_test)
         return model.fit(self.region_margins(region), self.test_codes_)

@@ -31,7 +31,8 @@ class RegionIntervals(FittedAttributes):
         Returns
         -------
         lower, upper : ndarray of shape (n_set_sizes,)
-            Both ends at ``set_sizes_``, as proportions.
+            Both ends at ``set_sizes_``, as proportions; NaN where accuracy is measured
+            by training on fewer classes: see :meth:`standard_error`.
 
         Raises
         ------
@@ -39,12 +40,14 @@ class RegionIntervals(FittedAttributes):
             When there are fewer than three classes, the region was not analyzed, or the
             results were read from a folder, which holds no data: fit again.
         """
-        return stats.average_accuracy_interval(
+        lower, upper = stats.average_accuracy_interval(
             self.region_margins(region),
             self.test_codes_,
             self.set_sizes_,
             confidence_level=confidence_level,
         )
+        measured = np.isin(self.set_sizes_, self.results_.measured_sizes)
+        return np.where(measured, np.nan, lower), np.where(measured, np.nan, upper)
 
     def implied_information_interval(
         self, region: Any, *, confidence_level: float = 0.95
@@ -72,8 +75,15 @@ class RegionIntervals(FittedAttributes):
         ------
         ValueError
             When there are fewer than three classes, the region was not analyzed, or the
-            results were read from a folder, which holds no data: fit again.
+            results were read from a folder, which holds no data: fit again. When
+            accuracy among fewer classes is measured.
         """
+        if len(self.results_.measured_sizes):
+            raise ValueError(
+                "implied_information has no interval where accuracy among fewer "
+                "classes is measured; use accuracy_interval(region), or "
+                "curves='trained_on_all'"
+            )
         return stats.implied_information_interval(
             self.region_margins(region),
             self.test_codes_,

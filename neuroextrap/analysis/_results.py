@@ -19,6 +19,7 @@ from neuroextrap.maps._identification import (
     information_notes,
     permutation_statistics,
 )
+from neuroextrap.maps._trained_on_all import MEASURED, TRAINED_ON_ALL
 from neuroextrap.margins._engine import RegionScores
 from neuroextrap.stats._forward_design import ForwardDesign
 
@@ -82,7 +83,10 @@ class RegionResults:
         """Compute all the named numbers of every region: a dict of (n_regions,)."""
         scores = self.scores
         values = accuracy_statistics(
-            scores.wins, n_test=self.n_test, set_sizes=self.set_sizes
+            scores.wins,
+            n_test=self.n_test,
+            set_sizes=self.set_sizes,
+            curves=None if scores.measured is None else self.curves(),
         )
         if self.n_repeats is not None:
             values |= bound_statistics(
@@ -100,7 +104,7 @@ class RegionResults:
         for name in ("p_value_tail", "p_value_fwe_step_down"):
             if getattr(self, name) is not None:
                 values[name] = getattr(self, name)
-        if self.null_information is not None:
+        if self.null_information is not None and scores.measured is None:
             values["implied_information_corrected"] = (
                 values["implied_information"] - self.null_information
             )
@@ -144,7 +148,7 @@ class RegionResults:
     def curve(self, region, set_sizes=None):
         """Return set sizes (None: those of the run) and a region's accuracy at each."""
         if set_sizes is None:
-            return self._measured(region, self.set_sizes)
+            return self.set_sizes, self._accuracy(region, self.set_sizes)
         sizes, n_classes = np.atleast_1d(set_sizes), self.scores.wins.shape[1]
         if np.issubdtype(sizes.dtype, np.number) and (sizes > n_classes).any():
             raise ValueError(
@@ -152,11 +156,55 @@ class RegionResults:
                 "of the data; use extrapolate(set_sizes), or "
                 "extrapolator(region).predict(set_sizes), for more"
             )
-        return self._measured(region, sizes)
+        return sizes, self._accuracy(region, sizes)
 
-    def _measured(self, region, sizes):
-        """Return set sizes of the data as they are, and the accuracy at each."""
-        return sizes, stats.average_accuracy(self.scores.wins[region], sizes)
+    def curves(self):
+        """Return the accuracy of every region at the set sizes of the run."""
+        return self._accuracy(slice(None), self.set_sizes)
+
+    def _accuracy(self, regions, sizes):
+        """Return accuracy (..., n_sizes), measured where training sets were."""
+        accuracy = stats.average_accuracy(self.scores.wins[regions], sizes)
+        if self.scores.measured is None:
+            return accuracy
+        below, known = sizes < self.scores.wins.shape[1], self.measured_sizes
+        unknown = np.setdiff1d(sizes[below], known)
+        if len(unknown):
+            raise ValueError(
+                f"set_sizes={unknown.tolist()} were not measured, but "
+                f"{known.tolist()} were; fit with "
+                "set_sizes=Curves([...], curves='measured')"
+            )
+        columns = np.searchsorted(known, sizes[below])
+        accuracy[..., below] = self.scores.measured[regions][..., columns, 0]
+        return accuracy
+
+    @property
+    def measured_sizes(self):
+        """Set sizes whose classifiers were trained on as many classes, increasing."""
+        n_classes = 0 if self.scores.measured is None else self.scores.wins.shape[1]
+        return np.unique(self.set_sizes[self.set_sizes < n_classes])
+
+    @property
+    def n_classes_trained(self):
+        """Number of classes that classifiers were trained on, at every set size."""
+        measured = np.isin(self.set_sizes, self.measured_sizes)
+        return np.where(measured, self.set_sizes, self.scores.wins.shape[1])
+
+    def measured_errors(self, region):
+        """Return standard errors over disjoint subsets of classes, by set size."""
+        measured: Any = self.scores.measured
+        return {k: measured[region, i, 1] for i, k in enumerate(self.measured_sizes)}
+
+    def trained(self, set_size):
+        """Say of which classifiers accuracy among classes is; "" where all agree."""
+        n_classes = self.scores.wins.shape[1]
+        if self.marginal or set_size == n_classes:
+            return ""
+        if set_size in self.measured_sizes:
+            return f"; {MEASURED}"
+        doubtful = "; doubtful:" if set_size > n_classes else ";"
+        return f"{doubtful} {TRAINED_ON_ALL.format(n_classes=n_classes)}"
 
     def bound_curve(self, region):
         """Return the pre-declared set sizes, and a region's lower bound at each.

@@ -4,7 +4,6 @@ import json
 import os
 from dataclasses import replace
 
-from neuroextrap.analysis._extrapolated_maps import TRAINED_ON_ALL
 from neuroextrap.design._findings import findings_about
 from neuroextrap.images._maskers import mask_of
 from neuroextrap.images._opening import image_files
@@ -17,6 +16,7 @@ from neuroextrap.maps._files import describe_map
 from neuroextrap.maps._provenance import Origin, SourceFile, provenance, versions
 from neuroextrap.maps._records import MapRecord
 from neuroextrap.maps._registry import record_of
+from neuroextrap.maps._trained_on_all import OF_CURVES
 from neuroextrap.margins.running._described import class_name
 from neuroextrap.margins.running._identity import identity_hash
 
@@ -62,11 +62,6 @@ def source_files(value):
 
 
 BACKGROUND = "mean_image"
-_OF_CURVES = (
-    "pairwise_accuracy",
-    "implied_information",
-    "implied_information_corrected",
-)
 _PARTIAL = "partial result: over the regions that are in it only"
 
 
@@ -157,10 +152,10 @@ def call_record(fitted, about):
 def _record(name, results):
     """Return the record of a map; of all regions at once, marked where parts miss."""
     record = record_of(name)
-    if name in _OF_CURVES and not results.marginal:
-        n_classes = results.scores.wins.shape[1]
-        trained = TRAINED_ON_ALL.format(n_classes=n_classes)
-        record = replace(record, description=f"{record.description}; {trained}")
+    if name in OF_CURVES:
+        size = 2 if name == "pairwise_accuracy" else results.set_sizes.min()
+        description = record.description + results.trained(size)
+        record = replace(record, description=description)
     over_regions = record.simultaneous or name == "p_value_fdr"
     if not (results.missing_parts and over_regions):
         return record

@@ -185,6 +185,7 @@ def compare_decoders(  # noqa: PLR0913
         table=_table(pairs, names, places, scores),
         parameters={
             "statistic": statistic,
+            "classifiers": f"trained on all {len(first.classes_)} classes",
             "unit": what,
             "n_permutations": n_permutations,
             "two_sided": two_sided,

@@ -4,15 +4,16 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from neuroextrap.analysis._extrapolated_maps import trained_on_all
 from neuroextrap.analysis._region_run import RegionRun
 from neuroextrap.analysis._run_parameters import RunParameters
 from neuroextrap.decoding._reading import make_whitener, read_labeled_samples
+from neuroextrap.design._class_subsets import class_subsets
 from neuroextrap.design._findings import tell
 from neuroextrap.design._labels import Labels, code_labels
 from neuroextrap.design._overdispersion import overdispersed_runs, shared_classifiers
 from neuroextrap.design._tests import BoundOptions, Tests
 from neuroextrap.maps._described_parameters import flat_parameters
+from neuroextrap.maps._trained_on_all import is_measured, not_marginal
 from neuroextrap.margins._engine import region_outcomes, why_untrainable
 from neuroextrap.margins._paths import with_path
 from neuroextrap.margins._plan import Plan
@@ -20,7 +21,11 @@ from neuroextrap.margins._resources import check_labelings_fit
 from neuroextrap.margins._statistic import resolve_statistic
 from neuroextrap.margins.algebra._grams import check_shrinkage
 from neuroextrap.margins.classifiers._registry import resolve_classifier
+from neuroextrap.stats._extrapolation._sample import log_spaced_set_sizes
+from neuroextrap.stats._validation import random_generator
 
+# set sizes that are measured unless others are given, that of all classes included
+_MEASURED_SIZES = 8
 _MOST_REGIONS = 500  # tested for outcomes that depend on their run
 
 
@@ -75,7 +80,7 @@ def plan_decoding(searchlight, imgs, y, groups, order=None):
         random_state=searchlight.random_state,
     )
     samples = read_labeled_samples(searchlight, kernel, imgs, labels)
-    findings = tests.findings(samples.X[:, samples.usable])
+    findings = tests.findings(samples.X[:, samples.usable], kernel.frequent_first)
     tell(findings)
     choice = parameters.choose_regions(samples.masker, samples.X.shape[1])
     usable = parameters.usable_regions(choice, samples.usable)
@@ -94,12 +99,16 @@ def plan_decoding(searchlight, imgs, y, groups, order=None):
     reason = why_untrainable(samples.X, usable.regions, plan)
     if reason is not None:
         tests = tests.without_forward(reason)
+    if is_measured(given["curves"], kernel):
+        set_sizes, subsets = _measured(parameters, given, tests)
+        plan = replace(plan, subsets=subsets)
     plan = replace(
         plan,
         forward=tests.forward,
         weightings=tests.weightings(given["per_fold"]),
     )
-    of_all = () if kernel.marginal or n_classes == 2 else (trained_on_all(n_classes),)
+    of_curves = not_marginal(plan)
+    tell(of_curves)
     return DecodingRun(
         parameters=parameters,
         rows=samples.X,
@@ -111,9 +120,23 @@ def plan_decoding(searchlight, imgs, y, groups, order=None):
         classes=labels.classes,
         test_codes=tests.test_codes,
         set_sizes=set_sizes,
-        notes=(*samples.notes, *tests.notes(of_all)),
-        findings=findings,
+        notes=(*samples.notes, *tests.notes()),
+        findings=(*findings, *of_curves),
         bg_img=samples.bg_img,
         labels=labels,
         whole_runs=tests.options.whole_runs,
     )
+
+
+def _measured(parameters, given, tests):
+    """Return the set sizes of curves, and random subsets of classes to measure them.
+
+    Permutations are drawn as without them.
+    """
+    n_classes = len(tests.labels.classes)
+    sizes = parameters.resolve_set_sizes(n_classes)
+    if parameters.set_sizes is None and len(sizes) > _MEASURED_SIZES:
+        sizes = log_spaced_set_sizes(n_classes, _MEASURED_SIZES)
+    rng = random_generator(parameters.random_state).spawn(1)[0]
+    few, codes = np.unique(sizes[sizes < n_classes]), tests.labels.codes
+    return sizes, class_subsets(codes, tests.design, few, given["n_partitions"], rng)

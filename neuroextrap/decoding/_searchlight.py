@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from neuroextrap.analysis._region_analysis import RegionAnalysis
 from neuroextrap.analysis._sidecars import recorded_options, source_files
-from neuroextrap.analysis._values import Bounds, Keep, Regions
+from neuroextrap.analysis._values import Bounds, Curves, Keep, Regions
 from neuroextrap.decoding._decoding_run import plan_decoding
 from neuroextrap.images import to_img
 from neuroextrap.images._event_samples import event_samples
@@ -69,9 +69,11 @@ class IdentificationSearchLight(RegionAnalysis):
         run-to-run offsets, such as the baseline of beta images, which can otherwise
         dominate the result. No label enters; the lower bounds are then those of
         classifiers that may see a whole run at once, and a run is one test unit.
-    set_sizes : sequence of int or None, default=None
+    set_sizes : sequence of int, Curves or None, default=None
         Numbers of classes to choose from, of curves and implied information. If None,
-        all of 2..K up to K = 32, else at most 32 of them, log-spaced.
+        all of 2..K up to K = 32, else at most 32 of them, log-spaced. Accuracy among
+        fewer than K classes is that of the classifier trained on all K, unless it is
+        measured, see :class:`neuroextrap.analysis.Curves`.
     statistic : {"accuracy", "pairwise_accuracy", "implied_information"} or int, \
             default="accuracy"
         Statistic of the permutation test; an integer k is accuracy among k classes.
@@ -175,7 +177,12 @@ class IdentificationSearchLight(RegionAnalysis):
     """
 
     kind = "searchlight"
-    VALUES: ClassVar = {"regions": Regions, "bounds": Bounds, "keep": Keep}
+    VALUES: ClassVar = {
+        "regions": Regions,
+        "set_sizes": Curves,
+        "bounds": Bounds,
+        "keep": Keep,
+    }
 
     def __init__(  # noqa: PLR0913
         self,
@@ -191,7 +198,7 @@ class IdentificationSearchLight(RegionAnalysis):
         cv: Any = None,
         classes: ArrayLike | None = None,
         within_runs: str | None = None,
-        set_sizes: ArrayLike | None = None,
+        set_sizes: Any = None,
         statistic: str | int = "accuracy",
         n_permutations: int = 0,
         blocks: ArrayLike | None = None,

@@ -34,6 +34,7 @@ _NOT_FOR_PAIRS = {
     "checkpoint": None,
     "save_null": None,
     "per_fold": False,
+    "curves": "trained_on_all",
 }
 
 

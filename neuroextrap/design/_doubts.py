@@ -25,17 +25,41 @@ CROSS_NOTE = (
 )
 _SHUFFLES = 99
 _LARGE_AGREEMENT = 0.5
+_UNEQUAL = 1.2
 
 
-def findings_of_samples(X, labels, design):
+def findings_of_samples(X, labels, design, frequent_first=""):
     """Return Findings about labels, their order and samples.
 
-    `X` has shape (n_samples, n_features), or is None where only the design is known.
+    `X` has shape (n_samples, n_features), or is None where only the design is known;
+    `frequent_first` as in `unequal_classes`.
     """
-    found = [same_order(labels.codes, labels.groups, labels.order)]
+    found = [
+        same_order(labels.codes, labels.groups, labels.order),
+        unequal_classes(labels.codes, frequent_first),
+    ]
     if X is not None:
         found += [alike_neighbors(X, labels), copied_samples(X, labels, design)]
     return tuple(finding for finding in found if finding is not None)
+
+
+def unequal_classes(codes, frequent_first=""):
+    """Return a Finding where a class has a fifth more samples than another, or None.
+
+    `frequent_first` names the classifier if it may favor classes of many samples.
+    """
+    counts = np.bincount(codes)
+    ratio = float(counts.max() / counts.min())
+    seen = f"classes are unequal ({counts.min()} to {counts.max()} samples)"
+    grade, maps, remedy = "note", EVERYTHING, ""
+    effect = "accuracies and bounds are those for classes shown equally often"
+    if frequent_first:
+        seen += f", and {frequent_first} may favor the frequent ones"
+        grade, maps = "doubtful", ("accuracy*", "pairwise_accuracy*", "*information")
+        effect = "accuracies, averages over classes, may be too low, and effects missed"
+        remedy = 'give it class_weight="balanced" or equal priors, or name a classifier'
+    finding = Finding("unequal_classes", grade, ratio, maps, seen, effect, remedy)
+    return finding if ratio >= _UNEQUAL else None
 
 
 def cross_notes(design):

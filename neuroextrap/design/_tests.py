@@ -360,12 +360,15 @@ class Tests:
         """Class of every test point; shape (n_test,)."""
         return self.labels.codes[self.design.test]
 
-    def findings(self, X: np.ndarray | None) -> tuple[Finding, ...]:
+    def findings(
+        self, X: np.ndarray | None, frequent_first: str = ""
+    ) -> tuple[Finding, ...]:
         """Return the Findings about the tests, and about samples X if they are given.
 
-        X has shape (n_samples, n_features).
+        X has shape (n_samples, n_features); ``frequent_first`` names the classifier if
+        it may favor frequent classes.
         """
-        of_samples = findings_of_samples(X, self.labels, self.design)
+        of_samples = findings_of_samples(X, self.labels, self.design, frequent_first)
         return of_samples + self.permuted.findings
 
     def notes(self, more: Sequence[str] = ()) -> tuple[str, ...]:

@@ -27,20 +27,25 @@ def bound_set_sizes(n_classes):
     return np.append(sizes[sizes < n_classes], n_classes)
 
 
-def accuracy_statistics(wins, *, n_test, set_sizes):
+def accuracy_statistics(wins, *, n_test, set_sizes, curves=None):
     """Compute accuracy, pairwise accuracy and implied information of every region.
 
     `wins` of shape (n_regions, K) are win distributions; rows of NaN stay NaN. Implied
     information (bits) is fitted at `set_sizes`; where every point beats every
-    distractor it is the largest value that `n_test` test points resolve. Each value of
-    the returned dict has shape (n_regions,); its key names a record in ``MAPS``.
+    distractor it is the largest value that `n_test` test points resolve. `curves`
+    (n_regions, n_set_sizes) are accuracies that take the place of those by the wins.
+    Each value of the returned dict has shape (n_regions,); its key names a record in
+    ``MAPS``.
     """
-    n_classes = wins.shape[1]
-    information = stats.implied_information(
-        stats.average_accuracy(wins, set_sizes), set_sizes
-    )
+    n_classes, set_sizes = wins.shape[1], np.asarray(set_sizes)
+    by_wins = curves is None
+    curves = stats.average_accuracy(wins, set_sizes) if by_wins else curves
+    information = stats.implied_information(curves, set_sizes)
     most = stats.resolution_information(n_classes, n_test, set_sizes)
-    ends = round_ties(stats.average_accuracy(wins, [2, n_classes]))
+    ends = stats.average_accuracy(wins, [2, n_classes])
+    if not by_wins and 2 in set_sizes:
+        ends[:, 0] = curves[:, np.flatnonzero(set_sizes == 2)[0]]
+    ends = round_ties(ends)
     return {
         "accuracy": ends[:, 1],
         "pairwise_accuracy": ends[:, 0],

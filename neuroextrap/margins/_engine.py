@@ -37,6 +37,8 @@ class RegionScores:
     shard). ``n_best`` (n_regions,) is the number of test points whose class was
     strictly the best. With forward tests ``n_correct`` (n_regions, n_sums) are their
     numbers of correct outcomes, and ``forward_wins`` (n_regions, K) their average wins.
+    ``measured`` (n_regions, n_sizes, 2) are accuracies and standard errors of
+    classifiers trained on random subsets of the classes, of every size.
     """
 
     wins: np.ndarray
@@ -49,6 +51,7 @@ class RegionScores:
     n_best: np.ndarray | None = None
     n_correct: np.ndarray | None = None
     forward_wins: np.ndarray | None = None
+    measured: np.ndarray | None = None
 
 
 def score_regions(  # noqa: PLR0913
@@ -237,6 +240,9 @@ def empty_scores(n_regions: int, plan: Plan, null: np.ndarray | None) -> RegionS
         forward_wins=None
         if forward is None
         else np.full((n_regions, n_classes), np.nan),
+        measured=np.full((n_regions, len(plan.subset_sizes), 2), np.nan)
+        if plan.subsets
+        else None,
     )
 
 
@@ -254,6 +260,8 @@ def _fill_in(
     if scores.n_correct is not None and scores.forward_wins is not None:
         scores.n_correct[rows] = result["n_correct"]
         scores.forward_wins[rows] = result["forward_wins"]
+    if scores.measured is not None:
+        scores.measured[rows] = result["measured"]
     if scores.null is not None:
         scores.null[:, rows] = result["null"]
 

@@ -73,6 +73,8 @@ class MarginSource(ABC):
     #: whether the margin of a class depends on that class's training data only, so
     #: that wins give the accuracy of classifiers trained on any number of classes
     marginal: bool = True
+    #: name of the classifier if it may favor classes of many samples, else ""
+    frequent_first: str = ""
 
     @abstractmethod
     def batches(

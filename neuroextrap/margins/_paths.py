@@ -161,7 +161,10 @@ def describe_paths(plan: Plan, regions: scipy.sparse.csr_array) -> dict[str, str
     if plan.by_sums:
         return dict.fromkeys(tests, "sums over features")
     n_features = float(np.median(sizes[sizes > 0])) if sizes.any() else 1.0
-    return {name: _path_of_regions(one, n_features) for name, one in tests.items()}
+    ways = {name: _path_of_regions(one, n_features) for name, one in tests.items()}
+    n_subsets = sum(len(tests.rows) for tests in plan.subsets)
+    measured = {"curves": f"{n_subsets} subsets of the classes"} if n_subsets else {}
+    return ways | measured
 
 
 def _path_of_regions(plan: Plan, n_features: float) -> str:

@@ -7,6 +7,7 @@ from typing import Any, Self, cast
 import numpy as np
 import scipy.sparse
 
+from neuroextrap.design._class_subsets import SubsetTests
 from neuroextrap.design._design import Design, Labelings, TestedRows
 from neuroextrap.design._folds import class_weights
 from neuroextrap.design._forward_tests import ForwardFolds
@@ -44,7 +45,8 @@ class Plan:
     ``keep_null`` returns every permuted statistic. ``by_sums`` says whether margins are
     summed over features, which an additive plan can do; None is undecided, and
     `with_path` chooses what is faster. ``forward`` are the folds of forward tests, made
-    beside the others, in the same way, under the observed labels.
+    beside the others, in the same way, under the observed labels. ``subsets`` are tests
+    of random subsets of the classes.
     """
 
     kernel: MarginSource
@@ -57,6 +59,7 @@ class Plan:
     keep_null: bool = False
     by_sums: bool | None = None
     forward: ForwardFolds | None = None
+    subsets: tuple[SubsetTests, ...] = ()
     _kept: dict[str, Any] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
@@ -129,22 +132,38 @@ class Plan:
             size = min(size, _PERMUTED_TASK_REGIONS)
         if self.kernel.refits:
             n_fits = self.n_trained * len(cast(Design, self.design).folds)
+            n_fits += sum(len(t.rows) * len(t.design.folds) for t in self.subsets)
             size = max(1, min(size, _TASK_FITS // n_fits))
         return int(size)
+
+    @property
+    def subset_sizes(self) -> list[int]:
+        """Numbers of classes in the subsets, increasing."""
+        return sorted({tests.design.n_classes for tests in self.subsets})
+
+    def subset_plan(self, tests: SubsetTests) -> Self:
+        """Return the plan of subsets that are alike: their labels and folds."""
+        return self._observed(tests.design, tests.codes[None])
 
     def forward_plan(self) -> Self:
         """Return the plan of the forward tests: their folds, the observed labels."""
         if "forward" not in self._kept:
-            self._kept["forward"] = replace(
-                self,
-                design=cast(ForwardFolds, self.forward).design,
-                codes=self.codes[:1],
-                pairing=False,
-                weightings=None,
-                keep_null=False,
-                forward=None,
-            )
+            design = cast(ForwardFolds, self.forward).design
+            self._kept["forward"] = self._observed(design, self.codes[:1])
         return self._kept["forward"]
+
+    def _observed(self, design: Design, codes: np.ndarray) -> Self:
+        """Return a plan of other folds, and of the observed labels (1, n_samples)."""
+        return replace(
+            self,
+            design=design,
+            codes=codes,
+            pairing=False,
+            weightings=None,
+            keep_null=False,
+            forward=None,
+            subsets=(),
+        )
 
     def batches(self) -> Iterable[Labelings]:
         """Give the trained labelings in batches whose widths differ by one at most.

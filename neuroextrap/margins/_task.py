@@ -14,7 +14,11 @@ import numpy as np
 
 from neuroextrap.design._design import Design
 from neuroextrap.design._forward_tests import ForwardFolds
-from neuroextrap.margins._kernel import AdditiveKernel, Batch, RegionSamples
+from neuroextrap.margins._kernel import (
+    AdditiveKernel,
+    Batch,
+    RegionSamples,
+)
 from neuroextrap.margins._plan import PASS_SIZE, Plan, TaskData
 from neuroextrap.margins._statistic import AccuracyStatistic
 from neuroextrap.margins._wins import (
@@ -41,7 +45,8 @@ def run_task(plan: Plan, data: TaskData) -> Result:
     their class strictly best; ``maxima`` (n_permutations,) the largest permuted
     statistic over the task's regions; ``null`` (n_permutations, n_regions) when kept;
     with forward tests their ``n_correct`` (n_regions, n_sums) and ``forward_wins``
-    (n_regions, K).
+    (n_regions, K); with subsets of the classes ``measured`` (n_regions, n_sizes, 2),
+    accuracy and its standard error.
     """
     n_regions, n_classes, forward = data.n_regions, plan.design.n_classes, plan.forward
     result = {
@@ -58,6 +63,8 @@ def run_task(plan: Plan, data: TaskData) -> Result:
         shape = n_regions, forward.outcomes.n_sums
         result["n_correct"] = np.zeros(shape, dtype=np.float32)
         result["forward_wins"] = np.zeros((n_regions, n_classes))
+    if plan.subsets:
+        result["measured"] = _measured(plan, data)
     if plan.by_sums:
         _score(plan, slice(0, n_regions), _summed_batches(plan, data), result)
         if forward is not None:
@@ -125,6 +132,54 @@ def _points(design: Design, folds: slice) -> slice:
     """Return where the test points of some folds lie."""
     slices = design.fold_slices[folds]
     return slice(slices[0].start, slices[-1].stop)
+
+
+def _measured(plan: Plan, data: TaskData) -> np.ndarray:
+    """Return accuracy and standard error among k classes, (n_regions, n_sizes, 2).
+
+    Of classifiers trained on random subsets of k classes. The error, over disjoint
+    subsets, is NaN if no two of them are.
+    """
+    found = np.full((data.n_regions, len(plan.subset_sizes), 2), np.nan)
+    for regions, xs in _passes(plan, data):
+        for column, k in enumerate(plan.subset_sizes):
+            tests = [each for each in plan.subsets if each.design.n_classes == k]
+            each = [_subset_accuracies(plan.subset_plan(t), t.rows, xs) for t in tests]
+            values = np.concatenate(each, axis=1)
+            n_disjoint = plan.design.n_classes // k
+            found[regions, column, 0] = values.mean(axis=1)
+            if n_disjoint > 1:
+                error = values.std(axis=1, ddof=1) / np.sqrt(n_disjoint)
+                found[regions, column, 1] = error
+    return found
+
+
+def _subset_accuracies(
+    plan: Plan, subsets: np.ndarray, xs: RegionSamples
+) -> np.ndarray:
+    """Return the accuracy of every region and subset, (n_regions, n_subsets).
+
+    Subsets, rows (n_subsets, n_rows) of the samples, are further regions to the
+    classifier, as many at once as have the samples of one.
+    """
+    shift = 0 if getattr(plan.kernel, "as_given", False) else 1
+    at_once = max(1, len(xs[0]) // subsets.shape[1])
+    values = np.empty((len(xs), len(subsets)))
+    for start in range(0, len(subsets), at_once):
+        rows = subsets[start : start + at_once]
+        some = (x[own] for x in xs for own in rows)
+        samples = RegionSamples(x - shift * x.mean(axis=0) for x in some)
+        try:
+            margins = next(iter(plan.kernel.batches(samples, plan))).margins
+        except ValueError as error:
+            raise ValueError(
+                f"curves='measured' trains on {plan.design.n_classes} of the classes, "
+                f"which this classifier cannot ({error}); give larger set_sizes, or "
+                "curves='trained_on_all'"
+            ) from error
+        shares = best_share(margins, plan.test_codes(), plan.weights())
+        values[:, start : start + len(rows)] = shares.reshape(len(xs), -1)
+    return values
 
 
 def _score_forward_by_sums(plan: Plan, data: TaskData, result: Result) -> None:

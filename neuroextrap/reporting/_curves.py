@@ -1,8 +1,11 @@
 """The accuracy curve of one region, with what is known of its error."""
 
+import warnings
+
 import numpy as np
 from markupsafe import Markup
 
+from neuroextrap.maps._trained_on_all import DOUBTFUL
 from neuroextrap.plotting import plot_accuracy_curve
 from neuroextrap.plotting._accuracy_curves import draw_interval
 from neuroextrap.plotting._axes import LINES, add_legend, line_words, log_set_sizes
@@ -45,6 +48,7 @@ def curves_section(fitted, finding, peaks):
         source="win counts" if fitted.test_codes_ is None else "margins",
         level=f"{INTERVAL_LEVEL:.0%}",
         marginal=fitted.results_.marginal,
+        measured=len(fitted.results_.measured_sizes) > 0,
         n_classes=len(fitted.classes_),
         lines={name: line_words(name) for name in LINES},
         tsv=tsv_uri(_curve_table(fitted, shown)),
@@ -69,7 +73,7 @@ def _curve_table(fitted, rows):
         }
         table = pd.DataFrame(columns)
         if not fitted.results_.marginal:
-            table["n_classes_trained"] = len(fitted.classes_)
+            table["n_classes_trained"] = fitted.results_.n_classes_trained
         if fitted.results_.n_repeats is not None:
             bounds = dict(zip(*fitted.bound_curve(region), strict=True))
             table["average_bayes_accuracy_bound"] = table["set_size"].map(bounds)
@@ -124,4 +128,6 @@ def _extrapolated(fitted, region):
     interval = None
     if fitted.results_.marginal:
         interval = model.predict_interval(targets, INTERVAL_LEVEL)
-    return targets, model.predict(targets), interval
+    with warnings.catch_warnings():  # the page says what is doubtful
+        warnings.filterwarnings("ignore", message=DOUBTFUL)
+        return targets, model.predict(targets), interval

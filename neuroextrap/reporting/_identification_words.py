@@ -60,7 +60,7 @@ def known_interval(fitted, region):
     NaN where it is not known: results read from a folder have no margins.
     """
     unknown = np.isnan(fitted.standard_error(region))
-    if unknown.any():
+    if unknown.all():
         return np.full((2, len(unknown)), np.nan)
     return fitted.accuracy_interval(region)
 

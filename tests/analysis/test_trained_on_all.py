@@ -9,6 +9,7 @@ from sklearn.svm import LinearSVC
 
 from neuroextrap.decoding import IdentificationSearchLight
 from neuroextrap.images import resolve_masker, to_img
+from neuroextrap.margins.classifiers._registry import CLASSIFIERS
 
 SAYS = "of the classifier trained on all 12 classes"
 
@@ -43,6 +44,25 @@ def test_it_is_said_in_notes_table_and_page(estimator, tmp_path):
     assert "trained on all 12 classes" in light.generate_report().get_standalone()
 
 
+def change_without_others(estimator, **options):
+    """How much margins of four classes change, relatively, when eight others leave."""
+    X, y, runs = common_noise(n_runs=8)
+    light = IdentificationSearchLight(estimator=estimator, bounds=None, **options)
+    rows = light.fit(X, y, groups=runs).test_codes_ < 4
+    all_classes = np.diff(light.region_margins(0)[rows, :4], axis=1)
+    light.set_params(classes=range(4)).fit(X, y, groups=runs)
+    few = np.diff(light.region_margins(0), axis=1)
+    return np.abs(all_classes - few).max() / np.abs(few).max()
+
+
+@pytest.mark.parametrize("estimator", [c for c in CLASSIFIERS if c != "logistic"])
+def test_marginal_classifiers_are_those_that_say_so(estimator):
+    noise = np.random.default_rng(1).normal(size=(40, 8))
+    for options in ({}, {"shrinkage": 0.1}, {"noise_covariance": noise}):
+        change = change_without_others(estimator, **options)
+        assert (change < 1e-3) == CLASSIFIERS[estimator].marginal
+
+
 @pytest.mark.parametrize(
     "estimator", ["nearest_centroid", "gaussian_nb", "nearest_neighbor"]
 )
@@ -51,17 +71,6 @@ def test_classifiers_of_one_class_at_a_time_need_no_word(estimator):
     assert not any("trained on all" in note for note in light.notes_)
     assert "n_classes_trained" not in light.table_
     assert "trained on all" not in light.generate_report().get_standalone()
-    # the margins of some classes stay when others leave
-    X, y, runs = common_noise(n_runs=8)
-    light.fit(X, y, groups=runs)
-    few = IdentificationSearchLight(estimator=estimator, bounds=None, classes=range(4))
-    few.fit(X, y, groups=runs)
-    rows = light.test_codes_ < 4
-    gaps = [
-        np.diff(one, axis=1)
-        for one in (light.region_margins(0)[rows, :4], few.region_margins(0))
-    ]
-    np.testing.assert_allclose(*gaps, rtol=1e-3, atol=1e-3 * np.abs(gaps[1]).max())
 
 
 def test_margins_of_others_depend_on_all_classes():
@@ -78,7 +87,10 @@ def test_margins_of_others_depend_on_all_classes():
 
 def test_beyond_the_data_there_is_a_note_and_no_interval():
     light = fitted("ridge")
-    predicted = light.extrapolate([24])
+    with pytest.warns(UserWarning, match="more than 12 classes is doubtful"):
+        predicted = light.extrapolate([24])
+    with pytest.warns(UserWarning, match="more than 12 classes is doubtful"):
+        light.extrapolator(0).predict(24)
     assert any(SAYS in note for note in predicted.notes)
     for ask in (
         lambda: light.extrapolate([24], confidence_level=0.9),
@@ -99,3 +111,8 @@ def test_sidecars_of_curves_say_so(tmp_path):
         assert SAYS in sidecar["description"]
     sidecar = json.loads((tmp_path / "accuracy.json").read_text())
     assert SAYS not in sidecar["description"]
+    with pytest.warns(UserWarning, match="doubtful"):
+        light.extrapolate([6, 24]).to_directory(tmp_path / "predicted")
+    for size, words in ((6, SAYS), (24, f"doubtful: {SAYS}")):
+        path = tmp_path / "predicted" / f"accuracy_among_{size}.json"
+        assert json.loads(path.read_text())["description"].endswith(words)

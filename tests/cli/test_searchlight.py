@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from neuroextrap.analysis import Curves
 from neuroextrap.cli import main
 from neuroextrap.decoding import IdentificationSearchLight
 from neuroextrap.margins.classifiers._registry import CLASSIFIERS
@@ -234,3 +235,14 @@ def test_help_names_every_classifier(capsys):
         main(["searchlight", "--help"])
     text = capsys.readouterr().out
     assert [name for name in CLASSIFIERS if name not in text] == []
+
+
+def test_curves_are_measured_on_request(folder, tmp_path, capsys):
+    words = ["--estimator", "lda", "--curves", "measured", "--curve-partitions", "3"]
+    assert main(_words(folder, *words, "--dry-run", out=tmp_path / "out")) == 0
+    # of three conditions three pairs are drawn
+    assert "curves by 3 subsets of the classes" in capsys.readouterr().out
+    assert main(_words(folder, *words, out=tmp_path / "out")) == 0
+    light = IdentificationSearchLight.from_directory(tmp_path / "out")
+    assert vars(light.set_sizes) == vars(Curves(None, "measured", 3))
+    assert light.results_.measured_sizes.tolist() == [2]

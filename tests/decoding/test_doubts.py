@@ -314,3 +314,12 @@ def test_missing_runs_are_no_doubt_of_bounds():
     assert "if samples were acquired in runs, because no runs" in verdict(light)
     light.set_params(n_permutations=0).fit(rng.normal(size=(60, 4)), y)
     assert "but" not in verdict(light)
+
+
+@pytest.mark.parametrize(("n_pairs", "seen"), [(7, False), (8, True)])
+def test_eight_pairs_of_neighbors_are_enough_to_tell(n_pairs, seen):
+    codes = np.repeat(np.tile([0, 1], n_pairs)[:n_pairs], 2)
+    x = np.random.default_rng(0).normal(size=(n_pairs, 50))
+    noise = 0.1 * np.random.default_rng(1).normal(size=(2 * n_pairs, 50))
+    found = neighbor_correlation(np.repeat(x, 2, axis=0) + noise, codes, None)
+    assert (found is not None) == seen

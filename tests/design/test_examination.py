@@ -74,7 +74,13 @@ def sorted_folds():
     return {"y": np.sort(random_order()), "cv": KFold(8)}, noise()
 
 
+def unequal_classes():
+    y = np.where(random_order() == 3, 0, random_order())
+    return {"y": y, "groups": RUNS}, noise()
+
+
 CASES = {
+    unequal_classes: ("unequal_classes", "note"),
     same_order: ("same_order", "doubtful"),
     label_made_folds: ("label_made_folds", "note"),
     equal_samples: ("equal_samples", "doubtful"),

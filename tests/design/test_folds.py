@@ -60,3 +60,11 @@ def test_fold_weightings_make_classes_equal_within_folds():
     weightings, repeats = fold_weightings(codes, design)
     np.testing.assert_allclose(weightings[0], [0.25, 0.25, 0.5, 0, 0, 0])
     np.testing.assert_array_equal(repeats, [[2, 1], [1, 2]])
+
+
+def test_one_training_sample_of_each_class_is_enough():
+    y, runs = np.array([0, 1, 0, 1]), np.array([0, 0, 1, 1])
+    design = make_design(y, 2, groups=runs)
+    check_labelings(np.array([y, [1, 0, 0, 1]]), design)
+    with pytest.raises(ValueError, match="without training samples"):
+        check_labelings(np.array([y, [0, 0, 1, 1]]), design)

@@ -4,8 +4,6 @@ import numpy as np
 import pytest
 import scipy.sparse
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
-from sklearn.naive_bayes import GaussianNB
-from sklearn.neighbors import NearestCentroid
 
 from neuroextrap.design._design import Design, Labelings
 from neuroextrap.design._folds import make_design
@@ -20,6 +18,12 @@ from neuroextrap.margins._plan import Plan
 from neuroextrap.margins._statistic import resolve_statistic
 from neuroextrap.margins.classifiers._registry import resolve_classifier
 from tests.margins.cases import take_path
+from tests.margins.twins import (
+    GaussianNBTwin,
+    LDATwin,
+    NearestCentroidTwin,
+    noise_gaps,
+)
 
 
 def labeled(n_runs=6, n_classes=3, repeats=1):
@@ -180,26 +184,6 @@ def naive_outcomes(x, y, tests, fit, units=None):
     return np.array(sums)
 
 
-class NaiveShrunkLDA:
-    """Discriminants with a penalty from the trace of all samples, by definition."""
-
-    def __init__(self, penalty):
-        self.penalty = penalty
-
-    def fit(self, x, y):
-        self.means = np.array([x[y == label].mean(axis=0) for label in np.unique(y)])
-        within = sum(
-            (x[y == k] - m).T @ (x[y == k] - m) for k, m in enumerate(self.means)
-        )
-        self.inverse = np.linalg.inv(within + self.penalty * np.eye(x.shape[1]))
-        return self
-
-    def predict(self, x):
-        linear = x @ self.inverse @ self.means.T
-        square = np.einsum("kp,pq,kq->k", self.means, self.inverse, self.means)
-        return (linear - square / 2).argmax(axis=1)
-
-
 def unbalanced(rng):
     y = np.concatenate(
         [np.repeat([0, 1, 2], rng.integers(1, 4, size=3)) for _ in range(6)]
@@ -210,11 +194,9 @@ def unbalanced(rng):
 
 
 TWINS = {
-    "nearest_centroid": lambda x: NearestCentroid().fit,
-    "gaussian_nb": lambda x: GaussianNB(priors=[1 / 3] * 3, var_smoothing=1e-12).fit,
-    "lda": lambda x: (
-        NaiveShrunkLDA(0.3 * np.square(x - x.mean(axis=0)).sum() / x.shape[1]).fit
-    ),
+    "nearest_centroid": lambda x: NearestCentroidTwin().fit,
+    "gaussian_nb": lambda x: GaussianNBTwin(x.var(axis=0)).fit,
+    "lda": lambda x: LDATwin(0.3 * x.var(axis=0).mean() * len(x)).fit,
     "estimator": lambda x: LinearDiscriminantAnalysis(solver="lsqr", shrinkage=0.5).fit,
 }
 
@@ -249,7 +231,7 @@ def test_blocks_and_runs_are_counted_as_they_depend():
     blocks[1] = blocks[-1] + 1  # and once three
     tests = forward_of(y, runs, units=blocks)
     found = score(x, y, runs, "nearest_centroid", tests)
-    expected = naive_outcomes(x, y, tests, NearestCentroid().fit, blocks)
+    expected = naive_outcomes(x, y, tests, NearestCentroidTwin().fit, blocks)
     np.testing.assert_allclose(found.n_correct[0], expected, rtol=1e-6)
     tested = [len(np.unique(blocks[test])) for _, test in tests.design.folds]
     assert tests.outcomes.n_units.ravel().tolist() == tested
@@ -293,7 +275,7 @@ def test_forward_wins_are_the_weighted_average_of_all_steps():
     x = (rng.normal(size=(3, 5))[y] + rng.normal(size=(len(y), 5))).astype(np.float32)
     tests = forward_of(y, runs)
     found = score(x, y, runs, "nearest_centroid", tests)
-    sums = naive_outcomes(x, y, tests, NearestCentroid().fit)
+    sums = naive_outcomes(x, y, tests, NearestCentroidTwin().fit)
     accuracy = (sums * tests.outcomes.unit_weights.ravel()).reshape(6, -1)
     precision = np.array(
         [1 / np.mean(1 / np.bincount(y[test])) for _, test in tests.design.folds]
@@ -368,6 +350,7 @@ def test_growing_centroids_equal_refits():
     for (train, test), rows in zip(design.folds, design.fold_slices, strict=True):
         means = np.stack([x[train][y[train] == k].mean(axis=0) for k in range(3)])
         expected = 2 * x[test] @ means.T - (means**2).sum(axis=1)
+        expected -= noise_gaps(y[train]) * x[train].var(axis=0, ddof=1).sum()
         np.testing.assert_allclose(margins[rows, :, 0], expected, rtol=1e-5, atol=1e-4)
 
 
@@ -388,3 +371,17 @@ def test_what_forward_tests_share_with_the_folds_changes_nothing(
     alone = score(x, y, runs, classifier, tests, members)
     for result in ("wins", "n_correct", "forward_wins"):
         np.testing.assert_array_equal(getattr(shared, result), getattr(alone, result))
+
+
+@pytest.mark.parametrize(
+    "folds",
+    [
+        [([2, 3, 4, 5], [0, 1]), ([0, 1, 4, 5], [2, 3]), ([0, 1, 2], [4, 5])],
+        [([2, 3, 4, 5], [0, 1]), ([0, 3, 4, 5], [1, 2]), ([0, 1, 2, 3], [4, 5])],
+    ],
+    ids=["one does not train on all others", "one sample is tested twice"],
+)
+def test_folds_that_are_no_partition_are_no_parts(folds):
+    folds = tuple((np.array(train), np.array(test)) for train, test in folds)
+    parts = forward_parts(np.tile([0, 1], 3), 2, Design(folds, 6, 2), None)
+    assert isinstance(parts, str)

@@ -20,6 +20,7 @@ from neuroextrap.margins.classifiers._lda import LDAMargins
 from neuroextrap.margins.classifiers._nearest_centroid import NearestCentroidMargins
 from neuroextrap.margins.classifiers._registry import resolve_classifier
 from neuroextrap.margins.classifiers._ridge import RidgeMargins
+from tests.margins.twins import noise_gaps
 
 
 def make_case(n_classes=4, n_runs=5, n_features=40, n_regions=30, seed=0):
@@ -52,11 +53,13 @@ def make_plan(y, runs, n_permutations=0, **options):
 
 
 def naive_margins(x, codes, train, test, n_classes):
-    """Refit by hand: minus squared distance to class means."""
+    """Refit by hand: minus squared distance to class means, leveled."""
     means = np.stack(
         [x[train][codes[train] == c].mean(axis=0) for c in range(n_classes)]
     )
-    return -((x[test][:, None] - means) ** 2).sum(axis=2)
+    distances = ((x[test][:, None] - means) ** 2).sum(axis=2)
+    variance = x[train].var(axis=0, ddof=1).sum()
+    return -distances - variance * noise_gaps(codes[train])
 
 
 def naive_wins(X, regions, codes, design):

@@ -15,7 +15,7 @@ from tests.margins.cases import (
     take_path,
     unequal_design,
 )
-from tests.margins.twins import LDATwin
+from tests.margins.twins import LDATwin, explained, noise_gaps
 
 
 def refit(x, codes, design, penalty, frequency=False):
@@ -31,6 +31,9 @@ def refit(x, codes, design, penalty, frequency=False):
         scores -= 0.5 * np.sum(shift.T * weights, axis=0)
         if frequency:
             scores += np.log(np.bincount(y) / len(y)) / (len(y) - K)
+        else:
+            share = explained(a, penalty)
+            scores -= 0.5 * noise_gaps(y) * share / (1.0 - share)
         rows.append(scores)
     return np.concatenate(rows)
 
@@ -69,7 +72,7 @@ def test_equals_refits(sizes, shrinkage):
 
 def test_large_penalties_round_to_float32(monkeypatch):
     design, codes, xs = unequal_design(), labels(4), correlated_regions((5, 60))
-    kernel = LDAMargins()
+    kernel = LDAMargins(priors="frequency")
     single = kernel.margins(kernel.prepare(xs, design), Labelings(codes, K))
     monkeypatch.setattr(_grams, "FLOAT32_PENALTY", np.inf)
     double = kernel.margins(kernel.prepare(xs, design), Labelings(codes, K))
@@ -175,6 +178,8 @@ def test_two_classes_and_leave_one_out():
         within = (a - means[y]).T @ (a - means[y]) + penalty * np.eye(30)
         direction = np.linalg.solve(within, means[1] - means[0])
         expected = (x[i] - means.mean(axis=0)) @ direction
+        share, gaps = explained(a, penalty), noise_gaps(y)
+        expected -= 0.5 * (gaps[1] - gaps[0]) * share / (1.0 - share)
         difference = margins[i, 1, 0] - margins[i, 0, 0]
         np.testing.assert_allclose(difference, expected, rtol=1e-9)
 

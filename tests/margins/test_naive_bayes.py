@@ -8,6 +8,7 @@ from neuroextrap.margins.classifiers import _nearest_centroid
 from neuroextrap.margins.classifiers._naive_bayes import GaussianNBMargins
 from neuroextrap.margins.classifiers._nearest_centroid import NearestCentroidMargins
 from tests.margins.cases import K, labels, unequal_design
+from tests.margins.twins import GaussianNBTwin
 
 
 def regions(sizes, n=40, seed=2):
@@ -15,7 +16,7 @@ def regions(sizes, n=40, seed=2):
     return [rng.standard_normal((n, p)) * rng.uniform(0.1, 9, p) + 7.0 for p in sizes]
 
 
-def refit(x, codes, design, floor, prior=True):
+def refit(x, codes, design, floor):
     """Gaussian log densities from each training fold's means and variances."""
     rows = []
     for train, test in design.folds:
@@ -25,9 +26,17 @@ def refit(x, codes, design, floor, prior=True):
             variance = np.maximum(members.var(axis=0), floor * x.var(axis=0))
             z = (x[test] - members.mean(axis=0)) ** 2 / variance
             scores[:, label] = -0.5 * (z + np.log(variance)).sum(axis=1)
-            if prior:
-                scores[:, label] += np.log(len(members) / len(train))
+            scores[:, label] += np.log(len(members) / len(train))
         rows.append(scores)
+    return np.concatenate(rows)
+
+
+def equal_priors(x, codes, design):
+    """Refit with equal priors, densities leveled."""
+    rows = []
+    for train, test in design.folds:
+        twin = GaussianNBTwin(x.var(axis=0)).fit(x[train], codes[train])
+        rows.append(twin.margins(x[test]))
     return np.concatenate(rows)
 
 
@@ -49,7 +58,7 @@ def test_equal_priors():
     design, codes, (x,) = unequal_design(), labels(1), regions((6,))
     kernel = GaussianNBMargins()
     margins = kernel.margins(kernel.prepare([x], design), Labelings(codes, K))
-    expected = refit(x, codes[0], design, 1e-3, prior=False) - np.log(K)
+    expected = equal_priors(x, codes[0], design)
     np.testing.assert_allclose(margins[:, :, 0], expected, rtol=1e-9)
 
 
@@ -74,7 +83,7 @@ def test_features_and_constant_add_up_to_the_region():
     assert of_features.shape == (30, len(design.test), K)
     assert of_features.dtype == np.float32
     for feature in (0, 13, 29):
-        alone = refit(x[:, [feature]], codes[0], design, 1e-3, prior=False)
+        alone = equal_priors(x[:, [feature]], codes[0], design) + np.log(K)
         np.testing.assert_allclose(of_features[feature], alone, rtol=2e-5, atol=2e-5)
     whole = of_features.sum(axis=0) + kernel.constant(codes[0], design)
     margins = kernel.margins(kernel.prepare([x], design), Labelings(codes, K))

@@ -1,21 +1,36 @@
 """Nearest-neighbor margins against a search through the training samples."""
 
+from itertools import combinations
+
 import numpy as np
 import pytest
 
-from neuroextrap.design._design import Labelings
-from neuroextrap.margins.classifiers import _nearest_neighbor
+from neuroextrap.design._design import Design, Labelings
 from neuroextrap.margins.classifiers._nearest_neighbor import NearestNeighborMargins
 from tests.margins.cases import K, correlated_regions, labels, unequal_design
+from tests.margins.twins import NearestNeighborTwin
 
 
 def search(x, codes, design):
     rows = []
     for train, test in design.folds:
-        squared = ((x[test][:, None] - x[train]) ** 2).sum(axis=2)
-        nearest = [squared[:, codes[train] == label].min(axis=1) for label in range(K)]
-        rows.append(-np.stack(nearest, axis=1))
+        rows.append(NearestNeighborTwin().fit(x[train], codes[train]).margins(x[test]))
     return np.concatenate(rows)
+
+
+def test_unequal_classes_are_drawn_equally_often():
+    """The mean over all subsets of two samples of either class, one by one."""
+    x = np.random.default_rng(0).standard_normal((7, 3))
+    codes, design = (
+        np.array([0, 0, 0, 0, 1, 1, 0]),
+        Design(((np.arange(6), [6]),), 7, 2),
+    )
+    kernel = NearestNeighborMargins()
+    margins = kernel.margins(kernel.prepare([x], design), Labelings(codes[None], 2))
+    squared = ((x[6] - x) ** 2).sum(axis=1)
+    of_pairs = [squared[list(pair)].min() for pair in combinations(range(4), 2)]
+    expected = -np.mean(of_pairs), -squared[4:6].min()
+    np.testing.assert_allclose(margins[0, :, 0], expected, rtol=1e-12)
 
 
 def test_equals_a_search():
@@ -34,21 +49,21 @@ def test_equals_a_search():
 def test_predictions_are_those_of_scikit_learn():
     from sklearn.neighbors import KNeighborsClassifier
 
-    design, codes, (x,) = unequal_design(), labels(1), correlated_regions((8,))
-    kernel = NearestNeighborMargins()
-    margins = kernel.margins(kernel.prepare([x], design), Labelings(codes, K))
+    codes, (x,) = np.arange(40)[None] % 4, correlated_regions((8,))
+    folds = [(np.delete(np.arange(40), t), t) for t in np.split(np.arange(40), 5)]
+    design, kernel = Design(tuple(folds), 40, 4), NearestNeighborMargins()
+    margins = kernel.margins(kernel.prepare([x], design), Labelings(codes, 4))
     for (train, test), rows in zip(design.folds, design.fold_slices, strict=True):
         fit = KNeighborsClassifier(1).fit(x[train], codes[0, train])
         ours = margins[rows, :, 0].argmax(axis=1)
         np.testing.assert_array_equal(ours, fit.predict(x[test]))
 
 
-def test_batches_are_bit_identical(monkeypatch):
+def test_batches_are_bit_identical():
     design, codes, xs = unequal_design(), labels(9), correlated_regions((6, 40))
     kernel = NearestNeighborMargins()
     whole = kernel.margins(kernel.prepare(xs, design), Labelings(codes, K))
     whole = whole.reshape(len(design.test), K, 2, 9)
-    monkeypatch.setattr(_nearest_neighbor, "LABELINGS", 2)
     for s, x in enumerate(xs):
         state = kernel.prepare([x], design)
         for start in (0, 3, 6):

@@ -7,6 +7,7 @@ from neuroextrap.design._design import Design, Labelings
 from neuroextrap.margins.classifiers import _qda
 from neuroextrap.margins.classifiers._qda import QDAMargins
 from tests.margins.cases import K, correlated_regions, labels, unequal_design
+from tests.margins.twins import noise_gaps
 
 
 def refit(x, codes, design, intensity, frequency=False):
@@ -24,7 +25,11 @@ def refit(x, codes, design, intensity, frequency=False):
             shift = x[test] - members.mean(axis=0)
             squared = (shift * np.linalg.solve(covariance, shift.T).T).sum(axis=1)
             scores[:, label] = -0.5 * (squared + np.linalg.slogdet(covariance)[1])
-            if frequency:
+            if not frequency:
+                own = np.atleast_2d(np.cov(members, rowvar=False))
+                share = np.trace(np.linalg.solve(covariance, own))
+                scores[:, label] -= 0.5 * noise_gaps(codes[train])[label] * share
+            else:
                 scores[:, label] += np.log(len(members) / len(train))
         rows.append(scores)
     return np.concatenate(rows)

@@ -5,7 +5,10 @@ Each twin is fitted by ``fit(x, codes)``, x of shape (n_samples, n_features), an
 formulas, themselves compared with scikit-learn and with Gaussian densities.
 """
 
+import math
+
 import numpy as np
+from scipy.special import digamma
 
 from neuroextrap.margins.algebra._grams import centered_gram, ridge_penalty
 from neuroextrap.margins.classifiers._qda import qda_shrinkage
@@ -14,6 +17,23 @@ from neuroextrap.margins.classifiers._qda import qda_shrinkage
 def class_means(x, codes):
     """Means over the samples of each class, shape (K, n_features)."""
     return np.stack([x[codes == label].mean(axis=0) for label in np.unique(codes)])
+
+
+def noise_gaps(codes):
+    """Return how much less the noise of the mean of each class is than of the rarest.
+
+    1 / n_min - 1 / n of n samples: what the leveled margins of a class lose, in units
+    that depend on the classifier.
+    """
+    counts = np.bincount(codes)
+    return 1.0 / counts.min() - 1.0 / counts
+
+
+def explained(x, penalty):
+    """Share of labels without meaning that a ridge regression explains."""
+    root = x - x.mean(axis=0)
+    squares = np.linalg.svd(root, compute_uv=False) ** 2
+    return (squares / (squares + penalty)).sum() / (len(x) - 1)
 
 
 class Twin:
@@ -29,10 +49,11 @@ class NearestCentroidTwin(Twin):
 
     def fit(self, x, codes):
         self.means = class_means(x, codes)
+        self.loss = noise_gaps(codes) * x.var(axis=0, ddof=1).sum()
         return self
 
     def margins(self, x):
-        return -((x[:, None] - self.means) ** 2).sum(axis=2)
+        return -((x[:, None] - self.means) ** 2).sum(axis=2) - self.loss
 
 
 class GaussianNBTwin(Twin):
@@ -45,16 +66,26 @@ class GaussianNBTwin(Twin):
         self.means = class_means(x, codes)
         variances = class_means(np.square(x - self.means[codes]), codes)
         self.variances = np.maximum(variances, self.floor)
+        # over normal samples, the mean of 1 / variance is n / (n - 3) times that of the
+        # law, and that of log variance digamma((n - 1) / 2) + log(2 / n) more
+        n = np.maximum(np.bincount(codes), 4)
+        inverse = n / (n - 3)
+        self.factors = inverse.max() / inverse
+        loss = inverse.max() * (1 + 1 / n) + digamma((n - 1) / 2) + np.log(2 / n)
+        self.loss = 0.5 * (loss.max() - loss) * np.count_nonzero(np.ptp(x, axis=0))
         return self
 
     def margins(self, x):
         scores = (x[:, None] - self.means) ** 2 / self.variances
-        density = -0.5 * (scores + np.log(self.variances)).sum(axis=2)
-        return density - np.log(len(self.means))
+        density = scores.sum(axis=2) * self.factors + np.log(self.variances).sum(axis=1)
+        return -0.5 * density - self.loss - np.log(len(self.means))
 
 
 class NearestNeighborTwin(Twin):
-    """Minus the squared distance to the nearest training sample of the class."""
+    """Minus the squared distance to the nearest training sample of the class.
+
+    On average over all subsets of as many samples as the rarest class has.
+    """
 
     def fit(self, x, codes):
         self.samples, self.codes = x, codes
@@ -62,8 +93,12 @@ class NearestNeighborTwin(Twin):
 
     def margins(self, x):
         distances = ((x[:, None] - self.samples) ** 2).sum(axis=2)
-        labels = np.unique(self.codes)
-        nearest = [distances[:, self.codes == label].min(axis=1) for label in labels]
+        counts = np.bincount(self.codes)
+        m, nearest = counts.min(), []
+        for label, n in enumerate(counts):
+            near = np.sort(distances[:, self.codes == label], axis=1)
+            subsets = [math.comb(n - j, m - 1) for j in range(1, n + 1)]
+            nearest.append(near @ np.array(subsets) / math.comb(n, m))
         return -np.stack(nearest, axis=1)
 
 
@@ -89,6 +124,8 @@ class RidgeTwin(LinearTwin):
         shift = (means - middle).T * (len(x) / len(means))
         self.weights = solve_shrunk(x - x.mean(axis=0), self.penalty, shift)
         self.intercept = -middle @ self.weights
+        factor = explained(x, self.penalty) * len(x) / len(means) ** 2
+        self.intercept -= factor * noise_gaps(codes)
         return self
 
 
@@ -110,6 +147,9 @@ class LDATwin(LinearTwin):
         self.scale = len(x) - len(means)
         if self.priors == "frequency":
             self.intercept += np.log(np.bincount(codes) / len(codes)) / self.scale
+        else:
+            share = explained(x, self.penalty)
+            self.intercept -= 0.5 * noise_gaps(codes) * share / (1 - share)
         return self
 
 
@@ -124,7 +164,10 @@ class QDATwin(Twin):
     def fit(self, x, codes):
         counts = np.bincount(codes)
         self.means = class_means(x, codes)
-        self.offsets = np.log(counts / len(x)) if self.priors == "frequency" else 0.0
+        frequency = self.priors == "frequency"
+        self.offsets = np.log(counts / len(x)) if frequency else np.zeros(len(counts))
+        self.losses = np.zeros(len(counts)) if frequency else 0.5 * noise_gaps(codes)
+        self.counts = counts
         self.roots = [
             (x[codes == label] - mean) * np.sqrt((1.0 - self.intensity) / counts[label])
             for label, mean in enumerate(self.means)
@@ -139,6 +182,10 @@ class QDATwin(Twin):
             squared = (shift * solve_shrunk(root, ridge, shift)).sum(axis=0)
             covariance = root.T @ root + ridge * np.eye(len(shift))
             margins[:, label] = -0.5 * (squared + np.linalg.slogdet(covariance)[1])
+            unbiased = root.T @ root / (1.0 - self.intensity)
+            unbiased *= self.counts[label] / (self.counts[label] - 1.0)
+            share = np.trace(np.linalg.solve(covariance, unbiased))
+            margins[:, label] -= self.losses[label] * share
         return margins + self.offsets
 
 

@@ -53,6 +53,26 @@ class Fits(NamedTuple):
     growing: GrowingRegions | None
     linear: dict[int, LinearRegion]
 
+    def explained(self, n_regions: int, design: Design) -> np.ndarray:
+        """Return the share of labels without meaning that fits explain, (S, F).
+
+        On average over all labelings: tr(H) / (N - 1) of the N training samples.
+        """
+        n_left = design.n_samples - 1 - np.array([len(h) for h in design.held_out])
+        traces = np.empty((n_regions, len(n_left)))  # of I - H of the training samples
+        every = list(zip(*self.growing, strict=True)) if self.growing else []
+        for group in self.operators:
+            every += [(r, group.dense_of(s)) for s, r in enumerate(group.regions)]
+        for region, dense in every:
+            for fold, (held, _) in enumerate(design.fold_views):
+                rows = dense[held]
+                lost = np.trace(np.linalg.solve(rows[:, held], rows @ rows.T))
+                traces[region, fold] = np.trace(dense) - lost
+        for place, linear in self.linear.items():
+            left = linear.penalty * np.einsum("fii->f", linear.inverses)
+            traces[place] = n_left - linear.inverses.shape[1] + left
+        return np.asarray(1.0 - traces / n_left)
+
     @property
     def dtype(self) -> np.dtype:
         """Precision of margins that are good enough for every way."""

@@ -70,7 +70,7 @@ class LinearRegion:
     samples, and ``projected`` the same times the inverse, in a precision good enough
     for margins. ``means`` (F, p) are those means, among samples about the mean of all,
     ``systems`` (F, p, p) the penalized scatter matrices of training samples, and
-    ``inverses`` theirs.
+    ``inverses`` theirs. ``penalty`` is what was added.
     """
 
     centered: np.ndarray
@@ -78,6 +78,7 @@ class LinearRegion:
     means: np.ndarray
     systems: np.ndarray
     inverses: np.ndarray
+    penalty: float
     sums: ClassSums
 
     @property
@@ -119,7 +120,7 @@ def linear_region(
         points[rows] = about_mean
         projected[rows] = about_mean @ inverses[fold]
     return LinearRegion(
-        points, projected, means, systems, inverses, ClassSums(x, design)
+        points, projected, means, systems, inverses, penalty, ClassSums(x, design)
     )
 
 

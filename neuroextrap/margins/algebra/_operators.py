@@ -203,3 +203,23 @@ def checked_counts(design: Design, labelings: Labelings) -> np.ndarray:
             f"missing in fold {fold + 1}; use fewer folds or drop the class"
         )
     return counts.astype(float)
+
+
+def are_unequal(counts: np.ndarray) -> bool:
+    """Return whether classes have unequal counts (F, K, B) in a fold of a labeling."""
+    return bool((counts != counts[:, :1]).any())
+
+
+def level_margins(
+    margins: np.ndarray, weights: np.ndarray, counts: np.ndarray, design: Design
+) -> None:
+    """Take off what classes gain over the rarest one by the less noise of their means.
+
+    In the margins (n_test, K, S * B) the noise 1 / n of the mean of n training samples
+    costs ``weights`` (S, F) times that, on average over all labelings.
+    """
+    noise = 1.0 / counts.astype(float)
+    noise -= noise.max(axis=1, keepdims=True)
+    for fold, rows in enumerate(design.fold_slices):
+        gains = weights[:, fold, np.newaxis] * noise[fold, :, np.newaxis]
+        margins[rows] += gains.reshape(len(gains), -1)

@@ -34,6 +34,14 @@ class EstimatorMargins(MarginKernel):
             )
         self.estimator = estimator
 
+    @property
+    def frequent_first(self) -> str:  # type: ignore[override]
+        """The classifier, unless its classes have weights or priors."""
+        ends = "class_weight", "priors"
+        given = self.estimator.get_params().items()
+        balanced = any(k.endswith(ends) and v is not None for k, v in given)
+        return "" if balanced else type(self.estimator).__name__
+
     def __repr__(self) -> str:
         """Show the classifier with all its parameters; part of a run's identity."""
         about = described(self.estimator)
@@ -56,18 +64,21 @@ class EstimatorMargins(MarginKernel):
                 column += 1
         return margins
 
-    def _fold(self, x: Any, codes: Any, train: Any, test: Any) -> np.ndarray:
-        """Fit one fold and return its margins, shape (n_test, K)."""
+    def _scores(self, x: Any, codes: Any, test: Any) -> np.ndarray:
+        """Train on samples; return the scores of others, as scikit-learn has them."""
         from sklearn.base import clone
 
-        fitted = clone(self.estimator).fit(x[train], codes[train])
+        fitted = clone(self.estimator).fit(x, codes)
         if hasattr(fitted, "decision_function"):
-            scores = np.asarray(fitted.decision_function(x[test]))
-        else:
-            scores = np.asarray(fitted.predict_proba(x[test]))
+            return np.asarray(fitted.decision_function(test))
+        return np.asarray(fitted.predict_proba(test))
+
+    def _fold(self, x: Any, codes: Any, train: Any, test: Any) -> np.ndarray:
+        """Fit one fold and return its margins, shape (n_test, K)."""
+        scores = self._scores(x[train], codes[train], x[test])
         if scores.ndim == 1:  # two classes, one score
             scores = np.column_stack([-scores, scores])
-        n_classes = len(fitted.classes_)
+        n_classes = len(np.unique(codes[train]))
         if scores.shape[1] != n_classes:
             raise ValueError(
                 f"estimator={self.estimator!r} gives {scores.shape[1]} scores for "
@@ -77,24 +88,43 @@ class EstimatorMargins(MarginKernel):
         return scores
 
 
+def _class_weights(codes: Any) -> Any:
+    """Weigh samples so that classes count equally; None where they do anyway."""
+    counts = np.bincount(codes)
+    weights = len(codes) / (len(counts) * counts)[codes]
+    return None if (counts == counts[0]).all() else weights
+
+
 class SVCMargins(EstimatorMargins):
-    """A linear support vector machine with l2 penalty, as nilearn's "svc"."""
+    """A linear support vector machine with l2 penalty, as nilearn's "svc".
+
+    Samples of unequal classes are weighted so that classes count equally.
+    """
 
     name = "svc"
+    frequent_first = ""
 
     def __init__(self) -> None:
         from sklearn.svm import LinearSVC
 
         super().__init__(LinearSVC(penalty="l2", max_iter=10_000, random_state=0))
 
+    def _scores(self, x: Any, codes: Any, test: Any) -> np.ndarray:
+        from sklearn.base import clone
+
+        fitted = clone(self.estimator).fit(x, codes, _class_weights(codes))
+        return np.asarray(fitted.decision_function(test))
+
 
 class LogisticMargins(EstimatorMargins):
     """Logistic regression with a cross-validated l2 penalty, as nilearn's "logistic".
 
     One class against the rest, as nilearn's Decoder has it: the solver is binary.
+    Samples of unequal classes are weighted so that classes count equally.
     """
 
     name = "logistic"
+    frequent_first = ""
 
     def __init__(self) -> None:
         from inspect import signature
@@ -107,3 +137,18 @@ class LogisticMargins(EstimatorMargins):
         if "use_legacy_attributes" in signature(LogisticRegressionCV).parameters:
             options |= {"l1_ratios": (0,), "use_legacy_attributes": False}
         super().__init__(OneVsRestClassifier(LogisticRegressionCV(**options)))
+
+    def _scores(self, x: Any, codes: Any, test: Any) -> np.ndarray:
+        from sklearn.base import clone
+
+        weights = _class_weights(codes)
+        if weights is None:
+            return super()._scores(x, codes, test)
+        labels = np.unique(codes)
+        scores = [
+            clone(self.estimator.estimator)
+            .fit(x, codes == label, weights)
+            .decision_function(test)
+            for label in (labels if len(labels) > 2 else labels[1:])
+        ]
+        return np.stack(scores, axis=-1) if len(labels) > 2 else scores[0]

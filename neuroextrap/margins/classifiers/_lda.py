@@ -17,8 +17,10 @@ from neuroextrap.margins.algebra._linear import (
 )
 from neuroextrap.margins.algebra._operators import (
     RegionOperators,
+    are_unequal,
     check_priors,
     checked_counts,
+    level_margins,
 )
 from neuroextrap.margins.classifiers._lda_algebra import (
     SINGULAR,
@@ -26,6 +28,7 @@ from neuroextrap.margins.classifiers._lda_algebra import (
     fixed_constants,
     linear_margins,
     margin_terms,
+    noise_weights,
 )
 
 # Labelings times regions handled together: keeps the work in cache, and changes no
@@ -46,13 +49,19 @@ class LDAMargins(MarginKernel):
     the result equals refitting. ``priors="frequency"`` adds
     ``log(class share of the training samples) / (N - K)``.
 
+    With equal priors, a class of n training samples loses what the less noise of its
+    mean gains, on average over all labelings: ``(1 / n_min - 1 / n) h / (1 - h) / 2``,
+    with h the trace of the smoother of the N training samples over N - 1.
+
     Many labelings of few classes are compiled; a single labeling, more than 32 classes
     or large designs are left to numpy, equal up to rounding in float64. Margins are
     computed in float64 and rounded to float32 where the penalty is at least 0.01 of the
     mean squared norm of the centered samples.
 
     Hastie, Tibshirani & Buja 1994, "Flexible discriminant analysis by optimal
-    scoring", section 3 (discriminant analysis from indicator regression). Treder 2019,
+    scoring", section 3 (discriminant analysis from indicator regression). Huang, Tong &
+    Zhao 2010, "Bias-corrected diagonal discriminant rules for high-dimensional
+    classification", section 2 (unequal classes). Treder 2019,
     "Cross-validation in high-dimensional spaces: a lifeline for least squares models
     and multi-class LDA", section 3 (folds without refitting).
     """
@@ -83,10 +92,11 @@ class LDAMargins(MarginKernel):
     def prepare(self, xs: Sequence[np.ndarray], design: Design) -> Any:
         """Compute each region's residual operator and its held-out inverses."""
         check_priors(self.priors)
-        return design, len(xs), prepare_fits(self.name, xs, design, self.shrinkage)
+        fits = prepare_fits(self.name, xs, design, self.shrinkage)
+        return design, len(xs), fits, {}
 
     def margins(self, state: Any, labelings: Labelings) -> np.ndarray:
-        design, n_regions, fits = state
+        design, n_regions, fits, kept = state
         counts = checked_counts(design, labelings)
         K, B = labelings.n_classes, labelings.n_labelings
         margins = np.empty((len(design.test), K, n_regions, B), fits.dtype)
@@ -103,7 +113,13 @@ class LDAMargins(MarginKernel):
         for place, region in fits.linear.items():
             linear = linear_margins(region, design, labelings, counts, self.rule)
             fill_linear(margins[:, :, place], linear, design)
-        return margins.reshape(len(design.test), K, n_regions * B)
+        flat = margins.reshape(len(design.test), K, n_regions * B)
+        if self.rule != "frequency" and are_unequal(counts):
+            if "explained" not in kept:
+                kept["explained"] = fits.explained(n_regions, design)
+            weights = noise_weights(kept["explained"], counts, self.rule)
+            level_margins(flat, weights, counts, design)
+        return flat
 
     def workspace(self, n_features: int, n_regions: int, design: Any) -> int:
         if path_of(self.name, n_features, design) == "linear":

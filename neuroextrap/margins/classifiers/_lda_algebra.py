@@ -40,6 +40,19 @@ def fixed_constants(counts: np.ndarray, rule: str) -> np.ndarray:
     return prior_constants(counts, rule) + (0.5 / counts - 1.0 / sizes)
 
 
+def noise_weights(explained: np.ndarray, counts: np.ndarray, rule: str) -> np.ndarray:
+    """Return what the noise of class means costs in margins, (S, F).
+
+    ``explained`` (S, F) is the share h of labels without meaning that fits explain: on
+    average over all labelings, Q is ``(1 - h) D + h d d' / N``.
+    """
+    if rule == "ridge":
+        return np.asarray(
+            explained * counts[:, :, 0].sum(axis=1) / counts.shape[1] ** 2
+        )
+    return np.asarray(0.5 * explained / (1.0 - explained))
+
+
 def margin_terms(
     moments: np.ndarray, counts: np.ndarray, rule: str
 ) -> tuple[np.ndarray, np.ndarray]:

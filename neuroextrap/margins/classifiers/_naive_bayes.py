@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.special import digamma
 
 from neuroextrap.design._design import Design, Labelings, as_slice
 from neuroextrap.margins._kernel import AdditiveKernel
@@ -36,11 +37,14 @@ class GaussianNBMargins(AdditiveKernel):
     samples. A constant feature adds nothing. No class variance falls below
     ``variance_floor`` times the feature's variance over all samples, which no label
     enters; with 0, a feature that is constant within a class is an error. The prior of
-    a class is 1 / K, so that a class of many samples is not favored; with
-    ``priors="frequency"`` it is the share of the class among the training samples.
+    a class is 1 / K, and densities are leveled so that a class does not gain by the
+    less noise of its mean and variance, on average over normal samples; with
+    ``priors="frequency"`` they are not, and the prior is the share of the class among
+    the training samples.
 
     Hastie, Tibshirani & Friedman 2009, "The Elements of Statistical Learning",
-    section 6.6.3.
+    section 6.6.3. Huang, Tong & Zhao 2010, "Bias-corrected diagonal discriminant rules
+    for high-dimensional classification", section 2.
     """
 
     name = "gaussian_nb"
@@ -64,18 +68,24 @@ class GaussianNBMargins(AdditiveKernel):
         x, floor = self._features(X)
         x = np.ascontiguousarray(x.T)
         single, floor = x.astype(np.float32), floor[:, np.newaxis]
+        varies = x.any(axis=1, keepdims=True)
         means = training_means(x, classes, design)
         mean_squares = training_means(x * x, classes, design)
         for some in folds:
             part = design.some_folds(some)
             shape = len(x), len(part.test), design.n_classes
             margins = np.empty(shape, dtype=np.float32)
+            leveling = zip(*self._leveling(_members(codes, part)[1]), strict=True)
             for (_, test), rows in zip(part.folds, part.fold_slices, strict=True):
+                scale, gain = next(leveling)
                 mean = next(means)
                 variance = next(mean_squares) - mean * mean
                 np.maximum(variance, floor, out=variance)
                 _check_variance(variance)
+                variance *= np.where(varies, scale, 1.0)
                 _fill_log_density(single[:, test], mean, variance, margins[:, rows])
+                if gain.any():
+                    margins[:, rows] += (varies * gain)[:, np.newaxis]
             yield margins
 
     def constant(self, codes: Any, design: Design) -> np.ndarray:
@@ -88,6 +98,7 @@ class GaussianNBMargins(AdditiveKernel):
         """Check the options and the regions; take squares where features are few."""
         self._check()
         check_regions(xs, design)
+        xs = [x if np.ptp(x, axis=0).all() else x[:, np.ptp(x, axis=0) > 0] for x in xs]
         tall = {
             place: self._tall(x, design)
             for place, x in enumerate(xs)
@@ -100,21 +111,24 @@ class GaussianNBMargins(AdditiveKernel):
         counts = checked_counts(design, labelings)
         K, B = labelings.n_classes, labelings.n_labelings
         margins = np.empty((len(design.test), K, len(regions), B))
-        priors = self._log_priors(counts)
+        priors, (scales, gains) = self._log_priors(counts), self._leveling(counts)
+        constants = [priors + x.shape[1] * gains for x in regions]
         for place, region in tall.items():
-            linear = _linear(region, labelings, counts, priors)
+            linear = _linear(region, labelings, counts, scales, constants[place])
             fill_linear(margins[:, :, place], linear, design)
         others = [place for place in range(len(regions)) if place not in tall]
         if others:
             members = labelings.one_hot(np.float64)
-            of_points = priors[design.fold_of_test]
         for start in range(0, B if others else 0, LABELINGS):
             batch = slice(start, start + LABELINGS)
             flat = members[:, :, batch].reshape(len(members), -1)
             flat_counts = counts[:, :, batch].reshape(len(counts), -1)
+            flat_scales = scales[:, :, batch].reshape(len(counts), -1)
+            flats = flat, flat_counts, flat_scales
             for place in others:
-                scores = self._region_scores(regions[place], flat, flat_counts, design)
-                scores = scores.reshape(len(scores), K, -1) + of_points[:, :, batch]
+                scores = self._region_scores(regions[place], *flats, design)
+                of_points = constants[place][design.fold_of_test, :, batch]
+                scores = scores.reshape(len(scores), K, -1) + of_points
                 margins[:, :, place, batch] = scores
         return margins.reshape(len(design.test), K, -1)
 
@@ -130,13 +144,13 @@ class GaussianNBMargins(AdditiveKernel):
         return linear_bytes(self.name, n_features, design, float)
 
     def _region_scores(
-        self, x: Any, members: Any, counts: Any, design: Design
+        self, x: Any, members: Any, counts: Any, scales: Any, design: Design
     ) -> np.ndarray:
         """Sum log densities over a region's features, shape (n_test, c)."""
         scores = np.zeros((len(design.test), members.shape[1]))
         for start in range(0, x.shape[1], REGION_FEATURES):
             part, floor = self._features(x[:, start : start + REGION_FEATURES])
-            statistics = _statistics(part, floor, members, counts, design)
+            statistics = _statistics(part, floor, members, counts, scales, design)
             for fold, (mean, variance) in enumerate(statistics):
                 test = part[design.folds[fold][1]]
                 rows = design.fold_slices[fold]
@@ -168,6 +182,24 @@ class GaussianNBMargins(AdditiveKernel):
         # a constant feature gets variance 1 in every class: log density 0
         return x, np.where(variance > 0, self.variance_floor * variance, 1.0)
 
+    def _leveling(self, counts: Any) -> tuple[np.ndarray, np.ndarray]:
+        """Return by what variances are multiplied, and what then is added per feature.
+
+        Inverse variances and log densities of new samples are then as large as those of
+        the rarest class, on average over normal samples. Shapes are that of `counts`
+        (F, K, ...). Fewer than four samples count as four: the inverse of their
+        variance has no mean.
+        """
+        if self.priors == "frequency":
+            return np.ones_like(counts), np.zeros_like(counts)
+        n = np.maximum(counts, 4.0)
+        inverse = n / (n - 3.0)
+        largest = inverse.max(axis=1, keepdims=True)
+        level = largest * (1.0 + 1.0 / n) + digamma((n - 1.0) / 2.0) + np.log(2.0 / n)
+        scales = inverse / largest
+        gains = level - level.max(axis=1, keepdims=True) + np.log(scales)
+        return scales, 0.5 * gains
+
     def _log_priors(self, counts: Any) -> np.ndarray:
         """Log prior of each class, the shape of `counts` (F, K, ...)."""
         if self.priors == "equal":
@@ -183,10 +215,12 @@ class _TallDensity(NamedTuple):
     floor: np.ndarray
 
 
-def _linear(region: _TallDensity, labelings: Any, counts: Any, priors: Any) -> Linear:
+def _linear(
+    region: _TallDensity, labelings: Any, counts: Any, scales: Any, constants: Any
+) -> Linear:
     """Return log posteriors, which are linear in points and squares.
 
-    ``counts`` and log ``priors`` are (F, K, B).
+    ``counts``, ``scales`` of variances and ``constants`` are (F, K, B).
     """
     moments = region.sums.of(labelings)  # (F, B, K, 2 p)
     moments /= counts.swapaxes(1, 2)[..., None]
@@ -194,12 +228,13 @@ def _linear(region: _TallDensity, labelings: Any, counts: Any, priors: Any) -> L
     variance -= mean * mean
     np.maximum(variance, region.floor, out=variance)
     _check_variance(variance)
+    variance *= scales.swapaxes(1, 2)[..., np.newaxis]
     level = np.log(variance).sum(axis=3)
     precision = np.divide(1.0, variance, out=variance)
     level += np.einsum("fbkp,fbkp,fbkp->fbk", mean, mean, precision)
     mean *= precision
     precision *= -0.5
-    offsets = priors.swapaxes(1, 2) - 0.5 * level
+    offsets = constants.swapaxes(1, 2) - 0.5 * level
     return Linear(region.points, moments, offsets)
 
 
@@ -220,12 +255,12 @@ def _members(codes: Any, design: Design) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _statistics(
-    x: Any, floor: Any, members: Any, counts: Any, design: Design
+    x: Any, floor: Any, members: Any, counts: Any, scales: Any, design: Design
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Yield means and variances of the training samples, fold by fold.
 
     x : (n, p); floor : (p,); members : (n, c), the columns classes or classes times
-    labelings; counts : (F, c). Each yielded array is (p, c).
+    labelings; counts and scales of variances : (F, c). Each yielded array is (p, c).
     """
     squares = x * x
     sums, square_sums = x.T @ members, squares.T @ members
@@ -235,6 +270,7 @@ def _statistics(
         variance -= mean * mean
         np.maximum(variance, floor[:, None], out=variance)
         _check_variance(variance)
+        variance *= scales[fold]
         yield mean, variance
 
 

@@ -18,6 +18,7 @@ from neuroextrap.margins.algebra._linear import (
     linear_bytes,
     linear_workspace,
 )
+from neuroextrap.margins.algebra._operators import are_unequal, level_margins
 
 _FOLDS_AT_ONCE = 8  # whose means are made by one product; changes no result
 
@@ -27,8 +28,14 @@ class NearestCentroidMargins(AdditiveKernel):
 
     Larger is nearer: this is minus the squared Euclidean distance to the mean of
     class l of the training samples, plus a number that is the same for every class.
+    Where classes are unequal, a class of n training samples loses what the less noise
+    of its mean gains, on average over all labelings: ``(1 / n_min - 1 / n) s``, with s
+    the variance of the training samples, summed over features.
     Labels enter only after the Gram matrix of a region is known, so that one region's
     thousand labelings are one matrix product.
+
+    Huang, Tong & Zhao 2010, "Bias-corrected diagonal discriminant rules for
+    high-dimensional classification", section 2.
     """
 
     name = "nearest_centroid"
@@ -51,8 +58,13 @@ class NearestCentroidMargins(AdditiveKernel):
             part = design.some_folds(some)
             shape = len(features), len(part.test), design.n_classes
             margins = np.empty(shape, dtype=np.float32)
-            for (_, test), rows in zip(part.folds, part.fold_slices, strict=True):
+            for (train, test), rows in zip(part.folds, part.fold_slices, strict=True):
                 fill(features, test, next(means).astype(np.float32), margins[:, rows])
+                noise = 1.0 / classes[train].sum(axis=0)
+                if np.ptp(noise):
+                    spread = exact[:, train].var(axis=1, ddof=1)
+                    gains = np.multiply.outer(spread, noise - noise.max())
+                    margins[:, rows] += gains[:, np.newaxis]
             yield margins
 
     def prepare(self, xs: Sequence[np.ndarray], design: Design) -> Any:
@@ -71,7 +83,8 @@ class NearestCentroidMargins(AdditiveKernel):
         }
         others = [place for place in range(len(xs)) if place not in linear]
         if not others:
-            return design, np.empty((0, design.n_samples, design.n_samples)), "", linear
+            none = np.empty((0, design.n_samples, design.n_samples))
+            return xs, {}, design, none, "", linear
         path = paths[others[0]]
         whole = xs if not linear else [xs[place] for place in others]
         grams = (centered_grams if path == "products" else rounded_grams)(whole)
@@ -79,25 +92,17 @@ class NearestCentroidMargins(AdditiveKernel):
             grams = grams[:, design.order[:, np.newaxis], design.order]
         if path == "products":
             grams = grams.astype(np.float32)
-        return design, grams, path, linear
+        return xs, {}, design, grams, path, linear
 
     def margins(self, state: Any, labelings: Labelings) -> np.ndarray:
-        design, grams, path, linear = state
-        if not linear:
-            return _margins(grams, path, design, labelings)
-        n_regions = len(grams) + len(linear)
-        K, B = labelings.n_classes, labelings.n_labelings
-        margins = np.empty((len(design.test), K, n_regions, B), dtype=np.float32)
+        xs, kept, design, grams, path, linear = state
+        margins = _unleveled(design, grams, path, linear, labelings)
         counts = labelings.training_counts(design)
-        for place, region in linear.items():
-            fill_linear(
-                margins[:, :, place], _linear(region, labelings, counts), design
-            )
-        others = [place for place in range(n_regions) if place not in linear]
-        if others:
-            of_grams = _margins(grams, path, design, labelings)
-            margins[:, :, others] = of_grams.reshape(-1, K, len(others), B)
-        return margins.reshape(-1, K, n_regions * B)
+        if are_unequal(counts):
+            if "spreads" not in kept:
+                kept["spreads"] = _spreads(xs, design)
+            level_margins(margins, kept["spreads"], counts, design)
+        return margins
 
     def workspace(self, n_features: int, n_regions: int, design: Any) -> int:
         if path_of(self.name, n_features, design) == "linear":
@@ -106,6 +111,34 @@ class NearestCentroidMargins(AdditiveKernel):
 
     def direct_bytes(self, n_features: int, design: Any) -> int | None:
         return linear_bytes(self.name, n_features, design, np.float32)
+
+
+def _unleveled(
+    design: Design, grams: Any, path: str, linear: Any, labelings: Labelings
+) -> np.ndarray:
+    """Return the margins (n_test, K, S * B) as they are."""
+    if not linear:
+        return _margins(grams, path, design, labelings)
+    n_regions = len(grams) + len(linear)
+    K, B = labelings.n_classes, labelings.n_labelings
+    margins = np.empty((len(design.test), K, n_regions, B), dtype=np.float32)
+    counts = labelings.training_counts(design)
+    for place, region in linear.items():
+        fill_linear(margins[:, :, place], _linear(region, labelings, counts), design)
+    others = [place for place in range(n_regions) if place not in linear]
+    if others:
+        of_grams = _margins(grams, path, design, labelings)
+        margins[:, :, others] = of_grams.reshape(-1, K, len(others), B)
+    return margins.reshape(-1, K, n_regions * B)
+
+
+def _spreads(xs: Sequence[np.ndarray], design: Design) -> np.ndarray:
+    """Return the variances (S, F) of training samples, summed over features."""
+    trains = [train for train, _ in design.folds]
+    spreads = [
+        [x[t].var(axis=0, ddof=1, dtype=float).sum() for t in trains] for x in xs
+    ]
+    return np.array(spreads)
 
 
 def _linear(region: tuple[ClassSums, Any], labelings: Any, counts: Any) -> Linear:

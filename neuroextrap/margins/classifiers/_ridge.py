@@ -34,7 +34,9 @@ class RidgeMargins(MarginKernel):
     l at x is ``(x - m)' A (mu_l - m) N / K``, up to a term shared by all classes, with
     A the inverse of the total scatter of the N training samples plus the penalty, mu_l
     the means of the K classes and m the mean of these. If classes are equal, that is
-    the predicted indicator minus 1 / K.
+    the predicted indicator minus 1 / K. A class of n training samples also loses what
+    the less noise of its mean gains, on average over all labelings: ``(1 / n_min - 1 /
+    n) h N / K^2``, with h the trace of the smoother over N - 1.
 
     Hastie, Tibshirani & Friedman 2009, "The Elements of Statistical Learning",
     section 4.2 (indicator regression) and eq. 7.64 (leave-one-out by the smoother).
@@ -58,13 +60,13 @@ class RidgeMargins(MarginKernel):
         return design, len(xs), fits, {}
 
     def margins(self, state: Any, labelings: Labelings) -> np.ndarray:
-        design, n_regions, fits, _ = state
+        design, n_regions, fits, kept = state
         parts = []
         for columns, some, balanced in _by_balance(labelings, design):
             if balanced:
                 part = _equal_margins(state, some)
             else:
-                part = _WEIGHED.margins((design, n_regions, fits), some)
+                part = _WEIGHED.margins((design, n_regions, fits, kept), some)
             parts.append((columns, part))
         if len(parts) == 1:
             return parts[0][1]

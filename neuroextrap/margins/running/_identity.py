@@ -24,6 +24,7 @@ def run_identity(
         sums = forward.sums
         tests = [sums.data, sums.indices, sums.indptr, forward.weighting]
         tests += forward.design.arrays
+    subsets = [array for each in plan.subsets for array in each.arrays]
     return {
         "data": array_hash(X),
         "regions": _hash_of_all(regions.indptr, regions.indices),
@@ -35,6 +36,7 @@ def run_identity(
         "statistic": without_addresses(repr(plan.statistic)),
         "pairing": plan.pairing,
         "versions": {name: metadata.version(name) for name in _PACKAGES},
+        **({"class subsets": _hash_of_all(*subsets)} if subsets else {}),
     }
 
 

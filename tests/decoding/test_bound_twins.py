@@ -1,0 +1,94 @@
+"""Every factor of a lower bound, through the searchlight, against its formula."""
+
+import numpy as np
+import pytest
+import scipy.sparse
+
+from neuroextrap import stats
+from neuroextrap.analysis import Bounds
+from neuroextrap.decoding import IdentificationSearchLight
+
+K, N_RUNS, N_REGIONS, ALPHA = 40, 4, 3, 0.1
+SIZES = np.array([2, 5, 10, 20, K])
+RNG = np.random.default_rng(0)
+CENTERS = 3 * RNG.normal(size=(K, 60))
+REPEATS = {"equal": np.ones(K, dtype=int), "unequal": np.tile([1, 1, 2, 4], K // 4)}
+
+
+def fit(repeats, where):
+    """Fit three regions; ``repeats`` are the samples of each class in each run."""
+    y = np.tile(np.repeat(np.arange(K), repeats), N_RUNS)
+    runs = np.repeat(np.arange(N_RUNS), repeats.sum())
+    X = CENTERS[y] + RNG.normal(size=(len(y), 60)) * np.repeat([2, 4, 6], 20)
+    regions = scipy.sparse.csr_array(np.kron(np.eye(N_REGIONS), np.ones((1, 20))))
+    cv = (
+        [(np.flatnonzero(runs < 2), np.flatnonzero(runs > 1))]
+        if where == "split"
+        else None
+    )
+    bounds = Bounds("auto" if where == "split" else where, confidence_level=1 - ALPHA)
+    light = IdentificationSearchLight(regions=regions, cv=cv, bounds=bounds)
+    return light.fit(X, y, groups=runs)
+
+
+def fano(p):
+    """Least bits about which of K equally frequent classes, at Bayes accuracy p."""
+    return np.log2(K) + p * np.log2(p) + (1 - p) * np.log2((1 - p) / (K - 1))
+
+
+# Four runs; two of them are tested in each order, one in each fold, two in the split.
+# Steps of an order average over test points that are not the same, folds need not.
+N_TESTED = {"forward": 2, "folds": 1, "split": 2}
+
+
+@pytest.mark.parametrize("where", N_TESTED)
+@pytest.mark.parametrize("repeats", REPEATS.values(), ids=REPEATS)
+def test_bounds_are_their_formulas(where, repeats):
+    light = fit(repeats, where)
+    found, wins = light.region_scores_, light.results_.bound_wins
+    curves = stats.average_accuracy(wins, SIZES)
+    noise = np.mean(1 / repeats) / N_TESTED[where]
+    for n_regions, ending in ((1, ""), (N_REGIONS, "_fwe")):
+        log_term = np.log(n_regions / ALPHA)
+        margin = np.sqrt((1 + noise) * log_term / (2 * K))
+        average = np.maximum(curves[:, -1] - margin, 1 / K)
+        assert (average > 1 / K).any()
+        name = f"average_bayes_accuracy_bound{ending}"
+        np.testing.assert_allclose(found[name], average, rtol=1e-6)
+        log_term += np.log(len(SIZES))
+        margin = np.sqrt((1 + noise) * log_term / (2 * K))
+        bits = stats.min_information(np.maximum(curves - margin, 1 / SIZES), SIZES)
+        name = f"information_bound{ending}"
+        np.testing.assert_allclose(found[name], bits.max(axis=1), atol=1e-5)
+        assert bits.max() > 0.5
+        bayes = found[f"bayes_accuracy_bound{ending}"]
+        if where == "folds":
+            margin = np.sqrt(noise * np.log(n_regions / ALPHA) / (2 * K))
+            expected = np.maximum(curves[:, -1] - margin, 1 / K)
+            np.testing.assert_allclose(bayes, expected, rtol=1e-6)
+        name = f"class_information_bound{ending}"
+        np.testing.assert_allclose(found[name], fano(bayes), atol=1e-5)
+
+
+@pytest.mark.parametrize("repeats", REPEATS.values(), ids=REPEATS)
+def test_given_classes_are_bounded_by_forward_tests_of_weighted_points(repeats):
+    """Points of a class share its weight; so many regions share the error."""
+    light = fit(repeats, "forward")
+    counts = light.results_.scores.n_correct.reshape(N_REGIONS, N_RUNS, 2)
+    for n_regions, ending in ((1, ""), (N_REGIONS, "_fwe")):
+        bound = stats.forward_bayes_accuracy_lower_bound(
+            counts,
+            repeats.sum(),
+            confidence_level=1 - ALPHA,
+            n_regions=n_regions,
+            unit_weights=np.full((N_RUNS, 2), 1 / K),  # the heaviest: one of its class
+        )
+        name = f"bayes_accuracy_bound{ending}"
+        np.testing.assert_allclose(light.region_scores_[name], bound, rtol=1e-6)
+
+
+def test_two_classes_have_bounds():
+    y, runs = np.tile([0, 1], 40), np.repeat(np.arange(8), 10)
+    X = RNG.normal(size=(80, 5)) + 2 * y[:, None]
+    light = IdentificationSearchLight().fit(X, y, groups=runs)
+    assert light.region_scores_["bayes_accuracy_bound"][0] > 0.7
