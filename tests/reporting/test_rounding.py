@@ -7,7 +7,6 @@ import pandas as pd
 import pytest
 
 from neuroextrap.cli._results import text_table
-from neuroextrap.reporting import identification_report
 from neuroextrap.reporting._rendering import (
     bits_at_least,
     format_confidence,
@@ -68,7 +67,7 @@ def test_confidence_keeps_its_digits(level, words):
 
 
 def test_the_first_sentences_state_no_more_than_the_maps(fitted):
-    html = identification_report(fitted).get_standalone()
+    html = fitted.generate_report().get_standalone()
     text = " ".join(re.sub(r"<[^>]+>", " ", html).split())
     for pattern, unit, name in (
         (r"is right at least ([\d.]+)% of the time", 100, "bayes_accuracy_bound_fwe"),
