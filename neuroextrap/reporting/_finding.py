@@ -25,7 +25,7 @@ _OF_REGIONS, _AT_ONCE = "bayes_accuracy_bound_fwe", ", for all regions at once"
 
 
 @dataclass(frozen=True)
-class Finding:
+class Verdict:
     """Which regions survive correction for looking at all of them.
 
     `criterion` is the map that decides and `words` what it means, both "" where nothing
@@ -59,15 +59,15 @@ def decide(scores, *, n_classes=None, confidence_level=None):
     criterion = next(known, "")
     if not criterion:
         n_regions = len(next(iter(scores.values())))
-        return Finding("", "", np.zeros(n_regions, dtype=bool))
+        return Verdict("", "", np.zeros(n_regions, dtype=bool))
     values, words = scores[criterion], CRITERIA[criterion]
     if criterion.startswith("p_value"):
         survives = values <= LEVEL  # NaN: False
-        return Finding(criterion, words, survives, np.nanmin(values))
+        return Verdict(criterion, words, survives, np.nanmin(values))
     if criterion == _OF_REGIONS and np.isfinite(values).sum() == 1:
         words = words.removesuffix(_AT_ONCE)
     words = words.format(level=format_confidence(confidence_level))
-    return Finding(criterion, words, values > 1 / n_classes)
+    return Verdict(criterion, words, values > 1 / n_classes)
 
 
 def find(fitted):

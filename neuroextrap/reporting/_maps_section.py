@@ -12,7 +12,7 @@ from markupsafe import Markup
 from neuroextrap.images._region_choice import RegionChoice
 from neuroextrap.maps._registry import MAPS, record_of
 from neuroextrap.plotting._backgrounds import Background, volume_background
-from neuroextrap.reporting._finding import Finding, find, region_words
+from neuroextrap.reporting._finding import Verdict, find, region_words
 from neuroextrap.reporting._page import figure_tag
 from neuroextrap.reporting._pictures import (
     FAINT,
@@ -52,7 +52,7 @@ class PageMaps:
     masker: Any
     choice: RegionChoice
     words: tuple[str, str]
-    finding: Finding
+    finding: Verdict
     records: Mapping = field(default_factory=lambda: MAPS)
     n_classes: int | None = None
     two_sided: bool = False
