@@ -25,9 +25,13 @@ def shared_classifiers(labels, design):
         odd = np.argsort(np.argsort(first))[run] % 2
         halves = np.flatnonzero(odd), np.flatnonzero(odd == 0)
         design = Design((halves, halves[::-1]), design.n_samples, design.n_classes)
-    n_trained = [len(np.unique(labels.codes[train])) for train, _ in design.folds]
+    n_classes = design.n_classes
+    least = [
+        np.bincount(labels.codes[train], minlength=n_classes).min()
+        for train, _ in design.folds
+    ]
     n_tested = [len(np.unique(labels.groups[test])) for _, test in design.folds]
-    return design if min(n_trained) == design.n_classes and max(n_tested) > 1 else None
+    return design if min(least) > 1 and max(n_tested) > 1 else None
 
 
 def overdispersed_runs(outcomes, labels, design):

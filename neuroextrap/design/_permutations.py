@@ -13,7 +13,7 @@ from neuroextrap.stats._permutation import draw_labelings
 from neuroextrap.stats._pvalues import LEVEL
 
 _COMPARED = 199  # labelings to which the class counts of folds are compared
-_SORTED = 0.005  # share of them that may be as unequal as those of a sorted table
+_SORTED = 6.0  # standard deviations above their mean, at which a table is sorted
 
 
 class Permuted(NamedTuple):
@@ -103,10 +103,11 @@ class Balance(NamedTuple):
 
     #: Whether every fold tests its share of every class, to less than one sample.
     proportional: bool = False
-    #: Share of other labelings with counts as equal, and as unequal, as the observed;
-    #: None if the class counts of folds cannot change.
+    #: Share of other labelings with counts as equal as the observed; None if the class
+    #: counts of folds cannot change.
     as_equal: float | None = None
-    as_unequal: float | None = None
+    #: How much more unequal the observed are, in standard deviations of the others.
+    excess: float = 0.0
 
     @property
     def of_labels(self):
@@ -136,20 +137,20 @@ def fold_balance(labels, design):
         proportional &= bool((np.abs(deviation[:, 0]) < 1).all())
         moves |= bool((counts != counts[:, :1]).any())
     if not moves:
-        return Balance(proportional, None, None)
+        return Balance(proportional)
     as_equal = np.mean(unequal[1:] <= unequal[0] * (1 + 1e-9))
-    as_unequal = np.mean(unequal[1:] >= unequal[0] * (1 - 1e-9))
-    return Balance(proportional, float(as_equal), float(as_unequal))
+    excess = (unequal[0] - unequal[1:].mean()) / max(unequal[1:].std(), 1e-9)
+    return Balance(proportional, float(as_equal), float(excess))
 
 
 def _sorted_folds(balance):
     """Return a Finding where folds follow the order of a sorted table, else None."""
-    if balance.as_unequal is None or balance.as_unequal > _SORTED:
+    if balance.excess < _SORTED:
         return None
     return Finding(
         "sorted_folds",
         "doubtful",
-        balance.as_unequal,
+        balance.excess,
         EVERYTHING,
         "folds follow the order of a table that is sorted by class, so that training "
         "sets hold few samples of the classes that are tested",

@@ -209,6 +209,7 @@ def test_runs_may_be_added_after_looking_at_chronological_e_values(
     assert 0.999 < best <= 1 + 1e-9
 
 
+@pytest.mark.filterwarnings("ignore:classes are unequal")
 @pytest.mark.parametrize(
     "classifier",
     [

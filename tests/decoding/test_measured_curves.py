@@ -57,6 +57,7 @@ def subsets(light, y):
     return found
 
 
+@pytest.mark.filterwarnings("ignore:classes are unequal")
 @pytest.mark.parametrize("estimator", ["ridge", "lda", "qda", LOGISTIC])
 @pytest.mark.parametrize("unequal", [False, True])
 def test_it_is_the_mean_over_analyses_of_the_classes_of_every_subset(

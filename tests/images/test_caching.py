@@ -28,7 +28,13 @@ def reads(monkeypatch):
     read = _loading.read_image
     for module in (_loading, _maskers):
         monkeypatch.setattr(module, "read_image", counted)
+    # the picture behind the maps is not cached, and not of interest here
+    monkeypatch.setattr("neuroextrap.analysis._samples.mean_gray_levels", no_picture)
     return found
+
+
+def no_picture(named, mask_img):
+    return None
 
 
 @pytest.fixture

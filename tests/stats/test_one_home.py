@@ -61,11 +61,6 @@ def subjects():
     return np.random.default_rng(4).normal(size=(9, 4)) + 1
 
 
-def prevalence():
-    null = np.random.default_rng(5).normal(size=(9, 6, 4))
-    return group.prevalence_test(subjects(), null, n_permutations=500)
-
-
 def tail():
     # too few null scores for a tail: the plain p-values stay
     return {"p_value": stats.tail_p_value([0.5], np.arange(9.0))[0]}
@@ -81,14 +76,12 @@ ANALYSES = {
     "voxel_scores": voxel_scores,
     "paired": paired,
     "sign_flip": lambda: group.sign_flip_test(subjects(), n_permutations=30),
-    "prevalence": prevalence,
     "permutation": lambda: {"p_value": stats.permutation_p_value(1.0, [0.5, 2.0])},
     "maximum": lambda: {"p_value_fwe": stats.max_statistic_p_value(1.0, [0.5, 2.0])},
     "tail": tail,
 }
 
 
-@pytest.mark.filterwarnings("ignore:.* leave p_value_prevalence:UserWarning")
 @pytest.mark.parametrize("name", sorted(ANALYSES))
 def test_p_values_follow_the_one_formula(name, monkeypatch):
     before = ANALYSES[name]()

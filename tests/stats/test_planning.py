@@ -96,6 +96,8 @@ def searchlight_power(n_repeats, n_regions, analysis, n_runs, accuracy, goal):
     return (bound >= goal).mean()
 
 
+# of independent outcomes, one experiment in two hundred says so by chance
+@pytest.mark.filterwarnings("ignore:accuracy differs between runs")
 @pytest.mark.parametrize(
     "n_regions",
     [
