@@ -11,6 +11,7 @@ from scipy.stats.contingency import association
 from neuroextrap.design._findings import EVERYTHING, Finding
 from neuroextrap.design._labels import code_labels
 from neuroextrap.design._tests import BoundOptions, Tests
+from neuroextrap.stats._validation import check_labels
 
 
 def examine(  # noqa: PLR0913 - what an experiment was
@@ -93,18 +94,27 @@ def examine(  # noqa: PLR0913 - what an experiment was
 
 
 def _samples(X, shape):
-    """Return samples as an array; ValueError unless there is one row for each label."""
+    """Return the features of samples that are finite in all, as an array.
+
+    ValueError unless there is one row for each label, and such a feature.
+    """
     X = np.asarray(X)
     if X.ndim != 2 or X.shape[:1] != shape:
         raise ValueError(
             f"X has shape {X.shape}; give one row for each of the {shape[0]} labels"
         )
-    return X
+    finite = np.isfinite(X).all(axis=0)
+    if not finite.any():
+        raise ValueError(
+            f"X of shape {X.shape} has no feature without NaN in all samples; give "
+            "samples, or X=None to examine the labels only"
+        )
+    return X if finite.all() else X[:, finite]
 
 
 def _factor(conditions, shape):
     """Return conditions as an array; ValueError unless there is one for each label."""
-    values = np.asarray(conditions)
+    values = check_labels(conditions, "conditions")
     if values.shape != shape:
         raise ValueError(
             f"conditions has shape {values.shape}, y has {shape}; give one entry for "

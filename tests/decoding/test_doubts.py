@@ -274,13 +274,19 @@ def test_copies_within_a_run_are_told_unless_they_are_blocks():
     assert not any(found.name == "equal_samples" for found in light.findings_)
 
 
-@pytest.mark.parametrize("kind", ["ratings", "counts", "silent neurons", "one column"])
+@pytest.mark.parametrize(
+    "kind", ["ratings", "counts", "silent neurons", "one column", "whole numbers"]
+)
 def test_values_that_meet_by_chance_are_no_copies(kind):
     rng = np.random.default_rng(0)
     X = {
         "ratings": rng.integers(1, 8, size=(60, 3)),
         "counts": rng.poisson(0.8, size=(60, 5)),
         "silent neurons": rng.poisson(0.05, size=(60, 40)),
+        "whole numbers": np.rint(
+            10 * rng.normal(size=(6, 5))[np.arange(60) % 6]
+            + 0.3 * rng.normal(size=(60, 5))
+        ),
         "one column": rng.normal(size=(60, 1))[rng.integers(60, size=60)],
     }[kind].astype(np.float32)
     assert len(np.unique(X, axis=0)) < 60

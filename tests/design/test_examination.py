@@ -237,6 +237,15 @@ def test_lengths_are_checked():
         examine(random_order(), RUNS, conditions=[1, 2, 3])
 
 
+def test_features_with_nan_are_left_out_as_in_an_analysis():
+    design, X = equal_samples()
+    found = examine(X=X, **design)
+    X[3, :7] = np.nan
+    assert [f.name for f in examine(X=X, **design)] == [f.name for f in found]
+    with pytest.raises(ValueError, match="no feature without NaN"):
+        examine(X=np.full_like(X, np.nan), **design)
+
+
 def smooth(X):
     return (X + np.roll(X, 1, axis=1) + np.roll(X, -1, axis=1)) / 3
 
