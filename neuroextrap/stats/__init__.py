@@ -47,6 +47,10 @@ from neuroextrap.stats._risk import average_risk
 from neuroextrap.stats._sign_flips import paired_sign_flip_test
 from neuroextrap.stats._tail_p_value import tail_p_value
 from neuroextrap.stats._test_design import TestDesign
+from neuroextrap.stats._true_discoveries import (
+    true_discoveries,
+    true_discovery_thresholds,
+)
 from neuroextrap.stats._wins import win_distribution
 
 __all__ = [
@@ -87,5 +91,7 @@ __all__ = [
     "resolution_information",
     "step_down_p_value",
     "tail_p_value",
+    "true_discoveries",
+    "true_discovery_thresholds",
     "win_distribution",
 ]

@@ -45,6 +45,8 @@ CALLS = {
     "permutation_p": (stats.permutation_p_value, (0.5, NULL), {}),
     "max_statistic_p": (stats.max_statistic_p_value, (A, NULL), {}),
     "step_down_p": (stats.step_down_p_value, (A, np.stack([NULL, NULL], 1)), {}),
+    "thresholds": (stats.true_discovery_thresholds, (NULL[:, None],), {}),
+    "true_discoveries": (stats.true_discoveries, (A, A), {}),
     "tail_p": (stats.tail_p_value, (0.5, NULL), {}),
     "binomial_p": (stats.binomial_p_value, (3, 8, 4), {}),
     "sign_flips": (stats.paired_sign_flip_test, (M,), {}),
