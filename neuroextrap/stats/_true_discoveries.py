@@ -42,8 +42,8 @@ def true_discovery_thresholds(
         If `largest` is complex or masked.
     ValueError
         If it is not two-dimensional, is empty or not finite, if there are too few
-        permutations (37 are needed at a confidence of .95), or if `confidence_level` is not
-        between 0 and 1.
+        permutations (37 are needed at a confidence of .95), or if `confidence_level` is
+        not between 0 and 1.
 
     Notes
     -----
