@@ -302,3 +302,19 @@ def test_ready_folds_of_whole_runs_are_not_made_from_labels():
         (np.flatnonzero(run != RUNS), np.flatnonzero(run == RUNS)) for run in range(6)
     ]
     assert examine(random_order(), RUNS, cv=folds) == []
+
+
+def test_features_with_missing_values_hide_no_copy():
+    design, X = equal_samples()
+    X[:, 5], X[:, 6] = np.nan, np.inf
+    assert [found.name for found in examine(X=X, **design)] == ["equal_samples"]
+    for unusable in (X[:, 5:7], X[:, :0]):
+        with pytest.raises(ValueError, match="no feature without NaN"):
+            examine(X=unusable, **design)
+
+
+def test_missing_conditions_are_refused():
+    with pytest.raises(ValueError, match="conditions has None in row 0"):
+        examine(random_order(), RUNS, conditions=[None, *["easy"] * 47])
+    with pytest.raises(ValueError, match="conditions has NaN in row 0"):
+        examine(random_order(), RUNS, conditions=[np.nan, *[1.0] * 47])
