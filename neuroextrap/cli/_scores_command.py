@@ -10,6 +10,7 @@ from neuroextrap.analysis._options import (
     real,
     set_size_or_name,
     text,
+    texts,
     whole,
 )
 from neuroextrap.cli._console import say
@@ -57,9 +58,9 @@ _INPUT = {
     ),
 }
 _ANALYSIS = {
-    "set_sizes": whole(
+    "set_sizes": texts(
         "report accuracy (top-1) among that many candidates",
-        many=True,
+        metavar="N",
         kind=set_size_or_name,
         said="50 200 1000, up to ten times the pool",
     ),
@@ -104,7 +105,7 @@ def add_parser(subparsers):
     )
     parser.add_argument(
         "scores",
-        nargs="+",
+        nargs="*",
         metavar="A",
         help="files of scores, one for every decoder; the last word, OUT, is the "
         "folder for the results",
@@ -121,14 +122,14 @@ def run(args):
     last = args.scores
     if args.set_sizes and isinstance(args.set_sizes[-1], str):
         last = args.set_sizes
-    args.out = str(last.pop())
-    if bool(args.scores) == bool(args.decoded and args.candidates):
+    args.out = str(last.pop()) if last else None
+    if not args.out or bool(args.scores) == bool(args.decoded and args.candidates):
         raise ValueError(
             "A ... OUT: name files of scores, or --decoded and --candidates, then OUT"
         )
     from neuroextrap.cli._results import origin_of_command, text_table
     from neuroextrap.maps._files import check_output_directory
-    from neuroextrap.scores._files import write_results
+    from neuroextrap.scores._files import joined, write_results
 
     check_output_directory(args.out, overwrite=args.overwrite)
     roles = ("scores", "decoded", "candidates", "targets", "names", "groups")
@@ -144,13 +145,11 @@ def run(args):
     }
     how = {"overwrite": args.overwrite, "report": args.report, "origin": origin}
     tables, written = write_results(found, compared, args.out, **how)
+    frames = [joined({name: each.pools for name, each in found.items()})]
+    frames += [tables["comparison"]] if compared else []
     shown = [text_table(tables["summary"], _PRINTED.split())]
-    shown += [
-        text_table(tables[name], list(tables[name].columns))
-        for name in ("curve", "comparison")
-        if name in tables
-    ]
-    notes = [note for each in found.values() for note in each.notes]
+    shown += [text_table(frame, list(frame.columns)) for frame in frames]
+    notes = [n for each in [*found.values(), *compared.values()] for n in each.notes]
     say("\n\n".join([*shown, "\n".join([*notes, f"{written} in {args.out}"])]))
 
 

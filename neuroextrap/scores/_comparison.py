@@ -33,9 +33,7 @@ class ScoreComparison:
     table: pd.DataFrame
     p_value: float
     set_size: int
-    n_shared: int
     is_paired: bool
-    confidence_level: float
     findings: tuple[Finding, ...]
 
     @property
@@ -52,37 +50,41 @@ def compare_pools(
     size = min(first.options.tested_size(len(first.names)), len(second.names))
     p_value, findings = np.nan, ()
     if place is None:
-        findings = (
-            Finding(
-                "different_pools",
-                "doubtful",
-                n_shared,
-                EVERYTHING,
-                f"the decoders were tested on different targets and candidates "
-                f"({n_shared} are shared)",
-                "the difference holds for other stimuli only if both pools are random "
-                "samples of the same kind",
-                "restrict both to shared trials and candidates for a paired test",
-            ),
-        )
+        findings = (_different(n_shared),)
         tell(findings)
     else:
+        both = first.options, second.options
         outcomes = [
-            each.ranks.target_means(each.ranks.among(size)) for each in (first,)
+            each.ranks.target_means(each.ranks.among(size)) for each in (first, second)
         ]
-        outcomes.append(second.ranks.target_means(second.ranks.among(size))[place])
-        differences = np.subtract(*outcomes)
+        differences = outcomes[0] - outcomes[1][place]
         differences = differences[~np.isnan(differences)]
         test = paired_sign_flip_test(
             differences[np.newaxis] / len(differences),
             n_permutations=n_permutations,
+            cross_validated=any(options.cross_validated for options in both),
             random_state=random_state,
         )
         p_value = float(test.p_value[0])
-    level = first.options.confidence_level
     table = _differences(first, second, place, size)
-    paired = place is not None
-    return ScoreComparison(table, p_value, size, n_shared, paired, level, findings)
+    tested = table["quantity"] == f"accuracy_among_{size}"
+    table["p_value"] = np.where(tested, p_value, np.nan)
+    return ScoreComparison(table, p_value, size, place is not None, findings)
+
+
+def _different(n_shared: int) -> Finding:
+    """Say what may be compared over different pools."""
+    return Finding(
+        "different_pools",
+        "doubtful",
+        n_shared,
+        EVERYTHING,
+        f"the decoders were tested on different targets or candidates ({n_shared} "
+        "candidates are shared)",
+        "bits may be compared if both pools are random samples of the same kind of "
+        "stimuli, and accuracies then among equally many",
+        "restrict both to shared trials and candidates for a paired test",
+    )
 
 
 def _matched(first: Any, second: Any) -> tuple[np.ndarray | None, int]:

@@ -45,7 +45,7 @@ def read_matrix(path: str, name: str) -> tuple[Any, np.ndarray | None]:
 
 
 def read_labels(path: str, name: str) -> np.ndarray:
-    """Read targets or names: a .npy array, the only column of a table, or ``target``."""
+    """Read targets or names: an array, or the only (or target) column of a table."""
     if os.fspath(path).lower().endswith(".npy"):
         return load_array(path)
     table = read_text_table(path, name)
@@ -122,11 +122,11 @@ def write_results(
     """
     pairs = {" and ".join(key): each for key, each in comparisons.items()}
     tables = {
-        name: _joined({key: getattr(each, name) for key, each in found.items()})
+        name: joined({key: getattr(each, name) for key, each in found.items()})
         for name in ("summary", "curve", "stimuli")
     }
     if pairs:
-        tables["comparison"] = _joined({key: p.table for key, p in pairs.items()})
+        tables["comparison"] = joined({key: p.table for key, p in pairs.items()})
     about = {
         name: {"findings": [finding._asdict() for finding in each.findings]}
         for name, each in [*found.items(), *pairs.items()]
@@ -151,7 +151,7 @@ def write_results(
     return tables, ", ".join([*files, *(["report.html"] if page is not None else [])])
 
 
-def _joined(tables: dict[str, pd.DataFrame]) -> pd.DataFrame:
+def joined(tables: dict[str, pd.DataFrame]) -> pd.DataFrame:
     """Put tables under one another, each with its name in the first column."""
     named = []
     for name, table in tables.items():

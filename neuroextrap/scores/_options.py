@@ -8,6 +8,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from neuroextrap.scores._matrix import KINDS
+from neuroextrap.stats._extrapolation._intervals import (
+    CALIBRATED_FACTOR,
+    FEWEST_CALIBRATED,
+)
 from neuroextrap.stats._validation import (
     check_flags,
     check_integer,
@@ -34,7 +38,8 @@ class ScoreOptions:
         How decoded vectors are compared with those of the candidates.
     set_sizes : int, array-like of int or None, default=None
         Sizes of the pools for which accuracy is reported. If None, those of 50, 200 and
-        1,000 that are at most ten times the number of candidates.
+        1,000 for which predictions are calibrated: up to ten times the candidates, or
+        up to these with fewer than eight.
     statistic : {"pairwise_accuracy", "accuracy"} or int, default="pairwise_accuracy"
         What is tested: accuracy among two candidates, all, or that many.
     n_permutations : int, default=0
@@ -83,7 +88,10 @@ class ScoreOptions:
         """Return the sizes of pools for which accuracy is reported."""
         if self.set_sizes is not None:
             return np.unique(check_set_sizes(self.set_sizes))
-        return np.array([k for k in USUAL_SIZES if k <= 10 * n_candidates], dtype=int)
+        largest = CALIBRATED_FACTOR * n_candidates
+        if n_candidates < FEWEST_CALIBRATED:
+            largest = n_candidates
+        return np.array([k for k in USUAL_SIZES if k <= largest], dtype=int)
 
     def tested_size(self, n_candidates: int) -> int:
         """Return the number of candidates of the statistic that is tested."""

@@ -39,7 +39,7 @@ def scores_report(
     methods = sentences(
         "scores_methods",
         version=neuroextrap.__version__,
-        row=first.summary.iloc[0],
+        row=first.summary.to_dict("records")[0],
         options=first.options,
         tested=first.options.tested_size(len(first.names)),
         extrapolation=_EXTRAPOLATION_LEVEL,
@@ -73,7 +73,7 @@ def _of(name: str) -> str:
 def _said(each: Any) -> dict[str, Any]:
     """Return what is said of one decoder."""
     return {
-        "row": each.summary.iloc[0],
+        "row": each.summary.to_dict("records")[0],
         "pools": each.pools.to_dict("records"),
         "doubt": doubts_about(each.findings, "accuracy"),
         "approximate": each.options.cross_validated,

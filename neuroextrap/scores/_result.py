@@ -57,18 +57,21 @@ class ScoreIdentification:
         ``_lower`` and ``_upper`` are ends of intervals; information is in bits.
         """
         curve = self.curve.set_index("set_size")
-        row = {
+        row: dict[str, Any] = {
             "n_trials": len(self.ranks.tied),
             "n_targets": len(np.unique(self.ranks.columns)),
             "n_candidates": len(self.names),
         }
-        sizes = self.options.pool_sizes(len(self.names))
-        named: dict[Any, str] = {len(self.names): "accuracy", 2: "pairwise_accuracy"}
-        named |= {int(k): f"accuracy_among_{k}" for k in sizes if k not in named}
-        for size, name in named.items():
-            row[name], row[f"{name}_lower"], row[f"{name}_upper"] = curve.loc[
-                size, ["accuracy", "lower", "upper"]
-            ]
+        named = {"accuracy": len(self.names), "pairwise_accuracy": 2}
+        named |= {
+            f"accuracy_among_{size}": int(size)
+            for size in self.options.pool_sizes(len(self.names))
+            if size not in named.values()
+        }
+        for name, size in named.items():
+            for end in ("accuracy", "lower", "upper"):
+                key = name if end == "accuracy" else f"{name}_{end}"
+                row[key] = curve.loc[size, end]
         row["top_5"] = curve.loc[len(self.names), "top_5"]
         row["median_rank"] = np.median(self.ranks.middle)
         return pd.DataFrame([row | self.values])
