@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import zipfile
 from typing import Any
 
 import numpy as np
@@ -63,19 +64,19 @@ def _read_archive(path: str, name: str) -> tuple[np.ndarray, np.ndarray | None]:
     try:
         with np.load(path, allow_pickle=False) as archive:
             keys = archive.files
-            key = "scores" if "scores" in keys else keys[0] if len(keys) == 1 else ""
-            if not key:
-                raise ValueError(
-                    f"{name} {path} holds {', '.join(keys)}; name one array scores"
-                )
-            targets = archive["targets"] if "targets" in keys else None
-            return archive[key], targets
-    except (OSError, EOFError, AttributeError) as error:
-        if isinstance(error, FileNotFoundError):
-            raise
+            key = keys[0] if len(keys) == 1 else "scores"
+            found = {key: archive[key] for key in (key, "targets") if key in keys}
+    except FileNotFoundError:
+        raise
+    except (OSError, EOFError, ValueError, zipfile.BadZipFile) as error:
         raise ValueError(
-            f"{name} {path} is no archive of arrays; write it with numpy.savez"
+            f"{name} {path} holds no arrays of numbers; write them with numpy.savez"
         ) from error
+    if key not in found:
+        raise ValueError(
+            f"{name} {path} holds {', '.join(keys)}; name the array of scores so"
+        )
+    return found[key], found.get("targets")
 
 
 def _read_parquet(path: str) -> pd.DataFrame:

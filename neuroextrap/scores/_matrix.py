@@ -56,8 +56,8 @@ def read_scores(
 ) -> ScoreMatrix:
     """Check a matrix of scores, its targets, and the names of its candidates."""
     if names is None:
-        names = _own_names(getattr(scores, "columns", None))
-    rows = _own_names(getattr(scores, "index", None))
+        names = _own_names(scores, "columns")
+    rows = _own_names(scores, "index")
     array = check_numbers(scores, "scores")
     if array.ndim != 2 or len(array) < 1 or array.shape[1] < 2:
         raise ValueError(
@@ -81,8 +81,8 @@ def score_vectors(
     if metric not in METRICS:
         raise ValueError(f"metric={metric!r} must be one of {', '.join(METRICS)}")
     if names is None:
-        names = _own_names(getattr(candidates, "index", None))
-    rows = _own_names(getattr(decoded, "index", None))
+        names = _own_names(candidates, "index")
+    rows = _own_names(decoded, "index")
     found = _vectors(decoded, "decoded"), _vectors(candidates, "candidates")
     if found[0].shape[1] != found[1].shape[1] or len(found[1]) < 2:
         raise ValueError(
@@ -144,8 +144,9 @@ def _check_finite(array: NDArray[np.floating], name: str) -> None:
         )
 
 
-def _own_names(index: Any) -> NDArray | None:
+def _own_names(table: Any, axis: str) -> NDArray | None:
     """Return the labels of a data frame, or None if they only count."""
+    index = getattr(table, axis) if hasattr(table, "columns") else None
     plain = index is None or type(index).__name__ == "RangeIndex"
     return None if plain else np.asarray(index)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 from scipy import special
+from scipy.stats import rankdata
 
 from neuroextrap.design._findings import BOUNDS, EVERYTHING, Finding
 from neuroextrap.scores._matrix import ScoreMatrix
@@ -153,17 +154,16 @@ def _hubs(ranks: Ranks) -> Finding | None:
 def near_duplicates(matrix: ScoreMatrix) -> NDArray[np.intp]:
     """Return for every candidate (n_candidates,) the one that it nearly repeats.
 
-    A candidate stands for itself and for all later ones whose scores correlate with its
-    own by at least `ALIKE` over trials (some hundreds of them, spread evenly, each less
-    its mean), unless an earlier one stands for them; tested ones come first.
+    A candidate stands for itself and for all later ones whose ranks correlate with its
+    own by at least `ALIKE` over trials (at most some hundreds, spread evenly), unless
+    an earlier one stands for them; tested ones come first.
     """
     n_trials, n_candidates = matrix.scores.shape
     leader = np.arange(n_candidates)
     if n_trials < _FEWEST_TRIALS or n_candidates < 3:
         return leader
     rows = np.unique(np.linspace(0, n_trials - 1, _MOST_TRIALS).astype(int))
-    columns = matrix.scores[rows].T.astype(np.float64)
-    columns -= columns.mean(axis=0)
+    columns = rankdata(matrix.scores[rows], axis=1).T
     columns -= columns.mean(axis=1, keepdims=True)
     length = np.linalg.norm(columns, axis=1, keepdims=True)
     np.divide(columns, length, columns, where=length > 0)
