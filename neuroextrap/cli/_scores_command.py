@@ -18,12 +18,12 @@ from neuroextrap.cli._parser import OVERWRITE, add_options
 
 _EXAMPLES = """\
 Scores of trials (rows) for candidates (columns): .npy, .npz (scores, targets),
-.tsv or .parquet (the first row names the candidates, a first column "target" the
-candidate of every trial). Without targets, trial i belongs to candidate i.
-OUT gets summary.tsv (one row a decoder, for a paper), curve.tsv, stimuli.tsv and
-scores.json; with several decoders comparison.tsv: paired target by target on one
-pool, otherwise by bits. Accuracy among k candidates is what retrieval calls top-1
-among k; --set-sizes may go beyond the pool, where it is predicted.
+.tsv or .parquet (the first row names the candidates, a first column "target"
+the candidate of every trial). Without targets, trial i belongs to candidate i.
+OUT gets summary.tsv (one row a decoder, for a paper), curve.tsv, stimuli.tsv
+and scores.json; with several decoders comparison.tsv: paired target by target
+on one pool, otherwise by bits. Accuracy among k candidates is what retrieval
+calls top-1 among k; beyond the pool it is predicted.
 
 examples:
   neuroextrap scores clip_scores.npy --set-sizes 50 200 1000 --report results

@@ -113,9 +113,9 @@ def score_identification(
     ... )
     >>> found.pools[["set_size", "accuracy", "source"]].round(2)
        set_size  accuracy     source
-    0        50      0.63   measured
-    1       300      0.34   measured
-    2      1000      0.20  predicted
+    0        50      0.78   measured
+    1       300      0.57   measured
+    2      1000      0.43  predicted
     """
     chosen = as_options(ScoreOptions, score_identification, options)
     chosen.check()
