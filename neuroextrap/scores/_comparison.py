@@ -47,7 +47,7 @@ def compare_pools(
 ) -> ScoreComparison:
     """Compare two results, see :meth:`ScoreIdentification.compare`."""
     place, n_shared = _matched(first, second)
-    size = min(first.options.tested_size(len(first.names)), len(second.names))
+    size = first.options.tested_size(len(first.names))
     p_value, findings = np.nan, ()
     if place is None:
         findings = (_different(n_shared),)
@@ -68,6 +68,10 @@ def compare_pools(
         p_value = float(test.p_value[0])
     table = _differences(first, second, place, size)
     tested = table["quantity"] == f"accuracy_among_{size}"
+    if place is not None and not tested.any():
+        raise ValueError(
+            f"other has no accuracy among {size}; give both the same statistic"
+        )
     table["p_value"] = np.where(tested, p_value, np.nan)
     return ScoreComparison(table, p_value, size, place is not None, findings)
 

@@ -21,11 +21,18 @@ _ALL = ("accuracy*", "implied_information*", "p_value", *BOUNDS)
 
 
 def pairwise_z(ranks: Ranks) -> tuple[float, float]:
-    """Return the mean pairwise accuracy, and its distance from guessing in errors."""
+    """Return the mean pairwise accuracy, and its distance from guessing in errors.
+
+    Each trial counts as a guess by itself if all candidates are targets. Otherwise only
+    each target does: some candidates have larger scores than others in all trials.
+    """
     n_candidates = ranks.n_candidates
     accuracy = ranks.wins @ np.arange(n_candidates) / (n_candidates - 1)
-    error = np.sqrt((n_candidates + 1) / (12 * (n_candidates - 1)))
-    return float(accuracy), float((accuracy - 0.5) / error * np.sqrt(len(ranks.tied)))
+    repeats = np.bincount(ranks.columns, minlength=n_candidates)
+    tested = repeats > 0
+    each = 1 / repeats[tested] if tested.all() else np.ones(tested.sum())
+    error = np.sqrt((n_candidates + 1) / (12 * (n_candidates - 1)) * each.mean())
+    return float(accuracy), float((accuracy - 0.5) / error * np.sqrt(len(each)))
 
 
 def find_direction(ranks: Ranks, kind: str) -> tuple[bool, list[Finding | None]]:
@@ -38,24 +45,19 @@ def find_direction(ranks: Ranks, kind: str) -> tuple[bool, list[Finding | None]]
     if z > special.ndtri(_SURE):
         return False, []
     turned = kind == "auto" and accuracy < 0.25
-    effects = {
-        True: "smaller scores are taken to be more alike, as of distances or ranks",
-        False: "accuracies and information are those of the worst choices",
-    }
-    remedy = "say which by kind='distance' or kind='similarity' (--kind)"
-    because = f"the target scores above another candidate in {accuracy:.3f} of pairs"
-    maps = EVERYTHING
-    return turned, [
-        Finding(
-            "reversed_scores",
-            "doubtful",
-            accuracy,
-            maps,
-            because,
-            effects[turned],
-            remedy,
-        )
-    ]
+    effect = "accuracies and information are those of the worst choices"
+    if turned:
+        effect = "smaller scores are taken to be more alike, as of distances or ranks"
+    finding = Finding(
+        "reversed_scores",
+        "doubtful",
+        accuracy,
+        EVERYTHING,
+        f"the target scores above another candidate in {accuracy:.3f} of pairs",
+        effect,
+        "say which by kind='distance' or kind='similarity' (--kind)",
+    )
+    return turned, [finding]
 
 
 def examine_scores(matrix: ScoreMatrix, ranks: Ranks) -> list[Finding | None]:

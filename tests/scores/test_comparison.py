@@ -122,6 +122,16 @@ def test_pools_that_look_alike_are_not_paired(change):
         assert not first.compare(second).is_paired
 
 
+def test_what_is_tested_must_be_known_of_both():
+    first, second = (
+        score_identification(np.eye(60), statistic=statistic)
+        for statistic in (37, "accuracy")
+    )
+    with pytest.raises(ValueError, match="no accuracy among 37; give both the same"):
+        first.compare(score_identification(np.eye(60), statistic=11))
+    assert second.compare(first).p_value == 1.0
+
+
 def test_a_decoder_does_not_differ_from_itself():
     found = decoder(1.0).compare(decoder(1.0))
     assert found.p_value == 1.0

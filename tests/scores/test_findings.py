@@ -145,6 +145,24 @@ def test_guesses_have_no_findings(seed):
     assert score_identification(scores, rng.integers(40, size=60)).findings == ()
 
 
+@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("n_targets", [3, 40])
+def test_guesses_that_prefer_some_candidates_are_not_reversed(seed, n_targets):
+    rng = np.random.default_rng(seed)
+    scores = rng.normal(size=(500, 40)) + 3 * np.linspace(0, 1, 40)
+    targets = np.r_[np.arange(n_targets), np.zeros(500 - n_targets, dtype=int)]
+    seen = {f.name for f in score_identification(scores, targets).findings}
+    assert not seen & {"reversed_scores", "shifted_targets"}
+
+
+def test_two_candidates_are_turned_around_too():
+    targets = np.tile([0, 1], 30)
+    scores = -np.eye(2)[targets] + 0.1 * np.random.default_rng(0).normal(size=(60, 2))
+    with pytest.warns(UserWarning, match="smaller scores are taken"):
+        found = score_identification(scores, targets)
+    assert found.summary["accuracy"].item() == 1.0
+
+
 def test_distances_that_are_found_are_those_that_are_told():
     told = score_identification(-good(), kind="distance")
     with pytest.warns(UserWarning, match="smaller scores are taken to be more alike"):
