@@ -8,7 +8,7 @@ import numpy as np
 
 from neuroextrap.plotting._axes import COLORS, LINES
 
-_ROW = 0.24  # inch
+_CURVE, _ROW, _LETTER = 2.2, 0.2, 0.06  # inch
 
 
 def draw_specification_curve(table: Any, options: list[str], threshold: float) -> Any:
@@ -22,13 +22,14 @@ def draw_specification_curve(table: Any, options: list[str], threshold: float) -
 
     table = table.sort_values("largest_standardized", kind="stable")
     levels = [(option, level) for option in options for level in _levels(table[option])]
-    height = 2.0 + _ROW * len(levels)
+    rows = _ROW * max(1, len(levels))
+    names = _LETTER * table["pipeline"].str.len().max()  # written aslant
     figure, (above, below) = plt.subplots(
         2,
         1,
         sharex=True,
-        figsize=(max(4.5, 0.3 * len(table) + 2.5), height),
-        height_ratios=[2.0, height - 2.0],
+        figsize=(max(4.5, 0.3 * len(table) + 2.5), _CURVE + rows + names),
+        height_ratios=[_CURVE, rows],
         layout="constrained",
     )
     place = np.arange(len(table))
@@ -42,8 +43,8 @@ def draw_specification_curve(table: Any, options: list[str], threshold: float) -
     for row, (option, level) in enumerate(levels):
         chosen = place[(table[option].astype(str) == level).to_numpy()]
         below.plot(chosen, np.full(len(chosen), row), "s", ms=4, color="0.2")
-    names = [f"{option.replace('_', ' ')} {level}" for option, level in levels]
-    below.set_yticks(range(len(levels)), names, fontsize=8)
+    words = [f"{option.replace('_', ' ')} {level}" for option, level in levels]
+    below.set_yticks(range(len(levels)), words, fontsize=8)
     below.set_ylim(len(levels) - 0.5, -0.5)
     below.set_xticks(place, table["pipeline"], rotation=45, ha="right", fontsize=8)
     return figure
