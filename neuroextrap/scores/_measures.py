@@ -104,7 +104,7 @@ def _predicted(matrix: ScoreMatrix, sizes: np.ndarray) -> pd.DataFrame:
     with warnings.catch_warnings():  # a finding says so, by a rule for any targets
         warnings.filterwarnings("ignore", "the true class beats another one")
         model = stats.AccuracyExtrapolator().fit(matrix.scores, matrix.columns)
-    ends = model.predict_interval(sizes, EXTRAPOLATION_LEVEL)
+        ends = model.predict_interval(sizes, EXTRAPOLATION_LEVEL)
     curve = _curve(sizes, model.predict(sizes), ends, np.nan, "predicted")
     return curve.assign(confidence_level=EXTRAPOLATION_LEVEL)
 
