@@ -33,10 +33,16 @@ def read_matrix(path: str, name: str) -> tuple[Any, np.ndarray | None]:
     if lowered.endswith(".npz"):
         return _read_archive(path, name)
     if lowered.endswith(".parquet"):
-        return _named_rows(_read_parquet(path), path), None
+        try:
+            return _named_rows(pd.read_parquet(path), path), None
+        except ImportError as error:
+            raise ValueError(
+                f"{path} needs pyarrow to be read; install it, or save a .npy array"
+            ) from error
     if lowered.endswith((".tsv", ".csv", ".tsv.gz", ".csv.gz")):
         table = _named_rows(read_text_table(path, name), path)
-        if all("." in column and _is_number(column) for column in table.columns):
+        first = pd.to_numeric(table.columns, errors="coerce")
+        if table.columns.str.contains(".", regex=False).all() and not first.hasnans:
             raise ValueError(
                 f"{path} has numbers in its first row, which must name the candidates; "
                 "add a row of names, or write an array with numpy.save"
@@ -79,16 +85,6 @@ def _read_archive(path: str, name: str) -> tuple[np.ndarray, np.ndarray | None]:
     return found[key], found.get("targets")
 
 
-def _read_parquet(path: str) -> pd.DataFrame:
-    """Read a parquet file, where pandas can."""
-    try:
-        return pd.read_parquet(path)
-    except ImportError as error:
-        raise ValueError(
-            f"{path} needs pyarrow to be read; install it, or save a .npy array"
-        ) from error
-
-
 def _named_rows(table: pd.DataFrame, path: str) -> pd.DataFrame:
     """Return numbers under names, with the rows named by a column if there is one."""
     table.columns = table.columns.astype(str)
@@ -97,15 +93,6 @@ def _named_rows(table: pd.DataFrame, path: str) -> pd.DataFrame:
     return pd.DataFrame(
         numbers(table, path), columns=pd.Index(table.columns), index=table.index
     )
-
-
-def _is_number(text: str) -> bool:
-    """Whether a text is a number."""
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
 
 
 def write_results(

@@ -211,7 +211,9 @@ def _columns_of_names(given: NDArray, names: NDArray) -> NDArray[np.intp]:
 
 
 def _columns_of_numbers(given: NDArray, n_candidates: int) -> NDArray[np.intp]:
-    """Check column numbers."""
+    """Check column numbers, which may be text."""
+    if given.dtype.kind == "U" and np.char.isdecimal(given).all():
+        given = given.astype(np.intp)
     if given.dtype.kind not in "iu" and not (
         given.dtype.kind == "f" and (given == np.rint(given)).all()
     ):

@@ -101,6 +101,45 @@ def test_vectors_on_the_command_line(folder):
     assert curve.set_size.tolist()[-1] == 100
 
 
+def test_tables_of_vectors_are_matched_by_name(folder):
+    rng = np.random.default_rng(3)
+    vectors = pd.DataFrame(rng.normal(size=(30, 5)), index=NAMES).rename_axis("name")
+    decoded = vectors + rng.normal(size=vectors.shape)
+    vectors.iloc[ORDER].to_csv(folder / "vectors.tsv", sep="\t")
+    decoded.rename_axis("target").to_csv(folder / "decoded.tsv", sep="\t")
+    words = ["scores", "--decoded", str(folder / "decoded.tsv"), "--quiet"]
+    words += ["--candidates", str(folder / "vectors.tsv"), str(folder / "out")]
+    assert main(words) == 0
+    twin = score_identification(decoded=decoded, candidates=vectors)
+    curve = pd.read_csv(folder / "out" / "curve.tsv", sep="\t")
+    np.testing.assert_allclose(curve.accuracy, twin.curve.accuracy)
+
+
+def test_column_numbers_may_stand_in_a_table(folder):
+    pd.DataFrame({"x": ORDER}).to_csv(folder / "order.tsv", sep="\t", index=False)
+    np.save(folder / "mixed.npy", SCORES[ORDER])
+    words = ["scores", str(folder / "mixed.npy"), "--quiet", "--targets"]
+    assert main([*words, str(folder / "order.tsv"), str(folder / "out")]) == 0
+    curve = pd.read_csv(folder / "out" / "curve.tsv", sep="\t")
+    twin = score_identification(SCORES)
+    np.testing.assert_allclose(curve.accuracy, twin.curve.accuracy)
+
+
+def test_parquet_is_read_where_pandas_can(folder, monkeypatch):
+    named, _ = read_matrix(folder / "named.tsv", "A")
+    stored = named.rename_axis("target").reset_index()
+    monkeypatch.setattr(pd, "read_parquet", lambda _: stored)
+    read, _ = read_matrix("scores.parquet", "A")
+    pd.testing.assert_frame_equal(read, named, check_index_type=False)
+
+    def fail(_):
+        raise ImportError
+
+    monkeypatch.setattr(pd, "read_parquet", fail)
+    with pytest.raises(ValueError, match="needs pyarrow"):
+        read_matrix("scores.parquet", "A")
+
+
 def test_two_decoders_on_the_command_line(folder, capsys):
     worse = SCORES + RNG.normal(size=SCORES.shape)
     pd.DataFrame(worse, columns=NAMES).assign(target=NAMES)[["target", *NAMES]].to_csv(
