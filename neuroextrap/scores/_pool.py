@@ -62,7 +62,8 @@ def find_direction(ranks: Ranks, kind: str) -> tuple[bool, list[Finding | None]]
 
 def examine_scores(matrix: ScoreMatrix, ranks: Ranks) -> list[Finding | None]:
     """Look for mistakes in how scores were made or are given."""
-    return [_shift(matrix, ranks), _normalized(matrix), _ties(ranks), _hubs(ranks)]
+    found = [_shift(matrix, ranks), _normalized(matrix), _symmetric(matrix)]
+    return [*found, _ties(ranks), _hubs(ranks)]
 
 
 def _shift(matrix: ScoreMatrix, ranks: Ranks) -> Finding | None:
@@ -89,7 +90,7 @@ def _shift(matrix: ScoreMatrix, ranks: Ranks) -> Finding | None:
 def _normalized(matrix: ScoreMatrix) -> Finding | None:
     """Find scores whose columns, not rows, sum to one or to nothing."""
     scores = matrix.scores
-    scale = np.sqrt(np.mean([np.square(row).mean() for row in scores])) or 1.0
+    scale = np.mean([np.abs(row).mean() for row in scores]) or 1.0
     for level in (1.0, 0.0):
         close = 1e-3 * (level or scale * np.sqrt(len(scores)))
         by_column = np.abs(scores.sum(axis=0, dtype=float) - level).max() < close
@@ -105,6 +106,26 @@ def _normalized(matrix: ScoreMatrix) -> Finding | None:
                 "give scores.T if rows are candidates, else normalize by training data",
             )
     return None
+
+
+def _symmetric(matrix: ScoreMatrix) -> Finding | None:
+    """Find candidates that were scored against themselves."""
+    scores, n_candidates = matrix.scores, matrix.n_candidates
+    if not np.array_equal(matrix.columns, np.arange(n_candidates)):
+        return None
+    own, first = np.diag(scores), scores[:_MOST_TRIALS]
+    mirrored = np.allclose(first, scores[:, : len(first)].T)
+    if n_candidates < 3 or not np.allclose(own, own[0]) or not mirrored:
+        return None
+    return Finding(
+        "symmetric_scores",
+        "doubtful",
+        float(own[0]),
+        EVERYTHING,
+        "the scores are symmetric with one value on the diagonal",
+        "candidates seem to be compared with themselves, not with what was decoded",
+        "score decoded vectors for candidates",
+    )
 
 
 def _ties(ranks: Ranks) -> Finding | None:

@@ -109,6 +109,7 @@ ELSEWHERE = {
             "reversed_scores",
             "shifted_targets",
             "normalized_columns",
+            "symmetric_scores",
             "tied_scores",
             "hubs",
             "near_duplicates",

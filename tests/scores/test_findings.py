@@ -54,6 +54,10 @@ def centered_over_trials():
     return {"scores": scores - scores.mean(axis=0)}, {"normalized_columns": "doubtful"}
 
 
+def candidates_with_themselves():
+    return {"scores": np.corrcoef(decoded()[1])}, {"symmetric_scores": "doubtful"}
+
+
 def half_precision_softmax():
     scores = np.exp(12 * good())
     scores /= scores.sum(axis=1, keepdims=True)
@@ -95,6 +99,7 @@ CASES = (
     counted_from_one,
     transposed_softmax,
     centered_over_trials,
+    candidates_with_themselves,
     half_precision_softmax,
     with_hubs,
     frames_of_a_film,
