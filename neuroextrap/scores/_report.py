@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from markupsafe import Markup
 
 import neuroextrap
@@ -50,15 +51,9 @@ def scores_report(
     sections = [
         ("What was found", answer(words, _curves(found))),
         ("What is doubtful", list_of(notes) if notes else ""),
-        *(
-            (f"Accuracy by pool{_of(name)}", frame_table(each.pools))
-            for name, each in found.items()
-        ),
-        *(
-            (f"{one} and {other}", frame_table(each.table))
-            for (one, other), each in comparisons.items()
-        ),
-        *((f"Stimuli{_of(name)}", _stimuli(each)) for name, each in found.items()),
+        *(("Two decoders", frame_table(each.table)) for each in comparisons.values()),
+        *((f"Pools{_of(name)}", frame_table(f.pools)) for name, f in found.items()),
+        *((f"Stimuli{_of(name)}", _stimuli(f)) for name, f in found.items()),
         ("What this does not show", list_of(sentences("scores_limits"))),
         ("Methods", methods_section(methods)),
     ]
@@ -121,12 +116,8 @@ def _curves(found: dict[str, Any]) -> Markup:
             ax.errorbar(
                 beyond["set_size"],
                 beyond["accuracy"],
-                [
-                    beyond["accuracy"] - beyond["lower"],
-                    beyond["upper"] - beyond["accuracy"],
-                ],
+                np.abs(beyond[["lower", "upper"]].T - beyond["accuracy"]),
                 fmt="s",
-                ms=4,
                 color=color,
                 mfc="white",
                 label="predicted (90%)" if number == 0 else None,
