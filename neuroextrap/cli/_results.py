@@ -241,11 +241,11 @@ def cost_line(what, seconds, n_bytes):
     >>> cost_line("168 regions", 3905, 2**29)
     'dry run: 168 regions; about 1:05:05 (h:mm:ss), 512 MiB of data; nothing written'
     """
-    whole = round(seconds)
-    size = size_words(n_bytes)
+    from neuroextrap.margins.running._progress import clock
+
     return (
-        f"dry run: {what}; about {whole // 3600}:{whole // 60 % 60:02d}:"
-        f"{whole % 60:02d} (h:mm:ss), {size} of data; nothing written"
+        f"dry run: {what}; about {clock(seconds)} (h:mm:ss), {size_words(n_bytes)} of "
+        "data; nothing written"
     )
 
 

@@ -102,7 +102,8 @@ def run(args):
     )
     light, samples, data = prepare(args, files)
     if args.dry_run:
-        say(cost_of_regions(light.estimate_cost(*data), args.shard))
+        cost = light.estimate_cost(*data, order=samples.order)
+        say(cost_of_regions(cost, args.shard))
         for line in examined(light, samples):
             say(line)
         return
