@@ -25,6 +25,7 @@ from neuroextrap.maps._described_parameters import (
 from neuroextrap.margins._choices import choice_tables
 from neuroextrap.margins.running._null import null_file
 from neuroextrap.reporting._cross_page import cross_page
+from neuroextrap.reporting._peaks import place_columns
 from neuroextrap.stats._name_exchange import NameExchanges, named_accuracy
 from neuroextrap.stats._null_counts import NullCounts
 from neuroextrap.stats._pvalues import LEVEL
@@ -34,6 +35,7 @@ _FEW = 4
 # what an analysis of one accuracy by folds of its own does not use, and its default
 _NOT_USED = {"cv": None, "statistic": "accuracy", "checkpoint": None}
 _USED = "n_permutations", "save_null"
+_ACCURACIES = "accuracy", "train_to_test_accuracy", "test_to_train_accuracy"
 
 
 @described_by(IdentificationSearchLight.fit)
@@ -158,8 +160,11 @@ def cross_identification(  # noqa: PLR0913
     >>> maps.n_permutations_, (maps["p_value_fwe"] <= 0.05).tolist()
     (719, [True, False])
     """
+    import pandas as pd
+
     parameters = _options_of(light)
-    samples = cross_samples(y, groups, conditions, light.classes, (train, test))
+    pair = {"train": train, "test": test}
+    samples = cross_samples(y, groups, conditions, light.classes, pair)
     n_classes = len(samples.classes)
     plain = copy(light).set_params(
         cv=samples.folds,
@@ -173,20 +178,23 @@ def cross_identification(  # noqa: PLR0913
     few = few_names(n_classes) if light.n_permutations else ()
     tell(few)
     scores, maxima = _score(run, samples.weights, exchanges, parameters["save_null"])
-    places = _places(run)
+    choice, masker, places = run.choice, run.masker, None
+    if masker is not None and choice.centers is not None:
+        places = feature_coordinates(masker)[choice.centers]
+    columns = place_columns(np.arange(choice.n_regions), places, choice.names)
     return RegionMaps(
-        region_images(scores, run.choice, run.masker) or scores,
-        masker=run.masker if run.choice.has_place else None,
+        region_images(scores, choice, masker) or scores,
+        masker=masker if choice.has_place else None,
         region_scores=scores,
-        table=_table(run.choice.names, places, scores),
-        parameters=described_parameters(light) | {"train": train, "test": test},
+        table=pd.DataFrame(columns | scores),
+        parameters=described_parameters(light) | pair,
         random_state=light.random_state,
         findings=(*run.findings, *few),
         page=cross_page,
         table_file="regions.tsv",
-        conditions_=(train, test),
+        conditions_=pair,
         classes_=samples.classes,
-        choice_=run.choice,
+        choice_=choice,
         places_=places,
         bg_img_=run.bg_img,
         n_permutations_=len(maxima),
@@ -218,20 +226,17 @@ def few_names(n_classes):
     if n_classes > _FEW:
         return ()
     least = 1 / factorial(n_classes)
-    effect = f"no p-value can be below {least:.2g}"
-    if least > LEVEL:
-        effect += ", and one subject cannot show that the classes correspond"
-    else:
-        effect += ", which only the very best of all pairings reaches"
+    can = "cannot" if least > LEVEL else "can hardly"
     found = Finding(
         "few_names",
         "note",
         float(n_classes),
         P_VALUES,
         f"{n_classes} classes can be paired in {factorial(n_classes)} ways only",
-        effect,
-        "test several subjects together: give the accuracy above 1 / number of classes "
-        "of each (accuracy_above_names) to neuroextrap.group.sign_flip_test",
+        f"no p-value is below {least:.2g}, and one subject {can} show that the classes "
+        "correspond",
+        "test subjects together: give the accuracy minus 1 / number of classes of each "
+        "(accuracy_above_names) to neuroextrap.group.sign_flip_test",
     )
     return (found,)
 
@@ -263,20 +268,3 @@ def _score(run, weights, exchanges, save_null):
 
 
 _ACCURACIES = "accuracy", "train_to_test_accuracy", "test_to_train_accuracy"
-
-
-def _places(run):
-    """Return the regions' centers (mm), shape (n_regions, 3); None without centers."""
-    if run.masker is None or run.choice.centers is None:
-        return None
-    return feature_coordinates(run.masker)[run.choice.centers]
-
-
-def _table(names, places, scores):
-    """Return the numbers as a table, one row for every region."""
-    import pandas as pd
-
-    columns = {} if names is None else {"name": list(map(str, names))}
-    if places is not None:
-        columns |= dict(zip("xyz", places.T, strict=True))
-    return pd.DataFrame(columns | scores)

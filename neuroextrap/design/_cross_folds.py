@@ -5,10 +5,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from neuroextrap.design._folds import class_weights
-from neuroextrap.design._labels import row_codes
+from neuroextrap.design._labels import checked_entries, row_codes
 from neuroextrap.stats._validation import check_labels
-
-_SHOWN = 5
 
 
 class CrossSamples(NamedTuple):
@@ -22,97 +20,73 @@ class CrossSamples(NamedTuple):
 
 
 def cross_samples(
-    y: Any, groups: Any, conditions: Any, classes: Any, pair: tuple[Any, Any]
+    y: Any, groups: Any, conditions: Any, classes: Any, pair: dict[str, Any]
 ) -> CrossSamples:
-    """Pair two conditions: train on the first and test on the second, then vice versa.
+    """Train on one of two conditions and test on the other, then vice versa.
 
     `y`, `groups` (runs) and `conditions` have shape (n_samples,), `classes` may be
-    None, and `pair` names the conditions. Samples of a run never train classifiers
-    that are tested on the same run; where no run holds both conditions, each trains as
-    a whole. ValueError if lengths differ, the conditions are no two, or do not have the
-    same classes, or a class is left without training samples.
+    None, and `pair` are the conditions by role, "train" and "test". Samples of a run
+    never train classifiers that are tested on the same run; conditions that share no
+    run train as a whole. ValueError if lengths differ, the conditions are no two, or
+    they do not have the same classes.
     """
-    y, groups, conditions = _checked(y, groups, conditions)
-    members = [_members(conditions, name, which) for name, which in _named(pair)]
-    if pair[0] == pair[1]:
-        raise ValueError(
-            f"train={pair[0]!r} and test={pair[1]!r} are the same condition; fit the "
-            "searchlight to its samples instead"
-        )
-    names = _shared_classes(y, members, classes, pair)
-    chosen = np.isin(y, names)
-    members = [member & chosen for member in members]
-    keep = members[0] | members[1]
-    codes = np.where(keep, np.searchsorted(names, y).clip(max=len(names) - 1), -1)
-    kept, runs = codes[keep], groups[keep]
-    first, second = (np.flatnonzero(member[keep]) for member in members)
-    folds, weights = [], np.zeros((2, keep.sum()))
-    for i, (train, test) in enumerate(((first, second), (second, first))):
-        some = _folds(train, test, runs)
-        _check_trained(some, kept, runs, names, pair[i])
-        points = np.concatenate([rows for _, rows in some])
-        start = 0 if i == 0 else len(second)
-        own = class_weights(kept[points][:, np.newaxis], len(names))[:, 0]
-        weights[i, start : start + len(points)] = own
-        folds += some
-    return CrossSamples(codes, names, row_codes(groups, conditions), folds, weights)
-
-
-def _named(pair):
-    """Return the names of both arguments with what they are."""
-    return list(zip(pair, ("train", "test"), strict=True))
-
-
-def _checked(y, groups, conditions):
-    """Return labels, runs and conditions as arrays of one length."""
+    y = check_labels(y, "y")
     if groups is None:
         raise ValueError(
             "groups is None, but samples of a run must not train and test together; "
             "give the run of every sample"
         )
-    y = check_labels(y, "y")
-    others = check_labels(groups, "groups"), check_labels(conditions, "conditions")
-    for name, values in zip(("groups", "conditions"), others, strict=True):
-        if values.shape != y.shape:
-            raise ValueError(
-                f"{name} has shape {values.shape}, y has {y.shape}; give one entry for "
-                "every sample"
-            )
-    return y, *others
-
-
-def _members(conditions, name, which):
-    """Return whether each sample is of a condition; ValueError if none is."""
-    levels = np.unique(conditions)
-    found = [level for level in levels.tolist() if np.isscalar(name) and level == name]
-    if not found:
+    groups = checked_entries(groups, "groups", y)
+    conditions = checked_entries(conditions, "conditions", y)
+    members = [_members(conditions, role, name) for role, name in pair.items()]
+    if (members[0] & members[1]).any():
         raise ValueError(
-            f"{which}={name!r} is no condition; choose one of {_few(levels)}"
+            f"train and test are the same condition {pair['train']!r}; fit the "
+            "searchlight to its samples instead"
         )
-    return conditions == found[0]
+    names = _shared_classes(y, members, classes, pair)
+    keep = (members[0] | members[1]) & np.isin(y, names)
+    codes = np.full(len(y), -1)
+    codes[keep] = np.searchsorted(names, y[keep])
+    first, second = (np.flatnonzero(member[keep]) for member in members)
+    there, back = (
+        _folds(*samples, groups[keep]) for samples in ((first, second), (second, first))
+    )
+    tested = np.concatenate([test for _, test in there + back])
+    weights = np.zeros((2, len(tested)))
+    for row, points in zip(
+        weights, np.split(np.arange(len(tested)), [len(second)]), strict=True
+    ):
+        of_points = codes[keep][tested[points], np.newaxis]
+        row[points] = class_weights(of_points, len(names))[:, 0]
+    parts = row_codes(groups, conditions)
+    return CrossSamples(codes, names, parts, there + back, weights)
+
+
+def _members(conditions, role, name):
+    """Return whether each sample is of a condition; ValueError if none is."""
+    levels = np.unique(conditions).tolist()
+    if name not in levels:
+        shown = ", ".join(map(repr, levels[:5]))
+        raise ValueError(f"{role}={name!r} is no condition; choose one of {shown}")
+    return conditions == name
 
 
 def _shared_classes(y, members, classes, pair):
     """Return the classes of both conditions; ValueError if they have others."""
     own = [np.unique(y[member]) for member in members]
-    if classes is not None:
-        asked = np.unique(check_labels(classes, "classes"))
-        own = [np.intersect1d(asked, each) for each in own]
-        lacking = [np.setdiff1d(asked, each) for each in own]
-    else:
-        lacking = [np.setdiff1d(own[1 - i], own[i]) for i in (0, 1)]
-    for absent, (name, which) in zip(lacking, _named(pair), strict=True):
-        if len(absent):
+    names = np.union1d(*own) if classes is None else check_labels(classes, "classes")
+    for known, (role, name) in zip(own, pair.items(), strict=True):
+        lacking = np.setdiff1d(names, known).tolist()
+        if lacking:
             raise ValueError(
-                f"condition {name!r} ({which}) has no class {_few(absent)}; classes "
+                f"condition {name!r} ({role}) lacks the classes {lacking[:5]}; classes "
                 "correspond by name, so call a class the same in both conditions, or "
-                "choose classes that both have"
+                "choose classes=... that both have"
             )
-    if len(own[0]) < 2:
-        raise ValueError(
-            f"the conditions share {len(own[0])} class; give at least two classes"
-        )
-    return own[0]
+    if len(np.unique(names)) < 2:
+        raise ValueError(f"the conditions have one class, {names[0]}; give two or more")
+    return np.unique(names)
 
 
 def _folds(train, test, runs):
@@ -126,21 +100,3 @@ def _folds(train, test, runs):
         (train[runs[train] != run], test[runs[test] == run])
         for run in np.unique(runs[test[shared]])
     ]
-
-
-def _check_trained(folds, codes, runs, names, condition):
-    """Raise where a class has no training sample left."""
-    for train, test in folds:
-        lacking = np.setdiff1d(np.arange(len(names)), codes[train])
-        if len(lacking):
-            raise ValueError(
-                f"condition {condition!r} has class {_few(names[lacking])} in run "
-                f"{runs[test[0]]} only, which is left out when that run is tested; a "
-                "class needs samples in two runs, or leave it out by classes=..."
-            )
-
-
-def _few(values):
-    """Show some values."""
-    shown = ", ".join(repr(value) for value in values[:_SHOWN].tolist())
-    return shown + (", ..." if len(values) > _SHOWN else "")

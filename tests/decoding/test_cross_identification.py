@@ -211,7 +211,7 @@ SHARED = simulate(shared=[0])
 @pytest.mark.parametrize(
     ("options", "change", "error", "message"),
     [
-        ({}, {"train": "see", "test": "see"}, ValueError, "are the same condition"),
+        ({}, {"train": "see", "test": "see"}, ValueError, "the same condition 'see'"),
         ({}, {"test": "hear"}, ValueError, "'hear' is no condition; choose one of 'im"),
         ({}, {"test": ["see"]}, ValueError, r"test=\['see'\] is no condition"),
         ({}, {"groups": None}, ValueError, "groups is None"),
@@ -220,16 +220,16 @@ SHARED = simulate(shared=[0])
             {},
             {"y": np.where(SHARED[3] == "see", SHARED[1], 7)},
             ValueError,
-            r"condition 'see' \(train\) has no class 7; classes correspond by name",
+            r"condition 'see' \(train\) lacks the classes \[7\]; classes correspond",
         ),
         (
             {},
             {"y": np.where(SHARED[3] == "see", SHARED[1], SHARED[1].clip(1))},
             ValueError,
-            r"condition 'imagine' \(test\) has no class 0;",
+            r"condition 'imagine' \(test\) lacks the classes \[0\];",
         ),
-        ({"classes": [0, 1, 8]}, {}, ValueError, r"\(train\) has no class 8"),
-        ({"classes": [1]}, {}, ValueError, "share 1 class"),
+        ({"classes": [0, 1, 8]}, {}, ValueError, r"\(train\) lacks the classes \[8\]"),
+        ({"classes": [1]}, {}, ValueError, "have one class, 1"),
         ({}, {"y": np.where(SHARED[1] == 1, np.nan, 1.0)}, ValueError, "y has NaN"),
         (
             {},
@@ -248,7 +248,7 @@ SHARED = simulate(shared=[0])
             {},
             {"groups": np.where(SHARED[1] == 2, 0, 1 + SHARED[2])},
             ValueError,
-            "condition 'see' has class 2 in run 0 only",
+            r"classes 2 \(by sorted order\) have no training sample",
         ),
     ],
 )
@@ -261,7 +261,10 @@ def test_wrong_calls(options, change, error, message):
 
 @pytest.mark.parametrize(
     ("n_classes", "words"),
-    [(2, "paired in 2 ways only: no p-value can be below 0.5, and"), (4, "0.042, wh")],
+    [
+        (2, "in 2 ways only: no p-value is below 0.5, and one subject cannot"),
+        (4, "hardly"),
+    ],
 )
 def test_few_classes_say_what_one_subject_cannot_show(n_classes, words):
     data = simulate(n_classes, shared=[0])
@@ -350,7 +353,9 @@ def test_the_page_answers_first(of_images):
     assert f"carries over between see and imagine in {n_found} of 36 spheres" in page
     assert "exchanged between the two conditions 119 times" in page
     one = cross_identification(light(n_permutations=99), *SHARED, **PAIR)
-    assert "0.042, which only the very best" in unescape(str(one.generate_report()))
+    assert "below 0.042, and one subject can hardly" in unescape(
+        str(one.generate_report())
+    )
     none = cross_identification(light(), *SHARED, **PAIR)
     assert "shown without p-values" in str(none.generate_report("Without a test"))
 
