@@ -22,6 +22,7 @@ from neuroextrap.maps._described_parameters import (
     described_parameters,
     flat_parameters,
 )
+from neuroextrap.maps._identification import permutation_statistics
 from neuroextrap.margins._choices import choice_tables
 from neuroextrap.margins.running._null import null_file
 from neuroextrap.reporting._cross_page import cross_page
@@ -35,6 +36,8 @@ _FEW = 4
 # what an analysis of one accuracy by folds of its own does not use, and its default
 _NOT_USED = {"cv": None, "statistic": "accuracy", "checkpoint": None}
 _USED = "n_permutations", "save_null"
+_ACCURACIES = "accuracy", "train_to_test_accuracy", "test_to_train_accuracy"
+_TESTED = "p_value", "p_value_fwe", "neg_log10_p_fwe"
 _ACCURACIES = "accuracy", "train_to_test_accuracy", "test_to_train_accuracy"
 
 
@@ -260,11 +263,6 @@ def _score(run, weights, exchanges, save_null):
     scores["accuracy_above_names"] = accuracies[0] - 1 / len(run.classes)
     scores["n_voxels"] = run.usable.n_features.astype(float)
     if len(exchanges):
-        known = np.where(np.isnan(accuracies[0]), np.nan, 1)
-        scores["p_value"] = counts.p_value() * known
-        scores["p_value_fwe"] = counts.p_value_fwe()
-        scores["neg_log10_p_fwe"] = -np.log10(scores["p_value_fwe"])
+        tested = permutation_statistics(accuracies[0], n_reached, maxima)
+        scores |= {name: tested[name] for name in _TESTED}
     return scores, maxima
-
-
-_ACCURACIES = "accuracy", "train_to_test_accuracy", "test_to_train_accuracy"
