@@ -5,6 +5,7 @@ from neuroextrap.decoding._decoder_comparison import compare_decoders
 from neuroextrap.decoding._design_simulation import simulate_design
 from neuroextrap.decoding._ensemble import ensemble_information
 from neuroextrap.decoding._lesion import lesion_identification
+from neuroextrap.decoding._multiverse import multiverse
 from neuroextrap.decoding._scorer import IdentificationScorer
 from neuroextrap.decoding._searchlight import IdentificationSearchLight
 from neuroextrap.decoding._temporal_generalization import (
@@ -21,6 +22,7 @@ __all__ = [
     "cross_identification",
     "ensemble_information",
     "lesion_identification",
+    "multiverse",
     "simulate_design",
     "temporal_generalization",
     "time_resolved_identification",

@@ -198,6 +198,25 @@ _RECORDS = (
         "does, and is never larger.",
         simultaneous=True,
     ),
+    _p_value(
+        "p_value_fwe_any",
+        "Smallest p-value over several pipelines, corrected for all voxels and all "
+        "pipelines together",
+        simultaneous=True,
+    ),
+    _p_value(
+        "p_value_fwe_all",
+        "Largest p-value over several pipelines, each corrected for all voxels and all "
+        "pipelines together",
+        simultaneous=True,
+    ),
+    MapRecord(
+        name="n_pipelines",
+        description="Number of pipelines whose p-value, corrected for all voxels and "
+        "all pipelines together, is at most .05",
+        unit="count",
+        threshold=0.5,
+    ),
     MapRecord(
         name="neg_log10_p_fwe",
         description="Corrected p-values (-log10 of p_value_fwe)",
