@@ -19,6 +19,7 @@ from benchmarks.validity import (  # noqa: F401  (each file registers its checks
     permutation_tests,
     population_bounds,
     results,
+    scores,
     searchlight_maps,
     second_level,
     series,
