@@ -12,6 +12,7 @@ from pathlib import Path
 
 from neuroextrap.analysis._parameters import parameters, path_words
 from neuroextrap.encoding import ElasticNetEncoder, RidgeEncoder
+from neuroextrap.images._bids_filters import filter_texts
 from neuroextrap.images._bids_runs import find_raw
 from neuroextrap.maps._bids import check_dataset, describe_dataset
 from neuroextrap.maps._described_parameters import (
@@ -250,6 +251,7 @@ def configuration(request, runs):
         "task": request.task or own.get("task"),
         "space": request.space or own.get("space"),
         "session_label": sessions or None,
+        "filter": filter_texts(request.filters) or None,
         "raw": None if raw is None else str(raw),
         "confounds": list(request.confounds) or ["none"],
         **{name: _plain(value) for name, value in request.made_by.items()},

@@ -62,7 +62,8 @@ def analyze_group(
     allow_mixed : bool or sequence of str, default=False
         Names of what may differ among participants, such as ``["runs",
         "smoothing_fwhm"]``: options and parameters by their names, or runs (how many of
-        every session), task, mask, confounds, features. If True, anything.
+        every session), versions (desc, echo ... of images), task, mask, confounds,
+        features. If True, anything.
     labels_img : path-like, image, atlas fetched by nilearn, or None, default=None
         Atlas whose regions name the clusters on the group's page.
     names : list, dict, DataFrame or None, default=None

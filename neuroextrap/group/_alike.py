@@ -9,7 +9,7 @@ from neuroextrap.images._opening import same_affine
 from neuroextrap.images._space import CODES, MNI, named_space, space_code
 
 _KINDS = "searchlight", "encoding"
-_COHORT = "task runs mask confounds features stimulus_column n_folds"
+_COHORT = "task runs versions mask confounds features stimulus_column n_folds"
 """What participants of BIDS derivatives were made of, besides."""
 _FEW = 4  # subjects that a line names
 
@@ -133,6 +133,7 @@ def _decisive(about):
     if "samples" not in made:
         made = {}
     cohort = samples.get("cohort", {})
+    told = [name for name in _COHORT.split() if name in cohort]
 
     def seen(row, value):  # of values of one's own, only whether there is one
         return value not in (None, []) if row.own else value
@@ -143,7 +144,7 @@ def _decisive(about):
     return {
         ("analysis", "kind"): about.get("kind"),
         **{(of, row.name): seen(row, known.get(row.name)) for of, known, row in judged},
-        **{("cohort", name): cohort.get(name) for name in _COHORT.split() if cohort},
+        **{("cohort", name): cohort[name] for name in told},
     }
 
 
