@@ -88,7 +88,7 @@ class ParticipantOptions(CohortOptions):
     stimulus_column: str = "trial_type"
     n_folds: int | None = None
     sessions: Sequence[str] | None = None
-    filters: Mapping[str, Any] | Sequence[str] | None = None
+    filters: Mapping | Sequence[str] | None = None
     filter_file: str | PathLike | None = None
     raw: str | PathLike | None = None
     save_null: bool = False

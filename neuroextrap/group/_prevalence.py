@@ -284,14 +284,14 @@ def saved_prevalence(
     one's tested statistic, in the same order. Masks may differ: a region is tested
     where all subjects have it. Other options are those of ``prevalence_test``.
     """
-    analyses = read_analyses(subjects, allow_mixed=allow_mixed)
+    analyses, findings = read_analyses(subjects, allow_mixed=allow_mixed)
     tested = {str(subject.parameters.get("statistic", "")) for subject in analyses}
     if len(tested) > 1:
         raise ValueError(
             f"subjects were tested by different statistics ({', '.join(sorted(tested))}"
             "); analyze all subjects with one"
         )
-    shared = share_regions(analyses, mask, allow_native_space)
+    shared = share_regions(analyses, findings, mask, allow_native_space)
     scores = shared.gather(analyses, lambda results: results.scores.score)
     nulls = [
         AlignedNull(Path(file), row)

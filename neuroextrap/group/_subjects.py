@@ -12,6 +12,7 @@ from neuroextrap.group._alike import (
     allowed_names,
     check_alike_maps,
     check_one_space,
+    findings_of_differences,
     findings_of_subjects,
 )
 from neuroextrap.group._pairing import check_distinct
@@ -60,12 +61,12 @@ def read_subjects(
     """
     check_flags(allow_native_space=allow_native_space)
     allowed_names(allow_mixed)
-    files, masker = [], None
+    files, masker, mixed = [], None, {}
     if not isinstance(imgs, np.ndarray):
         named = _open(imgs, name)
         files = [img.file for img in named]
         check_distinct(files, name, repeated=repeated)
-        check_alike_maps(files, name, allow_mixed=allow_mixed)
+        mixed = check_alike_maps(files, name, allow_mixed=allow_mixed)
         if not allow_native_space:
             check_one_space(named, name)
         values, masker = _read(named, mask, in_any=min_subjects is not None)
@@ -83,7 +84,7 @@ def read_subjects(
         )
     quantities = {_entities(file).get("desc", "") for file in files if file}
     each = files if len(files) == len(values) else [None] * len(values)
-    findings = findings_of_subjects(each)
+    findings = findings_of_subjects(each) + findings_of_differences(mixed)
     tell(findings)
     return SubjectMaps(
         values,

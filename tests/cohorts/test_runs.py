@@ -270,7 +270,9 @@ def test_versions_are_no_group(pair, tmp_path):
         analyze_group(out)
     with pytest.warns(UserWarning, match="sign flips"):
         analyze_group(out, report=False, allow_mixed="versions")
-    assert "<li>versions</li>" in (out / "index.html").read_text("utf-8")
+    assert "<li>versions (sub-02 unlike sub-01)</li>" in (out / "index.html").read_text(
+        "utf-8"
+    )
 
 
 @pytest.mark.parametrize(
