@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from neuroextrap.analysis._sidecars import origin_of
+from neuroextrap.cohorts._cohort_index import INDEX, index_text
 from neuroextrap.cohorts._cohort_options import GroupOptions
-from neuroextrap.cohorts._cohort_records import INDEX, index_text
 from neuroextrap.cohorts._group_members import NULL, beside, differences, members_of
 from neuroextrap.design._findings import findings_about
 from neuroextrap.group import group_information, second_level_test

@@ -12,6 +12,7 @@ from typing import Any
 
 from neuroextrap.analysis._analysis_files import write_analysis
 from neuroextrap.cohorts._cohort_encoding import analysis_of
+from neuroextrap.cohorts._cohort_index import write_index
 from neuroextrap.cohorts._cohort_options import ParticipantOptions
 from neuroextrap.cohorts._cohort_records import (
     configuration,
@@ -23,7 +24,6 @@ from neuroextrap.cohorts._cohort_records import (
     record_path,
     record_text,
     tell_missing_runs,
-    write_index,
     write_record,
 )
 from neuroextrap.cohorts._dry_run import COST, plan_participants
