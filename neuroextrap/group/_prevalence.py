@@ -19,6 +19,7 @@ from neuroextrap.group._subjects import (
     read_subjects,
 )
 from neuroextrap.images._tables import load_array
+from neuroextrap.maps._files import check_results
 from neuroextrap.stats._warn import warn
 
 
@@ -293,6 +294,7 @@ def saved_prevalence(
         )
     shared = share_regions(analyses, findings, mask, allow_native_space)
     scores = shared.gather(analyses, lambda results: results.scores.score)
+    check_results(null_files)
     nulls = [
         AlignedNull(Path(file), row)
         for file, row in zip(null_files, shared.index, strict=True)

@@ -17,7 +17,7 @@ from neuroextrap.group._alike import (
 )
 from neuroextrap.group._pairing import check_distinct
 from neuroextrap.images._tables import load_array
-from neuroextrap.maps._commit import finish_interrupted
+from neuroextrap.maps._files import check_results
 from neuroextrap.stats._null_counts import spread_known
 from neuroextrap.stats._validation import check_flags, check_numbers
 
@@ -147,6 +147,7 @@ def read_null(null_scores, masker, subject):
     name = f"null_scores[{subject}]"
     permuted = null_scores
     if isinstance(permuted, (str, os.PathLike)) and str(permuted).endswith(".npy"):
+        check_results([permuted])
         permuted = load_array(permuted, mmap_mode="r")
     if not isinstance(permuted, np.ndarray):
         if masker is None:
@@ -156,6 +157,7 @@ def read_null(null_scores, masker, subject):
             )
         from neuroextrap.images import load_samples
 
+        _open(permuted, name)
         permuted = load_samples(permuted, masker)
     if permuted.ndim != 2 or len(permuted) == 0:
         raise ValueError(
@@ -232,15 +234,16 @@ def check_fraction(value, name):
 
 
 def _open(imgs, name):
-    """Open images once, after completing what killed runs wrote in part."""
+    """Open images once; results are completed and checked before."""
     from neuroextrap.images._opening import image_files, list_images
 
     given = imgs if isinstance(imgs, (list, tuple)) else [imgs]
     paths = [img for img in given if isinstance(img, (str, os.PathLike))]
     files = image_files(paths, name) if paths else []
-    for folder in dict.fromkeys(Path(file).parent for file in files):
-        finish_interrupted(folder)
-    return list_images(imgs, name)
+    check_results(files)
+    named = list_images(imgs, name)
+    check_results([img.file for img in named if img.file not in (None, *files)])
+    return named
 
 
 def _read(named, mask, *, in_any):
