@@ -103,6 +103,7 @@ ELSEWHERE = {
     "untestable": "only an examination finds what cannot be fitted",
     "confound": "an analysis does not know of other conditions",
     "left_out_level": "nor of these",
+    "mixed_subjects": "tests/cohorts/test_alike.py",
     "small_variance_groups": "tests/group/test_second_level.py",
     **dict.fromkeys(
         (
