@@ -9,6 +9,7 @@ from neuroextrap.analysis._run_parameters import RunParameters
 from neuroextrap.analysis._samples import read_samples
 from neuroextrap.design._copies import check_new_rows
 from neuroextrap.design._tests import BoundDesign
+from neuroextrap.encoding._calibration import RegionFold, temperature
 from neuroextrap.encoding._experiment import (
     Experiment,
     findings_of_pairing,
@@ -63,16 +64,34 @@ class EncodingRun(RegionRun):
         """
         return self.test.responses + self.location
 
+    def log_likelihoods(self, region):
+        """Return calibrated log likelihoods (n_test, K) of a region, up to a constant.
+
+        Margins divided by the `temperature` of their fold and number of repeats.
+        """
+        margins, members = self.margins(region).astype(float), self.usable.regions
+        voxels = slice(*members.indptr[region : region + 2])
+        rows, start = self.rows[:, members.indices[voxels]], 0
+        repeats, covariance = self.test.repeats, self.plan.kernel.covariance
+        for responses, *others in self.test.layout.split_folds(rows):
+            tested = np.arange(start, start + len(responses))
+            for number in np.unique(repeats[tested]):
+                of = tested[repeats[tested] == number]
+                margins[of] /= temperature(RegionFold(*others), number, covariance)
+            start += len(responses)
+        return margins
+
 
 def plan_identification(model, training, candidates, test):
     """Check everything, read the responses, choose regions and plan the run.
 
     `model` is a fitted EncodingIdentification and `training` what it keeps of its
-    training data; `candidates` are features and distractors, `test` are images, stimuli
-    and groups, as they came to ``identify``. Returns EncodingRun.
+    training data; `candidates` are features and distractors, `test` are images,
+    stimuli, groups, and the number of responses averaged in each image, as they came to
+    ``identify``. Returns EncodingRun.
     """
     RunParameters.of(model)  # refuses what no run could use
-    imgs, stimuli, groups = test
+    imgs, stimuli, groups, averaged = test
     for table, name in zip(candidates, ("features", "distractors"), strict=True):
         check_feature_names(table, getattr(model, "feature_names_in_", None), name)
     features, distractors = candidates
@@ -94,6 +113,7 @@ def plan_identification(model, training, candidates, test):
         stimuli=stimuli,
         groups=groups,
         repeats=model.repeats,
+        averaged=averaged,
     )
     experiment = Experiment.of(
         paired,

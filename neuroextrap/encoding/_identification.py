@@ -357,6 +357,7 @@ class EncodingIdentification(ResponsePredictions):
         *,
         stimuli: ArrayLike | None = None,
         distractors: ArrayLike | None = None,
+        averaged: int = 1,
     ) -> Self:
         """Identify which stimulus evoked each of new responses, in every region.
 
@@ -375,6 +376,10 @@ class EncodingIdentification(ResponsePredictions):
         distractors : array-like or DataFrame of shape (n_distractors, n_columns) or \
                 None, default=None
             Features of further candidates without responses.
+        averaged : int, default=1
+            Number of presentations of which every response in `imgs` is the average, if
+            they were averaged before. It is needed for margins and posteriors where
+            repeats of training stimuli tell how noisy a single response is.
 
         Returns
         -------
@@ -389,7 +394,10 @@ class EncodingIdentification(ResponsePredictions):
         check_trained(self)
         check_choices(self)
         run = plan_identification(
-            self, self._training, (features, distractors), (imgs, stimuli, groups)
+            self,
+            self._training,
+            (features, distractors),
+            (imgs, stimuli, groups, averaged),
         )
         return self._complete(run, train=self._training_files, imgs=imgs)
 

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from neuroextrap.stats._validation import check_labels, check_numbers
+from neuroextrap.stats._validation import check_integer, check_labels, check_numbers
 from neuroextrap.stats._warn import warn
 
 
@@ -252,13 +252,16 @@ def check_candidates(candidates, n_tested, trained):
         first[key] = row
 
 
-def pair_responses(responses, n_stimuli, *, stimuli=None, groups=None, repeats):
+def pair_responses(
+    responses, n_stimuli, *, stimuli=None, groups=None, repeats, averaged=1
+):
     """Pair responses with stimuli, and average repeats on request; returns TestSet.
 
     `responses` have shape (n_responses, n_features); `stimuli` (n_responses,) are the
     rows of the stimuli's features that they belong to (None: row by row), `groups`
     their exchangeability blocks. `repeats` "average" gives one test point for each
-    stimulus, "keep" one for each response. ValueError when lengths do not match, a
+    stimulus, "keep" one for each response. Every response is an average of `averaged`
+    ones, which counts as so many repeats. ValueError when lengths do not match, a
     stimulus is out of range, or repeats to be averaged lie in different groups.
 
     >>> Y = np.array([[1.0], [3.0], [5.0]])
@@ -266,14 +269,15 @@ def pair_responses(responses, n_stimuli, *, stimuli=None, groups=None, repeats):
     >>> test.responses.ravel(), test.repeats
     (array([2., 5.]), array([2, 1]))
     """
+    check_integer(averaged, "averaged", minimum=1)
     codes = _codes(stimuli, len(responses), n_stimuli)
     groups = check_groups(groups, len(responses))
     present, first, counts = np.unique(codes, return_index=True, return_counts=True)
     place = np.searchsorted(present, codes)
     single = single_response_variance(responses, place, counts)
     if repeats == "keep":
-        ones = np.ones(len(codes), dtype=int)
-        return TestSet(responses, codes, ones, groups, single)
+        each = np.full(len(codes), averaged)
+        return TestSet(responses, codes, each, groups, single)
     noise = None if single is None else single * np.mean(1 / counts)
     total = np.zeros((len(present), responses.shape[1]))
     np.add.at(total, place, responses)
@@ -284,7 +288,8 @@ def pair_responses(responses, n_stimuli, *, stimuli=None, groups=None, repeats):
                 "cannot be permuted within groups; pass repeats='keep' or groups=None"
             )
         groups = groups[first]
-    return TestSet(total / counts[:, None], present, counts, groups, noise)
+    shown = counts * averaged
+    return TestSet(total / counts[:, None], present, shown, groups, noise)
 
 
 def single_response_variance(responses, place, counts):
