@@ -16,9 +16,9 @@ from neuroextrap.encoding._experiment import (
     make_plan,
     observed_plan,
 )
+from neuroextrap.encoding._same_stimuli import check_candidates
 from neuroextrap.encoding._stimuli import (
     candidate_names,
-    check_candidates,
     check_feature_names,
     check_features,
     pair_responses,
@@ -96,7 +96,7 @@ def plan_identification(model, training, candidates, test):
         check_feature_names(table, getattr(model, "feature_names_in_", None), name)
     features, distractors = candidates
     names = candidate_names(features, distractors)
-    tested, candidates = _candidates(features, distractors, training)
+    tested, candidates = _candidates(features, distractors, training, names)
     stimuli = rows_of_stimuli(stimuli, None if names is None else names[: len(tested)])
     samples = read_samples(model.masker_, imgs, dtype=None)
     if samples.X.shape[1] != model.n_elements_:
@@ -178,7 +178,7 @@ def _residual_notes(model, run):
     return (text,)
 
 
-def _candidates(features, distractors, training):
+def _candidates(features, distractors, training, names):
     """Return features of the tested stimuli, and of these with the distractors."""
     scaling = training.scaling
     n_columns = len(scaling.kept)
@@ -187,7 +187,8 @@ def _candidates(features, distractors, training):
         more = check_features(distractors, "distractors", n_columns)
         candidates = np.concatenate([tested, more])
     # candidates that differ only in dropped columns are the same to the model
-    check_candidates(scaling.varying(candidates), len(tested), training.keys)
+    varying = scaling.varying(candidates)
+    check_candidates(varying, len(tested), training.shown, names)
     return tested, candidates
 
 
