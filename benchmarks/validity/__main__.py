@@ -8,6 +8,8 @@ from joblib import Parallel, delayed
 
 from benchmarks.validity import (  # noqa: F401  (each file registers its checks)
     class_bounds,
+    copied_runs,
+    cross_conditions,
     decoder_tests,
     extrapolation_intervals,
     forward_bounds,

@@ -1,5 +1,6 @@
 """Identification from brain to label: searchlights, atlases, time, ensembles."""
 
+from neuroextrap.decoding._cross_identification import cross_identification
 from neuroextrap.decoding._decoder_comparison import compare_decoders
 from neuroextrap.decoding._design_simulation import simulate_design
 from neuroextrap.decoding._ensemble import ensemble_information
@@ -18,6 +19,7 @@ __all__ = [
     "IdentificationScorer",
     "IdentificationSearchLight",
     "compare_decoders",
+    "cross_identification",
     "ensemble_information",
     "lesion_identification",
     "multiverse",

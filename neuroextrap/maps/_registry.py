@@ -266,6 +266,28 @@ _RECORDS = (
         chance=0.0,
         tabulated=False,
     ),
+    *(
+        MapRecord(
+            name=f"{trained}_to_{tested}_accuracy",
+            description=f"Identification accuracy in the {tested}ing condition of "
+            f"classifiers trained in the {trained}ing condition"
+            if trained == "train"
+            else "The same with both conditions exchanged",
+            unit="proportion",
+            chance=_one_in,
+            tabulated=False,
+        )
+        for trained, tested in (("train", "test"), ("test", "train"))
+    ),
+    MapRecord(
+        name="accuracy_above_names",
+        description="Accuracy from one condition to the other, mean of both "
+        "directions, minus its mean over all exchanges of class names between them "
+        "(1 / number of classes); tests over subjects take it",
+        unit="proportion",
+        chance=0.0,
+        tabulated=False,
+    ),
 )
 
 MAPS = {record.name: record for record in _RECORDS}
