@@ -33,7 +33,9 @@ def scores_report(
     words = sentences(
         "scores_found",
         decoders={name: _said(each) for name, each in found.items()},
-        pairs=[_said_of_pair(names, each) for names, each in comparisons.items()],
+        pairs=[
+            _said_of_pair(names, each, found) for names, each in comparisons.items()
+        ],
         level=LEVEL,
         confidence=first.options.confidence_level,
     )
@@ -75,8 +77,11 @@ def _said(each: Any) -> dict[str, Any]:
     }
 
 
-def _said_of_pair(names: tuple[str, str], each: Any) -> dict[str, Any]:
+def _said_of_pair(
+    names: tuple[str, str], each: Any, found: dict[str, Any]
+) -> dict[str, Any]:
     """Return what is said of two decoders."""
+    findings = [finding for name in names for finding in found[name].findings]
     rows = each.table.set_index("quantity")
     score = f"accuracy_among_{each.set_size}"
     return {
@@ -85,6 +90,7 @@ def _said_of_pair(names: tuple[str, str], each: Any) -> dict[str, Any]:
         "is_paired": each.is_paired,
         "p_value": each.p_value,
         "set_size": each.set_size,
+        "doubt": doubts_about(findings, "accuracy"),
         "bits": rows.loc["implied_information"],
         "score": rows.loc[score if score in rows.index else "implied_information"],
     }
