@@ -19,10 +19,10 @@ from neuroextrap.reporting._page import (
 )
 from neuroextrap.reporting._pictures import embed_figure
 from neuroextrap.reporting._rendering import sentences
+from neuroextrap.scores._measures import EXTRAPOLATION_LEVEL
 from neuroextrap.stats._pvalues import LEVEL
 
 _EXTREME = 5  # stimuli of each end that are shown
-_EXTRAPOLATION_LEVEL = 0.9
 
 
 def scores_report(
@@ -45,7 +45,7 @@ def scores_report(
         row=first.summary.to_dict("records")[0],
         options=first.options,
         tested=first.options.tested_size(len(first.names)),
-        extrapolation=_EXTRAPOLATION_LEVEL,
+        extrapolation=EXTRAPOLATION_LEVEL,
     )
     notes = dict.fromkeys(
         note for each in [*found.values(), *comparisons.values()] for note in each.notes
