@@ -20,7 +20,7 @@ from neuroextrap.stats._validation import FloatArray
 TIE = 1e-10
 _DECIMALS = 12  # of proportions and bits
 _MOST_LARGEST = 1000  # values kept of every permuted map
-_MOST_KEPT = 2**24  # and of all permuted maps together
+_MOST_KEPT = 2**22  # and of all permuted maps together
 
 
 def tie_floor(observed: FloatArray, scale: FloatArray | float) -> FloatArray:
