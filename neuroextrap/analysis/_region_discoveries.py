@@ -10,7 +10,6 @@ import numpy as np
 from neuroextrap.analysis._presentation import find_region
 from neuroextrap.images._atlas import labels_of
 from neuroextrap.images._geometry import feature_values
-from neuroextrap.images._opening import check_binary, open_image
 from neuroextrap.stats._shared_options import described_by
 from neuroextrap.stats._true_discoveries import fewest_permutations
 
@@ -160,8 +159,15 @@ def _mask_of(region: Any, masker: Any) -> np.ndarray:
             f"region={region!r} is neither the name of a region nor a file; give an "
             "index, a name or a mask, or atlas= for the label of an atlas"
         )
-    check_binary(open_image(region, "region"))
-    return feature_values(region, masker, "region") != 0
+    values = feature_values(region, masker, "region")
+    inside = ~np.isnan(values) & (values != 0)  # maps are NaN where nothing is known
+    levels = np.unique(values[inside])
+    if len(levels) > 1:
+        raise ValueError(
+            f"region is no mask: it has {len(levels)} different values ({levels[0]:g}, "
+            f"{levels[1]:g}, ...); give zeros and ones, or atlas= and a label"
+        )
+    return inside
 
 
 def _label_of(region: Any, atlas: Any, masker: Any) -> np.ndarray:

@@ -67,6 +67,7 @@ def test_a_set_is_the_same_in_every_form(light, tmp_path):
         np.repeat(np.flatnonzero(inside), 2),
         inside.tolist(),
         image(CORNER),
+        image(np.where(CORNER, 1.0, np.nan)),
         path,
         str(path),
     ):
@@ -140,8 +141,12 @@ def test_regions_of_an_atlas_are_taken_by_name_and_by_mask():
         ([0, 10**6], ValueError, "indices from 0 to 1000000"),
         (-1, ValueError, "indices from -1"),
         ([True, False], TypeError, "one bool for each of the 256 regions"),
-        (image(np.zeros(SHAPE, dtype=np.int8)), ValueError, "is an empty mask"),
-        (image(np.arange(256.0).reshape(SHAPE)), ValueError, "is not a binary mask"),
+        (image(np.zeros(SHAPE, dtype=np.int8)), ValueError, "holds no region"),
+        (
+            image(np.arange(256.0).reshape(SHAPE)),
+            ValueError,
+            "it has 255 different values",
+        ),
         (nibabel.Nifti1Image(CORNER, 2 * AFFINE), ValueError, "region"),
     ],
 )
