@@ -218,6 +218,21 @@ _RECORDS = (
         threshold=0.5,
     ),
     MapRecord(
+        name="true_discovery_proportion",
+        description="Largest proportion of informative regions that is shown for a "
+        "set of all regions above some threshold, to which the region belongs; "
+        "simultaneous over all sets that anyone may pick",
+        unit="proportion",
+        chance=0.0,
+        note="true_discovery_proportion is about sets of regions, chosen after "
+        "looking: at least this proportion of them is informative. A region (sphere) "
+        "is informative when any of its voxels are; of single voxels it says nothing. "
+        "It needs labels that are exchangeable given the data of all uninformative "
+        "regions together.",
+        simultaneous=True,
+        tabulated=True,
+    ),
+    MapRecord(
         name="neg_log10_p_fwe",
         description="Corrected p-values (-log10 of p_value_fwe)",
         unit="-log10(p)",
@@ -326,6 +341,12 @@ _DRAWN_OVER_SUBJECTS = {  # in the overview of pages: description and unit by na
     ),
 }
 _WRITTEN_OVER_SUBJECTS = {
+    "true_discovery_proportion": (
+        "Largest proportion of voxels with an effect that is shown for a set of all "
+        "voxels above some threshold, to which the voxel belongs; simultaneous over "
+        "all sets that anyone may pick",
+        "proportion",
+    ),
     "n_subjects": ("Number of subjects that have the voxel", "count"),
     "cluster_mass": ("Sum of t above the threshold over the cluster", "t"),
     "implied_information_lower": (
