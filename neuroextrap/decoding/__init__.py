@@ -6,6 +6,7 @@ from neuroextrap.decoding._ensemble import ensemble_information
 from neuroextrap.decoding._lesion import lesion_identification
 from neuroextrap.decoding._scorer import IdentificationScorer
 from neuroextrap.decoding._searchlight import IdentificationSearchLight
+from neuroextrap.decoding._target_searchlight import TargetSearchLight
 from neuroextrap.decoding._temporal_generalization import (
     temporal_generalization,
 )
@@ -16,6 +17,7 @@ from neuroextrap.decoding._time_resolved import (
 __all__ = [
     "IdentificationScorer",
     "IdentificationSearchLight",
+    "TargetSearchLight",
     "compare_decoders",
     "ensemble_information",
     "lesion_identification",

@@ -91,6 +91,17 @@ _RECORDS = (
         "the notes of the run count regions above what the classes resolve.",
         overview=True,
     ),
+    MapRecord(
+        name="correlation",
+        description="Correlation over test samples of the decoded with the true "
+        "target, both about the mean of the training samples; the mean over target "
+        "columns",
+        unit="r",
+        chance=0.0,
+        note="The correlation says how well a region predicts the targets; it is not "
+        "information, and does not depend on which candidates were compared.",
+        overview=True,
+    ),
     *_bound(
         "bayes_accuracy_bound",
         "Lower confidence bound on the Bayes accuracy for the given classes",
