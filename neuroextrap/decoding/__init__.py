@@ -2,6 +2,7 @@
 
 from neuroextrap.decoding._decoder_comparison import compare_decoders
 from neuroextrap.decoding._design_simulation import simulate_design
+from neuroextrap.decoding._dissimilarity_searchlight import DissimilaritySearchLight
 from neuroextrap.decoding._ensemble import ensemble_information
 from neuroextrap.decoding._lesion import lesion_identification
 from neuroextrap.decoding._scorer import IdentificationScorer
@@ -15,6 +16,7 @@ from neuroextrap.decoding._time_resolved import (
 )
 
 __all__ = [
+    "DissimilaritySearchLight",
     "IdentificationScorer",
     "IdentificationSearchLight",
     "TargetSearchLight",

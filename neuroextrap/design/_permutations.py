@@ -38,7 +38,9 @@ def permuted_codes(labels, design, n_permutations, random_state, *, cv=None):
     trained on.
     """
     codes = labels.codes.astype(np.int32)
-    balance = Balance() if cv is None else fold_balance(labels, design)
+    # candidates of a regression are too many for folds to be made from them
+    given = cv is not None and labels.trained
+    balance = fold_balance(labels, design) if given else Balance()
     if n_permutations == 0:
         return Permuted(codes[None], False, _only(_sorted_folds(balance)))
     pairing = labels.trained and len(design.folds) == 1

@@ -397,6 +397,59 @@ def voxel_record(name):
     )
 
 
+_AGREEMENT = {
+    "spearman": "Spearman correlation",
+    "kendall": "Kendall's tau-a",
+    "cosine": "Cosine",
+}
+
+
+def dissimilarity_records(models, method):
+    """Return the records of maps of distances and of their agreement with models.
+
+    `models` are names, `method` is how they are compared; a dict by the name of a map.
+    """
+    records = [
+        record_of("n_voxels"),
+        MapRecord(
+            name="mean_dissimilarity",
+            description="Cross-validated squared distance between classes, divided by "
+            "the number of voxels; the mean over pairs of classes",
+            unit="squared distance",
+            chance=0.0,
+            overview=True,
+        ),
+        MapRecord(
+            name="noise_ceiling",
+            description="Agreement with the measured distances that a model without "
+            "error is expected to have, from halves of the runs; approximate",
+            unit="r",
+        ),
+    ]
+    for model in models:
+        what = f"{_AGREEMENT[method]} of the distances with the model {model}"
+        records += [
+            MapRecord(
+                name=f"{model}_correlation",
+                description=what,
+                unit="r",
+                chance=0.0,
+                overview=True,
+            ),
+            _p_value(
+                f"{model}_p_value",
+                f"{what}: p by exchange of the classes, every region by itself",
+            ),
+            _p_value(
+                f"{model}_p_value_fwe",
+                f"{what}: p by exchange of the classes, against the maximum over "
+                "regions (family-wise error; of this model alone)",
+                simultaneous=True,
+            ),
+        ]
+    return {record.name: record for record in records}
+
+
 def extrapolation_record(set_size, end=""):
     """Return the record of the accuracy predicted among `set_size` classes.
 

@@ -95,6 +95,15 @@ def not_marginal():
     return {"y": random_order(), "groups": RUNS, "estimator": "lda"}, noise()
 
 
+def ratings():
+    y = np.clip(np.round(np.random.default_rng(6).normal(3, 1, size=48)), 1, 5)
+    return {"y": y.astype(int), "groups": RUNS}, noise()
+
+
+def measurements():
+    return {"y": np.random.default_rng(7).normal(size=48), "groups": RUNS}, noise()
+
+
 AFTER_THE_WORK = {
     overdispersed_runs: ("overdispersed_runs", "doubtful"),
     not_marginal: ("not_marginal", "note"),
@@ -117,6 +126,8 @@ CASES = {
     few_exchanges: ("few_exchanges", "doubtful"),
     no_groups: ("no_groups", "doubtful"),
     sorted_folds: ("sorted_folds", "doubtful"),
+    ratings: ("continuous_target", "note"),
+    measurements: ("continuous_target", "refused"),
 }
 
 
@@ -187,7 +198,7 @@ def test_every_kind_of_finding_is_looked_for():
     for path in Path(neuroextrap.__file__).parent.rglob("*.py"):
         for call in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(call, ast.Call) and ast.unparse(call.func) == "Finding":
-                name = call.args[0]
+                name = call.args[0] if call.args else None
                 made |= {name.value} if isinstance(name, ast.Constant) else set()
     assert len(made) > 8
     assert made <= kinds
