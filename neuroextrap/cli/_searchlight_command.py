@@ -2,7 +2,7 @@
 
 import logging
 
-from neuroextrap.analysis._options import paths, texts
+from neuroextrap.analysis._options import path, paths, texts
 from neuroextrap.cli._console import say
 from neuroextrap.cli._parser import (
     add_options,
@@ -41,6 +41,8 @@ examples:
       --events run-1.tsv run-2.tsv --t-r 2 --samples lss --dry-run results
   neuroextrap searchlight --imgs sub-01_task-x_run-*_space-T1w_bold.nii.gz \\
       --events sub-01_task-x_run-*_events.tsv --t-r 2 derivatives/neuroextrap
+  neuroextrap searchlight --imgs bold.nii.gz --events volumes.tsv \\
+      --targets embedding.tsv --n-permutations 1000 --report results
 """
 _INPUT = {
     "imgs": paths("images, one for each run, or one of all runs", required=True),
@@ -50,6 +52,15 @@ _INPUT = {
         required=True,
     ),
 }
+_TARGETS = {
+    "targets": path(
+        "decode numbers or vectors instead of conditions: a table with a row for each "
+        "condition, a column trial_type, and columns of numbers",
+        "TSV",
+        said="conditions are identified",
+    )
+}
+_OF_CLASSES = ("estimator", "classes", "statistic", "curves", "curve_partitions")
 _TESTED = {
     "test_runs": texts(
         "test on these runs, train on the others",
@@ -73,6 +84,7 @@ def add_parser(subparsers):
     )
     parser.add_argument("out", nargs="?", metavar="OUT", help="folder for the results")
     add_analysis_options(parser)
+    add_options(parser, "targets", _TARGETS)
     add_resource_options(parser, "searchlight")
     add_output_options(parser)
 
@@ -95,6 +107,7 @@ def run(args):
         args,
         imgs=files,
         events=args.events,
+        targets=args.targets,
         mask=args.mask,
         labels_img=args.labels_img,
         process_mask=args.process_mask,
@@ -104,7 +117,7 @@ def run(args):
     if args.dry_run:
         cost = light.estimate_cost(*data, order=samples.order)
         say(cost_of_regions(cost, args.shard))
-        for line in examined(light, samples):
+        for line in () if args.targets else examined(light, samples):
             say(line)
         return
     light.fit(*data, order=samples.order)
@@ -136,8 +149,44 @@ def prepare(args, files):
         **nested_parameters(IdentificationSearchLight, given)
     )
     light.set_params(mask=samples.masker.mask_img_, cv=_single_split(args, samples))
-    data = to_img(samples.data, samples.masker)
-    return light, samples, (data, samples.y, samples.runs)
+    data, y = to_img(samples.data, samples.masker), samples.y
+    if getattr(args, "targets", None) is not None:
+        light, y = _decoder_of_targets(args, light), _targets(args.targets, y)
+    return light, samples, (data, y, samples.runs)
+
+
+def _decoder_of_targets(args, light):
+    """Return the analysis of targets with the options of a command."""
+    from neuroextrap.decoding import TargetSearchLight
+    from neuroextrap.maps._described_parameters import nested_parameters
+
+    given = parameters_of(args, "targets", without=("exchange",))
+    decoder = TargetSearchLight(**nested_parameters(TargetSearchLight, given))
+    return decoder.set_params(mask=light.mask, cv=light.cv)
+
+
+def _targets(path, conditions):
+    """Return the target of every sample, (n_samples, n_columns), from a table."""
+    import pandas as pd
+
+    table = pd.read_csv(path, sep="\t", dtype={"trial_type": str})
+    if "trial_type" not in table or table.shape[1] < 2:
+        raise ValueError(
+            f"--targets {path} has columns {', '.join(map(str, table.columns[:5]))}; "
+            "give a column trial_type and one or more columns of numbers"
+        )
+    table = table.set_index("trial_type")
+    text = [name for name in table if table[name].dtype.kind not in "iuf"]
+    if text or table.index.has_duplicates:
+        what = f"text in column {text[0]}" if text else "a condition in several rows"
+        raise ValueError(f"--targets {path} has {what}; give one row of numbers each")
+    lacking = sorted(set(map(str, conditions)) - set(table.index))
+    if lacking:
+        raise ValueError(
+            f"--targets {path} lacks {', '.join(lacking[:5])}; give a row for each "
+            "condition, or leave them out by --exclude"
+        )
+    return table.loc[[str(name) for name in conditions]].to_numpy(float)
 
 
 def examined(light, samples):
@@ -166,6 +215,7 @@ def _check_arguments(args, bids):
     if not args.check_t_r and args.t_r is None:
         raise ValueError("--no-check-t-r needs --t-r, the repetition time")
     _sample_options(args)
+    _check_targets(args)
     if not args.dry_run:
         check_output_directory(args.out, overwrite=args.overwrite, bids=bids)
     if args.samples == "volumes" and args.n_permutations:
@@ -173,6 +223,17 @@ def _check_arguments(args, bids):
             "volumes are permuted one by one; if several belong to one block or trial "
             "use --samples blocks, or p-values are too small"
         )
+
+
+def _check_targets(args):
+    """Raise if options of classes come with targets."""
+    if args.targets is None:
+        return
+    rows = options_of("searchlight", "analysis")
+    changed = [w for w in _OF_CLASSES if getattr(args, w) != rows[w].default]
+    if changed:
+        words = ", ".join("--" + word.replace("_", "-") for word in changed)
+        raise ValueError(f"--targets decodes by ridge regression, without {words}")
 
 
 def _check_runs(args, samples):
