@@ -140,9 +140,21 @@ def _scaled(candidates, codes, standardize):
 
     Which sample has which target does not matter, so that no scaling depends on labels.
     """
+    location, spread = _location(candidates, codes, standardize)
+    return (candidates - location) / spread
+
+
+def unscaled(targets, light, codes):
+    """Turn scaled targets of a fitted analysis into the units in which they came."""
+    standardize = light.standardize_targets
+    location, spread = _location(light.candidates_, codes, standardize)
+    return targets * spread + location
+
+
+def _location(candidates, codes, standardize):
+    """Return mean and scale of target columns over samples."""
     targets = candidates[codes]
-    spread = targets.std(axis=0) if standardize else 1.0
-    return (candidates - targets.mean(axis=0)) / spread
+    return targets.mean(axis=0), targets.std(axis=0) if standardize else 1.0
 
 
 def _score(score, n_columns):

@@ -8,9 +8,12 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from neuroextrap.analysis._presentation import find_region
 from neuroextrap.analysis._region_analysis import RegionAnalysis
 from neuroextrap.analysis._values import Bounds, Keep, Regions
-from neuroextrap.decoding._target_run import plan_targets
+from neuroextrap.decoding._target_run import plan_targets, unscaled
+from neuroextrap.margins._engine import task_data
+from neuroextrap.stats._shared_options import described_by
 
 
 class TargetSearchLight(RegionAnalysis):
@@ -314,3 +317,26 @@ class TargetSearchLight(RegionAnalysis):
             memory (bytes) and paths, the ways in which margins are made.
         """
         return plan_targets(self, imgs, targets, groups, order)[0].cost()
+
+    @described_by(find_region)
+    def decoded_targets(self, region: Any) -> np.ndarray:
+        """Return what was decoded from one region, in the units of the targets.
+
+        Every test sample is decoded by the fold that tests it.
+
+        Returns
+        -------
+        decoded : ndarray of shape (n_test, n_columns)
+            Decoded targets, in the order of ``test_codes_``; the true ones are
+            ``candidates_[test_codes_]``.
+
+        Raises
+        ------
+        ValueError
+            When the results were read from a folder, which holds no data.
+        """
+        run, index = self.run_, self.find_region(region)
+        plan, rows = run.plan, np.array([index])
+        data = task_data(run.rows, run.usable.regions, rows)
+        x = data.samples_of(range(1), plan.whitener)[0]
+        return unscaled(plan.kernel.decoded(x, plan), self, plan.codes[0])

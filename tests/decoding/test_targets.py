@@ -90,6 +90,10 @@ def test_decoded_targets_are_those_of_refits(folds, n_features, score):
     r, accuracy, margins = twin(X, targets, splits, penalty(X, 0.3), score)
     found = fitted.region_scores_
     np.testing.assert_allclose(found["correlation"], r, rtol=1e-5)
+    parts = refits(X, targets, splits, penalty(X, 0.3))
+    decoded = np.concatenate([predicted for _, predicted, _ in parts])
+    mine = fitted.decoded_targets(0)
+    np.testing.assert_allclose(mine, decoded, atol=1e-4 * targets.std())
     np.testing.assert_allclose(found["pairwise_accuracy"], accuracy[0], atol=1e-3)
     np.testing.assert_allclose(found["accuracy"], accuracy[1], atol=0.02)
     mine = fitted.region_margins(0)

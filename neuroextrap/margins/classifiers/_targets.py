@@ -127,6 +127,15 @@ class TargetMargins(MarginKernel):
         values = np.where(known, products, 0) / np.sqrt(np.where(known, squares, 1))
         return values.reshape(n_regions, n_columns, B).mean(axis=1, dtype=float)
 
+    def decoded(self, x: np.ndarray, plan: BatchedLabelings) -> np.ndarray:
+        """Return what is decoded from a region, (n_test, n_columns), as targets are."""
+        design = cast(Design, plan.design)
+        labelings = _first(next(iter(plan.batches())))
+        _, operators = self.prepare([x], design)
+        given = design, labelings, self.targets, "targets"
+        means = training_means(labelings, design, self.targets, "targets")
+        return _decoded(operators, *given)[0, ..., 0] + means[design.fold_of_test, :, 0]
+
 
 def _first(labelings: Labelings) -> Labelings:
     """Return the first labeling by itself, kept as what is made of it is."""
