@@ -36,12 +36,13 @@ def trials(n_columns, statistic, repeated=False):
     return draw
 
 
-def film(exchange):
+def film(exchange, correlation):
     """Samples and a number that both depend on their neighbors in time."""
 
     def draw(rng):
         runs = np.repeat(np.arange(4), 150)
-        x, targets = noise(rng, 0.7, runs), noise(rng, 0.7, runs, 1)
+        x = noise(rng, correlation, runs)
+        targets = noise(rng, correlation, runs, 1)
         return x, targets, runs, {"exchange": exchange, "bounds": None}
 
     return draw
@@ -52,8 +53,8 @@ DESIGNS = {
     "4 columns, correlation": trials(4, "correlation"),
     "4 columns, accuracy among 2": trials(4, "pairwise_accuracy"),
     "4 columns, 12 targets that runs share, accuracy": trials(4, "accuracy", True),
-    "one number, AR(.7) film, 4 x 150 samples, rows": film("rows"),
-    "one number, AR(.7) film, 4 x 150 samples, shifts": film("shifts"),
+    "one number, AR(.95) film, 4 x 150 samples, rows": film("rows", 0.95),
+    "one number, AR(.7) film, 4 x 150 samples, shifts": film("shifts", 0.7),
 }
 
 
