@@ -22,6 +22,7 @@ _COMMANDS = (
     "merge",
     "encoding",
     "compare",
+    "scores",
     "learning_curve",
     "group",
 )

@@ -1,8 +1,15 @@
 """``neuroextrap searchlight``: from images and events to maps."""
 
 import logging
+from dataclasses import replace
 
-from neuroextrap.analysis._options import path, paths, texts
+from neuroextrap.analysis._options import paths, texts
+from neuroextrap.cli._conditions import (
+    check_conditions,
+    events_by_condition,
+    run_cross,
+    split_conditions,
+)
 from neuroextrap.cli._console import say
 from neuroextrap.cli._parser import (
     add_options,
@@ -16,6 +23,12 @@ from neuroextrap.cli._results import (
     bids_of_inputs,
     cost_of_regions,
     origin_of_command,
+)
+from neuroextrap.cli._target_tables import (
+    TARGETS,
+    check_targets,
+    decoder_of_targets,
+    targets_of,
 )
 
 logger = logging.getLogger(__name__)
@@ -37,6 +50,9 @@ examples:
   neuroextrap searchlight --imgs bold.nii.gz --events volumes.tsv \\
       --mask mask.nii.gz --exclude rest --radius 12 --n-permutations 1000 \\
       --report results
+  neuroextrap searchlight --imgs bold.nii.gz --events volumes.tsv \\
+      --conditions-column task --train see --test imagine \\
+      --n-permutations 1000 --report results
   neuroextrap searchlight --imgs run-1.nii.gz run-2.nii.gz \\
       --events run-1.tsv run-2.tsv --t-r 2 --samples lss --dry-run results
   neuroextrap searchlight --imgs sub-01_task-x_run-*_space-T1w_bold.nii.gz \\
@@ -52,15 +68,6 @@ _INPUT = {
         required=True,
     ),
 }
-_TARGETS = {
-    "targets": path(
-        "decode numbers or vectors instead of conditions: a table with a row for each "
-        "condition, a column trial_type, and columns of numbers",
-        "TSV",
-        said="conditions are identified",
-    )
-}
-_OF_CLASSES = ("estimator", "classes", "statistic", "curves", "curve_partitions")
 _TESTED = {
     "test_runs": texts(
         "test on these runs, train on the others",
@@ -84,7 +91,8 @@ def add_parser(subparsers):
     )
     parser.add_argument("out", nargs="?", metavar="OUT", help="folder for the results")
     add_analysis_options(parser)
-    add_options(parser, "targets", _TARGETS)
+    add_options(parser, "targets", TARGETS)
+    add_options(parser, "from one condition to another", options_of("cross"))
     add_resource_options(parser, "searchlight")
     add_output_options(parser)
 
@@ -114,6 +122,9 @@ def run(args):
         confounds=None if _is_strategy(args.confounds) else args.confounds,
     )
     light, samples, data = prepare(args, files)
+    if args.train is not None:
+        run_cross(args, light, samples, data, bids, origin)
+        return
     if args.dry_run:
         cost = light.estimate_cost(*data, order=samples.order)
         say(cost_of_regions(cost, args.shard))
@@ -129,13 +140,16 @@ def run(args):
 def prepare(args, files):
     """Read samples; return the planned analysis, the samples, and what it is fitted to.
 
-    The last are images, labels and runs.
+    The last are images, labels and runs, and conditions where two are named.
     """
     from neuroextrap.decoding import IdentificationSearchLight
     from neuroextrap.images import to_img
     from neuroextrap.maps._described_parameters import nested_parameters
 
-    samples = _read(args, files)
+    samples, conditions = _read(args, files), ()
+    if getattr(args, "train", None) is not None:
+        y, *conditions = split_conditions(samples.y)
+        samples = replace(samples, y=y)
     _check_runs(args, samples)
     logger.info(
         "%d samples of %d conditions in %d runs, %d voxels",
@@ -151,42 +165,8 @@ def prepare(args, files):
     light.set_params(mask=samples.masker.mask_img_, cv=_single_split(args, samples))
     data, y = to_img(samples.data, samples.masker), samples.y
     if getattr(args, "targets", None) is not None:
-        light, y = _decoder_of_targets(args, light), _targets(args.targets, y)
-    return light, samples, (data, y, samples.runs)
-
-
-def _decoder_of_targets(args, light):
-    """Return the analysis of targets with the options of a command."""
-    from neuroextrap.decoding import TargetSearchLight
-    from neuroextrap.maps._described_parameters import nested_parameters
-
-    given = parameters_of(args, "targets", without=("exchange",))
-    decoder = TargetSearchLight(**nested_parameters(TargetSearchLight, given))
-    return decoder.set_params(mask=light.mask, cv=light.cv)
-
-
-def _targets(path, conditions):
-    """Return the target of every sample, (n_samples, n_columns), from a table."""
-    import pandas as pd
-
-    table = pd.read_csv(path, sep="\t", dtype={"trial_type": str})
-    if "trial_type" not in table or table.shape[1] < 2:
-        raise ValueError(
-            f"--targets {path} has columns {', '.join(map(str, table.columns[:5]))}; "
-            "give a column trial_type and one or more columns of numbers"
-        )
-    table = table.set_index("trial_type")
-    text = [name for name in table if table[name].dtype.kind not in "iuf"]
-    if text or table.index.has_duplicates:
-        what = f"text in column {text[0]}" if text else "a condition in several rows"
-        raise ValueError(f"--targets {path} has {what}; give one row of numbers each")
-    lacking = sorted(set(map(str, conditions)) - set(table.index))
-    if lacking:
-        raise ValueError(
-            f"--targets {path} lacks {', '.join(lacking[:5])}; give a row for each "
-            "condition, or leave them out by --exclude"
-        )
-    return table.loc[[str(name) for name in conditions]].to_numpy(float)
+        light, y = decoder_of_targets(args, light), targets_of(args.targets, y)
+    return light, samples, (data, y, samples.runs, *conditions)
 
 
 def examined(light, samples):
@@ -212,10 +192,11 @@ def _check_arguments(args, bids):
     from neuroextrap.maps._files import check_output_directory
 
     check_pictures(args)
+    check_conditions(args)
     if not args.check_t_r and args.t_r is None:
         raise ValueError("--no-check-t-r needs --t-r, the repetition time")
     _sample_options(args)
-    _check_targets(args)
+    check_targets(args)
     if not args.dry_run:
         check_output_directory(args.out, overwrite=args.overwrite, bids=bids)
     if args.samples == "volumes" and args.n_permutations:
@@ -223,17 +204,6 @@ def _check_arguments(args, bids):
             "volumes are permuted one by one; if several belong to one block or trial "
             "use --samples blocks, or p-values are too small"
         )
-
-
-def _check_targets(args):
-    """Raise if options of classes come with targets."""
-    if args.targets is None:
-        return
-    rows = options_of("searchlight", "analysis")
-    changed = [w for w in _OF_CLASSES if getattr(args, w) != rows[w].default]
-    if changed:
-        words = ", ".join("--" + word.replace("_", "-") for word in changed)
-        raise ValueError(f"--targets decodes by ridge regression, without {words}")
 
 
 def _check_runs(args, samples):
@@ -248,8 +218,6 @@ def _check_runs(args, samples):
 
 def _read(args, files):
     """Read images and events into samples."""
-    from dataclasses import replace
-
     from neuroextrap.images._cleaning import fmriprep_confounds
     from neuroextrap.images._event_samples import event_samples
 
@@ -260,6 +228,9 @@ def _read(args, files):
     imgs, events = (
         given if len(given) > 1 else given[0] for given in (args.imgs, args.events)
     )
+    if getattr(args, "train", None) is not None:
+        column, excluded = args.conditions_column, options.excluded
+        events = events_by_condition(imgs, events, column, excluded)
     return event_samples(imgs, events, args.mask, options)
 
 

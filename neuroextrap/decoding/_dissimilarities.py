@@ -86,14 +86,14 @@ def halves(present, seed):
         if 2 * one.sum() == n_runs and not one[0]:
             continue
         parts = [present & half[:, np.newaxis] for half in (one, ~one)]
-        if all(has_all_pairs(part) for part in parts):
+        if all(_has_all_pairs(part) for part in parts):
             splits.append(tuple(parts))
         if len(splits) == _MOST_SPLITS:
             break
     return splits
 
 
-def has_all_pairs(present):
+def _has_all_pairs(present):
     """Return whether every two classes are together in at least two runs."""
     together = present.T.astype(int) @ present
     return bool((together[np.triu_indices(len(together), 1)] >= 2).all())

@@ -2,60 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from os import PathLike
-from types import SimpleNamespace
 from typing import Any, Self
 
 import numpy as np
-from joblib import Parallel, delayed
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 
 from neuroextrap.analysis._presentation import find_region, region_images
 from neuroextrap.analysis._region_files import FittedAttributes, check_has_results
 from neuroextrap.analysis._region_maps import RegionMaps
-from neuroextrap.analysis._run_parameters import RunParameters
-from neuroextrap.decoding._dissimilarities import (
-    METHODS,
-    ceiling_of_halves,
-    class_exchanges,
-    comparison_features,
-    distance_operator,
-    halves,
-    model_features,
-    run_means,
-)
-from neuroextrap.decoding._reading import make_whitener, read_labeled_samples
-from neuroextrap.decoding._searchlight import IdentificationSearchLight
-from neuroextrap.design._copies import copied_samples
-from neuroextrap.design._doubts import same_order
+from neuroextrap.decoding._dissimilarity_run import plan_dissimilarities
 from neuroextrap.design._findings import tell
-from neuroextrap.design._folds import make_design
-from neuroextrap.design._labels import code_labels
-from neuroextrap.design._permutations import few_exchanges
 from neuroextrap.maps._described_parameters import described_parameters
 from neuroextrap.maps._registry import dissimilarity_records
-from neuroextrap.stats._null_counts import NullCounts, round_ties, spread_known
-from neuroextrap.stats._permutation import FewLabelings
-from neuroextrap.stats._validation import random_generator
-
-_BLOCK = 2**22  # inner products of means that are in memory together
-# parameters that mean what they mean in a searchlight, and are read as there
-_SHARED = (
-    "mask",
-    "radius",
-    "labels_img",
-    "regions",
-    "process_mask_img",
-    "noise_covariance",
-    "n_permutations",
-    "max_memory",
-    "memory",
-    "n_jobs",
-    "random_state",
-    "verbose",
-)
 
 
 class DissimilaritySearchLight(FittedAttributes, BaseEstimator):
@@ -96,16 +56,12 @@ class DissimilaritySearchLight(FittedAttributes, BaseEstimator):
     n_permutations : int, default=0
         Number of exchanges of the classes; 0 makes no test. If fewer exist (23 for four
         classes), each is used once.
-    max_memory : str or int, default="2G"
-        Memory budget, checked for samples and regions.
     memory : None, path or joblib.Memory, default=None
         Cache of what is read from image files.
     n_jobs : int, default=1
         Number of joblib workers (threads). Does not affect results.
     random_state : None, int or numpy.random.Generator, default=0
         Seed of the exchanges.
-    verbose : int, default=0
-        Not used; kept for the same parameters as in other searchlights.
 
     Attributes
     ----------
@@ -187,11 +143,9 @@ class DissimilaritySearchLight(FittedAttributes, BaseEstimator):
         method: str = "spearman",
         noise_covariance: Any = None,
         n_permutations: int = 0,
-        max_memory: str | int = "2G",
         memory: Any = None,
         n_jobs: int = 1,
         random_state: int | np.random.Generator | None = 0,
-        verbose: int = 0,
     ) -> None:
         self.mask = mask
         self.radius = radius
@@ -202,11 +156,9 @@ class DissimilaritySearchLight(FittedAttributes, BaseEstimator):
         self.method = method
         self.noise_covariance = noise_covariance
         self.n_permutations = n_permutations
-        self.max_memory = max_memory
         self.memory = memory
         self.n_jobs = n_jobs
         self.random_state = random_state
-        self.verbose = verbose
 
     def fit(
         self,
@@ -240,55 +192,16 @@ class DissimilaritySearchLight(FittedAttributes, BaseEstimator):
         ValueError
             When parameters, images, labels, groups and models do not match.
         """
-        light = IdentificationSearchLight(
-            **{name: getattr(self, name) for name in _SHARED}
-        )
-        parameters = RunParameters.of(light)
-        labels, models = self._checked(y, groups, order)
-        orders, few = _exchanges(len(labels.classes), parameters)
-        features = {
-            name: model_features(model, orders, self.method)
-            for name, model in models.items()
-        }
-        samples = read_labeled_samples(light, _AS_LIGHT, imgs, labels)
-        findings = _findings(samples, labels, few)
-        tell(findings)
-        choice = parameters.choose_regions(samples.masker, samples.X.shape[1])
-        regions = parameters.usable_regions(choice, samples.usable)
-        run = np.unique(labels.groups, return_inverse=True)[1]
-        means, counts = run_means(samples.X, labels.codes, run)
-        n_features = samples.X.shape[1]
-        whitener = make_whitener(self.noise_covariance, samples.masker, n_features)
-        work = _Work(means, counts > 0, regions.regions, whitener, self.method)
-        scores, self.dissimilarities_, self.null_maxima_ = work.run(
-            features, self.n_jobs
-        )
-        analyzed = np.isfinite(scores["mean_dissimilarity"])
-        scores["n_voxels"] = np.where(analyzed, regions.n_features, np.nan)
-        notes = (*(finding.note for finding in findings), *samples.notes)
-        self.findings_ = findings
-        self.notes_ = notes if work.splits else (*notes, _NO_CEILING)
-        self.classes_, self.masker_ = labels.classes, samples.masker
-        self.n_permutations_, self._choice = len(orders), choice
-        self.region_scores_ = scores
-        self.maps_ = self._maps(scores, list(models))
+        run = plan_dissimilarities(self, imgs, y, groups, order)
+        tell(run.findings)
+        found = run.compare(self.n_jobs)
+        self.dissimilarities_, self.null_maxima_ = found.distances, found.maxima
+        self.findings_, self.notes_ = list(run.findings), run.notes
+        self.classes_, self.masker_ = run.classes, run.masker
+        self.n_permutations_, self._choice = run.n_permutations, run.choice
+        self.region_scores_ = found.scores
+        self.maps_ = self._maps(found.scores, list(run.features))
         return self
-
-    def _checked(self, y, groups, order):
-        """Return Labels and the models; ValueError if there are none to be compared."""
-        if self.method not in METHODS:
-            raise ValueError(f"method={self.method!r} must be one of {METHODS}")
-        if groups is None:
-            raise ValueError(
-                "distances are cross-validated over runs, but groups is None; give "
-                "fit(..., groups=runs)"
-            )
-        labels = code_labels(y, None, groups, None, order)
-        _check_pairs(labels)
-        models = _checked_models(self.models, labels.classes)
-        if self.n_permutations and not models:
-            raise ValueError("n_permutations tests models; give models, or 0")
-        return labels, models
 
     def _maps(self, scores, models):
         """Return the maps with their records, table and findings (RegionMaps)."""
@@ -357,157 +270,3 @@ class DissimilaritySearchLight(FittedAttributes, BaseEstimator):
         """
         check_has_results(self)
         self.maps_.to_directory(path, overwrite=overwrite)
-
-
-_AS_LIGHT = SimpleNamespace(as_given=False)  # samples as searchlights get them
-_NO_CEILING = (
-    "no noise ceiling: it needs two halves of the runs in which every two classes are "
-    "together in at least two runs"
-)
-
-
-def _check_pairs(labels):
-    """Raise unless every two classes are together in at least two runs."""
-    run = np.unique(labels.groups, return_inverse=True)[1]
-    present = np.zeros((run.max() + 1, len(labels.classes)), dtype=bool)
-    present[run, labels.codes] = True
-    i, j = np.triu_indices(len(labels.classes), 1)
-    rare = np.flatnonzero((present.T.astype(int) @ present)[i, j] < 2)
-    if len(rare):
-        pair = labels.classes[[i[rare[0]], j[rare[0]]]].tolist()
-        raise ValueError(
-            f"classes {pair[0]!r} and {pair[1]!r} are together in fewer than two runs "
-            f"({len(rare)} such pairs in all), so that their distance cannot be "
-            "cross-validated; leave one of them out"
-        )
-
-
-def _exchanges(n_classes, parameters):
-    """Return other orders of the classes, and FewLabelings if these are all."""
-    n_permutations = parameters.n_permutations
-    if not n_permutations:
-        return np.empty((0, n_classes), dtype=int), None
-    rng = random_generator(parameters.random_state)
-    orders, every = class_exchanges(n_classes, n_permutations, rng)
-    return orders, FewLabelings(
-        len(orders), 1, "orders of the classes"
-    ) if every else None
-
-
-def _findings(samples, labels, few):
-    """Return Findings about the order of classes, copies of samples, and exchanges."""
-    design = make_design(labels.codes, len(labels.classes), groups=labels.groups)
-    exchanges = few_exchanges(few)
-    if exchanges is not None:
-        exchanges = exchanges._replace(remedy="more classes have more orders")
-    found = (
-        same_order(labels.codes, labels.groups, labels.order),
-        copied_samples(samples.X[:, samples.usable], labels, design),
-        exchanges,
-    )
-    return [finding for finding in found if finding is not None]
-
-
-def _checked_models(models, classes):
-    """Return models as symmetric float arrays (K, K), in the order of classes."""
-    if models is None:
-        return {}
-    if not isinstance(models, Mapping):
-        models = {"model": models}
-    return {str(n): _checked_model(str(n), m, classes) for n, m in models.items()}
-
-
-def _checked_model(name, model, classes):
-    """Return one of them; ValueError if it is none."""
-    if hasattr(model, "reindex"):  # a DataFrame, by the names of its rows
-        named = [*model.index], [*model.columns]
-        if any(sorted(names) != sorted(classes.tolist()) for names in named):
-            raise ValueError(
-                f"models[{name!r}] has rows {named[0][:5]} and columns {named[1][:5]}; "
-                f"give the classes {classes.tolist()[:5]}"
-            )
-        model = model.loc[classes.tolist(), classes.tolist()]
-    values, K = np.asarray(model, dtype=float), len(classes)
-    if values.shape != (K, K) or not np.isfinite(values).all():
-        raise ValueError(
-            f"models[{name!r}] must be finite dissimilarities of shape ({K}, {K}), in "
-            f"the order of the classes; got shape {values.shape}"
-        )
-    if not np.allclose(values, values.T):
-        raise ValueError(f"models[{name!r}] must be symmetric")
-    if np.ptp(values[np.triu_indices(K, 1)]) == 0:
-        raise ValueError(
-            f"models[{name!r}] expects the same dissimilarity of all classes, which "
-            "cannot be compared; leave it out"
-        )
-    return values
-
-
-class _Work:
-    """The distances of all regions, and their comparison with models."""
-
-    def __init__(self, means, present, regions, whitener, method):
-        self.means = means.reshape(-1, means.shape[2])  # (n_runs K, n_features)
-        self.regions, self.whitener, self.method = regions, whitener, method
-        self.operator = distance_operator(present)
-        self.splits = [
-            tuple(distance_operator(half) for half in split)
-            for split in halves(present, 0)
-        ]
-
-    def run(self, features, n_jobs):
-        """Return scores, distances, and maxima over regions by the name of a model."""
-        sizes = np.diff(self.regions.indptr)
-        known = sizes > 0
-        rows = np.flatnonzero(known)
-        width = max(1, _BLOCK // len(self.means) ** 2)
-        blocks = [rows[start : start + width] for start in range(0, len(rows), width)]
-        parallel = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")
-        parts = parallel(delayed(self._block)(block) for block in blocks)
-        distances = np.empty((len(rows), self.operator.shape[0]))
-        scores = {"mean_dissimilarity": np.empty(len(rows))}
-        if self.splits:
-            scores["noise_ceiling"] = np.empty(len(rows))
-        counts = {}
-        for name, of_model in features.items():
-            value = np.empty(len(rows))
-            counts[name] = NullCounts.start(value, of_model.shape[1] - 1)
-        for start, (part, ceiling) in zip(
-            range(0, len(rows), width), parts, strict=True
-        ):
-            some = slice(start, start + len(part))
-            distances[some] = part
-            scores["mean_dissimilarity"][some] = part.mean(axis=1)
-            if ceiling is not None:
-                scores["noise_ceiling"][some] = ceiling
-            compared = comparison_features(part, self.method)
-            for name, of_model in features.items():
-                agreement = round_ties(compared @ of_model)
-                counts[name].score[some] = agreement[:, 0]
-                counts[name].add(agreement[:, 1:], 0, some)
-        for name, count in counts.items():
-            scores[f"{name}_correlation"] = count.score
-            if len(count.maxima):
-                scores[f"{name}_p_value"] = count.p_value()
-                scores[f"{name}_p_value_fwe"] = count.p_value_fwe()
-        spread = spread_known(known, scores | {"": distances})
-        everywhere = spread.pop("")
-        return spread, everywhere, {n: c.maxima for n, c in counts.items()}
-
-    def _block(self, rows):
-        """Return the distances of some regions, and the noise ceiling (or None)."""
-        products = np.stack([self._products(row) for row in rows], axis=1)
-        distances = (self.operator @ products).T
-        if not self.splits:
-            return distances, None
-        halved = [tuple((half @ products).T for half in split) for split in self.splits]
-        return distances, ceiling_of_halves(distances, halved, self.method)
-
-    def _products(self, row):
-        """Return inner products of a region's means over its voxels, flat."""
-        start, stop = self.regions.indptr[row : row + 2]
-        features = self.regions.indices[start:stop]
-        patterns = self.means[:, features].astype(float)
-        if self.whitener is not None:
-            patterns = self.whitener(features, patterns)
-        return (patterns @ patterns.T).ravel() / len(features)

@@ -73,8 +73,9 @@ def code_labels(y, classes, groups, blocks, order=None):
     than two are left.
     """
     y = check_labels(y, "y")
-    groups, blocks = _checked(groups, "groups", y), _checked(blocks, "blocks", y)
-    order = _checked(order, "order", y)
+    groups = checked_entries(groups, "groups", y)
+    blocks = checked_entries(blocks, "blocks", y)
+    order = checked_entries(order, "order", y)
     present = np.unique(y)
     chosen = present if classes is None else np.unique(check_labels(classes, "classes"))
     unknown = np.setdiff1d(chosen, present)
@@ -109,7 +110,7 @@ def code_targets(targets, groups, blocks, order=None):
         raise ValueError("targets are the same for all samples; give at least two")
     given = {"groups": groups, "blocks": blocks, "order": order}
     checked = {
-        name: _checked(values, name, targets[:, 0], "targets")
+        name: checked_entries(values, name, targets[:, 0], "targets")
         for name, values in given.items()
     }
     single = targets.shape[1] == 1
@@ -122,7 +123,7 @@ def code_targets(targets, groups, blocks, order=None):
     ), candidates
 
 
-def _checked(values, name, y, of="y"):
+def checked_entries(values, name, y, of="y"):
     """Return runs or blocks of the samples, or None; raise unless they fit."""
     if values is None:
         return None
