@@ -8,7 +8,6 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from neuroextrap.analysis._presentation import find_region
 from neuroextrap.analysis._region_analysis import RegionAnalysis
 from neuroextrap.analysis._values import Bounds, Keep, Regions
 from neuroextrap.decoding._target_run import plan_targets, unscaled
@@ -318,17 +317,15 @@ class TargetSearchLight(RegionAnalysis):
         """
         return plan_targets(self, imgs, targets, groups, order)[0].cost()
 
-    @described_by(find_region)
+    @described_by(RegionAnalysis.find_region)
     def decoded_targets(self, region: Any) -> np.ndarray:
         """Return what was decoded from one region, in the units of the targets.
-
-        Every test sample is decoded by the fold that tests it.
 
         Returns
         -------
         decoded : ndarray of shape (n_test, n_columns)
-            Decoded targets, in the order of ``test_codes_``; the true ones are
-            ``candidates_[test_codes_]``.
+            Target of every test sample, decoded by the fold that tests it; the true
+            ones are ``candidates_[test_codes_]``.
 
         Raises
         ------
