@@ -19,6 +19,7 @@ _SCORES_AXES = {
     "n_correct": 0,
     "forward_wins": 0,
     "measured": 0,
+    "correlation": 0,
 }
 _MOST_PARTS = 10**6
 

@@ -90,6 +90,8 @@ class RegionResults:
             set_sizes=self.set_sizes,
             curves=None if scores.measured is None else self.curves(),
         )
+        if scores.correlation is not None:
+            values["correlation"] = scores.correlation
         if self.n_repeats is not None:
             values |= bound_statistics(
                 self.bound_wins,

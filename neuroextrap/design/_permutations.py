@@ -39,10 +39,12 @@ def permuted_codes(labels, design, n_permutations, random_state, *, cv=None):
     trained on.
     """
     codes = labels.codes.astype(np.int32)
-    balance = Balance() if cv is None else fold_balance(labels, design)
+    # candidates of a regression are too many for folds to be made from them
+    given = cv is not None and labels.trained
+    balance = fold_balance(labels, design) if given else Balance()
     if n_permutations == 0:
         return Permuted(codes[None], False, _only(_sorted_folds(balance)))
-    pairing = len(design.folds) == 1
+    pairing = labels.trained and len(design.folds) == 1
     moved = design.test if pairing else np.arange(len(codes))
     follow = folds_follow_labels(labels.codes, cv=cv, groups=labels.groups)
     confined = not pairing and (balance.of_labels if follow is None else follow)
@@ -56,7 +58,7 @@ def permuted_codes(labels, design, n_permutations, random_state, *, cv=None):
     )
     permuted = np.tile(codes, (len(orders), 1))
     permuted[:, moved] = orders
-    if not pairing:
+    if labels.trained and not pairing:
         check_labelings(permuted, design)
     found = _only(
         _without_groups(confined) if labels.groups is None else None,

@@ -91,6 +91,17 @@ _RECORDS = (
         "the notes of the run count regions above what the classes resolve.",
         overview=True,
     ),
+    MapRecord(
+        name="correlation",
+        description="Correlation over test samples of the decoded with the true "
+        "target, both about the mean of the training samples; the mean over target "
+        "columns",
+        unit="r",
+        chance=0.0,
+        note="The correlation says how well a region predicts the targets; it is not "
+        "information, and does not depend on which candidates were compared.",
+        overview=True,
+    ),
     *_bound(
         "bayes_accuracy_bound",
         "Lower confidence bound on the Bayes accuracy for the given classes",
@@ -446,6 +457,59 @@ def voxel_record(name):
         description=f"{_VOXEL_SCORES.get(name, other)}; voxel by voxel",
         unit=_VOXEL_UNITS.get(name, "1"),
     )
+
+
+_AGREEMENT = {
+    "spearman": "Spearman correlation",
+    "kendall": "Kendall's tau-a",
+    "cosine": "Cosine",
+}
+
+
+def dissimilarity_records(models, method):
+    """Return the records of maps of distances and of their agreement with models.
+
+    `models` are names, `method` is how they are compared; a dict by the name of a map.
+    """
+    records = [
+        record_of("n_voxels"),
+        MapRecord(
+            name="mean_dissimilarity",
+            description="Cross-validated squared distance between classes, divided by "
+            "the number of voxels; the mean over pairs of classes",
+            unit="squared distance",
+            chance=0.0,
+            overview=True,
+        ),
+        MapRecord(
+            name="noise_ceiling",
+            description="Agreement with the measured distances that a model without "
+            "error is expected to have, from halves of the runs; approximate",
+            unit="r",
+        ),
+    ]
+    for model in models:
+        what = f"{_AGREEMENT[method]} of the distances with the model {model}"
+        records += [
+            MapRecord(
+                name=f"{model}_correlation",
+                description=what,
+                unit="r",
+                chance=0.0,
+                overview=True,
+            ),
+            _p_value(
+                f"{model}_p_value",
+                f"{what}: p by exchange of the classes, every region by itself",
+            ),
+            _p_value(
+                f"{model}_p_value_fwe",
+                f"{what}: p by exchange of the classes, against the maximum over "
+                "regions (family-wise error; of this model alone)",
+                simultaneous=True,
+            ),
+        ]
+    return {record.name: record for record in records}
 
 
 def extrapolation_record(set_size, end=""):

@@ -43,6 +43,8 @@ class RegionScores:
     (n_regions, K) their average wins. ``measured`` (n_regions, n_sizes, 2) are
     accuracies and standard errors of classifiers trained on random subsets of the
     classes, of every size.
+    ``correlation`` (n_regions,) is that of decoded with true targets, if these are no
+    classes.
     """
 
     wins: np.ndarray
@@ -57,6 +59,7 @@ class RegionScores:
     forward_wins: np.ndarray | None = None
     measured: np.ndarray | None = None
     largest: np.ndarray | None = None
+    correlation: np.ndarray | None = None
 
 
 def score_regions(  # noqa: PLR0913
@@ -251,6 +254,7 @@ def empty_scores(n_regions: int, plan: Plan, null: np.ndarray | None) -> RegionS
         measured=np.full((n_regions, len(plan.subset_sizes), 2), np.nan)
         if plan.subsets
         else None,
+        correlation=np.full(n_regions, np.nan) if plan.kernel.correlates else None,
     )
 
 
@@ -270,6 +274,8 @@ def _fill_in(
         scores.forward_wins[rows] = result["forward_wins"]
     if scores.measured is not None:
         scores.measured[rows] = result["measured"]
+    if scores.correlation is not None:
+        scores.correlation[rows] = result["correlation"]
     if scores.null is not None:
         scores.null[:, rows] = result["null"]
 

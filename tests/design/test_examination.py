@@ -99,6 +99,15 @@ def not_marginal():
     return {"y": random_order(), "groups": RUNS, "estimator": "lda"}, noise()
 
 
+def ratings():
+    y = np.clip(np.round(np.random.default_rng(6).normal(3, 1, size=48)), 1, 5)
+    return {"y": y.astype(int), "groups": RUNS}, noise()
+
+
+def measurements():
+    return {"y": np.random.default_rng(7).normal(size=48), "groups": RUNS}, noise()
+
+
 AFTER_THE_WORK = {
     overdispersed_runs: ("overdispersed_runs", "doubtful"),
     not_marginal: ("not_marginal", "note"),
@@ -138,6 +147,8 @@ CASES = {
     few_exchanges: ("few_exchanges", "doubtful"),
     no_groups: ("no_groups", "doubtful"),
     sorted_folds: ("sorted_folds", "doubtful"),
+    ratings: ("continuous_target", "note"),
+    measurements: ("continuous_target", "refused"),
 }
 
 
