@@ -1,7 +1,7 @@
 """Identification from stimulus to brain: Kay-style encoding models.
 
 Stimulus features: ``GaborPyramid``, ``RetinotopicFeatures``, ``read_features``.
-Encoders: ``ElasticNetEncoder``, ``RidgeEncoder``. Noise:
+Films and stories: ``ContinuousEncoding``, ``Delayer``. Encoders: ``ElasticNetEncoder``, ``RidgeEncoder``. Noise:
 ``schaefer_strimmer_covariance``, ``SchaeferStrimmerCovariance``. Identification:
 ``EncodingIdentification``; single voxels:
 ``prediction_scores``. Two models: ``compare_encoding_models``; more of them:
@@ -17,6 +17,7 @@ from neuroextrap.encoding._pairwise_comparison import (
 )
 from neuroextrap.encoding._response_predictions import prediction_scores
 from neuroextrap.images._feature_files import read_features
+from neuroextrap.models._delayer import Delayer
 from neuroextrap.models._gabor import GaborPyramid
 from neuroextrap.models._noise_covariance import (
     SchaeferStrimmerCovariance,
@@ -27,6 +28,7 @@ from neuroextrap.models._ridge import RidgeEncoder
 from neuroextrap.models.elastic_net import ElasticNetEncoder
 
 __all__ = [
+    "Delayer",
     "ElasticNetEncoder",
     "EncodingIdentification",
     "GaborPyramid",
