@@ -1,14 +1,15 @@
 """Identification from stimulus to brain: Kay-style encoding models.
 
 Stimulus features: ``GaborPyramid``, ``RetinotopicFeatures``, ``read_features``.
-Films and stories: ``ContinuousEncoding``, ``Delayer``. Encoders: ``ElasticNetEncoder``, ``RidgeEncoder``. Noise:
+Encoders: ``ElasticNetEncoder``, ``RidgeEncoder``. Noise:
 ``schaefer_strimmer_covariance``, ``SchaeferStrimmerCovariance``. Identification:
-``EncodingIdentification``; single voxels:
-``prediction_scores``. Two models: ``compare_encoding_models``; more of them:
-``compare_encoding_models_pairwise``; ensembles of voxels or features:
+``EncodingIdentification``; single voxels: ``prediction_scores``. Films and stories:
+``ContinuousEncoding``, ``Delayer``. Two models: ``compare_encoding_models``; more of
+them: ``compare_encoding_models_pairwise``; ensembles of voxels or features:
 ``ensemble_size_curve``.
 """
 
+from neuroextrap.encoding._continuous import ContinuousEncoding
 from neuroextrap.encoding._encoder_comparison import compare_encoding_models
 from neuroextrap.encoding._ensemble_size import ensemble_size_curve
 from neuroextrap.encoding._identification import EncodingIdentification
@@ -28,6 +29,7 @@ from neuroextrap.models._ridge import RidgeEncoder
 from neuroextrap.models.elastic_net import ElasticNetEncoder
 
 __all__ = [
+    "ContinuousEncoding",
     "Delayer",
     "ElasticNetEncoder",
     "EncodingIdentification",

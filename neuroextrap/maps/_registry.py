@@ -6,6 +6,7 @@ rule, have a function each.
 """
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 
 from neuroextrap.maps._records import MapRecord
@@ -384,6 +385,21 @@ def voxel_record(name):
         description=f"{_VOXEL_SCORES.get(name, other)}; voxel by voxel",
         unit=_VOXEL_UNITS.get(name, "1"),
     )
+
+
+_SERIES_P_VALUES = {
+    "p_value": ("every voxel by itself", False),
+    "p_value_fwe": ("against the maximum over voxels", True),
+}
+
+
+def series_record(name):
+    """Return the record of a score of voxels in held-out runs of a film or a story."""
+    if name not in _SERIES_P_VALUES:
+        return replace(voxel_record(name), name=name)
+    where, simultaneous = _SERIES_P_VALUES[name]
+    text = f"p of the correlation, by circular shifts of whole runs; {where}"
+    return _p_value(name, text, simultaneous=simultaneous)
 
 
 def extrapolation_record(set_size, end=""):

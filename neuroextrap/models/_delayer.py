@@ -63,7 +63,7 @@ class Delayer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     def __init__(self, delays: ArrayLike) -> None:
         self.delays = delays
 
-    def fit(self, X: ArrayLike, y: Any = None, groups: Any = None) -> Self:
+    def fit(self, X: ArrayLike, y: Any = None, groups: Any = None) -> Self:  # noqa: ARG002
         """Check the delays, and remember the number and names of features.
 
         Parameters
@@ -131,7 +131,10 @@ class Delayer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return delayed.reshape(len(X), -1)
 
     def fit_transform(
-        self, X: ArrayLike, y: Any = None, groups: ArrayLike | None = None
+        self,
+        X: ArrayLike,
+        y: Any = None,  # noqa: ARG002
+        groups: ArrayLike | None = None,
     ) -> np.ndarray:
         """Do :meth:`fit` and :meth:`transform` in one.
 

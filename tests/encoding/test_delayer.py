@@ -33,7 +33,9 @@ def test_delays_are_those_of_loops(delays):
     np.testing.assert_array_equal(Delayer(delays).fit_transform(X), expected)
 
 
-@pytest.mark.parametrize("order", [np.arange(12), [4, 0, 10, 5, 1, 6, 2, 7, 8, 11, 9, 3]])
+@pytest.mark.parametrize(
+    "order", [np.arange(12), [4, 0, 10, 5, 1, 6, 2, 7, 8, 11, 9, 3]]
+)
 def test_rows_never_come_from_another_run(order):
     """Whether runs follow each other in the table or alternate."""
     runs = RUNS[order]

@@ -1,0 +1,501 @@
+"""Encoding models of stimuli that go on in time: films and stories."""
+
+from __future__ import annotations
+
+import math
+from numbers import Real
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, clone
+
+from neuroextrap.analysis._presentation import feature_images, region_images
+from neuroextrap.analysis._region_files import check_trained
+from neuroextrap.analysis._region_maps import RegionMaps
+from neuroextrap.design._findings import tell
+from neuroextrap.design._permutations import few_exchanges
+from neuroextrap.design._series import correlation_length, findings_of_series
+from neuroextrap.encoding._continuous_runs import (
+    WITHIN_RUNS,
+    average_repeats,
+    check_new_runs,
+    cross_validation_units,
+    read_runs,
+    rescaled,
+    some_voxels,
+)
+from neuroextrap.encoding._response_predictions import prediction_scores
+from neuroextrap.encoding._segments import cut_segments, score_segments
+from neuroextrap.encoding._stimuli import FeatureScaling
+from neuroextrap.encoding._training import (
+    check_encoder,
+    train_encoder,
+    voxel_penalties,
+    with_fewer_folds,
+)
+from neuroextrap.images._region_choice import choose_regions
+from neuroextrap.maps._registry import series_record
+from neuroextrap.models._delayer import Delayer, check_delays
+from neuroextrap.models._ridge import RidgeEncoder
+from neuroextrap.models._splitters import check_cv_argument
+from neuroextrap.regions._membership import usable_regions
+from neuroextrap.stats import average_accuracy
+from neuroextrap.stats._null_counts import spread_known
+from neuroextrap.stats._permutation import FewLabelings
+from neuroextrap.stats._validation import (
+    check_flags,
+    check_integer,
+    random_generator,
+)
+
+_N_BLOCKS = 5  # of a single run, where cv is a splitter
+
+
+class ContinuousEncoding(BaseEstimator):
+    """Predict responses to films and stories, voxel by voxel, and score new runs.
+
+    Rows of features are volumes. Features are scaled by their training means and
+    standard deviations, delayed within runs (a finite impulse response of any shape,
+    see :class:`Delayer`), and responses are predicted from them by a ridge regression
+    whose penalties are chosen by leaving out whole runs. Held-out runs are scored by
+    correlation and explained variance of each voxel, and by how well segments of some
+    seconds are told from other segments of the run.
+
+    Features come as an array or a DataFrame with one row for every volume; or, at any
+    other rate, as a DataFrame with a column ``onset``, in seconds from the start of the
+    run, and perhaps ``duration``. The feature of a volume is then the integral over the
+    volume, from v to v + 1 repetition times, divided by the repetition time; without
+    durations a row lasts until the next onset.
+
+    Parameters
+    ----------
+    mask : None, path, image, NiftiMasker or SurfaceMasker, default=None
+        Voxels to analyze. None computes a mask from the images; arrays need no mask.
+    encoder : scikit-learn multi-output regressor or None, default=None
+        Model of the delayed features. If None, :class:`RidgeEncoder`. The ``bands`` of
+        a :class:`RidgeEncoder` are those of the features before they are delayed.
+    delays : sequence of int, default=(1, 2, 3, 4)
+        Delays of the features, in volumes; choose those from about 2 to 8 seconds.
+    within_runs : {None, "center", "zscore"}, default="zscore"
+        Whether the mean of each run and voxel is subtracted from responses (and from
+        delayed features and predictions), and responses are divided by the standard
+        deviation of the run. Baselines of runs differ for reasons other than stimuli.
+    standardize : bool, default=True
+        Whether features are scaled by training means and standard deviations. Without
+        it, what precedes a run still counts as 0.
+    cv : int or scikit-learn splitter, default=5
+        Number of folds of whole runs, drawn at random; fewer than twice as many runs
+        are left out one by one. A single run is cut into as many contiguous blocks.
+    t_r : float or None, default=None
+        Seconds between volumes. If None, images say it.
+    radius : float, default=8.0
+        Radius in mm of the spheres whose segments are identified.
+    labels_img : image, path or None, default=None
+        Atlas whose regions are analyzed instead of spheres; label 0 is background.
+    regions : sparse matrix of shape (n_regions, n_features) or None, default=None
+        Members of the regions, if they are neither spheres nor those of an atlas.
+    process_mask_img : image, path or None, default=None
+        Where centers of spheres may lie. If None, everywhere in the mask.
+    n_permutations : int, default=0
+        Number of circular shifts of the predictions of each run against its responses,
+        for p-values; 0 makes no test.
+    memory : None, path or joblib.Memory, default=None
+        Cache of what is read from image files. Does not affect results.
+    random_state : None, int or numpy.random.Generator, default=0
+        Seed of folds and shifts.
+
+    Attributes
+    ----------
+    encoder_ : estimator
+        Encoder fitted on the usable voxels.
+    delayer_ : Delayer
+        Names the columns of its coefficients (``get_feature_names_out``).
+    feature_names_in_ : ndarray of object of shape (n_columns,)
+        Names of the feature columns, if the tables had them.
+    usable_ : ndarray of bool of shape (n_elements_,)
+        Voxels that are finite and vary in every training run.
+    penalties_ : dict of ndarray of shape (n_elements_,)
+        Penalties chosen for each voxel.
+    residual_variance_ : ndarray of shape (n_elements_,)
+        Mean square of the cross-validated residuals; NaN where not usable.
+    masker_ : NiftiMasker, SurfaceMasker or None
+        Fitted masker; None for arrays.
+    n_elements_ : int
+        Number of voxels, vertices or columns.
+    notes_ : tuple of str
+        What a reader should know about the training data.
+
+    See Also
+    --------
+    EncodingIdentification : Stimuli that are shown one by one.
+    Delayer : The delays alone, for pipelines of your own.
+
+    Notes
+    -----
+    The p-values compare the correlation with those at circular shifts of whole runs. A
+    shift may be of any size, small ones too: leaving out shifts within the correlation
+    length makes p-values too small (.08 to .10 instead of .05 in single AR(.9) runs of
+    150 volumes). Neither single volumes nor short blocks are exchanged, because slow
+    series correlate by chance.
+
+    References
+    ----------
+    Nishimoto et al. 2011, "Reconstructing visual experiences from brain activity evoked
+    by natural movies". Huth, de Heer, Griffiths, Theunissen & Gallant 2016, "Natural
+    speech reveals the semantic maps that tile human cerebral cortex". Harris 2020, "A
+    shift test for independence in generic time series" (circular shifts).
+
+    Examples
+    --------
+    Five runs of a film with four features, which responses follow two volumes later:
+
+    >>> import numpy as np
+    >>> from neuroextrap.encoding import ContinuousEncoding
+    >>> rng = np.random.default_rng(0)
+    >>> weights = rng.normal(size=(4, 6))
+    >>> features = [rng.normal(size=(80, 4)) for _ in range(5)]
+    >>> imgs = [np.roll(f, 2, axis=0) @ weights for f in features]
+    >>> imgs = [img + rng.normal(size=img.shape) for img in imgs]
+    >>> model = ContinuousEncoding(t_r=2.0, n_permutations=99)
+    >>> model = model.fit(features[:3], imgs[:3])
+    >>> maps = model.score(features[3:], imgs[3:])
+    >>> bool((maps["correlation"] > 0.5).all()), float(maps["p_value_fwe"].max())
+    (True, 0.01)
+
+    Segments of eight seconds among others of the run that are far enough away:
+
+    >>> found = model.identify_segments(features[3:], imgs[3:], seconds=8)
+    >>> found.n_candidates_, float(found["pairwise_accuracy"][0])
+    (18, 1.0)
+    """
+
+    def __init__(  # noqa: PLR0913
+        self,
+        mask: Any = None,
+        encoder: Any = None,
+        delays: Any = (1, 2, 3, 4),
+        *,
+        within_runs: str | None = "zscore",
+        standardize: bool = True,
+        cv: Any = 5,
+        t_r: float | None = None,
+        radius: float = 8.0,
+        labels_img: Any = None,
+        regions: Any = None,
+        process_mask_img: Any = None,
+        n_permutations: int = 0,
+        memory: Any = None,
+        random_state: Any = 0,
+    ) -> None:
+        self.mask = mask
+        self.encoder = encoder
+        self.delays = delays
+        self.within_runs = within_runs
+        self.standardize = standardize
+        self.cv = cv
+        self.t_r = t_r
+        self.radius = radius
+        self.labels_img = labels_img
+        self.regions = regions
+        self.process_mask_img = process_mask_img
+        self.n_permutations = n_permutations
+        self.memory = memory
+        self.random_state = random_state
+
+    def fit(self, features: Any, imgs: Any) -> Self:
+        """Train the encoder on runs.
+
+        Parameters
+        ----------
+        features : list of array-like of shape (n_volumes, n_columns)
+            Features of every run, or of a single run without a list: a row for every
+            volume, or tables with onsets.
+        imgs : list of images, paths or arrays of shape (n_volumes, n_features)
+            Responses in every run: 4-D images or surfaces, in the order of `features`.
+
+        Returns
+        -------
+        self : ContinuousEncoding
+
+        Raises
+        ------
+        ValueError
+            When runs or columns do not match, a feature is not finite, a run is too
+            short for folds of blocks, or no voxel varies.
+        """
+        self._check()
+        runs = self._read(self.mask, features, imgs)
+        if not runs.usable.any():
+            raise ValueError(
+                "imgs has no usable voxel: each has NaN or is constant in a run; check "
+                "the images and the mask"
+            )
+        self.__dict__.pop("feature_names_in_", None)  # of an earlier fit
+        if runs.names is not None:
+            self.feature_names_in_ = runs.names
+        self._scaling = FeatureScaling.of(runs.features, self.standardize)
+        self.delayer_ = Delayer(self.delays).fit(runs.features[:, self._scaling.kept])
+        n_folds = self.cv if isinstance(self.cv, (int, np.integer)) else _N_BLOCKS
+        reach = np.abs(check_delays(self.delays)).max()
+        units = cross_validation_units(runs.run, n_folds, reach)
+        n_units = len(np.unique(units))
+        trained = train_encoder(
+            self._chosen_encoder(n_units),
+            self._delayed(runs),
+            runs.responses[:, runs.usable],
+            cv=min(n_folds, n_units) if n_folds is self.cv else self.cv,
+            groups=units,
+            random_state=self.random_state,
+        )
+        self._trained, self.encoder_ = some_voxels(runs), trained.encoder
+        self.usable_, self.n_elements_ = runs.usable, len(runs.usable)
+        self.penalties_ = voxel_penalties(trained.encoder, runs.usable)
+        squares = np.square(trained.residuals, dtype=float).mean(axis=0)
+        self.residual_variance_ = spread_known(runs.usable, {"": squares})[""]
+        self.masker_ = runs.masker
+        self.notes_ = (*self._scaling.notes, *trained.notes)
+        return self
+
+    def score(self, features: Any, imgs: Any) -> RegionMaps:
+        """Score how well the responses of every voxel in new runs are predicted.
+
+        Runs with equal features show the same stimulus: their responses are averaged,
+        and their spread gives the noise ceiling.
+
+        Parameters
+        ----------
+        features : list of array-like of shape (n_volumes, n_columns)
+            Features of every run, as in :meth:`fit`, of stimuli not trained on.
+        imgs : list of images, paths or arrays of shape (n_volumes, n_features)
+            Responses in every run.
+
+        Returns
+        -------
+        maps : RegionMaps
+            A dict of images (of ndarray of shape (n_elements_,) for arrays) named
+            ``correlation`` and ``r2``; where runs were repeated ``noise_ceiling``,
+            ``correlation_normalized`` and ``r2_normalized``, see
+            :func:`prediction_scores`; with permutations ``p_value`` and ``p_value_fwe``
+            (over all voxels) of the correlation. It has ``findings_``, ``notes_`` and
+            ``to_directory``.
+
+        Raises
+        ------
+        ValueError
+            When features, voxels or lengths differ from training or each other, or a
+            run was trained on.
+        """
+        tested = self._test(features, imgs)
+        scores = prediction_scores(
+            tested.responses,
+            tested.predictions,
+            groups=tested.run,
+            noise_variance=tested.noise_variance,
+            n_permutations=self.n_permutations,
+            exchange="shifts",
+            random_state=self.random_state,
+        )
+        scores = spread_known(tested.usable, scores)
+        findings = self._findings(tested, tested.run)
+        return RegionMaps(
+            feature_images(scores, self.masker_),
+            records={name: series_record(name) for name in scores},
+            inputs=scores,
+            findings=findings,
+            **self._about(),
+        )
+
+    def identify_segments(
+        self, features: Any, imgs: Any, *, seconds: float = 20.0
+    ) -> RegionMaps:
+        """Identify which segment of a run evoked the responses of some seconds.
+
+        Runs are cut into windows. The margin of a candidate is the log likelihood of
+        the responses in the window, given those predicted for the candidate and
+        Gaussian noise of each voxel's ``residual_variance_``, independent over voxels
+        and time. Candidates are the other windows of the run that are at least one
+        correlation length away (the lag at which the autocorrelation of responses and
+        predictions has fallen to 1/e). Windows have different numbers of them; the
+        accuracy is that among as many, drawn at random, as every window has.
+
+        Parameters
+        ----------
+        features : list of array-like of shape (n_volumes, n_columns)
+            Features of every run, as in :meth:`score`.
+        imgs : list of images, paths or arrays of shape (n_volumes, n_features)
+            Responses in every run.
+        seconds : float, default=20.0
+            Length of the windows; it is rounded to volumes.
+
+        Returns
+        -------
+        maps : RegionMaps
+            A dict of images (of ndarray of shape (n_regions,) for arrays) named
+            ``accuracy`` (among ``n_candidates_`` segments), ``pairwise_accuracy`` and
+            ``implied_information`` (bits); with permutations ``p_value`` and
+            ``p_value_fwe`` of the pairwise accuracy, by circular shifts of the windows
+            of every run. Further attributes are ``wins_`` of shape (n_regions,
+            n_candidates_), ``set_sizes_``, ``curves_`` of shape (n_regions,
+            n_set_sizes), ``n_segments_``, and ``correlation_length_`` in volumes.
+
+        Raises
+        ------
+        ValueError
+            When the time between volumes is not known, or runs are too short.
+        """
+        tested = self._test(features, imgs)
+        if tested.t_r is None:
+            raise ValueError(
+                "seconds cannot be counted in volumes, because the time between them "
+                "is not known; give t_r, in seconds"
+            )
+        width = round(_positive(seconds) / tested.t_r)
+        apart = correlation_length(tested.responses, tested.predictions, tested.run)
+        segments = cut_segments(tested.run, max(1, width), apart)
+        choice = choose_regions(
+            self.masker_,
+            self.n_elements_,
+            radius=self.radius,
+            labels_img=self.labels_img,
+            regions=self.regions,
+            process_mask_img=self.process_mask_img,
+        )
+        members = usable_regions(choice.regions, tested.usable, 1).regions
+        scored = score_segments(
+            tested,
+            self.residual_variance_,
+            segments,
+            members,
+            n_permutations=self.n_permutations,
+            random_state=self.random_state,
+        )
+        return RegionMaps(
+            region_images(scored.scores, choice, self.masker_),
+            region_scores=scored.scores,
+            findings=self._findings(tested, segments.run),
+            n_candidates_=segments.n_candidates,
+            n_segments_=len(segments.run),
+            correlation_length_=apart,
+            wins_=scored.wins,
+            set_sizes_=scored.set_sizes,
+            curves_=average_accuracy(scored.wins, scored.set_sizes),
+            **self._about(seconds=seconds),
+        )
+
+    def _check(self):
+        """Raise before data are read if a parameter is none that is allowed."""
+        if self.within_runs not in WITHIN_RUNS:
+            raise ValueError(
+                f"within_runs={self.within_runs!r} is not known; choose one of "
+                f"{WITHIN_RUNS}"
+            )
+        check_flags(standardize=self.standardize)
+        check_integer(self.n_permutations, "n_permutations", minimum=0)
+        check_cv_argument(self.cv)
+        check_encoder(self.encoder)
+        check_delays(self.delays)
+        random_generator(self.random_state)
+
+    def _read(self, mask, features, imgs):
+        """Read runs as they are asked for; returns Runs."""
+        return read_runs(
+            mask,
+            features,
+            imgs,
+            within_runs=self.within_runs,
+            t_r=self.t_r,
+            memory=self.memory,
+            known=getattr(self, "feature_names_in_", None),
+        )
+
+    def _chosen_encoder(self, n_units):
+        """Return the encoder with folds and bands that fit runs and delays."""
+        encoder = self.encoder
+        if encoder is None:
+            encoder = RidgeEncoder(cv=self.cv, random_state=self.random_state)
+        encoder = with_fewer_folds(encoder, n_units)
+        bands = getattr(encoder, "bands", None)
+        if not isinstance(encoder, RidgeEncoder) or bands is None:
+            return encoder
+        kept = self._scaling.kept
+        if len(bands) != len(kept):
+            raise ValueError(
+                f"bands of the encoder has {len(bands)} entries, features has "
+                f"{len(kept)} columns; name the band of every column, not of its delays"
+            )
+        of_delays = np.tile(np.asarray(bands)[kept], len(check_delays(self.delays)))
+        return clone(encoder).set_params(bands=of_delays)
+
+    def _delayed(self, runs):
+        """Return features scaled, delayed, and centered as responses are."""
+        delayed = self.delayer_.transform(self._scaling(runs.features), runs.run)
+        how = None if self.within_runs is None else "center"
+        return rescaled(delayed, runs.run, how)
+
+    def _test(self, features, imgs):
+        """Predict new runs, and average repeats; returns HeldOut."""
+        check_trained(self)
+        runs = self._read(self.masker_, features, imgs)
+        if len(runs.usable) != self.n_elements_:
+            raise ValueError(
+                f"imgs has {len(runs.usable)} voxels, the model was trained on "
+                f"{self.n_elements_}; give responses of the same voxels"
+            )
+        if runs.features.shape[1] != len(self._scaling.kept):
+            raise ValueError(
+                f"features has {runs.features.shape[1]} columns, the model was trained "
+                f"with {len(self._scaling.kept)}; give the same features"
+            )
+        check_new_runs(self._trained, runs)
+        predicted = self.encoder_.predict(self._delayed(runs))
+        predicted = predicted.reshape(len(runs.run), -1)
+        usable = self.usable_ & runs.usable
+        if not usable.any():
+            raise ValueError(
+                "imgs has no voxel that varies in training and in these runs; check "
+                "the images"
+            )
+        runs = runs._replace(usable=usable)
+        return average_repeats(runs, predicted[:, usable[self.usable_]])
+
+    def _findings(self, tested, shifted):
+        """Return what makes p-values by shifts doubtful, and warn of it.
+
+        `shifted` (n_rows,) is the run of every row, or window, that is shifted.
+        """
+        if not self.n_permutations:
+            return ()
+        found = findings_of_series(
+            tested.responses, tested.predictions, tested.run, exchange="shifts"
+        )
+        tell(found)  # of few shifts those who draw them have warned
+        n_others = math.prod(np.bincount(shifted)) - 1
+        if n_others >= self.n_permutations:
+            return found
+        return (*found, few_exchanges(FewLabelings(n_others, 1, "shifts")))
+
+    def _about(self, **options):
+        """Return what all maps of the model are described by."""
+        seed = self.random_state
+        parameters = self.get_params(deep=False) | options
+        return {
+            "masker": self.masker_,
+            "parameters": {name: _text(value) for name, value in parameters.items()},
+            "random_state": seed if isinstance(seed, int) else None,
+        }
+
+
+def _text(value):
+    """Return a parameter as it can be written to a sidecar."""
+    plain = value is None or isinstance(value, (bool, int, float, str))
+    if isinstance(value, (list, tuple)):
+        return [_text(entry) for entry in value]
+    return value if plain else str(value)
+
+
+def _positive(seconds):
+    """Return a length of windows; ValueError unless it is positive."""
+    real = isinstance(seconds, Real) and not isinstance(seconds, bool)
+    if not (real and 0 < seconds < np.inf):
+        raise ValueError(f"seconds={seconds!r} must be positive; give 20, for example")
+    return seconds
