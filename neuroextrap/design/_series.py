@@ -112,8 +112,8 @@ def correlation_length(responses, predictions, groups=None):
     place, lengths = np.arange(len(rows)) + n_lags * run, []
     for values in (responses, predictions):
         columns = _scaled(values[rows], run)
-        varies = columns[:, columns.any(axis=0)]
-        mean = _autocorrelation(varies, place, n_lags).sum(axis=1) / varies.shape[1]
+        n_varying = max(1, columns.any(axis=0).sum())  # constant ones are all zero
+        mean = _autocorrelation(columns, place, n_lags).sum(axis=1) / n_varying
         fallen = np.flatnonzero(mean <= np.exp(-1))
         lengths.append(1 + (fallen[0] if fallen.size else n_lags - 1))
     return int(max(lengths))

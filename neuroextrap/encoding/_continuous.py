@@ -224,13 +224,13 @@ class ContinuousEncoding(BaseEstimator):
             short for folds of blocks, or no voxel varies.
         """
         self._check()
+        self.__dict__.pop("feature_names_in_", None)  # of an earlier fit
         runs = self._read(self.mask, features, imgs)
         if not runs.usable.any():
             raise ValueError(
                 "imgs has no usable voxel: each has NaN or is constant in a run; check "
                 "the images and the mask"
             )
-        self.__dict__.pop("feature_names_in_", None)  # of an earlier fit
         if runs.names is not None:
             self.feature_names_in_ = runs.names
         self._scaling = FeatureScaling.of(runs.features, self.standardize)

@@ -103,6 +103,7 @@ def as_runs(given, name):
 def _times_of(series, t_r, *, needed):
     """Return the seconds between volumes of every run; None where nothing says them."""
     if isinstance(series[0], np.ndarray):
+        repetition_times([], t_r)  # checks what was given
         if needed and t_r is None:
             raise ValueError(
                 "features have onsets, and arrays do not tell the time between their "
