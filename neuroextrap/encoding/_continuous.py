@@ -24,6 +24,7 @@ from neuroextrap.encoding._continuous_runs import (
     rescaled,
     some_voxels,
 )
+from neuroextrap.encoding._identification import EncodingIdentification
 from neuroextrap.encoding._response_predictions import prediction_scores
 from neuroextrap.encoding._segments import cut_segments, score_segments
 from neuroextrap.encoding._stimuli import FeatureScaling
@@ -42,6 +43,7 @@ from neuroextrap.regions._membership import usable_regions
 from neuroextrap.stats import average_accuracy
 from neuroextrap.stats._null_counts import spread_known
 from neuroextrap.stats._permutation import FewLabelings
+from neuroextrap.stats._shared_options import described_by
 from neuroextrap.stats._validation import (
     check_flags,
     check_integer,
@@ -51,15 +53,14 @@ from neuroextrap.stats._validation import (
 _N_BLOCKS = 5  # of a single run, where cv is a splitter
 
 
+@described_by(EncodingIdentification)
 class ContinuousEncoding(BaseEstimator):
     """Predict responses to films and stories, voxel by voxel, and score new runs.
 
-    Rows of features are volumes. Features are scaled by their training means and
-    standard deviations, delayed within runs (a finite impulse response of any shape,
-    see :class:`Delayer`), and responses are predicted from them by a ridge regression
-    whose penalties are chosen by leaving out whole runs. Held-out runs are scored by
-    correlation and explained variance of each voxel, and by how well segments of some
-    seconds are told from other segments of the run.
+    Features are scaled by their training means and standard deviations and delayed
+    within runs (see :class:`Delayer`). A ridge regression, whose penalties are chosen
+    by leaving out whole runs, predicts responses. Held-out runs are scored voxel by
+    voxel, and by how well segments of some seconds are told from others of the run.
 
     Features come as an array or a DataFrame with one row for every volume; or, at any
     other rate, as a DataFrame with a column ``onset``, in seconds from the start of the
@@ -88,19 +89,11 @@ class ContinuousEncoding(BaseEstimator):
         are left out one by one. A single run is cut into as many contiguous blocks.
     t_r : float or None, default=None
         Seconds between volumes. If None, images say it.
-    radius : float, default=8.0
-        Radius in mm of the spheres whose segments are identified.
-    labels_img : image, path or None, default=None
-        Atlas whose regions are analyzed instead of spheres; label 0 is background.
     regions : sparse matrix of shape (n_regions, n_features) or None, default=None
         Members of the regions, if they are neither spheres nor those of an atlas.
-    process_mask_img : image, path or None, default=None
-        Where centers of spheres may lie. If None, everywhere in the mask.
     n_permutations : int, default=0
         Number of circular shifts of the predictions of each run against its responses,
         for p-values; 0 makes no test.
-    memory : None, path or joblib.Memory, default=None
-        Cache of what is read from image files. Does not affect results.
     random_state : None, int or numpy.random.Generator, default=0
         Seed of folds and shifts.
 
@@ -132,11 +125,8 @@ class ContinuousEncoding(BaseEstimator):
 
     Notes
     -----
-    The p-values compare the correlation with those at circular shifts of whole runs. A
-    shift may be of any size, small ones too: leaving out shifts within the correlation
-    length makes p-values too small (.08 to .10 instead of .05 in single AR(.9) runs of
-    150 volumes). Neither single volumes nor short blocks are exchanged, because slow
-    series correlate by chance.
+    p-values compare the correlation with those at circular shifts of whole runs, of any
+    size: leaving out those within the correlation length makes p-values too small.
 
     References
     ----------
@@ -253,7 +243,10 @@ class ContinuousEncoding(BaseEstimator):
         squares = np.square(trained.residuals, dtype=float).mean(axis=0)
         self.residual_variance_ = spread_known(runs.usable, {"": squares})[""]
         self.masker_ = runs.masker
-        self.notes_ = (*self._scaling.notes, *trained.notes)
+        n_left_out = int((~runs.usable).sum())
+        left_out = f"{n_left_out} of {len(runs.usable)} voxels were left out"
+        notes = (f"{left_out} (NaN, or constant in a run)",) if n_left_out else ()
+        self.notes_ = (*notes, *self._scaling.notes, *trained.notes)
         return self
 
     def score(self, features: Any, imgs: Any) -> RegionMaps:

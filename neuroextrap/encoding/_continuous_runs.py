@@ -62,7 +62,7 @@ def read_runs(mask, features, imgs, *, within_runs, t_r, memory=None, known=None
         )
     times = _times_of(series, t_r, needed=any(map(has_onsets, tables)))
     arrays = isinstance(series[0], np.ndarray)
-    if not arrays and not hasattr(mask, "mask_img_"):
+    if not arrays:
         mask = resolve_masker(mask, series, memory=memory)
     # nothing is subtracted over runs: it is done in each of them
     read = [read_samples(mask, img, center=False, dtype=None) for img in series]
@@ -110,7 +110,13 @@ def _times_of(series, t_r, *, needed):
                 "rows; give t_r, in seconds"
             )
         return [t_r] * len(series)
-    named = [list_images(run)[0] for run in series]
+    named = [list_images(run) for run in series]
+    if any(len(run) > 1 and run[0].n_samples is not None for run in named):
+        raise ValueError(
+            "imgs has an entry that stands for several series (a pattern, or a list); "
+            "give a list with one series for every run"
+        )
+    named = [run[0] for run in named]
     if t_r is None and not needed:
         try:
             return repetition_times(named, None)

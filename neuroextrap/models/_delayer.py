@@ -14,12 +14,11 @@ from neuroextrap.stats._validation import check_labels
 class Delayer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     """Put earlier rows of the features beside each row.
 
-    The response to a moment of a film or a story comes seconds later. A linear model of
-    features with delays of 1 to 4 volumes, say, has one weight for each feature and
-    delay, and so learns a response of any shape (finite impulse response). Rows are
-    volumes in the order of acquisition. Nothing is known of what came before a run (or
-    after it, for negative delays): there, delayed features are 0, which is their mean
-    if features were centered before. Rows never come from another run.
+    The response to a moment of a film comes seconds later. A linear model of features
+    at several delays has a weight for each, and so learns a response of any shape
+    (finite impulse response). Rows are volumes in the order of acquisition. They never
+    come from another run: before it starts (after it ends, for negative delays),
+    features are 0, which is their mean if they were centered.
 
     Parameters
     ----------
@@ -56,14 +55,14 @@ class Delayer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     Runs stay apart:
 
     >>> X = np.array([[1.0], [2.0], [3.0], [4.0]])
-    >>> Delayer((1,)).fit_transform(X, groups=["a", "a", "b", "b"]).ravel()
+    >>> Delayer((1,)).fit(X).transform(X, groups=["a", "a", "b", "b"]).ravel()
     array([0., 1., 0., 3.])
     """
 
     def __init__(self, delays: ArrayLike) -> None:
         self.delays = delays
 
-    def fit(self, X: ArrayLike, y: Any = None, groups: Any = None) -> Self:  # noqa: ARG002
+    def fit(self, X: ArrayLike, y: Any = None) -> Self:  # noqa: ARG002
         """Check the delays, and remember the number and names of features.
 
         Parameters
@@ -72,8 +71,6 @@ class Delayer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             Features.
         y : None
             Not used.
-        groups : None
-            Not used; runs count in :meth:`transform`.
 
         Returns
         -------
@@ -129,30 +126,6 @@ class Delayer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
                 known = (source >= 0) & (source < len(rows))
                 delayed[rows[known], place] = X[rows[source[known]]]
         return delayed.reshape(len(X), -1)
-
-    def fit_transform(
-        self,
-        X: ArrayLike,
-        y: Any = None,  # noqa: ARG002
-        groups: ArrayLike | None = None,
-    ) -> np.ndarray:
-        """Do :meth:`fit` and :meth:`transform` in one.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Features, a row for every volume.
-        y : None
-            Not used.
-        groups : array-like of shape (n_samples,) or None, default=None
-            Run of each row. If None, all rows are one run.
-
-        Returns
-        -------
-        delayed : ndarray of shape (n_samples, n_delays * n_features)
-            All features at the first delay, then all at the second, and so on.
-        """
-        return self.fit(X).transform(X, groups)
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Return a name for every column, such as ``"motion_delay2"``.

@@ -302,6 +302,7 @@ def test_images_give_images_with_sidecars(tmp_path):
     values = load_samples(maps["correlation"], model.masker_)[0]
     assert np.isnan(values[[3, 5]]).all()
     assert np.isfinite(np.delete(values, [3, 5])).all()
+    assert model.notes_[0].startswith("1 of 8 voxels were left out")
     arrays = ContinuousEncoding().fit(features[:2], responses[:2])
     expected = arrays.score(features[2:], responses[2:])
     np.testing.assert_allclose(values, expected["correlation"], atol=1e-4)
@@ -310,6 +311,17 @@ def test_images_give_images_with_sidecars(tmp_path):
     assert [found["name"] for found in sidecar["findings"]] == ["few_exchanges"]
     assert json.loads((tmp_path / "out" / "r2.json").read_text())["findings"] == []
     assert sidecar["unit"] == "p"
+
+
+def test_patterns_are_no_runs(tmp_path):
+    """Several series would become one run, whose baseline is that of none."""
+    features, responses = film(n_voxels=8)
+    for number, rows in enumerate(responses):
+        nibabel.save(volumes(rows), tmp_path / f"run{number}.nii.gz")
+    with pytest.raises(ValueError, match="one series for every run"):
+        ContinuousEncoding(MASK).fit(
+            np.concatenate(features), str(tmp_path / "run*.nii.gz")
+        )
 
 
 REFUSED = {
