@@ -7,7 +7,7 @@ from numbers import Real
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import BaseEstimator
 
 from neuroextrap.analysis._presentation import feature_images, region_images
 from neuroextrap.analysis._region_files import check_trained
@@ -15,29 +15,15 @@ from neuroextrap.analysis._region_maps import RegionMaps
 from neuroextrap.design._findings import tell
 from neuroextrap.design._permutations import few_exchanges
 from neuroextrap.design._series import correlation_length, findings_of_series
-from neuroextrap.encoding._continuous_runs import (
-    WITHIN_RUNS,
-    average_repeats,
-    check_new_runs,
-    cross_validation_units,
-    read_runs,
-    rescaled,
-    some_voxels,
-)
+from neuroextrap.encoding._continuous_runs import WITHIN_RUNS, read_runs
+from neuroextrap.encoding._continuous_training import TrainedRuns
 from neuroextrap.encoding._identification import EncodingIdentification
 from neuroextrap.encoding._response_predictions import prediction_scores
 from neuroextrap.encoding._segments import cut_segments, score_segments
-from neuroextrap.encoding._stimuli import FeatureScaling
-from neuroextrap.encoding._training import (
-    check_encoder,
-    train_encoder,
-    voxel_penalties,
-    with_fewer_folds,
-)
+from neuroextrap.encoding._training import check_encoder, voxel_penalties
 from neuroextrap.images._region_choice import choose_regions
 from neuroextrap.maps._registry import series_record
-from neuroextrap.models._delayer import Delayer, check_delays
-from neuroextrap.models._ridge import RidgeEncoder
+from neuroextrap.models._delayer import check_delays
 from neuroextrap.models._splitters import check_cv_argument
 from neuroextrap.regions._membership import usable_regions
 from neuroextrap.stats import average_accuracy
@@ -49,8 +35,6 @@ from neuroextrap.stats._validation import (
     check_integer,
     random_generator,
 )
-
-_N_BLOCKS = 5  # of a single run, where cv is a splitter
 
 
 @described_by(EncodingIdentification)
@@ -223,30 +207,16 @@ class ContinuousEncoding(BaseEstimator):
             )
         if runs.names is not None:
             self.feature_names_in_ = runs.names
-        self._scaling = FeatureScaling.of(runs.features, self.standardize)
-        self.delayer_ = Delayer(self.delays).fit(runs.features[:, self._scaling.kept])
-        n_folds = self.cv if isinstance(self.cv, (int, np.integer)) else _N_BLOCKS
-        reach = np.abs(check_delays(self.delays)).max()
-        units = cross_validation_units(runs.run, n_folds, reach)
-        n_units = len(np.unique(units))
-        trained = train_encoder(
-            self._chosen_encoder(n_units),
-            self._delayed(runs),
-            runs.responses[:, runs.usable],
-            cv=min(n_folds, n_units) if n_folds is self.cv else self.cv,
-            groups=units,
-            random_state=self.random_state,
-        )
-        self._trained, self.encoder_ = some_voxels(runs), trained.encoder
+        self._trained = trained = TrainedRuns.of(self, runs)
+        self.encoder_, self.delayer_ = trained.encoder, trained.delayer
         self.usable_, self.n_elements_ = runs.usable, len(runs.usable)
         self.penalties_ = voxel_penalties(trained.encoder, runs.usable)
-        squares = np.square(trained.residuals, dtype=float).mean(axis=0)
-        self.residual_variance_ = spread_known(runs.usable, {"": squares})[""]
+        self.residual_variance_ = trained.residual_variance
         self.masker_ = runs.masker
         n_left_out = int((~runs.usable).sum())
         left_out = f"{n_left_out} of {len(runs.usable)} voxels were left out"
         notes = (f"{left_out} (NaN, or constant in a run)",) if n_left_out else ()
-        self.notes_ = (*notes, *self._scaling.notes, *trained.notes)
+        self.notes_ = (*notes, *trained.notes)
         return self
 
     def score(self, features: Any, imgs: Any) -> RegionMaps:
@@ -401,55 +371,11 @@ class ContinuousEncoding(BaseEstimator):
             known=getattr(self, "feature_names_in_", None),
         )
 
-    def _chosen_encoder(self, n_units):
-        """Return the encoder with folds and bands that fit runs and delays."""
-        encoder = self.encoder
-        if encoder is None:
-            encoder = RidgeEncoder(cv=self.cv, random_state=self.random_state)
-        encoder = with_fewer_folds(encoder, n_units)
-        bands = getattr(encoder, "bands", None)
-        if not isinstance(encoder, RidgeEncoder) or bands is None:
-            return encoder
-        kept = self._scaling.kept
-        if len(bands) != len(kept):
-            raise ValueError(
-                f"bands of the encoder has {len(bands)} entries, features has "
-                f"{len(kept)} columns; name the band of every column, not of its delays"
-            )
-        of_delays = np.tile(np.asarray(bands)[kept], len(check_delays(self.delays)))
-        return clone(encoder).set_params(bands=of_delays)
-
-    def _delayed(self, runs):
-        """Return features scaled, delayed, and centered as responses are."""
-        delayed = self.delayer_.transform(self._scaling(runs.features), runs.run)
-        how = None if self.within_runs is None else "center"
-        return rescaled(delayed, runs.run, how)
-
     def _test(self, features, imgs):
         """Predict new runs, and average repeats; returns HeldOut."""
         check_trained(self)
         runs = self._read(self.masker_, features, imgs)
-        if len(runs.usable) != self.n_elements_:
-            raise ValueError(
-                f"imgs has {len(runs.usable)} voxels, the model was trained on "
-                f"{self.n_elements_}; give responses of the same voxels"
-            )
-        if runs.features.shape[1] != len(self._scaling.kept):
-            raise ValueError(
-                f"features has {runs.features.shape[1]} columns, the model was trained "
-                f"with {len(self._scaling.kept)}; give the same features"
-            )
-        check_new_runs(self._trained, runs)
-        predicted = self.encoder_.predict(self._delayed(runs))
-        predicted = predicted.reshape(len(runs.run), -1)
-        usable = self.usable_ & runs.usable
-        if not usable.any():
-            raise ValueError(
-                "imgs has no voxel that varies in training and in these runs; check "
-                "the images"
-            )
-        runs = runs._replace(usable=usable)
-        return average_repeats(runs, predicted[:, usable[self.usable_]])
+        return self._trained.predict(runs, self.within_runs)
 
     def _findings(self, tested, shifted):
         """Return what makes p-values by shifts doubtful, and warn of it.
@@ -470,20 +396,11 @@ class ContinuousEncoding(BaseEstimator):
     def _about(self, **options):
         """Return what all maps of the model are described by."""
         seed = self.random_state
-        parameters = self.get_params(deep=False) | options
         return {
             "masker": self.masker_,
-            "parameters": {name: _text(value) for name, value in parameters.items()},
+            "parameters": self.get_params(deep=False) | options,
             "random_state": seed if isinstance(seed, int) else None,
         }
-
-
-def _text(value):
-    """Return a parameter as it can be written to a sidecar."""
-    plain = value is None or isinstance(value, (bool, int, float, str))
-    if isinstance(value, (list, tuple)):
-        return [_text(entry) for entry in value]
-    return value if plain else str(value)
 
 
 def _positive(seconds):

@@ -366,7 +366,7 @@ def test_trained_runs_are_no_test():
         model.score([features[1]], [-responses[1]])
     with pytest.raises(ValueError, match="is training response"):
         model.score([features[1] + 1], [responses[1]])
-    with pytest.raises(ValueError, match="trained with 3"):
+    with pytest.raises(ValueError, match="has 2 columns, the model was trained on 3"):
         model.score([features[2][:, :2]], responses[2:])
     with pytest.raises(ValueError, match="trained on 9"):
         model.score(features[2:], [responses[2][:, :2]])
