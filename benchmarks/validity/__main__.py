@@ -21,6 +21,7 @@ from benchmarks.validity import (  # noqa: F401  (each file registers its checks
     searchlight_maps,
     second_level,
     series,
+    stories,
     visible_designs,
 )
 from benchmarks.validity.registry import CHECKS, SEED
