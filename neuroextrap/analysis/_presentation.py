@@ -36,7 +36,7 @@ def region_images(values, choice, masker):
     return feature_images(full, masker)
 
 
-def region_places(choice, masker):
+def mean_places(choice, masker):
     """Return the place of every region in mm, (n_regions, 3): centers, else means.
 
     NaN for regions without a feature.

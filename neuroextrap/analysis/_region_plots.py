@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from neuroextrap.analysis._presentation import region_images, region_places
+from neuroextrap.analysis._presentation import mean_places, region_images
 from neuroextrap.analysis._region_files import FittedAttributes
 from neuroextrap.reporting._curves import curve_axes
 from neuroextrap.reporting._finding import find
@@ -47,7 +47,7 @@ class RegionPlots(FittedAttributes):
         if choice.names is not None:
             columns["name"] = [str(name) for name in choice.names]
         if self.masker_ is not None and choice.has_place:
-            places = region_places(choice, self.masker_)
+            places = mean_places(choice, self.masker_)
             columns |= dict(zip("XYZ", places.T, strict=True))
         return pd.DataFrame(columns | scores)
 
