@@ -24,6 +24,7 @@ from benchmarks.validity import (  # noqa: F401  (each file registers its checks
     searchlight_maps,
     second_level,
     series,
+    stories,
     target_tests,
     true_discoveries,
     visible_designs,

@@ -218,15 +218,20 @@ def findings_of_pairing(estimator, experiment, n_others):
     found = [_NO_GROUPS] if ungrouped else []
     if n_others < estimator.n_permutations:
         found.append(few_exchanges(FewLabelings(n_others, 1, "pairings")))
+    found += findings_of_rows(experiment, estimator.exchange)
+    tell(found)
+    return tuple(found)
+
+
+def findings_of_rows(experiment, exchange):
+    """Return Findings, 0 or 1, about test responses that follow each other in time."""
     rows = np.sort(np.unique(experiment.codes, return_index=True)[1])  # no repeats
-    found += findings_of_series(
+    return findings_of_series(
         experiment.responses[rows][:, experiment.usable],
         experiment.true_predictions[rows][:, experiment.usable],
         None if experiment.groups is None else experiment.groups[rows],
-        exchange=estimator.exchange,
+        exchange=exchange,
     )
-    tell(found)
-    return tuple(found)
 
 
 _NO_GROUPS = Finding(
