@@ -191,7 +191,8 @@ class _ReadMaps(dict):
         """Keep the parameters of a map, and findings that touch it."""
         self.parameters |= sidecar.get("parameters") or {}
         for found in sidecar.get("findings") or ():
-            finding = Finding(**{**found, "maps": tuple(found["maps"])})
+            known = {**found, "maps": tuple(found["maps"])}
+            finding = Finding._make(known[field] for field in Finding._fields)
             if finding not in self.findings_:
                 self.findings_.append(finding)
 
