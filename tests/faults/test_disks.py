@@ -92,6 +92,9 @@ def test_errors_of_the_file_system(kind, name, tmp_path, tally):
     check_errors(kind, name, 5, tmp_path, tally)
 
 
+_PROGRAM = "import sys; from neuroextrap.cli import main; sys.exit(main(sys.argv[1:]))"
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="needs a home that cannot be made")
 def test_a_home_that_cannot_be_written(root, tmp_path, tally):
     """Containers and clusters have such homes; nothing of it is needed."""
@@ -99,7 +102,7 @@ def test_a_home_that_cannot_be_written(root, tmp_path, tally):
     words.remove("--quiet")
     none = {"HOME": "/proc/none", "MPLCONFIGDIR": "", "XDG_CACHE_HOME": ""}
     done = subprocess.run(
-        [sys.executable, "-m", "neuroextrap.cli._main", *words],
+        [sys.executable, "-c", _PROGRAM, *words],
         env={**os.environ, **none},
         capture_output=True,
         text=True,
