@@ -150,6 +150,21 @@ TABLE = {
             allowed="a number between 0 and 1",
         ),
     },
+    ("cross", "cross", "result"): {
+        "train": text(
+            "train classifiers in this condition, test them in that of --test, then "
+            "the other way round; p-values exchange class names between the two",
+            said="all conditions are analyzed together",
+        ),
+        "test": text("the other condition"),
+    },
+    ("cross", "cross", "identity"): {
+        "conditions_column": text(
+            "column of the events that holds the conditions of --train and --test",
+            "condition",
+            "COLUMN",
+        ),
+    },
     ("analysis", "searchlight", "identity"): {
         "n_partitions": whole(
             "how often measured curves divide the conditions into random subsets",

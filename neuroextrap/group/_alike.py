@@ -8,7 +8,7 @@ from neuroextrap.group._pairing import sidecar_of
 from neuroextrap.images._opening import same_affine
 from neuroextrap.images._space import CODES, MNI, named_space, space_code
 
-_KINDS = "searchlight", "encoding"
+_KINDS = "searchlight", "encoding", "cross"
 _COHORT = "task runs versions mask confounds features stimulus_column n_folds"
 """What participants of BIDS derivatives were made of, besides."""
 _FEW = 4  # subjects that a line names

@@ -20,8 +20,9 @@ def beaten_and_tied(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Count distractors beaten and tied by the true class, each (n_test, M).
 
-    ``margins`` has shape (n_test, K, M), ``y`` (n_test, M) the true classes. Raises
-    where the margin of a true class is NaN.
+    ``margins`` has shape (n_test, K, M), and may lie in memory labeling by labeling,
+    that is as (M, K, n_test); ``y`` (n_test, M) are the true classes. Raises where the
+    margin of a true class is NaN.
 
     >>> margins = np.array([[[0.9], [0.2], [0.2]], [[0.1], [0.1], [0.5]]])
     >>> beaten, tied = beaten_and_tied(margins, np.array([[0], [1]]))
@@ -30,11 +31,16 @@ def beaten_and_tied(
     """
     from neuroextrap.margins.compiled._counting import count_beaten
 
-    n_test, n_classes, n_batch = margins.shape
-    count = np.int8 if n_classes < 128 else np.int32
-    beaten, up_to = np.empty((2, n_test, n_batch), dtype=count)
+    count = np.int8 if margins.shape[1] < 128 else np.int32
+    by_labeling = margins.transpose(2, 1, 0)
+    turned = by_labeling.flags.c_contiguous  # points and columns change places
+    if turned:
+        margins, y = by_labeling, np.ascontiguousarray(y.T)
+    beaten, up_to = np.empty((2, len(margins), margins.shape[2]), dtype=count)
     if not count_beaten(np.ascontiguousarray(margins), y, beaten, up_to):
         raise ValueError(NAN_MARGINS)
+    if turned:
+        beaten, up_to = (np.ascontiguousarray(number.T) for number in (beaten, up_to))
     return beaten, up_to - beaten - 1
 
 

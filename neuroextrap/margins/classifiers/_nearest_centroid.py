@@ -74,7 +74,9 @@ class NearestCentroidMargins(AdditiveKernel):
         float32. Regions of few features beside many samples keep their samples instead,
         by their place in the list.
         """
-        paths = [path_of(self.name, x.shape[1], design) for x in xs]
+        sizes = [x.shape[1] for x in xs]
+        ways = {size: path_of(self.name, size, design) for size in set(sizes)}
+        paths = [ways[size] for size in sizes]
         linear = {
             place: (ClassSums(x, design), x[design.test].astype(np.float32))
             for place, path in enumerate(paths)
