@@ -25,13 +25,13 @@ from neuroextrap.maps._bids import shared_entities
 from neuroextrap.maps._described_parameters import described_parameters
 from neuroextrap.maps._json import json_text
 from neuroextrap.maps._provenance import describe_file, described_value
+from neuroextrap.maps._result_files import ATTEMPTS
 from neuroextrap.margins.running._described import array_hash
 
 logger = logging.getLogger(__name__)
 
 NULL_FILE = "null.npy"
 """Plain name of a participant's permuted maps."""
-_ATTEMPTS = 20
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -216,7 +216,7 @@ def working_folder(request, participant, out):
     """
     root = Path(out) / ".work" if request.work_dir is None else Path(request.work_dir)
     folder = root / f"sub-{participant.label}-{participant.identity[:16]}"
-    for _ in range(_ATTEMPTS):
+    for _ in range(ATTEMPTS):
         with suppress(FileNotFoundError):  # another job removed the empty root
             folder.mkdir(parents=True, exist_ok=True)
             break

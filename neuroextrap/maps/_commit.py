@@ -8,10 +8,13 @@ before leaves the old results; one that is killed later leaves a list, and the n
 reader or writer finishes it.
 """
 
+import errno
 import json
 import os
 import shutil
 import tempfile
+import time
+import uuid
 from contextlib import suppress
 from pathlib import Path
 
@@ -22,12 +25,21 @@ from neuroextrap.stats._warn import warn
 STAGING = ".neuroextrap-partial-"
 """What the names of hidden folders with new files begin with."""
 _LIST = "commit.json"
+_PATIENCE = 60.0  # seconds for another process to move its files
 
 
 def new_staging(folder):
-    """Make a hidden folder for new files and lock it; return it and its lock."""
+    """Make a hidden folder for new files and lock it; return it and its lock.
+
+    FileNotFoundError if another process took it for an abandoned one before that.
+    """
     staging = Path(tempfile.mkdtemp(prefix=STAGING, dir=folder))
-    return staging, Lock(staging)
+    lock = Lock(staging)
+    if lock.taken or not staging.is_dir():
+        lock.release()
+        _remove_file(staging)
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), staging)
+    return staging, lock
 
 
 def remove_abandoned(folder):
@@ -70,12 +82,15 @@ def is_committed(staging):
 def finish_interrupted(folder, *, below=False):
     """Finish moves that a killed process began in a folder; warn if there are some.
 
-    With `below`, in all folders below it too. ValueError if they cannot be finished.
+    With `below`, in all folders below it too. A process that is alive is waited for.
+    ValueError if they cannot be finished.
     """
     pattern = f"{STAGING}*/{_LIST}"
     lists = Path(folder).rglob(pattern) if below else Path(folder).glob(pattern)
     for path in sorted(lists):
         try:
+            if _finished_by_another(path):
+                continue
             _finish(path.parent)
         except OSError as error:
             raise ValueError(
@@ -89,6 +104,32 @@ def finish_interrupted(folder, *, below=False):
         )
 
 
+def _finished_by_another(path):
+    """Wait while the process that wrote a list moves its files; whether it has."""
+    end = time.monotonic() + _PATIENCE
+    while path.exists() and time.monotonic() < end:
+        if not _is_taken(path.parent):
+            break
+        time.sleep(0.02)
+    return not path.exists()
+
+
+def _is_taken(staging):
+    """Return whether a process that is alive holds a staging folder."""
+    lock = Lock(staging)
+    taken = lock.taken
+    lock.release()
+    _remove_file(staging)
+    return taken
+
+
+def _remove_file(staging):
+    """Remove the file that a lock makes where a staging folder was, if it did."""
+    if not staging.is_dir():
+        with suppress(OSError):
+            staging.unlink()
+
+
 def _finish(staging):
     """Carry out the list of a staging folder, as far as that is not yet done."""
     folder = staging.parent
@@ -97,11 +138,28 @@ def _finish(staging):
         place = Path(os.path.normpath(folder / target))
         place.parent.mkdir(parents=True, exist_ok=True)
         with suppress(FileNotFoundError):  # moved before
-            os.replace(staging / name, place)
+            _move(staging / name, place)
     for name in plan["remove"]:
         (folder / name).unlink(missing_ok=True)
     _sync(folder)
     shutil.rmtree(staging, ignore_errors=True)
+
+
+def _move(source, place):
+    """Move a file over another one, in one step even from another file system."""
+    try:
+        os.replace(source, place)
+    except OSError as error:
+        if error.errno != errno.EXDEV:
+            raise
+        partial = place.with_name(f".partial-{uuid.uuid4().hex}")
+        try:
+            shutil.copyfile(source, partial)
+            _sync(partial)
+            os.replace(partial, place)
+        finally:
+            partial.unlink(missing_ok=True)
+        source.unlink()
 
 
 def _read_list(staging):

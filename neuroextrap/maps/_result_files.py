@@ -20,6 +20,8 @@ from neuroextrap.maps._commit import STAGING, finish_interrupted
 from neuroextrap.stats._validation import check_flags
 
 _SIDE = re.compile(r"(.+)_hemi-([LR])")
+ATTEMPTS = 20
+"""How often folders are made again that another process removed while empty."""
 _PROBE = b"neuroextrap" * 400  # more than a block, so that a full disk shows
 _NAME = re.compile(r"((?:[a-z]+-[A-Za-z0-9+]+_)*)desc-([A-Za-z0-9+]+)_stat\.(.+)")
 
@@ -122,15 +124,16 @@ class ResultFiles:
         if self.bids is None:
             check_writable(self.root)
             # unfinished new files do not count
-            content = self.root.iterdir() if self.root.is_dir() else ()
+            content = _content(self.root)
             if not overwrite and not all(p.name.startswith(STAGING) for p in content):
                 raise ValueError(
                     f"output folder {self.root} is not empty; use overwrite=True "
                     "(--overwrite) or choose another"
                 )
             return
-        if self.root.is_dir():
-            check_dataset(self.root, overwrite=overwrite)
+        with suppress(FileNotFoundError):  # another process removed it, empty
+            if self.root.is_dir():
+                check_dataset(self.root, overwrite=overwrite)
         check_writable(self.folder)
         present = self.written()
         if present and not overwrite:
@@ -181,6 +184,13 @@ class ResultFiles:
         return [name for name in names if not name[end].islower()]
 
 
+def _content(folder):
+    """Return what is in a folder, nothing if it is not there."""
+    with suppress(FileNotFoundError, NotADirectoryError):
+        return list(folder.iterdir())
+    return []
+
+
 def _own_label(stem):
     """Return the letters and digits of a plain name."""
     label = "".join(re.findall("[A-Za-z0-9]", stem))
@@ -228,6 +238,27 @@ def check_writable(folder):
             f"output folder {folder} is a file; choose another name or remove it"
         )
     _check_permission(folder)
+    for left in reversed(range(ATTEMPTS)):
+        try:
+            _probe(folder)
+            return
+        except FileNotFoundError as error:  # another process removed the empty folder
+            if not left:
+                raise _unwritable(folder, error) from error
+        except OSError as error:
+            raise _unwritable(folder, error) from error
+
+
+def _unwritable(folder, error):
+    """Return the error of a folder to which nothing can be written."""
+    return ValueError(
+        f"output folder {folder} cannot be written ({error.strerror or error}); "
+        "choose another, or make room"
+    )
+
+
+def _probe(folder):
+    """Write a small file and remove it, with the folders that it needed."""
     missing = [p for p in (folder, *folder.absolute().parents) if not p.exists()]
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -235,11 +266,6 @@ def check_writable(folder):
             file.write(_PROBE)
             file.flush()
             os.fsync(file.fileno())
-    except OSError as error:
-        raise ValueError(
-            f"output folder {folder} cannot be written ({error.strerror or error}); "
-            "choose another, or make room"
-        ) from error
     finally:
         for path in missing:
             with suppress(OSError):

@@ -16,6 +16,7 @@ from neuroextrap.maps._commit import (
 )
 from neuroextrap.maps._json import json_text, read_json
 from neuroextrap.maps._provenance import file_hash
+from neuroextrap.maps._result_files import ATTEMPTS
 from neuroextrap.margins.running._locks import Lock
 
 PROVENANCE_FILE = "provenance.json"
@@ -57,12 +58,10 @@ def replaced_together(parts, *, overwrite=False, sources=(), elsewhere=None, sta
     first = parts[0][0]
     for files, _ in parts:
         files.check(overwrite=overwrite)
-    made = first.create(sources)
+    made: list[Path] = []
     staging, lock = None, None
     try:
-        finish_interrupted(first.folder)
-        remove_abandoned(first.folder)
-        staging, lock = new_staging(first.folder)
+        staging, lock = _begin(first, sources, made)
         folders = [staging]
         if len(parts) > 1:
             folders = [staging / str(number) for number in range(len(parts))]
@@ -77,6 +76,24 @@ def replaced_together(parts, *, overwrite=False, sources=(), elsewhere=None, sta
         if staging is not None and not is_committed(staging):
             shutil.rmtree(staging, ignore_errors=True)
         _remove_empty(made)
+
+
+def _begin(files, sources, made):
+    """Make a staging folder in that of the results; return it and its lock.
+
+    What is made besides is added to `made`. Another process may meanwhile remove
+    folders that it finds empty.
+    """
+    for left in reversed(range(ATTEMPTS)):
+        try:
+            made += files.create(sources)
+            finish_interrupted(files.folder)
+            remove_abandoned(files.folder)
+            return new_staging(files.folder)
+        except FileNotFoundError:
+            if not left:
+                raise
+    raise AssertionError
 
 
 def _take_places(staging, staged, elsewhere, stale, *, overwrite):

@@ -6,6 +6,7 @@ Python: ``python -m tests.faults.runs FAULT ARGUMENTS FOLDER``; it prints counts
 """
 
 import contextlib
+import errno
 import io
 import json
 import os
@@ -21,7 +22,11 @@ from pathlib import Path
 
 import numpy as np
 
-KINDS = ("searchlight", "encoding", "merge", "report")
+from neuroextrap.maps._result_files import ResultFiles
+
+KINDS = ("searchlight", "encoding", "merge", "report", "group", "compare")
+KINDS += ("learning-curve",)
+CHANGES = {"os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.link"}
 SHAPE, AFFINE = (8, 8, 6), np.diag([3.0, 3.0, 3.0, 1.0])
 
 
@@ -49,6 +54,8 @@ def words_of(kind, root, out, seed=0):
     """Return the words of a command of a kind that writes to a folder."""
     images = ["--imgs", f"{root}/b.nii.gz", "--mask", f"{root}/mask.nii.gz"]
     shared = ["--random-state", str(seed), "--overwrite", "--quiet"]
+    if kind in OVER_RESULTS:
+        return [kind, *OVER_RESULTS[kind](root), *shared, str(out)]
     searchlight = [
         *("searchlight", *images, "--events", f"{root}/events.tsv", "--radius", "4"),
         *("--n-permutations", "200", *shared),
@@ -67,6 +74,51 @@ def words_of(kind, root, out, seed=0):
     return [*searchlight, *report, str(out)]
 
 
+def models(root):
+    """Return folders of two encoding models, made once, and options."""
+    folders = [f"{root}/model-{radius}" for radius in (3, 4)]
+    for folder in folders:
+        if not os.path.exists(folder):
+            words = words_of("encoding", root, folder)
+            words[words.index("200")] = "10"
+            if folder.endswith("3"):
+                words[words.index("ridge")] = "elastic-net"
+            assert run(words) == 0
+    return [*folders, "--n-permutations", "20", "--report"]
+
+
+def subjects(root):
+    """Return maps of subjects, made once, and options of a test with a page."""
+    import nibabel
+
+    files = [f"{root}/sub-{number:02}_map.nii.gz" for number in range(9)]
+    rng = np.random.default_rng(3)
+    for file in files:
+        if not os.path.exists(file):
+            data = rng.normal(0.3, 1, size=SHAPE).astype(np.float32)
+            nibabel.Nifti1Image(data, AFFINE).to_filename(file)
+    return ["--imgs", *files, "--n-permutations", "30", "--report", "--tfce"]
+
+
+def scans(root):
+    """Return scans of subjects, made once, and options of a learning curve."""
+    import pandas as pd
+
+    y, who = np.tile(np.arange(2), 24), np.repeat(np.arange(6), 8)
+    if not os.path.exists(f"{root}/scans.npy"):
+        rng = np.random.default_rng(4)
+        values = rng.normal(size=(48, 30)) + np.eye(2, 30)[y]
+        np.save(f"{root}/scans.npy", values)
+        table = pd.DataFrame({"trial_type": [f"c{k}" for k in y], "subject": who})
+        table.to_csv(f"{root}/scans.tsv", sep="\t", index=False)
+    words = ["--array", f"{root}/scans.npy", "--scans", f"{root}/scans.tsv"]
+    return [*words, "--n-splits", "4", "--report"]
+
+
+OVER_RESULTS = {"compare": models, "group": subjects, "learning-curve": scans}
+"""Commands over results of others, and the words that each takes besides."""
+
+
 def run(words):
     """Run a command in this process, quietly, and return its exit code."""
     from neuroextrap.cli import main
@@ -83,13 +135,17 @@ def content(folder):
         path.relative_to(folder).as_posix(): path.read_bytes()
         for path in sorted(Path(folder).rglob("*"))
         if path.is_file()
-        and path.name != "provenance.json"
+        and "rovenance" not in path.name
         and not any(part.startswith(".") for part in path.relative_to(folder).parts)
     }
 
 
 def read(kind, folder):
     """Read results as a user would, which completes what was interrupted."""
+    if kind in OVER_RESULTS:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return ResultFiles.find(folder, "provenance.json")
     from neuroextrap.decoding import IdentificationSearchLight
     from neuroextrap.encoding import EncodingIdentification
 
@@ -117,13 +173,12 @@ def in_child(work, kill_after=None):
 
 def die_at_change(number):
     """Kill this process when it changes the file system for the n-th time."""
-    changes = {"os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.link"}
     count = 0
 
     def hook(event, args):
         nonlocal count
         writes = event == "open" and args[2] & (os.O_WRONLY | os.O_RDWR)
-        if event in changes or writes:
+        if event in CHANGES or writes:
             count += 1
             if count == number:
                 os.kill(os.getpid(), signal.SIGKILL)
@@ -149,6 +204,58 @@ def at_every_change(kind, step, root):
         counts[_state(kind, out, old, new)] += 1
         _restore(out, root / "old")
         number += step
+
+
+def errors(kind, name, step, root):
+    """Let every `step`-th change of the file system fail, one in each run.
+
+    The old results must stay, or the new ones be there, and one line say which error
+    it was.
+    """
+    old, new, out = _old_and_new(kind, root)
+    code, step = getattr(errno, name), int(step)
+    words, number = words_of(kind, root, out), 1 + step // 2
+    counts = {"errors": 0, "old": 0, "new": 0, "mixed": 0, "untold": 0}
+    while True:
+
+        def work(begin, number=number):
+            begin()
+            fail_at_change(number, code)
+            status = main_of(words)
+            return status if _failed else 3
+
+        status, said = told_by_child(work)
+        if status == 3:
+            return counts
+        counts["errors"] += 1
+        state = _state(kind, out, old, new)
+        counts[state] += 1
+        told = status == 2 and len(said) == 1 and os.strerror(code) in said[0]
+        if not told and (status, state) != (0, "new"):
+            counts["untold"] += 1
+            sys.stderr.write(f"change {number}, exit code {status}: {said[-4:]}\n")
+        _restore(out, root / "old")
+        number += step
+
+
+_failed: list = []
+"""What changed when an error was raised."""
+
+
+def fail_at_change(number, code):
+    """Raise OSError when this process changes the file system for the n-th time."""
+    count = 0
+
+    def hook(event, args):
+        nonlocal count
+        writes = event == "open" and args[2] & (os.O_WRONLY | os.O_RDWR)
+        if event in CHANGES or writes:
+            count += 1
+            if count == number:
+                _failed.append(event)
+                raise OSError(code, os.strerror(code), str(args[0]))
+
+    sys.addaudithook(hook)
 
 
 def at_random(kind, n_kills, root):
@@ -323,6 +430,7 @@ def program(fault, *arguments):
 
 FAULTS = {
     "changes": at_every_change,
+    "errors": errors,
     "random": at_random,
     "limits": limits,
     "signals": signals,

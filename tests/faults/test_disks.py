@@ -70,6 +70,50 @@ def test_limits_of_many_sizes(kind, state, tmp_path, tally):
     check_limits(kind, state, "4500,6000,8000,12000,20000", tmp_path, tally)
 
 
+def check_errors(kind, name, step, folder, tally):
+    """Let changes of the file system fail, one in each run."""
+    counts = program("errors", kind, name, step, folder)
+    n_errors = counts.pop("errors")
+    tally(f"{kind}, {name} at changes of the file system", n_errors, **counts)
+    assert counts["mixed"] == counts["untold"] == 0
+    assert min(counts["old"], counts["new"]) >= 1
+
+
+@needs_fork
+def test_a_few_errors_while_results_are_written(tmp_path, tally):
+    check_errors("compare", "EROFS", 25, tmp_path, tally)
+
+
+@needs_fork
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["EROFS", "ENOSPC", "EIO"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_errors_of_the_file_system(kind, name, tmp_path, tally):
+    check_errors(kind, name, 5, tmp_path, tally)
+
+
+_PROGRAM = "import sys; from neuroextrap.cli import main; sys.exit(main(sys.argv[1:]))"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs a home that cannot be made")
+def test_a_home_that_cannot_be_written(root, tmp_path, tally):
+    """Containers and clusters have such homes; nothing of it is needed."""
+    words = [*words_of("searchlight", root, tmp_path / "out"), "--report"]
+    words.remove("--quiet")
+    none = {"HOME": "/proc/none", "MPLCONFIGDIR": "", "XDG_CACHE_HOME": ""}
+    done = subprocess.run(
+        [sys.executable, "-c", _PROGRAM, *words],
+        env={**os.environ, **none},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "Traceback" not in done.stderr
+    assert (tmp_path / "out" / "report.html").is_file()
+    tally("homes that cannot be written", 1, done=1)
+
+
 @pytest.mark.slow
 def test_a_disk_that_fills(root, small_disk, tally, capsys):
     out, n_failed = small_disk / "out", 0

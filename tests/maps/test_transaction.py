@@ -1,12 +1,15 @@
 """Files that take their places together, whatever happens on the way."""
 
+import errno
 import json
 import os
 import signal
 import subprocess
 import sys
+import tempfile
 import warnings
 from contextlib import suppress
+from pathlib import Path
 
 import pytest
 
@@ -313,3 +316,76 @@ def test_no_file_goes_out_of_the_data_set(tmp_path, monkeypatch, kind):
     assert [
         path for path in tmp_path.rglob("*.txt") if "partial" not in str(path)
     ] == []
+
+
+@pytest.mark.parametrize("bids", [None, BIDS])
+def test_a_folder_on_another_file_system(tmp_path, monkeypatch, bids):
+    """Files are moved from there as from here, whole or not at all."""
+    replace = os.replace
+
+    class OtherDevice:
+        def __getattr__(self, name):
+            return getattr(os, name)
+
+        def replace(self, source, target):
+            if Path(source).parent != Path(target).parent:
+                raise OSError(errno.EXDEV, os.strerror(errno.EXDEV))
+            replace(source, target)
+
+    monkeypatch.setattr(_commit, "os", OtherDevice())
+    for text in ("first", "second"):
+        write(tmp_path, text, bids=bids)
+        found = content(tmp_path)
+        assert {t for name, t in found.items() if name.endswith(".txt")} == {text}
+    assert [path for path in tmp_path.rglob(".*") if path.name != ".bidsignore"] == []
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.parametrize("bids", [None, BIDS])
+def test_starts_at_once_in_a_folder_that_is_not_there(tmp_path, bids):
+    for number in range(12):
+        children = []
+        for name in "abc":
+            child = os.fork()
+            if child == 0:
+                code = 1
+                try:
+                    write(tmp_path / f"{number}/below/out", name, bids=bids)
+                    code = 0
+                finally:
+                    os._exit(code)
+            children.append(child)
+        ends = [os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) for pid in children]
+        assert ends == [0, 0, 0]
+        files = content(tmp_path / f"{number}/below/out")
+        assert len({text for name, text in files.items() if name[-4:] == ".txt"}) == 1
+
+
+def test_folders_that_others_remove_are_made_again(tmp_path, monkeypatch):
+    folder, removed = tmp_path / "out", []
+    mkdtemp, probe = tempfile.mkdtemp, tempfile.NamedTemporaryFile
+
+    def after_removal(make):
+        def made(*args, **kwargs):
+            if len(removed) % 4 < 3:
+                with suppress(OSError):  # in use
+                    folder.rmdir()
+            removed.append(make)
+            return make(*args, **kwargs)
+
+        return made
+
+    monkeypatch.setattr(tempfile, "mkdtemp", after_removal(mkdtemp))
+    monkeypatch.setattr(tempfile, "NamedTemporaryFile", after_removal(probe))
+    write(folder, "new")
+    assert content(folder)["a.txt"] == "new"
+    assert len(removed) == 9
+    gone = ResultFiles.below(tmp_path / "gone")
+    monkeypatch.setattr(tempfile, "NamedTemporaryFile", vanished)
+    with pytest.raises(ValueError, match=r"cannot be written .*; choose another"):
+        gone.check()
+
+
+def vanished(*args, **kwargs):
+    """Fail as in a folder that is always removed."""
+    raise FileNotFoundError(errno.ENOENT, "No such file or directory")
