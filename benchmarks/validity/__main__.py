@@ -25,6 +25,8 @@ from benchmarks.validity import (  # noqa: F401  (each file registers its checks
     second_level,
     series,
     stories,
+    target_tests,
+    true_discoveries,
     visible_designs,
 )
 from benchmarks.validity.registry import CHECKS, SEED
