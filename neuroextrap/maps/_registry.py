@@ -460,21 +460,6 @@ def voxel_record(name):
     )
 
 
-_SERIES_P_VALUES = {
-    "p_value": ("every voxel by itself", False),
-    "p_value_fwe": ("against the maximum over voxels", True),
-}
-
-
-def series_record(name):
-    """Return the record of a score of voxels in held-out runs of a film or a story."""
-    if name not in _SERIES_P_VALUES:
-        return replace(voxel_record(name), name=name)
-    where, simultaneous = _SERIES_P_VALUES[name]
-    text = f"p of the correlation, by circular shifts of whole runs; {where}"
-    return _p_value(name, text, simultaneous=simultaneous)
-
-
 _AGREEMENT = {
     "spearman": "Spearman correlation",
     "kendall": "Kendall's tau-a",
@@ -526,6 +511,21 @@ def dissimilarity_records(models, method):
             ),
         ]
     return {record.name: record for record in records}
+
+
+_SERIES_P_VALUES = {
+    "p_value": ("every voxel by itself", False),
+    "p_value_fwe": ("against the maximum over voxels", True),
+}
+
+
+def series_record(name):
+    """Return the record of a score of voxels in held-out runs of a film or a story."""
+    if name not in _SERIES_P_VALUES:
+        return replace(voxel_record(name), name=name)
+    where, simultaneous = _SERIES_P_VALUES[name]
+    text = f"p of the correlation, by circular shifts of whole runs; {where}"
+    return _p_value(name, text, simultaneous=simultaneous)
 
 
 def extrapolation_record(set_size, end=""):
