@@ -1,7 +1,9 @@
-"""Analyses from parameters by name, those inside of value objects among them."""
+"""Analyses from parameters by name, and the noise covariance of an encoding model."""
+
+import numpy as np
 
 from neuroextrap.decoding import IdentificationSearchLight
-from neuroextrap.encoding import EncodingIdentification
+from neuroextrap.encoding import EncodingIdentification, schaefer_strimmer_covariance
 from neuroextrap.maps._described_parameters import nested_parameters
 
 
@@ -15,3 +17,12 @@ def encoding_of(*args, **flat):
     """An encoding model, likewise."""
     kind = EncodingIdentification
     return kind(*args, **nested_parameters(kind, flat))
+
+
+def encoding_covariance(residuals):
+    """Noise covariance by default: N residuals, and p more of independent voxels."""
+    covariance, _ = schaefer_strimmer_covariance(residuals)
+    n_samples, n_features = np.shape(residuals)
+    independent = np.diag(np.diag(covariance))
+    total = n_samples * covariance + n_features * independent
+    return total / (n_samples + n_features)

@@ -301,6 +301,19 @@ TABLE = {
             said="all",
             word="session_label",
         ),
+        "filters": texts(
+            "images whose names have these labels only, such as desc=denoised echo=2, "
+            "to choose one of several versions of each run; echo= for names without",
+            metavar="ENTITY=LABEL",
+            said="none",
+            word="filter",
+        ),
+        "filter_file": path(
+            "JSON file of such filters, as those of fMRIPrep: "
+            '{"bold": {"desc": "denoised"}}',
+            "FILE",
+            said="none",
+        ),
         "raw": path(
             "data set with the events",
             "DIR",

@@ -232,13 +232,15 @@ def read_data(args):
         )
     counts = (is_train.sum(), (~is_train).sum(), features.shape[1])
     logger.info("%d training and %d test volumes, %d features", *counts)
-    test_names = None if names is None else names[~is_train]
-    tested, stimuli = unique_stimuli(features[~is_train], test_names)
+    (trained, shown), (tested, stimuli) = (
+        _stimuli_of(features[rows], None if names is None else names[rows])
+        for rows in (is_train, ~is_train)
+    )
     return EncodingData(
-        features=features[is_train],
+        features=trained,
         train=train,
-        repeated=_repeated(names, is_train),
-        tested=named(tested, stimuli, test_names),
+        shown=shown,
+        tested=tested,
         test=test,
         stimuli=stimuli,
         runs=None if runs is None else runs[~is_train],
@@ -246,8 +248,7 @@ def read_data(args):
     )
 
 
-def _repeated(names, is_train):
-    """Return the stimuli of training volumes if some are repeated, else None."""
-    if names is None or len(set(names[is_train])) == is_train.sum():
-        return None
-    return names[is_train]
+def _stimuli_of(features, names):
+    """Return features of each stimulus once, with its name, and the row of volumes."""
+    unique, rows = unique_stimuli(features, names)
+    return named(unique, rows, names), rows

@@ -51,11 +51,10 @@ def encoding_data(request, participant, samples):
             samples.masker.mask_img_,
             n_folds=design.n_folds,
         )
-    features = design.features.to_numpy()[rows[~is_test]]
     return EncodingData(
-        features=features,
+        features=design.features,
         train=_imgs(samples, ~is_test),
-        repeated=None,  # equal rows of features stay together
+        shown=rows[~is_test],
         tested=tested,
         test=_imgs(samples, is_test),
         stimuli=place[rows[is_test]],

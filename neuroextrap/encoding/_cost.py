@@ -72,7 +72,7 @@ def _time_model(model, data, train, test, members):
     voxels = np.unique(members.indices)
     model = with_parameters(model, regions=members[:, voxels])
     start = time.perf_counter()
-    model.fit(data.features, train[:, voxels], groups=data.repeated)
+    model.fit(data.features, train[:, voxels], stimuli=data.shown)
     middle = time.perf_counter()
     model.identify(data.tested, test[:, voxels], data.runs, stimuli=data.stimuli)
     end = time.perf_counter()
@@ -92,17 +92,17 @@ def _memory(train, test, n_candidates, members):
 class EncodingData:
     """What was read, split into training and test.
 
-    `features` and `train` are features and responses of the training volumes;
-    `repeated` holds their stimuli if some are repeated, else None. `tested` holds
-    features of every test stimulus once, with names in its index where stimuli have
-    names, `test` the responses of the test volumes, `stimuli` the row of `tested` that
-    each belongs to (or None) and `runs` their runs (or None). `mask` is the mask image
-    used; None for arrays.
+    `train` are responses of the training volumes, `features` those of their stimuli,
+    `shown` the row (or the name) that each belongs to, or None: row by row. `tested`
+    holds features of every test stimulus once, with names in its index where stimuli
+    have names, `test` the responses of the test volumes, `stimuli` the row of `tested`
+    that each belongs to (or None) and `runs` their runs (or None). `mask` is the mask
+    image used; None for arrays.
     """
 
     features: Any
     train: Any
-    repeated: Any
+    shown: Any
     tested: Any
     test: Any
     stimuli: Any
@@ -112,7 +112,7 @@ class EncodingData:
 
     def identify(self, model):
         """Train a model, and identify the test stimuli."""
-        model.fit(self.features, self.train, groups=self.repeated)
+        model.fit(self.features, self.train, stimuli=self.shown)
         return model.identify(self.tested, self.test, self.runs, stimuli=self.stimuli)
 
 
@@ -132,12 +132,10 @@ class FoldData(EncodingData):
         stimuli = np.arange(n_stimuli) if self.stimuli is None else self.stimuli
         is_test = stimuli < n_stimuli // self.n_folds
         features = np.asarray(self.tested)
-        repeated = stimuli[~is_test]
-        unique = len(np.unique(repeated)) == len(repeated)
         return EncodingData(
-            features=features[repeated],
+            features=features,
             train=self.test[~is_test],
-            repeated=None if unique else repeated,
+            shown=stimuli[~is_test],
             tested=features[: n_stimuli // self.n_folds],
             test=self.test[is_test],
             stimuli=stimuli[is_test],

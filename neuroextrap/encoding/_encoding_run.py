@@ -9,15 +9,16 @@ from neuroextrap.analysis._run_parameters import RunParameters
 from neuroextrap.analysis._samples import read_samples
 from neuroextrap.design._copies import check_new_rows
 from neuroextrap.design._tests import BoundDesign
+from neuroextrap.encoding._calibration import RegionFold, temperature
 from neuroextrap.encoding._experiment import (
     Experiment,
     findings_of_pairing,
     make_plan,
     observed_plan,
 )
+from neuroextrap.encoding._same_stimuli import check_candidates
 from neuroextrap.encoding._stimuli import (
     candidate_names,
-    check_candidates,
     check_feature_names,
     check_features,
     pair_responses,
@@ -63,21 +64,39 @@ class EncodingRun(RegionRun):
         """
         return self.test.responses + self.location
 
+    def log_likelihoods(self, region):
+        """Return calibrated log likelihoods (n_test, K) of a region, up to a constant.
+
+        Margins divided by the `temperature` of their fold and number of repeats.
+        """
+        margins, members = self.margins(region).astype(float), self.usable.regions
+        voxels = slice(*members.indptr[region : region + 2])
+        rows, start = self.rows[:, members.indices[voxels]], 0
+        repeats, covariance = self.test.repeats, self.plan.kernel.covariance
+        for responses, *others in self.test.layout.split_folds(rows):
+            tested = np.arange(start, start + len(responses))
+            for number in np.unique(repeats[tested]):
+                of = tested[repeats[tested] == number]
+                margins[of] /= temperature(RegionFold(*others), number, covariance)
+            start += len(responses)
+        return margins
+
 
 def plan_identification(model, training, candidates, test):
     """Check everything, read the responses, choose regions and plan the run.
 
     `model` is a fitted EncodingIdentification and `training` what it keeps of its
-    training data; `candidates` are features and distractors, `test` are images, stimuli
-    and groups, as they came to ``identify``. Returns EncodingRun.
+    training data; `candidates` are features and distractors, `test` are images,
+    stimuli, groups, and the number of responses averaged in each image, as they came to
+    ``identify``. Returns EncodingRun.
     """
     RunParameters.of(model)  # refuses what no run could use
-    imgs, stimuli, groups = test
+    imgs, stimuli, groups, averaged = test
     for table, name in zip(candidates, ("features", "distractors"), strict=True):
         check_feature_names(table, getattr(model, "feature_names_in_", None), name)
     features, distractors = candidates
     names = candidate_names(features, distractors)
-    tested, candidates = _candidates(features, distractors, training)
+    tested, candidates = _candidates(features, distractors, training, names)
     stimuli = rows_of_stimuli(stimuli, None if names is None else names[: len(tested)])
     samples = read_samples(model.masker_, imgs, dtype=None)
     if samples.X.shape[1] != model.n_elements_:
@@ -94,6 +113,7 @@ def plan_identification(model, training, candidates, test):
         stimuli=stimuli,
         groups=groups,
         repeats=model.repeats,
+        averaged=averaged,
     )
     experiment = Experiment.of(
         paired,
@@ -158,7 +178,7 @@ def _residual_notes(model, run):
     return (text,)
 
 
-def _candidates(features, distractors, training):
+def _candidates(features, distractors, training, names):
     """Return features of the tested stimuli, and of these with the distractors."""
     scaling = training.scaling
     n_columns = len(scaling.kept)
@@ -167,7 +187,8 @@ def _candidates(features, distractors, training):
         more = check_features(distractors, "distractors", n_columns)
         candidates = np.concatenate([tested, more])
     # candidates that differ only in dropped columns are the same to the model
-    check_candidates(scaling.varying(candidates), len(tested), training.keys)
+    varying = scaling.varying(candidates)
+    check_candidates(varying, len(tested), training.shown, names)
     return tested, candidates
 
 

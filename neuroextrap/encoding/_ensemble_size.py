@@ -13,6 +13,7 @@ from neuroextrap.encoding._margins import (
     response_covariance,
     separate_repeats,
 )
+from neuroextrap.encoding._same_stimuli import stimulus_numbers, training_groups
 from neuroextrap.encoding._stimuli import (
     FeatureScaling,
     check_feature_names,
@@ -21,9 +22,7 @@ from neuroextrap.encoding._stimuli import (
 )
 from neuroextrap.encoding._training import (
     encoder_of_columns,
-    stimulus_numbers,
     train_encoder,
-    training_groups,
 )
 from neuroextrap.stats._validation import random_generator
 
@@ -102,7 +101,8 @@ def ensemble_size_curve(  # noqa: PLR0913
         raise ValueError(f"vary={vary!r} is unknown; choose 'voxels' or 'features'")
     X, Y = check_features(train[0]), np.asarray(train[1])
     # repeats are equal rows of all features: few of them may be equal by chance
-    groups, _ = training_groups(X, groups)
+    stimuli = stimulus_numbers(X)
+    groups, _ = training_groups(stimuli, groups)
     check_feature_names(test[0], feature_names(train[0]), "test features")
     X_test = check_features(test[0], "test features", X.shape[1])
     most = (Y if vary == "voxels" else X).shape[1]
@@ -110,7 +110,7 @@ def ensemble_size_curve(  # noqa: PLR0913
     rng = random_generator(random_state)
     data = (X, Y, X_test, np.asarray(test[1]))
     runner = _voxel_runner if vary == "voxels" else _feature_runner
-    run = runner(data, encoder, groups, stimulus_numbers(X))
+    run = runner(data, encoder, groups, stimuli)
     wins = np.array(
         [
             [run(rng.choice(most, size, replace=False)) for _ in range(n_draws)]

@@ -8,20 +8,23 @@ from neuroextrap.design._copies import check_copies_apart
 from neuroextrap.encoding._encoding_run import planned_run
 from neuroextrap.encoding._experiment import stack_folds
 from neuroextrap.encoding._margins import RULES, EncodingMargins, separate_repeats
+from neuroextrap.encoding._same_stimuli import (
+    check_candidates,
+    stimulus_numbers,
+    training_groups,
+)
 from neuroextrap.encoding._stimuli import (
     FeatureScaling,
     candidate_names,
-    check_candidates,
     check_features,
     pair_responses,
+    response_rows,
     rows_of_stimuli,
 )
 from neuroextrap.encoding._training import (
     encoder_of_columns,
     noise_rows,
-    stimulus_numbers,
     train_encoder,
-    training_groups,
 )
 from neuroextrap.models._splitters import deal_folds
 from neuroextrap.stats import win_distribution
@@ -47,8 +50,12 @@ def plan_folds(model, features, imgs, *, stimuli, n_folds):
     RunParameters.of(model)  # refuses what no run could use
     _check_model(model)
     X, names = check_features(features), candidate_names(features)
+    check_candidates(X, 0, names=names)
     stimuli = rows_of_stimuli(stimuli, names)
-    check_candidates(X, 0, frozenset())
+    if names is not None and stimuli is not None:  # whatever the order of the table
+        stimuli = response_rows(stimuli, len(np.atleast_1d(stimuli)), len(X))
+        order = np.argsort(names)
+        X, names, stimuli = X[order], names[order], np.argsort(order)[stimuli]
     n_candidates = _candidates_per_fold(len(X), n_folds)
     samples = read_samples(
         model.mask,
@@ -130,6 +137,8 @@ def train_folds(model, X, samples, codes, paired, n_folds, groups=None):
         held_out = fold[:n_candidates]
         part, notes = _fold(model, X, samples, codes, held_out, groups)
         tested = np.flatnonzero(np.isin(paired.codes, held_out))
+        if model.repeats == "average":  # stimulus i of the fold is row i
+            tested = tested[np.argsort(paired.codes[tested])]
         places = np.searchsorted(held_out, paired.codes[tested])
         parts.append((tested, places, *part))
     return parts, notes
@@ -145,7 +154,7 @@ def _fold(model, X, samples, codes, held_out, groups):
     x = X[codes[train]]
     scaling = FeatureScaling.of(x, model.standardize)
     groups = None if groups is None else groups[train]
-    groups, notes = training_groups(scaling.varying(x), groups)
+    groups, notes = training_groups(stimulus_numbers(scaling.varying(x)), groups)
     usable = samples.usable
     location = samples.X[train].mean(axis=0, dtype=np.float64)
     trained = train_encoder(

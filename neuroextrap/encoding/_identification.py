@@ -15,12 +15,13 @@ from neuroextrap.analysis._values import Keep, Regions
 from neuroextrap.encoding._encoding_run import plan_identification
 from neuroextrap.encoding._fold_run import plan_folds, training_rule
 from neuroextrap.encoding._response_predictions import ResponsePredictions
+from neuroextrap.encoding._same_stimuli import Trained, training_groups
 from neuroextrap.encoding._stimuli import (
     FeatureScaling,
     check_feature_names,
     check_features,
     feature_names,
-    row_keys,
+    features_of_responses,
 )
 from neuroextrap.encoding._training import (
     Training,
@@ -28,9 +29,7 @@ from neuroextrap.encoding._training import (
     encoder_of_columns,
     noise_rows,
     some_responses,
-    stimulus_numbers,
     train_encoder,
-    training_groups,
     voxel_penalties,
 )
 
@@ -254,19 +253,28 @@ class EncodingIdentification(ResponsePredictions):
         self.verbose = verbose
 
     def fit(
-        self, features: ArrayLike, imgs: Any, groups: ArrayLike | None = None
+        self,
+        features: ArrayLike,
+        imgs: Any,
+        groups: ArrayLike | None = None,
+        *,
+        stimuli: ArrayLike | None = None,
     ) -> Self:
         """Train the encoder.
 
         Parameters
         ----------
-        features : array-like of shape (n_samples, n_columns)
-            Features of the training stimuli, one row for every response.
+        features : array-like or DataFrame of shape (n_samples, n_columns)
+            Features of the training stimuli, one row for every response, or of the
+            stimuli that `stimuli` refers to.
         imgs : 4-D image, list of images, path(s), SurfaceImage, or array
             Training responses, one volume (row) for every presentation of a stimulus.
         groups : array-like of shape (n_samples,) or None, default=None
             Stimuli or runs that cross-validation, of any encoder, keeps together. If
             None, repeats of a stimulus (equal rows of `features`) are.
+        stimuli : array-like of shape (n_samples,) or None, default=None
+            Row of `features`, or name of the stimulus in the index of a DataFrame, that
+            each response belongs to; None pairs row by row.
 
         Returns
         -------
@@ -280,15 +288,15 @@ class EncodingIdentification(ResponsePredictions):
         """
         check_choices(self)
         RunParameters.of(self)
-        X = check_features(features)
+        X, names = features_of_responses(features, stimuli)
         scaling = FeatureScaling.of(X, self.standardize)
-        varying = scaling.varying(X)
-        groups, group_notes = training_groups(varying, groups)
+        shown = Trained.of(scaling.varying(X), names)
+        groups, group_notes = training_groups(shown.numbers, groups)
         samples = read_samples(
             self.mask,
             imgs,
             n_samples=len(X),
-            counted="features",
+            counted="features" if stimuli is None else "stimuli",
             dtype=None,
             memory=self.memory,
         )
@@ -315,10 +323,10 @@ class EncodingIdentification(ResponsePredictions):
         self._training = Training(
             scaling,
             samples.location,
-            frozenset(row_keys(varying)),
+            shown,
             (*samples.notes, *scaling.notes, *group_notes, *trained.notes, *rule_notes),
             rule,
-            stimulus_numbers(varying) if self.noise_covariance is None else None,
+            shown.numbers if self.noise_covariance is None else None,
             some_responses(samples, samples.usable),
         )
         return self
@@ -357,6 +365,7 @@ class EncodingIdentification(ResponsePredictions):
         *,
         stimuli: ArrayLike | None = None,
         distractors: ArrayLike | None = None,
+        averaged: int = 1,
     ) -> Self:
         """Identify which stimulus evoked each of new responses, in every region.
 
@@ -375,6 +384,10 @@ class EncodingIdentification(ResponsePredictions):
         distractors : array-like or DataFrame of shape (n_distractors, n_columns) or \
                 None, default=None
             Features of further candidates without responses.
+        averaged : int, default=1
+            Number of presentations of which every response in `imgs` is the average, if
+            they were averaged before. It is needed for margins and posteriors where
+            repeats of training stimuli tell how noisy a single response is.
 
         Returns
         -------
@@ -389,7 +402,10 @@ class EncodingIdentification(ResponsePredictions):
         check_trained(self)
         check_choices(self)
         run = plan_identification(
-            self, self._training, (features, distractors), (imgs, stimuli, groups)
+            self,
+            self._training,
+            (features, distractors),
+            (imgs, stimuli, groups, averaged),
         )
         return self._complete(run, train=self._training_files, imgs=imgs)
 

@@ -91,15 +91,32 @@ def cholesky(sigma):
 def noise_covariance(residuals, method="shrunk"):
     """Estimate a region's noise covariance from residuals (n_samples, n_features).
 
-    Residuals of training data are taken to have mean zero. "shrunk" shrinks towards the
-    diagonal with an analytic intensity; "ledoit_wolf" and "oas" are scikit-learn's,
-    which shrink towards a multiple of the identity.
+    Residuals of training data are taken to have mean zero. "shrunk" is
+    `doubly_shrunk_covariance`; "ledoit_wolf" and "oas" are scikit-learn's, which shrink
+    towards a multiple of the identity.
     """
     if method not in COVARIANCES:
         raise ValueError(
             f"covariance={method!r} is unknown; use one of {', '.join(COVARIANCES)}"
         )
     return COVARIANCES[method](residuals)
+
+
+def doubly_shrunk_covariance(residuals):
+    """Shrink the covariance of N residuals (N, p) to its diagonal D, in two steps.
+
+    First by the analytic intensity of `schaefer_strimmer_covariance`. It minimizes the
+    expected error of the covariance itself, but margins need the inverse, which N
+    residuals determine only if N is large compared with p. The result S is therefore
+    taken together with p further residuals of independent features: (N S + p D) /
+    (N + p), the posterior mean under an inverse Wishart prior of p degrees of freedom.
+    """
+    covariance, _ = schaefer_strimmer_covariance(residuals)
+    n_samples, n_features = residuals.shape
+    diagonal = np.diag(covariance).copy()
+    covariance *= covariance.dtype.type(n_samples / (n_samples + n_features))
+    np.fill_diagonal(covariance, diagonal)
+    return covariance
 
 
 def _ledoit_wolf(residuals):
@@ -115,7 +132,7 @@ def _oas(residuals):
 
 
 COVARIANCES = {
-    "shrunk": lambda residuals: schaefer_strimmer_covariance(residuals)[0],
+    "shrunk": doubly_shrunk_covariance,
     "ledoit_wolf": _ledoit_wolf,
     "oas": _oas,
     "diagonal": lambda residuals: np.diag(np.mean(np.square(residuals), axis=0)),

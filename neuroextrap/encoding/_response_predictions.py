@@ -217,6 +217,14 @@ class ResponsePredictions(RegionAnalysis):
     def posterior(self, region: Any, prior: ArrayLike | None = None) -> np.ndarray:
         """Return the posterior probabilities of the candidates.
 
+        With T learned from the training data, so that responses made of predictions and
+        training residuals are named with the right certainty (temperature scaling) ::
+
+            p(j | y_i) = prior_j exp(M[i, j] / T) / sum_k prior_k exp(M[i, k] / T)
+
+        T is 1 where the covariance is known well, and larger the fewer residuals there
+        are for the voxels.
+
         Parameters
         ----------
         region : int, str or tuple of float
@@ -234,25 +242,30 @@ class ResponsePredictions(RegionAnalysis):
         ValueError
             When the prior has another length, is negative, or sums to zero, or margins
             are correlations, which are no likelihoods.
+
+        References
+        ----------
+        Guo, Pleiss, Sun & Weinberger 2017, "On calibration of modern neural networks",
+        section 4.2 (temperature scaling).
         """
-        margins = self.region_margins(region).astype(float)
         if self.rule_ == "correlation":
             raise ValueError(
                 "rule='correlation' has no posterior: correlations are no likelihoods; "
                 "use rule='mahalanobis'"
             )
+        logs = self.run_.log_likelihoods(self.find_region(region))
         if prior is not None:
             weights = np.asarray(prior, dtype=float)
-            good = weights.shape == (margins.shape[1],) and (weights >= 0).all()
+            good = weights.shape == (logs.shape[1],) and (weights >= 0).all()
             if not (good and np.isfinite(weights).all() and weights.sum() > 0):
                 raise ValueError(
-                    f"prior must be {margins.shape[1]} non-negative finite weights, "
+                    f"prior must be {logs.shape[1]} non-negative finite weights, "
                     "one for each candidate, that do not all vanish; got shape "
                     f"{weights.shape}"
                 )
             with np.errstate(divide="ignore"):
-                margins = margins + np.log(weights)
-        return softmax(margins, axis=1)
+                logs = logs + np.log(weights)
+        return softmax(logs, axis=1)
 
     def prediction_maps(self, n_permutations: int = 0) -> dict:
         """Map how well each voxel's test responses are predicted.

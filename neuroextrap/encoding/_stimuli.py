@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from neuroextrap.stats._validation import check_labels, check_numbers
+from neuroextrap.stats._validation import check_integer, check_labels, check_numbers
 from neuroextrap.stats._warn import warn
 
 
@@ -152,6 +152,21 @@ def rows_of_stimuli(stimuli, names):
     return np.array([place[name] for name in given])
 
 
+def features_of_responses(features, stimuli=None):
+    """Return the features of each response (n_responses, n_columns), and its stimulus.
+
+    The stimulus is its name, or its row in `features`. Without `stimuli`, rows or names
+    of them (n_responses,), features come row by row, and None is returned.
+    """
+    X = check_features(features)
+    if stimuli is None:
+        return X, None
+    names = stimulus_names(features)
+    rows = rows_of_stimuli(stimuli, names)
+    rows = response_rows(rows, len(np.atleast_1d(rows)), len(X))
+    return X[rows], rows if names is None else names[rows]
+
+
 class FeatureScaling(NamedTuple):
     """What of the features varies in training, and how it is scaled.
 
@@ -211,71 +226,38 @@ class FeatureScaling(NamedTuple):
         return scaled.astype(X.dtype, copy=False)
 
 
-def row_keys(X):
-    """Return a key (bytes) for every row of features, equal exactly for equal rows.
-
-    >>> first, second, third = row_keys(np.array([[1.0, 0.0], [1.0, -0.0], [0.0, 1]]))
-    >>> first == second, first == third
-    (True, False)
-    """
-    from hashlib import blake2b
-
-    rows = np.ascontiguousarray(X, dtype=np.float64) + 0.0
-    return [blake2b(row.tobytes(), digest_size=16).digest() for row in rows]
-
-
-def check_candidates(candidates, n_tested, trained):
-    """Refuse candidates that cannot be told apart or that were trained on.
-
-    `candidates` are the features of the `n_tested` stimuli first, then of distractors;
-    `trained` is the set of keys of the training stimuli.
-    """
-    if len(candidates) < 2:
-        raise ValueError(
-            f"features has {len(candidates)} candidates, at least two are needed; "
-            "give more test stimuli or distractors"
-        )
-    keys = row_keys(candidates)
-    seen = [i for i, key in enumerate(keys[:n_tested]) if key in trained]
-    if seen:
-        raise ValueError(
-            f"{len(seen)} of {n_tested} test stimuli were trained on (first: row "
-            f"{seen[0]}); test on stimuli that the model has not seen"
-        )
-    first: dict = {}
-    for row, key in enumerate(keys):
-        if key in first:
-            raise ValueError(
-                f"candidates {first[key]} and {row} have identical features; give each "
-                "stimulus once and say by `stimuli` which responses belong to it"
-            )
-        first[key] = row
-
-
-def pair_responses(responses, n_stimuli, *, stimuli=None, groups=None, repeats):
+def pair_responses(
+    responses, n_stimuli, *, stimuli=None, groups=None, repeats, averaged=1
+):
     """Pair responses with stimuli, and average repeats on request; returns TestSet.
 
     `responses` have shape (n_responses, n_features); `stimuli` (n_responses,) are the
     rows of the stimuli's features that they belong to (None: row by row), `groups`
     their exchangeability blocks. `repeats` "average" gives one test point for each
-    stimulus, "keep" one for each response. ValueError when lengths do not match, a
-    stimulus is out of range, or repeats to be averaged lie in different groups.
+    stimulus, in the order in which they first come, "keep" one for each response. Every
+    response is an average of `averaged` ones, which counts as so many repeats.
+    ValueError when lengths do not match, a stimulus is out of range, or repeats to be
+    averaged lie in different groups.
 
     >>> Y = np.array([[1.0], [3.0], [5.0]])
     >>> test = pair_responses(Y, 2, stimuli=[0, 0, 1], repeats="average")
     >>> test.responses.ravel(), test.repeats
     (array([2., 5.]), array([2, 1]))
     """
-    codes = _codes(stimuli, len(responses), n_stimuli)
+    check_integer(averaged, "averaged", minimum=1)
+    codes = response_rows(stimuli, len(responses), n_stimuli)
     groups = check_groups(groups, len(responses))
-    present, first, counts = np.unique(codes, return_index=True, return_counts=True)
-    place = np.searchsorted(present, codes)
+    _, first, place, counts = np.unique(
+        codes, return_index=True, return_inverse=True, return_counts=True
+    )
+    order = np.argsort(first)  # whatever the order of the features
+    first, place, counts = first[order], np.argsort(order)[place], counts[order]
     single = single_response_variance(responses, place, counts)
     if repeats == "keep":
-        ones = np.ones(len(codes), dtype=int)
-        return TestSet(responses, codes, ones, groups, single)
+        each = np.full(len(codes), averaged)
+        return TestSet(responses, codes, each, groups, single)
     noise = None if single is None else single * np.mean(1 / counts)
-    total = np.zeros((len(present), responses.shape[1]))
+    total = np.zeros((len(first), responses.shape[1]))
     np.add.at(total, place, responses)
     if groups is not None:
         if (groups != groups[first][place]).any():
@@ -284,7 +266,8 @@ def pair_responses(responses, n_stimuli, *, stimuli=None, groups=None, repeats):
                 "cannot be permuted within groups; pass repeats='keep' or groups=None"
             )
         groups = groups[first]
-    return TestSet(total / counts[:, None], present, counts, groups, noise)
+    shown = counts * averaged
+    return TestSet(total / counts[:, None], codes[first], shown, groups, noise)
 
 
 def single_response_variance(responses, place, counts):
@@ -318,8 +301,12 @@ def check_groups(groups, n_responses):
     return check_labels(groups, "groups")
 
 
-def _codes(stimuli, n_responses, n_stimuli):
-    """Candidate number of every response."""
+def response_rows(stimuli, n_responses, n_stimuli):
+    """Return the row of the features (n_responses,) that each response belongs to.
+
+    `stimuli` are these rows, or None if responses come row by row. ValueError for
+    other numbers, or rows that are not there.
+    """
     if stimuli is None:
         if n_responses != n_stimuli:
             raise ValueError(

@@ -12,7 +12,8 @@ from sklearn.utils.validation import has_fit_parameter
 from neuroextrap.analysis._samples import read_residuals
 from neuroextrap.design._series import EXCHANGES
 from neuroextrap.encoding._margins import COVARIANCES, RULES
-from neuroextrap.encoding._stimuli import FeatureScaling, check_groups, row_keys
+from neuroextrap.encoding._same_stimuli import Trained
+from neuroextrap.encoding._stimuli import FeatureScaling, check_groups
 from neuroextrap.models._ridge import RidgeEncoder
 from neuroextrap.models._splitters import encoder_splits
 from neuroextrap.models.elastic_net._active_set import elastic_net_degrees_of_freedom
@@ -22,54 +23,7 @@ from neuroextrap.stats._null_counts import spread_known
 _SAME_ROWS = (Pipeline, TransformedTargetRegressor, MultiOutputRegressor)
 """Encoders that pass all their rows, in order, to the encoders within them."""
 
-REPEATS_NOTE = (
-    "training stimuli are shown repeatedly; cross-validation keeps the repeats of a "
-    "stimulus together"
-)
 _SOME_VOXELS = 64
-
-
-def stimulus_numbers(X):
-    """Tell stimuli by number: equal rows of features (n_samples, n_columns).
-
-    >>> stimulus_numbers(np.array([[1.0], [2.0], [1.0]])).tolist()
-    [0, 1, 0]
-    """
-    numbers: dict = {}
-    return np.array([numbers.setdefault(key, len(numbers)) for key in row_keys(X)])
-
-
-def training_groups(X, groups=None):
-    """Return groups that keep repeats of a stimulus together, and notes.
-
-    Repeats are equal rows of the features `X` (n_samples, n_columns). Given `groups`
-    (n_samples,) stay as they are, ValueError if they split repeats; without them
-    repeated stimuli are groups (else None).
-
-    >>> training_groups(np.array([[1.0], [2.0], [1.0]]))[0].tolist()
-    [0, 1, 0]
-    """
-    stimuli = stimulus_numbers(X)
-    n_stimuli = stimuli.max() + 1
-    if groups is None:
-        return (stimuli, (REPEATS_NOTE,)) if n_stimuli < len(X) else (None, ())
-    groups = np.asarray(groups)
-    if groups.shape != (len(X),):
-        raise ValueError(
-            f"groups must have one entry for every sample ({len(X)}), got shape "
-            f"{groups.shape}"
-        )
-    _, codes = np.unique(groups, return_inverse=True)
-    first = np.full(n_stimuli, -1)
-    first[stimuli[::-1]] = codes[::-1]
-    parted = np.unique(stimuli[codes != first[stimuli]]).size
-    if parted:
-        raise ValueError(
-            f"groups split the repeats of {parted} training stimuli, so that penalties "
-            "would be chosen on stimuli that were trained on; give the stimuli as "
-            "groups, or groups=None"
-        )
-    return groups, ()
 
 
 def fit_encoder(encoder, X, Y, *, groups=None, cv=5, random_state=0):
@@ -184,7 +138,7 @@ class Training(NamedTuple):
 
     scaling: FeatureScaling  # of the stimulus features
     location: np.ndarray  # mean response of every voxel of shape (n_features,)
-    keys: frozenset  # keys of the stimuli that were trained on
+    shown: Trained  # stimuli that were trained on
     notes: tuple
     rule: str  # of the margins
     stimuli: np.ndarray | None  # of the residuals, (n_observations,), where known

@@ -218,9 +218,11 @@ def test_folds_and_extrapolation(experiment, capsys):
     assert "extrapolation" in capsys.readouterr().out
     fitted = EncodingIdentification.from_directory(folder / "out")
     model = EncodingIdentification(encoder=RidgeEncoder())
-    model.identify_folds(X, Y, n_folds=4)
+    names = [f"image{i}" for i in range(100)]
+    table = pd.DataFrame(X, index=names)
+    model.identify_folds(table, Y, stimuli=names, n_folds=4)
     np.testing.assert_allclose(fitted.wins_, model.wins_)
-    assert fitted.test_stimuli_.tolist() == [f"image{i}" for i in model.test_stimuli_]
+    assert fitted.test_stimuli_.tolist() == model.test_stimuli_.tolist()
     table = pd.read_csv(folder / "out" / "extrapolation.tsv", sep="\t")
     assert table["set_size"].tolist() == [100, 200]
     assert (table["lower"] <= table["accuracy"]).all()

@@ -103,7 +103,22 @@ ELSEWHERE = {
     "untestable": "only an examination finds what cannot be fitted",
     "confound": "an analysis does not know of other conditions",
     "left_out_level": "nor of these",
+    "mixed_subjects": "tests/cohorts/test_alike.py",
     "small_variance_groups": "tests/group/test_second_level.py",
+    **dict.fromkeys(
+        (
+            "reversed_scores",
+            "shifted_targets",
+            "normalized_columns",
+            "symmetric_scores",
+            "tied_scores",
+            "hubs",
+            "near_duplicates",
+            "trained_on_trials",
+        ),
+        "tests/scores/test_findings.py",
+    ),
+    "different_pools": "tests/scores/test_comparison.py",
     "trained_on_tests": "tests/decoding/test_comparison.py",
     "few_names": "tests/decoding/test_cross_identification.py",
 }

@@ -19,10 +19,10 @@ from neuroextrap.encoding import (
     RidgeEncoder,
     ensemble_size_curve,
 )
+from neuroextrap.encoding._same_stimuli import stimulus_numbers, training_groups
 from neuroextrap.encoding._training import (
     fit_encoder,
     out_of_fold_predictions,
-    training_groups,
 )
 
 ALPHAS = np.logspace(-3, 5, 9)
@@ -70,7 +70,7 @@ def test_penalties_are_not_chosen_on_repeats(repeated, name):
     X, Y, stimuli = repeated
     encoder, alpha = ENCODERS[name]
     leaky = fit_encoder(encoder, X, Y)
-    for groups in (stimuli, training_groups(X)[0]):
+    for groups in (stimuli, training_groups(stimulus_numbers(X))[0]):
         grouped = fit_encoder(encoder, X, Y, groups=groups)
         assert np.median(alpha(grouped)) > 30 * np.median(alpha(leaky))
     model = EncodingIdentification(encoder=encoder, standardize=False).fit(X, Y)
@@ -114,7 +114,7 @@ def test_without_repeats_encoders_are_fitted_as_they_are(repeated):
     X, Y, stimuli = repeated
     _, first = np.unique(stimuli, return_index=True)
     X, Y = X[first], Y[first]
-    assert training_groups(X) == (None, ())
+    assert training_groups(stimulus_numbers(X)) == (None, ())
     model = EncodingIdentification(encoder=RidgeCV(ALPHAS)).fit(X, Y)
     assert model.encoder_.alpha_ == RidgeCV(ALPHAS).fit(X / X.std(axis=0), Y).alpha_
 

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from sklearn.covariance import ledoit_wolf, oas
 
-from neuroextrap.encoding import schaefer_strimmer_covariance
 from neuroextrap.encoding._margins import (
     COVARIANCES,
     EncodingMargins,
@@ -13,6 +12,7 @@ from neuroextrap.encoding._margins import (
     mahalanobis_margins,
     noise_covariance,
 )
+from tests.analyses import encoding_covariance
 
 
 @pytest.fixture
@@ -67,7 +67,7 @@ def test_noise_covariances(data, method):
     E = data[2]
     found = noise_covariance(E, method)
     expected = {
-        "shrunk": schaefer_strimmer_covariance(E)[0],
+        "shrunk": encoding_covariance(E),
         "ledoit_wolf": ledoit_wolf(E, assume_centered=True)[0],
         "oas": oas(E, assume_centered=True)[0],
         "diagonal": np.diag((E**2).mean(axis=0)),
@@ -83,7 +83,7 @@ def test_margins_equal_the_function_region_by_region(data):
     xs = [np.concatenate([Y, F, E])[:, some] for some in ([0, 1, 2], [3, 4])]
     margins = source.margins(xs, rows)
     for region, some in enumerate(([0, 1, 2], [3, 4])):
-        sigma = schaefer_strimmer_covariance(E[:, some])[0]
+        sigma = encoding_covariance(E[:, some])
         expected = mahalanobis_margins(Y[:, some], F[:, some], sigma)
         np.testing.assert_allclose(margins[:, :, region], expected)
 

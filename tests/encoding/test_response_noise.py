@@ -2,8 +2,10 @@
 
 import numpy as np
 import pytest
+from scipy.special import softmax
 
 from neuroextrap.encoding import EncodingIdentification, RidgeEncoder
+from neuroextrap.encoding._calibration import RegionFold, temperature
 from neuroextrap.encoding._margins import (
     COVARIANCES,
     noise_covariance,
@@ -168,7 +170,8 @@ def calibration(train, test, seeds=4, n_shown=6):
             shown = stimuli[new] - 300
             model.identify(X[300:], Y.reshape(-1, 12)[new], stimuli=shown)
         else:
-            model.identify(X[300:], Y[300:].mean(axis=1))
+            shown = n_shown if train == "rows" else 1
+            model.identify(X[300:], Y[300:].mean(axis=1), averaged=shown)
         posterior = model.posterior(0)
         right.append(posterior.argmax(axis=1) == np.arange(100))
         confidence.append(posterior.max(axis=1))
@@ -177,12 +180,66 @@ def calibration(train, test, seeds=4, n_shown=6):
 
 @pytest.mark.parametrize(
     ("train", "test"),
-    [("rows", "rows"), ("averages", "rows"), ("averages", "averages")],
+    [(train, test) for train in ("rows", "averages") for test in ("rows", "averages")],
 )
 def test_posteriors_are_calibrated(train, test):
     accuracy, confidence = calibration(train, test)
     assert 0.5 < accuracy < 0.95
     assert confidence == pytest.approx(accuracy, abs=0.05)
+
+
+def test_averages_are_averages_whoever_makes_them():
+    """Rows averaged by the package, or before and said so: the same margins."""
+    X, Y, rows, _ = factorial()
+    old, new = rows < 15, np.arange(15, 20)
+    model = EncodingIdentification(encoder=RidgeEncoder()).fit(X[rows[old]], Y[old])
+    means = np.array([Y[rows == stimulus].mean(axis=0) for stimulus in new])
+    model.identify(X[new], Y[~old], stimuli=rows[~old] - 15)
+    margins = model.region_margins(0), model.posterior(0)
+    model.identify(X[new], means, averaged=8)
+    np.testing.assert_allclose(model.region_margins(0), margins[0], rtol=1e-5)
+    np.testing.assert_allclose(model.posterior(0), margins[1], rtol=1e-4)
+    with pytest.raises(ValueError, match="averaged"):
+        model.identify(X[new], means, averaged=0)
+
+
+@pytest.mark.parametrize(
+    ("n_residuals", "noise"), [(40, 1.5), (40, 2.0), (400, 1.5), (400, 2.0)]
+)
+def test_posteriors_are_calibrated_where_the_covariance_is_wrong(n_residuals, noise):
+    """Correlated noise of 60 voxels, taken to be independent."""
+    right, confidence, plain = [], [], []
+    for seed in range(16):
+        rng = np.random.default_rng(seed)
+        X, W = rng.normal(size=(n_residuals + 60, 4)), rng.normal(size=(4, 60))
+        mixing = noise * rng.normal(size=(60, 60)) / np.arange(1, 61)[:, None] ** 0.5
+        Y = X @ W + rng.normal(size=(len(X), 60)) @ mixing
+        model = EncodingIdentification(encoder=RidgeEncoder(), covariance="diagonal")
+        model.fit(X[:n_residuals], Y[:n_residuals])
+        model.identify(X[n_residuals:], Y[n_residuals:])
+        found = model.posterior(0)
+        right.append(found.argmax(axis=1) == np.arange(60))
+        confidence.append(found.max(axis=1))
+        plain.append(softmax(model.region_margins(0), axis=1).max(axis=1))
+    assert 0.1 < np.mean(right) < 0.9
+    assert np.mean(confidence) == pytest.approx(np.mean(right), abs=0.05)
+    if n_residuals == 40:
+        assert np.mean(plain) > np.mean(right) + 0.1
+
+
+def test_temperature_is_that_of_known_scales():
+    """Exact covariance: one; margins of other units are made right."""
+    rng = np.random.default_rng(0)
+    residuals, predictions = rng.normal(size=(4000, 5)), rng.normal(size=(40, 5))
+    fold = RegionFold(predictions, residuals, 4000)
+    assert temperature(fold, 1, "shrunk") == pytest.approx(1, abs=0.05)
+    for unit in (1e-6, 1e4):
+        scaled = RegionFold(unit * predictions, unit * residuals, 4000)
+        expected = pytest.approx(unit**2, rel=0.05)
+        assert temperature(scaled, 1, "identity") == expected
+    far = RegionFold(1e4 * predictions, residuals, 4000)  # nothing is ever confused
+    assert temperature(far, 1, "shrunk") == pytest.approx(1, rel=0.05)
+    assert temperature(RegionFold(predictions, residuals[:3], 3), 1, "shrunk") == 1
 
 
 def test_unequal_repeats_have_each_their_covariance():

@@ -182,9 +182,10 @@ def test_names_pair_responses_with_stimuli(experiment):
     order = np.random.default_rng(3).permutation(24)
     names = np.array([f"image{i}" for i in order])
     model.identify(_named(e.test), e.Y_test[order], stimuli=names)
+    assert model.test_stimuli_.tolist() == names.tolist()
     shuffled = model.region_margins(0)
     model.identify(e.test, e.Y_test)
-    np.testing.assert_allclose(shuffled, model.region_margins(0), rtol=1e-5)
+    np.testing.assert_allclose(shuffled, model.region_margins(0)[order], rtol=1e-5)
     model.identify(_named(e.test), e.Y_test, distractors=e.test[:3] + 1)
     assert model.classes_[-1] == "distractor2"
     with pytest.raises(ValueError, match="'other' is not in the index of features"):

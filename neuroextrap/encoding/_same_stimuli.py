@@ -1,0 +1,175 @@
+"""Which rows of features are the same stimulus, and whether it was trained on."""
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
+
+_ROUNDING = 1e-5
+"""Share of the largest value of a column by which equal features may differ."""
+_FEWEST_COLUMNS = 3
+"""Fewer columns agree so closely by chance: only equal rows are then the same."""
+_N_PROJECTIONS = 4
+
+REPEATS_NOTE = (
+    "training stimuli are shown repeatedly; cross-validation keeps the repeats of a "
+    "stimulus together"
+)
+
+
+def stimulus_numbers(X):
+    """Tell the stimuli of rows (n_samples, n_columns) by numbers, in order of rows.
+
+    Rows are one stimulus if they are equal or, in three or more columns, differ by no
+    more than 1e-5 of the largest value of each column: features that a program computes
+    of the same picture twice need not be the same to the last bit.
+
+    >>> stimulus_numbers(np.array([[1.0], [2.0], [1.0]])).tolist()
+    [0, 1, 0]
+    >>> X = np.array([[0.3, 2.0, 5.0], [0.3, 2.0, 4.0], [0.300001, 2.0, 5.0]])
+    >>> stimulus_numbers(X).tolist()
+    [0, 1, 0]
+    """
+    place: dict = {}
+    equal = np.array([place.setdefault(row.tobytes(), len(place)) for row in X + 0.0])
+    if X.shape[1] < _FEWEST_COLUMNS:
+        return equal
+    distinct = X[np.unique(equal, return_index=True)[1]]
+    pairs = _near_pairs(distinct)
+    ones, shape = np.ones(len(pairs)), (len(distinct),) * 2
+    near = coo_array((ones, (pairs[:, 0], pairs[:, 1])), shape=shape)
+    numbers = connected_components(near, directed=False)[1][equal]
+    _, first, inverse = np.unique(numbers, return_index=True, return_inverse=True)
+    return np.argsort(np.argsort(first))[inverse]
+
+
+def _near_pairs(X):
+    """Return the pairs of rows (n_pairs, 2) that differ by rounding only.
+
+    They are looked for among rows whose random projections are near.
+    """
+    size = np.abs(X).max(axis=0)
+    weights = np.random.default_rng(0).normal(size=(X.shape[1], _N_PROJECTIONS))
+    scaled = np.divide(weights, size[:, None], where=size[:, None] > 0, out=0 * weights)
+    projected = X.astype(np.float64) @ scaled
+    # the sum of so many products is itself rounded
+    width = 2 * _ROUNDING * np.abs(weights).sum(axis=0)
+    order = np.argsort(projected[:, 0])
+    projected = projected[order]
+    ends = np.searchsorted(projected[:, 0], projected[:, 0] + width[0], side="right")
+    pairs = []
+    for i, end in enumerate(ends):
+        others = np.arange(i + 1, end)
+        close = np.abs(projected[others] - projected[i]) <= width
+        others = order[others[close.all(axis=1)]]
+        gaps = np.abs(X[others] - X[order[i]]) <= _ROUNDING * size
+        pairs += [(order[i], other) for other in others[gaps.all(axis=1)]]
+    return np.array(pairs, dtype=int).reshape(-1, 2)
+
+
+class Trained(NamedTuple):
+    """The stimuli that an encoder was trained on."""
+
+    numbers: np.ndarray  # stimulus of each training response, (n_samples,)
+    features: np.ndarray  # of each stimulus, (n_stimuli, n_varying)
+    names: np.ndarray | None  # of each stimulus, where ``fit`` was told
+
+    @classmethod
+    def of(cls, X, names=None):
+        """Tell stimuli apart by features (n_samples, n_columns), and by names.
+
+        `names` (n_samples,) are those, or the rows, of the stimuli as the user has
+        them; rows of one name have the same features. ValueError if two have.
+        """
+        numbers = stimulus_numbers(X)
+        first = np.unique(numbers, return_index=True)[1]
+        if names is None:
+            return cls(numbers, X[first], None)
+        known = names[first]
+        other = np.flatnonzero(names != known[numbers])
+        if other.size:
+            one, two = known[numbers[other[0]]], names[other[0]]
+            raise ValueError(
+                f"stimuli {one!r} and {two!r} have the same features, so that one "
+                "could be tested where the other was trained on; give each stimulus "
+                "once and name its responses by `stimuli`"
+            )
+        return cls(numbers, X[first], known if known.dtype.kind in "US" else None)
+
+
+def training_groups(stimuli, groups=None):
+    """Return groups that keep repeats of a stimulus together, and notes.
+
+    `stimuli` (n_samples,) are numbers from 0. Given `groups` (n_samples,) stay as they
+    are, ValueError if they split repeats; without them repeated stimuli are groups
+    (else None).
+
+    >>> training_groups(np.array([0, 1, 0]))[0].tolist()
+    [0, 1, 0]
+    """
+    n_samples, n_stimuli = len(stimuli), stimuli.max() + 1
+    if groups is None:
+        return (stimuli, (REPEATS_NOTE,)) if n_stimuli < n_samples else (None, ())
+    groups = np.asarray(groups)
+    if groups.shape != (n_samples,):
+        raise ValueError(
+            f"groups must have one entry for every sample ({n_samples}), got shape "
+            f"{groups.shape}"
+        )
+    _, codes = np.unique(groups, return_inverse=True)
+    first = np.full(n_stimuli, -1)
+    first[stimuli[::-1]] = codes[::-1]
+    parted = np.unique(stimuli[codes != first[stimuli]]).size
+    if parted:
+        raise ValueError(
+            f"groups split the repeats of {parted} training stimuli, so that penalties "
+            "would be chosen on stimuli that were trained on; give the stimuli as "
+            "groups, or groups=None"
+        )
+    return groups, ()
+
+
+def check_candidates(candidates, n_tested, trained=None, names=None):
+    """Refuse candidates that cannot be told apart or that were trained on.
+
+    `candidates` are the features of the `n_tested` stimuli first, then of distractors;
+    `trained` are the Trained stimuli, `names` those of the candidates, or None.
+    """
+    if len(candidates) < 2:
+        raise ValueError(
+            f"features has {len(candidates)} candidates, at least two are needed; "
+            "give more test stimuli or distractors"
+        )
+    if trained is not None:
+        _check_new(candidates[:n_tested], trained, names)
+    numbers = stimulus_numbers(candidates)
+    first = np.unique(numbers, return_index=True)[1][numbers]
+    copies = np.flatnonzero(first != np.arange(len(first)))
+    if copies.size:
+        one, two = (_called(row, names) for row in (first[copies[0]], copies[0]))
+        raise ValueError(
+            f"candidates {one} and {two} have identical features; give each stimulus "
+            "once and say by `stimuli` which responses belong to it"
+        )
+
+
+def _check_new(tested, trained, names):
+    """Raise if a test stimulus was trained on, by its features or its name."""
+    numbers = stimulus_numbers(np.concatenate([trained.features, tested]))
+    n_trained = len(trained.features)
+    seen = np.isin(numbers[n_trained:], numbers[:n_trained])
+    if names is not None and trained.names is not None:
+        seen |= np.isin(names[: len(tested)], trained.names)
+    if seen.any():
+        row = _called(np.flatnonzero(seen)[0], names)
+        raise ValueError(
+            f"{seen.sum()} of {len(tested)} test stimuli were trained on (first: "
+            f"{'row ' if names is None else ''}{row}); leave them out, or train "
+            "without them: identification is of stimuli that the model has not seen"
+        )
+
+
+def _called(row, names):
+    """Return how a message calls a stimulus: its row or, in quotes, its name."""
+    return row if names is None else repr(str(names[row]))
