@@ -112,6 +112,12 @@ def _of_encoding(known):
         "imgs_train": volumes(responses[:40]),
         "imgs_test": volumes(responses[40:]),
     }
+    rng = np.random.default_rng(1)
+    known["film_features"] = [rng.normal(size=(80, 3)) for _ in range(6)]
+    known["film_imgs"] = [volumes(rng.normal(size=(80, 60))) for _ in range(6)]
+    for img in known["film_imgs"]:
+        img.header.set_xyzt_units("mm", "sec")
+        img.header["pixdim"][4] = 2.0
 
 
 def _of_extrapolation(known):
@@ -163,6 +169,12 @@ def _of_time(known):
     known["trials"][:, :, later] += rng.normal(size=(4, 5, 1))[known["y"]]
 
 
+def _of_targets(known):
+    known["targets"] = np.random.default_rng(0).normal(size=(24, 3))
+    known["y"] = np.random.default_rng(1).permuted(known["y"].reshape(6, 4), axis=1)
+    known["y"] = known["y"].ravel()
+
+
 def _of_cross(known):
     """Betas of six objects that were seen and imagined in every run."""
     rng = np.random.default_rng(0)
@@ -179,6 +191,7 @@ SETUP = {
     "docs/guide/extrapolation.rst": _of_extrapolation,
     "docs/guide/group.rst": _of_groups,
     "docs/guide/learning_curves.rst": _of_learning_curves,
+    "docs/guide/targets.rst": _of_targets,
     "docs/guide/time.rst": _of_time,
 }
 

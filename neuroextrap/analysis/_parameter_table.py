@@ -19,10 +19,10 @@ from neuroextrap.analysis._options import (
 )
 
 TABLE = {
-    ("voxels", "searchlight encoding group", "identity"): {
+    ("voxels", "searchlight encoding targets group", "identity"): {
         "mask": path("brain mask", said="computed from the images"),
     },
-    ("regions", "searchlight encoding", "result"): {
+    ("regions", "searchlight encoding targets", "result"): {
         "radius": real(
             "radius of the spheres in mm",
             8.0,
@@ -37,7 +37,7 @@ TABLE = {
             "use every N-th voxel in each direction as a center", 1, least=1
         ),
     },
-    ("regions", "searchlight encoding", "result own"): {
+    ("regions", "searchlight encoding targets", "result own"): {
         "labels_img": path("atlas whose regions are analyzed instead of spheres"),
         "regions": None,
         "process_mask_img": path(
@@ -46,7 +46,7 @@ TABLE = {
             word="process_mask",
         ),
     },
-    ("voxels", "searchlight encoding", "result"): {
+    ("voxels", "searchlight encoding targets", "result"): {
         "min_voxels": whole("leave out regions with fewer usable voxels", 2, least=1),
     },
     ("analysis", "searchlight", "result"): {
@@ -55,20 +55,22 @@ TABLE = {
             "nearest_neighbor, svc or logistic",
             "nearest_centroid",
         ),
-        "shrinkage": text(
-            "shrinkage of the covariance in lda, ridge and qda: a number, or auto",
-            "auto",
-            "X",
-            kind=number_or_auto,
-        ),
         "classes": texts("analyze these conditions only", said="all"),
-        "within_runs": None,
         "statistic": text(
             "statistic of the permutation test: accuracy, pairwise_accuracy, "
             "implied_information, or a set size",
             "accuracy",
             kind=set_size_or_name,
         ),
+    },
+    ("analysis", "searchlight targets", "result"): {
+        "shrinkage": text(
+            "shrinkage of the covariance in lda, ridge and qda: a number, or auto",
+            "auto",
+            "X",
+            kind=number_or_auto,
+        ),
+        "within_runs": None,
         "bounds": one_of(
             "where lower bounds come from: forward (train on the earlier runs, test "
             "on the next), folds, none, or auto (forward if the design allows it)",
@@ -94,7 +96,7 @@ TABLE = {
             least=2,
         ),
     },
-    ("analysis", "searchlight", "result own"): {
+    ("analysis", "searchlight targets", "result own"): {
         "blocks": None,
     },
     ("analysis", "searchlight", "result extra"): {
@@ -105,7 +107,7 @@ TABLE = {
             "trained_on_all",
         ),
     },
-    ("analysis", "searchlight encoding", "result extra"): {
+    ("analysis", "searchlight encoding targets", "result extra"): {
         "per_fold": None,
     },
     ("analysis", "encoding", "result"): {
@@ -134,14 +136,14 @@ TABLE = {
         "standardize": None,
         "statistic": None,
     },
-    ("analysis", "searchlight encoding", "result own"): {
+    ("analysis", "searchlight encoding targets", "result own"): {
         "noise_covariance": None,
     },
-    ("analysis", "searchlight encoding", "result"): {
+    ("analysis", "searchlight encoding targets", "result"): {
         "cv": None,
         "set_sizes": None,
     },
-    ("analysis", "searchlight encoding group", "result"): {
+    ("analysis", "searchlight encoding targets group", "result"): {
         "confidence_level": real(
             "confidence level of the lower bounds",
             0.95,
@@ -173,7 +175,7 @@ TABLE = {
             word="curve_partitions",
         ),
     },
-    ("analysis", "searchlight group", "identity extra"): {
+    ("analysis", "searchlight targets group", "identity extra"): {
         "n_permutations": whole(
             "number of permutations of the labels", 0, said="0, no p-values", least=0
         ),
@@ -185,6 +187,8 @@ TABLE = {
             said="0, no p-values",
             least=0,
         ),
+    },
+    ("analysis", "encoding targets", "identity extra"): {
         "exchange": one_of(
             "how pairings are permuted: row by row, or, for films, stories and other "
             "series of responses in time, by circular shifts of whole runs",
@@ -192,10 +196,15 @@ TABLE = {
             "rows",
         ),
     },
-    ("analysis", "searchlight encoding group", "identity"): {
+    ("analysis", "targets", "result"): {
+        "score": None,
+        "standardize_targets": None,
+        "statistic": None,
+    },
+    ("analysis", "searchlight encoding targets group", "identity"): {
         "random_state": whole("seed of the permutations", 0, "SEED"),
     },
-    ("resources", "searchlight encoding", "resource extra"): {
+    ("resources", "searchlight encoding targets", "resource extra"): {
         "save_null": path(
             "file for the permuted maps, which neuroextrap group --null reads",
             "NPY",
@@ -205,7 +214,7 @@ TABLE = {
             "do part i of N only; neuroextrap merge joins the parts", None, "i/N"
         ),
     },
-    ("resources", "searchlight encoding", "resource"): {
+    ("resources", "searchlight encoding targets", "resource"): {
         "n_jobs": whole("number of workers", 1),
         "max_memory": text("memory budget", "2G", "SIZE"),
         "checkpoint": path(

@@ -58,11 +58,11 @@ def region_table(results, values, standard_errors=None):
     `results` are RegionResults and `values` their statistics; `standard_errors` of the
     accuracies have shape (n_regions, n_set_sizes). Columns are name, n_voxels,
     set_size, accuracy, standard_error, implied_information (bits),
-    average_bayes_accuracy_bound (at that set size), class_information_bound and
-    information_bound (bits), and, after permutations, p_value and p_value_fwe of the
-    statistic; where accuracy depends on it, the number of classes that the classifier
-    was trained on, n_classes_trained; where parts of the run are missing, also partial,
-    True in every row.
+    average_bayes_accuracy_bound (at that set size), correlation (of decoded targets),
+    class_information_bound and information_bound (bits), and, after permutations,
+    p_value and p_value_fwe of the statistic; where accuracy depends on it, the number
+    of classes that the classifier was trained on, n_classes_trained; where parts of the
+    run are missing, also partial, True in every row.
     """
     import pandas as pd
 
@@ -84,8 +84,8 @@ def region_table(results, values, standard_errors=None):
         "implied_information": np.repeat(values["implied_information"], n_sizes),
         "average_bayes_accuracy_bound": bounds.ravel(),
     }
-    shown = "class_information_bound", "information_bound", "p_value", "p_value_fwe"
-    for name in shown:
+    bits = "class_information_bound", "information_bound"
+    for name in ("correlation", *bits, "p_value", "p_value_fwe"):
         if name in values:
             columns[name] = np.repeat(values[name], n_sizes)
     if not results.marginal:

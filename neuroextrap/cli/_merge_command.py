@@ -61,11 +61,11 @@ def run(args):
 def _kind_and_bids(args):
     """Return what the parts are, and entities that name them if they are wanted."""
     from neuroextrap.analysis._analysis_files import find_analysis
-    from neuroextrap.decoding import IdentificationSearchLight
+    from neuroextrap.decoding import IdentificationSearchLight, TargetSearchLight
     from neuroextrap.encoding import EncodingIdentification
 
     _check_parts(args.parts)
-    classes = IdentificationSearchLight, EncodingIdentification
+    classes = IdentificationSearchLight, TargetSearchLight, EncodingIdentification
     analyses = [find_analysis(part) for part in args.parts]
     kind = {each.kind: each for each in classes}[analyses[0][0]]
     named = [files.bids for _, files in analyses]

@@ -81,7 +81,7 @@ def run(args):
             )
     found = multiverse(pipelines, None, first.y, first.runs, order=first.order)
     found.bg_img_ = first.bg_img
-    page = str(found.generate_report())
+    page = found.generate_report().get_standalone()
     report = {"report.html": lambda path: path.write_text(page, encoding="utf-8")}
     found.to_directory(args.out, overwrite=args.overwrite, more=report)
     say(

@@ -184,7 +184,7 @@ def parameters_of(args, kind, *, without=()):
     }
     if "encoder" in given:
         given["encoder"] = _encoder_of(args)
-    is_analysis = kind in ("searchlight", "encoding")
+    is_analysis = kind in ("searchlight", "encoding", "targets")
     return given | {"verbose": 0 if args.quiet else 1} if is_analysis else given
 
 

@@ -24,6 +24,12 @@ from neuroextrap.cli._results import (
     cost_of_regions,
     origin_of_command,
 )
+from neuroextrap.cli._target_tables import (
+    TARGETS,
+    check_targets,
+    decoder_of_targets,
+    targets_of,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -51,6 +57,8 @@ examples:
       --events run-1.tsv run-2.tsv --t-r 2 --samples lss --dry-run results
   neuroextrap searchlight --imgs sub-01_task-x_run-*_space-T1w_bold.nii.gz \\
       --events sub-01_task-x_run-*_events.tsv --t-r 2 derivatives/neuroextrap
+  neuroextrap searchlight --imgs bold.nii.gz --events volumes.tsv \\
+      --targets embedding.tsv --n-permutations 1000 --report results
 """
 _INPUT = {
     "imgs": paths("images, one for each run, or one of all runs", required=True),
@@ -83,6 +91,7 @@ def add_parser(subparsers):
     )
     parser.add_argument("out", nargs="?", metavar="OUT", help="folder for the results")
     add_analysis_options(parser)
+    add_options(parser, "targets", TARGETS)
     add_options(parser, "from one condition to another", options_of("cross"))
     add_resource_options(parser, "searchlight")
     add_output_options(parser)
@@ -106,6 +115,7 @@ def run(args):
         args,
         imgs=files,
         events=args.events,
+        targets=args.targets,
         mask=args.mask,
         labels_img=args.labels_img,
         process_mask=args.process_mask,
@@ -118,7 +128,7 @@ def run(args):
     if args.dry_run:
         cost = light.estimate_cost(*data, order=samples.order)
         say(cost_of_regions(cost, args.shard))
-        for line in examined(light, samples):
+        for line in () if args.targets else examined(light, samples):
             say(line)
         return
     light.fit(*data, order=samples.order)
@@ -153,8 +163,10 @@ def prepare(args, files):
         **nested_parameters(IdentificationSearchLight, given)
     )
     light.set_params(mask=samples.masker.mask_img_, cv=_single_split(args, samples))
-    data = to_img(samples.data, samples.masker)
-    return light, samples, (data, samples.y, samples.runs, *conditions)
+    data, y = to_img(samples.data, samples.masker), samples.y
+    if getattr(args, "targets", None) is not None:
+        light, y = decoder_of_targets(args, light), targets_of(args.targets, y)
+    return light, samples, (data, y, samples.runs, *conditions)
 
 
 def examined(light, samples):
@@ -184,6 +196,7 @@ def _check_arguments(args, bids):
     if not args.check_t_r and args.t_r is None:
         raise ValueError("--no-check-t-r needs --t-r, the repetition time")
     _sample_options(args)
+    check_targets(args)
     if not args.dry_run:
         check_output_directory(args.out, overwrite=args.overwrite, bids=bids)
     if args.samples == "volumes" and args.n_permutations:

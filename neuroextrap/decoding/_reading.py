@@ -11,11 +11,12 @@ from neuroextrap.margins.running._described import array_hash
 _LEAST, _MOST = 2.0**-20, 2.0**20
 
 
-def read_labeled_samples(searchlight, kernel, imgs, labels):
+def read_labeled_samples(searchlight, kernel, imgs, labels, counted="y"):
     """Read the samples of the classes that are analyzed, for a kernel.
 
     They are centered over all samples, unless the kernel wants them as they are given;
-    before that, each feature is centered or standardized within runs on request.
+    before that, each feature is centered or standardized within runs on request. Errors
+    call what has an entry for each sample `counted`.
     """
     how = searchlight.within_runs
     check_within_runs(how, labels.groups)
@@ -23,6 +24,7 @@ def read_labeled_samples(searchlight, kernel, imgs, labels):
         searchlight.mask,
         imgs,
         n_samples=len(labels.keep),
+        counted=counted,
         keep=labels.keep,
         center=not kernel.as_given,
         dtype=None if kernel.as_given else np.float32,

@@ -38,6 +38,7 @@ def findings_of_samples(X, labels, design, frequent_first=""):
     found = [
         same_order(labels.codes, labels.groups, labels.order),
         unequal_classes(labels.codes, frequent_first),
+        continuous_target(labels),
     ]
     if X is not None:
         found += [alike_neighbors(X, labels), copied_samples(X, labels, design)]
@@ -61,6 +62,55 @@ def unequal_classes(codes, frequent_first=""):
         remedy = 'give it class_weight="balanced" or equal priors, or name a classifier'
     finding = Finding("unequal_classes", grade, ratio, maps, seen, effect, remedy)
     return finding if ratio >= _UNEQUAL else None
+
+
+def continuous_target(labels):
+    """Return a Finding where classes are numbers that seem to be measured, or None.
+
+    They are refused where classes are too rare to be trained, and noted where they look
+    like the points of a rating scale, of which runs hold different numbers.
+    """
+    classes, counts = labels.classes, np.bincount(labels.codes)
+    if not labels.trained or classes.dtype.kind not in "iuf":
+        return None
+    whole = (classes == np.round(classes)).all()
+    rare = 2 * len(classes) > len(labels.codes) or (not whole and counts.min() == 1)
+    scale = np.array_equal(classes, classes.min() + np.arange(len(classes)))
+    scale &= _SHORTEST <= len(classes) <= _LONGEST and classes.min() in (0, 1)
+    if not rare and whole and not (scale and _differs_by_run(labels)):
+        return None
+    because = (
+        f"the labels are {len(classes)} numbers from {classes.min():g} to "
+        f"{classes.max():g}, which were taken as classes without an order"
+    )
+    effect = "a label that is nearly right counts as one that is wrong"
+    if rare:
+        effect = f"{effect}, and classes of a single sample cannot be trained"
+    return Finding(
+        "continuous_target",
+        "refused" if rare else "note",
+        float(len(classes)),
+        ("accuracy*", "pairwise_accuracy*", "*information"),
+        because,
+        effect,
+        "if they are measurements or ratings, decode them as numbers with "
+        "neuroextrap.decoding.TargetSearchLight; if they are names of classes, "
+        + ("give at least two samples of each" if rare else "all is well"),
+    )
+
+
+_SHORTEST, _LONGEST = 4, 11  # numbers of points of rating scales
+
+
+def _differs_by_run(labels):
+    """Return whether classes are unequal, and otherwise so in other runs."""
+    groups = np.zeros(len(labels.codes)) if labels.groups is None else labels.groups
+    run = np.unique(groups, return_inverse=True)[1]
+    counts = np.zeros((run.max() + 1, labels.codes.max() + 1))
+    np.add.at(counts, (run, labels.codes), 1)
+    total = counts.sum(axis=0)
+    unequal = total.max() >= _UNEQUAL * total.min()
+    return bool(unequal and (len(counts) == 1 or (counts != counts[:1]).any()))
 
 
 def cross_notes(design):

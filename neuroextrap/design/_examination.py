@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.stats.contingency import association
 
+from neuroextrap.design._doubts import continuous_target
 from neuroextrap.design._findings import EVERYTHING, Finding
 from neuroextrap.design._labels import code_labels
 from neuroextrap.design._tests import BoundOptions, Tests
@@ -82,6 +83,9 @@ def examine(  # noqa: PLR0913 - what an experiment was
     samples = None if X is None else _samples(X, np.shape(y))[kept.keep]
     factor = None if conditions is None else _factor(conditions, np.shape(y))[kept.keep]
     options = BoundOptions("auto", "samples", "cyclic", 0.95, False, None)
+    continuous = continuous_target(kept)
+    if continuous is not None and continuous.grade == "refused":
+        return [continuous]
     try:
         tests = Tests.of(
             kept, options, cv=cv, n_permutations=n_permutations, random_state=0

@@ -14,7 +14,12 @@ _CHECKED = 2**22  # class codes of labelings that are checked together
 
 
 def make_design(
-    codes: np.ndarray, n_classes: int, *, cv: Any = None, groups: Any = None
+    codes: np.ndarray,
+    n_classes: int,
+    *,
+    cv: Any = None,
+    groups: Any = None,
+    trained: bool = True,
 ) -> Design:
     """Split samples into folds and check that every fold can be trained.
 
@@ -22,7 +27,7 @@ def make_design(
     ``cv`` is None (leave one group out), an integer (that many folds of whole groups,
     or stratified folds without groups), a scikit-learn splitter, or an iterable of
     (train, test). Raises where training and test samples overlap, a fold is empty, or a
-    class has no training sample in a fold.
+    class has no training sample in a fold, if classes are ``trained``.
     """
     groups = None if groups is None else np.asarray(groups)
     if groups is not None and groups.shape != codes.shape:
@@ -43,7 +48,7 @@ def make_design(
         _checked_fold(number, fold, len(codes))
         for number, fold in enumerate(folds, start=1)
     )
-    _check_folds(folds, codes, n_classes)
+    _check_folds(folds, codes, n_classes if trained else 0)
     return Design(folds, len(codes), n_classes)
 
 

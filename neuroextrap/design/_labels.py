@@ -17,6 +17,8 @@ class Labels(NamedTuple):
     blocks: np.ndarray | None  # what moves together in permutations, (n_kept,)
     keep: np.ndarray  # whether a sample is analyzed of shape (n_samples,)
     order: np.ndarray | None = None  # time of every sample in its run, (n_kept,)
+    # whether every class must have training samples; candidates need not
+    trained: bool = True
 
     @property
     def units(self):
@@ -97,13 +99,37 @@ def code_labels(y, classes, groups, blocks, order=None):
     )
 
 
-def checked_entries(values, name, y):
+def code_targets(targets, groups, blocks, order=None):
+    """Return Labels of targets (n_samples, n_columns), and their distinct rows.
+
+    `groups`, `blocks` and `order` have shape (n_samples,) or are None. ValueError when
+    lengths differ or all rows are equal.
+    """
+    candidates, codes = np.unique(targets, axis=0, return_inverse=True)
+    if len(candidates) < 2:
+        raise ValueError("targets are the same for all samples; give at least two")
+    given = {"groups": groups, "blocks": blocks, "order": order}
+    checked = {
+        name: checked_entries(values, name, targets[:, 0], "targets")
+        for name, values in given.items()
+    }
+    single = targets.shape[1] == 1
+    return Labels(
+        codes=codes.ravel(),
+        classes=candidates[:, 0] if single else np.arange(len(candidates)),
+        **checked,
+        keep=np.ones(len(targets), dtype=bool),
+        trained=False,
+    ), candidates
+
+
+def checked_entries(values, name, y, of="y"):
     """Return runs or blocks of the samples, or None; raise unless they fit."""
     if values is None:
         return None
     if np.shape(values) != y.shape:
         raise ValueError(
-            f"{name} has shape {np.shape(values)}, y has {y.shape}; give one entry "
+            f"{name} has shape {np.shape(values)}, {of} has {y.shape}; give one entry "
             "for every sample"
         )
     return check_labels(values, name)

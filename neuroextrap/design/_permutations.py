@@ -11,6 +11,7 @@ from neuroextrap.design._folds import check_labelings, folds_follow_labels
 from neuroextrap.design._labels import row_codes
 from neuroextrap.stats._permutation import draw_labelings
 from neuroextrap.stats._pvalues import LEVEL
+from neuroextrap.stats._true_discoveries import fewest_permutations
 
 _COMPARED = 199  # labelings to which the class counts of folds are compared
 _SORTED = 6.0  # standard deviations above their mean, at which a table is sorted
@@ -38,10 +39,12 @@ def permuted_codes(labels, design, n_permutations, random_state, *, cv=None):
     trained on.
     """
     codes = labels.codes.astype(np.int32)
-    balance = Balance() if cv is None else fold_balance(labels, design)
+    # candidates of a regression are too many for folds to be made from them
+    given = cv is not None and labels.trained
+    balance = fold_balance(labels, design) if given else Balance()
     if n_permutations == 0:
         return Permuted(codes[None], False, _only(_sorted_folds(balance)))
-    pairing = len(design.folds) == 1
+    pairing = labels.trained and len(design.folds) == 1
     moved = design.test if pairing else np.arange(len(codes))
     follow = folds_follow_labels(labels.codes, cv=cv, groups=labels.groups)
     confined = not pairing and (balance.of_labels if follow is None else follow)
@@ -55,7 +58,7 @@ def permuted_codes(labels, design, n_permutations, random_state, *, cv=None):
     )
     permuted = np.tile(codes, (len(orders), 1))
     permuted[:, moved] = orders
-    if not pairing:
+    if labels.trained and not pairing:
         check_labelings(permuted, design)
     found = _only(
         _without_groups(confined) if labels.groups is None else None,
@@ -95,6 +98,25 @@ def few_exchanges(few):
         few.exist,
         few.limit,
         "more runs, or more samples in each run, give more labelings",
+    )
+
+
+def few_permutations(n_permutations, confidence_level):
+    """Return the Finding that regions of a set cannot be counted, if so: 0 or 1."""
+    needed = fewest_permutations(confidence_level)
+    if not 0 < n_permutations < needed:
+        return ()
+    because = f"{n_permutations} permutations are fewer than the {needed} needed"
+    return (
+        Finding(
+            "few_permutations",
+            "note",
+            float(n_permutations),
+            ("true_discovery*",),
+            because,
+            "how many regions of a set are informative is not bounded",
+            "take more permutations",
+        ),
     )
 
 

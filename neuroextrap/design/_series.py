@@ -36,34 +36,40 @@ def exchanged(codes, *, exchange, groups, n_permutations, random_state):
     return codes[shift_rows(len(codes), groups, **given)]
 
 
-def findings_of_series(responses, predictions, groups, *, exchange):
+OF_RESPONSES = ("test responses", "is predicted", "their predictions")
+OF_TARGETS = ("samples", "their targets explain", "the targets")
+
+
+def findings_of_series(responses, predictions, groups, *, exchange, words=OF_RESPONSES):
     """Return Findings, 0 or 1, about exchanging rows that depend on their neighbors.
 
-    The arguments are those of :func:`neighbor_inflation` and :func:`exchanged`.
+    The arguments are those of :func:`neighbor_inflation` and :func:`exchanged`; `words`
+    are what to call both.
     """
+    rows_word, explained, others = words
     if not responses.shape[1]:
         return ()
     inflation = neighbor_inflation(responses, predictions, groups) or 1.0
     shortest = np.bincount(_by_run(len(responses), groups)[1]).min()
     if exchange == "rows" and inflation >= _SMALLEST_INFLATION:
         because = (
-            "test responses that follow each other depend on each other beyond what is "
-            "predicted, and so do their predictions, as in a film or a story "
+            f"{rows_word} that follow each other depend on each other beyond what "
+            f"{explained}, and so do {others}, as in a film or a story "
             f"(correlations have {inflation:.1f} times the variance that they have in "
             "independent rows)"
         )
-        remedy = "give exchange='shifts', with responses in the order of acquisition"
+        remedy = f"give exchange='shifts', with {rows_word} in the order of acquisition"
     elif exchange == "rows":
         return ()
     elif inflation > 1 and shortest < _FEWEST_INDEPENDENT * inflation:
         because = (
-            f"runs of {shortest} test responses are short for how long neighbors "
+            f"runs of {shortest} {rows_word} are short for how long neighbors "
             "depend on each other, and circular shifts join their ends"
         )
         remedy = "test longer runs"
     elif all(_has_trend(values, groups) for values in (responses, predictions)):
-        because = "test responses and predictions both have trends, which shifts break"
-        remedy = "remove trends (detrend the responses, or high-pass filter them)"
+        because = f"{rows_word} and {others} both have trends, which shifts break"
+        remedy = f"remove trends (detrend the {rows_word}, or high-pass filter them)"
     else:
         return ()
     seen = ("correlated_neighbors", "doubtful", inflation, P_VALUES)
@@ -98,6 +104,25 @@ def neighbor_inflation(responses, predictions, groups=None):
             if _inflation(mixed, other) >= observed:
                 return None
     return observed
+
+
+def correlation_length(responses, predictions, groups=None):
+    """Return over how many rows series correlate: the longer of two, at least one.
+
+    It is the first lag at which the autocorrelation, averaged over columns, has fallen
+    to 1/e, at most a third of the longest run. Arguments are those of
+    :func:`neighbor_inflation`.
+    """
+    rows, run = _by_run(len(responses), groups)
+    n_lags = max(1, np.bincount(run).max() // 3)
+    place, lengths = np.arange(len(rows)) + n_lags * run, []
+    for values in (responses, predictions):
+        columns = _scaled(values[rows], run)
+        n_varying = max(1, columns.any(axis=0).sum())  # constant ones are all zero
+        mean = _autocorrelation(columns, place, n_lags).sum(axis=1) / n_varying
+        fallen = np.flatnonzero(mean <= np.exp(-1))
+        lengths.append(1 + (fallen[0] if fallen.size else n_lags - 1))
+    return int(max(lengths))
 
 
 def _has_trend(values, groups):

@@ -7,8 +7,12 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from neuroextrap.design._design import Design
-from neuroextrap.design._doubts import cross_notes, findings_of_samples
-from neuroextrap.design._findings import Finding
+from neuroextrap.design._doubts import (
+    continuous_target,
+    cross_notes,
+    findings_of_samples,
+)
+from neuroextrap.design._findings import Finding, tell
 from neuroextrap.design._folds import class_weights, fold_weightings, make_design
 from neuroextrap.design._forward_tests import (
     ForwardFolds,
@@ -334,8 +338,16 @@ class Tests:
         random_state: Any,
     ) -> Self:
         """Make them; ValueError if labels, runs, blocks and options do not match."""
-        n_classes = len(labels.classes)
-        design = make_design(labels.codes, n_classes, cv=cv, groups=labels.groups)
+        n_classes, seen = len(labels.classes), continuous_target(labels)
+        if seen is not None and seen.grade == "refused":
+            tell([seen])
+        design = make_design(
+            labels.codes,
+            n_classes,
+            cv=cv,
+            groups=labels.groups,
+            trained=labels.trained,
+        )
         permuted = permuted_codes(labels, design, n_permutations, random_state, cv=cv)
         bounds, forward = bound_design(labels, design, options)
         return cls(labels, design, permuted, options, bounds, forward)

@@ -6,6 +6,7 @@ rule, have a function each.
 """
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 
 from neuroextrap.maps._records import MapRecord
@@ -89,6 +90,17 @@ _RECORDS = (
         "index of the curve, exact in the limit of many voxels; it is not a bound. "
         "With fewer than ten classes high values depend on which classes were chosen; "
         "the notes of the run count regions above what the classes resolve.",
+        overview=True,
+    ),
+    MapRecord(
+        name="correlation",
+        description="Correlation over test samples of the decoded with the true "
+        "target, both about the mean of the training samples; the mean over target "
+        "columns",
+        unit="r",
+        chance=0.0,
+        note="The correlation says how well a region predicts the targets; it is not "
+        "information, and does not depend on which candidates were compared.",
         overview=True,
     ),
     *_bound(
@@ -218,6 +230,21 @@ _RECORDS = (
         threshold=0.5,
     ),
     MapRecord(
+        name="true_discovery_proportion",
+        description="Largest proportion of informative regions that is shown for a "
+        "set of all regions above some threshold, to which the region belongs; "
+        "simultaneous over all sets that anyone may pick",
+        unit="proportion",
+        chance=0.0,
+        note="true_discovery_proportion is about sets of regions, chosen after "
+        "looking: at least this proportion of them is informative. A region (sphere) "
+        "is informative when any of its voxels are; of single voxels it says nothing. "
+        "It needs labels that are exchangeable given the data of all uninformative "
+        "regions together.",
+        simultaneous=True,
+        tabulated=True,
+    ),
+    MapRecord(
         name="neg_log10_p_fwe",
         description="Corrected p-values (-log10 of p_value_fwe)",
         unit="-log10(p)",
@@ -326,6 +353,12 @@ _DRAWN_OVER_SUBJECTS = {  # in the overview of pages: description and unit by na
     ),
 }
 _WRITTEN_OVER_SUBJECTS = {
+    "true_discovery_proportion": (
+        "Largest proportion of voxels with an effect that is shown for a set of all "
+        "voxels above some threshold, to which the voxel belongs; simultaneous over "
+        "all sets that anyone may pick",
+        "proportion",
+    ),
     "n_subjects": ("Number of subjects that have the voxel", "count"),
     "cluster_mass": ("Sum of t above the threshold over the cluster", "t"),
     "implied_information_lower": (
@@ -425,6 +458,74 @@ def voxel_record(name):
         description=f"{_VOXEL_SCORES.get(name, other)}; voxel by voxel",
         unit=_VOXEL_UNITS.get(name, "1"),
     )
+
+
+_AGREEMENT = {
+    "spearman": "Spearman correlation",
+    "kendall": "Kendall's tau-a",
+    "cosine": "Cosine",
+}
+
+
+def dissimilarity_records(models, method):
+    """Return the records of maps of distances and of their agreement with models.
+
+    `models` are names, `method` is how they are compared; a dict by the name of a map.
+    """
+    records = [
+        record_of("n_voxels"),
+        MapRecord(
+            name="mean_dissimilarity",
+            description="Cross-validated squared distance between classes, divided by "
+            "the number of voxels; the mean over pairs of classes",
+            unit="squared distance",
+            chance=0.0,
+            overview=True,
+        ),
+        MapRecord(
+            name="noise_ceiling",
+            description="Agreement with the measured distances that a model without "
+            "error is expected to have, from halves of the runs; approximate",
+            unit="r",
+        ),
+    ]
+    for model in models:
+        what = f"{_AGREEMENT[method]} of the distances with the model {model}"
+        records += [
+            MapRecord(
+                name=f"{model}_correlation",
+                description=what,
+                unit="r",
+                chance=0.0,
+                overview=True,
+            ),
+            _p_value(
+                f"{model}_p_value",
+                f"{what}: p by exchange of the classes, every region by itself",
+            ),
+            _p_value(
+                f"{model}_p_value_fwe",
+                f"{what}: p by exchange of the classes, against the maximum over "
+                "regions (family-wise error; of this model alone)",
+                simultaneous=True,
+            ),
+        ]
+    return {record.name: record for record in records}
+
+
+_SERIES_P_VALUES = {
+    "p_value": ("every voxel by itself", False),
+    "p_value_fwe": ("against the maximum over voxels", True),
+}
+
+
+def series_record(name):
+    """Return the record of a score of voxels in held-out runs of a film or a story."""
+    if name not in _SERIES_P_VALUES:
+        return replace(voxel_record(name), name=name)
+    where, simultaneous = _SERIES_P_VALUES[name]
+    text = f"p of the correlation, by circular shifts of whole runs; {where}"
+    return _p_value(name, text, simultaneous=simultaneous)
 
 
 def extrapolation_record(set_size, end=""):

@@ -25,12 +25,16 @@ class Batch(NamedTuple):
     """Margins of some regions under consecutive labelings.
 
     ``margins`` has shape (n_test, K, n_regions * n_labelings), region-major: column
-    ``region * n_labelings + labeling``.
+    ``region * n_labelings + labeling``. Where a source `correlates`, the correlations
+    (n_regions, n_labelings) of decoded with true targets come with the first batch; all
+    batches have them, and margins only of the observed labeling, where these are the
+    statistic.
     """
 
     margins: np.ndarray
     first_labeling: int
     n_labelings: int
+    correlation: np.ndarray | None = None
 
 
 class RegionSamples(list[np.ndarray]):
@@ -73,6 +77,8 @@ class MarginSource(ABC):
     #: whether the margin of a class depends on that class's training data only, so
     #: that wins give the accuracy of classifiers trained on any number of classes
     marginal: bool = True
+    #: whether batches have correlations of decoded with true targets
+    correlates: bool = False
     #: name of the classifier if it may favor classes of many samples, else ""
     frequent_first: str = ""
 

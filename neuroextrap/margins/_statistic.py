@@ -67,6 +67,23 @@ class InformationStatistic:
         return f"InformationStatistic({self.n_classes}, {self.set_sizes})"
 
 
+class CorrelationStatistic:
+    """Correlation of decoded with true targets, which comes with margins."""
+
+    @property
+    def maps(self) -> list[str]:
+        """Names of the maps that show this statistic."""
+        return ["correlation"]
+
+    def of_batch(self, correlation: Any) -> np.ndarray:
+        """Return the statistic of every region and labeling of a batch, (M,)."""
+        return round_ties(np.ravel(correlation))
+
+    def __repr__(self) -> str:
+        """Name the statistic; part of a checkpoint's identity."""
+        return "CorrelationStatistic()"
+
+
 def resolve_statistic(
     statistic: Any, n_classes: int, set_sizes: Any
 ) -> Callable[[np.ndarray], np.ndarray]:

@@ -6,6 +6,7 @@ labelings in batches; batch sizes depend only on the plan, so results do not dep
 the number of workers.
 """
 
+import itertools
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import cast
@@ -20,7 +21,7 @@ from neuroextrap.margins._kernel import (
     RegionSamples,
 )
 from neuroextrap.margins._plan import PASS_SIZE, Plan, TaskData
-from neuroextrap.margins._statistic import AccuracyStatistic
+from neuroextrap.margins._statistic import AccuracyStatistic, CorrelationStatistic
 from neuroextrap.margins._wins import (
     beaten_and_tied,
     best_share,
@@ -43,10 +44,10 @@ def run_task(plan: Plan, data: TaskData) -> Result:
     K); ``score`` (n_regions,) the observed statistic; ``n_reached`` (n_regions,) how
     many permuted statistics reach it; ``n_best`` (n_regions,) how many test points have
     their class strictly best; ``maxima`` (n_permutations,) the largest permuted
-    statistic over the task's regions; ``null`` (n_permutations, n_regions) when kept;
+    statistic over the task's regions; ``null`` (n_permutations, n_regions) all of them;
     with forward tests their ``n_correct`` (n_regions, n_sums) and ``forward_wins``
     (n_regions, K); with subsets of the classes ``measured`` (n_regions, n_sizes, 2),
-    accuracy and its standard error.
+    accuracy and its standard error; of decoded targets ``correlation`` (n_regions,).
     """
     n_regions, n_classes, forward = data.n_regions, plan.design.n_classes, plan.forward
     result = {
@@ -56,15 +57,16 @@ def run_task(plan: Plan, data: TaskData) -> Result:
         "n_reached": np.zeros(n_regions, dtype=np.int64),
         "n_best": np.empty(n_regions),
         "maxima": np.full(plan.n_permutations, -np.inf),
+        "null": np.empty((plan.n_permutations, n_regions), dtype=np.float32),
     }
-    if plan.keep_null:
-        result["null"] = np.empty((plan.n_permutations, n_regions), dtype=np.float32)
     if forward is not None:
         shape = n_regions, forward.outcomes.n_sums
         result["n_correct"] = np.zeros(shape, dtype=np.float32)
         result["forward_wins"] = np.zeros((n_regions, n_classes))
     if plan.subsets:
         result["measured"] = _measured(plan, data)
+    if plan.kernel.correlates:
+        result["correlation"] = np.empty(n_regions)
     if plan.by_sums:
         _score(plan, slice(0, n_regions), _summed_batches(plan, data), result)
         if forward is not None:
@@ -221,6 +223,8 @@ def _score(plan: Plan, rows: slice, batches: Iterator[Batch], result: Result) ->
         for i, region in enumerate(range(rows.start, rows.stop)):
             counts = _pairing_counts(plan, margins[:, :, i])
             _score_wins(plan, slice(region, region + 1), counts, result)
+    elif plan.kernel.correlates:
+        _score_correlated(plan, rows, batches, result)
     elif plan.needs_best_only:
         _score_best(plan, rows, batches, result)
     else:
@@ -231,7 +235,7 @@ def _label_counts(
     plan: Plan, n_regions: int, batches: Iterator[Batch]
 ) -> Iterator[Counts]:
     """Count wins where every labeling has margins of its own."""
-    for margins, start, width in batches:
+    for margins, start, width, _ in batches:
         y = np.tile(plan.test_codes()[:, start : start + width], n_regions)
         yield *beaten_and_tied(margins, y), start, width
 
@@ -266,7 +270,7 @@ def _score_best(
 ) -> None:
     """Fill the same where permuted labels need the best class of each point only."""
     of_best = cast(AccuracyStatistic, plan.statistic).of_best
-    for margins, start, width in batches:
+    for margins, start, width, _ in batches:
         columns = slice(start, start + width)
         y, weights = plan.test_codes()[:, columns], plan.weights_of(columns, 1)
         if start == 0:
@@ -276,18 +280,41 @@ def _score_best(
         _compare(of_best(best_share(margins, y, weights)), start, rows, result)
 
 
+def _score_correlated(
+    plan: Plan, rows: slice, batches: Iterator[Batch], result: Result
+) -> None:
+    """Fill the same where batches have correlations, which may be the statistic."""
+    first = next(batches)
+    result["correlation"][rows] = cast(np.ndarray, first.correlation)[:, 0]
+    every = itertools.chain([first], batches)
+    if not isinstance(plan.statistic, CorrelationStatistic):
+        _score_wins(plan, rows, _label_counts(plan, _n(rows), every), result)
+        return
+    observed = np.repeat(plan.test_codes()[:, :1], _n(rows), axis=1)
+    counts = beaten_and_tied(first.margins, observed)
+    of_batch = plan.statistic.of_batch
+    observed_values = of_batch(result["correlation"][rows])
+    _observe(plan, rows, counts, result, observed_values)
+    for batch in every:
+        _compare(of_batch(batch.correlation), batch.first_labeling, rows, result)
+
+
 def _observe(
     plan: Plan,
     rows: slice,
     counts: tuple[np.ndarray, np.ndarray],
     result: Result,
+    scores: np.ndarray | None = None,
 ) -> None:
-    """Fill what the observed labels give, from counts (n_test, n_regions)."""
+    """Fill what the observed labels give, from counts (n_test, n_regions).
+
+    The statistic is made of wins, unless its ``scores`` (n_regions,) are given.
+    """
     n_classes = plan.design.n_classes
     weights = plan.weights_of(slice(0, 1), _n(rows))
     wins = win_histogram(*counts, weights, n_classes)
     result["wins"][rows] = wins
-    result["score"][rows] = plan.statistic(wins)
+    result["score"][rows] = plan.statistic(wins) if scores is None else scores
     result["n_best"][rows] = (counts[0] == n_classes - 1).sum(axis=0)
     for f in range(len(result["weighted_wins"])):
         weighting = cast(np.ndarray, plan.weightings)[f][:, None]
@@ -303,6 +330,6 @@ def _compare(scores: np.ndarray, start: int, rows: slice, result: Result) -> Non
     if start == 0:
         scores, start = scores[:, 1:], 1
     counts = NullCounts(
-        result["score"], result["n_reached"], result["maxima"], result.get("null")
+        result["score"], result["n_reached"], result["maxima"], result["null"]
     )
     counts.add(scores, start - 1, rows)

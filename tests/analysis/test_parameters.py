@@ -20,7 +20,7 @@ from neuroextrap.analysis._parameters import (
 )
 from neuroextrap.analysis._run_parameters import RunParameters
 from neuroextrap.cohorts import analyze_group, analyze_participants
-from neuroextrap.decoding import IdentificationSearchLight
+from neuroextrap.decoding import IdentificationSearchLight, TargetSearchLight
 from neuroextrap.encoding import EncodingIdentification
 from neuroextrap.images._region_choice import choose_regions
 from neuroextrap.images._sample_options import SampleOptions
@@ -28,7 +28,7 @@ from neuroextrap.maps._described_parameters import described_parameters, flat_pa
 from neuroextrap.margins.running._described import WITHOUT_EFFECT
 from tests.analyses import searchlight_of
 
-ANALYSES = (IdentificationSearchLight, EncodingIdentification)
+ANALYSES = (IdentificationSearchLight, EncodingIdentification, TargetSearchLight)
 
 
 def options_of(function):

@@ -7,10 +7,11 @@ import nibabel
 import numpy as np
 import pandas as pd
 import pytest
+from nilearn.image import index_img
 
 from neuroextrap.analysis import Curves
 from neuroextrap.cli import main
-from neuroextrap.decoding import IdentificationSearchLight
+from neuroextrap.decoding import IdentificationSearchLight, TargetSearchLight
 from neuroextrap.margins.classifiers._registry import CLASSIFIERS
 
 
@@ -246,3 +247,56 @@ def test_curves_are_measured_on_request(folder, tmp_path, capsys):
     light = IdentificationSearchLight.from_directory(tmp_path / "out")
     assert vars(light.set_sizes) == vars(Curves(None, "measured", 3))
     assert light.results_.measured_sizes.tolist() == [2]
+
+
+@pytest.fixture
+def targets(tmp_path):
+    """A table of two numbers for each condition, and the words that name it."""
+    table = pd.DataFrame(
+        {"trial_type": ["cat", "face", "house"], "size": [1, 2, 9], "alive": [1, 1, 0]}
+    )
+    table.to_csv(tmp_path / "targets.tsv", sep="\t", index=False)
+    return ["--targets", str(tmp_path / "targets.tsv")], table
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_targets_are_decoded_instead_of_conditions(folder, targets, tmp_path):
+    words, table = targets
+    options = ["--n-permutations", "20", "--radius", "8", "--samples", "volumes"]
+    out = tmp_path / "out"
+    assert main(_words(folder, *options, "--report", *words, out=out)) == 0
+    fitted = TargetSearchLight.from_directory(out)
+    volumes = pd.read_csv(folder / "volumes.tsv", sep="\t")
+    shown = volumes["trial_type"] != "rest"
+    img = index_img(folder / "bold.nii.gz", shown)
+    light = TargetSearchLight(folder / "mask.nii.gz", radius=6, n_permutations=20)
+    rows = table.set_index("trial_type").loc[volumes["trial_type"][shown]]
+    again = light.set_params(radius=8).fit(img, rows, volumes["run"][shown])
+    for name, values in again.region_scores_.items():
+        np.testing.assert_array_equal(fitted.region_scores_[name], values)
+    for part in "12":
+        of_part = [*options, "--shard", f"{part}/2", *words]
+        assert main(_words(folder, *of_part, out=tmp_path / part)) == 0
+    parts = [str(tmp_path / part) for part in "12"]
+    assert main(["merge", *parts, str(tmp_path / "whole")]) == 0
+    assert main(_words(folder, "--dry-run", *words, out=tmp_path / "dry")) == 0
+
+
+@pytest.mark.parametrize(
+    ("change", "more", "message"),
+    [
+        (lambda t: t[:2], (), "lacks house"),
+        (lambda t: t[["trial_type"]], (), "one or more columns of numbers"),
+        (lambda t: pd.concat([t, t]), (), "a condition in several rows"),
+        (lambda t: t.assign(alive=["a", "b", "c"]), (), "text in column alive"),
+        (lambda t: t, ("--estimator", "lda"), "without --estimator"),
+    ],
+)
+def test_tables_of_targets_are_checked(
+    change, more, message, folder, targets, tmp_path, capsys
+):
+    words, table = targets
+    change(table).to_csv(words[1], sep="\t", index=False)
+    assert main(_words(folder, *more, *words, out=tmp_path / "out")) == 2
+    assert message in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()

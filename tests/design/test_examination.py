@@ -69,6 +69,10 @@ def few_exchanges():
     return {"y": np.array([0, 1, 1, 0, 0, 1]), "groups": RUNS[:24:4]}, noise()[:6]
 
 
+def few_permutations():
+    return few_exchanges()  # seven other labelings
+
+
 def no_groups():
     return {"y": random_order(), "cv": StratifiedKFold(4)}, noise()
 
@@ -95,9 +99,19 @@ def not_marginal():
     return {"y": random_order(), "groups": RUNS, "estimator": "lda"}, noise()
 
 
+def ratings():
+    y = np.clip(np.round(np.random.default_rng(6).normal(3, 1, size=48)), 1, 5)
+    return {"y": y.astype(int), "groups": RUNS}, noise()
+
+
+def measurements():
+    return {"y": np.random.default_rng(7).normal(size=48), "groups": RUNS}, noise()
+
+
 AFTER_THE_WORK = {
     overdispersed_runs: ("overdispersed_runs", "doubtful"),
     not_marginal: ("not_marginal", "note"),
+    few_permutations: ("few_permutations", "note"),
 }
 ELSEWHERE = {
     "untestable": "only an examination finds what cannot be fitted",
@@ -133,6 +147,8 @@ CASES = {
     few_exchanges: ("few_exchanges", "doubtful"),
     no_groups: ("no_groups", "doubtful"),
     sorted_folds: ("sorted_folds", "doubtful"),
+    ratings: ("continuous_target", "note"),
+    measurements: ("continuous_target", "refused"),
 }
 
 

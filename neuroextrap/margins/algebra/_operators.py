@@ -54,6 +54,11 @@ class RegionOperators:
             [indicators - u @ (u.T @ indicators) for u in self.factors or ()]
         )
 
+    @property
+    def n_factor_columns(self) -> int:
+        """Largest number of columns of a factor; 0 where there are none."""
+        return max((u.shape[1] for u in self.factors or ()), default=0)
+
     def dense_of(self, region: int) -> np.ndarray:
         """Return I - H (n_samples, n_samples) of the region at this position."""
         if self.dense is not None:

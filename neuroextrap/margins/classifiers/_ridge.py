@@ -168,6 +168,18 @@ def _is_exact(design: Design) -> bool:
     return path_of("ridge", np.inf, design, penalized=False) == "class sums"
 
 
+def out_of_fold(group: RegionOperators, design: Design, dtype: Any) -> np.ndarray:
+    """Return C with out-of-fold predictions C @ Y, (n_regions, n_test, n_samples)."""
+    dense = np.stack([group.dense_of(s) for s in range(len(group.regions))])
+    shape = (len(group.regions), len(design.test), design.n_samples)
+    predictor = np.empty(shape, dtype)
+    for fold, (held, rows) in enumerate(design.fold_views):
+        block = -group.inverses[fold][:, rows] @ dense[:, held]
+        block[:, :, held] = 0.0  # exactly: a held-out label never enters
+        predictor[:, design.fold_slices[fold]] = block
+    return predictor
+
+
 def _predictor(group: RegionOperators, design: Design) -> np.ndarray | None:
     """Return C with out-of-fold predictions C @ Y, (n_regions, n_test, n_samples).
 
@@ -177,13 +189,7 @@ def _predictor(group: RegionOperators, design: Design) -> np.ndarray | None:
     exact = _is_exact(design)
     if group.dense is None and not exact:
         return None
-    dense = np.stack([group.dense_of(s) for s in range(len(group.regions))])
-    shape = (len(group.regions), len(design.test), design.n_samples)
-    predictor = np.empty(shape, float if exact else group.dtype)
-    for fold, (held, rows) in enumerate(design.fold_views):
-        block = -group.inverses[fold][:, rows] @ dense[:, held]
-        block[:, :, held] = 0.0  # exactly: a held-out label never enters
-        predictor[:, design.fold_slices[fold]] = block
+    predictor = out_of_fold(group, design, float if exact else group.dtype)
     if not exact:
         return predictor
     round_terms(predictor, design.n_samples)
@@ -197,7 +203,7 @@ def _predictions(
     K, B = labelings.n_classes, labelings.n_labelings
     flat = labelings.one_hot(group.dtype).reshape(design.n_samples, K * B)
     if predictor is None:
-        predictions = _thin_predictions(group, design, flat)
+        predictions = thin_predictions(group, design, flat)
     else:
         predictions = predictor @ flat
     return batch_last(predictions, (len(design.test), K, B))
@@ -219,7 +225,7 @@ def _class_sums(
     return margins.transpose(3, 2, 0, 1).reshape(n_test, K, n_regions * B)
 
 
-def _thin_predictions(group: Any, design: Design, flat: np.ndarray) -> np.ndarray:
+def thin_predictions(group: Any, design: Design, flat: np.ndarray) -> np.ndarray:
     """Out-of-fold predictions from the factor of H, shape (1, n_test, K * B)."""
     factor = group.factors[0].astype(group.dtype)
     scores = factor.T @ flat

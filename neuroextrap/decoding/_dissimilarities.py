@@ -1,0 +1,163 @@
+"""Cross-validated distances between classes, and their comparison with models."""
+
+import itertools
+import math
+
+import numpy as np
+import scipy.sparse
+from scipy.stats import rankdata
+
+METHODS = ("spearman", "kendall", "cosine")
+"""How dissimilarities are compared with those of a model; "kendall" is tau-a."""
+
+_MOST_SPLITS = 10  # of the runs into halves
+_MOST_FEATURES = 2**27  # numbers in the features of a model under all exchanges
+
+
+def run_means(X, codes, run):
+    """Average samples (n, n_features) of every class in every run.
+
+    Returns means (n_runs, K, n_features), zero where a class is missing, and the
+    numbers of samples (n_runs, K).
+    """
+    n_runs, n_classes = run.max() + 1, codes.max() + 1
+    cell = run * n_classes + codes
+    counts = np.bincount(cell, minlength=n_runs * n_classes)
+    member = scipy.sparse.csr_array(
+        (np.ones(len(cell), dtype=X.dtype), (cell, np.arange(len(cell)))),
+        shape=(len(counts), len(cell)),
+    )
+    means = (member @ X) / np.maximum(counts, 1)[:, np.newaxis].astype(X.dtype)
+    return means.reshape(n_runs, n_classes, -1), counts.reshape(n_runs, n_classes)
+
+
+def distance_operator(present):
+    """Return the matrix that turns inner products of means into squared distances.
+
+    `present` (n_runs, K) says which classes runs hold. With G the products of the means
+    b_mi of run m and class i, the distance of classes i and j is the mean over ordered
+    pairs of runs m != n that hold both ::
+
+        d_ij = mean_(m != n) (b_mi - b_mj)' (b_ni - b_nj)
+
+    A sparse array (K (K - 1) / 2, (n_runs K)^2), pairs of classes in the order of
+    ``np.triu_indices(K, 1)``; a row is zero if fewer than two runs hold the pair.
+    """
+    n_runs, n_classes = present.shape
+    pair, row, column, value = [], [], [], []
+    for number, (i, j) in enumerate(itertools.combinations(range(n_classes), 2)):
+        runs = np.flatnonzero(present[:, i] & present[:, j])
+        if len(runs) < 2:
+            continue
+        first, second = (a.ravel() for a in np.meshgrid(runs, runs))
+        first, second = first[first != second], second[first != second]
+        for one, other in itertools.product((i, j), repeat=2):
+            row.append(first * n_classes + one)
+            column.append(second * n_classes + other)
+            sign = 1.0 if one == other else -1.0
+            value.append(np.full(len(first), sign / len(first)))
+            pair.append(np.full(len(first), number))
+    size = n_runs * n_classes
+    shape = n_classes * (n_classes - 1) // 2, size * size
+    if not pair:
+        return scipy.sparse.csr_array(shape)
+    where = np.concatenate(row) * size + np.concatenate(column)
+    entries = np.concatenate(value), (np.concatenate(pair), where)
+    return scipy.sparse.csr_array(entries, shape=shape)
+
+
+def halves(present, seed):
+    """Return up to ten splits of the runs into halves that both have all distances.
+
+    A list of pairs of `present` (n_runs, K), each with the runs of one half only.
+    """
+    n_runs = len(present)
+    few = math.comb(n_runs, n_runs // 2) <= 1000
+    rng = np.random.default_rng(seed)
+    chosen = (
+        [np.array(c) for c in itertools.combinations(range(n_runs), n_runs // 2)]
+        if few
+        else [rng.permutation(n_runs)[: n_runs // 2] for _ in range(200)]
+    )
+    splits = []
+    for index in rng.permutation(len(chosen)):
+        one = np.isin(np.arange(n_runs), chosen[index])
+        # of two halves of equal size only the one with the first run is taken
+        if 2 * one.sum() == n_runs and not one[0]:
+            continue
+        parts = [present & half[:, np.newaxis] for half in (one, ~one)]
+        if all(_has_all_pairs(part) for part in parts):
+            splits.append(tuple(parts))
+        if len(splits) == _MOST_SPLITS:
+            break
+    return splits
+
+
+def _has_all_pairs(present):
+    """Return whether every two classes are together in at least two runs."""
+    together = present.T.astype(int) @ present
+    return bool((together[np.triu_indices(len(together), 1)] >= 2).all())
+
+
+def comparison_features(values, method):
+    """Turn dissimilarities (n, n_pairs) into vectors whose products compare them.
+
+    Inner products of the rows returned are Spearman correlations, Kendall's tau-a, or
+    cosines. A row without variation is zero.
+    """
+    if method == "kendall":
+        first, second = np.triu_indices(values.shape[1], 1)
+        signs = np.sign(values[:, first] - values[:, second])
+        return signs / np.sqrt(max(1, len(first)))
+    if method == "spearman":
+        values = rankdata(values, axis=1)
+        values = values - values.mean(axis=1, keepdims=True)
+    length = np.sqrt(np.square(values).sum(axis=1, keepdims=True))
+    return values / np.where(length > 0, length, np.inf)
+
+
+def class_exchanges(n_classes, n_permutations, rng):
+    """Return other orders of the classes (n_permutations, K), all if there are fewer.
+
+    Also returned is whether these are all.
+    """
+    n_others = math.factorial(n_classes) - 1
+    if n_others <= n_permutations:
+        orders = itertools.permutations(range(n_classes))
+        return np.array(list(orders)[1:]), True
+    draws = [rng.permutation(n_classes) for _ in range(n_permutations)]
+    return np.stack(draws), False
+
+
+def model_features(model, orders, method):
+    """Return the features of a model (K, K), as it is and with classes exchanged.
+
+    Shape (n_features, 1 + n_permutations). ValueError if they are too many.
+    """
+    i, j = np.triu_indices(len(model), 1)
+    size = len(i) * (len(i) - 1) // 2 if method == "kendall" else len(i)
+    if size * (1 + len(orders)) > _MOST_FEATURES:
+        raise ValueError(
+            f"method={method!r} needs too much memory for {len(model)} classes and "
+            f"{len(orders)} permutations; use method='spearman'"
+        )
+    every = np.concatenate([np.arange(len(model))[np.newaxis], orders])
+    return comparison_features(model[every[:, i], every[:, j]], method).T
+
+
+def ceiling_of_halves(distances, halved, method):
+    """Return the agreement with distances (n, n_pairs) that a true model reaches.
+
+    `halved` are pairs of arrays like `distances`, of halves of the runs, whose noise is
+    independent: their products are those of the true distances, on average. The true
+    distances then correlate with the measured ones by the root of that over the squares
+    of these; the mean is subtracted unless the `method` is the cosine.
+    """
+
+    def about(values):
+        return values - (method != "cosine") * values.mean(axis=1, keepdims=True)
+
+    true = np.mean([(about(a) * about(b)).sum(axis=1) for a, b in halved], axis=0)
+    total = np.square(about(distances)).sum(axis=1)
+    share = np.divide(true, total, out=np.zeros_like(total), where=total > 0)
+    return np.sqrt(np.clip(share, 0, 1))

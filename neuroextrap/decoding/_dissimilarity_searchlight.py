@@ -1,0 +1,272 @@
+"""Cross-validated distances between classes in every region of a brain."""
+
+from __future__ import annotations
+
+from os import PathLike
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator
+
+from neuroextrap.analysis._presentation import find_region, region_images
+from neuroextrap.analysis._region_files import FittedAttributes, check_has_results
+from neuroextrap.analysis._region_maps import RegionMaps
+from neuroextrap.decoding._dissimilarity_run import plan_dissimilarities
+from neuroextrap.design._findings import tell
+from neuroextrap.maps._described_parameters import described_parameters
+from neuroextrap.maps._registry import dissimilarity_records
+
+
+class DissimilaritySearchLight(FittedAttributes, BaseEstimator):
+    """Measure distances between the patterns of classes in every region.
+
+    The squared Mahalanobis distance of two classes is cross-validated over runs
+    ("crossnobis"): the difference of their patterns in one run is multiplied by that in
+    another, so that noise, which runs do not share, does not add to distances. They are
+    unbiased, zero on average where patterns do not differ, and may be negative.
+    Models say which distances are expected to be large; their agreement with a region
+    is tested by exchanging the names of classes.
+
+    Parameters
+    ----------
+    mask : None, path, image, NiftiMasker or SurfaceMasker, default=None
+        Voxels to analyze. None computes a mask from the images. Arrays need no mask.
+    radius : float, default=8.0
+        Radius of the spheres (or of the discs on a surface) in mm.
+    labels_img : image, path or None, default=None
+        Atlas whose regions are analyzed instead of spheres; label 0 is background.
+    regions : sparse matrix of shape (n_regions, n_features), Regions or None, \
+            default=None
+        Members of the regions, or a choice of nearest voxels, every n-th center and
+        fewest voxels, see :class:`neuroextrap.analysis.Regions`.
+    process_mask_img : image, path or None, default=None
+        Mask of the centers of regions.
+    models : dict, array-like of shape (K, K), or None, default=None
+        Dissimilarities of the classes, in the order of ``classes_``, by the name of the
+        model; a DataFrame is put in that order by its index. One matrix is called
+        "model". If None, distances are measured and compared with nothing.
+    method : {"spearman", "kendall", "cosine"}, default="spearman"
+        How distances are compared with models: rank correlation, Kendall's tau-a (for
+        models with ties), or the cosine, which takes distances as ratios.
+    noise_covariance : None, array or images, default=None
+        Noise to whiten by: residuals of shape (n_observations, n_features), or images
+        of them; every region's covariance is shrunk towards its diagonal. If None,
+        distances are Euclidean.
+    n_permutations : int, default=0
+        Number of exchanges of the classes; 0 makes no test. If fewer exist (23 for four
+        classes), each is used once.
+    memory : None, path or joblib.Memory, default=None
+        Cache of what is read from image files.
+    n_jobs : int, default=1
+        Number of joblib workers (threads). Does not affect results.
+    random_state : None, int or numpy.random.Generator, default=0
+        Seed of the exchanges.
+
+    Attributes
+    ----------
+    maps_ : RegionMaps
+        Images by name (arrays for array input): mean_dissimilarity; noise_ceiling,
+        where there are at least four runs; and of each model its agreement
+        ``<model>_correlation`` and, after permutations, ``<model>_p_value`` and
+        ``<model>_p_value_fwe`` (corrected for all regions, not for several models).
+        ``maps_.to_directory(path)`` writes them.
+    region_scores_ : dict of ndarray of shape (n_regions,)
+        The same numbers, one for every region.
+    dissimilarities_ : ndarray of shape (n_regions, K (K - 1) / 2)
+        Squared distances divided by the number of voxels, pairs of classes in the order
+        of ``numpy.triu_indices(K, 1)``; NaN for regions that were not analyzed.
+    classes_ : ndarray of shape (K,)
+        Classes.
+    null_maxima_ : dict of ndarray of shape (n_permutations_,)
+        Largest permuted agreement over regions, of each model.
+    n_permutations_ : int
+        Number of exchanges done.
+    masker_ : NiftiMasker, SurfaceMasker or None
+        Fitted masker; None for array input.
+    findings_ : list of Finding
+        What is doubtful about the design and its samples.
+    notes_ : tuple of str
+        What a reader should know about the validity of the numbers.
+
+    See Also
+    --------
+    IdentificationSearchLight : How well classes are told apart, in bits.
+
+    Notes
+    -----
+    With patterns b_mi of run m and class i (means over samples), P voxels and noise
+    covariance S, the distance is the mean over ordered pairs of different runs ::
+
+        d_ij = mean_(m != n) (b_mi - b_mj)' S^-1 (b_ni - b_nj) / P
+
+    The noise ceiling is the agreement with the measured distances that a model without
+    error is expected to have: sqrt(c / v), where v is the variance of the distances
+    over pairs of classes, and c the covariance of the distances of two halves of the
+    runs, whose noise is independent, the mean over ten splits (mean squares and
+    products for the cosine). It is noisy where distances are few, and approximate for
+    rank correlations, the more so for Kendall's tau.
+
+    References
+    ----------
+    Walther, Nili, Ejaz, Alink, Kriegeskorte & Diedrichsen 2016, "Reliability of
+    dissimilarity measures for multi-voxel pattern analysis", NeuroImage 137, eq. 6.
+    Nili et al. 2014, "A toolbox for representational similarity analysis", PLoS
+    Computational Biology 10 (exchange of classes, tau-a).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from neuroextrap.decoding import DissimilaritySearchLight
+    >>> rng = np.random.default_rng(0)
+    >>> shown = rng.permuted(np.tile(np.arange(5), (6, 1)), axis=1).ravel()
+    >>> runs, position = np.repeat(np.arange(6), 5), np.array([0.0, 1, 3, 7, 15])
+    >>> X = np.outer(position[shown], rng.normal(size=30)) + rng.normal(size=(30, 30))
+    >>> line = np.abs(np.subtract.outer(position, position))
+    >>> light = DissimilaritySearchLight(models={"line": line}, n_permutations=99)
+    >>> fitted = light.fit(X, shown, groups=runs)
+    >>> round(float(fitted.region_scores_["line_correlation"][0]), 1)
+    1.0
+    """
+
+    kind = "dissimilarity"
+
+    def __init__(  # noqa: PLR0913
+        self,
+        mask: Any = None,
+        *,
+        radius: float = 8.0,
+        labels_img: Any = None,
+        regions: Any = None,
+        process_mask_img: Any = None,
+        models: Any = None,
+        method: str = "spearman",
+        noise_covariance: Any = None,
+        n_permutations: int = 0,
+        memory: Any = None,
+        n_jobs: int = 1,
+        random_state: int | np.random.Generator | None = 0,
+    ) -> None:
+        self.mask = mask
+        self.radius = radius
+        self.labels_img = labels_img
+        self.regions = regions
+        self.process_mask_img = process_mask_img
+        self.models = models
+        self.method = method
+        self.noise_covariance = noise_covariance
+        self.n_permutations = n_permutations
+        self.memory = memory
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    def fit(
+        self,
+        imgs: Any,
+        y: ArrayLike,
+        groups: ArrayLike,
+        *,
+        order: ArrayLike | None = None,
+    ) -> Self:
+        """Measure the distances in every region, and compare them with the models.
+
+        Parameters
+        ----------
+        imgs : 4-D image, list of images, path(s), SurfaceImage, or array
+            Samples, one volume (row) for each.
+        y : array-like of shape (n_samples,)
+            Class of every sample.
+        groups : array-like of shape (n_samples,)
+            Run of every sample; every two classes are together in at least two runs.
+        order : array-like of shape (n_samples,) or None, default=None
+            When every sample was acquired in its run, as time or rank. It only serves
+            to check whether the classes came in the same order in all runs. If None,
+            samples are assumed to be listed in the order of acquisition.
+
+        Returns
+        -------
+        self : DissimilaritySearchLight
+
+        Raises
+        ------
+        ValueError
+            When parameters, images, labels, groups and models do not match.
+        """
+        run = plan_dissimilarities(self, imgs, y, groups, order)
+        tell(run.findings)
+        found = run.compare(self.n_jobs)
+        self.dissimilarities_, self.null_maxima_ = found.distances, found.maxima
+        self.findings_, self.notes_ = list(run.findings), run.notes
+        self.classes_, self.masker_ = run.classes, run.masker
+        self.n_permutations_, self._choice = run.n_permutations, run.choice
+        self.region_scores_ = found.scores
+        self.maps_ = self._maps(found.scores, list(run.features))
+        return self
+
+    def _maps(self, scores, models):
+        """Return the maps with their records, table and findings (RegionMaps)."""
+        import pandas as pd
+
+        choice = self._choice
+        names = choice.names or [str(i) for i in range(choice.n_regions)]
+        table = None
+        if choice.names is not None or self.masker_ is None or not choice.has_place:
+            table = pd.DataFrame({"name": names, **scores})
+        maps = region_images(scores, choice, self.masker_)
+        seed = self.random_state if isinstance(self.random_state, int) else None
+        return RegionMaps(
+            maps,
+            records=dissimilarity_records(models, self.method),
+            masker=self.masker_ if maps else None,
+            region_scores=scores,
+            table=table,
+            parameters=described_parameters(self),
+            random_state=seed,
+            findings=self.findings_,
+        )
+
+    def dissimilarity_table(self, region: Any) -> Any:
+        """Return the distances between all classes in one region.
+
+        Parameters
+        ----------
+        region : int, str or tuple of float
+            Index of the region, its name in the atlas, or (x, y, z) in mm of a place.
+
+        Returns
+        -------
+        table : pandas.DataFrame of shape (K, K)
+            Squared distances divided by the number of voxels; rows and columns are
+            classes.
+
+        Raises
+        ------
+        TypeError, ValueError
+            When there is no such region.
+        """
+        import pandas as pd
+
+        check_has_results(self)
+        index = find_region(region, self._choice, self.masker_, self.radius)
+        K = len(self.classes_)
+        square = np.zeros((K, K))
+        square[np.triu_indices(K, 1)] = self.dissimilarities_[index]
+        return pd.DataFrame(square + square.T, self.classes_, self.classes_)
+
+    def to_directory(self, path: str | PathLike, *, overwrite: bool = False) -> None:
+        """Write the maps with sidecars, and the table of regions if there is one.
+
+        Parameters
+        ----------
+        path : path-like
+            A folder that does not exist yet, or is empty.
+        overwrite : bool, default=False
+            Whether to replace what is there.
+
+        Raises
+        ------
+        ValueError
+            When the folder is not empty, or cannot be written.
+        """
+        check_has_results(self)
+        self.maps_.to_directory(path, overwrite=overwrite)

@@ -1,0 +1,226 @@
+"""What is known of the decoding of targets before the work begins."""
+
+from dataclasses import replace
+
+import numpy as np
+from sklearn.model_selection import KFold
+
+from neuroextrap.analysis._region_run import RegionRun
+from neuroextrap.analysis._run_parameters import RunParameters
+from neuroextrap.decoding._reading import make_whitener, read_labeled_samples
+from neuroextrap.design._findings import tell
+from neuroextrap.design._labels import code_targets
+from neuroextrap.design._permutations import Permuted
+from neuroextrap.design._series import EXCHANGES, OF_TARGETS, findings_of_series
+from neuroextrap.design._tests import BoundOptions, Tests
+from neuroextrap.maps._described_parameters import flat_parameters
+from neuroextrap.margins._engine import why_untrainable
+from neuroextrap.margins._paths import with_path
+from neuroextrap.margins._plan import Plan
+from neuroextrap.margins._resources import check_labelings_fit
+from neuroextrap.margins._statistic import CorrelationStatistic, resolve_statistic
+from neuroextrap.margins.algebra._grams import check_shrinkage
+from neuroextrap.margins.classifiers._targets import SCORES, TargetMargins
+from neuroextrap.stats._permutation import shift_rows
+from neuroextrap.stats._validation import check_flags, check_numbers
+
+_PENALTY = (
+    "every region has one ridge penalty, the same for all target columns and folds and "
+    "chosen without the targets ({how})"
+)
+_MAIN_DIRECTIONS, _FEATURES = 8, 1000  # of targets and samples, looked at for series
+_CANDIDATES = (
+    "the {n} candidates of identification are the distinct targets; where notes speak "
+    "of classes, these are meant"
+)
+
+
+def plan_targets(light, imgs, targets, groups, order=None):
+    """Check everything, then read the samples, choose regions and plan the run.
+
+    The arguments are those of :meth:`TargetSearchLight.fit`. Returns RegionRun and the
+    candidates (K, n_columns) as they were given. ValueError when they do not fit one
+    another, or the examination refuses them; what is doubtful is warned of.
+    """
+    parameters, given = RunParameters.of(light), flat_parameters(light)
+    check_shrinkage(light.shrinkage)
+    check_flags(standardize_targets=light.standardize_targets)
+    vectors = check_targets(targets)
+    labels, candidates = code_targets(vectors, groups, light.blocks, order)
+    n_classes, n_samples = len(candidates), len(vectors)
+    set_sizes = parameters.resolve_set_sizes(n_classes)
+    by_correlation = _is_correlation(light.statistic)
+    statistic = (
+        CorrelationStatistic()
+        if by_correlation
+        else resolve_statistic(light.statistic, n_classes, set_sizes)
+    )
+    kernel = TargetMargins(
+        _scaled(candidates, labels.codes, light.standardize_targets),
+        score=_score(light.score, candidates.shape[1]),
+        shrinkage=light.shrinkage,
+        correlation_only=by_correlation,
+    )
+    check_labelings_fit(light.n_permutations, n_samples, light.max_memory)
+    tests = _tests(light, labels, BoundOptions.of(given, kernel))
+    samples = read_labeled_samples(light, kernel, imgs, labels, "targets")
+    usable = samples.X[:, samples.usable]
+    findings = (
+        *tests.findings(usable),
+        *_of_series(light, usable, vectors, labels),
+    )
+    tell(findings)
+    choice = parameters.choose_regions(samples.masker, samples.X.shape[1])
+    regions = parameters.usable_regions(choice, samples.usable)
+    plan = Plan(
+        kernel=kernel,
+        design=tests.design,
+        codes=tests.permuted.codes,
+        statistic=statistic,
+        whitener=make_whitener(
+            light.noise_covariance, samples.masker, samples.X.shape[1]
+        ),
+        weightings=tests.weightings(False),
+        forward=tests.forward,
+    )
+    how = "Ledoit-Wolf" if light.shrinkage == "auto" else f"{light.shrinkage:g}"
+    run = RegionRun(
+        parameters=parameters,
+        rows=samples.X,
+        masker=samples.masker,
+        choice=choice,
+        usable=regions,
+        plan=with_path(plan, regions.regions),
+        bounds=tests.bounds,
+        classes=labels.classes,
+        test_codes=tests.test_codes,
+        set_sizes=set_sizes,
+        notes=(
+            *samples.notes,
+            _CANDIDATES.format(n=n_classes),
+            _PENALTY.format(how=how),
+            *tests.notes(),
+        ),
+        findings=findings,
+        bg_img=samples.bg_img,
+    )
+    reason = why_untrainable(samples.X, regions.regions, plan)
+    if reason is not None:  # nothing that ridge regression needs can be missing
+        raise ValueError(reason)
+    return run, candidates
+
+
+def check_targets(targets):
+    """Return targets as float64 (n_samples, n_columns); ValueError if they are not."""
+    values = check_numbers(np.asarray(targets), "targets").astype(float)
+    values = values[:, np.newaxis] if values.ndim == 1 else values
+    if values.ndim != 2 or not values.shape[1]:
+        raise ValueError(
+            f"targets has shape {np.shape(targets)}; give one number, or a row of "
+            "numbers, for every sample"
+        )
+    rows = np.flatnonzero(~np.isfinite(values).all(axis=1))
+    if len(rows):
+        raise ValueError(
+            f"targets has NaN or infinity in row {rows[0]} ({len(rows)} such rows in "
+            "all); leave these samples out"
+        )
+    constant = np.flatnonzero((values == values[:1]).all(axis=0))
+    if len(constant):
+        raise ValueError(
+            f"targets is constant in column {constant[0]} ({len(constant)} such "
+            "columns in all); leave these columns out"
+        )
+    return values
+
+
+def _scaled(candidates, codes, standardize):
+    """Return candidates about the mean sample, columns scaled to unit variance.
+
+    Which sample has which target does not matter, so that no scaling depends on labels.
+    """
+    location, spread = _location(candidates, codes, standardize)
+    return (candidates - location) / spread
+
+
+def unscaled(targets, light, codes):
+    """Turn scaled targets of a fitted analysis into the units in which they came."""
+    standardize = light.standardize_targets
+    location, spread = _location(light.candidates_, codes, standardize)
+    return targets * spread + location
+
+
+def _location(candidates, codes, standardize):
+    """Return mean and scale of target columns over samples."""
+    targets = candidates[codes]
+    return targets.mean(axis=0), targets.std(axis=0) if standardize else 1.0
+
+
+def _score(score, n_columns):
+    """Return how candidates are compared, for targets of so many columns."""
+    if score == "auto":
+        return "euclidean" if n_columns == 1 else "cosine"
+    if score not in SCORES:
+        raise ValueError(f"score={score!r} must be one of {('auto', *SCORES)}")
+    fewest = {"cosine": 2, "correlation": 3, "euclidean": 1}[score]
+    if n_columns < fewest:
+        raise ValueError(
+            f"score={score!r} needs targets of at least {fewest} columns, got "
+            f"{n_columns}; use 'euclidean'"
+        )
+    return score
+
+
+def _is_correlation(statistic):
+    """Return whether the correlation is tested; ValueError if the name is unknown."""
+    known = "correlation", "accuracy", "pairwise_accuracy", "implied_information"
+    if isinstance(statistic, str) and statistic not in known:
+        raise ValueError(
+            f"statistic={statistic!r} must be one of {known}, or a number of candidates"
+        )
+    return isinstance(statistic, str) and statistic == "correlation"
+
+
+def _tests(light, labels, options):
+    """Return Tests of the targets: folds, exchanged targets and bounds."""
+    shifts = light.exchange == "shifts"
+    if light.exchange not in EXCHANGES:
+        raise ValueError(f"exchange={light.exchange!r} must be one of {EXCHANGES}")
+    if shifts and light.blocks is not None:
+        raise ValueError("exchange='shifts' has no blocks; leave blocks out")
+    whole = isinstance(light.cv, (int, np.integer)) and not isinstance(light.cv, bool)
+    tests = Tests.of(
+        labels,
+        options,
+        cv=KFold(light.cv) if whole and labels.groups is None else light.cv,
+        n_permutations=0 if shifts else light.n_permutations,
+        random_state=light.random_state,
+    )
+    if not shifts or not light.n_permutations:
+        return tests
+    seed = light.n_permutations, light.random_state
+    orders = shift_rows(len(labels.codes), labels.groups, *seed)
+    codes = labels.codes.astype(np.int32)
+    permuted = Permuted(np.concatenate([codes[None], codes[orders]]), False)
+    return replace(tests, permuted=permuted)
+
+
+def _of_series(light, X, targets, labels):
+    """Return Findings about samples and targets that depend on their neighbors."""
+    if not light.n_permutations or labels.blocks is not None:
+        return ()
+    rows = slice(None)
+    if labels.order is not None:
+        rows = np.argsort(labels.order, kind="stable")
+    groups = None if labels.groups is None else labels.groups[rows]
+    how = {"exchange": light.exchange, "words": OF_TARGETS}
+    responses, explained = _explained(X[rows], targets[rows])
+    return findings_of_series(responses, explained, groups, **how)
+
+
+def _explained(X, targets):
+    """Return some columns of X, and what the main directions of targets explain."""
+    left, _, _ = np.linalg.svd(targets - targets.mean(axis=0), full_matrices=False)
+    main = left[:, : max(1, min(_MAIN_DIRECTIONS, len(X) // 4))]
+    some = X[:, :: -(-X.shape[1] // _FEATURES)]
+    return some, main @ (main.T @ some)

@@ -1,0 +1,339 @@
+"""Decode numbers and vectors in every region of a brain."""
+
+from __future__ import annotations
+
+from os import PathLike
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from neuroextrap.analysis._region_analysis import RegionAnalysis
+from neuroextrap.analysis._values import Bounds, Keep, Regions
+from neuroextrap.decoding._target_run import plan_targets, unscaled
+from neuroextrap.margins._engine import task_data
+from neuroextrap.stats._shared_options import described_by
+
+
+class TargetSearchLight(RegionAnalysis):
+    """Measure how well every region predicts a number or a vector for each sample.
+
+    For what has no classes: ratings, positions, or the feature vectors (embeddings) of
+    images, words and sounds. Ridge regression from voxels to targets is cross-validated
+    by runs. The correlation of decoded and true targets says how well a region predicts
+    them; and each sample's own target is identified among the distinct targets of all
+    samples, the candidates, which gives accuracy curves and implied information as in
+    :class:`IdentificationSearchLight`.
+
+    Parameters
+    ----------
+    mask : None, path, image, NiftiMasker or SurfaceMasker, default=None
+        Voxels to analyze. None computes a mask from the images; a masker's own
+        smoothing, detrending and standardizing are honored. Arrays need no mask.
+    radius : float, default=8.0
+        Radius of the spheres (or of the discs on a surface) in mm; a voxel whose center
+        is at exactly the radius belongs to the sphere.
+    labels_img : image, path or None, default=None
+        Atlas whose regions are analyzed instead of spheres; label 0 is background. An
+        atlas fetched by nilearn brings its names.
+    regions : sparse matrix of shape (n_regions, n_features), Regions or None, \
+            default=None
+        Members of the regions, if they are neither spheres nor those of an atlas; or a
+        choice of nearest voxels, every n-th center and fewest voxels, see
+        :class:`neuroextrap.analysis.Regions`.
+    process_mask_img : image, path or None, default=None
+        Mask of the centers of regions, whose voxels may lie outside of it. If None,
+        centers lie anywhere in the mask.
+    score : {"auto", "cosine", "correlation", "euclidean"}, default="auto"
+        How a decoded target is compared with candidates, both about the mean target of
+        the training samples: cosine, correlation over target columns, or minus the
+        squared Euclidean distance. "auto" is "cosine", and "euclidean" for one number.
+    standardize_targets : bool, default=True
+        Whether target columns are divided by their standard deviations over all
+        samples, so that columns of large numbers do not decide the identification. It
+        does not affect correlations.
+    shrinkage : "auto" or float, default="auto"
+        Ridge penalty, one for each region and the same for all columns and folds.
+        "auto" is the Ledoit-Wolf intensity on the region's total scatter, which no
+        target enters; a float is the penalty as a multiple of trace(total scatter) /
+        number of voxels.
+    noise_covariance : None, array or images, default=None
+        Noise to whiten by (Mahalanobis distances): residuals of shape (n_observations,
+        n_features) or images of them; every region's covariance is shrunk towards its
+        diagonal. If None, samples are not whitened.
+    cv : None, int, scikit-learn splitter, or iterable of (train, test), default=None
+        Cross-validation. None leaves one group out at a time; an integer is that many
+        folds of whole groups, or of consecutive samples without groups.
+    within_runs : {None, "center", "zscore"}, default=None
+        Whether every feature is centered, or centered and divided by its standard
+        deviation, within each run (``groups``) before anything else. This removes
+        run-to-run offsets, such as the baseline of beta images, which can otherwise
+        dominate the result. No label enters; the lower bounds are then those of
+        classifiers that may see a whole run at once, and a run is one test unit.
+    set_sizes : sequence of int or None, default=None
+        Numbers of candidates to choose from, of curves and implied information. If
+        None, all of 2..K up to K = 32, else at most 32 of them, log-spaced.
+    statistic : {"correlation", "accuracy", "pairwise_accuracy", \
+            "implied_information"} or int, default="correlation"
+        Statistic of the permutation test; an integer k is accuracy among k candidates.
+    n_permutations : int, default=0
+        Number of permutations of the targets within runs; 0 makes no test.
+    exchange : {"rows", "shifts"}, default="rows"
+        How they are permuted: sample by sample, or, for films, stories and other
+        recordings in which samples and targets depend on their neighbors in time, by
+        circular shifts of the whole series of each run. Samples are then in the order
+        of acquisition.
+    blocks : array-like of shape (n_samples,) or None, default=None
+        Samples whose targets move together in permutations. If None, every sample moves
+        by itself.
+    bounds : {"auto", "forward", "folds", None} or Bounds, default="auto"
+        Where the lower confidence bounds come from, as in
+        :class:`IdentificationSearchLight`. They need every candidate in every tested
+        run, and are left out, with a note, where targets differ from run to run.
+    keep : None, path-like or Keep, default=None
+        What is kept beside the maps: the file of permuted statistics, wins of every
+        fold. See :class:`neuroextrap.analysis.Keep`.
+    max_memory : str or int, default="2G"
+        Memory budget of samples, regions and results, such as "2G" or a number of
+        bytes. Fewer workers start if need be, and a budget that is too small for one is
+        refused. Images as they are read come on top. Does not affect results.
+    checkpoint : path-like or None, default=None
+        Folder for finished work; the same call resumes from it.
+    shard : tuple of (int, int), str "i/N", or None, default=None
+        Compute the i-th of N parts only, counting from 1; parts are joined by
+        :meth:`merge`.
+    memory : None, path or joblib.Memory, default=None
+        Cache of what is read from image files (through the masker, and a computed
+        mask), so that fitting again does not read them again, and of surface discs by
+        mesh and radius; a changed file is read again. joblib keeps pickles there, so a
+        folder that others can write to is refused. If None, nothing is cached. Does
+        not affect results.
+    n_jobs : int, default=1
+        Number of joblib workers. Does not affect results.
+    random_state : None, int or numpy.random.Generator, default=0
+        Seed of the permutations.
+    verbose : int, default=0
+        If positive, terminals and notebooks show a progress bar; elsewhere progress
+        is logged at level INFO.
+
+    Attributes
+    ----------
+    maps_ : dict of images (dict of ndarray for array input)
+        correlation, accuracy, pairwise_accuracy, implied_information (bits), bounds
+        where they hold, n_voxels, and after permutations p_value, p_value_fwe,
+        p_value_fwe_tail, p_value_fdr, neg_log10_p_fwe, z.
+    region_scores_ : dict of ndarray of shape (n_regions,)
+        The same numbers, one for every region.
+    candidates_ : ndarray of shape (K, n_columns), or None
+        Distinct targets as they were given; None for results read from a folder.
+    classes_ : ndarray of shape (K,)
+        The candidates where a target is one number, else their row numbers.
+    wins_ : ndarray of shape (n_regions, K)
+        Win distributions.
+    null_maxima_ : ndarray of shape (n_permutations_,)
+        Largest permuted statistic over regions.
+    table_ : pandas.DataFrame or None
+        Tidy table of atlas regions, of a matrix of regions, or of an array.
+    notes_ : tuple of str
+        What a reader should know about the validity of the numbers.
+
+    See Also
+    --------
+    IdentificationSearchLight : Targets that are classes without an order.
+    neuroextrap.encoding.EncodingIdentification : From features to responses.
+
+    Notes
+    -----
+    The correlation of a target column is that of all test samples, decoded and true
+    value each minus the mean of the fold's training samples; columns are averaged. With
+    K_c the centered Gram matrix of a region and H = K_c (K_c + lambda I)^-1 + 11'/n,
+    decoded targets are C Y with one matrix C for all targets Y and permutations, equal
+    to refitting scikit-learn's ``Ridge`` in every fold.
+
+    References
+    ----------
+    Hastie, Tibshirani & Friedman 2009, "The Elements of Statistical Learning", eq. 7.64
+    (predictions left out by the smoother). Zheng, Achanta & Benjamini 2018,
+    "Extrapolating expected accuracies for large multi-class problems", Journal of
+    Machine Learning Research 19.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from neuroextrap.decoding import TargetSearchLight
+    >>> rng = np.random.default_rng(0)
+    >>> runs, rating = np.repeat(np.arange(6), 10), rng.uniform(1, 7, size=60)
+    >>> X = np.outer(rating, rng.normal(size=20)) + 3 * rng.normal(size=(60, 20))
+    >>> fitted = TargetSearchLight().fit(X, rating, groups=runs)
+    >>> round(float(fitted.region_scores_["correlation"][0]), 1)
+    0.9
+    """
+
+    kind = "targets"
+    VALUES: ClassVar = {"regions": Regions, "bounds": Bounds, "keep": Keep}
+
+    def __init__(  # noqa: PLR0913
+        self,
+        mask: Any = None,
+        *,
+        radius: float = 8.0,
+        labels_img: Any = None,
+        regions: Any = None,
+        process_mask_img: Any = None,
+        score: str = "auto",
+        standardize_targets: bool = True,
+        shrinkage: str | float = "auto",
+        noise_covariance: Any = None,
+        cv: Any = None,
+        within_runs: str | None = None,
+        set_sizes: ArrayLike | None = None,
+        statistic: str | int = "correlation",
+        n_permutations: int = 0,
+        exchange: str = "rows",
+        blocks: ArrayLike | None = None,
+        bounds: Any = "auto",
+        keep: Any = None,
+        max_memory: str | int = "2G",
+        checkpoint: str | PathLike | None = None,
+        shard: tuple[int, int] | str | None = None,
+        memory: Any = None,
+        n_jobs: int = 1,
+        random_state: int | np.random.Generator | None = 0,
+        verbose: int = 0,
+    ) -> None:
+        self.mask = mask
+        self.radius = radius
+        self.labels_img = labels_img
+        self.regions = regions
+        self.process_mask_img = process_mask_img
+        self.score = score
+        self.standardize_targets = standardize_targets
+        self.shrinkage = shrinkage
+        self.noise_covariance = noise_covariance
+        self.cv = cv
+        self.within_runs = within_runs
+        self.set_sizes = set_sizes
+        self.statistic = statistic
+        self.n_permutations = n_permutations
+        self.exchange = exchange
+        self.blocks = blocks
+        self.bounds = bounds
+        self.keep = keep
+        self.max_memory = max_memory
+        self.checkpoint = checkpoint
+        self.shard = shard
+        self.memory = memory
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(
+        self,
+        imgs: Any,
+        targets: ArrayLike,
+        groups: ArrayLike | None = None,
+        *,
+        order: ArrayLike | None = None,
+    ) -> Self:
+        """Analyze every region.
+
+        Parameters
+        ----------
+        imgs : 4-D image, list of images, path(s), SurfaceImage, or array
+            Samples, one volume (row) for each.
+        targets : array-like of shape (n_samples,) or (n_samples, n_columns)
+            One number, or one vector, for every sample.
+        groups : array-like of shape (n_samples,) or None, default=None
+            Run of every sample. The samples of a run are left out together, and targets
+            are permuted within runs.
+        order : array-like of shape (n_samples,) or None, default=None
+            When every sample was acquired in its run, as time or rank. It serves to
+            check whether samples and targets depend on their neighbors in time, which
+            makes p-values doubtful. If None, samples are assumed to be listed in the
+            order of acquisition.
+
+        Returns
+        -------
+        self : TargetSearchLight
+
+        Raises
+        ------
+        ValueError
+            When parameters, images, targets and groups do not match.
+        """
+        run, self.candidates_ = plan_targets(self, imgs, targets, groups, order)
+        return self._complete(run, imgs=imgs)
+
+    @classmethod
+    def from_directory(cls, path: str | PathLike) -> Self:
+        """Read what :meth:`to_directory` wrote.
+
+        Parameters
+        ----------
+        path : path-like
+            Folder of results, or one above it that holds no others.
+
+        Returns
+        -------
+        fitted : TargetSearchLight
+            Everything but the data, without which there are no margins.
+
+        Raises
+        ------
+        ValueError
+            When the folder holds no analysis, several, or one of another kind, or a
+            file in it is not the one that was written with the others.
+        """
+        fitted = super().from_directory(path)
+        fitted.candidates_ = None
+        return fitted
+
+    def estimate_cost(
+        self,
+        imgs: Any,
+        targets: ArrayLike,
+        groups: ArrayLike | None = None,
+        *,
+        order: ArrayLike | None = None,
+    ) -> dict:
+        """Estimate the time and memory of :meth:`fit`, by timing a few regions.
+
+        Parameters
+        ----------
+        imgs : 4-D image, list of images, path(s), SurfaceImage, or array
+            Samples, one volume (row) for each.
+        targets : array-like of shape (n_samples,) or (n_samples, n_columns)
+            One number, or one vector, for every sample.
+        groups : array-like of shape (n_samples,) or None, default=None
+            Run of every sample.
+        order : array-like of shape (n_samples,) or None, default=None
+            Time of every sample in its run, as in :meth:`fit`.
+
+        Returns
+        -------
+        cost : dict
+            By name: n_regions, n_features, n_permutations, seconds (on n_jobs workers),
+            memory (bytes) and paths, the ways in which margins are made.
+        """
+        return plan_targets(self, imgs, targets, groups, order)[0].cost()
+
+    @described_by(RegionAnalysis.find_region)
+    def decoded_targets(self, region: Any) -> np.ndarray:
+        """Return what was decoded from one region, in the units of the targets.
+
+        Returns
+        -------
+        decoded : ndarray of shape (n_test, n_columns)
+            Target of every test sample, decoded by the fold that tests it; the true
+            ones are ``candidates_[test_codes_]``.
+
+        Raises
+        ------
+        ValueError
+            When the results were read from a folder, which holds no data.
+        """
+        run, index = self.run_, self.find_region(region)
+        plan, rows = run.plan, np.array([index])
+        data = task_data(run.rows, run.usable.regions, rows)
+        x = data.samples_of(range(1), plan.whitener)[0]
+        return unscaled(plan.kernel.decoded(x, plan), self, plan.codes[0])

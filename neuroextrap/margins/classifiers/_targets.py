@@ -1,0 +1,254 @@
+"""Ridge regression of target vectors as batched margins and correlations."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any, cast
+
+import numpy as np
+
+from neuroextrap.design._design import Design, Labelings
+from neuroextrap.margins._kernel import Batch, BatchedLabelings, MarginKernel
+from neuroextrap.margins.algebra._operators import RegionOperators, residual_operators
+from neuroextrap.margins.classifiers._ridge import out_of_fold, thin_predictions
+from neuroextrap.margins.running._described import array_hash
+
+SCORES = ("cosine", "correlation", "euclidean")
+"""How a decoded vector is compared with candidates."""
+
+# operators of the regions of one pass: (group of regions, C minus the training means)
+Operators = list[tuple[RegionOperators, np.ndarray | None]]
+
+
+class TargetMargins(MarginKernel):
+    """Out-of-fold ridge regression of target vectors on a region's features.
+
+    A label is the number of one of K candidates, whose vectors are the rows of
+    ``targets`` (K, n_columns). Intercepts are free and the penalty is that of
+    `RidgeMargins`. Decoded vectors and candidates are taken about the mean target of
+    the fold's training samples; the margin of a candidate is its ``score`` with the
+    decoded vector: cosine, correlation over columns, or minus the squared distance.
+
+    Besides margins a batch has the correlation of decoded and true targets over test
+    points, both about the training means, averaged over columns. With
+    ``correlation_only`` the margins are those of the observed labeling.
+    """
+
+    name = "targets"
+    shrinks = True
+    uses_all_samples = True
+    marginal = True
+    correlates = True
+
+    def __init__(
+        self,
+        targets: np.ndarray,
+        *,
+        score: str = "cosine",
+        shrinkage: Any = "auto",
+        correlation_only: bool = False,
+    ) -> None:
+        self.targets = targets
+        self.score, self.shrinkage = score, shrinkage
+        self.correlation_only = correlation_only
+        self.indicator_bytes = 12 * max(1, -(-targets.shape[1] // len(targets)))
+        self._coordinates = _coordinates(targets, score)
+
+    def __repr__(self) -> str:
+        """Show the options and a hash of the targets; part of a run's identity."""
+        return (
+            f"TargetMargins({array_hash(self.targets)}, score={self.score!r}, "
+            f"shrinkage={self.shrinkage!r}, correlation_only={self.correlation_only})"
+        )
+
+    def prepare(self, xs: Sequence[np.ndarray], design: Design) -> Any:
+        """Compute each region's out-of-fold operator."""
+        groups = residual_operators(xs, design, shrinkage=self.shrinkage)
+        return design, [(group, _centered(group, design)) for group in groups]
+
+    def margins(self, state: Any, labelings: Labelings) -> np.ndarray:
+        design, operators = state
+        vectors = self._coordinates
+        decoded = _decoded(operators, design, labelings, vectors, "coordinates")
+        rules = labelings.keep(
+            "rules", lambda: _rules(vectors, labelings, design, self.score)
+        )
+        n_regions, n_test, n_columns, B = decoded.shape
+        # regions beside labelings: one product a test point, in the order of margins
+        by_point = np.ascontiguousarray(decoded.transpose(1, 2, 0, 3))
+        by_point = by_point.reshape(n_test, n_columns, n_regions * B)
+        margins = np.empty((n_test, len(vectors), n_regions * B), decoded.dtype)
+        for rows, (weights, constants) in zip(design.fold_slices, rules, strict=True):
+            weights = weights.astype(decoded.dtype)
+            if len(weights) == 1:
+                np.matmul(weights[0], by_point[rows], out=margins[rows])
+            else:
+                each = np.tile(weights, (n_regions, 1, 1)) @ by_point[rows].T
+                margins[rows] = each.T
+            if self.score == "euclidean":
+                margins[rows] -= np.tile(constants, n_regions).astype(margins.dtype)
+        return margins
+
+    def batches(
+        self, xs: Sequence[np.ndarray], plan: BatchedLabelings
+    ) -> Iterator[Batch]:
+        design = cast(Design, plan.design)
+        state, first = self.prepare(xs, design), 0
+        for labelings in plan.batches():
+            n_labelings = labelings.n_labelings
+            observed = labelings
+            if n_labelings > 1:  # kept, as what is made of it is
+                observed = _first(labelings)
+            correlated = labelings if self.correlation_only else observed
+            scored = observed if self.correlation_only else labelings
+            correlation = margins = None
+            if first == 0 or self.correlation_only:
+                correlation = self.correlations(state, correlated)
+            if first == 0 or not self.correlation_only:
+                margins = self.margins(state, scored)
+            yield Batch(cast(Any, margins), first, n_labelings, correlation)
+            first += n_labelings
+
+    def correlations(self, state: Any, labelings: Labelings) -> np.ndarray:
+        """Correlate decoded with true targets, shape (n_regions, n_labelings).
+
+        Zero where either does not vary.
+        """
+        design, operators = state
+        decoded = _decoded(operators, design, labelings, self.targets, "targets")
+        true = labelings.keep(
+            "true",
+            lambda: _true(labelings, design, self.targets).astype(decoded.dtype),
+        )
+        n_regions, n_test, n_columns, B = decoded.shape
+        decoded = decoded.reshape(n_regions, n_test, -1)
+        products = np.einsum("sic,ic->sc", decoded, true)
+        squares = np.einsum("sic,sic->sc", decoded, decoded)
+        squares -= np.square(decoded.sum(axis=1)) / n_test
+        known = squares > 0
+        values = np.where(known, products, 0) / np.sqrt(np.where(known, squares, 1))
+        return values.reshape(n_regions, n_columns, B).mean(axis=1, dtype=float)
+
+    def decoded(self, x: np.ndarray, plan: BatchedLabelings) -> np.ndarray:
+        """Return what is decoded from a region, (n_test, n_columns), as targets are."""
+        design = cast(Design, plan.design)
+        labelings = _first(next(iter(plan.batches())))
+        _, operators = self.prepare([x], design)
+        given = design, labelings, self.targets, "targets"
+        means = training_means(labelings, design, self.targets, "targets")
+        return _decoded(operators, *given)[0, ..., 0] + means[design.fold_of_test, :, 0]
+
+
+def _first(labelings: Labelings) -> Labelings:
+    """Return the first labeling by itself, kept as what is made of it is."""
+    return labelings.keep("first", lambda: labelings.some(np.arange(1)))
+
+
+def _coordinates(targets: np.ndarray, score: str) -> np.ndarray:
+    """Return vectors with the same scores, at most as many columns as rows."""
+    if score == "correlation":
+        targets = targets - targets.mean(axis=1, keepdims=True)
+    if targets.shape[1] <= len(targets):
+        return targets
+    left, values, _ = np.linalg.svd(targets, full_matrices=False)
+    return left * values
+
+
+def _centered(group: RegionOperators, design: Design) -> np.ndarray | None:
+    """Return C minus the training means, (n_regions, n_test, n_samples), or None.
+
+    None where features are so few that a factor of C is smaller.
+    """
+    if group.dense is None and 2 * len(design.test) > group.n_factor_columns:
+        return None
+    operator = out_of_fold(group, design, group.dtype)
+    for rows, (train, _) in zip(design.fold_slices, design.folds, strict=True):
+        operator[:, rows, train] -= 1 / len(train)
+    return operator
+
+
+def _decoded(
+    operators: Operators,
+    design: Design,
+    labelings: Labelings,
+    vectors: np.ndarray,
+    name: str,
+) -> np.ndarray:
+    """Return (n_regions, n_test, n_columns, B) decoded, about training means."""
+    n_columns, B = vectors.shape[1], labelings.n_labelings
+    dtype = np.result_type(*(group.dtype for group, _ in operators))
+    n_regions = sum(len(group.regions) for group, _ in operators)
+    out = np.empty((n_regions, len(design.test), n_columns * B), dtype)
+    for group, operator in operators:
+        flat = _flat(labelings, vectors, group.dtype, name)
+        if operator is not None:
+            out[group.regions] = operator @ flat
+            continue
+        means = training_means(labelings, design, vectors, name)
+        part = thin_predictions(group, design, flat)
+        part -= means.reshape(len(means), -1)[design.fold_of_test].astype(part.dtype)
+        out[group.regions] = part
+    return out.reshape(n_regions, -1, n_columns, B)
+
+
+def _flat(
+    labelings: Labelings, vectors: np.ndarray, dtype: Any, name: str
+) -> np.ndarray:
+    """Return the vectors of all samples, (n_samples, n_columns * B), labelings last."""
+
+    def make() -> np.ndarray:
+        of_samples = vectors.astype(dtype)[labelings.codes.T]
+        return of_samples.swapaxes(1, 2).reshape(len(of_samples), -1)
+
+    return labelings.keep((name, np.dtype(dtype)), make)
+
+
+def training_means(
+    labelings: Labelings, design: Design, vectors: np.ndarray, name: str
+) -> np.ndarray:
+    """Return the mean vectors of training samples, (n_folds, n_columns, B)."""
+
+    def make() -> np.ndarray:
+        counts = labelings.training_counts(design).astype(float)
+        sums = np.einsum("fkb,kc->fcb", counts, vectors, optimize=True)
+        return sums / counts.sum(axis=1)[:, np.newaxis]
+
+    return labelings.keep(("means", name), make)
+
+
+def _true(labelings: Labelings, design: Design, targets: np.ndarray) -> np.ndarray:
+    """Return the targets of test points about training means, (n_test, n_columns * B).
+
+    Columns have mean zero and length one, or are zero.
+    """
+    true = _flat(labelings, targets, float, "exact targets")[design.test]
+    means = training_means(labelings, design, targets, "targets")
+    true -= means.reshape(len(means), -1)[design.fold_of_test]
+    true -= true.mean(axis=0)
+    length = np.sqrt(np.square(true).sum(axis=0))
+    return true / np.where(length > 1e-12 * np.abs(targets).max(), length, np.inf)
+
+
+def _rules(
+    vectors: np.ndarray, labelings: Labelings, design: Design, score: str
+) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Return how candidates are scored in every fold: pairs of weights and constants.
+
+    A decoded vector has the scores weights @ vector - constants. Weights have shape
+    (1 or B, K, n_columns) and constants (K, 1 or B): one where all labelings have the
+    same training means in all folds.
+    """
+    counts = labelings.training_counts(design)
+    shared = (counts == counts[..., :1]).all()
+    means = training_means(labelings, design, vectors, "coordinates")
+    rules = []
+    for of_fold in means:
+        mean = of_fold[:, :1] if shared else of_fold
+        about = vectors - mean.T[:, np.newaxis]
+        squares = np.square(about).sum(axis=2)
+        if score == "euclidean":
+            rules.append((2 * about, squares.T))
+            continue
+        squares = np.where(squares > 0, squares, np.inf)
+        rules.append(
+            (about / np.sqrt(squares)[..., np.newaxis], np.zeros((len(vectors), 1)))
+        )
+    return rules

@@ -1,0 +1,337 @@
+"""Targets that are numbers or vectors: refits of ridge regression, tests, misuse."""
+
+import nibabel
+import numpy as np
+import pytest
+import scipy.sparse
+from sklearn.linear_model import Ridge
+from sklearn.model_selection import KFold, LeaveOneGroupOut, RepeatedKFold
+
+from neuroextrap import stats
+from neuroextrap.analysis import Bounds, Keep
+from neuroextrap.decoding import IdentificationSearchLight, TargetSearchLight
+from neuroextrap.design import examine
+from neuroextrap.margins.classifiers._targets import TargetMargins
+
+RUNS = np.repeat(np.arange(6), 10)
+
+
+def simulate(n_columns=3, n_features=20, noise=2.0, seed=0):
+    """Samples (60, n_features) that depend on targets (60, n_columns), in six runs."""
+    rng = np.random.default_rng(seed)
+    targets = rng.normal(size=(60, n_columns)) * 10.0 ** np.arange(n_columns) + 7
+    weights = rng.normal(size=(n_columns, n_features))
+    X = targets / 10.0 ** np.arange(n_columns) @ weights
+    return X + noise * rng.normal(size=X.shape), targets
+
+
+def penalty(X, shrinkage):
+    """The penalty that ``shrinkage`` stands for, in the words of scikit-learn."""
+    return shrinkage * np.square(X - X.mean(axis=0)).sum() / X.shape[1]
+
+
+def refits(X, targets, folds, alpha):
+    """Yield (test, decoded, training mean) of scikit-learn's Ridge in every fold."""
+    for train, test in folds:
+        model = Ridge(alpha).fit(X[train], targets[train])
+        decoded = model.predict(X[test]).reshape(len(test), -1)
+        yield test, decoded, targets[train].mean(axis=0)
+
+
+def similarity(score, decoded, candidates):
+    """Scores (n_test, K) of decoded vectors with candidates, one by one."""
+    of = {
+        "cosine": lambda a, b: a @ b / np.sqrt(a @ a * (b @ b)),
+        "correlation": lambda a, b: np.corrcoef(a, b)[0, 1],
+        "euclidean": lambda a, b: -np.sum((a - b) ** 2),
+    }[score]
+    return np.array([[of(a, b) for b in candidates] for a in decoded])
+
+
+def twin(X, targets, folds, alpha, score):
+    """Correlation and pairwise accuracy of refits, straight from the definitions."""
+    candidates, codes = np.unique(targets, axis=0, return_inverse=True)
+    spread, decoded, true, margins, tested = targets.std(axis=0), [], [], [], []
+    for test, predicted, mean in refits(X, targets, folds, alpha):
+        decoded.append(predicted - mean)
+        true.append(targets[test] - mean)
+        margins.append(
+            similarity(score, (predicted - mean) / spread, (candidates - mean) / spread)
+        )
+        tested.append(codes[test])
+    decoded, true = np.concatenate(decoded), np.concatenate(true)
+    margins, tested = np.concatenate(margins), np.concatenate(tested)
+    columns = range(targets.shape[1])
+    r = [np.corrcoef(decoded[:, c], true[:, c])[0, 1] for c in columns]
+    wins = stats.win_distribution(margins, tested)
+    return np.mean(r), stats.average_accuracy(wins, [2, len(candidates)]), margins
+
+
+ROWS = np.arange(60)
+FOLDS = {
+    "runs": list(LeaveOneGroupOut().split(ROWS, groups=RUNS)),
+    "unequal": list(KFold(7, shuffle=True, random_state=0).split(ROWS)),
+    "repeated": list(
+        RepeatedKFold(n_splits=4, n_repeats=2, random_state=0).split(ROWS)
+    ),
+    "split": [(ROWS[:40], ROWS[40:])],
+}
+
+
+@pytest.mark.parametrize("folds", FOLDS)
+@pytest.mark.parametrize("n_features", [3, 20, 90])
+@pytest.mark.parametrize("score", ["cosine", "correlation", "euclidean"])
+def test_decoded_targets_are_those_of_refits(folds, n_features, score):
+    X, targets = simulate(n_features=n_features)
+    splits = FOLDS[folds]
+    cv = None if folds == "runs" else splits
+    light = TargetSearchLight(score=score, shrinkage=0.3, cv=cv)
+    fitted = light.fit(X, targets, groups=RUNS)
+    r, accuracy, margins = twin(X, targets, splits, penalty(X, 0.3), score)
+    found = fitted.region_scores_
+    np.testing.assert_allclose(found["correlation"], r, rtol=1e-5)
+    parts = refits(X, targets, splits, penalty(X, 0.3))
+    decoded = np.concatenate([predicted for _, predicted, _ in parts])
+    mine = fitted.decoded_targets(0)
+    np.testing.assert_allclose(mine, decoded, atol=1e-4 * targets.std())
+    np.testing.assert_allclose(found["pairwise_accuracy"], accuracy[0], atol=1e-3)
+    np.testing.assert_allclose(found["accuracy"], accuracy[1], atol=0.02)
+    mine = fitted.region_margins(0)
+    if score != "euclidean":  # the length of the decoded vector orders no candidates
+        mine = mine / np.abs(mine).max(axis=1, keepdims=True)
+        margins = margins / np.abs(margins).max(axis=1, keepdims=True)
+    else:  # nor does its own square
+        mine = mine - mine.mean(axis=1, keepdims=True)
+        margins = margins - margins.mean(axis=1, keepdims=True)
+    np.testing.assert_allclose(mine, margins, rtol=1e-3, atol=1e-3 * margins.std())
+
+
+def test_one_number_is_decoded_as_a_column():
+    X, targets = simulate(n_columns=1)
+    one = TargetSearchLight(n_permutations=30).fit(X, targets.ravel(), groups=RUNS)
+    two = TargetSearchLight(n_permutations=30).fit(X, targets, groups=RUNS)
+    assert one.region_scores_ == two.region_scores_
+    np.testing.assert_array_equal(one.classes_, np.sort(targets.ravel()))
+    auto = TargetSearchLight(score="euclidean").fit(X, targets, groups=RUNS)
+    assert auto.region_scores_["accuracy"] == one.region_scores_["accuracy"]
+
+
+@pytest.mark.parametrize("groups", [RUNS, None])
+@pytest.mark.parametrize("statistic", ["correlation", "pairwise_accuracy", "accuracy"])
+@pytest.mark.filterwarnings("ignore:no runs were given")
+def test_permuted_statistics_are_those_of_permuted_targets(groups, statistic, tmp_path):
+    X, targets = simulate(noise=12.0)
+    options = {"statistic": statistic, "shrinkage": 0.3, "cv": FOLDS["unequal"]}
+    keep = Keep(save_null=tmp_path / "null.npy")
+    light = TargetSearchLight(n_permutations=12, keep=keep, **options)
+    fitted = light.fit(X, targets, groups=groups)
+    null = np.load(tmp_path / "null.npy")
+    _, codes = np.unique(targets, axis=0, return_inverse=True)
+    orders = stats.permute_labels(
+        codes, groups=groups, n_permutations=12, random_state=0
+    )
+    for permuted, value in zip(orders, null[:, 0], strict=True):
+        again = TargetSearchLight(**options)
+        again.fit(X, fitted.candidates_[permuted], groups=groups)
+        expected = again.region_scores_[statistic][0]
+        assert value == pytest.approx(expected, abs=1e-5)
+    reached = np.sum(null[:, 0] >= fitted.region_scores_[statistic][0])
+    assert fitted.region_scores_["p_value"][0] == (1 + reached) / 13
+
+
+def test_wide_targets_are_compared_in_fewer_coordinates():
+    rng = np.random.default_rng(0)
+    X, targets = simulate()
+    wide = np.concatenate([targets, rng.normal(size=(60, 150))], axis=1)
+    for score in ("cosine", "correlation"):
+        light = TargetSearchLight(score=score, shrinkage=0.3)
+        fitted = light.fit(X, wide, groups=RUNS)
+        splits = LeaveOneGroupOut().split(X, groups=RUNS)
+        r, accuracy, _ = twin(X, wide, splits, penalty(X, 0.3), score)
+        assert fitted.region_scores_["correlation"][0] == pytest.approx(r, rel=1e-4)
+        assert fitted.region_scores_["pairwise_accuracy"][0] == pytest.approx(
+            accuracy[0], abs=1e-3
+        )
+
+
+def test_the_scale_of_a_column_matters_only_on_request():
+    X, targets = simulate()
+    scaled = targets * [1, 100, 1e-4]
+    for standardize in (True, False):
+        light = TargetSearchLight(standardize_targets=standardize)
+        one, two = (
+            light.fit(X, t, groups=RUNS).region_scores_ for t in (targets, scaled)
+        )
+        assert one["correlation"] == pytest.approx(two["correlation"])
+        same = one["accuracy"] == pytest.approx(two["accuracy"])
+        assert same == standardize
+
+
+def test_regions_workers_and_batches_do_not_change_results():
+    rng = np.random.default_rng(1)
+    X, targets = simulate(n_features=40)
+    members = scipy.sparse.csr_array(rng.random((9, 40)) < 0.4)
+    options = {"n_permutations": 50, "statistic": "pairwise_accuracy"}
+    light = TargetSearchLight(regions=members, **options)
+    fitted = light.fit(X, targets, groups=RUNS)
+    alone = [
+        TargetSearchLight(**options).fit(X[:, members[[i]].indices], targets, RUNS)
+        for i in range(9)
+    ]
+    for name in ("correlation", "accuracy", "p_value"):
+        each = [float(one.region_scores_[name][0]) for one in alone]
+        np.testing.assert_allclose(fitted.region_scores_[name], each, atol=1e-6)
+    maxima = np.max([one.null_maxima_ for one in alone], axis=0)
+    np.testing.assert_allclose(fitted.null_maxima_, maxima, atol=1e-6)
+    parts = [
+        TargetSearchLight(regions=members, shard=(i, 2), **options).fit(
+            X, targets, groups=RUNS
+        )
+        for i in (1, 2)
+    ]
+    joined = parts[1].merge(parts[0])
+    for name, values in fitted.region_scores_.items():
+        np.testing.assert_array_equal(joined.region_scores_[name], values)
+
+
+def test_repeated_targets_have_bounds():
+    rng = np.random.default_rng(2)
+    candidates = rng.normal(size=(5, 3))
+    codes = rng.permuted(np.tile(np.arange(5), (6, 2)), axis=1).ravel()
+    targets = candidates[codes]
+    X = targets @ rng.normal(size=(3, 20)) + 0.3 * rng.normal(size=(60, 20))
+    fitted = TargetSearchLight(shrinkage=0.1).fit(X, targets, groups=RUNS)
+    scores = fitted.region_scores_
+    assert 0.2 < scores["bayes_accuracy_bound"][0] <= scores["accuracy"][0]
+    none = TargetSearchLight(bounds=None).fit(X, targets, groups=RUNS)
+    assert "bayes_accuracy_bound" not in none.region_scores_
+    folds = TargetSearchLight(bounds=Bounds("folds")).fit(X, targets, groups=RUNS)
+    assert folds.region_scores_["bayes_accuracy_bound"][0] > 0.2
+
+
+def test_targets_that_differ_from_run_to_run_have_no_bounds():
+    X, targets = simulate()
+    fitted = TargetSearchLight().fit(X, targets, groups=RUNS)
+    assert not [name for name in fitted.region_scores_ if "bound" in name]
+    assert [note for note in fitted.notes_ if note.startswith("no lower bounds")]
+
+
+def images(X):
+    """A volume of one layer of voxels a feature, and its mask."""
+    data = X.T.reshape(-1, 2, 2, len(X)).astype(np.float32)
+    mask = nibabel.Nifti1Image(np.ones(data.shape[:3], dtype=np.int8), np.eye(4))
+    return nibabel.Nifti1Image(data, np.eye(4)), mask
+
+
+def test_images_are_written_and_read_back(tmp_path):
+    X, targets = simulate()
+    img, mask = images(X)
+    light = TargetSearchLight(mask, radius=1.5, n_permutations=20)
+    fitted = light.fit(img, targets, groups=RUNS)
+    assert fitted.maps_["correlation"].shape == mask.shape
+    fitted.to_directory(tmp_path)
+    again = TargetSearchLight.from_directory(tmp_path)
+    assert again.candidates_ is None
+    for name, values in fitted.region_scores_.items():
+        np.testing.assert_array_equal(again.region_scores_[name], values)
+    page = str(again.generate_report())
+    assert "correlation" in page
+    atlas = nibabel.Nifti1Image(
+        np.arange(20, dtype=np.int32).reshape(mask.shape) // 7, np.eye(4)
+    )
+    table = TargetSearchLight(mask, labels_img=atlas).fit(img, targets, RUNS).table_
+    assert {"correlation", "accuracy"} <= {*table}
+
+
+def test_series_are_exchanged_by_shifts_or_marked():
+    rng = np.random.default_rng(0)
+
+    def smooth(n_columns):
+        series = rng.normal(size=(6, 60, n_columns))
+        for t in range(1, 60):
+            series[:, t] += 0.95 * series[:, t - 1]
+        return series.reshape(360, n_columns)
+
+    X, targets, runs = smooth(20), smooth(1), np.repeat(np.arange(6), 60)
+    with pytest.warns(UserWarning, match="give exchange='shifts'"):
+        marked = TargetSearchLight(n_permutations=20).fit(X, targets, groups=runs)
+    assert [(f.name, f.grade) for f in marked.findings_] == [
+        ("correlated_neighbors", "doubtful")
+    ]
+    light = TargetSearchLight(n_permutations=20, exchange="shifts")
+    with pytest.warns(UserWarning, match="short for how long neighbors depend"):
+        light.fit(X, targets, groups=runs)
+    shuffled = rng.permuted(targets.reshape(6, 60), axis=1).ravel()
+    accepted = TargetSearchLight(n_permutations=20).fit(X, shuffled, groups=runs)
+    assert accepted.findings_ == []
+
+
+def test_samples_in_another_order_are_put_in_that_of_acquisition():
+    rng = np.random.default_rng(3)
+    X, targets = rng.normal(size=(2, 360, 20)).cumsum(axis=1)
+    runs, time = np.repeat(np.arange(6), 60), np.tile(np.arange(60), 6)
+    rows = rng.permutation(360)
+    light = TargetSearchLight(n_permutations=5, bounds=None)
+    given = X[rows], targets[rows, :1], runs[rows]
+    with pytest.warns(UserWarning, match="follow each other"):
+        light.fit(*given, order=time[rows])
+    assert light.fit(*given).findings_ == []
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"targets": np.zeros(60)}, "constant in column 0"),
+        ({"targets": np.full(60, np.nan)}, "NaN or infinity in row 0"),
+        (
+            {"targets": np.arange(59.0)},
+            r"groups has shape \(60,\), targets has \(59,\)",
+        ),
+        ({"targets": np.zeros((60, 2, 2))}, r"shape \(60, 2, 2\)"),
+        ({"targets": list("ab") * 30}, "targets"),
+        ({"score": "spearman"}, "score='spearman' must be one of"),
+        ({"score": "cosine", "targets": np.arange(60.0)}, "at least 2 columns"),
+        ({"statistic": "r2"}, "statistic='r2' must be one of"),
+        ({"statistic": 61}, "statistic=61 is not known"),
+        ({"exchange": "blocks"}, "exchange='blocks' must be one of"),
+        ({"exchange": "shifts", "blocks": RUNS}, "leave blocks out"),
+        ({"standardize_targets": "yes"}, "standardize_targets"),
+        ({"cv": None, "groups": None}, "groups is None"),
+    ],
+)
+def test_what_cannot_be_decoded_is_refused(change, message):
+    X, targets = simulate()
+    given = {"targets": targets, "groups": RUNS} | change
+    data = given.pop("targets"), given.pop("groups")
+    light = TargetSearchLight(n_permutations=5, **given)
+    with pytest.raises((TypeError, ValueError), match=message):
+        light.fit(X, *data)
+
+
+def test_integers_of_folds_are_consecutive_without_groups():
+    X, targets = simulate()
+    one = TargetSearchLight(cv=4).fit(X, targets)
+    two = TargetSearchLight(cv=KFold(4)).fit(X, targets)
+    assert one.region_scores_ == two.region_scores_
+
+
+def test_a_continuous_y_is_sent_here():
+    X, targets = simulate(n_columns=1)
+    with pytest.raises(ValueError, match="TargetSearchLight"):
+        IdentificationSearchLight().fit(X, targets.ravel(), groups=RUNS)
+    rounded = np.round(targets.ravel(), 1)
+    (found,) = examine(rounded, RUNS)
+    assert (found.name, found.grade) == ("continuous_target", "refused")
+    names = np.array([f"s{i}" for i in range(60)])
+    assert "continuous_target" not in {f.name for f in examine(names, RUNS)}
+
+
+def test_ratings_as_classes_are_noted():
+    rng = np.random.default_rng(0)
+    ratings = np.clip(np.round(rng.normal(4, 1.2, size=300)), 1, 7)
+    runs = np.repeat(np.arange(6), 50)
+    notes = [f for f in examine(ratings, runs) if f.name == "continuous_target"]
+    assert [f.grade for f in notes] == ["note"]
+    equal = rng.permuted(np.tile(np.arange(1, 8), (6, 7)), axis=1).ravel()
+    assert examine(equal, np.repeat(np.arange(6), 49)) == []
+    assert TargetMargins(np.eye(2)).marginal
