@@ -63,7 +63,7 @@ def labels_permuted(rng, data):
         return light.fit(x, y, groups=2 * runs + task).region_scores_
 
 
-@check(FAMILY, n_sets=200, quick=14)
+@check(FAMILY, n_sets=600, quick=14)
 def unrelated_conditions(rng, n_sets, *, mistake=False):
     """Strong codes that conditions do not share; mistake: labels are permuted."""
     for n_classes in (4,) if mistake else (4, 8, 16):

@@ -38,7 +38,6 @@ _NOT_USED = {"cv": None, "statistic": "accuracy", "checkpoint": None}
 _USED = "n_permutations", "save_null"
 _ACCURACIES = "accuracy", "train_to_test_accuracy", "test_to_train_accuracy"
 _TESTED = "p_value", "p_value_fwe", "neg_log10_p_fwe"
-_ACCURACIES = "accuracy", "train_to_test_accuracy", "test_to_train_accuracy"
 
 
 @described_by(IdentificationSearchLight.fit)

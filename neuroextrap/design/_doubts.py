@@ -21,7 +21,8 @@ _MOST_FEATURES = 2000
 CROSS_NOTE = (
     "a small p-value {where} says that the labels matter there, not that the code is "
     "shared: with few classes the patterns of two unrelated codes are never quite "
-    "orthogonal, so that classifiers transfer by accident"
+    "orthogonal, so that classifiers transfer by accident; for a test of that see "
+    "neuroextrap.decoding.cross_identification"
 )
 _SHUFFLES = 99
 _LARGE_AGREEMENT = 0.5
