@@ -63,7 +63,7 @@ def informative_regions(rng, n_sets, *, mistake=False):
         options = {"statistic": "implied_information"}
         yield _searchlight_row(rng, n_sets, _BALANCED, share, strength, options)
         yield _searchlight_row(
-            rng, n_sets, _BALANCED, share, strength, {"statistic": 2}
+            rng, n_sets, _BALANCED, share, strength, {"statistic": "pairwise_accuracy"}
         )
 
 
