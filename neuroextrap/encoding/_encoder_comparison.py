@@ -13,7 +13,7 @@ from neuroextrap.analysis._region_maps import (
     comparison_page,
     exchange_test,
 )
-from neuroextrap.encoding._experiment import refuse_folds
+from neuroextrap.design._findings import P_VALUES, TRAINED_ON_TESTS, Finding, tell
 from neuroextrap.margins._statistic import accuracy_set_size
 from neuroextrap.margins._wins import win_chances
 from neuroextrap.stats._validation import check_flags, check_n_jobs
@@ -41,6 +41,14 @@ def compare_encoding_models(
     distribution. It compares two *fitted* models on a fixed set of candidates:
     training sets are not redrawn.
 
+    Models that were tested in the same folds (``identify_folds``) are compared
+    likewise. Stimuli then train as well as test, so that outcomes depend on each
+    other; differences are corrected for it (``cross_validated`` of
+    :func:`neuroextrap.stats.paired_sign_flip_test`), and the p-values are approximate,
+    as a note says. A warning and the page say where the two models differ in the rule
+    of their margins, in the kind of covariance or in their training responses: a
+    difference may come from these.
+
     Parameters
     ----------
     first, second : EncodingIdentification
@@ -65,14 +73,15 @@ def compare_encoding_models(
         accuracy_difference (first minus second, of the statistic),
         information_difference (implied, bits), first_accuracy, second_accuracy,
         p_value and p_value_fwe of the accuracy difference, which makes files and a
-        page.
+        page. ``findings_`` is what is approximate or doubtful about it.
 
     Raises
     ------
     TypeError
         When a model is not an `EncodingIdentification`.
     ValueError
-        When the models differ in test points, candidates or regions, or the statistic
+        When the models differ in test points, folds, candidates or regions, or the
+        statistic
         is not an accuracy.
 
     See Also
@@ -124,6 +133,8 @@ def compare_outcomes(models, outcomes, *, parameters, random_state, n_pairs=1):
     `outcomes` are two arrays (n_regions, n_stimuli). Family-wise p-values are corrected
     for `n_pairs` comparisons (Bonferroni).
     """
+    findings = _findings(models)
+    tell(findings)
     known = ~np.isnan(outcomes[0]).any(axis=1) & ~np.isnan(outcomes[1]).any(axis=1)
     differences = (outcomes[0] - outcomes[1])[known]
     scores, tested = exchange_test(
@@ -133,6 +144,7 @@ def compare_outcomes(models, outcomes, *, parameters, random_state, n_pairs=1):
         [model.region_scores_["implied_information"] for model in models],
         n_permutations=parameters["n_permutations"],
         two_sided=parameters["two_sided"],
+        cross_validated=TRAINED_ON_TESTS in findings,
         random_state=random_state,
     )
     scores["p_value_fwe"] = np.minimum(scores["p_value_fwe"] * n_pairs, 1)
@@ -147,12 +159,45 @@ def compare_outcomes(models, outcomes, *, parameters, random_state, n_pairs=1):
         table=_table(choice, scores),
         parameters=parameters,
         random_state=random_state if isinstance(random_state, int) else None,
+        findings=findings,
         page=comparison_page,
         n_permutations_=tested.n_permutations,
         n_pairs_=n_pairs,
         names_=choice.names,
         table_file="comparison.tsv",
     )
+
+
+def _findings(models):
+    """Return Findings about two models that are compared."""
+    found = []
+    if models[0].run_.test.folds is not None:
+        found.append(TRAINED_ON_TESTS)
+    differing = [
+        f"{name} ({one} and {two})"
+        for name, one, two in (
+            ("rule", *(model.rule_ for model in models)),
+            ("covariance", *(model.covariance for model in models)),
+        )
+        if one != two
+    ]
+    places = [model.run_.location for model in models]
+    scale = max(np.abs(place).max(initial=0.0) for place in places)
+    if not np.allclose(*places, rtol=1e-4, atol=1e-6 * scale):
+        differing.append("training responses (their means)")
+    if differing:
+        found.append(
+            Finding(
+                "other_methods",
+                "doubtful",
+                float(len(differing)),
+                ("*_difference", *P_VALUES),
+                f"the two models differ in {' and in '.join(differing)}",
+                "the difference may come from this instead of the features",
+                "give both models the same",
+            )
+        )
+    return found
 
 
 def _table(choice, scores):
@@ -175,7 +220,6 @@ def check_pair(first, second, names=("first", "second")):
             )
         if not hasattr(model, "region_scores_"):
             raise ValueError(f"{name} has identified nothing yet; call identify first")
-        refuse_folds(model.run_.test)
     _check_designs(first, second, both)
     one, two = first.run_, second.run_
     usable = one.test.usable & two.test.usable
@@ -193,6 +237,14 @@ def _check_designs(first, second, both):
     one, two = first.run_, second.run_
     if not np.array_equal(one.test.stimuli, two.test.stimuli):
         raise ValueError(f"{both} identified other test points; use the same")
+    in_folds = [run.test.folds is not None for run in (one, two)]
+    if in_folds[0] != in_folds[1] or (
+        in_folds[0] and not np.array_equal(one.test_stimuli, two.test_stimuli)
+    ):
+        raise ValueError(
+            f"{both} were tested in other folds; use the same stimuli, n_folds and "
+            "random_state, or identify for both"
+        )
     if first.wins_.shape != second.wins_.shape:
         raise ValueError(
             f"{both} have other regions or candidates: wins of shapes "

@@ -105,6 +105,7 @@ ELSEWHERE = {
     "left_out_level": "nor of these",
     "small_variance_groups": "tests/group/test_second_level.py",
     "trained_on_tests": "tests/decoding/test_comparison.py",
+    "other_methods": "tests/encoding/test_comparison.py",
 }
 CASES = {
     unequal_classes: ("unequal_classes", "note"),
