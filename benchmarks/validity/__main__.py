@@ -9,6 +9,7 @@ from joblib import Parallel, delayed
 from benchmarks.validity import (  # noqa: F401  (each file registers its checks)
     class_bounds,
     decoder_tests,
+    encoding_models,
     extrapolation_intervals,
     forward_bounds,
     group_bounds,

@@ -181,9 +181,9 @@ def _findings(models):
         )
         if one != two
     ]
-    places = [model.run_.location for model in models]
-    scale = max(np.abs(place).max(initial=0.0) for place in places)
-    if not np.allclose(*places, rtol=1e-4, atol=1e-6 * scale):
+    one, two = (model.run_.location for model in models)
+    scale = max(np.abs(place).max(initial=0.0) for place in (one, two))
+    if not np.allclose(one, two, rtol=1e-4, atol=1e-6 * scale):
         differing.append("training responses (their means)")
     if differing:
         found.append(

@@ -62,8 +62,7 @@ class FoldExchange:
     """Experiments in folds of stimuli that were exchanged before anything was fitted.
 
     `codes` (n_permutations, n_samples) are the stimuli that responses are taken to be
-    of; the folds of stimuli stay. Encoders, penalties, rules and noise covariances are
-    those of exchanged training data, as the observed ones are of the observed.
+    of; the folds of stimuli stay.
     """
 
     model: Any
