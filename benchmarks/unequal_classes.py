@@ -15,7 +15,7 @@ import numpy as np
 import scipy.sparse
 
 from neuroextrap.decoding import IdentificationSearchLight
-from neuroextrap.margins import CLASSIFIERS
+from neuroextrap.margins.classifiers._registry import CLASSIFIERS
 
 N_RUNS = 8
 COUNTS = {"1:1": (1, 1), "3:1": (3, 1), "9:1": (9, 1)}

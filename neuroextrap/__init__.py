@@ -12,6 +12,7 @@ images              the only door to nilearn and nibabel
 analysis            what every analysis of regions does
 decoding            searchlight identification
 encoding            Kay-style encoding models and identification
+scores              identification by the scores of any decoder
 learning_curves     mutual information learning curves
 group               inference over subjects
 cohorts             all subjects of a folder of BIDS derivatives
@@ -38,6 +39,7 @@ _SUBPACKAGES = (
     "plotting",
     "regions",
     "reporting",
+    "scores",
     "stats",
 )
 

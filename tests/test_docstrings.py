@@ -25,6 +25,7 @@ SUBPACKAGES = (
     "plotting",
     "regions",
     "reporting",
+    "scores",
     "stats",
 )
 

@@ -163,7 +163,17 @@ def _of_time(known):
     known["trials"][:, :, later] += rng.normal(size=(4, 5, 1))[known["y"]]
 
 
+def _of_cross(known):
+    """Betas of six objects that were seen and imagined in every run."""
+    rng = np.random.default_rng(0)
+    objects = np.concatenate([rng.permutation(6) for _ in range(8)])
+    X = rng.normal(size=(6, 60))[objects] + rng.normal(size=(48, 60))
+    known |= {"betas": volumes(X), "objects": objects, "runs": np.arange(48) // 12}
+    known["tasks"] = np.tile(np.repeat(["see", "imagine"], 6), 4)
+
+
 SETUP = {
+    "docs/guide/cross.rst": _of_cross,
     "docs/guide/cohorts.rst": _of_cohorts,
     "docs/guide/encoding.rst": _of_encoding,
     "docs/guide/extrapolation.rst": _of_extrapolation,

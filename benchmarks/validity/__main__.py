@@ -8,6 +8,8 @@ from joblib import Parallel, delayed
 
 from benchmarks.validity import (  # noqa: F401  (each file registers its checks)
     class_bounds,
+    copied_runs,
+    cross_conditions,
     decoder_tests,
     encoding_models,
     extrapolation_intervals,
@@ -19,6 +21,7 @@ from benchmarks.validity import (  # noqa: F401  (each file registers its checks
     permutation_tests,
     population_bounds,
     results,
+    scores,
     searchlight_maps,
     second_level,
     series,

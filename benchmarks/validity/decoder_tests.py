@@ -10,6 +10,7 @@ from neuroextrap.decoding import (
     IdentificationSearchLight,
     compare_decoders,
     lesion_identification,
+    multiverse,
 )
 
 FAMILY = "Comparisons of decoders, and lesions"
@@ -185,6 +186,66 @@ def rotated_regions(rng, n_sets, n_classes, n_runs, n_samples, distance, estimat
     light = IdentificationSearchLight(regions=regions, estimator=estimator, bounds=None)
     x = x.reshape(len(y), -1)
     return quietly(light.fit, x, y, groups=np.arange(n_runs).repeat(n_samples))
+
+
+STATISTICS = "accuracy", 2, "implied_information"
+PIPELINES = {
+    "classifiers": [
+        (name, "accuracy") for name in ("nearest_centroid", "ridge", "lda")
+    ],
+    "statistics": [("ridge", statistic) for statistic in STATISTICS],
+    "pipelines": [(name, k) for name in ("ridge", "lda") for k in STATISTICS],
+    "images": [("nearest_centroid", "accuracy")] * 9,
+}
+
+
+@check(FAMILY, n_sets=300, quick=40)
+def several_pipelines(rng, n_sets, *, mistake=False):
+    """The best of several pipelines; mistake: as if it were the only one."""
+    designs = [
+        (n_classes, n_runs, which, 0.0)
+        for n_classes in (2, 4, 8)
+        for n_runs in (4, 8)
+        for which in PIPELINES
+    ]
+    designs += [(4, 8, "pipelines", 0.6), (8, 4, "pipelines", 0.6)]
+    if n_sets < 100:
+        designs = [(4, 4, "images", 0.0), (4, 4, "classifiers", 0.6)]
+    for n_classes, n_runs, which, signal in designs[:1] if mistake else designs:
+        if mistake:
+            which = "images"
+        found = [
+            _best_pipeline(rng, n_classes, n_runs, which, signal, alone=mistake)
+            for _ in range(3 * n_sets if mistake else n_sets)
+        ]
+        where = f"{n_runs} runs x {n_classes} classes, {len(PIPELINES[which])} {which}"
+        where += ", another region tells" if signal else ", no signal"
+        yield Row("Best of several pipelines, any of 8 regions", where, found)
+
+
+def _best_pipeline(rng, n_classes, n_runs, which, signal, *, alone):
+    """Return whether a region without signal has a p-value of at most .05."""
+    y = rng.permuted(np.tile(np.arange(n_classes), (n_runs, 1)), axis=1).ravel()
+    patterns, seed = rng.normal(size=(n_classes, 10)), int(rng.integers(2**31))
+    pipelines = {}
+    for i, (name, statistic) in enumerate(PIPELINES[which]):
+        if which == "images" or not i:
+            x = rng.normal(size=(len(y), 9, 10))
+            x += np.linspace(0, 2, 9)[:, np.newaxis] * rng.normal(size=(len(y), 9, 1))
+            x[:, 0] += signal * patterns[y]
+        light = IdentificationSearchLight(
+            regions=np.kron(np.eye(9), np.ones(10)),
+            estimator=name,
+            statistic=statistic,
+            n_permutations=99,
+            random_state=seed,
+        )
+        pipelines[str(i)] = light, x.reshape(len(y), -1)
+    runs = np.arange(n_runs).repeat(n_classes)
+    maps = quietly(multiverse, pipelines, None, y, runs)
+    if alone:
+        return maps.table_["p_value_fwe_alone"].min() <= LEVEL
+    return maps["p_value_fwe_any"][1:].min() <= LEVEL
 
 
 @check(FAMILY, n_sets=400, quick=14)

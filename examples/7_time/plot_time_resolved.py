@@ -107,8 +107,9 @@ plt.show()
 # From one moment to others
 # -------------------------
 # These patterns grow and fade, but do not change: a classifier of 160 ms also works
-# at 300 ms. The line surrounds pairs of moments that survive the correction for all
-# pairs.
+# at 300 ms. The line surrounds what survives the correction: on the diagonal moments at
+# which stimuli can be told apart (labels permuted), off it pairs of moments whose
+# stimuli correspond (names of stimuli exchanged between them).
 light = IdentificationSearchLight(n_permutations=200)
 pairs = temporal_generalization(light, trials, y, runs, times=times)
 plot_temporal_generalization(

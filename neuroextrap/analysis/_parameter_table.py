@@ -150,6 +150,21 @@ TABLE = {
             allowed="a number between 0 and 1",
         ),
     },
+    ("cross", "cross", "result"): {
+        "train": text(
+            "train classifiers in this condition, test them in that of --test, then "
+            "the other way round; p-values exchange class names between the two",
+            said="all conditions are analyzed together",
+        ),
+        "test": text("the other condition"),
+    },
+    ("cross", "cross", "identity"): {
+        "conditions_column": text(
+            "column of the events that holds the conditions of --train and --test",
+            "condition",
+            "COLUMN",
+        ),
+    },
     ("analysis", "searchlight", "identity"): {
         "n_partitions": whole(
             "how often measured curves divide the conditions into random subsets",
@@ -285,6 +300,19 @@ TABLE = {
             "LABEL",
             said="all",
             word="session_label",
+        ),
+        "filters": texts(
+            "images whose names have these labels only, such as desc=denoised echo=2, "
+            "to choose one of several versions of each run; echo= for names without",
+            metavar="ENTITY=LABEL",
+            said="none",
+            word="filter",
+        ),
+        "filter_file": path(
+            "JSON file of such filters, as those of fMRIPrep: "
+            '{"bold": {"desc": "denoised"}}',
+            "FILE",
+            said="none",
         ),
         "raw": path(
             "data set with the events",

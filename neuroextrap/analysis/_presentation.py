@@ -36,6 +36,22 @@ def region_images(values, choice, masker):
     return feature_images(full, masker)
 
 
+def mean_places(choice, masker):
+    """Return the place of every region in mm, (n_regions, 3): centers, else means.
+
+    NaN for regions without a feature.
+    """
+    coordinates = feature_coordinates(masker)
+    if choice.centers is not None:
+        return coordinates[choice.centers]
+    inside = choice.owner >= 0
+    owner = choice.owner[inside]
+    n = np.bincount(owner, minlength=choice.n_regions)
+    sums = [np.bincount(owner, x, choice.n_regions) for x in coordinates[inside].T]
+    with np.errstate(invalid="ignore"):
+        return np.stack(sums, axis=1) / n[:, np.newaxis]
+
+
 def region_table(results, values, standard_errors=None):
     """Return a tidy table: one row for every region and set size.
 

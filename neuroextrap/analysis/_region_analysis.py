@@ -22,6 +22,7 @@ from neuroextrap.analysis._region_files import (
     check_has_results,
 )
 from neuroextrap.analysis._region_intervals import RegionIntervals
+from neuroextrap.analysis._region_plots import RegionPlots
 from neuroextrap.analysis._sidecars import origin_of
 from neuroextrap.design._findings import Finding
 from neuroextrap.maps._described_parameters import flat_parameters
@@ -32,7 +33,7 @@ from neuroextrap.stats._shared_options import described_by
 from neuroextrap.stats._wins import warn_if_reversed
 
 
-class RegionAnalysis(RegionFiles, RegionIntervals, BaseEstimator):
+class RegionAnalysis(RegionFiles, RegionIntervals, RegionPlots, BaseEstimator):
     """Results, curves, extrapolations, files and reports of an analysis of regions.
 
     The base of :class:`~neuroextrap.decoding.IdentificationSearchLight` and

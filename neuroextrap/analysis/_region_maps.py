@@ -76,6 +76,8 @@ class RegionMaps(dict):
     (array([0.2]), 6)
     """
 
+    bg_img_: Any = None  # drawn under maps that do not lie in MNI space
+
     def __init__(  # noqa: PLR0913 - each is one thing that is known of the maps
         self,
         maps: dict,
@@ -154,6 +156,8 @@ class RegionMaps(dict):
         *,
         overwrite: bool = False,
         bids: dict[str, str] | None = None,
+        origin: Any = None,
+        more: dict[str, Callable] | None = None,
     ) -> None:
         """Write the maps with sidecars if they are images, and the table.
 
@@ -166,6 +170,10 @@ class RegionMaps(dict):
         bids : dict of str to str or None, default=None
             BIDS entities such as ``{"sub": "01", "task": "objects"}``: files are then
             named and placed as BIDS derivatives. If None, names are plain.
+        origin : Origin or None, default=None
+            Files and options that the maps were made of, for sidecars and provenance.
+        more : dict of callable or None, default=None
+            Functions that write further files to a path, by name.
 
         Raises
         ------
@@ -174,7 +182,7 @@ class RegionMaps(dict):
             image nor a table to write.
         """
         check_output_directory(path, overwrite=overwrite, bids=bids)
-        described, more = self.described(), {}
+        described, more = self.described(), dict(more or {})
         for maps in self._further:
             described += maps.described()
         if self.table_ is not None:
@@ -187,11 +195,12 @@ class RegionMaps(dict):
         write_described(
             path,
             described,
-            about,
+            about if origin is None else origin.sidecar() | about,
             more,
             findings=self.findings_,
             overwrite=overwrite,
             bids=bids,
+            record={} if origin is None else origin.record,
         )
 
     def described(self) -> list:
@@ -208,10 +217,13 @@ class RegionMaps(dict):
         return [(records[name], image) for name, image in self.items()]
 
 
-def write_described(path, described, about, more, *, findings=(), overwrite, bids=None):
+def write_described(  # noqa: PLR0913
+    path, described, about, more, *, findings=(), overwrite, bids=None, record=None
+):
     """Write maps, pairs of a record and an image, and further files.
 
-    `about` is the provenance, `more` a dict of functions that write to a path by name.
+    `about` is the provenance, `more` a dict of functions that write to a path by name;
+    `record` stands in the file of the provenance only.
     """
     if not described and not more:
         raise ValueError(
@@ -228,7 +240,7 @@ def write_described(path, described, about, more, *, findings=(), overwrite, bid
         },
         overwrite=overwrite,
         bids=bids,
-        provenance=about,
+        provenance=about | (record or {}),
         more=more,
     )
 

@@ -57,6 +57,8 @@ def read_samples(  # noqa: PLR0913
     ([[-1.0, 0.0], [1.0, 0.0]], [True, False])
     """
     check_memory(memory)
+    if hasattr(imgs, "columns") and hasattr(imgs, "to_numpy"):  # a data frame
+        imgs = imgs.to_numpy()
     if isinstance(imgs, np.ndarray):
         data, masker, bg_img = _check_array(mask, imgs), None, None
     else:

@@ -126,6 +126,7 @@ def run(args):
     if args.level == "group":
         return _run_group(args)
     from neuroextrap.cohorts import analyze_participants
+    from neuroextrap.cohorts._cohort_records import tell_unlike
 
     analysis, of_stimuli = make_analysis(args)
     samples = parameters_of(args, "samples")
@@ -135,6 +136,8 @@ def run(args):
     outcomes = analyze_participants(
         args.derivatives, args.out, analysis=analysis, **asked
     )
+    if args.config is not None and not args.dry_run:
+        tell_unlike(args.config, args.out)
     return _tell(outcomes, args)
 
 

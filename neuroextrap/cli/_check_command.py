@@ -23,6 +23,7 @@ examples:
   neuroextrap check --imgs run-*_bold.nii.gz --events run-*_events.tsv \\
       --t-r 2 --samples blocks --n-permutations 1000 --simulate
 """
+_N_SIMULATIONS, _EFFECTS = 500, (0.1, 0.2, 0.4)
 _SIMULATE = {
     "simulate": flag(
         "simulate the level and power of the analysis in this design, in minutes"
@@ -60,7 +61,18 @@ def run(args):
             f"the analysis would be refused, for {refused} reason(s) above"
         )
     if args.simulate:
+        say(_time_of_simulation(light, samples, data))
         say(_simulated(light, samples, data))
+
+
+def _time_of_simulation(light, samples, data):
+    """Return how long the simulation will take, from the time of a few regions."""
+    from neuroextrap.margins.running._progress import clock
+
+    cost = light.estimate_cost(*data, order=samples.order)
+    n_regions = _N_SIMULATIONS * (1 + len(_EFFECTS))
+    seconds = cost["seconds"] / cost["n_regions"] * n_regions
+    return f"to simulate {n_regions} regions takes about {clock(seconds)} (h:mm:ss)"
 
 
 def _simulated(light, samples, data):
@@ -68,12 +80,18 @@ def _simulated(light, samples, data):
     from neuroextrap.decoding import simulate_design
 
     started = time.perf_counter()
-    table = simulate_design(light, *data, order=samples.order)
+    table = simulate_design(
+        light,
+        *data,
+        order=samples.order,
+        effects=_EFFECTS,
+        n_simulations=_N_SIMULATIONS,
+    )
     seconds = time.perf_counter() - started
     printed = text_table(table.reset_index(), ["effect", *table.columns])
     return (
-        f"500 simulated regions for each effect in {seconds:.0f} s (successive samples "
-        f"correlate {table.attrs['correlation']:.2f}):\n{printed}\n"
+        f"{_N_SIMULATIONS} simulated regions for each effect in {seconds:.0f} s "
+        f"(successive samples correlate {table.attrs['correlation']:.2f}):\n{printed}\n"
         "effect: standard deviation of class means in each voxel, in those of the "
         "noise; accuracy: its mean; p_value, p_value_fwe, bayes_accuracy_bound: "
         "proportion of regions with p at most .05, with family-wise p at most .05, and "

@@ -18,10 +18,12 @@ _COMMANDS = (
     "demo",
     "check",
     "searchlight",
+    "multiverse",
     "bids",
     "merge",
     "encoding",
     "compare",
+    "scores",
     "learning_curve",
     "group",
 )

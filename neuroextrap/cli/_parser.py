@@ -1,6 +1,8 @@
 """The parser of the command line, made from options that are declared elsewhere."""
 
 import argparse
+import difflib
+import re
 
 from neuroextrap.analysis._options import flag, path, text
 from neuroextrap.analysis._parameters import parameters
@@ -36,12 +38,23 @@ class CommandParser(argparse.ArgumentParser):
         ``argparse`` joins words that options separate by calling this method again.
         """
         if not self._intermixed:
-            return super().parse_known_args(args, namespace)
+            found, unknown = super().parse_known_args(args, namespace)
+            self._suggest(unknown)
+            return found, unknown
         self._intermixed = False
         try:
             return self.parse_known_intermixed_args(args, namespace)
         finally:
             self._intermixed = True
+
+    def _suggest(self, unknown):
+        """Say which option was meant, if one is written nearly like an unknown one."""
+        options = re.findall(r"(?<!\S)--[a-z][a-z-]*", self.format_help())
+        for word in unknown:
+            written = word.partition("=")[0]
+            meant = difflib.get_close_matches(written, options, n=1, cutoff=0.75)
+            if meant and written.startswith("--"):
+                self.error(f"unrecognized argument {written}; did you mean {meant[0]}?")
 
     def error(self, message):
         """Write one line and leave with exit code 2."""

@@ -68,7 +68,7 @@ def write_results(fitted, args, bids=None, origin=None, tables=None):
     from neuroextrap.maps._result_files import ResultFiles
     from neuroextrap.reporting import peak_table
 
-    page = _page(fitted, args) if args.report else None
+    page = page_of(fitted, args) if args.report else None
     peaks = peak_table(fitted, atlas=args.atlas)
     frames = {"peaks": peaks, **(tables or {})}
     more = {f"{n}.tsv": _writer(t) for n, t in frames.items() if t is not None}
@@ -95,7 +95,7 @@ def _writer(table):
     return lambda path: table.to_csv(path, sep="\t", index=False)
 
 
-def _page(fitted, args):
+def page_of(fitted, args):
     """Return the report as HTML."""
     none = args.bg_img is not None and args.bg_img.lower() == "none"
     report = fitted.generate_report(
@@ -241,11 +241,11 @@ def cost_line(what, seconds, n_bytes):
     >>> cost_line("168 regions", 3905, 2**29)
     'dry run: 168 regions; about 1:05:05 (h:mm:ss), 512 MiB of data; nothing written'
     """
-    whole = round(seconds)
-    size = size_words(n_bytes)
+    from neuroextrap.margins.running._progress import clock
+
     return (
-        f"dry run: {what}; about {whole // 3600}:{whole // 60 % 60:02d}:"
-        f"{whole % 60:02d} (h:mm:ss), {size} of data; nothing written"
+        f"dry run: {what}; about {clock(seconds)} (h:mm:ss), {size_words(n_bytes)} of "
+        "data; nothing written"
     )
 
 

@@ -1,8 +1,15 @@
 """``neuroextrap searchlight``: from images and events to maps."""
 
 import logging
+from dataclasses import replace
 
 from neuroextrap.analysis._options import paths, texts
+from neuroextrap.cli._conditions import (
+    check_conditions,
+    events_by_condition,
+    run_cross,
+    split_conditions,
+)
 from neuroextrap.cli._console import say
 from neuroextrap.cli._parser import (
     add_options,
@@ -37,6 +44,9 @@ examples:
   neuroextrap searchlight --imgs bold.nii.gz --events volumes.tsv \\
       --mask mask.nii.gz --exclude rest --radius 12 --n-permutations 1000 \\
       --report results
+  neuroextrap searchlight --imgs bold.nii.gz --events volumes.tsv \\
+      --conditions-column task --train see --test imagine \\
+      --n-permutations 1000 --report results
   neuroextrap searchlight --imgs run-1.nii.gz run-2.nii.gz \\
       --events run-1.tsv run-2.tsv --t-r 2 --samples lss --dry-run results
   neuroextrap searchlight --imgs sub-01_task-x_run-*_space-T1w_bold.nii.gz \\
@@ -73,6 +83,7 @@ def add_parser(subparsers):
     )
     parser.add_argument("out", nargs="?", metavar="OUT", help="folder for the results")
     add_analysis_options(parser)
+    add_options(parser, "from one condition to another", options_of("cross"))
     add_resource_options(parser, "searchlight")
     add_output_options(parser)
 
@@ -101,8 +112,12 @@ def run(args):
         confounds=None if _is_strategy(args.confounds) else args.confounds,
     )
     light, samples, data = prepare(args, files)
+    if args.train is not None:
+        run_cross(args, light, samples, data, bids, origin)
+        return
     if args.dry_run:
-        say(cost_of_regions(light.estimate_cost(*data), args.shard))
+        cost = light.estimate_cost(*data, order=samples.order)
+        say(cost_of_regions(cost, args.shard))
         for line in examined(light, samples):
             say(line)
         return
@@ -115,13 +130,16 @@ def run(args):
 def prepare(args, files):
     """Read samples; return the planned analysis, the samples, and what it is fitted to.
 
-    The last are images, labels and runs.
+    The last are images, labels and runs, and conditions where two are named.
     """
     from neuroextrap.decoding import IdentificationSearchLight
     from neuroextrap.images import to_img
     from neuroextrap.maps._described_parameters import nested_parameters
 
-    samples = _read(args, files)
+    samples, conditions = _read(args, files), ()
+    if getattr(args, "train", None) is not None:
+        y, *conditions = split_conditions(samples.y)
+        samples = replace(samples, y=y)
     _check_runs(args, samples)
     logger.info(
         "%d samples of %d conditions in %d runs, %d voxels",
@@ -136,7 +154,7 @@ def prepare(args, files):
     )
     light.set_params(mask=samples.masker.mask_img_, cv=_single_split(args, samples))
     data = to_img(samples.data, samples.masker)
-    return light, samples, (data, samples.y, samples.runs)
+    return light, samples, (data, samples.y, samples.runs, *conditions)
 
 
 def examined(light, samples):
@@ -162,6 +180,7 @@ def _check_arguments(args, bids):
     from neuroextrap.maps._files import check_output_directory
 
     check_pictures(args)
+    check_conditions(args)
     if not args.check_t_r and args.t_r is None:
         raise ValueError("--no-check-t-r needs --t-r, the repetition time")
     _sample_options(args)
@@ -186,8 +205,6 @@ def _check_runs(args, samples):
 
 def _read(args, files):
     """Read images and events into samples."""
-    from dataclasses import replace
-
     from neuroextrap.images._cleaning import fmriprep_confounds
     from neuroextrap.images._event_samples import event_samples
 
@@ -198,6 +215,9 @@ def _read(args, files):
     imgs, events = (
         given if len(given) > 1 else given[0] for given in (args.imgs, args.events)
     )
+    if getattr(args, "train", None) is not None:
+        column, excluded = args.conditions_column, options.excluded
+        events = events_by_condition(imgs, events, column, excluded)
     return event_samples(imgs, events, args.mask, options)
 
 

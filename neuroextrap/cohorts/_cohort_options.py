@@ -1,6 +1,6 @@
 """Options of the two steps of a cohort: its participants, and the group."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from os import PathLike
 from typing import Any
@@ -62,6 +62,13 @@ class ParticipantOptions(CohortOptions):
         EncodingIdentification.
     sessions : sequence of str or None, default=None
         Labels of sessions. If None, the runs of all sessions together.
+    filters : dict, list of str or None, default=None
+        Labels that the names of images must have, such as ``{"desc": "denoised",
+        "echo": None}`` (None: names without an echo) or ``["desc=denoised", "echo="]``,
+        to choose one of several versions of each run.
+    filter_file : path-like or None, default=None
+        JSON file of such labels, alone or as the entry "bold" of fMRIPrep's filter
+        files; `filters` come before it.
     raw : path-like or None, default=None
         Data set with the tables of events. If None, `derivatives` and the data set that
         it lies in.
@@ -81,6 +88,8 @@ class ParticipantOptions(CohortOptions):
     stimulus_column: str = "trial_type"
     n_folds: int | None = None
     sessions: Sequence[str] | None = None
+    filters: Mapping | Sequence[str] | None = None
+    filter_file: str | PathLike | None = None
     raw: str | PathLike | None = None
     save_null: bool = False
     shard: str | None = None

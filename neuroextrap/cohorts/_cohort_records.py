@@ -7,11 +7,11 @@ import time
 import tomllib
 import uuid
 from collections import Counter
-from html import escape
 from pathlib import Path
 
 from neuroextrap.analysis._parameters import parameters, path_words
 from neuroextrap.encoding import ElasticNetEncoder, RidgeEncoder
+from neuroextrap.images._bids_filters import filter_texts
 from neuroextrap.images._bids_runs import find_raw
 from neuroextrap.maps._bids import check_dataset, describe_dataset
 from neuroextrap.maps._described_parameters import (
@@ -20,10 +20,7 @@ from neuroextrap.maps._described_parameters import (
     flat_parameters,
 )
 from neuroextrap.maps._provenance import described_value
-from neuroextrap.reporting._page import make_page
 
-INDEX = "index.html"
-_HEADS = ("participant", "status", "runs", "seconds", "report", "reason")
 logger = logging.getLogger(__name__)
 
 FOLDER = "code"
@@ -102,15 +99,41 @@ def read_outcome(out, label):
 def read_configuration(path):
     """Return the options of a configuration, without what a record adds to them.
 
-    Relative paths among them begin at the folder of the configuration.
+    Relative paths among them begin at the folder of the configuration. ValueError if
+    it is the record of an analysis with settings that no option says.
     """
-    options = {k: value for k, value in read_toml(path).items() if k not in _RECORD}
+    found = read_toml(path)
+    if found.get("python"):
+        raise ValueError(
+            f"{path} is of an analysis with settings that only Python has "
+            f"({', '.join(found['python'])}), so that options cannot repeat it; "
+            "remove the table [python] from a copy of the file to go without them"
+        )
+    options = {k: value for k, value in found.items() if k not in _RECORD}
     folder = Path(path).absolute().parent
     words = path_words()
     for name, value in options.items():
         if name.replace("-", "_") in words and isinstance(value, str):
             options[name] = os.path.normpath(folder / Path(value).expanduser())
     return options
+
+
+def tell_unlike(path, out):
+    """Log whose results in `out` are not of the analysis whose record is at `path`."""
+    known = read_toml(path)
+    identity = known.get("outcome", {}).get("identity")
+    if identity is None:
+        return
+    for label in known.get("participant_label", ()):
+        record = record_path(out, label)
+        again = read_toml(record) if record.is_file() else {}
+        if again.get("outcome", {}).get("identity") in (None, identity):
+            continue
+        one, two = ({run["bold"] for run in e.get("runs", ())} for e in (known, again))
+        what = f"runs differ: {', '.join(sorted(one ^ two))}"
+        if one == two:
+            what = "options, files or the version of this package differ"
+        logger.warning("sub-%s is not analyzed as %s says: %s", label, path, what)
 
 
 def read_toml(path):
@@ -250,6 +273,7 @@ def configuration(request, runs):
         "task": request.task or own.get("task"),
         "space": request.space or own.get("space"),
         "session_label": sessions or None,
+        "filter": filter_texts(request.filters) or None,
         "raw": None if raw is None else str(raw),
         "confounds": list(request.confounds) or ["none"],
         **{name: _plain(value) for name, value in request.made_by.items()},
@@ -308,64 +332,3 @@ def _plain(value):
     if isinstance(value, (list, tuple)):
         return [_plain(item) for item in value]
     return value if isinstance(value, (bool, int, float, str)) else None
-
-
-def write_index(out):
-    """Write ``index.html`` to the folder of the results, over an older one."""
-    out = Path(out)
-    write_text(out / INDEX, index_text(out))
-    return out / INDEX
-
-
-def index_text(out, left_out=None, *, coming=(), going=(), mixed=()):
-    """Return the page that links to everything.
-
-    `left_out` is a dict of reasons by participant, of those whom the group lacks,
-    `mixed` what differs among the others. Files of the group at the paths `coming` will
-    be there when the page is, those at `going` will not.
-    """
-    present = {*(out / "group").glob("*_stat.*"), *coming} - {*going}
-    pages, maps = (
-        sorted(path for path in present if path.name.endswith(ending))
-        for ending in ("desc-report_stat.html", "_stat.nii.gz")
-    )
-    sections = [("Participants", _participants(out))]
-    if maps:
-        links = "".join(
-            f"<p>{_link(out, page, 'Open the report of the group')}</p>"
-            for page in pages
-        )
-        items = "".join(f"<li>{_link(out, path)}</li>" for path in maps)
-        listed = f"<details><summary>All maps</summary><ul>{items}</ul></details>"
-        sections.insert(0, ("Group", f"{links}{listed}"))
-    if left_out:
-        items = "".join(
-            f"<li>{escape(name)}: {escape(reason)}</li>"
-            for name, reason in left_out.items()
-        )
-        sections.append(("Left out of the group", f"<ul>{items}</ul>"))
-    if mixed:
-        items = "".join(f"<li>{escape(name)}</li>" for name in mixed)
-        told = f"<p>Allowed to differ among participants, and does:</p><ul>{items}</ul>"
-        sections.append(("Differences", told))
-    return make_page("Identification in a cohort", sections).get_standalone()
-
-
-def _participants(out):
-    """Return the table of participants as HTML."""
-    rows = ["".join(f"<th>{escape(head)}</th>" for head in _HEADS)]
-    for label, record in read_records(out).items():
-        outcome = record.get("outcome", {})
-        pages = sorted((out / f"sub-{label}").rglob("*desc-report_stat.html"))
-        links = ", ".join(_link(out, page, "open") for page in pages)
-        cells = [f"sub-{label}", outcome.get("status", ""), outcome.get("n_runs", "")]
-        cells = [escape(str(cell)) for cell in [*cells, outcome.get("seconds", "")]]
-        cells += [links, escape(outcome.get("reason", ""))]
-        rows.append("".join(f'<td class="text">{cell}</td>' for cell in cells))
-    return "<table>" + "".join(f"<tr>{row}</tr>" for row in rows) + "</table>"
-
-
-def _link(out, path, text=None):
-    """Return a relative link to a file of the results."""
-    relative = escape(path.relative_to(out).as_posix())
-    return f'<a href="{relative}">{escape(text or path.name)}</a>'

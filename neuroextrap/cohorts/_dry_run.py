@@ -105,7 +105,7 @@ def _cost_of_labels(request, participant, samples):  # noqa: ARG001 - as the oth
 
     light = clone(request.analysis).set_params(mask=samples.masker.mask_img_)
     data = to_img(samples.data, samples.masker)
-    cost = light.estimate_cost(data, samples.y, samples.runs)
+    cost = light.estimate_cost(data, samples.y, samples.runs, order=samples.order)
     return cost | {"n_tested": len(samples.y) + len(set(samples.y))}
 
 

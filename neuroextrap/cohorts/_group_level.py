@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from neuroextrap.analysis._sidecars import origin_of
+from neuroextrap.cohorts._cohort_index import INDEX, index_text
 from neuroextrap.cohorts._cohort_options import GroupOptions
-from neuroextrap.cohorts._cohort_records import INDEX, index_text
 from neuroextrap.cohorts._group_members import NULL, beside, differences, members_of
+from neuroextrap.design._findings import findings_about
 from neuroextrap.group import group_information, second_level_test
 from neuroextrap.group._alike import allowed_names
 from neuroextrap.group._group_maps import group_report
@@ -62,7 +63,8 @@ def analyze_group(
     allow_mixed : bool or sequence of str, default=False
         Names of what may differ among participants, such as ``["runs",
         "smoothing_fwhm"]``: options and parameters by their names, or runs (how many of
-        every session), task, mask, confounds, features. If True, anything.
+        every session), versions (desc, echo ... of images), task, mask, confounds,
+        features. If True, anything.
     labels_img : path-like, image, atlas fetched by nilearn, or None, default=None
         Atlas whose regions name the clusters on the group's page.
     names : list, dict, DataFrame or None, default=None
@@ -140,7 +142,7 @@ def analyze_group(
         written = {each.folder / n for each in files.values() for n in each.written()}
         going = {places[_PAGE], *written} - {*coming}
         (folders[0] / INDEX).write_text(
-            index_text(out, left_out, coming=coming, going=going, mixed=mixed),
+            index_text(out, left_out, coming=coming, going=going, mixed=mixed.values()),
             encoding="utf-8",
         )
     return _joined(made)
@@ -218,7 +220,13 @@ def _stage(made, files, told, folders):
     """Write the maps of every kind to its folder; return where they will be."""
     coming = []
     for (kind, maps), folder in zip(made.items(), folders, strict=True):
-        sidecars = {name: describe_map(GROUP_MAPS[name], told[kind]) for name in maps}
+        sidecars = {
+            name: describe_map(
+                GROUP_MAPS[name],
+                told[kind] | {"findings": findings_about(maps.findings_, name)},
+            )
+            for name in maps
+        }
         check_maps(maps, sidecars, files[kind])
         stage_maps(folder, maps, sidecars, files[kind])
         coming += [files[kind].path(f"{name}.nii.gz") for name in maps]

@@ -36,7 +36,7 @@ def members_of(out, participants, wanted):
 
 
 def differences(found, allow_mixed):
-    """Return the names of what differs among members, which must be allowed.
+    """Return what differs among members in words by name, which must be allowed.
 
     `found` are index file and classes by participant, ValueError names who differ.
     """
@@ -47,8 +47,8 @@ def differences(found, allow_mixed):
         about = {**index["parameters"], "kind": index["kind"], "made_by": made_by}
         told.append((name, about))
     mixed = check_alike(told, "participants", allow_mixed=allow_mixed)
-    for name in mixed:
-        logger.warning("participants differ in %s, which is allowed", name)
+    for words in mixed.values():
+        logger.warning("participants differ, which is allowed, in %s", words)
     return mixed
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from neuroextrap.analysis._analysis_files import write_analysis
 from neuroextrap.cohorts._cohort_encoding import analysis_of
+from neuroextrap.cohorts._cohort_index import write_index
 from neuroextrap.cohorts._cohort_options import ParticipantOptions
 from neuroextrap.cohorts._cohort_records import (
     configuration,
@@ -23,7 +24,6 @@ from neuroextrap.cohorts._cohort_records import (
     record_path,
     record_text,
     tell_missing_runs,
-    write_index,
     write_record,
 )
 from neuroextrap.cohorts._dry_run import COST, plan_participants
@@ -34,6 +34,7 @@ from neuroextrap.cohorts._request import (
     fit_participant,
     working_folder,
 )
+from neuroextrap.images._bids_filters import read_filters
 from neuroextrap.images._bids_runs import find_participants, find_raw
 from neuroextrap.images._sample_options import SampleOptions
 from neuroextrap.maps._commit import finish_interrupted
@@ -133,6 +134,7 @@ def analyze_participants(
         sessions=asked.sessions,
         task=asked.task,
         space=asked.space,
+        filters=read_filters(asked.filters, asked.filter_file),
         confounds=() if of_betas else confounds,
         analysis=analysis,
         stimuli=stimuli,

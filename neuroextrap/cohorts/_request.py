@@ -40,8 +40,9 @@ class Request:
 
     `analysis`, an IdentificationSearchLight or, with `stimuli` (StimulusDesign), an
     EncodingIdentification, is not fitted; its mask None stands for the brain masks
-    beside the images. `confounds` are strategies of nilearn's ``load_confounds``;
-    `options` are SampleOptions. With `of_betas` the images are betas already.
+    beside the images. `filters` are labels by entity, `confounds` strategies of
+    nilearn's ``load_confounds``, `options` SampleOptions. With `of_betas` the images
+    are betas already.
     """
 
     derivatives: Any
@@ -49,6 +50,7 @@ class Request:
     sessions: Any
     task: str | None
     space: str | None
+    filters: dict
     confounds: tuple
     analysis: Any
     options: Any
@@ -107,6 +109,7 @@ def find_participant(request, label):
         "sessions": request.sessions,
         "task": request.task,
         "space": request.space,
+        "filters": request.filters,
     }
     conditions, left_out = None, ()
     if request.of_betas:
@@ -330,11 +333,22 @@ def _made_of(request, runs):
         "task": runs[0].entities.get("task"),
         "runs": dict(sorted(counts.items())),  # of every session
         "mask": told,
+        "versions": _versions_of(runs),
         "confounds": sorted(request.confounds),
         "features": [stimuli.get(name) for name in ("features", "names")],
         "stimulus_column": stimuli.get("column"),
         "n_folds": stimuli.get("n_folds"),
     }
+
+
+def _versions_of(runs):
+    """Return which version of its acquisition every run is, as sorted texts."""
+    kept = ("ce", "rec", "echo", "part", "res", "den", "desc")
+    told = {
+        " ".join(f"{key}-{run.entities[key]}" for key in kept if key in run.entities)
+        for run in runs
+    }
+    return sorted(told)
 
 
 def _runs_in(run, of_betas):

@@ -1,9 +1,11 @@
 """Identification from brain to label: searchlights, atlases, time, ensembles."""
 
+from neuroextrap.decoding._cross_identification import cross_identification
 from neuroextrap.decoding._decoder_comparison import compare_decoders
 from neuroextrap.decoding._design_simulation import simulate_design
 from neuroextrap.decoding._ensemble import ensemble_information
 from neuroextrap.decoding._lesion import lesion_identification
+from neuroextrap.decoding._multiverse import multiverse
 from neuroextrap.decoding._scorer import IdentificationScorer
 from neuroextrap.decoding._searchlight import IdentificationSearchLight
 from neuroextrap.decoding._temporal_generalization import (
@@ -17,8 +19,10 @@ __all__ = [
     "IdentificationScorer",
     "IdentificationSearchLight",
     "compare_decoders",
+    "cross_identification",
     "ensemble_information",
     "lesion_identification",
+    "multiverse",
     "simulate_design",
     "temporal_generalization",
     "time_resolved_identification",

@@ -333,7 +333,12 @@ class IdentificationSearchLight(RegionAnalysis):
         return self
 
     def estimate_cost(
-        self, imgs: Any, y: ArrayLike, groups: ArrayLike | None = None
+        self,
+        imgs: Any,
+        y: ArrayLike,
+        groups: ArrayLike | None = None,
+        *,
+        order: ArrayLike | None = None,
     ) -> dict:
         """Estimate the time and memory of :meth:`fit`, by timing a few regions.
 
@@ -345,6 +350,8 @@ class IdentificationSearchLight(RegionAnalysis):
             Class of every sample.
         groups : array-like of shape (n_samples,) or None, default=None
             Run of every sample.
+        order : array-like of shape (n_samples,) or None, default=None
+            Time of every sample in its run, as in :meth:`fit`.
 
         Returns
         -------
@@ -352,7 +359,7 @@ class IdentificationSearchLight(RegionAnalysis):
             By name: n_regions, n_features, n_permutations, seconds (on n_jobs workers),
             memory (bytes) and paths, the ways in which margins are made.
         """
-        return plan_decoding(self, imgs, y, groups).cost()
+        return plan_decoding(self, imgs, y, groups, order).cost()
 
     def confusion_matrix(self, region: Any) -> np.ndarray:
         """Count how often test points of each class were assigned to each class.

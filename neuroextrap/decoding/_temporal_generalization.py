@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from neuroextrap.analysis._parameters import with_parameters
+from neuroextrap.decoding._cross_identification import few_names
 from neuroextrap.decoding._decoding_run import plan_decoding
 from neuroextrap.decoding._reading import rescaled
 from neuroextrap.decoding._time_resolved import (
@@ -18,14 +19,16 @@ from neuroextrap.decoding._time_resolved import (
     time_resolved_identification,
 )
 from neuroextrap.design._design import Design
-from neuroextrap.design._doubts import CROSS_NOTE
+from neuroextrap.design._folds import class_weights
 from neuroextrap.maps._identification import (
     accuracy_statistics,
     permutation_statistics,
 )
-from neuroextrap.margins._engine import empty_scores
+from neuroextrap.margins._choices import choice_tables
 from neuroextrap.margins._paths import with_path
 from neuroextrap.regions._membership import usable_regions
+from neuroextrap.stats._name_exchange import NameExchanges, named_accuracy
+from neuroextrap.stats._null_counts import NullCounts
 from neuroextrap.stats._shared_options import described_by
 
 # what has no meaning for pairs of moments, or would have to be kept for each of them
@@ -36,6 +39,13 @@ _NOT_FOR_PAIRS = {
     "per_fold": False,
     "curves": "trained_on_all",
 }
+_TESTED = "p_value", "p_value_fwe", "neg_log10_p_fwe", "z"
+_QUESTIONS = (
+    "p-values answer two questions: on the diagonal, by permuted labels, whether "
+    "classes can be told apart at that moment; off the diagonal, by class names "
+    "exchanged between the two moments, whether the classes of one moment correspond "
+    "to those of the other; p_value_fwe is corrected for each question by itself"
+)
 
 
 class TemporalGeneralization(NamedTuple):
@@ -48,24 +58,29 @@ class TemporalGeneralization(NamedTuple):
     scores : dict of ndarray of shape (n_times, n_times)
         By name; rows are moments of training, columns those of the test: accuracy and
         pairwise_accuracy (proportions), implied_information (bits), and after
-        permutations p_value, p_value_fwe (corrected for all pairs of moments by the
-        maximum statistic), p_value_fwe_tail, p_value_fdr, neg_log10_p_fwe and z.
+        permutations p_value, p_value_fwe, neg_log10_p_fwe and z. On the diagonal labels
+        were permuted, and p_value_fwe is corrected for all moments; off the diagonal
+        class names were exchanged, and it is corrected for all pairs of two moments.
     null_maxima : ndarray of shape (n_permutations,)
-        Largest permuted statistic over all pairs of moments.
+        Largest statistic over all moments (the diagonal) under each permutation of the
+        labels.
     notes : tuple of str
         What a reader should know about the validity of the numbers.
+    names_maxima : ndarray of shape (n_exchanges,)
+        Highest accuracy over all pairs of two moments under each exchange of names.
 
     Examples
     --------
     >>> from neuroextrap.decoding._temporal_generalization import TemporalGeneralization
     >>> TemporalGeneralization._fields
-    ('times', 'scores', 'null_maxima', 'notes')
+    ('times', 'scores', 'null_maxima', 'notes', 'names_maxima')
     """
 
     times: np.ndarray
     scores: dict
     null_maxima: np.ndarray
     notes: tuple = ()
+    names_maxima: np.ndarray = np.empty(0)
 
 
 @described_by(time_resolved_identification)
@@ -94,7 +109,8 @@ def temporal_generalization(
     Returns
     -------
     TemporalGeneralization
-        Named tuple of ``times``, ``scores``, ``null_maxima`` and ``notes``.
+        Named tuple of ``times``, ``scores``, ``null_maxima``, ``notes`` and
+        ``names_maxima``.
 
     Raises
     ------
@@ -105,6 +121,7 @@ def temporal_generalization(
     See Also
     --------
     time_resolved_identification : Training and test at the same moment.
+    cross_identification : Training in one condition, test in another.
     neuroextrap.plotting.plot_temporal_generalization : The figure.
 
     Notes
@@ -113,19 +130,29 @@ def temporal_generalization(
     changes over time moves test points away from the training data. Centering within
     runs (``within_runs="center"``) subtracts the mean of every run and moment first.
 
-    With ``shrinkage="auto"``, "lda", "ridge" and "qda" choose their penalty from the
-    samples of both moments (without labels), and so the diagonal differs a little from
-    :func:`time_resolved_identification`; with other classifiers it is the same.
+    P-values answer one question on the diagonal and another off it. *On the diagonal*
+    labels are permuted, as in :func:`time_resolved_identification` (whose numbers these
+    are): can the classes be told apart at this moment? *Off the diagonal* class names
+    are exchanged between the moment of training and that of the test, as in
+    :func:`cross_identification`: do the classes of one moment correspond to those of
+    the other? Permuted labels cannot tell that, because two strong, unrelated codes of
+    a few classes are never quite orthogonal. The statistic off the diagonal is accuracy
+    among all classes. Each family of cells has its own correction by the maximum.
 
-    A p-value off the diagonal tests whether labels matter for the predictions that a
-    classifier of one moment makes at another. It does not test whether both moments
-    share a code: with few classes two unrelated codes are never quite orthogonal, and
-    strong ones give small p-values off the diagonal, even after correction. Read a
-    square as a stable pattern only if accuracy off the diagonal comes close to that on
-    the diagonal.
+    One exchange of names is used for all pairs of moments, for those tested before they
+    are trained the other way round. Every pair by itself is tested exactly, and so is
+    the maximum where there are two codes, each over any length of time; where every
+    moment has a code of its own the largest accuracy was significant in at most .06 of
+    simulated recordings (see the table of guarantees). With two to four classes no
+    p-value off the diagonal can be below 1 / K!, which ``notes`` says; test several
+    subjects together, by giving ``scores["accuracy"]`` to
+    ``neuroextrap.group.sign_flip_test`` with the baseline 1 / K.
 
-    Every pair of moments is a region of its own. Computing time grows with the square
-    of the number of moments; take every second one or fewer if there are hundreds.
+    With ``shrinkage="auto"``, "lda", "ridge" and "qda" choose their penalty off the
+    diagonal from the samples of both moments (without labels).
+
+    Computing time grows with the square of the number of moments; take every second one
+    or fewer if there are hundreds.
 
     References
     ----------
@@ -134,15 +161,15 @@ def temporal_generalization(
 
     Examples
     --------
-    A pattern that persists from the first to the second of three moments:
+    A pattern of five classes persists from the first to the second of three moments:
 
     >>> import numpy as np
     >>> from neuroextrap.decoding import IdentificationSearchLight
     >>> from neuroextrap.decoding import temporal_generalization
     >>> rng = np.random.default_rng(0)
-    >>> y, runs = np.tile(np.arange(4), 10), np.repeat(np.arange(10), 4)
-    >>> trials = rng.normal(size=(40, 3, 3))
-    >>> trials[:, :, :2] += 4 * rng.normal(size=(4, 3, 1))[y]
+    >>> y, runs = np.tile(np.arange(5), 10), np.repeat(np.arange(10), 5)
+    >>> trials = rng.normal(size=(50, 4, 3))
+    >>> trials[:, :, :2] += 4 * rng.normal(size=(5, 4, 1))[y]
     >>> searchlight = IdentificationSearchLight(n_permutations=99)
     >>> found = temporal_generalization(searchlight, trials, y, runs)
     >>> (found.scores["p_value_fwe"] <= 0.05).astype(int)
@@ -157,18 +184,31 @@ def temporal_generalization(
     parameters["min_voxels"] = min(parameters["min_voxels"], n_channels)
     plain = with_parameters(searchlight, **parameters | {"bounds": None})
     run = plan_decoding(plain, recorded.samples, y, groups)
+    n_exchanges = run.plan.n_permutations and searchlight.n_permutations
+    exchanges = NameExchanges.of(
+        len(run.classes), n_exchanges, searchlight.random_state
+    )
     samples = run.rows
     if plain.within_runs is None:  # with the means that moments differ by
         samples = recorded.samples[run.labels.keep]
-    rows = [_row(run, samples, moment, n_times) for moment in range(n_times)]
-    return _joined(recorded.times, rows, run)
+    wins = np.full((n_times, n_times, len(run.classes)), np.nan)
+    off = ~np.eye(n_times, dtype=bool).ravel()
+    counts = NullCounts.start(np.full(n_times**2, np.nan), len(exchanges))
+    for moment in range(n_times):
+        tested = _trained_at(run, samples, moment, n_times)
+        if tested is not None:
+            wins[moment] = tested.score()[0].wins
+            _count_names(counts, exchanges, tested, moment, off)
+    diagonal = run.score()[0]
+    wins[np.arange(n_times), np.arange(n_times)] = diagonal.wins
+    return _joined(recorded.times, run, wins, diagonal, counts)
 
 
-def _row(run, samples, moment, n_times):
-    """Score classifiers of one moment at all moments; RegionScores.
+def _trained_at(run, samples, moment, n_times):
+    """Return the run of classifiers of one moment, its regions all moments, or None.
 
     The engine gets every trial twice: at the moment of training, which is only trained
-    on, and at all moments, which are only tested.
+    on, and at all moments, which are only tested. None where nothing can be trained.
     """
     n_trials = len(samples)
     by_moment = samples.reshape(n_trials, -1, n_times)
@@ -181,15 +221,16 @@ def _row(run, samples, moment, n_times):
     plan = replace(
         run.plan,
         design=_twice(run.plan.design),
-        codes=np.concatenate([run.plan.codes, run.plan.codes], axis=1),
+        codes=np.tile(run.plan.codes[:1], 2),
+        pairing=False,
         by_sums=None,
     )
     regions, least = run.choice.regions, run.parameters.min_voxels
     if (regions.astype(int) @ usable.astype(int)).max() < least:
-        return empty_scores(regions.shape[0], plan, None)
+        return None
     left = usable_regions(regions, usable, least)
     plan = with_path(plan, left.regions)
-    return replace(run, rows=rows, usable=left, plan=plan).score()[0]
+    return replace(run, rows=rows, usable=left, plan=plan)
 
 
 def _can_be_used(samples):
@@ -204,20 +245,41 @@ def _twice(design):
     return Design(folds, 2 * n_samples, design.n_classes)
 
 
-def _joined(times, rows, run):
-    """Put the rows of a matrix together; the maximum is over all of it."""
-    shape = len(times), len(times)
-    wins = np.concatenate([row.wins for row in rows])
+def _count_names(counts, exchanges, run, moment, off):
+    """Count what exchanged names give at the moments that one classifier is tested at.
+
+    Names are exchanged in the later of two moments, whichever of them trains.
+    """
+    weights = class_weights(run.test_codes[:, np.newaxis], len(run.classes)).T
+    data = run.rows, run.usable.regions, run.plan
+    for part, tables in choice_tables(*data, run.analyzed, weights):
+        cells = len(run.usable.n_features) * moment + part
+        earlier = (part < moment)[:, np.newaxis, np.newaxis]
+        later = np.where(earlier, tables[:, 0].swapaxes(1, 2), tables[:, 0])[off[cells]]
+        counts.score[cells[off[cells]]] = named_accuracy(later)
+        counts.add(exchanges.accuracy(later), 0, cells[off[cells]])
+
+
+def _joined(times, run, wins, diagonal, counts):
+    """Put the scores of all pairs of moments together, and both tests."""
+    shape = wins.shape[:2]
     scores = accuracy_statistics(
-        wins, n_test=len(run.test_codes), set_sizes=run.set_sizes
+        wins.reshape(-1, wins.shape[2]),
+        n_test=len(run.test_codes),
+        set_sizes=run.set_sizes,
     )
-    maxima = np.max([row.maxima for row in rows], axis=0)
-    if run.plan.n_permutations:
-        score = np.concatenate([row.score for row in rows])
-        reached = np.concatenate([row.n_reached for row in rows])
-        scores |= permutation_statistics(score, reached, maxima)
-    scores = {name: values.reshape(shape) for name, values in scores.items()}
     notes = *(finding.note for finding in run.findings), *run.notes
     if run.plan.n_permutations:
-        notes += (CROSS_NOTE.format(where="off the diagonal"),)
-    return TemporalGeneralization(times, scores, maxima, notes)
+        own = permutation_statistics(
+            diagonal.score, diagonal.n_reached, diagonal.maxima
+        )
+        other = permutation_statistics(counts.score, counts.n_reached, counts.maxima)
+        for name in _TESTED:
+            values = other[name].reshape(shape)
+            np.fill_diagonal(values, own[name])
+            scores[name] = values
+        few = (finding.note for finding in few_names(len(run.classes)))
+        notes += (_QUESTIONS, *few)
+    scores = {name: values.reshape(shape) for name, values in scores.items()}
+    of_names = counts.maxima if len(times) > 1 else np.empty(0)
+    return TemporalGeneralization(times, scores, diagonal.maxima, notes, of_names)

@@ -71,8 +71,9 @@ def code_labels(y, classes, groups, blocks, order=None):
     than two are left.
     """
     y = check_labels(y, "y")
-    groups, blocks = _checked(groups, "groups", y), _checked(blocks, "blocks", y)
-    order = _checked(order, "order", y)
+    groups = checked_entries(groups, "groups", y)
+    blocks = checked_entries(blocks, "blocks", y)
+    order = checked_entries(order, "order", y)
     present = np.unique(y)
     chosen = present if classes is None else np.unique(check_labels(classes, "classes"))
     unknown = np.setdiff1d(chosen, present)
@@ -96,7 +97,7 @@ def code_labels(y, classes, groups, blocks, order=None):
     )
 
 
-def _checked(values, name, y):
+def checked_entries(values, name, y):
     """Return runs or blocks of the samples, or None; raise unless they fit."""
     if values is None:
         return None

@@ -8,8 +8,8 @@ from neuroextrap.group._pairing import sidecar_of
 from neuroextrap.images._opening import same_affine
 from neuroextrap.images._space import CODES, MNI, named_space, space_code
 
-_KINDS = "searchlight", "encoding"
-_COHORT = "task runs mask confounds features stimulus_column n_folds"
+_KINDS = "searchlight", "encoding", "cross"
+_COHORT = "task runs versions mask confounds features stimulus_column n_folds"
 """What participants of BIDS derivatives were made of, besides."""
 _FEW = 4  # subjects that a line names
 
@@ -79,36 +79,68 @@ def check_alike(analyses, name, *, allow_mixed=False):
     `analyses` are pairs of a subject's name and the parameters of its analysis, a dict
     (`kind` too, and `made_by`, the options by which samples were made); None means
     unknown. What is not known of a subject is not judged. `name` is the argument's.
-    Returns the names of what differs.
+    Returns what differs by its name, in words.
     """
     allowed = allowed_names(allow_mixed)
     expected: dict[tuple, tuple] = {}
-    differing: dict[tuple, tuple] = {}
+    differing: dict[tuple, tuple] = {}  # first subject, others, the first one's value
     for subject, about in analyses:
         for key, value in _decisive(about).items() if about else ():
             first, usual = expected.setdefault(key, (subject, value))
             if value != usual:
-                differing.setdefault(key, (first, []))[1].append(subject)
+                differing.setdefault(key, (first, [], value))[1].append(subject)
     refused = [key for key in differing if key[1] not in allowed]
     if refused:
         first = differing[refused[0]][0]
         others = dict.fromkeys(other for key in refused for other in differing[key][1])
-        shown = ", ".join(list(others)[:_FEW])
-        more = f" and {len(others) - _FEW} more" if len(others) > _FEW else ""
         words = list(dict.fromkeys(word for _, word in refused))
         raise ValueError(
-            f"{name}: {first} and {shown}{more} differ in {', '.join(words)}; "
+            f"{name}: {first} and {_told(others)} differ in {', '.join(words)}; "
             "analyze all subjects alike, or name what may differ "
             f"(allow_mixed={words}, --allow-mixed {' '.join(words)})"
         )
-    return tuple(dict.fromkeys(word for _, word in differing))
+    return {
+        key[1]: f"{key[1]} ({_told(others)} unlike {first}"
+        f"{_values(expected[key][1], value)})"
+        for key, (first, others, value) in differing.items()
+    }
+
+
+def _told(subjects):
+    """Name a few subjects."""
+    shown = ", ".join(list(subjects)[:_FEW])
+    return f"{shown} and {len(subjects) - _FEW} more" if len(subjects) > _FEW else shown
+
+
+def _values(expected, value):
+    """Say what differs, if it can be said in a word or a number."""
+    plain = (str, int, float, type(None))
+    if not (isinstance(expected, plain) and isinstance(value, plain)):
+        return ""
+    return f": {value!r}, not {expected!r}"
+
+
+def findings_of_differences(differences):
+    """Return a Finding that names what was allowed to differ, if anything does."""
+    if not differences:
+        return ()
+    finding = Finding(
+        "mixed_subjects",
+        "note",
+        float(len(differences)),
+        EVERYTHING,
+        f"subjects differ, as was allowed, in {'; '.join(differences.values())}",
+        "a difference between groups of subjects may be one of how they were analyzed",
+        "",
+    )
+    return (finding,)
 
 
 def check_alike_maps(files, name, *, allow_mixed=False):
     """Raise if the sidecars of subjects' maps say that analyses differed.
 
     `files` are paths, None for maps that are not from a file; these, and maps without a
-    sidecar of this package, are not judged.
+    sidecar of this package, are not judged. Returns what ``check_alike`` does.
     """
     analyses = []
     for file in files:
@@ -118,7 +150,7 @@ def check_alike_maps(files, name, *, allow_mixed=False):
             more = {"kind": about.get("description"), "made_by": about.get("samples")}
             known = {**known, **more}
         analyses.append((file, known if isinstance(known, dict) else None))
-    check_alike(analyses, name, allow_mixed=allow_mixed)
+    return check_alike(analyses, name, allow_mixed=allow_mixed)
 
 
 def _decisive(about):
@@ -133,6 +165,7 @@ def _decisive(about):
     if "samples" not in made:
         made = {}
     cohort = samples.get("cohort", {})
+    told = [name for name in _COHORT.split() if name in cohort]
 
     def seen(row, value):  # of values of one's own, only whether there is one
         return value not in (None, []) if row.own else value
@@ -143,7 +176,7 @@ def _decisive(about):
     return {
         ("analysis", "kind"): about.get("kind"),
         **{(of, row.name): seen(row, known.get(row.name)) for of, known, row in judged},
-        **{("cohort", name): cohort.get(name) for name in _COHORT.split() if cohort},
+        **{("cohort", name): cohort[name] for name in told},
     }
 
 

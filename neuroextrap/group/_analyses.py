@@ -8,7 +8,7 @@ import numpy as np
 
 from neuroextrap.analysis._analysis_files import find_analysis, read_analysis
 from neuroextrap.analysis._region_analysis import RegionAnalysis
-from neuroextrap.group._alike import check_alike
+from neuroextrap.group._alike import check_alike, findings_of_differences
 from neuroextrap.group._pairing import check_distinct
 from neuroextrap.group._subjects import (
     SubjectMaps,
@@ -57,6 +57,8 @@ class Subject:
 def read_analyses(subjects, *, allow_mixed=False):
     """Read subjects' analyses, fitted or from folders, and check that they are alike.
 
+    Returns a list of Subject, and Findings about what was allowed to differ.
+
     ValueError names what differs, unless `allow_mixed`; classes may never differ in
     number.
     """
@@ -70,8 +72,8 @@ def read_analyses(subjects, *, allow_mixed=False):
     for other in analyses[1:]:
         _check_possible(analyses[0], other)
     told = [(subject.name, subject.about) for subject in analyses]
-    check_alike(told, "subjects", allow_mixed=allow_mixed)
-    return analyses
+    mixed = check_alike(told, "subjects", allow_mixed=allow_mixed)
+    return analyses, findings_of_differences(mixed)
 
 
 @dataclass(frozen=True)
@@ -107,8 +109,11 @@ class SharedRegions:
         )
 
 
-def share_regions(analyses, mask, allow_native_space):
-    """Return the `SharedRegions` of subjects' analyses, in images or arrays."""
+def share_regions(analyses, findings, mask, allow_native_space):
+    """Return the `SharedRegions` of subjects' analyses, in images or arrays.
+
+    `analyses` and `findings` are what ``read_analyses`` returns.
+    """
     index = [subject.region_index for subject in analyses]
     if analyses[0].masker is None:
         n_regions = {len(numbers) for numbers in index}
@@ -122,7 +127,7 @@ def share_regions(analyses, mask, allow_native_space):
         index, mask, "subjects", allow_native_space=allow_native_space
     )
     files = [subject.name if subject.is_saved else None for subject in analyses]
-    placed = placed._replace(names=name_subjects(files))
+    placed = placed._replace(names=name_subjects(files), findings=findings)
     number, column = np.unique(
         placed.values[:, placed.usable], axis=1, return_inverse=True
     )

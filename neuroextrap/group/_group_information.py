@@ -123,8 +123,8 @@ def group_information(
     random_generator(random_state)
     check_flags(allow_native_space=allow_native_space)
     allowed_names(allow_mixed)
-    analyses = read_analyses(subjects, allow_mixed=allow_mixed)
-    shared = share_regions(analyses, mask, allow_native_space)
+    analyses, findings = read_analyses(subjects, allow_mixed=allow_mixed)
+    shared = share_regions(analyses, findings, mask, allow_native_space)
     statistics = [subject.results.statistics() for subject in analyses]
     rows = list(zip(statistics, shared.index, strict=True))
     accuracy, information = (

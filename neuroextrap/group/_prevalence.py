@@ -19,6 +19,7 @@ from neuroextrap.group._subjects import (
     read_subjects,
 )
 from neuroextrap.images._tables import load_array
+from neuroextrap.maps._files import check_results
 from neuroextrap.stats._warn import warn
 
 
@@ -284,15 +285,16 @@ def saved_prevalence(
     one's tested statistic, in the same order. Masks may differ: a region is tested
     where all subjects have it. Other options are those of ``prevalence_test``.
     """
-    analyses = read_analyses(subjects, allow_mixed=allow_mixed)
+    analyses, findings = read_analyses(subjects, allow_mixed=allow_mixed)
     tested = {str(subject.parameters.get("statistic", "")) for subject in analyses}
     if len(tested) > 1:
         raise ValueError(
             f"subjects were tested by different statistics ({', '.join(sorted(tested))}"
             "); analyze all subjects with one"
         )
-    shared = share_regions(analyses, mask, allow_native_space)
+    shared = share_regions(analyses, findings, mask, allow_native_space)
     scores = shared.gather(analyses, lambda results: results.scores.score)
+    check_results(null_files)
     nulls = [
         AlignedNull(Path(file), row)
         for file, row in zip(null_files, shared.index, strict=True)

@@ -12,11 +12,12 @@ from neuroextrap.group._alike import (
     allowed_names,
     check_alike_maps,
     check_one_space,
+    findings_of_differences,
     findings_of_subjects,
 )
 from neuroextrap.group._pairing import check_distinct
 from neuroextrap.images._tables import load_array
-from neuroextrap.maps._commit import finish_interrupted
+from neuroextrap.maps._files import check_results
 from neuroextrap.stats._null_counts import spread_known
 from neuroextrap.stats._validation import check_flags, check_numbers
 
@@ -60,12 +61,12 @@ def read_subjects(
     """
     check_flags(allow_native_space=allow_native_space)
     allowed_names(allow_mixed)
-    files, masker = [], None
+    files, masker, mixed = [], None, {}
     if not isinstance(imgs, np.ndarray):
         named = _open(imgs, name)
         files = [img.file for img in named]
         check_distinct(files, name, repeated=repeated)
-        check_alike_maps(files, name, allow_mixed=allow_mixed)
+        mixed = check_alike_maps(files, name, allow_mixed=allow_mixed)
         if not allow_native_space:
             check_one_space(named, name)
         values, masker = _read(named, mask, in_any=min_subjects is not None)
@@ -83,7 +84,7 @@ def read_subjects(
         )
     quantities = {_entities(file).get("desc", "") for file in files if file}
     each = files if len(files) == len(values) else [None] * len(values)
-    findings = findings_of_subjects(each)
+    findings = findings_of_subjects(each) + findings_of_differences(mixed)
     tell(findings)
     return SubjectMaps(
         values,
@@ -146,6 +147,7 @@ def read_null(null_scores, masker, subject):
     name = f"null_scores[{subject}]"
     permuted = null_scores
     if isinstance(permuted, (str, os.PathLike)) and str(permuted).endswith(".npy"):
+        check_results([permuted])
         permuted = load_array(permuted, mmap_mode="r")
     if not isinstance(permuted, np.ndarray):
         if masker is None:
@@ -155,6 +157,7 @@ def read_null(null_scores, masker, subject):
             )
         from neuroextrap.images import load_samples
 
+        _open(permuted, name)
         permuted = load_samples(permuted, masker)
     if permuted.ndim != 2 or len(permuted) == 0:
         raise ValueError(
@@ -231,15 +234,16 @@ def check_fraction(value, name):
 
 
 def _open(imgs, name):
-    """Open images once, after completing what killed runs wrote in part."""
+    """Open images once; results are completed and checked before."""
     from neuroextrap.images._opening import image_files, list_images
 
     given = imgs if isinstance(imgs, (list, tuple)) else [imgs]
     paths = [img for img in given if isinstance(img, (str, os.PathLike))]
     files = image_files(paths, name) if paths else []
-    for folder in dict.fromkeys(Path(file).parent for file in files):
-        finish_interrupted(folder)
-    return list_images(imgs, name)
+    check_results(files)
+    named = list_images(imgs, name)
+    check_results([img.file for img in named if img.file not in (None, *files)])
+    return named
 
 
 def _read(named, mask, *, in_any):

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from neuroextrap.design._copies import check_series_apart, some_columns
 from neuroextrap.images._cleaning import read_confounds, read_sample_mask
 from neuroextrap.images._events import (
     event_labels,
@@ -135,7 +136,12 @@ def read_betas(imgs, events, masker, options, fit=None):
             "does so itself; give one without, and use design_options"
         )
     run_trials = trials_of_runs(imgs, events, options, fit)
-    betas = [_betas_of_run(run, masker) for run in run_trials]
+    betas, compared = [], []
+    for run in run_trials:
+        data = load_samples(run.img.img, masker).astype(np.float64)
+        compared.append(some_columns(data))
+        betas.append(_betas_of_run(run, data[run.options["volumes"]]))
+    check_series_apart(compared, [run.img.name for run in run_trials])
     y, runs = labels_of_trials(run_trials)
     bg_img = mean_gray_levels([run.img for run in run_trials], masker.mask_img_)
     return LabeledSamples(np.concatenate(betas), y, runs, masker, bg_img)
@@ -234,10 +240,9 @@ def _kept_trials(table, name, exclude, label_column):
     return trials, ~trials["trial_type"].isin(exclude).to_numpy() & ~unlabeled
 
 
-def _betas_of_run(run, masker):
-    """Betas of one run, shape (n_kept, n_features)."""
+def _betas_of_run(run, data):
+    """Betas of one run, shape (n_kept, n_features), of its uncensored volumes."""
     trials, keep, options = run.trials, run.keep, run.options
-    data = load_samples(run.img.img, masker)[options["volumes"]].astype(np.float64)
     finite = np.isfinite(data).all(axis=0)
     varying = finite & (np.ptp(data, axis=0) > 0)
     betas = np.full((int(keep.sum()), data.shape[1]), np.nan)

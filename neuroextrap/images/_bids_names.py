@@ -61,6 +61,20 @@ def loose_entities(path):
     return found
 
 
+def same_label(label, other):
+    """Return whether two labels are the same, numbers as numbers; None is no label.
+
+    >>> same_label("01", "1"), same_label("AP", None)
+    (True, False)
+    """
+    return label_key(label) == label_key(other)
+
+
+def label_key(label):
+    """Return a label as a number where it is one, else as it is."""
+    return int(label) if label is not None and label.isdecimal() else label
+
+
 def _lower_key(piece):
     """Return a pair with its key in lower case."""
     key, dash, label = piece.partition("-")

@@ -3,7 +3,13 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from neuroextrap.images._bids_names import file_entities, loose_entities
+from neuroextrap.images._bids_filters import apply_filters
+from neuroextrap.images._bids_names import (
+    file_entities,
+    label_key,
+    loose_entities,
+    same_label,
+)
 
 _RUN_KEYS = ("ses", "task", "acq", "dir", "run")
 """Entities that tell runs apart; the others (echo, rec, part) tell copies of one."""
@@ -50,16 +56,22 @@ def find_raw(derivatives):
     return None
 
 
-def find_runs(derivatives, raw, participant, *, sessions=None, task=None, space=None):
+def find_runs(
+    derivatives, raw, participant, *, sessions=None, task=None, space=None, filters=None
+):
     """Return the runs of one participant, a list of BidsRun in the order of names.
 
     Series are the ``desc-preproc`` images of modality func (all ``_bold`` images where
-    none says so) of the sessions, the task and the space; None takes what there is,
-    and is an error where there are several tasks or spaces, or several series of one
-    run. Events are looked for in `derivatives` and then in `raw`, those of a whole data
-    set too (BIDS: "inheritance principle"). ValueError says what was found instead.
+    none says so, or a filter chooses their ``desc``) of the sessions, the task and the
+    space that pass `filters` (as ``read_filters`` returns them); None takes what there
+    is, and is an error where there are several tasks or spaces, or several series of
+    one run. Events are looked for in `derivatives` and then in `raw`, those of a whole
+    data set too (BIDS: "inheritance principle"). ValueError says what was found
+    instead.
     """
-    found = _series(derivatives, participant)
+    filters = filters or {}
+    found = _series(derivatives, participant, any_version="desc" in filters)
+    found = apply_filters(found, filters, participant)
     for key, wanted in (("task", task), ("space", space), ("ses", sessions)):
         found = selected(found, key, wanted, participant)
     refuse_copies(found, participant)
@@ -68,7 +80,7 @@ def find_runs(derivatives, raw, participant, *, sessions=None, task=None, space=
         BidsRun(
             bold=str(path),
             events=_events_of(path, entities, folders),
-            mask=companion(path, entities, "mask.nii.gz", desc="brain"),
+            mask=_mask_of(path, entities),
             confounds=_confounds_of(path, entities),
             entities=entities,
         )
@@ -76,8 +88,11 @@ def find_runs(derivatives, raw, participant, *, sessions=None, task=None, space=
     ]
 
 
-def _series(derivatives, participant):
-    """Return (path, entities) of the series of a participant, in the order of names."""
+def _series(derivatives, participant, *, any_version=False):
+    """Return (path, entities) of the series of a participant, in the order of names.
+
+    Preprocessed ones, if there are any, unless those of `any_version` are wanted.
+    """
     from nilearn.interfaces.bids import get_bids_files
 
     files = get_bids_files(
@@ -95,7 +110,7 @@ def _series(derivatives, participant):
             f"sub-{participant} has no func/*_bold.nii.gz in {derivatives}; check the "
             "folder and the participant's label"
         )
-    return preprocessed or found
+    return found if any_version else preprocessed or found
 
 
 def selected(found, key, wanted, participant):
@@ -127,19 +142,30 @@ def refuse_copies(found, participant, more=()):
     `found` are pairs of path and entities; `more` are further keys that tell series
     apart. Labels are compared as numbers where they are, no run is the first one.
     """
-    series: dict[tuple, list[str]] = {}
+    series: dict[tuple, list[tuple]] = {}
     for path, entities in found:
         labels = {"run": "1", **entities}
-        run = tuple(_number(labels.get(key)) for key in (*_RUN_KEYS, *more))
-        series.setdefault(run, []).append(path.name)
-    for names in series.values():
-        if len(names) > 1:
+        run = tuple(label_key(labels.get(key)) for key in (*_RUN_KEYS, *more))
+        series.setdefault(run, []).append((path, entities))
+    for versions in series.values():
+        if len(versions) > 1:
+            names = ", ".join(path.name for path, _ in versions)
             raise ValueError(
-                f"sub-{participant} has {len(names)} series of one run, "
-                f"{', '.join(names)}; echoes, parts, reconstructions or versions of a "
-                "run would be tested by one another: keep one of them in the folder, "
-                "or give a folder with links to those that are to be analyzed"
+                f"sub-{participant} has {len(versions)} series of one run, {names}; "
+                "echoes, parts, reconstructions or versions of a run would be tested "
+                f"by one another: {_choice_of([own for _, own in versions])}"
             )
+
+
+def _choice_of(versions):
+    """Say how one of several series of a run is chosen; entities of each are given."""
+    keys = dict.fromkeys(key for entities in versions for key in entities)
+    for key in keys:
+        labels = [entities.get(key) for entities in versions]
+        if key != "run" and len(set(labels)) > 1:
+            texts = [f"{key}={label or ''}" for label in dict.fromkeys(labels)]
+            return f"choose one by filters (--filter {' or '.join(texts)})"
+    return "keep one of them in the folder"
 
 
 def _events_of(path, entities, folders):
@@ -172,19 +198,9 @@ def _tables_for(entities, folder):
     found = []
     for table in (t for level in levels for t in level.glob("*_events.tsv")):
         own = loose_entities(table)
-        if all(_agree(entities.get(key), own[key]) for key in own):
+        if all(same_label(entities.get(key), own[key]) for key in own):
             found.append((len(own), len(table.parts), table))
     return sorted(found)
-
-
-def _agree(label, other):
-    """Return whether two labels are the same, numbers as numbers."""
-    return label is not None and _number(label) == _number(other)
-
-
-def _number(label):
-    """Return a label as a number where it is one, else as it is."""
-    return int(label) if label is not None and label.isdecimal() else label
 
 
 def companion(path, entities, ending, **changed):
@@ -194,13 +210,22 @@ def companion(path, entities, ending, **changed):
     return str(companion) if companion.is_file() else None
 
 
+def _mask_of(path, entities):
+    """Return the brain mask of a series, or None; echoes and parts share one."""
+    shared = {key: e for key, e in entities.items() if key not in ("echo", "part")}
+    own = companion(path, entities, "mask.nii.gz", desc="brain")
+    return own or companion(path, shared, "mask.nii.gz", desc="brain")
+
+
 def _confounds_of(path, entities):
     """Return fMRIPrep's table of confounds of a series, or None."""
     own = {key: e for key, e in entities.items() if key not in ("space", "res", "desc")}
-    for ending in ("timeseries.tsv", "regressors.tsv"):
-        found = companion(path, own, ending, desc="confounds")
-        if found is not None:
-            return found
+    shared = {key: e for key, e in own.items() if key not in ("echo", "part")}
+    for kept in (own, shared):
+        for ending in ("timeseries.tsv", "regressors.tsv"):
+            found = companion(path, kept, ending, desc="confounds")
+            if found is not None:
+                return found
     return None
 
 
@@ -211,7 +236,9 @@ _OWN = ("contrast", "stat", "desc")
 """Entities of beta images that the brain mask beside them lacks."""
 
 
-def find_betas(derivatives, participant, *, sessions=None, task=None, space=None):
+def find_betas(
+    derivatives, participant, *, sessions=None, task=None, space=None, filters=None
+):
     """Return a participant's beta images as BidsRuns, and the condition of each.
 
     Series ``_betas`` (one beta per volume, such as GLMsingle's) have a table beside
@@ -221,6 +248,7 @@ def find_betas(derivatives, participant, *, sessions=None, task=None, space=None
     missing.
     """
     found = _images(derivatives, participant)
+    found = apply_filters(found, filters or {}, participant)
     for key, wanted in (("task", task), ("space", space), ("ses", sessions)):
         found = selected(found, key, wanted, participant)
     refuse_copies(found, participant, more=("contrast",))

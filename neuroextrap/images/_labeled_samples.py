@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from neuroextrap.design._copies import check_series_apart, some_columns
 from neuroextrap.images._bids_names import pair_tables
 from neuroextrap.images._cleaning import (
     Cleaning,
@@ -114,10 +115,21 @@ def read_volumes(imgs, events, masker, options):
         imgs, events, options, over_time=over_time
     )
     confounds = options.confounds if over_time else None
-    data = load_samples(imgs, masker, confounds=confounds)
+    data, named = load_samples(imgs, masker, confounds=confounds), list_images(imgs)
+    _check_runs_apart(data, runs, [named[i].name for i in cleaning.series])
     data = clean_runs(data, runs, cleaning)
-    bg_img = mean_gray_levels(list_images(imgs), masker.mask_img_)
+    bg_img = mean_gray_levels(named, masker.mask_img_)
     return LabeledSamples(data[kept], labels[kept], runs[kept], masker, bg_img)
+
+
+def _check_runs_apart(data, runs, names):
+    """Raise where two runs are versions of one; `names` are those of volumes' files."""
+    own = [np.flatnonzero(runs == run) for run in np.unique(runs)]
+    files = [names[rows[0]] for rows in own]
+    told = files
+    if len(set(files)) < len(files):
+        told = [f"run {runs[rows[0]]}" for rows in own]
+    check_series_apart([some_columns(data[rows]) for rows in own], told)
 
 
 def read_blocks(imgs, events, masker, options):

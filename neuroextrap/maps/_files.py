@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import os
 from os import PathLike
 from pathlib import Path
 
+from neuroextrap.design._findings import Finding
 from neuroextrap.images._writing import load_image, save_image
+from neuroextrap.maps._commit import finish_interrupted
 from neuroextrap.maps._json import json_text, read_json
 from neuroextrap.maps._provenance import file_hash
 from neuroextrap.maps._result_files import ResultFiles
-from neuroextrap.maps._transaction import replaced_results
+from neuroextrap.maps._transaction import PROVENANCE_FILE, replaced_results
 
 MAPS_FILE = "maps.json"
 """Plain name of the list of maps."""
@@ -137,13 +140,15 @@ def read_maps(directory: str | PathLike) -> dict:
     Returns
     -------
     maps : dict of str to nibabel.Nifti1Image or nilearn.surface.SurfaceImage
-        Every map by its name, data in memory.
+        Every map by its name, data in memory. Attributes ``parameters`` (dict) and
+        ``findings_`` (list) hold what was requested, and what is doubtful about the
+        maps; reports of the maps say so.
 
     Raises
     ------
     ValueError
-        If there is no ``maps.json`` or several, it is damaged, or a map is missing,
-        damaged, or not the one that was written.
+        If there is no ``maps.json`` or several, it is damaged, or a map or its sidecar
+        is missing, damaged, or not the one that was written.
 
     Examples
     --------
@@ -166,12 +171,29 @@ def read_maps(directory: str | PathLike) -> dict:
             f"{directory} holds no {MAPS_FILE}; give a folder that to_directory or the "
             "command line wrote"
         )
-    maps, folder = {}, files.folder
+    maps, folder = _ReadMaps(), files.folder
     for name, entry in _listed_maps(files).items():
-        for file in entry["files"].values():
+        for file in (*entry["files"].values(), entry["sidecar"]):
             check_hash(folder / file, entry["sha256"][file], f"map {name!r}")
         maps[name] = load_image(folder, entry["files"])
+        maps.note(read_json(folder / entry["sidecar"], "write the maps again"))
     return maps
+
+
+class _ReadMaps(dict):
+    """Maps by name, with what their sidecars say of how they were made."""
+
+    def __init__(self):
+        super().__init__()
+        self.parameters, self.findings_ = {}, []
+
+    def note(self, sidecar):
+        """Keep the parameters of a map, and findings that touch it."""
+        self.parameters |= sidecar.get("parameters") or {}
+        for found in sidecar.get("findings") or ():
+            finding = Finding(**{**found, "maps": tuple(found["maps"])})
+            if finding not in self.findings_:
+                self.findings_.append(finding)
 
 
 def check_hash(path, sha256, what):
@@ -186,6 +208,43 @@ def check_hash(path, sha256, what):
             f"{what}: {path} is not the file that was written with these results (it "
             "was changed, or belongs to another run); write the results again"
         )
+
+
+def check_results(paths):
+    """Check files that were given by their paths, if they are results of this package.
+
+    What killed runs left in part is completed first. ValueError if a file is not the
+    one that the record of provenance beside it lists.
+    """
+    places = [Path(path).absolute() for path in paths]
+    folders = dict.fromkeys(each.parent for path in places for each in _forms(path))
+    for folder in folders:
+        finish_interrupted(folder)
+    hashes = {folder: _hashes_in(folder) for folder in folders}
+    for path in places:
+        for each in _forms(path):
+            sha256 = hashes[each.parent].get(each.name)
+            if sha256 is not None:
+                check_hash(each, sha256, each.name)
+
+
+def _forms(path):
+    """Return a path, and where it leads if it is a link."""
+    return dict.fromkeys([path, Path(os.path.realpath(path))])
+
+
+def _hashes_in(folder):
+    """Return the hash of every file that records of provenance in a folder list."""
+    ending = Path(PROVENANCE_FILE).stem.capitalize()
+    found: dict[str, str] = {}
+    records = [
+        *folder.glob(PROVENANCE_FILE),
+        *folder.glob("*desc-provenance_stat.json"),
+    ]
+    for path in [*records, *folder.glob(f"*desc-*{ending}_stat.json")]:
+        files = read_json(path).get("files")
+        found |= files if isinstance(files, dict) else {}
+    return found
 
 
 def _check_names(images, sidecars):
@@ -232,7 +291,7 @@ def _listed_maps(files):
             for entry in maps.values()
         ]
         unknown = [
-            set(entry["files"].values()) - set(entry["sha256"])
+            {*entry["files"].values(), entry["sidecar"]} - set(entry["sha256"])
             for entry in maps.values()
         ]
     except (KeyError, TypeError, AttributeError) as error:

@@ -95,7 +95,7 @@ def _bounds(curves, sizes, design, tests, n_best):
     """Return the bounds of every region; curves (n_regions, n_sizes) up to K."""
     accuracy = curves[:, -1]
     if tests is None:
-        given = _given_classes_bound(accuracy, design, n_best)
+        given = given_classes_bound(accuracy, design, n_best)
     else:
         forward, n_correct = tests
         given = forward.bayes_accuracy_bound(
@@ -121,7 +121,7 @@ def _e_values(forward, n_correct, n_classes):
     return {"e_value": e_value, "e_value_fdr": rate}
 
 
-def _given_classes_bound(accuracy, design, n_best):
+def given_classes_bound(accuracy, design, n_best):
     """Bound the Bayes accuracy by the folds, a method chosen only by the design.
 
     With one split and equal repeats by Clopper and Pearson, where a tie counts as wrong

@@ -198,6 +198,25 @@ _RECORDS = (
         "does, and is never larger.",
         simultaneous=True,
     ),
+    _p_value(
+        "p_value_fwe_any",
+        "Smallest p-value over several pipelines, corrected for all voxels and all "
+        "pipelines together",
+        simultaneous=True,
+    ),
+    _p_value(
+        "p_value_fwe_all",
+        "Largest p-value over several pipelines, each corrected for all voxels and all "
+        "pipelines together",
+        simultaneous=True,
+    ),
+    MapRecord(
+        name="n_pipelines",
+        description="Number of pipelines whose p-value, corrected for all voxels and "
+        "all pipelines together, is at most .05",
+        unit="count",
+        threshold=0.5,
+    ),
     MapRecord(
         name="neg_log10_p_fwe",
         description="Corrected p-values (-log10 of p_value_fwe)",
@@ -244,6 +263,28 @@ _RECORDS = (
         name="information_difference",
         description="Implied information, first decoder minus second",
         unit="bits",
+        chance=0.0,
+        tabulated=False,
+    ),
+    *(
+        MapRecord(
+            name=f"{trained}_to_{tested}_accuracy",
+            description=f"Identification accuracy in the {tested}ing condition of "
+            f"classifiers trained in the {trained}ing condition"
+            if trained == "train"
+            else "The same with both conditions exchanged",
+            unit="proportion",
+            chance=_one_in,
+            tabulated=False,
+        )
+        for trained, tested in (("train", "test"), ("test", "train"))
+    ),
+    MapRecord(
+        name="accuracy_above_names",
+        description="Accuracy from one condition to the other, mean of both "
+        "directions, minus its mean over all exchanges of class names between them "
+        "(1 / number of classes); tests over subjects take it",
+        unit="proportion",
         chance=0.0,
         tabulated=False,
     ),

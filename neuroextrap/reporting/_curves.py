@@ -81,25 +81,23 @@ def _curve_table(fitted, rows):
     return pd.concat(tables, ignore_index=True)
 
 
-def curve_axes(fitted, region):
+def curve_axes(fitted, region, ax=None):
     """Draw the accuracy curve of one region with band, bound and extrapolation.
 
     `region` is an index, a name, or a place (x, y, z) in mm. The band is left out where
     no interval is known (results read from a folder), the bound where none
     holds, the extrapolation (to ten times the classes) with fewer than ten
     classes; its interval counts the classes drawn and the choice of a model.
-    Returns the matplotlib axes, those of a new figure.
+    Returns the matplotlib axes, those of a new figure if `ax` is None.
     """
     import matplotlib.pyplot as plt
 
     sizes, accuracy = fitted.accuracy_curve(region)
     interval = known_interval(fitted, region)
-    ax = plot_accuracy_curve(
-        sizes,
-        accuracy,
-        interval=None if np.isnan(interval).any() else interval,
-        ax=plt.subplots(figsize=(5.2, 3), layout="constrained")[1],
-    )
+    if ax is None:
+        ax = plt.subplots(figsize=(5.2, 3), layout="constrained")[1]
+    interval = None if np.isnan(interval).any() else interval
+    ax = plot_accuracy_curve(sizes, accuracy, interval=interval, ax=ax)
     if fitted.results_.n_repeats is not None:
         bound_sizes, bound = fitted.bound_curve(region)
         level = fitted.results_.confidence_level

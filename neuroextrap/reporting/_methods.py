@@ -31,11 +31,15 @@ _WORKS = {
     "Nichols & Holmes 2002": "Nichols & Holmes (2002). Nonparametric permutation tests "
     "for functional neuroimaging: a primer with examples. Human Brain Mapping 15, "
     "1-25.",
+    "Nichols et al. 2005": "Nichols et al. (2005). Valid conjunction inference with "
+    "the minimum statistic. NeuroImage 25, 653-660.",
     "Smith & Nichols 2009": "Smith & Nichols (2009). Threshold-free cluster "
     "enhancement. NeuroImage 44, 83-98.",
     "Stelzer et al. 2013": "Stelzer, Chen & Turner (2013). Statistical inference and "
     "multiple testing correction in classification-based multi-voxel pattern "
     "analysis. NeuroImage 65, 69-82.",
+    "Westfall & Young 1993": "Westfall & Young (1993). Resampling-based multiple "
+    "testing. Wiley.",
     "Winkler et al. 2014": "Winkler et al. (2014). Permutation inference for the "
     "general linear model. NeuroImage 92, 381-397.",
     "Zheng & Benjamini 2016": "Zheng & Benjamini (2016). Estimating mutual information "

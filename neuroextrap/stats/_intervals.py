@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, logit, stdtrit
@@ -21,6 +23,7 @@ from neuroextrap.stats._validation import (
     check_level,
     check_margins,
     check_set_sizes,
+    nats_per_unit,
 )
 
 _PERFECT = 1 - 1e-12
@@ -86,8 +89,24 @@ def average_accuracy_interval(
     scores, y = check_margins(margins, y_true)
     level = check_level(confidence_level, "confidence_level")
     accuracy, error = average_accuracy_jackknife(scores, y, set_sizes)
-    n_test, n_classes = scores.shape
-    half = half_lost_point(check_set_sizes(set_sizes), n_classes, n_test)
+    sizes = check_set_sizes(set_sizes)
+    return accuracy_ends(accuracy, error, sizes, shape=scores.shape, level=level)
+
+
+def accuracy_ends(
+    accuracy: FloatArray,
+    error: FloatArray,
+    sizes: NDArray[np.int64],
+    *,
+    shape: tuple[int, ...],
+    level: float,
+) -> tuple[FloatArray, FloatArray]:
+    """Return the interval of a curve with its jackknife error, both (n_sizes,).
+
+    `shape` is that of the margins, (n_test, n_classes).
+    """
+    n_test, n_classes = shape
+    half = half_lost_point(sizes, n_classes, n_test)
     inner = np.clip(accuracy, half, 1 - half)
     lower, upper = _logit_ends(inner, error / (inner * (1 - inner)), n_classes, level)
     lower = np.where(accuracy <= 1 - _PERFECT, 0.0, lower)
@@ -153,18 +172,38 @@ def implied_information_interval(
     """
     scores, y = check_margins(margins, y_true)
     level = check_level(confidence_level, "confidence_level")
-    n_test, n_classes = scores.shape
+    n_classes = scores.shape[1]
     sizes = np.atleast_1d(check_set_sizes(set_sizes, n_classes=n_classes))
     accuracy, _ = average_accuracy_jackknife(scores, y, sizes)
-    among_all = _accuracy_implied(accuracy, sizes, scores.shape)
     smaller = np.unique(np.minimum(sizes, n_classes - 1))
     curves = leave_one_class_out_accuracy(scores, y, smaller)
-    without = _accuracy_implied(curves, smaller, scores.shape)
+    ends = information_ends(accuracy, curves, sizes, shape=scores.shape, level=level)
+    lower, upper = np.stack(ends) * (math.log(2) / nats_per_unit(base))
+    return np.asarray(lower), np.asarray(upper)
+
+
+def information_ends(
+    accuracy: FloatArray,
+    curves: FloatArray,
+    sizes: NDArray[np.int64],
+    *,
+    shape: tuple[int, ...],
+    level: float,
+) -> tuple[FloatArray, FloatArray]:
+    """Return the interval in bits of a curve (n_sizes,) by its leave-one-out `curves`.
+
+    These have the distinct set sizes of `sizes` without n_classes, or n_classes - 1 in
+    its place, increasing; `shape` is that of the margins, (n_test, n_classes).
+    """
+    n_test, n_classes = shape
+    among_all = _accuracy_implied(accuracy, sizes, shape)
+    smaller = np.unique(np.minimum(sizes, n_classes - 1))
+    without = _accuracy_implied(curves, smaller, shape)
     slope = among_all * (1 - among_all)
     floor = lost_point_error(np.asarray(n_classes), n_classes, n_test) / slope
     error = np.maximum(jackknife_error(logit(without)), floor)
     ends = np.stack(_logit_ends(among_all, error, n_classes, level))
-    lower, upper = implied_information(ends[:, np.newaxis], [n_classes], base=base)
+    lower, upper = implied_information(ends[:, np.newaxis], [n_classes])
     return np.asarray(lower), np.where((accuracy >= _PERFECT).all(), np.inf, upper)
 
 

@@ -42,7 +42,7 @@ def leave_one_class_out_accuracy(
     above = ~(beaten | tied)
     above[np.arange(len(y)), y] = False
     n_beaten, n_tied = beaten.sum(axis=1), tied.sum(axis=1)
-    mean = _TieMeans(subset_weights(n_classes - 2, np.atleast_1d(sizes) - 1))
+    mean = TieMeans(subset_weights(n_classes - 2, np.atleast_1d(sizes) - 1))
     weight = 1 / repeats[y][:, np.newaxis]
     total = beaten.T @ (weight * mean(n_beaten - 1, n_tied))
     total += tied.T @ (weight * mean(n_beaten, n_tied - 1))
@@ -196,7 +196,7 @@ def implied_information_jackknife(
     return implied_information(curve, sizes, base=base), jackknife_error(without)
 
 
-class _TieMeans:
+class TieMeans:
     """Mean of weights over the bins L..L+T that a tied point may fall in."""
 
     def __init__(self, weights: FloatArray):

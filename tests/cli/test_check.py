@@ -1,5 +1,7 @@
 """neuroextrap check: findings and simulated power of an experiment in files."""
 
+import warnings
+
 import nibabel
 import numpy as np
 import pandas as pd
@@ -16,7 +18,8 @@ def folder(tmp_path_factory):
     shape = (5, 4, 3)
     names = np.array(["face", "house", "cat"])
     labels = rng.permuted(np.tile(names, (6, 2)), axis=1).ravel()
-    tables = {"random": labels, "ordered": np.tile(names, 12)}
+    blocked = np.concatenate([np.repeat(rng.permutation(names), 2) for _ in range(6)])
+    tables = {"random": labels, "ordered": np.tile(names, 12), "blocked": blocked}
     for name, trial_type in tables.items():
         table = pd.DataFrame({"trial_type": trial_type, "run": np.repeat(range(6), 6)})
         table.to_csv(path / f"{name}.tsv", sep="\t", index=False)
@@ -52,6 +55,15 @@ def test_a_dry_run_says_the_same(folder, tmp_path, capsys):
     assert checked in capsys.readouterr().out
 
 
+def test_samples_sorted_by_class_have_the_order_of_the_events(folder, tmp_path, capsys):
+    """Blocks are listed by class, and told the time at which they came."""
+    words = ["--samples", "blocks", "--dry-run", str(tmp_path / "out")]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert main([*_words(folder, "searchlight", "bold", "blocked"), *words]) == 0
+    assert "nothing doubtful was found" in capsys.readouterr().out
+
+
 def test_what_would_be_refused_is_listed_and_ends_with_2(folder, capsys):
     assert main(_words(folder, "check", "copied", "random")) == 2
     said = capsys.readouterr()
@@ -63,6 +75,9 @@ def test_level_and_power_are_simulated(folder, capsys):
     assert main(_words(folder, "check", "bold", "random", "--simulate")) == 0
     said = capsys.readouterr().out
     assert "500 simulated regions for each effect" in said
+    assert said.index("to simulate 2000 regions takes about 0:00:") < said.index(
+        "500 simulated"
+    )
     rows = [line.split() for line in said.splitlines() if line.startswith(" ")]
     table = {row[0]: row for row in rows if row[0] in {"0", "0.1", "0.2", "0.4"}}
     assert float(table["0"][2]) < 0.1 < float(table["0.4"][2])

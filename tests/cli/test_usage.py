@@ -124,6 +124,21 @@ def test_wrong_words_of_compare(words, text, capsys):
     assert text in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("words", "meant"),
+    [
+        ("searchlight --n-permutation 5 OUT", "--n-permutations?"),
+        ("searchlight --radus=5 OUT", "--radius?"),
+        ("encoding --permutations 5 OUT", "--n-permutations?"),
+        ("--verbos demo OUT", "--verbose?"),
+    ],
+)
+def test_an_option_that_is_nearly_right_is_named(words, meant, capsys):
+    with pytest.raises(SystemExit):
+        main([*words.split(), "--imgs", "a", "--events", "b", "--stimuli", "c"])
+    assert f"did you mean {meant}" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("words", ["P1 P2 --overwrite OUT", "P1 --overwrite P2 OUT"])
 def test_words_of_merge(words):
     args = build_parser().parse_args(["merge", *words.split()])

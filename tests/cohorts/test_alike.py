@@ -1,5 +1,6 @@
 """Participants whose data were made differently are no group, unless one says so."""
 
+import json
 import shutil
 from pathlib import Path
 
@@ -78,10 +79,19 @@ def test_what_is_allowed_by_name_is_told(cohort, two, tmp_path, caplog):
     assert not (out / "group").exists()
     caplog.clear()
     maps = analyze_group(out, allow_mixed=["runs", "smoothing_fwhm"], **given)
-    assert "participants differ in smoothing_fwhm, which is allowed" in caplog.text
+    words = "smoothing_fwhm (sub-03 unlike sub-01: 6.0, not None)"
+    assert f"participants differ, which is allowed, in {words}" in caplog.text
     assert np.nanmax(maps["n_subjects"].get_fdata()) == 3
     index = (out / "index.html").read_text(encoding="utf-8")
-    assert "<li>smoothing_fwhm</li><li>runs</li>" in index
+    assert f"<li>{words}</li><li>runs (sub-03 unlike sub-01)</li>" in index
+    sidecar = next((out / "group").glob("*_desc-accuracyT_stat.json"))
+    (found,) = json.loads(sidecar.read_text("utf-8"))["findings"]
+    assert (found["name"], found["grade"]) == ("mixed_subjects", "note")
+    imgs = [str(path) for path in sorted(out.rglob("sub-*_desc-accuracy_stat.nii.gz"))]
+    again = second_level_test(imgs, n_permutations=10, allow_mixed=True)
+    assert "smoothing_fwhm (" in again.notes_[0]
+    page = again.generate_report().get_standalone()
+    assert "Subjects differ, as was allowed, in smoothing_fwhm (" in page
     everything = analyze_group(out, allow_mixed=True, overwrite=True, **given)
     np.testing.assert_array_equal(everything["t"].get_fdata(), maps["t"].get_fdata())
 

@@ -208,7 +208,10 @@ def test_the_group_lacks_those_who_differ(analyzed, caplog):
         analyze_group(out, n_permutations=1000)
     with pytest.warns(UserWarning, match="only 64 distinct sign flips of 6 subjects"):
         maps = analyze_group(out, n_permutations=1000, allow_mixed=["runs"])
-    assert "participants differ in runs, which is allowed" in caplog.text
+    assert (
+        "participants differ, which is allowed, in runs (sub-03 unlike sub-01)"
+        in caplog.text
+    )
     page = (out / "index.html").read_text()
     assert (
         "sub-06 is left out of the group: its conditions are chair dog" in caplog.text

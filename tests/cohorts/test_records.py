@@ -7,6 +7,7 @@ import tomllib
 import numpy as np
 import pytest
 
+from neuroextrap.cli import main
 from neuroextrap.cohorts import _group_level, analyze_group, analyze_participants
 from neuroextrap.decoding import IdentificationSearchLight
 from neuroextrap.reporting._page import make_page
@@ -125,3 +126,31 @@ def test_nothing_of_an_earlier_group_stays(pair, tmp_path, monkeypatch):
     index = (out / "index.html").read_text(encoding="utf-8")
     assert not any(name in index for name in gone)
     assert "desc-accuracyPvaluefwe" in index
+
+
+def test_a_record_repeats_its_analysis_or_says_what_differs(pair, tmp_path, caplog):
+    """A run came since: the same options are another analysis."""
+    analyze(pair, tmp_path / "out")
+    record = tmp_path / "out/code/sub-01.toml"
+    words = ["bids", str(pair), str(tmp_path / "again"), "participant"]
+    words += ["--config", str(record)]
+    assert main(words) == 0
+    assert "is not analyzed as" not in caplog.text
+    for path in sorted(pair.parents[1].rglob("sub-01_*run-4_*")):
+        path.unlink()
+    assert main([*words, "--overwrite"]) == 0
+    assert f"sub-01 is not analyzed as {record} says: runs differ: " in caplog.text
+    assert "run-4_space-" in caplog.text
+    caplog.clear()
+    assert main([*words, "--overwrite", "--radius", "7"]) == 0
+    assert "runs differ: " in caplog.text
+
+
+def test_a_record_of_what_only_python_has_is_no_configuration(pair, tmp_path, capsys):
+    folds = [(np.arange(4), np.arange(4, 16))]
+    analyze(pair, tmp_path / "out", {"cv": folds})
+    record = tmp_path / "out/code/sub-01.toml"
+    words = ["bids", str(pair), str(tmp_path / "again"), "participant"]
+    assert main([*words, "--config", str(record)]) == 2
+    assert "settings that only Python has (cv)" in capsys.readouterr().err
+    assert not (tmp_path / "again").exists()

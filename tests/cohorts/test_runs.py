@@ -1,16 +1,21 @@
 """Which files are runs: no copies of a run, and none whose events are not known."""
 
+import json
 import logging
 import re
 import shutil
 import tomllib
 
+import nibabel
 import numpy as np
 import pandas as pd
 import pytest
 
-from neuroextrap.cohorts import analyze_participants
+from neuroextrap.cli import main
+from neuroextrap.cohorts import analyze_group, analyze_participants
+from neuroextrap.cohorts._cohort_records import read_configuration
 from neuroextrap.decoding import IdentificationSearchLight
+from neuroextrap.images._bids_filters import read_filters
 
 SPACE = "MNI152NLin2009cAsym"
 OPTIONS = {"samples": "blocks", "delay": 4.0, "report": False}
@@ -42,6 +47,14 @@ COPIES = {
     "resolutions": ("_desc-", "_res-2_desc-"),
 }
 
+CHOICES = {
+    "echoes": "choose one by filters (--filter echo=2 or echo=)",
+    "reconstructions": "(--filter rec=norm or rec=)",
+    "parts": "(--filter part=phase or part=)",
+    "contrasts": "(--filter ce=x or ce=)",
+    "resolutions": "(--filter res= or res=2)",
+}
+
 
 @pytest.mark.parametrize("kind", COPIES)
 def test_a_copy_of_a_run_is_no_run(pair, tmp_path, kind):
@@ -55,7 +68,7 @@ def test_a_copy_of_a_run_is_no_run(pair, tmp_path, kind):
         assert "has 2 series of one run, " in reason
         assert name in reason
         assert re.sub(old, new, name) in reason
-        assert "keep one of them in the folder" in reason
+        assert CHOICES.get(kind, "keep one of them in the folder") in reason
         assert status == ("planned" if dry_run else "done")
     assert not (tmp_path / "out" / "sub-01").exists()
 
@@ -191,3 +204,119 @@ def test_the_last_moment_of_an_event(pair, tmp_path, samples, onset, n_runs):
     outcomes = analyze(pair, tmp_path, **given)
     assert outcomes["status"].tolist() == ["planned"]
     assert outcomes["n_runs"].tolist() == [n_runs]
+
+
+def echo_tree(derivatives):
+    """Sub-01 has every run also as three echoes, with own noise."""
+    rng = np.random.default_rng(0)
+    for path in sorted(derivatives.rglob("sub-01_*_desc-preproc_bold.nii.gz")):
+        img = nibabel.load(path)
+        for echo in (1, 2, 3):
+            data = img.get_fdata() + 0.7 * rng.normal(size=img.shape)
+            copy = nibabel.Nifti1Image(data.astype("float32"), None, img.header)
+            copy.to_filename(
+                path.with_name(path.name.replace("_sp", f"_echo-{echo}_sp"))
+            )
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"filters": {"echo": 2}}, ["echo=2"]),
+        ({"filters": ["echo=02", "run=1", "run=2"]}, ["echo=02", "run=1", "run=2"]),
+        ({"filters": {"echo": None, "desc": ["preproc"]}}, ["echo=", "desc=preproc"]),
+    ],
+)
+def test_filters_choose_a_version(pair, tmp_path, given, words):
+    echo_tree(pair)
+    assert analyze(pair, tmp_path, confounds=(), dry_run=True)["status"][0] == "failed"
+    given |= {"confounds": ("motion",), "participants": ["01"]}
+    outcomes = analyze(pair, tmp_path / "out", **given)
+    assert outcomes["status"].tolist() == ["done"]
+    found = tomllib.loads((tmp_path / "out/code/sub-01.toml").read_text("utf-8"))
+    assert found["filter"] == words
+    assert len(found["runs"]) == (2 if "run=1" in words else 4)
+    for run in found["runs"]:
+        assert ("_echo-2_" in run["bold"]) == (words[0] != "echo=")
+        assert run["mask"].endswith("_desc-brain_mask.nii.gz")
+        assert run["confounds_file"].endswith("_desc-confounds_timeseries.tsv")
+    again = read_configuration(tmp_path / "out/code/sub-01.toml")
+    assert read_filters(again["filter"]) == read_filters(given["filters"])
+
+
+def test_a_file_of_filters_is_that_of_other_programs(pair, tmp_path, capsys):
+    echo_tree(pair)
+    file, given = tmp_path / "filters.json", {"confounds": (), "dry_run": True}
+    content = {"bold": {"datatype": "func", "echo": [1, 2], "session": None}, "t1w": {}}
+    file.write_text(json.dumps(content))
+    assert read_filters(None, file) == {"echo": ("1", "2"), "ses": (None,)}
+    assert "2 series" in analyze(pair, tmp_path, filter_file=file, **given)["reason"][0]
+    words = ["bids", str(pair), str(tmp_path / "out"), "participant", "--dry-run"]
+    words += ["--participant-label", "01", "--samples", "blocks", "--confounds", "none"]
+    assert main([*words, "--filter-file", str(file), "--filter", "echo=3"]) == 0
+    assert "sub-01: planned, 4 runs" in capsys.readouterr().out
+    (tmp_path / "c.toml").write_text('filter = ["echo=3"]\n')
+    assert main([*words, "--config", str(tmp_path / "c.toml")]) == 0
+
+
+def test_versions_are_no_group(pair, tmp_path):
+    """One participant's denoised series, the other's preprocessed ones."""
+    out = tmp_path / "out"
+    for path in sorted(pair.rglob("sub-01_*_desc-preproc_bold.*")):
+        path.rename(path.with_name(path.name.replace("preproc", "denoised")))
+    for label, filters in (("01", {"desc": "denoised"}), ("02", None)):
+        analyze(pair, out, confounds=(), participants=[label], filters=filters)
+    with pytest.raises(ValueError, match="sub-01 and sub-02 differ in versions;"):
+        analyze_group(out)
+    with pytest.warns(UserWarning, match="sign flips"):
+        analyze_group(out, report=False, allow_mixed="versions")
+    assert "<li>versions (sub-02 unlike sub-01)</li>" in (out / "index.html").read_text(
+        "utf-8"
+    )
+
+
+@pytest.mark.parametrize(
+    ("filters", "message"),
+    [
+        ({"echo": 9}, r"no series with echo=9 .*there are \(none\)"),
+        ({"echo": True}, "'echo': True is no entity with labels"),
+        ({"echo": []}, "is no entity with labels"),
+        ({"sub": "01"}, "participants have an option of their own"),
+        (["echo"], "'echo' must be an entity and its label"),
+        ("echo=1", "must be a dict of labels by entity"),
+    ],
+)
+def test_filters_that_choose_nothing(pair, tmp_path, filters, message):
+    given = {"confounds": (), "filters": filters, "dry_run": True}
+    if "no series" in message:
+        assert re.search(message, analyze(pair, tmp_path, **given)["reason"][0])
+    else:
+        with pytest.raises(ValueError, match=message):
+            analyze(pair, tmp_path, **given)
+
+
+@pytest.mark.parametrize("text", ["{", '["echo"]', '{"t1w": {"echo": 1}}', "[" * 10**5])
+def test_files_that_are_no_filters(tmp_path, text):
+    (tmp_path / "f.json").write_text(text)
+    with pytest.raises(
+        ValueError, match=r"^filter_file \(--filter-file\) .*; write \{"
+    ):
+        read_filters(None, tmp_path / "f.json")
+
+
+def test_copies_under_other_names_are_refused_by_their_data(pair, tmp_path):
+    for run, new in ((1, 5), (2, 6)):
+        for path in sorted(pair.parents[1].rglob(f"sub-01_*run-{run}_*")):
+            shutil.copy(
+                path, path.with_name(path.name.replace(f"run-{run}", f"run-{new}"))
+            )
+    path = next(pair.rglob("sub-01_*run-5_*_bold.nii.gz"))
+    img = nibabel.load(path)
+    noise = np.random.default_rng(1).normal(size=img.shape)
+    data = (img.get_fdata() + noise).astype("float32")
+    nibabel.Nifti1Image(data, None, img.header).to_filename(path)
+    outcomes = analyze(pair, tmp_path / "out", confounds=(), samples="lsa", delay=0.0)
+    assert outcomes["status"].tolist() == ["failed", "done"]
+    assert "run-1_space" in outcomes["reason"][0]
+    assert "run-5_space" in outcomes["reason"][0]
+    assert "are one acquisition" in outcomes["reason"][0]

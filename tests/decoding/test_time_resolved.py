@@ -1,5 +1,7 @@
 """Identification over time, against separate fits of every moment."""
 
+import itertools
+
 import numpy as np
 import pytest
 from sklearn.base import clone
@@ -138,28 +140,68 @@ def test_the_diagonal_is_the_time_course(recorded, within_runs):
     )
     course = time_resolved_identification(light, trials, y, runs)
     found = temporal_generalization(light, trials, y, runs)
-    for name in ("accuracy", "implied_information", "p_value"):
-        np.testing.assert_allclose(
-            np.diag(found.scores[name]), course.table[name], atol=1e-6
-        )
-    # permuted labels are the same, and the maximum is over more
-    assert (found.null_maxima >= course.searchlight.null_maxima_ - 1e-6).all()
-    expected = stats.max_statistic_p_value(found.scores["accuracy"], found.null_maxima)
-    np.testing.assert_allclose(found.scores["p_value_fwe"], expected)
+    for name in ("accuracy", "implied_information", "p_value", "p_value_fwe", "z"):
+        np.testing.assert_allclose(np.diag(found.scores[name]), course.table[name])
+    np.testing.assert_array_equal(found.null_maxima, course.searchlight.null_maxima_)
 
 
-def test_permuted_labels_stay_with_their_trials(recorded):
+def naive_exchange(trials, y, runs, names):
+    """Accuracies after the names of the later of two moments were exchanged."""
+    accuracy = np.full((N_TIMES, N_TIMES), np.nan)
+    folds = list(LeaveOneGroupOut().split(trials, y, runs))
+    for t, s in itertools.permutations(range(N_TIMES), 2):
+        trained, tested = (y, names[y]) if t < s else (names[y], y)
+        right = []
+        for train, test in folds:
+            fitted = NearestCentroid().fit(trials[train, :, t], trained[train])
+            right.append(fitted.score(trials[test, :, s], tested[test]))
+        accuracy[t, s] = np.mean(right)
+    return accuracy.round(10)
+
+
+def test_names_are_exchanged_off_the_diagonal(recorded):
     trials, y, runs = recorded
-    light = IdentificationSearchLight(n_permutations=7, bounds=None)
+    light = IdentificationSearchLight(n_permutations=23, bounds=None)
     found = temporal_generalization(light, trials, y, runs)
-    labels = stats.permute_labels(
-        y.astype(np.int32), groups=runs, n_permutations=7, random_state=0
+    every = np.array(
+        [
+            naive_exchange(trials, y, runs, np.array(names))
+            for names in itertools.permutations(range(4))
+        ]
     )
-    largest = [
-        naive_generalization(NearestCentroid(), trials, permuted, runs).max()
-        for permuted in labels
-    ]
-    np.testing.assert_allclose(found.null_maxima, largest, atol=1e-6)
+    maxima = np.nanmax(every, axis=(1, 2))
+    np.testing.assert_allclose(np.sort(found.names_maxima), np.sort(maxima[1:]))
+    off = ~np.eye(N_TIMES, dtype=bool)
+    np.testing.assert_allclose(found.scores["accuracy"][off], every[0][off])
+    p = (every >= every[0]).mean(axis=0)
+    np.testing.assert_allclose(found.scores["p_value"][off], p[off])
+    fwe = (maxima[:, None, None] >= every[0]).mean(axis=0)
+    np.testing.assert_allclose(found.scores["p_value_fwe"][off], fwe[off])
+
+
+@pytest.mark.parametrize(("n_classes", "signal"), [(2, 2.0), (6, 2.0)])
+def test_unrelated_codes_are_not_called_shared(n_classes, signal):
+    n_off, n_found, rng = 0, 0, np.random.default_rng(0)
+    y, runs = np.tile(np.arange(n_classes), 12), np.repeat(np.arange(6), 2 * n_classes)
+    for _ in range(6):
+        trials = rng.normal(size=(len(y), 20, 4))
+        trials += signal * rng.normal(size=(n_classes, 20, 4))[y]
+        light = IdentificationSearchLight(n_permutations=99, bounds=None)
+        scores = temporal_generalization(light, trials, y, runs).scores
+        assert (np.diag(scores["p_value_fwe"]) <= 0.05).all()
+        off = ~np.eye(4, dtype=bool)
+        n_off += off.sum()
+        n_found += (scores["p_value"][off] <= 0.05).sum()
+        assert scores["p_value_fwe"][off].min() > 0.05
+    assert n_found <= 0.1 * n_off
+
+
+def test_a_single_moment_has_no_pair(recorded):
+    trials, y, runs = recorded
+    light = IdentificationSearchLight(n_permutations=9, bounds=None)
+    found = temporal_generalization(light, trials[:, :, -1:], y, runs)
+    assert found.scores["p_value_fwe"].tolist() == [[0.1]]
+    assert len(found.names_maxima) == 0
 
 
 def test_moments_without_variation_are_unknown(recorded):
@@ -211,16 +253,17 @@ def test_pairs_of_moments_are_not_whitened(recorded):
         temporal_generalization(light, trials, y, runs)
 
 
-def test_what_a_small_p_off_the_diagonal_does_not_show():
+def test_notes_say_which_question_a_p_value_answers():
     rng = np.random.default_rng(0)
     y, runs = np.tile(np.arange(3), 8), np.repeat(np.arange(8), 3)
     trials = rng.normal(size=(24, 4, 3))
     light = IdentificationSearchLight(n_permutations=19)
     found = temporal_generalization(light, trials, y, runs)
-    assert any("off the diagonal says that the labels matter" in n for n in found.notes)
+    assert any("class names exchanged between the two mom" in n for n in found.notes)
+    assert any("3 classes can be paired in 6 ways only" in n for n in found.notes)
     light.set_params(n_permutations=0)
     notes = temporal_generalization(light, trials, y, runs).notes
-    assert not any("diagonal" in note for note in notes)
+    assert not any("diagonal" in note or "paired" in note for note in notes)
 
 
 def test_folds_that_train_and_test_on_different_conditions_say_so():

@@ -98,14 +98,15 @@ def test_true_amplitudes_are_recovered_without_noise(volume, masker, model):
     np.testing.assert_allclose(found.data, np.broadcast_to(wanted, (4, 12)), atol=1e-8)
 
 
-def test_runs_are_modeled_one_by_one_in_order_of_onset(bold, masker, tmp_path):
+def test_runs_are_modeled_one_by_one_in_order_of_onset(bold, masker, volume, tmp_path):
+    other = volume(bold.get_fdata()[..., ::-1])
     shuffled = EVENTS.iloc[[4, 0, 5, 2, 1, 3]]
     shuffled.to_csv(tmp_path / "events.tsv", sep="\t", index=False)
-    one = single_trial_betas(bold, EVENTS, masker=masker, t_r=T_R)
-    two = single_trial_betas(
-        [bold, bold], [EVENTS, tmp_path / "events.tsv"], masker=masker, t_r=T_R
-    )
-    np.testing.assert_allclose(two.data, np.concatenate([one.data] * 2), rtol=1e-9)
+    given = {"masker": masker, "t_r": T_R}
+    alone = [single_trial_betas(img, EVENTS, **given).data for img in (bold, other)]
+    tables = [EVENTS, tmp_path / "events.tsv"]
+    two = single_trial_betas([bold, other], tables, **given)
+    np.testing.assert_allclose(two.data, np.concatenate(alone), rtol=1e-9)
     assert two.runs.tolist() == [0] * 6 + [1] * 6
     assert two.y.tolist() == EVENTS["trial_type"].tolist() * 2
 

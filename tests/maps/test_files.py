@@ -210,7 +210,7 @@ def test_folders_that_hold_no_maps_are_refused(tmp_path):
     (tmp_path / "maps.json").write_text(json.dumps({"maps": {"a": entry}}))
     with pytest.raises(ValueError, match="without a hash"):
         read_maps(tmp_path)
-    entry["sha256"] = {"a.nii.gz": "0"}
+    entry["sha256"] = {"a.nii.gz": "0", "a.json": "0"}
     (tmp_path / "maps.json").write_text(json.dumps({"maps": {"a": entry}}))
     with pytest.raises(ValueError, match=r"no file .*a\.nii\.gz"):
         read_maps(tmp_path)

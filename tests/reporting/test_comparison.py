@@ -111,7 +111,19 @@ def test_maps_read_from_their_folder_give_the_same_differences(spheres, tmp_path
     np.testing.assert_allclose(
         ours["accuracy_difference"], theirs["accuracy_difference"], atol=1e-6
     )
-    assert "<figure>" in comparison_report(read_maps(tmp_path / "out")).html
+    read = read_maps(tmp_path / "out")
+    assert read.findings_ == spheres.findings_
+    page = comparison_report(read)
+    assert "<figure>" in page.html
+    assert "approximate, because samples train as well as test" in words(page)
+
+
+def test_maps_are_read_with_the_sidecars_that_were_written(spheres, tmp_path):
+    spheres.to_directory(tmp_path)
+    sidecar = tmp_path / "p_value_fwe.json"
+    sidecar.write_text(sidecar.read_text().replace("approximate", "exact"))
+    with pytest.raises(ValueError, match="is not the file that was written"):
+        read_maps(tmp_path)
 
 
 def test_regions_of_an_atlas_have_names(atlas, brain):

@@ -1,0 +1,140 @@
+"""Codes of two conditions, or of many moments, that have nothing in common."""
+
+import warnings
+
+import numpy as np
+import scipy.sparse
+
+from benchmarks.validity.registry import Row, check
+from neuroextrap.decoding import (
+    IdentificationSearchLight,
+    cross_identification,
+    temporal_generalization,
+)
+from neuroextrap.group import sign_flip_test
+
+FAMILY = "From one condition to another"
+LEVEL = 0.05 + 1e-12
+N_REGIONS, WIDTH, N_RUNS = 30, 20, 6
+REGIONS = scipy.sparse.csr_array(np.kron(np.eye(N_REGIONS), np.ones((1, WIDTH))))
+
+
+def two_tasks(rng, n_classes, signal, codes=None):
+    """Return responses, classes, runs and tasks; every task has codes of its own."""
+    y = np.tile(np.arange(n_classes), 2 * N_RUNS)
+    runs = np.repeat(np.arange(N_RUNS), 2 * n_classes)
+    task = np.tile(np.repeat([0, 1], n_classes), N_RUNS)
+    if codes is None:
+        codes = signal * rng.normal(size=(2, n_classes, N_REGIONS * WIDTH))
+    x = codes[task, y] + rng.normal(size=(len(y), N_REGIONS * WIDTH))
+    return x, y, runs, task
+
+
+def crossed(rng, data, **options):
+    """Return the maps from the first task to the second, and back."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        light = IdentificationSearchLight(
+            regions=REGIONS, random_state=int(rng.integers(2**31)), **options
+        )
+        return cross_identification(light, *data, train=0, test=1)
+
+
+def labels_permuted(rng, data):
+    """Return p-values, and family-wise ones, of the usual test: labels permuted."""
+    x, y, runs, task = data
+    folds = [
+        (
+            np.flatnonzero((runs != run) & (task == a)),
+            np.flatnonzero((runs == run) & (task != a)),
+        )
+        for a in (0, 1)
+        for run in range(N_RUNS)
+    ]
+    light = IdentificationSearchLight(
+        regions=REGIONS,
+        cv=folds,
+        n_permutations=99,
+        bounds=None,
+        random_state=int(rng.integers(2**31)),
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return light.fit(x, y, groups=2 * runs + task).region_scores_
+
+
+@check(FAMILY, n_sets=200, quick=14)
+def unrelated_conditions(rng, n_sets, *, mistake=False):
+    """Strong codes that conditions do not share; mistake: labels are permuted."""
+    for n_classes in (4,) if mistake else (4, 8, 16):
+        for signal in (2.0,) if mistake else (0.5, 1.0, 2.0):
+            local, family = [], []
+            for _ in range(n_sets):
+                data = two_tasks(rng, n_classes, signal)
+                if mistake:
+                    maps = labels_permuted(rng, data)
+                else:
+                    maps = crossed(rng, data, n_permutations=199)
+                local.append((maps["p_value"] <= LEVEL).mean())
+                family.append(maps["p_value_fwe"].min() <= LEVEL)
+            where = f"{n_classes} classes, {N_RUNS} runs of both conditions, "
+            where += f"unrelated codes of {signal:g} SD"
+            if not mistake:
+                yield Row("Exchanged names, one region", where, local)
+            yield Row(f"Exchanged names, {N_REGIONS} regions at once", where, family)
+
+
+@check(FAMILY, n_sets=300, quick=20)
+def unrelated_moments(rng, n_sets, *, mistake=False):
+    """A code of its own at every moment; mistake: no correction for pairs of them."""
+    n_times, off = 5, ~np.eye(5, dtype=bool)
+    for n_classes in (8,) if mistake else (4, 5, 8, 16):
+        for signal in (2.0,) if mistake else (1.0, 2.0):
+            local, family = [], []
+            y, runs = np.tile(np.arange(n_classes), 4), np.repeat(range(4), n_classes)
+            for _ in range(n_sets):
+                codes = signal * rng.normal(size=(n_classes, 15, n_times))
+                trials = codes[y] + rng.normal(size=(len(y), 15, n_times))
+                light = IdentificationSearchLight(
+                    n_permutations=199, random_state=int(rng.integers(2**31))
+                )
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")
+                    found = temporal_generalization(light, trials, y, runs).scores
+                p = found["p_value" if mistake else "p_value_fwe"][off]
+                local.append((found["p_value"][off] <= LEVEL).mean())
+                family.append(p.min() <= LEVEL)
+            where = f"{n_classes} classes, {n_times} moments, codes of {signal:g} SD"
+            if not mistake:
+                yield Row("Off the diagonal, one pair of moments", where, local)
+            yield Row("Off the diagonal, all pairs at once", where, family)
+
+
+@check(FAMILY, n_sets=200, quick=14)
+def unrelated_conditions_of_subjects(rng, n_sets, *, mistake=False):
+    """Accuracy above names over subjects; mistake: codes that all of them have."""
+    for n_classes in (2, 3, 4, 8):
+        if mistake and n_classes != 2:
+            continue
+        local, family = [], []
+        for _ in range(n_sets):
+            codes = None
+            if mistake:
+                codes = 2 * rng.normal(size=(2, n_classes, N_REGIONS * WIDTH))
+            above = [
+                crossed(rng, two_tasks(rng, n_classes, 2.0, codes))[
+                    "accuracy_above_names"
+                ]
+                for _ in range(10)
+            ]
+            varies = np.ptp(above, axis=0) > 0
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                tested = sign_flip_test(np.array(above)[:, varies], n_permutations=499)
+            local.append((tested["p_value"] <= LEVEL).mean())
+            family.append(np.nanmin(tested["p_value_fwe"]) <= LEVEL)
+        where = f"10 subjects, {n_classes} classes, unrelated codes of 2 SD"
+        name = "Sign flips of accuracy above names"
+        if not mistake:
+            yield Row(f"{name}, one region", where, local)
+        yield Row(f"{name}, {N_REGIONS} regions at once", where, family)

@@ -1,0 +1,72 @@
+"""Conditions of samples on the command line: ``--train A --test B``."""
+
+import numpy as np
+
+from neuroextrap.cli._console import say
+from neuroextrap.cli._results import cost_of_regions, page_of, text_table
+
+# stands between class and condition; no entry of a tab-separated table has it
+_BETWEEN = "\t"
+_PRINTED = ("name", "x", "y", "z", "n_voxels", "accuracy", "p_value", "p_value_fwe")
+
+
+def check_conditions(args):
+    """Raise ValueError if only one of two conditions is named."""
+    if (args.train is None) != (args.test is None) or (args.train and args.test_runs):
+        raise ValueError(
+            "--train and --test name two conditions of --conditions-column, without "
+            f"--test-runs; got {args.train}, {args.test} and runs {args.test_runs}"
+        )
+
+
+def events_by_condition(imgs, events, column, excluded):
+    """Return tables of events whose conditions are written behind their classes.
+
+    So that volumes of a class in two conditions are not averaged. Rows without an entry
+    in the column, and of classes that are `excluded`, stay as they are.
+    """
+    from neuroextrap.images._events import event_labels
+    from neuroextrap.images._labeled_samples import read_tables
+
+    _, tables = read_tables(imgs, events)
+    for table, name in tables:
+        shown, where = table["trial_type"], event_labels(table, name, column)
+        told = (shown != "") & (where != "") & ~shown.isin(excluded)
+        table.loc[told, "trial_type"] = shown[told] + _BETWEEN + where[told]
+    only = [table for table, _ in tables]
+    return only if len(only) > 1 else only[0]
+
+
+def split_conditions(labels):
+    """Return the classes and the conditions that labels are written of."""
+    parts = np.array([label.partition(_BETWEEN)[::2] for label in labels.tolist()])
+    return parts[:, 0], parts[:, 1]
+
+
+def run_cross(args, light, samples, data, bids, origin):
+    """Train in one condition and test in the other; write maps, table and page."""
+    from neuroextrap.decoding import cross_identification
+    from neuroextrap.design._cross_folds import cross_samples
+
+    pair = {"train": args.train, "test": args.test}
+    _, y, runs, conditions = data
+    cross_samples(y, runs, conditions, light.classes, pair)  # refused before the work
+    if args.dry_run:
+        untested = light.__class__(**light.get_params()).set_params(n_permutations=0)
+        cost = untested.estimate_cost(*data[:3])
+        exchanges = {"n_permutations": light.n_permutations}
+        say(cost_of_regions(cost | exchanges, None))
+        return
+    maps = cross_identification(light, *data, **pair, order=samples.order)
+    maps.bg_img_ = samples.bg_img
+    more = {}
+    if args.report:
+        page = page_of(maps, args)
+        more["report.html"] = lambda path: path.write_text(page, encoding="utf-8")
+    maps.to_directory(
+        args.out, overwrite=args.overwrite, bids=bids, origin=origin, more=more
+    )
+    best = maps.table_.sort_values("accuracy", ascending=False).head(10)
+    say(f"highest accuracies of {len(maps.table_)} regions (mm; proportions):")
+    say("\n".join([text_table(best, _PRINTED), *map("note: {}".format, maps.notes_)]))
+    say(f"maps, sidecars and regions.tsv in {args.out}")

@@ -1,0 +1,191 @@
+"""``neuroextrap scores``: identification by the scores of any decoder."""
+
+import logging
+from pathlib import Path
+
+from neuroextrap.analysis._options import (
+    flag,
+    one_of,
+    path,
+    real,
+    set_size_or_name,
+    text,
+    texts,
+    whole,
+)
+from neuroextrap.cli._console import say
+from neuroextrap.cli._parser import OVERWRITE, add_options
+
+logger = logging.getLogger(__name__)
+
+_EXAMPLES = """\
+Scores of trials (rows) for candidates (columns): .npy, .npz (scores, targets),
+.tsv or .parquet (the first row names the candidates, a first column "target"
+the candidate of every trial). Without targets, trial i belongs to candidate i.
+OUT gets summary.tsv (one row a decoder, for a paper), curve.tsv, stimuli.tsv
+and scores.json; with two decoders comparison.tsv: paired target by target on
+one pool, otherwise by bits. Accuracy among k candidates is what retrieval
+calls top-1 among k; beyond the pool it is predicted.
+
+examples:
+  neuroextrap scores clip_scores.npy --set-sizes 50 200 1000 --report results
+  neuroextrap scores meg.tsv fmri.tsv comparison
+  neuroextrap scores --decoded decoded.npy --candidates embeddings.npy \\
+      --metric correlation --targets shown.tsv results
+"""
+_INPUT = {
+    "decoded": path("vectors decoded from trials, instead of scores", "FILE"),
+    "candidates": path("vectors of the candidates, with --decoded", "FILE"),
+    "targets": path(
+        "candidate of every trial: a .npy array, or a table with a column target; "
+        "names, or column numbers from 0",
+        "FILE",
+        said="those of the scores, else trial i belongs to candidate i",
+    ),
+    "names": path(
+        "names of the candidates: a .npy array or a table of one column",
+        "FILE",
+        said="the first row of a table",
+    ),
+    "kind": one_of(
+        "whether larger scores are more alike or less; auto takes them as similarities "
+        "unless targets come last far oftener than guessing explains",
+        "auto similarity distance",
+        "auto",
+    ),
+    "metric": one_of(
+        "how decoded vectors are compared with those of candidates",
+        "cosine correlation euclidean",
+        "cosine",
+    ),
+}
+_ANALYSIS = {
+    "set_sizes": texts(
+        "report accuracy (top-1) among that many candidates",
+        metavar="N",
+        kind=set_size_or_name,
+        said="50 200 1000, up to ten times the pool",
+    ),
+    "statistic": text(
+        "accuracy that is tested: pairwise_accuracy (two-way), accuracy (among all), "
+        "or a number of candidates",
+        "pairwise_accuracy",
+        kind=set_size_or_name,
+    ),
+    "n_permutations": whole("number of exchanges of targets between trials", 1000),
+    "groups": path(
+        "run or subject of every trial, within which targets are exchanged: a .npy "
+        "array or a table of one column",
+        "FILE",
+        said="exchange all",
+    ),
+    "cross_validated": flag(
+        "trials that are tested trained the decoder of other trials: no lower bounds, "
+        "and an approximate p-value"
+    ),
+    "confidence_level": real("confidence level of intervals and bounds", 0.95, "P"),
+    "random_state": whole("seed of the exchanges", 0, "SEED"),
+}
+_PRINTED = (
+    "scores n_trials n_candidates accuracy accuracy_lower accuracy_upper top_5 "
+    "pairwise_accuracy median_rank implied_information implied_information_lower "
+    "implied_information_upper p_value"
+)
+
+
+def add_parser(subparsers):
+    """Add the command to what ``ArgumentParser.add_subparsers`` returned."""
+    parser = subparsers.add_parser(
+        "scores",
+        help="identification (top-1 among any number) by the scores of any decoder",
+        usage="neuroextrap scores (A [B ...] | --decoded D --candidates C) "
+        "[options] OUT",
+        description="Turn scores of trials for candidates, of any decoder, into top-1\n"
+        "among any number of candidates, bits, bounds and a p-value.",
+        epilog=_EXAMPLES,
+        intermixed=True,
+    )
+    parser.add_argument(
+        "scores",
+        nargs="*",
+        metavar="A",
+        help="files of scores, one for every decoder; the last word, OUT, is the "
+        "folder for the results",
+    )
+    add_options(parser, "input", _INPUT)
+    add_options(parser, "analysis", _ANALYSIS)
+    report = flag("write a self-contained report.html as well")
+    add_options(parser, "output", {"report": report, "overwrite": OVERWRITE})
+
+
+def run(args):
+    """Read the scores, analyze and compare them, write tables and page."""
+    # OUT may have been taken for the last of the set sizes
+    last = args.scores
+    if args.set_sizes and isinstance(args.set_sizes[-1], str):
+        last = args.set_sizes
+    args.out = str(last.pop()) if last else None
+    if not args.out or bool(args.scores) == bool(args.decoded and args.candidates):
+        raise ValueError(
+            "A ... OUT: name files of scores, or --decoded and --candidates, then OUT"
+        )
+    from neuroextrap.cli._results import origin_of_command, text_table
+    from neuroextrap.maps._files import check_output_directory
+    from neuroextrap.scores._files import joined, write_results
+
+    check_output_directory(args.out, overwrite=args.overwrite)
+    roles = ("scores", "decoded", "candidates", "targets", "names", "groups")
+    origin = origin_of_command(args, **{role: getattr(args, role) for role in roles})
+    found = _analyzed(args)
+    compared = {}
+    if len(found) == 2:
+        first, second = found.values()
+        how = {"random_state": args.random_state}
+        how["n_permutations"] = max(1, args.n_permutations)
+        compared[tuple(found)] = first.compare(second, **how)
+    elif len(found) > 2:
+        logger.info("%d decoders are listed; give two to compare them", len(found))
+    how = {"overwrite": args.overwrite, "report": args.report, "origin": origin}
+    tables, written = write_results(found, compared, args.out, **how)
+    frames = [joined({name: each.pools for name, each in found.items()})]
+    frames += [tables["comparison"]] if compared else []
+    shown = [text_table(tables["summary"], _PRINTED.split())]
+    shown += [text_table(frame, list(frame.columns)) for frame in frames]
+    notes = [n for each in [*found.values(), *compared.values()] for n in each.notes]
+    say("\n\n".join([*shown, "\n".join([*notes, f"{written} in {args.out}"])]))
+
+
+def _analyzed(args):
+    """Return what the scores of every decoder give, by name."""
+    from neuroextrap.scores import score_identification
+    from neuroextrap.scores._files import read_labels, read_matrix
+
+    given = {name: getattr(args, name) for name in [*_INPUT, *_ANALYSIS]}
+    for name in ("targets", "names", "groups"):
+        if given[name] is not None:
+            given[name] = read_labels(given[name], f"--{name}")
+    if not args.scores:
+        for name in ("decoded", "candidates"):
+            given[name], _ = read_matrix(given[name], f"--{name}")
+        return {"scores": score_identification(**given)}
+    given |= {"decoded": None, "candidates": None}
+    found = {}
+    for name, file in zip(_names(args.scores), args.scores, strict=True):
+        matrix, own = read_matrix(file, "A")
+        targets = own if args.targets is None else given["targets"]
+        found[name] = score_identification(matrix, **given | {"targets": targets})
+    return found
+
+
+def _names(files):
+    """Name decoders by their files, with their folders if these differ only."""
+    names = [Path(file).stem for file in files]
+    if len(set(names)) < len(names):
+        names = [
+            f"{Path(file).resolve().parent.name}/{Path(file).stem}" for file in files
+        ]
+    if len(set(names)) < len(names):
+        raise ValueError(
+            f"the decoders are called {', '.join(names)}; give files of other names"
+        )
+    return names

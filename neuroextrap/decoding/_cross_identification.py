@@ -1,0 +1,268 @@
+"""Train on one condition of an experiment and test on another."""
+
+from __future__ import annotations
+
+from copy import copy
+from math import factorial
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from neuroextrap.analysis._parameters import plain_maps
+from neuroextrap.analysis._presentation import region_images
+from neuroextrap.analysis._region_maps import RegionMaps
+from neuroextrap.analysis._run_parameters import RunParameters
+from neuroextrap.decoding._decoding_run import plan_decoding
+from neuroextrap.decoding._searchlight import IdentificationSearchLight
+from neuroextrap.design._cross_folds import cross_samples
+from neuroextrap.design._findings import P_VALUES, Finding, tell
+from neuroextrap.images import feature_coordinates
+from neuroextrap.maps._described_parameters import (
+    described_parameters,
+    flat_parameters,
+)
+from neuroextrap.maps._identification import permutation_statistics
+from neuroextrap.margins._choices import choice_tables
+from neuroextrap.margins.running._null import null_file
+from neuroextrap.reporting._cross_page import cross_page
+from neuroextrap.reporting._peaks import place_columns
+from neuroextrap.stats._name_exchange import NameExchanges, named_accuracy
+from neuroextrap.stats._null_counts import NullCounts
+from neuroextrap.stats._pvalues import LEVEL
+from neuroextrap.stats._shared_options import described_by
+
+_FEW = 4
+# what an analysis of one accuracy by folds of its own does not use, and its default
+_NOT_USED = {"cv": None, "statistic": "accuracy", "checkpoint": None}
+_USED = "n_permutations", "save_null"
+_ACCURACIES = "accuracy", "train_to_test_accuracy", "test_to_train_accuracy"
+_TESTED = "p_value", "p_value_fwe", "neg_log10_p_fwe"
+_ACCURACIES = "accuracy", "train_to_test_accuracy", "test_to_train_accuracy"
+
+
+@described_by(IdentificationSearchLight.fit)
+def cross_identification(  # noqa: PLR0913
+    light: Any,
+    imgs: Any,
+    y: ArrayLike,
+    groups: ArrayLike,
+    conditions: ArrayLike,
+    *,
+    train: Any,
+    test: Any,
+    order: ArrayLike | None = None,
+) -> RegionMaps:
+    """Identify classes in one condition by classifiers trained in another.
+
+    Does the code carry over: from seen to imagined objects, from words to pictures,
+    from one session to another? Classifiers are trained on the samples of condition
+    ``train`` and tested on those of ``test``, then the other way round, in every
+    region. The p-values ask whether the classes of the two conditions **correspond by
+    name**: class names are exchanged between the conditions, in the same way in all
+    regions.
+
+    Parameters
+    ----------
+    light : IdentificationSearchLight
+        A searchlight that is not fitted: its mask, regions (spheres, discs, atlas
+        regions or a matrix), classifier, ``classes``, ``within_runs``,
+        ``n_permutations`` (exchanges of names), ``keep`` (a file of the permuted maps),
+        ``n_jobs`` and so on are used, and it is never changed. Folds are made from
+        groups and conditions, and lower bounds are not computed.
+    groups : array-like of shape (n_samples,)
+        Run of every sample. When a run holds both conditions, its samples are left out
+        of training while it is tested; conditions that share no run train as a whole.
+    conditions : array-like of shape (n_samples,)
+        Condition (task, modality, session) of every sample. Samples of conditions other
+        than the two are left out.
+    train, test : scalar
+        Names of the two conditions. Exchanging them gives the same ``accuracy`` and
+        p-values.
+
+    Returns
+    -------
+    maps : dict of images, or of ndarray
+        Its maps (arrays of regions for array input) are ``accuracy``, the mean of both
+        directions, classes weighted equally; ``train_to_test_accuracy`` and
+        ``test_to_train_accuracy``; ``accuracy_above_names``, accuracy minus its mean
+        over all exchanges of names (1 / number of classes), which tests over subjects
+        take; ``n_voxels``; and with permutations ``p_value``, ``p_value_fwe`` and
+        ``neg_log10_p_fwe`` of the mean accuracy. ``table_`` holds the same, one row per
+        region, ``region_scores_`` the same by region; ``classes_`` are the shared
+        classes, ``null_maxima_`` the largest accuracy over regions under each of
+        ``n_permutations_`` exchanges, and ``notes_`` says what limits the result. It
+        makes files and a page.
+
+    Raises
+    ------
+    TypeError
+        When ``light`` is no IdentificationSearchLight.
+    ValueError
+        When a condition does not exist, both are the same, their classes have other
+        names, a class has no training samples left, groups are missing, or the
+        searchlight asks for what this analysis does not give.
+
+    See Also
+    --------
+    temporal_generalization : The same from one moment to others.
+    neuroextrap.group.sign_flip_test : The test over subjects.
+
+    Notes
+    -----
+    *What is tested.* The usual test permutes labels. Its null hypothesis is that labels
+    have nothing to do with the predictions, and it is false as soon as two strong but
+    unrelated codes are not exactly orthogonal, which a few classes never are: unrelated
+    codes then give p-values of at most .05 in a fifth of the regions. Here the null
+    hypothesis is that class c of one condition belongs to no particular class of the
+    other, so that all K! pairings of names are equally likely. The statistic of each
+    pairing is read from the same K x K table of chosen classes, and no classifier is
+    trained again. All exchanges are used where they are no more than
+    ``n_permutations``, else that many random ones. The test is exact, and its maximum
+    over regions controls the family-wise error.
+
+    *Few classes.* The p-value of K classes cannot be below 1 / K!: .5 for two, .17 for
+    three, .042 for four. One subject cannot show then that a code is shared; several
+    can: give the maps ``accuracy_above_names`` of all subjects to
+    :func:`neuroextrap.group.sign_flip_test`. It assumes that chance alignments of
+    unrelated codes differ from subject to subject.
+
+    With ``within_runs`` features are centered within each condition of a run, which
+    removes a response that all classes of a condition share. Penalties that are chosen
+    from the data (``shrinkage="auto"``) are chosen from the samples of both conditions,
+    without labels.
+
+    References
+    ----------
+    Kaplan, Man & Greening 2015, "Multivariate cross-classification: applying machine
+    learning techniques to characterize abstraction in neural representations",
+    Frontiers in Human Neuroscience 9. Nichols & Holmes 2002, "Nonparametric
+    permutation tests for functional neuroimaging", Human Brain Mapping 15 (maximum
+    statistic).
+
+    Examples
+    --------
+    Six classes; two regions of ten voxels, of which only the first has one code in both
+    tasks:
+
+    >>> import numpy as np
+    >>> from neuroextrap.decoding import IdentificationSearchLight
+    >>> from neuroextrap.decoding import cross_identification
+    >>> rng = np.random.default_rng(0)
+    >>> y, runs = np.tile(np.arange(6), 16), np.repeat(np.arange(8), 12)
+    >>> task = np.tile(np.repeat(["see", "imagine"], 6), 8)
+    >>> codes = {"see": rng.normal(size=(6, 20)), "imagine": rng.normal(size=(6, 20))}
+    >>> codes["imagine"][:, :10] = codes["see"][:, :10]
+    >>> X = rng.normal(size=(96, 20))
+    >>> X += np.where((task == "see")[:, None], codes["see"][y], codes["imagine"][y])
+    >>> regions = np.kron(np.eye(2), np.ones(10))
+    >>> light = IdentificationSearchLight(regions=regions, n_permutations=1000)
+    >>> maps = cross_identification(
+    ...     light, X, y, runs, task, train="see", test="imagine"
+    ... )
+    >>> maps.n_permutations_, (maps["p_value_fwe"] <= 0.05).tolist()
+    (719, [True, False])
+    """
+    import pandas as pd
+
+    parameters = _options_of(light)
+    pair = {"train": train, "test": test}
+    samples = cross_samples(y, groups, conditions, light.classes, pair)
+    n_classes = len(samples.classes)
+    plain = copy(light).set_params(
+        cv=samples.folds,
+        classes=np.arange(n_classes),
+        n_permutations=0,
+        bounds=None,
+        keep=None,
+    )
+    run = plan_decoding(plain, imgs, samples.codes, samples.parts, order)
+    exchanges = NameExchanges.of(n_classes, light.n_permutations, light.random_state)
+    few = few_names(n_classes) if light.n_permutations else ()
+    tell(few)
+    scores, maxima = _score(run, samples.weights, exchanges, parameters["save_null"])
+    choice, masker, places = run.choice, run.masker, None
+    if masker is not None and choice.centers is not None:
+        places = feature_coordinates(masker)[choice.centers]
+    columns = place_columns(np.arange(choice.n_regions), places, choice.names)
+    return RegionMaps(
+        region_images(scores, choice, masker) or scores,
+        masker=masker if choice.has_place else None,
+        region_scores=scores,
+        table=pd.DataFrame(columns | scores),
+        parameters=described_parameters(light) | pair,
+        random_state=light.random_state,
+        findings=(*run.findings, *few),
+        page=cross_page,
+        table_file="regions.tsv",
+        conditions_=pair,
+        classes_=samples.classes,
+        choice_=choice,
+        places_=places,
+        bg_img_=run.bg_img,
+        n_permutations_=len(maxima),
+        null_maxima_=maxima,
+    )
+
+
+def _options_of(light):
+    """Return a searchlight's parameters; raise if one is not used here."""
+    if not isinstance(light, IdentificationSearchLight):
+        raise TypeError(
+            f"light must be an IdentificationSearchLight, got {type(light).__name__}; "
+            "give one with its options"
+        )
+    RunParameters.of(light)
+    parameters = flat_parameters(light)
+    for name, plain in (plain_maps(light) | _NOT_USED).items():
+        given = parameters[name]
+        if name not in _USED and given is not plain and given != plain:
+            raise ValueError(
+                f"light has {name}={given!r}, which cross_identification does not use; "
+                f"leave {name}={plain!r}"
+            )
+    return parameters
+
+
+def few_names(n_classes):
+    """Return a Finding where one subject's names have few pairings, 0 or 1."""
+    if n_classes > _FEW:
+        return ()
+    least = 1 / factorial(n_classes)
+    can = "cannot" if least > LEVEL else "can hardly"
+    found = Finding(
+        "few_names",
+        "note",
+        float(n_classes),
+        P_VALUES,
+        f"{n_classes} classes can be paired in {factorial(n_classes)} ways only",
+        f"no p-value is below {least:.2g}, and one subject {can} show that the classes "
+        "correspond",
+        "test subjects together: give the accuracy minus 1 / number of classes of each "
+        "(accuracy_above_names) to neuroextrap.group.sign_flip_test",
+    )
+    return (found,)
+
+
+def _score(run, weights, exchanges, save_null):
+    """Return numbers (n_regions,) by name, and the largest under every exchange."""
+    n_regions, rows = run.choice.n_regions, run.analyzed
+    accuracies = np.full((3, n_regions), np.nan)  # of the mean, and each direction
+    n_reached = np.zeros(n_regions, dtype=np.int64)
+    maxima = np.full(len(exchanges), -np.inf)
+    X, regions, plan = run.rows, run.usable.regions, run.plan
+    with null_file(save_null, len(exchanges), n_regions) as null:
+        counts = NullCounts(accuracies[0], n_reached, maxima, null)
+        tables = choice_tables(X, regions, plan, rows, weights, n_jobs=run.n_workers)
+        for part, (there, back) in ((p, np.moveaxis(t, 1, 0)) for p, t in tables):
+            both = (there + back.swapaxes(1, 2)) / 2
+            for accuracy, table in zip(accuracies, (both, there, back), strict=True):
+                accuracy[part] = named_accuracy(table)
+            counts.add(exchanges.accuracy(both), 0, part)
+    scores = dict(zip(_ACCURACIES, accuracies, strict=True))
+    scores["accuracy_above_names"] = accuracies[0] - 1 / len(run.classes)
+    scores["n_voxels"] = run.usable.n_features.astype(float)
+    if len(exchanges):
+        tested = permutation_statistics(accuracies[0], n_reached, maxima)
+        scores |= {name: tested[name] for name in _TESTED}
+    return scores, maxima

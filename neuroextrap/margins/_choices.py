@@ -1,0 +1,61 @@
+"""Which classes test points are assigned to, as tables of true and chosen classes."""
+
+from collections.abc import Iterator
+
+import numpy as np
+import scipy.sparse
+from joblib import Parallel, delayed
+
+from neuroextrap.margins._engine import task_data
+from neuroextrap.margins._paths import with_path
+from neuroextrap.margins._plan import Plan
+from neuroextrap.margins._task import observed_margins
+from neuroextrap.margins._wins import NAN_MARGINS
+
+_TOGETHER = 64  # regions of a part, fixed: workers decide nothing
+
+
+def choice_tables(
+    X: np.ndarray,
+    regions: scipy.sparse.csr_array,
+    plan: Plan,
+    rows: np.ndarray,
+    weights: np.ndarray,
+    *,
+    n_jobs: int = 1,
+) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Yield (regions, tables of choices) under the observed labeling, part by part.
+
+    ``rows`` are indices of regions, none of them empty. Entry [c, d] of the tables
+    (n_regions, n_sets, K, K) is what test points of class c that were assigned to class
+    d weigh together; those with several best classes are shared equally. ``weights``
+    (n_sets, n_test) are in the order of ``plan.design.test``. ``n_jobs`` threads do not
+    affect results.
+    """
+    plan = with_path(plan, regions)
+    codes, n_classes = plan.codes[0][plan.design.test], plan.design.n_classes
+    is_class = np.arange(n_classes)[:, np.newaxis] == codes
+    by_class = (weights[:, np.newaxis] * is_class).reshape(-1, len(codes))
+    parts = [rows[a : a + _TOGETHER] for a in range(0, len(rows), _TOGETHER)]
+    parallel = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")
+    calls = (delayed(_tables)(X, regions, plan, part, by_class) for part in parts)
+    for part, tables in zip(parts, parallel(calls), strict=True):
+        yield part, tables.reshape(len(part), len(weights), n_classes, n_classes)
+
+
+def _tables(
+    X: np.ndarray,
+    regions: scipy.sparse.csr_array,
+    plan: Plan,
+    rows: np.ndarray,
+    by_class: np.ndarray,
+) -> np.ndarray:
+    """Return the tables of some regions, (n_regions, n_sets * K, K)."""
+    tables = np.empty((len(rows), len(by_class), plan.design.n_classes))
+    for part, margins in observed_margins(plan, task_data(X, regions, rows)):
+        if np.isnan(margins.min()):
+            raise ValueError(NAN_MARGINS)
+        best = margins == margins.max(axis=1, keepdims=True)
+        shares = best / best.sum(axis=1, keepdims=True)
+        tables[part] = np.moveaxis(np.tensordot(by_class, shares, 1), 2, 0)
+    return tables
