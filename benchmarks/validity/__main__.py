@@ -11,6 +11,7 @@ from benchmarks.validity import (  # noqa: F401  (each file registers its checks
     copied_runs,
     cross_conditions,
     decoder_tests,
+    encoding_models,
     extrapolation_intervals,
     forward_bounds,
     group_bounds,

@@ -66,7 +66,9 @@ class Row:
             ends = counted.proportion_ci(CONFIDENCE, method="exact")
             return float(ends.low), float(ends.high)
         half = stats.norm.isf((1 - CONFIDENCE) / 2) * self._error()
-        return max(0.0, self.measured - half), self.measured + half
+        low = self.measured - half
+        low = low if self.values.min() < 0 else max(0.0, low)  # shares, e-values
+        return low, self.measured + half
 
     def chance(self) -> float:
         """Return how likely so large a mean was if the guarantee held exactly."""

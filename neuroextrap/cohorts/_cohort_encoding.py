@@ -338,9 +338,9 @@ def analysis_of(analysis, features, stimulus_column, n_folds, samples):
         )
     if n_folds is not None and analysis.n_permutations:
         raise ValueError(
-            f"n_permutations={analysis.n_permutations} must be 0 in folds, whose "
-            "p-values would come out too small; leave it out, or say by the column set "
-            "of the events which stimuli are tested"
+            f"n_permutations={analysis.n_permutations} must be 0 in folds, which "
+            "would be trained again for every permutation and participant; leave it "
+            "out, or say by the column set of the events which stimuli are tested"
         )
     return _with_encoder(analysis), read_stimuli(features, stimulus_column, n_folds)
 

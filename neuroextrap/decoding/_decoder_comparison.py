@@ -13,7 +13,7 @@ from neuroextrap.analysis._region_maps import (
     comparison_page,
     exchange_test,
 )
-from neuroextrap.design._findings import P_VALUES, Finding
+from neuroextrap.design._findings import TRAINED_ON_TESTS
 from neuroextrap.design._folds import class_weights
 from neuroextrap.design._labels import row_codes
 from neuroextrap.margins._engine import region_outcomes
@@ -24,15 +24,6 @@ from neuroextrap.stats._validation import check_flags, check_integer
 
 _UNITS = ("sample", "block", "run")
 _ENOUGH_RUNS = 6
-_APPROXIMATE = Finding(
-    "trained_on_tests",
-    "note",
-    2.0,  # times the variance of independent outcomes
-    P_VALUES,
-    "samples train as well as test",
-    "p-values are approximate, corrected for it as in Nadeau & Bengio 2003",
-    "one train/test split gives exact ones",
-)
 
 
 def compare_decoders(  # noqa: PLR0913
@@ -218,7 +209,7 @@ def _tests_what_trains(design):
 def _findings(lights, approximate):
     """Return what is doubtful about p-values of either analysis, or approximate."""
     own = [f for light in lights for f in light.findings_ if f.touches("p_value_fwe")]
-    return list(dict.fromkeys([*own, *([_APPROXIMATE] if approximate else [])]))
+    return list(dict.fromkeys([*own, *([TRAINED_ON_TESTS] if approximate else [])]))
 
 
 def _table(pairs, names, places, scores):

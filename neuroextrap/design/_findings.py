@@ -45,6 +45,18 @@ class Finding(NamedTuple):
         return any(fnmatchcase(name, pattern) for pattern in self.maps)
 
 
+TRAINED_ON_TESTS = Finding(
+    "trained_on_tests",
+    "note",
+    2.0,  # times the variance of independent outcomes
+    P_VALUES,
+    "samples train as well as test",
+    "p-values are approximate, corrected for it as in Nadeau & Bengio 2003",
+    "one train/test split gives exact ones",
+)
+"""Two analyses are compared by cross-validation."""
+
+
 def tell(findings: Iterable[Finding]) -> None:
     """Warn of what is doubtful, and log the rest; ValueError if one is refused.
 

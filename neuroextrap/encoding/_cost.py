@@ -123,7 +123,11 @@ class FoldData(EncodingData):
     def identify(self, model):
         """Train and identify fold by fold."""
         return model.identify_folds(
-            self.tested, self.test, stimuli=self.stimuli, n_folds=self.n_folds
+            self.tested,
+            self.test,
+            stimuli=self.stimuli,
+            groups=self.runs,
+            n_folds=self.n_folds,
         )
 
     def first_fold(self):

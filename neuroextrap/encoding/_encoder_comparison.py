@@ -14,9 +14,9 @@ from neuroextrap.analysis._region_maps import (
     comparison_page,
     exchange_test,
 )
-from neuroextrap.design._findings import tell
+from neuroextrap.design._findings import P_VALUES, TRAINED_ON_TESTS, Finding, tell
 from neuroextrap.design._labels import means_of, row_codes
-from neuroextrap.encoding._experiment import findings_of_rows, refuse_folds
+from neuroextrap.encoding._experiment import findings_of_rows
 from neuroextrap.margins._statistic import accuracy_set_size
 from neuroextrap.margins._wins import win_chances
 from neuroextrap.stats._validation import check_flags, check_labels, check_n_jobs
@@ -49,6 +49,14 @@ def compare_encoding_models(  # noqa: PLR0913
     one by one: the outcomes of neighbors resemble each other, so that p-values are too
     small, which a warning says; exchange whole runs as `blocks`.
 
+    Models that were tested in the same folds (``identify_folds``) are compared
+    likewise. Stimuli then train as well as test, so that outcomes depend on each
+    other; differences are corrected for it (``cross_validated`` of
+    :func:`neuroextrap.stats.paired_sign_flip_test`), and the p-values are approximate,
+    as a note says. A warning and the page say where the two models differ in the rule
+    of their margins, in the kind of covariance or in their training responses: a
+    difference may come from these.
+
     Parameters
     ----------
     first, second : EncodingIdentification
@@ -77,15 +85,15 @@ def compare_encoding_models(  # noqa: PLR0913
         accuracy_difference (first minus second, of the statistic),
         information_difference (implied, bits), first_accuracy, second_accuracy,
         p_value and p_value_fwe of the accuracy difference, which makes files and a
-        page.
+        page. ``findings_`` is what is approximate or doubtful about it.
 
     Raises
     ------
     TypeError
         When a model is not an `EncodingIdentification`.
     ValueError
-        When the models differ in test points, candidates or regions, the statistic
-        is not an accuracy, or `blocks` do not match the stimuli.
+        When the models differ in test points, folds, candidates or regions, the
+        statistic is not an accuracy, or `blocks` do not match the stimuli.
 
     See Also
     --------
@@ -140,7 +148,8 @@ def compare_outcomes(
     for `n_pairs` comparisons (Bonferroni).
     """
     blocks = _check_blocks(blocks, outcomes[0].shape[1])
-    findings = _findings_of_neighbors(models, np.bincount(blocks).min())
+    shortest = np.bincount(blocks).min()
+    findings = (*_findings_of_neighbors(models, shortest), *_findings(models))
     tell(findings)
     known = ~np.isnan(outcomes[0]).any(axis=1) & ~np.isnan(outcomes[1]).any(axis=1)
     differences = (outcomes[0] - outcomes[1])[known]
@@ -151,6 +160,7 @@ def compare_outcomes(
         [model.region_scores_["implied_information"] for model in models],
         n_permutations=parameters["n_permutations"],
         two_sided=parameters["two_sided"],
+        cross_validated=TRAINED_ON_TESTS in findings,
         random_state=random_state,
     )
     scores["p_value_fwe"] = np.minimum(scores["p_value_fwe"] * n_pairs, 1)
@@ -165,8 +175,8 @@ def compare_outcomes(
         table=_table(choice, scores),
         parameters=parameters,
         random_state=random_state if isinstance(random_state, int) else None,
-        page=comparison_page,
         findings=findings,
+        page=comparison_page,
         n_permutations_=tested.n_permutations,
         n_pairs_=n_pairs,
         names_=choice.names,
@@ -199,6 +209,38 @@ def _findings_of_neighbors(models, shortest):
     return (max(found, key=lambda f: f.seen)._replace(remedy=remedy),)
 
 
+def _findings(models):
+    """Return Findings about two models that are compared."""
+    found = []
+    if models[0].run_.test.folds is not None:
+        found.append(TRAINED_ON_TESTS)
+    differing = [
+        f"{name} ({one} and {two})"
+        for name, one, two in (
+            ("rule", *(model.rule_ for model in models)),
+            ("covariance", *(model.covariance for model in models)),
+        )
+        if one != two
+    ]
+    one, two = (model.run_.location for model in models)
+    scale = max(np.abs(place).max(initial=0.0) for place in (one, two))
+    if not np.allclose(one, two, rtol=1e-4, atol=1e-6 * scale):
+        differing.append("training responses (their means)")
+    if differing:
+        found.append(
+            Finding(
+                "other_methods",
+                "doubtful",
+                float(len(differing)),
+                ("*_difference", *P_VALUES),
+                f"the two models differ in {' and in '.join(differing)}",
+                "the difference may come from this instead of the features",
+                "give both models the same",
+            )
+        )
+    return found
+
+
 def _table(choice, scores):
     """Return the numbers as a table, a row for every region."""
     import pandas as pd
@@ -219,7 +261,6 @@ def check_pair(first, second, names=("first", "second")):
             )
         if not hasattr(model, "region_scores_"):
             raise ValueError(f"{name} has identified nothing yet; call identify first")
-        refuse_folds(model.run_.test)
     _check_designs(first, second, both)
     one, two = first.run_, second.run_
     usable = one.test.usable & two.test.usable
@@ -237,6 +278,14 @@ def _check_designs(first, second, both):
     one, two = first.run_, second.run_
     if not np.array_equal(one.test.stimuli, two.test.stimuli):
         raise ValueError(f"{both} identified other test points; use the same")
+    in_folds = [run.test.folds is not None for run in (one, two)]
+    if in_folds[0] != in_folds[1] or (
+        in_folds[0] and not np.array_equal(one.test_stimuli, two.test_stimuli)
+    ):
+        raise ValueError(
+            f"{both} were tested in other folds; use the same stimuli, n_folds and "
+            "random_state, or identify for both"
+        )
     if first.wins_.shape != second.wins_.shape:
         raise ValueError(
             f"{both} have other regions or candidates: wins of shapes "

@@ -1,6 +1,8 @@
 """Runs of identification: planned from a test set or folds, stored as arrays, read."""
 
 from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -25,6 +27,11 @@ from neuroextrap.encoding._stimuli import (
     rows_of_stimuli,
 )
 from neuroextrap.encoding._training import some_responses
+from neuroextrap.margins._engine import score_regions
+from neuroextrap.margins._resources import parse_shard
+from neuroextrap.margins.running._described import array_hash
+from neuroextrap.margins.running._progress import Progress
+from neuroextrap.stats._null_counts import NullCounts
 from neuroextrap.stats._warn import warn
 
 _PENALTY = "penalty of "  # before the names of penalties among stored arrays
@@ -39,6 +46,7 @@ class EncodingRun(RegionRun):
     test: Experiment
     location: np.ndarray  # mean training response of every voxel, (n_features,)
     test_stimuli: np.ndarray  # name, or row, of the stimulus of each test point
+    exchange: Any = None  # FoldExchange of p-values in folds
 
     @classmethod
     def of(cls, parameters, test, choice, *, n_repeats, **others):
@@ -57,6 +65,38 @@ class EncodingRun(RegionRun):
             **others,
         )
 
+    @cached_property
+    def identity(self):
+        """What makes the run what it is, and what was exchanged in folds."""
+        codes = None if self.exchange is None else array_hash(self.exchange.codes)
+        return super().identity | {"exchanged in folds": codes}
+
+    def score(self):
+        """Score every region; in folds, also under exchanged stimuli, all fitted anew.
+
+        Returns RegionScores and a dict, as that of any run.
+        """
+        scores, from_null = super().score()
+        if self.exchange is None:
+            return scores, from_null
+        regions, asked = self.usable.regions, self.parameters
+        counts = NullCounts.start(scores.score, len(self.exchange))
+        progress = Progress(asked.verbose, unit="permutations")
+        for number in range(len(self.exchange)):
+            experiment = self.exchange.experiment(number)
+            plan = observed_plan(self.exchange.model, experiment, self.set_sizes)
+            permuted = score_regions(
+                experiment.rows,
+                regions,
+                plan,
+                n_jobs=self.n_workers,
+                shard=parse_shard(asked.shard),
+            )
+            of = np.flatnonzero(permuted.done)
+            counts.add(permuted.score[of, None], number, of)
+            progress(number + 1, len(self.exchange))
+        return replace(scores, n_reached=counts.n_reached, maxima=counts.maxima), {}
+
     def responses(self):
         """Return the test responses in their own units, shape (n_test, n_features).
 
@@ -72,7 +112,8 @@ class EncodingRun(RegionRun):
         margins, members = self.margins(region).astype(float), self.usable.regions
         voxels = slice(*members.indptr[region : region + 2])
         rows, start = self.rows[:, members.indices[voxels]], 0
-        repeats, covariance = self.test.repeats, self.plan.kernel.covariance
+        source: Any = self.plan.kernel
+        repeats, covariance = self.test.repeats, source.covariance
         for responses, *others in self.test.layout.split_folds(rows):
             tested = np.arange(start, start + len(responses))
             for number in np.unique(repeats[tested]):
@@ -136,10 +177,12 @@ def plan_identification(model, training, candidates, test):
     )
 
 
-def planned_run(model, experiment, *, masker, notes, **others):
+def planned_run(model, experiment, *, masker, notes, order=None, **others):
     """Plan an Experiment, of a test set or of folds; return EncodingRun.
 
-    `notes` are those of the samples and of training; `others` are fields of the run.
+    `notes` are those of the samples and of training; `order` (n_test,) are the test
+    points in the order of the responses, if they are in another; `others` are fields of
+    the run.
     """
     parameters = RunParameters.of(model)
     set_sizes = parameters.resolve_set_sizes(experiment.n_candidates)
@@ -156,14 +199,17 @@ def planned_run(model, experiment, *, masker, notes, **others):
         **others,
     )
     notes = (*run.notes, *_residual_notes(model, run))
-    findings = findings_of_pairing(model, experiment, plan.n_permutations)
+    exchange = others.get("exchange")
+    n_others = plan.n_permutations if exchange is None else len(exchange)
+    findings = findings_of_pairing(model, experiment, n_others, order)
     return replace(run, notes=notes, findings=findings)
 
 
 def _residual_notes(model, run):
     """Warn, and say in a note, where residuals are far fewer than voxels."""
     experiment = run.test
-    if experiment.rule != "mahalanobis" or model.covariance in ("diagonal", "identity"):
+    needed = "mahalanobis" in experiment.rule
+    if not needed or model.covariance in ("diagonal", "identity"):
         return ()
     sizes = np.diff(run.usable.regions.indptr)
     layout, largest = experiment.layout, int(sizes.max())

@@ -21,10 +21,16 @@ from neuroextrap.stats._permutation import FewLabelings
 
 FOLDS_NOTE = (
     "every stimulus was tested in one of {n_folds} folds, among the stimuli of its "
-    "fold, by a model trained on the others; no lower bounds and p-values: what is "
-    "tested in one fold trains the models of the others"
+    "fold, by a model trained on the others; no lower bounds: what is tested in one "
+    "fold trains the models of the others"
 )
 
+EXCHANGE_NOTE = (
+    "p-values exchange which stimulus goes with which response before anything is "
+    "fitted: encoders, penalties, noise covariances and margins of all folds are made "
+    "anew for every permutation; they are exact if responses are exchangeable within "
+    "groups (in random order)"
+)
 
 REPEATS_NOTE = (
     "test responses are averages of repeats, but residuals, of training stimuli shown "
@@ -45,7 +51,8 @@ class Experiment(NamedTuple):
     be analyzed, ``noise_variance`` (n_features,) is that of the test responses, or None
     where no test stimulus is repeated. Test points of ``folds``, pairs of their numbers
     of responses and of residuals, (n_folds, 2), are identified among the K candidates
-    of their fold; None is a single test set. ``rule`` is that of the margins. Of the
+    of their fold; None is a single test set. ``rule`` is that of the margins, or those
+    of the folds, separated by commas. Of the
     residuals of each fold the first ``n_stimuli`` (n_folds or 1,) are those of stimuli,
     see `separate_repeats`; None if repeats were not separated.
     """
@@ -156,7 +163,7 @@ def stack_folds(paired, parts, usable, n_candidates):
         n_candidates,
         np.concatenate([part[1] for part in parts]),
         paired.repeats[rows],
-        None,
+        None if paired.groups is None else paired.groups[rows],
         usable,
         paired.noise_variance,
         np.array(counts),
@@ -186,7 +193,7 @@ def make_plan(estimator, experiment, set_sizes):
     plan and notes for the reader, a tuple of str.
     """
     codes = experiment.codes[None].astype(np.int32)
-    if estimator.n_permutations:
+    if estimator.n_permutations and experiment.folds is None:
         permuted = _permuted(estimator, experiment)
         codes = np.concatenate([codes, permuted.astype(np.int32)])
     plan = replace(
@@ -210,22 +217,30 @@ def observed_plan(estimator, experiment, set_sizes):
     )
 
 
-def findings_of_pairing(estimator, experiment, n_others):
-    """Return Findings about the `n_others` other pairings, and warn of them."""
+def findings_of_pairing(estimator, experiment, n_others, order=None):
+    """Return Findings about the `n_others` other pairings, and warn of them.
+
+    `order` (n_test,) are the test points as they were acquired, if not as they are.
+    """
     if not estimator.n_permutations:
         return ()
     ungrouped = experiment.groups is None and estimator.exchange == "rows"
     found = [_NO_GROUPS] if ungrouped else []
     if n_others < estimator.n_permutations:
         found.append(few_exchanges(FewLabelings(n_others, 1, "pairings")))
-    found += findings_of_rows(experiment, estimator.exchange)
+    found += findings_of_rows(experiment, estimator.exchange, order)
     tell(found)
     return tuple(found)
 
 
-def findings_of_rows(experiment, exchange):
-    """Return Findings, 0 or 1, about test responses that follow each other in time."""
-    rows = np.sort(np.unique(experiment.codes, return_index=True)[1])  # no repeats
+def findings_of_rows(experiment, exchange, order=None):
+    """Return Findings, 0 or 1, about test responses that follow each other in time.
+
+    `order` (n_test,) are the test points as they were acquired, if not as they are.
+    """
+    order = np.arange(len(experiment.codes)) if order is None else order
+    stimuli = experiment.stimuli[order]
+    rows = order[np.sort(np.unique(stimuli, return_index=True)[1])]  # no repeats
     return findings_of_series(
         experiment.responses[rows][:, experiment.usable],
         experiment.true_predictions[rows][:, experiment.usable],
@@ -259,7 +274,7 @@ def _permuted(estimator, experiment):
 
 def _notes(estimator, experiment):
     """Say what bounds and p-values rest on."""
-    needed = experiment.rule == "mahalanobis" and estimator.covariance != "identity"
+    needed = "mahalanobis" in experiment.rule and estimator.covariance != "identity"
     unknown = experiment.n_stimuli is None and experiment.repeats.max() > 1
     notes = [REPEATS_NOTE] if needed and unknown else []
     repeats = experiment.bound_repeats()
@@ -284,7 +299,9 @@ def _notes(estimator, experiment):
                 "little about stimuli that were not shown; use bayes_accuracy_bound, "
                 "which holds for the given stimuli"
             )
-    if estimator.n_permutations:
+    if estimator.n_permutations and experiment.folds is not None:
+        notes.append(EXCHANGE_NOTE)
+    elif estimator.n_permutations:
         needed = {
             "rows": "responses are exchangeable within groups (in random order)",
             "shifts": "the series that were shifted as wholes are long and stationary",

@@ -1,10 +1,15 @@
 """Identification fold by fold: a run, and the rule that training data choose."""
 
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
 import numpy as np
 
 from neuroextrap.analysis._run_parameters import RunParameters
 from neuroextrap.analysis._samples import read_samples
+from neuroextrap.analysis._values import Keep
 from neuroextrap.design._copies import check_copies_apart
+from neuroextrap.design._series import exchanged
 from neuroextrap.encoding._encoding_run import planned_run
 from neuroextrap.encoding._experiment import stack_folds
 from neuroextrap.encoding._margins import RULES, EncodingMargins, separate_repeats
@@ -26,6 +31,7 @@ from neuroextrap.encoding._training import (
     noise_rows,
     train_encoder,
 )
+from neuroextrap.maps._described_parameters import value_of
 from neuroextrap.models._splitters import deal_folds
 from neuroextrap.stats import win_distribution
 from neuroextrap.stats._validation import check_integer
@@ -34,6 +40,7 @@ _LEFT_OVER = (
     "{n_left} of {n_stimuli} stimuli were trained on only, so that all folds have "
     "{n_candidates} candidates"
 )
+_CHOSEN = "rule='auto' chose, in each fold by its own training data: {rules}"
 _N_FOLDS = 5
 _FEWEST_STIMULI = 4
 _MOST_REGIONS = 100
@@ -41,7 +48,39 @@ _SHARE = 0.5
 """Regions count that are explained at least this well, relative to the best one."""
 
 
-def plan_folds(model, features, imgs, *, stimuli, n_folds):
+class Shown(NamedTuple):
+    """Responses, and the stimuli that they belong to."""
+
+    X: np.ndarray  # features of every stimulus, (n_stimuli, n_columns)
+    samples: Any  # Samples: the responses
+    codes: np.ndarray  # row of the features of each response, (n_samples,)
+    groups: np.ndarray | None = None  # that cross-validation keeps together
+
+
+@dataclass(frozen=True)
+class FoldExchange:
+    """Experiments in folds of stimuli that were exchanged before anything was fitted.
+
+    `codes` (n_permutations, n_samples) are the stimuli that responses are taken to be
+    of; the folds of stimuli stay.
+    """
+
+    model: Any
+    shown: Shown
+    codes: np.ndarray
+    folds: list
+
+    def experiment(self, number):
+        """Return the Experiment of a permutation."""
+        shown = self.shown._replace(codes=self.codes[number])
+        return fold_experiment(self.model, shown, self.folds)[0]
+
+    def __len__(self):
+        """Return the number of permutations."""
+        return len(self.codes)
+
+
+def plan_folds(model, features, imgs, *, stimuli, groups, n_folds):
     """Train on all folds but one, for each; plan the identification of all.
 
     `model` is an EncodingIdentification, the others came to ``identify_folds``. Returns
@@ -65,16 +104,17 @@ def plan_folds(model, features, imgs, *, stimuli, n_folds):
         dtype=None,
         memory=model.memory,
     )
-    paired = pair_responses(samples.X, len(X), stimuli=stimuli, repeats=model.repeats)
-    codes = np.arange(len(X)) if stimuli is None else np.asarray(stimuli, dtype=int)
+    codes = response_rows(stimuli, len(samples.X), len(X))
     _check_complete(codes, len(X))
     check_copies_apart(samples.X[:, samples.usable], codes, "stimuli")
-    parts, notes = train_folds(model, X, samples, codes, paired, n_folds)
-    experiment = stack_folds(paired, parts, samples.usable, n_candidates)
-    experiment = experiment._replace(rule=model.rule)
+    shown = Shown(X, samples, codes)
+    groups = groups if model.n_permutations else None  # of permutations only
+    folds = deal_folds(len(X), n_folds, model.random_state)
+    folds = [fold[:n_candidates] for fold in folds]
+    exchange = _exchange(model, shown, groups, folds)
+    experiment, (tested, order), notes = fold_experiment(model, shown, folds, groups)
     n_left = len(X) - n_folds * n_candidates
     left = _LEFT_OVER.format(n_left=n_left, n_stimuli=len(X), n_candidates=n_candidates)
-    rows = np.concatenate([paired.codes[tested] for tested, *_ in parts])
     return planned_run(
         model,
         experiment,
@@ -83,23 +123,68 @@ def plan_folds(model, features, imgs, *, stimuli, n_folds):
         notes=(*samples.notes, *notes, *([left] if n_left else [])),
         bg_img=samples.bg_img,
         location=samples.location,
-        test_stimuli=rows if names is None else names[rows],
+        test_stimuli=tested if names is None else names[tested],
+        exchange=exchange,
+        order=order,
     )
 
 
 def _check_model(model):
     """Raise ValueError for what folds cannot give."""
+    if not model.n_permutations:
+        return
+    if model.exchange != "rows":
+        raise ValueError(
+            f"exchange={model.exchange!r} must be 'rows' in folds, which take stimuli "
+            "in any order; test series by fit and identify"
+        )
+    if value_of(Keep, model.keep).save_null is not None:
+        raise ValueError(
+            "keep=Keep(save_null=...) must be None in folds: permuted maps are counted "
+            "as they are made; leave it out, or use fit and identify"
+        )
+
+
+def _exchange(model, shown, groups, folds):
+    """Return the FoldExchange of a test; None if there is none.
+
+    `groups` (n_samples,) are runs within which stimuli are exchanged, or None.
+    """
+    if not model.n_permutations:
+        return None
+    X, samples, codes, _ = shown
+    given = {"stimuli": codes, "groups": groups, "repeats": "average"}
+    paired = pair_responses(samples.X, len(X), **given)
+    others = exchanged(
+        paired.codes,
+        exchange="rows",
+        groups=paired.groups,
+        n_permutations=model.n_permutations,
+        random_state=model.random_state,
+    )
+    stimulus = np.empty((len(others), len(X)), dtype=int)
+    stimulus[:, paired.codes] = others
+    return FoldExchange(model, shown, stimulus[:, codes], folds)
+
+
+def fold_experiment(model, shown, folds, groups=None):
+    """Return an Experiment in folds, what its test points are, and notes.
+
+    That is the stimuli tested (n_test,), and their order in the responses (n_test,).
+    `shown` are the Shown stimuli and responses, `folds` the stimuli tested in each,
+    `groups` those of the responses in permutations, for the record.
+    """
+    X, samples, codes, _ = shown
+    given = {"stimuli": codes, "groups": groups, "repeats": model.repeats}
+    paired = pair_responses(samples.X, len(X), **given)
+    parts, rules, notes = train_folds(model, shown, paired, folds, choose=True)
+    experiment = stack_folds(paired, parts, samples.usable, len(folds[0]))
     if model.rule == "auto":
-        raise ValueError(
-            "rule='auto' chooses by training data and needs a test set of its own; in "
-            "folds, compare the rules, or name one"
-        )
-    if model.n_permutations:
-        raise ValueError(
-            f"n_permutations={model.n_permutations} must be 0 in folds: p-values would "
-            "come out too small, as what is tested in one fold trains the models of "
-            "the others; use fit and identify with a test set of its own"
-        )
+        notes = (*notes, _CHOSEN.format(rules=", ".join(rules)))
+    rule = rules[0] if len(set(rules)) == 1 else ",".join(rules)
+    rows = np.concatenate([rows for rows, *_ in parts])
+    tested = paired.codes[rows], np.argsort(rows)
+    return experiment._replace(rule=rule), tested, notes
 
 
 def _candidates_per_fold(n_stimuli, n_folds):
@@ -124,32 +209,34 @@ def _check_complete(codes, n_stimuli):
         )
 
 
-def train_folds(model, X, samples, codes, paired, n_folds, groups=None):
-    """Train without the stimuli of each random fold in turn; return parts and notes.
+def train_folds(model, shown, paired, folds, *, choose=False):
+    """Train without the stimuli of each fold in turn; return parts, rules and notes.
 
-    `X` are features of the stimuli, `codes` (n_samples,) the stimulus of each of the
-    `samples`, `paired` their TestSet, `groups` those of ``fit``. Parts are what
-    ``stack_folds`` takes.
+    `shown` are the Shown stimuli and responses, `paired` their TestSet, `folds` the
+    stimuli tested in each. Parts are what ``stack_folds`` takes. Rules are those that
+    ``model.rule`` names, or chooses by the training data of each fold; () unless
+    `choose`.
     """
-    parts, notes = [], ()
-    n_candidates = len(X) // n_folds
-    for fold in deal_folds(len(X), n_folds, model.random_state):
-        held_out = fold[:n_candidates]
-        part, notes = _fold(model, X, samples, codes, held_out, groups)
+    parts, rules, notes = [], [], ()
+    for held_out in folds:
+        part, rule, notes = _fold(model, shown, held_out, choose=choose)
+        rules += rule
         tested = np.flatnonzero(np.isin(paired.codes, held_out))
         if model.repeats == "average":  # stimulus i of the fold is row i
             tested = tested[np.argsort(paired.codes[tested])]
         places = np.searchsorted(held_out, paired.codes[tested])
         parts.append((tested, places, *part))
-    return parts, notes
+    return parts, rules, notes
 
 
-def _fold(model, X, samples, codes, held_out, groups):
+def _fold(model, shown, held_out, *, choose):
     """Train without the stimuli of one fold.
 
-    Returns ((predictions, residuals, location), notes): of all voxels, about the mean
-    training response `location` (n_features,); residuals with repeats separated.
+    Returns ((predictions, residuals, location), rules, notes): of all voxels, about the
+    mean training response `location` (n_features,); residuals with repeats separated;
+    one rule, or none unless it is to `choose`.
     """
+    X, samples, codes, groups = shown
     train = ~np.isin(codes, held_out)
     x = X[codes[train]]
     scaling = FeatureScaling.of(x, model.standardize)
@@ -157,10 +244,11 @@ def _fold(model, X, samples, codes, held_out, groups):
     groups, notes = training_groups(stimulus_numbers(scaling.varying(x)), groups)
     usable = samples.usable
     location = samples.X[train].mean(axis=0, dtype=np.float64)
+    responses = (samples.X[train] - location).astype(samples.X.dtype)
     trained = train_encoder(
         encoder_of_columns(model.encoder, scaling.kept),
         scaling(x),
-        (samples.X[train] - location)[:, usable].astype(samples.X.dtype),
+        responses[:, usable],
         residuals=model.residuals,
         cv=model.cv,
         groups=groups,
@@ -174,7 +262,11 @@ def _fold(model, X, samples, codes, held_out, groups):
     )
     stimuli = codes[train] if model.noise_covariance is None else None
     found = predictions, separate_repeats(residuals, stimuli), location
-    return found, (*scaling.notes, *notes, *trained.notes)
+    rules = []
+    if choose:
+        of_training = samples._replace(X=responses)
+        rules = [training_rule(model, x, of_training, groups, trained.residuals)[0]]
+    return found, rules, (*scaling.notes, *notes, *trained.notes)
 
 
 def training_rule(model, X, samples, groups, residuals):
@@ -223,7 +315,10 @@ def _training_experiment(model, X, samples, groups):
         )
     _, first = np.unique(codes, return_index=True)
     paired = pair_responses(samples.X, n_stimuli, stimuli=codes, repeats=model.repeats)
-    parts, _ = train_folds(model, X[first], samples, codes, paired, n_folds, groups)
+    folds = deal_folds(n_stimuli, n_folds, model.random_state)
+    folds = [fold[: n_stimuli // n_folds] for fold in folds]
+    shown = Shown(X[first], samples, codes, groups)
+    parts, *_ = train_folds(model, shown, paired, folds)
     return stack_folds(paired, parts, samples.usable, n_stimuli // n_folds)
 
 

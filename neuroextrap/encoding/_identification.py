@@ -415,16 +415,22 @@ class EncodingIdentification(ResponsePredictions):
         imgs: Any,
         *,
         stimuli: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
         n_folds: int = 5,
     ) -> Self:
         """Train and identify fold by fold, so that every stimulus is tested once.
 
         The stimuli are divided at random, by the seed `random_state`, into folds of
         equal size. The responses to those of one fold are identified among themselves,
-        by an encoder and a noise covariance of the responses to the others. :meth:`fit`
-        is not needed. What is tested in one fold trains the models of the others, so
-        that neither lower bounds nor p-values would hold; a test set of its own has
-        both.
+        by an encoder and a noise covariance of the responses to the others; ``"auto"``
+        chooses a rule in each fold, by its training data. :meth:`fit` is not needed.
+
+        What is tested in one fold trains the models of the others, so that lower bounds
+        would not hold, nor would permutations of finished outcomes. With
+        `n_permutations` stimuli are therefore exchanged before anything is fitted, and
+        all folds are trained again for every permutation. Such p-values are exact if
+        responses are exchangeable within `groups`; they take ``n_permutations + 1``
+        times as long as the analysis without them.
 
         Parameters
         ----------
@@ -436,6 +442,9 @@ class EncodingIdentification(ResponsePredictions):
         stimuli : array-like of shape (n_responses,) or None, default=None
             Row of `features`, or name of the stimulus, that each response belongs to;
             None pairs row by row.
+        groups : array-like of shape (n_responses,) or None, default=None
+            Runs within which permutations exchange stimuli; all responses to a stimulus
+            lie in one. Folds do not depend on them.
         n_folds : int, default=5
             Number of folds. Stimuli that are left over when they are divided, fewer
             than folds, are trained on only; a note says so.
@@ -449,10 +458,13 @@ class EncodingIdentification(ResponsePredictions):
         Raises
         ------
         ValueError
-            When permutations are requested, there are fewer than two stimuli in a fold,
-            stimuli are identical or have no response, or rows do not match.
+            When there are fewer than two stimuli in a fold, stimuli are identical or
+            have no response, rows do not match, or permutations are requested of
+            ``exchange="shifts"`` or with ``save_null``.
         """
         check_choices(self)
-        run = plan_folds(self, features, imgs, stimuli=stimuli, n_folds=n_folds)
+        run = plan_folds(
+            self, features, imgs, stimuli=stimuli, groups=groups, n_folds=n_folds
+        )
         self.penalties_ = {}  # every fold has its own
         return self._complete(run, imgs=imgs)

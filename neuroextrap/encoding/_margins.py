@@ -281,7 +281,8 @@ class EncodingMargins(MarginSource):
     Labels do not enter: a permutation only says which candidate is taken to be the true
     one. ``repeats`` (n_responses,) says how many responses are averaged into each test
     response, whose covariance is that of `response_covariance`; ``covariance`` is a
-    method of `noise_covariance`, and ``rule`` one of `RULES`.
+    method of `noise_covariance`, and ``rule`` one of `RULES`, or one for each fold,
+    separated by commas.
     """
 
     def __init__(self, repeats, covariance="shrunk", rule="mahalanobis"):
@@ -315,15 +316,16 @@ class EncodingMargins(MarginSource):
     def _region(self, x, rows):
         """Margins of one region, shape (n_responses, K)."""
         margins, start = [], 0
-        for responses, *others in rows.split_folds(x):
+        rules = self.rule.split(",") * max(1, len(rows.folds))
+        for rule, (responses, *others) in zip(rules, rows.split_folds(x), strict=False):
             repeats = self.repeats[start : start + len(responses)]
-            margins.append(self._fold(repeats, responses, *others))
+            margins.append(self._fold(rule, repeats, responses, *others))
             start += len(responses)
         return np.concatenate(margins)
 
-    def _fold(self, repeats, responses, predictions, residuals, n_stimuli):
+    def _fold(self, rule, repeats, responses, predictions, residuals, n_stimuli):
         """Margins of the responses of one fold."""
-        if self.rule == "correlation":
+        if rule == "correlation":
             scale = np.sqrt(np.mean(np.square(residuals), axis=0, dtype=np.float64))
             return correlation_margins(responses, predictions, scale)
         residuals = np.ascontiguousarray(residuals)

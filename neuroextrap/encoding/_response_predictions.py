@@ -211,6 +211,7 @@ class ResponsePredictions(RegionAnalysis):
         Returns
         -------
         rule : str
+            Where folds chose differently, the rule of each, separated by commas.
         """
         return self.run_.test.rule
 
@@ -248,7 +249,7 @@ class ResponsePredictions(RegionAnalysis):
         Guo, Pleiss, Sun & Weinberger 2017, "On calibration of modern neural networks",
         section 4.2 (temperature scaling).
         """
-        if self.rule_ == "correlation":
+        if "correlation" in self.rule_:
             raise ValueError(
                 "rule='correlation' has no posterior: correlations are no likelihoods; "
                 "use rule='mahalanobis'"

@@ -219,8 +219,8 @@ def test_folds_and_extrapolation(experiment, capsys):
     fitted = EncodingIdentification.from_directory(folder / "out")
     model = EncodingIdentification(encoder=RidgeEncoder())
     names = [f"image{i}" for i in range(100)]
-    table = pd.DataFrame(X, index=names)
-    model.identify_folds(table, Y, stimuli=names, n_folds=4)
+    table_of_names = pd.DataFrame(X, index=names)
+    model.identify_folds(table_of_names, Y, stimuli=names, n_folds=4)
     np.testing.assert_allclose(fitted.wins_, model.wins_)
     assert fitted.test_stimuli_.tolist() == model.test_stimuli_.tolist()
     table = pd.read_csv(folder / "out" / "extrapolation.tsv", sep="\t")
@@ -230,8 +230,14 @@ def test_folds_and_extrapolation(experiment, capsys):
     expected = model.extrapolator(0).predict([100, 200])
     np.testing.assert_allclose(table["accuracy"], expected, rtol=1e-4)
     out = str(folder / "no")
-    assert main([*words, "--n-permutations", "9", out]) == 2
-    assert "--folds has no p-values" in capsys.readouterr().err
+    words += ["--n-permutations", "9"]
+    assert main([*words, out]) == 0
+    tested = pd.read_csv(folder / "no" / "table.tsv", sep="\t")
+    model.set_params(n_permutations=9)
+    runs = pd.read_csv(folder / "full.tsv", sep="\t")["run"].to_numpy()
+    model.identify_folds(table_of_names, Y, stimuli=names, groups=runs, n_folds=4)
+    np.testing.assert_allclose(tested["p_value"], model.table_["p_value"])
+    words = words[:-2]
     words[-1] = "1"
     assert main([*words, out]) == 2
     assert "--extrapolate 1 must be a whole number" in capsys.readouterr().err

@@ -134,6 +134,7 @@ ELSEWHERE = {
     ),
     "different_pools": "tests/scores/test_comparison.py",
     "trained_on_tests": "tests/decoding/test_comparison.py",
+    "other_methods": "tests/encoding/test_comparison.py",
     "few_names": "tests/decoding/test_cross_identification.py",
 }
 CASES = {

@@ -1,19 +1,24 @@
 """Comparison of encoding models, ensembles, and single-voxel scores."""
 
 import itertools
+import warnings
 
 import numpy as np
 import pytest
 import scipy.sparse
+import scipy.stats
 from sklearn.linear_model import Ridge
 
 from neuroextrap import stats
 from neuroextrap.encoding import (
     EncodingIdentification,
     compare_encoding_models,
+    compare_encoding_models_pairwise,
     ensemble_size_curve,
     prediction_scores,
 )
+from neuroextrap.margins._wins import win_chances
+from neuroextrap.stats import paired_sign_flip_test
 
 
 def _pair(e, columns=3, regions=None, n_test=24):
@@ -164,6 +169,93 @@ def test_bad_comparisons(experiment):
     other = _pair(e, regions=part)[0]
     with pytest.raises(ValueError, match="have other regions; use the same radius"):
         compare_encoding_models(first, other)
+
+
+def in_folds(n_columns=(6, 2), seed=0, **options):
+    """Two models in folds: features of both are among those of the responses."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(40, 6))
+    Y = X @ rng.normal(size=(6, 12)) + 3 * rng.normal(size=(40, 12))
+    return [
+        EncodingIdentification(encoder=Ridge(), **options).identify_folds(X[:, :n], Y)
+        for n in n_columns
+    ]
+
+
+def test_comparison_in_folds_is_corrected_and_says_so():
+    full, poor = in_folds()
+    maps = compare_encoding_models(full, poor, n_permutations=99)
+    assert maps["accuracy_difference"][0] > 0.1
+    assert maps["p_value"][0] <= 0.05
+    assert [finding.name for finding in maps.findings_] == ["trained_on_tests"]
+    assert "corrected for it as in Nadeau & Bengio" in maps.notes_[0]
+    right, wrong = (
+        win_chances(model.region_margins(0), model.test_codes_, 8)
+        for model in (full, poor)
+    )
+    order = np.argsort(full.run_.test.stimuli)
+    tested = paired_sign_flip_test(
+        (right - wrong)[None, order] / 40, n_permutations=99, cross_validated=True
+    )
+    np.testing.assert_allclose(maps["p_value"], tested.p_value)
+    other = in_folds(random_state=1)[0]
+    with pytest.raises(ValueError, match="first and second were tested in other folds"):
+        compare_encoding_models(full, other)
+    pairs = compare_encoding_models_pairwise({"full": full, "poor": poor})
+    assert "trained_on_tests" in {f.name for f in pairs["full", "poor"].findings_}
+
+
+def test_a_test_set_is_not_compared_with_folds(experiment):
+    e = experiment
+    one = EncodingIdentification(encoder=e.encoder).fit(e.train, e.Y)
+    one.identify(e.test, e.Y_test)
+    folds = EncodingIdentification(encoder=e.encoder, covariance="diagonal")
+    folds.identify_folds(e.test, e.Y_test, n_folds=2)
+    with pytest.raises(ValueError, match="first and second"):
+        compare_encoding_models(one, folds)
+
+
+@pytest.mark.parametrize("n_sets", [40, pytest.param(300, marks=pytest.mark.slow)])
+def test_comparison_in_folds_keeps_its_level(n_sets):
+    rng = np.random.default_rng(0)
+    rejected = 0
+    for _ in range(n_sets):
+        A, B = rng.normal(size=(2, 30, 4))
+        Y = rng.normal(size=(30, 6))
+        models = []
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of wrong signs, by chance
+            for X in (A, B):
+                model = EncodingIdentification(encoder=Ridge(10.0))
+                models.append(model.identify_folds(X, Y))
+        maps = compare_encoding_models(
+            *models, statistic="pairwise_accuracy", n_permutations=99
+        )
+        rejected += maps["p_value"][0] <= 0.05
+    assert scipy.stats.binom.sf(rejected - 1, n_sets, 0.05) > 1e-3
+
+
+def test_what_else_two_models_differ_in_is_told(experiment):
+    e = experiment
+
+    def fitted(rows=slice(None), **options):
+        model = EncodingIdentification(encoder=e.encoder, **options)
+        return model.fit(e.train[rows], e.Y[rows]).identify(e.test, e.Y_test)
+
+    plain = fitted()
+    assert not compare_encoding_models(plain, fitted()).findings_
+    for other, words in (
+        (fitted(rule="correlation"), r"rule .mahalanobis and correlation"),
+        (fitted(covariance="diagonal"), r"covariance .shrunk and diagonal"),
+        (fitted(slice(100)), "training responses"),
+    ):
+        with pytest.warns(UserWarning, match=words):
+            maps = compare_encoding_models(plain, other)
+        [finding] = maps.findings_
+        assert finding.name == "other_methods"
+        assert finding.note in maps.notes_
+        page = str(maps.generate_report())
+        assert "but the difference may come from this" in page
 
 
 def test_ensembles_of_everything_equal_the_whole(experiment):

@@ -5,13 +5,14 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.signal
+import scipy.sparse
+import scipy.stats
 from sklearn.linear_model import Ridge
 
-from neuroextrap.encoding import (
-    EncodingIdentification,
-    RidgeEncoder,
-    compare_encoding_models,
-)
+from neuroextrap.analysis import Keep
+from neuroextrap.encoding import EncodingIdentification, RidgeEncoder
+from neuroextrap.encoding._margins import EncodingMargins
 
 
 def _data(n_stimuli=40, n_voxels=12, noise=3.0, seed=0):
@@ -93,19 +94,150 @@ def test_folds_are_read_back(tmp_path):
         np.testing.assert_array_equal(again.prediction_maps()[name], values)
 
 
-def test_no_test_is_made_of_folds():
+def test_what_folds_do_not_have_is_refused(tmp_path):
     X, Y = _data()
-    model = EncodingIdentification(encoder=Ridge(), n_permutations=9)
-    with pytest.raises(ValueError, match="n_permutations=9 must be 0 in folds"):
+    given = {"encoder": Ridge(), "n_permutations": 9}
+    model = EncodingIdentification(**given, exchange="shifts")
+    with pytest.raises(ValueError, match="exchange='shifts' must be 'rows' in folds"):
         model.identify_folds(X, Y)
-    full, poor = (
-        EncodingIdentification(encoder=Ridge()).identify_folds(X[:, -n:], Y)
-        for n in (6, 1)
-    )
-    with pytest.raises(ValueError, match="were tested in folds"):
-        compare_encoding_models(full, poor)
+    kept = Keep(save_null=tmp_path / "null.npy")
+    with pytest.raises(ValueError, match=r"save_null=.* must be None in folds"):
+        EncodingIdentification(**given, keep=kept).identify_folds(X, Y)
+    full = EncodingIdentification(encoder=Ridge()).identify_folds(X, Y)
     with pytest.raises(ValueError, match="were tested in folds"):
         full.prediction_maps(n_permutations=9)
+    bad = np.repeat(np.arange(4), 20)
+    twice = np.tile(Y, (2, 1)) + bad[:, None]
+    with pytest.raises(ValueError, match="lie in different groups"):
+        EncodingIdentification(**given).identify_folds(
+            X, twice, stimuli=np.tile(np.arange(40), 2), groups=bad
+        )
+
+
+@pytest.mark.parametrize("repeats", ["average", "keep"])
+def test_permutations_in_folds_are_analyses_of_exchanged_stimuli(repeats):
+    """Each permuted statistic is that of a whole analysis, everything fitted anew."""
+    X, Y = _data(20, noise=20.0)
+    shown = np.random.default_rng(3).permutation(np.r_[np.arange(20), np.arange(7)])
+    Y = Y[shown] + np.random.default_rng(4).normal(size=(27, 12))
+    runs = shown % 2
+    regions = scipy.sparse.csr_array(np.kron(np.eye(3), np.ones((1, 4))) > 0)
+    options = {"encoder": RidgeEncoder(cv=3), "regions": regions, "repeats": repeats}
+    options |= {"cv": 3, "statistic": "pairwise_accuracy"}
+    model = EncodingIdentification(**options, n_permutations=9, random_state=5)
+    model.identify_folds(X, Y, stimuli=shown, groups=runs, n_folds=4)
+    exchange = model.run_.exchange
+    assert len(exchange) == model.n_permutations_ == 9
+    null = []
+    for codes in exchange.codes:
+        np.testing.assert_array_equal(codes % 2, runs)  # within runs
+        assert (codes != shown).any()
+        assert len(set(zip(codes, shown, strict=True))) == 20  # repeats move together
+        other = EncodingIdentification(**options, random_state=5)
+        other.identify_folds(X, Y, stimuli=codes, n_folds=4)
+        null.append(other.region_scores_["pairwise_accuracy"])
+    observed = EncodingIdentification(**options, random_state=5)
+    observed.identify_folds(X, Y, stimuli=shown, n_folds=4)
+    score = observed.region_scores_["pairwise_accuracy"]
+    np.testing.assert_array_equal(model.region_scores_["pairwise_accuracy"], score)
+    null = np.array(null)
+    np.testing.assert_allclose(model.null_maxima_, null.max(axis=1), atol=1e-12)
+    expected = (1 + (null >= score - 1e-12).sum(axis=0)) / 10
+    np.testing.assert_allclose(model.region_scores_["p_value"], expected)
+    expected = (1 + (null.max(axis=1)[:, None] >= score - 1e-12).sum(axis=0)) / 10
+    np.testing.assert_allclose(model.region_scores_["p_value_fwe"], expected)
+    assert any("before anything is fitted" in note for note in model.notes_)
+
+
+@pytest.mark.parametrize("n_sets", [10, pytest.param(400, marks=pytest.mark.slow)])
+def test_p_values_in_folds_have_their_level(n_sets):
+    rng = np.random.default_rng(8)
+    p_values = []
+    for _ in range(n_sets):
+        X, Y = rng.normal(size=(20, 8)), rng.normal(size=(20, 4))
+        encoder = RidgeEncoder(alphas=[1.0, 100.0], cv=3)
+        model = EncodingIdentification(
+            encoder=encoder, n_permutations=19, cv=3, statistic="pairwise_accuracy"
+        )
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of wrong signs, by chance
+            model.identify_folds(X, Y, groups=np.zeros(20), n_folds=4)
+        p_values.append(model.region_scores_["p_value"][0])
+    # exact: at most .05, .25 and .5 of them are so small
+    for level in (0.05, 0.25, 0.5):
+        count = np.sum(np.array(p_values) <= level + 1e-9)
+        assert scipy.stats.binom.sf(count - 1, n_sets, level) > 1e-4
+
+
+def test_signal_in_folds_is_found_and_read_back(tmp_path):
+    X, Y = _data(24)
+    regions = scipy.sparse.csr_array(np.kron(np.eye(4), np.ones((1, 3))) > 0)
+    options = {"encoder": Ridge(), "regions": regions, "n_permutations": 19}
+    groups = np.zeros(24)
+    whole = EncodingIdentification(**options, n_jobs=2)
+    whole.identify_folds(X, Y, groups=groups, n_folds=4)
+    assert (whole.region_scores_["p_value_fwe"] == 0.05).all()
+    whole.to_directory(tmp_path / "out")
+    again = EncodingIdentification.from_directory(tmp_path / "out")
+    np.testing.assert_array_equal(again.null_maxima_, whole.null_maxima_)
+    for part in (1, 2):
+        model = EncodingIdentification(**options, shard=f"{part}/2")
+        model.identify_folds(X, Y, groups=groups, n_folds=4)
+        model.to_directory(tmp_path / f"part{part}")
+    parts = [tmp_path / "part1", tmp_path / "part2"]
+    first, second = (EncodingIdentification.from_directory(part) for part in parts)
+    merged = first.merge(second)
+    np.testing.assert_array_equal(merged.null_maxima_, whole.null_maxima_)
+    with pytest.warns(UserWarning, match="no runs were given"):
+        EncodingIdentification(**options).identify_folds(X, Y, n_folds=4)
+
+
+def test_a_film_in_folds_is_marked():
+    rng = np.random.default_rng(0)
+    noise = rng.normal(size=(220, 9))
+    rows = scipy.signal.lfilter([1], [1, -0.95], noise, axis=0)[100:]
+    model = EncodingIdentification(encoder=Ridge(), n_permutations=9)
+    with pytest.warns(UserWarning, match="give exchange='shifts'"):
+        model.identify_folds(rows[:, :4], rows[:, 4:], groups=np.zeros(120))
+
+
+def test_auto_chooses_in_every_fold_by_its_training_data():
+    rng = np.random.default_rng(0)
+    X, W = rng.normal(size=(60, 4)), rng.normal(size=(4, 40))
+    gain = np.exp(0.8 * rng.normal(size=(60, 1)))
+    Y = gain * (X @ W) + 2 * rng.normal(size=(60, 40))
+    given = {"encoder": Ridge(), "rule": "auto"}
+    model = EncodingIdentification(**given).identify_folds(X, Y)
+    margins = model.region_margins(0)
+    rules = []
+    for fold in range(5):
+        rows = slice(12 * fold, 12 * fold + 12)
+        test = model.test_stimuli_[rows]
+        train = np.setdiff1d(np.arange(60), test)
+        one = EncodingIdentification(**given).fit(X[train], Y[train])
+        rules.append(one.identify(X[test], Y[test]).rule_)
+        np.testing.assert_allclose(
+            margins[rows], one.region_margins(0), rtol=1e-3, atol=1e-3
+        )
+    assert "correlation" in rules
+    [note] = [note for note in model.notes_ if "chose, in each fold" in note]
+    assert note.endswith(", ".join(rules))
+    assert set(model.rule_.split(",")) == set(rules)
+
+
+def test_folds_of_different_rules_are_kept_apart():
+    X, Y = _data()
+    models = {
+        rule: EncodingIdentification(encoder=Ridge(), rule=rule).identify_folds(X, Y)
+        for rule in ("mahalanobis", "correlation")
+    }
+    run = models["mahalanobis"].run_
+    rules = ["correlation", "mahalanobis", "mahalanobis", "correlation", "correlation"]
+    mixed = EncodingMargins(run.test.repeats, "shrunk", ",".join(rules))
+    found = mixed.margins([run.rows], run.test.layout)[:, :, 0]
+    for fold, rule in enumerate(rules):
+        rows = slice(8 * fold, 8 * fold + 8)
+        np.testing.assert_allclose(found[rows], models[rule].region_margins(0)[rows])
 
 
 def test_folds_that_cannot_be():

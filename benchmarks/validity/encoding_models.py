@@ -1,0 +1,167 @@
+"""Encoding models of few conditions, their posteriors, and p-values in folds."""
+
+import warnings
+
+import numpy as np
+from sklearn.model_selection import PredefinedSplit
+
+from benchmarks.validity.permutation_tests import LEVEL, LOCAL
+from benchmarks.validity.registry import Row, check
+from benchmarks.validity.series import series
+from neuroextrap.encoding import EncodingIdentification, RidgeEncoder
+
+FAMILY = "Encoding models"
+FINGER, SPEED = np.repeat(np.arange(5), 4), np.tile(np.arange(4), 5)
+N_REPEATS = 8
+RIVALS = {
+    "covariance='diagonal'": {"covariance": "diagonal"},
+    "rule='correlation'": {"rule": "correlation"},
+    "averaged rows": {"averaged": True},
+    "noise within conditions": {"within": True},
+}
+
+
+def smooth(rng, n_rows, factor):
+    """Draw patterns that are smooth over voxels."""
+    return rng.normal(size=(n_rows, len(factor))) @ factor.T
+
+
+def fingers(rng, n_voxels, size=1.0):
+    """Draw presses of five fingers at four speeds: features, responses, conditions."""
+    place = 8 * rng.uniform(size=(n_voxels, 3))
+    distance = np.square(place[:, None] - place).sum(axis=2)
+    factor = np.linalg.cholesky(np.exp(-distance / 4.5) + 1e-3 * np.eye(n_voxels))
+    speed = SPEED - 1.5
+    X = np.c_[np.eye(5)[FINGER], speed, np.eye(5)[FINGER] * speed[:, None]]
+    pattern = 0.5 * smooth(rng, 5, factor) + smooth(rng, 1, factor)
+    mean = pattern[FINGER] * (1 + 0.25 * speed[:, None])
+    mean += 0.5 * smooth(rng, 1, factor) * speed[:, None]
+    mean += 0.25 * smooth(rng, 20, factor)  # of the condition alone
+    shown = np.repeat(np.arange(20), N_REPEATS)
+    noise = 0.3 * smooth(rng, 160, factor) + 0.35 * rng.normal(size=(160, n_voxels))
+    noise += rng.normal(size=(160, 3)) @ smooth(rng, 3, factor)
+    return X, mean[shown] + size * noise, shown
+
+
+def finger_accuracy(data, left_out, *, averaged=False, within=False, **options):
+    """Train on three speeds; return the accuracy among the fingers at another."""
+    X, Y, shown = data
+    old, new = SPEED[shown] != left_out, np.flatnonzero(left_out == SPEED)
+    train, responses = shown[old], Y[old]
+    means = np.array([responses[train == c].mean(axis=0) for c in np.unique(train)])
+    if within:
+        rest = responses - means[np.searchsorted(np.unique(train), train)]
+        options["noise_covariance"] = rest
+    if averaged:
+        train, responses = np.unique(train), means
+    encoder = RidgeEncoder(cv=options.get("cv", 5))
+    model = EncodingIdentification(encoder=encoder, repeats="keep", **options)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # of few residuals
+        model.fit(X, responses, stimuli=train)
+        model.identify(X[new], Y[~old], stimuli=np.searchsorted(new, shown[~old]))
+    return model.region_scores_["accuracy"][0]
+
+
+@check(FAMILY, n_sets=40, quick=3)
+def few_conditions(rng, n_sets, *, mistake=False):
+    """Accuracy that the default loses; mistake: folds that leave out one finger each.
+
+    It is not to be below that of any rival by more than a standard error of the
+    accuracy of one experiment (40 responses, of which about two thirds are right: .07).
+    """
+    for n_voxels in (15,) if mistake else (15, 60, 200, 400):
+        names = ("noise within conditions",) if mistake else tuple(RIVALS)
+        lost = {name: [] for name in names}
+        in_order = PredefinedSplit(np.repeat(np.arange(5), 3 * N_REPEATS))
+        options = {"cv": in_order} if mistake else {}
+        for _ in range(n_sets * 12 if mistake else n_sets):
+            data = fingers(rng, n_voxels, 0.4 if mistake else 1.0)
+            speeds = range(4) if mistake else [rng.integers(4)]
+            default = [finger_accuracy(data, speed, **options) for speed in speeds]
+            for name in names:
+                rival = [finger_accuracy(data, s, **RIVALS[name]) for s in speeds]
+                lost[name].append(np.mean(rival) - np.mean(default))
+        for name, values in lost.items():
+            design = f"15 conditions x 8, {n_voxels} voxels, against {name}"
+            yield Row("accuracy lost by the default", design, values, nominal=0.07)
+
+
+DESIGNS = [  # training stimuli, their repeats, repeats of test stimuli, both as rows
+    (300, 6, 6, True, True),
+    (300, 6, 6, True, False),
+    (300, 6, 6, False, True),
+    (300, 6, 6, False, False),
+    (30, 1, 1, True, True),
+]
+
+
+@check(FAMILY, n_sets=60, quick=6)
+def posteriors(rng, n_sets, *, mistake=False):
+    """Mean largest posterior above accuracy; mistake: margins as they are."""
+    for n_train, n_shown, n_tested, trained_rows, tested_rows in DESIGNS:
+        if mistake and n_train > 60:
+            continue
+        n_voxels = 12 if n_train > 60 else 60
+        above = []
+        for _ in range(n_sets):
+            X, W = rng.normal(size=(n_train + 60, 5)), rng.normal(size=(5, n_voxels))
+            A, B = rng.normal(size=(2, n_voxels, n_voxels)) / np.sqrt(n_voxels)
+            if n_train < n_voxels:  # noise that a few patterns dominate
+                A, B = (
+                    0 * A,
+                    B * np.sqrt(n_voxels / np.arange(1, n_voxels + 1))[:, None],
+                )
+            mean = X @ W + 1.5 * rng.normal(size=(len(X), n_voxels)) @ A
+            noise = 2.5 * rng.normal(size=(len(X), n_shown, n_voxels)) @ B
+            Y, stimuli = mean[:, None] + noise, np.repeat(np.arange(len(X)), n_shown)
+            old = stimuli < n_train
+            diagonal = {} if n_train > 60 else {"covariance": "diagonal"}
+            model = EncodingIdentification(encoder=RidgeEncoder(), **diagonal)
+            if trained_rows:
+                model.fit(X, Y.reshape(-1, n_voxels)[old], stimuli=stimuli[old])
+            else:
+                model.fit(X[:n_train], Y[:n_train].mean(axis=1))
+            if tested_rows:
+                rows, shown = Y.reshape(-1, n_voxels)[~old], stimuli[~old] - n_train
+                model.identify(X[n_train:], rows, stimuli=shown)
+            else:
+                said = n_shown if trained_rows else 1
+                means = Y[n_train:].mean(axis=1)
+                model.identify(X[n_train:], means, averaged=said)
+            found = model.posterior(0)
+            if mistake:
+                margins = model.region_margins(0).astype(float)
+                found = np.exp(margins - margins.max(axis=1, keepdims=True))
+                found /= found.sum(axis=1, keepdims=True)
+            right = found.argmax(axis=1) == model.test_codes_
+            above.append(found.max(axis=1).mean() - right.mean())
+        words = {True: "rows", False: "averages"}
+        design = (
+            f"{n_train} training stimuli x {n_shown} as {words[trained_rows]}, test x "
+            f"{n_tested} as {words[tested_rows]}, {n_voxels} voxels"
+        )
+        yield Row("mean largest posterior above accuracy", design, above)
+
+
+@check(FAMILY, n_sets=60, quick=3)
+def folds_of_stimuli(rng, n_sets, *, mistake=False):
+    """Features without relation to responses; mistake: a film in free exchange."""
+    n_stimuli, correlation = (60, 0.95) if mistake else (20, 0.0)
+    for rule in ("mahalanobis",) if mistake else ("mahalanobis", "auto"):
+        local = []
+        for _ in range(3 * n_sets if mistake else n_sets):
+            X, Y = (series(rng, n_stimuli, correlation, n) for n in (8, 4))
+            model = EncodingIdentification(
+                encoder=RidgeEncoder(alphas=[1.0, 100.0], cv=3),
+                cv=3,
+                rule=rule,
+                n_permutations=19,
+                statistic="pairwise_accuracy",
+                random_state=rng,
+            )
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", UserWarning)  # of wrong signs
+                model.identify_folds(X, Y, groups=np.zeros(n_stimuli), n_folds=4)
+            local.append(float(model.region_scores_["p_value"][0] <= LEVEL))
+        yield Row(LOCAL, f"{n_stimuli} stimuli in 4 folds, rule {rule}", local)
