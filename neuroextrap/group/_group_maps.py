@@ -71,7 +71,7 @@ def group_maps(
     maps = to_maps(statistics, subjects, column)
     return RegionMaps(
         maps,
-        records={name: _record(name, test) for name in maps},
+        records={name: _record(name, test) for name in GROUP_MAPS},
         masker=summary.masker,
         parameters={"test": test, **summary.options},
         inputs={"subjects": summary.values},

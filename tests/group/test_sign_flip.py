@@ -9,6 +9,7 @@ import pytest
 from scipy import stats as scipy_stats
 
 from neuroextrap.group import sign_flip_test
+from neuroextrap.maps import read_maps
 
 
 def naive(x, statistic, two_sided):
@@ -181,3 +182,17 @@ def test_many_subjects_do_not_enumerate():
         found = sign_flip_test(data, n_permutations=50)
     counts = 51 * found["p_value"]  # fifty flips and the observed signs
     np.testing.assert_allclose(counts, np.round(counts), rtol=1e-12)
+
+
+def test_maps_are_written_and_read(tmp_path):
+    rng = np.random.default_rng(0)
+    imgs = [
+        nibabel.Nifti1Image(rng.normal(0.3, 1, (3, 3, 3)).astype(np.float32), np.eye(4))
+        for _ in range(8)
+    ]
+    maps = sign_flip_test(imgs, n_permutations=99)
+    maps.to_directory(tmp_path / "out")
+    read = read_maps(tmp_path / "out")
+    assert list(read) == list(maps)
+    for name, image in maps.items():
+        np.testing.assert_allclose(read[name].get_fdata(), image.get_fdata())
