@@ -72,7 +72,6 @@ def problem(classifier, regions, runs, features, classes, permutations):
         design=make_design(y, classes, groups=blocks),
         codes=np.stack([y, *permuted]),
         statistic=resolve_statistic("accuracy", classes, [2, classes]),
-        keep_null=True,
     )
     return X, members, plan
 

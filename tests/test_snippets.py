@@ -112,6 +112,12 @@ def _of_encoding(known):
         "imgs_train": volumes(responses[:40]),
         "imgs_test": volumes(responses[40:]),
     }
+    rng = np.random.default_rng(1)
+    known["film_features"] = [rng.normal(size=(80, 3)) for _ in range(6)]
+    known["film_imgs"] = [volumes(rng.normal(size=(80, 60))) for _ in range(6)]
+    for img in known["film_imgs"]:
+        img.header.set_xyzt_units("mm", "sec")
+        img.header["pixdim"][4] = 2.0
 
 
 def _of_extrapolation(known):

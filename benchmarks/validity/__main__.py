@@ -24,7 +24,9 @@ from benchmarks.validity import (  # noqa: F401  (each file registers its checks
     searchlight_maps,
     second_level,
     series,
+    stories,
     target_tests,
+    true_discoveries,
     visible_designs,
 )
 from benchmarks.validity.registry import CHECKS, SEED

@@ -4,8 +4,9 @@ Does a code carry over from one task to another?
 
 Eight objects are seen in one task and imagined in another. Two patches of a simulated
 brain tell the objects apart in both tasks: the first has one code, the second a new one
-in each task. A searchlight cannot tell these patches apart, and permuted labels call part
-of the second one shared. Exchanging the names of the objects between the tasks does not.
+in each task. A searchlight cannot tell these patches apart, and permuted labels call
+part of the second one shared. Exchanging the names of the objects between the tasks
+does not.
 """
 
 # %%

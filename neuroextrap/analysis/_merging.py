@@ -6,6 +6,7 @@ from dataclasses import fields, replace
 import numpy as np
 
 from neuroextrap.margins.running._identity import differing
+from neuroextrap.stats._null_counts import LargestValues
 
 # axis of the regions in the arrays of scores; other arrays of results name theirs in
 # the metadata of their field ("region_axis")
@@ -77,6 +78,7 @@ def _joined(first, second):
             for name, axis in _SCORES_AXES.items()
         },
         maxima=np.maximum(one.maxima, two.maxima),
+        largest=_joined_largest(one.largest, two.largest),
         null=None,
         done=one.done | pick,
     )
@@ -87,6 +89,15 @@ def _joined(first, second):
         parts=parts if missing_parts(parts) else ((1, 1),),
         **_joined_fields(first, second, pick),
     )
+
+
+def _joined_largest(one, two):
+    """Join the largest values of permuted maps; None if a part has none."""
+    if one is None or two is None:
+        return None
+    joined = LargestValues(one, one.shape[1])
+    joined.add(two)
+    return joined.ordered()
 
 
 def _joined_fields(first, second, pick):

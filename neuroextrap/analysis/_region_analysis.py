@@ -17,6 +17,7 @@ from neuroextrap.analysis._presentation import (
     region_images,
     region_table,
 )
+from neuroextrap.analysis._region_discoveries import DiscoveryCounts, known_bounds
 from neuroextrap.analysis._region_files import (
     RegionFiles,
     check_has_results,
@@ -33,7 +34,9 @@ from neuroextrap.stats._shared_options import described_by
 from neuroextrap.stats._wins import warn_if_reversed
 
 
-class RegionAnalysis(RegionFiles, RegionIntervals, RegionPlots, BaseEstimator):
+class RegionAnalysis(
+    RegionFiles, RegionIntervals, RegionPlots, DiscoveryCounts, BaseEstimator
+):
     """Results, curves, extrapolations, files and reports of an analysis of regions.
 
     The base of :class:`~neuroextrap.decoding.IdentificationSearchLight` and
@@ -224,6 +227,12 @@ class RegionAnalysis(RegionFiles, RegionIntervals, RegionPlots, BaseEstimator):
         near = asked.get("n_nearest") is not None
         radius = None if near else asked.get("radius")
         return find_region(region, choice, self.masker_, radius)
+
+    def _discoveries(self):
+        return known_bounds(self.results_)
+
+    def _places(self):
+        return self.results_.choice, self.masker_
 
     @described_by(find_region)
     def region_margins(self, region: Any) -> np.ndarray:

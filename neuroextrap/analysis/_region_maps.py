@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from neuroextrap import stats
+from neuroextrap.analysis._region_discoveries import DiscoveryCounts
 from neuroextrap.design._findings import Finding, findings_about
 from neuroextrap.maps._files import (
     check_output_directory,
@@ -17,6 +18,7 @@ from neuroextrap.maps._files import (
 )
 from neuroextrap.maps._provenance import provenance
 from neuroextrap.maps._registry import record_of
+from neuroextrap.reporting._maps_section import features_as_regions
 from neuroextrap.reporting._page import Report, frame_table
 from neuroextrap.stats._null_counts import spread_known
 
@@ -24,7 +26,7 @@ _SHOWN = 10
 _TABLE = "table.tsv"
 
 
-class RegionMaps(dict):
+class RegionMaps(DiscoveryCounts, dict):
     """Maps by name, with what they were made of, a table, files and a page.
 
     Comparisons, lesions, extrapolations and analyses over subjects return it. It is a
@@ -115,6 +117,19 @@ class RegionMaps(dict):
         what = getattr(self, "rows", "regions")
         caption = f"{n_shown} of {len(table)} {what}"
         return str(frame_table(table.head(n_shown), caption))
+
+    def _discoveries(self) -> Any:
+        bounds = getattr(self, "discoveries", None)
+        if bounds is None:
+            raise ValueError(
+                "no bound on the number of true discoveries was computed with these "
+                "maps: tests over subjects with at least 37 permutations have one"
+            )
+        return bounds
+
+    def _places(self) -> tuple[Any, Any]:
+        n_features = len(self._discoveries().scores)
+        return features_as_regions(n_features), self.masker_
 
     def generate_report(self, title: str | None = None, **options: Any) -> Report:
         """Make a self-contained HTML page of the maps.

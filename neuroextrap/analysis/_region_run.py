@@ -11,6 +11,7 @@ import numpy as np
 from neuroextrap.analysis._results import RegionResults
 from neuroextrap.analysis._run_parameters import RunParameters
 from neuroextrap.design._findings import tell
+from neuroextrap.design._permutations import few_permutations
 from neuroextrap.design._tests import BoundDesign
 from neuroextrap.images._caching import grid_hash
 from neuroextrap.images._region_choice import RegionChoice
@@ -194,7 +195,9 @@ class RegionRun:
         scores, from_null = self.score()
         seen = self.findings_of_outcomes()
         tell(seen)
-        findings = (*self.findings, *seen)
+        level = self.parameters.confidence_level
+        few = few_permutations(self.plan.n_permutations, level)
+        findings = (*self.findings, *few, *seen)
         n_bound = len(self.bounds.weighting)
         fold_wins = scores.weighted_wins[n_bound:]
         return RegionResults(

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import dataclass, field, fields
+from functools import cached_property
 from typing import Any
 from zipfile import BadZipFile
 
@@ -21,6 +22,7 @@ from neuroextrap.maps._identification import (
 )
 from neuroextrap.maps._trained_on_all import MEASURED, TRAINED_ON_ALL
 from neuroextrap.margins._engine import RegionScores
+from neuroextrap.stats._discovery_bounds import DiscoveryBounds
 from neuroextrap.stats._forward_design import ForwardDesign
 
 
@@ -103,6 +105,8 @@ class RegionResults:
             values |= permutation_statistics(
                 scores.score, scores.n_reached, scores.maxima
             )
+        if self.discoveries is not None:
+            values["true_discovery_proportion"] = self.discoveries.proportions()
         for name in ("p_value_tail", "p_value_fwe_step_down"):
             if getattr(self, name) is not None:
                 values[name] = getattr(self, name)
@@ -112,6 +116,12 @@ class RegionResults:
             )
         values["n_voxels"] = np.where(scores.done, self.n_voxels, np.nan)
         return values
+
+    @cached_property
+    def discoveries(self):
+        """Bounds on the number of informative regions in any set; None if unknown."""
+        scores, level = self.scores, self.confidence_level
+        return DiscoveryBounds.of(scores.score, scores.largest, level)
 
     @property
     def _n_best(self):

@@ -1,7 +1,5 @@
 """Conditions of samples on the command line: ``--train A --test B``."""
 
-import numpy as np
-
 from neuroextrap.cli._console import say
 from neuroextrap.cli._results import cost_of_regions, page_of, text_table
 
@@ -39,6 +37,8 @@ def events_by_condition(imgs, events, column, excluded):
 
 def split_conditions(labels):
     """Return the classes and the conditions that labels are written of."""
+    import numpy as np
+
     parts = np.array([label.partition(_BETWEEN)[::2] for label in labels.tolist()])
     return parts[:, 0], parts[:, 1]
 

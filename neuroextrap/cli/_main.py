@@ -18,6 +18,7 @@ _COMMANDS = (
     "demo",
     "check",
     "searchlight",
+    "multiverse",
     "bids",
     "merge",
     "encoding",

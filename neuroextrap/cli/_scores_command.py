@@ -1,6 +1,6 @@
 """``neuroextrap scores``: identification by the scores of any decoder."""
 
-from itertools import combinations
+import logging
 from pathlib import Path
 
 from neuroextrap.analysis._options import (
@@ -16,13 +16,15 @@ from neuroextrap.analysis._options import (
 from neuroextrap.cli._console import say
 from neuroextrap.cli._parser import OVERWRITE, add_options
 
+logger = logging.getLogger(__name__)
+
 _EXAMPLES = """\
 Scores of trials (rows) for candidates (columns): .npy, .npz (scores, targets),
 .tsv or .parquet (the first row names the candidates, a first column "target"
 the candidate of every trial). Without targets, trial i belongs to candidate i.
 OUT gets summary.tsv (one row a decoder, for a paper), curve.tsv, stimuli.tsv
-and scores.json; with several decoders comparison.tsv: paired target by target
-on one pool, otherwise by bits. Accuracy among k candidates is what retrieval
+and scores.json; with two decoders comparison.tsv: paired target by target on
+one pool, otherwise by bits. Accuracy among k candidates is what retrieval
 calls top-1 among k; beyond the pool it is predicted.
 
 examples:
@@ -135,14 +137,14 @@ def run(args):
     roles = ("scores", "decoded", "candidates", "targets", "names", "groups")
     origin = origin_of_command(args, **{role: getattr(args, role) for role in roles})
     found = _analyzed(args)
-    compared = {
-        pair: found[pair[0]].compare(
-            found[pair[1]],
-            n_permutations=max(1, args.n_permutations),
-            random_state=args.random_state,
-        )
-        for pair in combinations(found, 2)
-    }
+    compared = {}
+    if len(found) == 2:
+        first, second = found.values()
+        how = {"random_state": args.random_state}
+        how["n_permutations"] = max(1, args.n_permutations)
+        compared[tuple(found)] = first.compare(second, **how)
+    elif len(found) > 2:
+        logger.info("%d decoders are listed; give two to compare them", len(found))
     how = {"overwrite": args.overwrite, "report": args.report, "origin": origin}
     tables, written = write_results(found, compared, args.out, **how)
     frames = [joined({name: each.pools for name, each in found.items()})]
@@ -169,10 +171,9 @@ def _analyzed(args):
     given |= {"decoded": None, "candidates": None}
     found = {}
     for name, file in zip(_names(args.scores), args.scores, strict=True):
-        matrix, targets = read_matrix(file, "A")
-        if args.targets is None and targets is not None:
-            given["targets"] = targets
-        found[name] = score_identification(matrix, **given)
+        matrix, own = read_matrix(file, "A")
+        targets = own if args.targets is None else given["targets"]
+        found[name] = score_identification(matrix, **given | {"targets": targets})
     return found
 
 

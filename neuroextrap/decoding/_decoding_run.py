@@ -93,7 +93,6 @@ def plan_decoding(searchlight, imgs, y, groups, order=None):
         whitener=make_whitener(
             searchlight.noise_covariance, samples.masker, samples.X.shape[1]
         ),
-        keep_null=parameters.save_null is not None,
         forward=tests.forward,
     )
     reason = why_untrainable(samples.X, usable.regions, plan)

@@ -84,7 +84,6 @@ def plan_targets(light, imgs, targets, groups, order=None):
             light.noise_covariance, samples.masker, samples.X.shape[1]
         ),
         weightings=tests.weightings(False),
-        keep_null=parameters.save_null is not None,
         forward=tests.forward,
     )
     how = "Ledoit-Wolf" if light.shrinkage == "auto" else f"{light.shrinkage:g}"

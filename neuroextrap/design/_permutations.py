@@ -11,6 +11,7 @@ from neuroextrap.design._folds import check_labelings, folds_follow_labels
 from neuroextrap.design._labels import row_codes
 from neuroextrap.stats._permutation import draw_labelings
 from neuroextrap.stats._pvalues import LEVEL
+from neuroextrap.stats._true_discoveries import fewest_permutations
 
 _COMPARED = 199  # labelings to which the class counts of folds are compared
 _SORTED = 6.0  # standard deviations above their mean, at which a table is sorted
@@ -97,6 +98,25 @@ def few_exchanges(few):
         few.exist,
         few.limit,
         "more runs, or more samples in each run, give more labelings",
+    )
+
+
+def few_permutations(n_permutations, confidence_level):
+    """Return the Finding that regions of a set cannot be counted, if so: 0 or 1."""
+    needed = fewest_permutations(confidence_level)
+    if not 0 < n_permutations < needed:
+        return ()
+    because = f"{n_permutations} permutations are fewer than the {needed} needed"
+    return (
+        Finding(
+            "few_permutations",
+            "note",
+            float(n_permutations),
+            ("true_discovery*",),
+            because,
+            "how many regions of a set are informative is not bounded",
+            "take more permutations",
+        ),
     )
 
 

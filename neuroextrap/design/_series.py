@@ -106,6 +106,25 @@ def neighbor_inflation(responses, predictions, groups=None):
     return observed
 
 
+def correlation_length(responses, predictions, groups=None):
+    """Return over how many rows series correlate: the longer of two, at least one.
+
+    It is the first lag at which the autocorrelation, averaged over columns, has fallen
+    to 1/e, at most a third of the longest run. Arguments are those of
+    :func:`neighbor_inflation`.
+    """
+    rows, run = _by_run(len(responses), groups)
+    n_lags = max(1, np.bincount(run).max() // 3)
+    place, lengths = np.arange(len(rows)) + n_lags * run, []
+    for values in (responses, predictions):
+        columns = _scaled(values[rows], run)
+        n_varying = max(1, columns.any(axis=0).sum())  # constant ones are all zero
+        mean = _autocorrelation(columns, place, n_lags).sum(axis=1) / n_varying
+        fallen = np.flatnonzero(mean <= np.exp(-1))
+        lengths.append(1 + (fallen[0] if fallen.size else n_lags - 1))
+    return int(max(lengths))
+
+
 def _has_trend(values, groups):
     """Return whether columns have larger linear trends in runs than if shifted."""
     rows, run = _by_run(len(values), groups)

@@ -3,12 +3,13 @@
 Stimulus features: ``GaborPyramid``, ``RetinotopicFeatures``, ``read_features``.
 Encoders: ``ElasticNetEncoder``, ``RidgeEncoder``. Noise:
 ``schaefer_strimmer_covariance``, ``SchaeferStrimmerCovariance``. Identification:
-``EncodingIdentification``; single voxels:
-``prediction_scores``. Two models: ``compare_encoding_models``; more of them:
-``compare_encoding_models_pairwise``; ensembles of voxels or features:
+``EncodingIdentification``; single voxels: ``prediction_scores``. Films and stories:
+``ContinuousEncoding``, ``Delayer``. Two models: ``compare_encoding_models``; more of
+them: ``compare_encoding_models_pairwise``; ensembles of voxels or features:
 ``ensemble_size_curve``.
 """
 
+from neuroextrap.encoding._continuous import ContinuousEncoding
 from neuroextrap.encoding._encoder_comparison import compare_encoding_models
 from neuroextrap.encoding._ensemble_size import ensemble_size_curve
 from neuroextrap.encoding._identification import EncodingIdentification
@@ -17,6 +18,7 @@ from neuroextrap.encoding._pairwise_comparison import (
 )
 from neuroextrap.encoding._response_predictions import prediction_scores
 from neuroextrap.images._feature_files import read_features
+from neuroextrap.models._delayer import Delayer
 from neuroextrap.models._gabor import GaborPyramid
 from neuroextrap.models._noise_covariance import (
     SchaeferStrimmerCovariance,
@@ -27,6 +29,8 @@ from neuroextrap.models._ridge import RidgeEncoder
 from neuroextrap.models.elastic_net import ElasticNetEncoder
 
 __all__ = [
+    "ContinuousEncoding",
+    "Delayer",
     "ElasticNetEncoder",
     "EncodingIdentification",
     "GaborPyramid",

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
+from numpy.typing import ArrayLike
 
 from neuroextrap.analysis._presentation import region_images
 from neuroextrap.analysis._region_maps import (
@@ -13,19 +14,24 @@ from neuroextrap.analysis._region_maps import (
     comparison_page,
     exchange_test,
 )
-from neuroextrap.encoding._experiment import refuse_folds
+from neuroextrap.design._findings import tell
+from neuroextrap.design._labels import means_of, row_codes
+from neuroextrap.encoding._experiment import findings_of_rows, refuse_folds
 from neuroextrap.margins._statistic import accuracy_set_size
 from neuroextrap.margins._wins import win_chances
-from neuroextrap.stats._validation import check_flags, check_n_jobs
+from neuroextrap.stats._validation import check_flags, check_labels, check_n_jobs
+
+_MANY = 10  # times the inflation by neighbors: stimuli of a block of a film
 
 
-def compare_encoding_models(
+def compare_encoding_models(  # noqa: PLR0913
     first: Any,
     second: Any,
     *,
     statistic: str | int = "accuracy",
     n_permutations: int = 1000,
     two_sided: bool = True,
+    blocks: ArrayLike | None = None,
     n_jobs: int = 1,
     random_state: int | np.random.Generator | None = 0,
 ) -> RegionMaps:
@@ -39,7 +45,9 @@ def compare_encoding_models(
     models are equally good on average but favor different stimuli, it is
     conservative: what a stimulus gains and another loses widens the null
     distribution. It compares two *fitted* models on a fixed set of candidates:
-    training sets are not redrawn.
+    training sets are not redrawn. Moments of a film or a story are not exchangeable
+    one by one: the outcomes of neighbors resemble each other, so that p-values are too
+    small, which a warning says; exchange whole runs as `blocks`.
 
     Parameters
     ----------
@@ -53,6 +61,10 @@ def compare_encoding_models(
     two_sided : bool, default=True
         Whether a difference in either direction counts; False asks whether the first
         model is better.
+    blocks : array-like of shape (n_stimuli,) or None, default=None
+        Block, such as a run, of each test stimulus, in the order of their features.
+        The outcomes of a block are exchanged together. If None, each stimulus by
+        itself.
     n_jobs : int, default=1
         Number of joblib threads over regions. Does not affect results.
     random_state : None, int or numpy.random.Generator, default=0
@@ -72,8 +84,8 @@ def compare_encoding_models(
     TypeError
         When a model is not an `EncodingIdentification`.
     ValueError
-        When the models differ in test points, candidates or regions, or the statistic
-        is not an accuracy.
+        When the models differ in test points, candidates or regions, the statistic
+        is not an accuracy, or `blocks` do not match the stimuli.
 
     See Also
     --------
@@ -115,21 +127,27 @@ def compare_encoding_models(
             "two_sided": two_sided,
         },
         random_state=random_state,
+        blocks=blocks,
     )
 
 
-def compare_outcomes(models, outcomes, *, parameters, random_state, n_pairs=1):
+def compare_outcomes(
+    models, outcomes, *, parameters, random_state, n_pairs=1, blocks=None
+):
     """Compare two models by exchanging the outcomes of stimuli; return RegionMaps.
 
     `outcomes` are two arrays (n_regions, n_stimuli). Family-wise p-values are corrected
     for `n_pairs` comparisons (Bonferroni).
     """
+    blocks = _check_blocks(blocks, outcomes[0].shape[1])
+    findings = _findings_of_neighbors(models, np.bincount(blocks).min())
+    tell(findings)
     known = ~np.isnan(outcomes[0]).any(axis=1) & ~np.isnan(outcomes[1]).any(axis=1)
     differences = (outcomes[0] - outcomes[1])[known]
     scores, tested = exchange_test(
         known,
         [values[known].mean(axis=1) for values in outcomes],
-        differences / differences.shape[1],
+        means_of(differences.T, blocks).T * (np.bincount(blocks) / len(blocks)),
         [model.region_scores_["implied_information"] for model in models],
         n_permutations=parameters["n_permutations"],
         two_sided=parameters["two_sided"],
@@ -148,11 +166,37 @@ def compare_outcomes(models, outcomes, *, parameters, random_state, n_pairs=1):
         parameters=parameters,
         random_state=random_state if isinstance(random_state, int) else None,
         page=comparison_page,
+        findings=findings,
         n_permutations_=tested.n_permutations,
         n_pairs_=n_pairs,
         names_=choice.names,
         table_file="comparison.tsv",
     )
+
+
+def _check_blocks(blocks, n_stimuli):
+    """Return blocks as numbers (n_stimuli,); each stimulus is one without any."""
+    if blocks is None:
+        return np.arange(n_stimuli)
+    if np.shape(blocks) != (n_stimuli,):
+        raise ValueError(
+            f"blocks has shape {np.shape(blocks)}, {n_stimuli} stimuli were tested; "
+            "give the block of each"
+        )
+    return row_codes(check_labels(blocks, "blocks"))
+
+
+def _findings_of_neighbors(models, shortest):
+    """Return Findings, 0 or 1, about blocks that are short for a film or a story.
+
+    `shortest` is the number of stimuli in the smallest block.
+    """
+    found = [f for m in models for f in findings_of_rows(m.run_.test, "rows")]
+    found = [f for f in found if shortest < _MANY * f.seen]
+    if not found:
+        return ()
+    remedy = "give whole runs, or parts of them that are as long as possible, as blocks"
+    return (max(found, key=lambda f: f.seen)._replace(remedy=remedy),)
 
 
 def _table(choice, scores):

@@ -6,7 +6,6 @@ from typing import NamedTuple
 import numpy as np
 
 from neuroextrap import stats
-from neuroextrap.analysis._values import Keep
 from neuroextrap.design._findings import P_VALUES, TOO_SMALL, Finding, tell
 from neuroextrap.design._permutations import few_exchanges
 from neuroextrap.design._series import exchanged, findings_of_series
@@ -16,7 +15,6 @@ from neuroextrap.encoding._margins import (
     ResponseRows,
     separate_repeats,
 )
-from neuroextrap.maps._described_parameters import value_of
 from neuroextrap.margins._plan import Plan
 from neuroextrap.margins._statistic import resolve_statistic
 from neuroextrap.stats._permutation import FewLabelings
@@ -194,7 +192,6 @@ def make_plan(estimator, experiment, set_sizes):
     plan = replace(
         observed_plan(estimator, experiment, set_sizes),
         codes=codes,
-        keep_null=value_of(Keep, estimator.keep).save_null is not None,
     )
     return plan, _notes(estimator, experiment)
 
@@ -221,15 +218,20 @@ def findings_of_pairing(estimator, experiment, n_others):
     found = [_NO_GROUPS] if ungrouped else []
     if n_others < estimator.n_permutations:
         found.append(few_exchanges(FewLabelings(n_others, 1, "pairings")))
+    found += findings_of_rows(experiment, estimator.exchange)
+    tell(found)
+    return tuple(found)
+
+
+def findings_of_rows(experiment, exchange):
+    """Return Findings, 0 or 1, about test responses that follow each other in time."""
     rows = np.sort(np.unique(experiment.codes, return_index=True)[1])  # no repeats
-    found += findings_of_series(
+    return findings_of_series(
         experiment.responses[rows][:, experiment.usable],
         experiment.true_predictions[rows][:, experiment.usable],
         None if experiment.groups is None else experiment.groups[rows],
-        exchange=estimator.exchange,
+        exchange=exchange,
     )
-    tell(found)
-    return tuple(found)
 
 
 _NO_GROUPS = Finding(

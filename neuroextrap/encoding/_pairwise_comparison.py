@@ -194,7 +194,19 @@ class ComparedPairs(dict):
         for pair in self if report else ():
             name = "" if len(self) == 1 else f"_{_plain('_'.join(pair))}"
             more[f"report{name}.html"] = self.generate_report(pair).save_as_html
-        write_described(path, self._described(), about, more, overwrite=overwrite)
+        findings = [
+            found._replace(maps=tuple(_plain(f"{a}_{b}_") + m for m in found.maps))
+            for (a, b), maps in self.items()
+            for found in maps.findings_
+        ]
+        write_described(
+            path,
+            self._described(),
+            about,
+            more,
+            findings=findings,
+            overwrite=overwrite,
+        )
 
     def _described(self):
         """Return the images with records, whose file names name the models too."""

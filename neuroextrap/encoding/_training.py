@@ -61,7 +61,7 @@ def out_of_fold_predictions(encoder, X, Y, *, groups=None, cv=5, random_state=0)
         if groups is not None:
             inner = groups[train]
             n_groups = len(np.unique(inner))
-            trained = _with_fewer_folds(encoder, n_groups)
+            trained = with_fewer_folds(encoder, n_groups)
             folds = min(cv, n_groups) if isinstance(cv, (int, np.integer)) else cv
         options = {"groups": inner, "cv": folds, "random_state": random_state}
         fitted = fit_encoder(trained, X[train], Y[train], **options)
@@ -69,7 +69,7 @@ def out_of_fold_predictions(encoder, X, Y, *, groups=None, cv=5, random_state=0)
     return predictions
 
 
-def _with_fewer_folds(encoder, n_groups):
+def with_fewer_folds(encoder, n_groups):
     """Return an encoder whose numbers of folds are at most `n_groups`."""
     parameters = encoder.get_params(deep=True)
     fewer = {

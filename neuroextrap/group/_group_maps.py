@@ -8,6 +8,7 @@ import numpy as np
 from neuroextrap.analysis._region_maps import RegionMaps
 from neuroextrap.group._subjects import to_maps
 from neuroextrap.maps._registry import GROUP_MAPS, SUBJECTS_OF_BOUNDS
+from neuroextrap.stats._null_counts import spread_known
 from neuroextrap.stats._pvalues import LEVEL
 
 
@@ -34,12 +35,23 @@ class GroupSummary:
     findings: tuple = ()
 
 
-def group_maps(test, statistics, subjects, *, column=slice(None), values=None, **about):
+def group_maps(
+    test,
+    statistics,
+    subjects,
+    *,
+    column=slice(None),
+    values=None,
+    discoveries=None,
+    **about,
+):
     """Return RegionMaps over subjects, whose ``summary`` is a GroupSummary.
 
-    `statistics` are those of the usable features of SubjectMaps by name, and `column`
-    is the column of `subjects` that each feature of the masker shows. `values` are the
-    subjects' own maps if they are not those of `subjects`, `about` the other fields of
+    `discoveries` (DiscoveryBounds or None) bound the number of usable features with an
+    effect in any set. `statistics` are those of the usable features of SubjectMaps by
+    name, and `column` is the column of `subjects` that each feature of the masker
+    shows. `values` are the subjects' own maps if they are not those of `subjects`,
+    `about` the other fields of
     the summary.
     """
     findings = *subjects.findings, *about.pop("findings", ())
@@ -52,6 +64,10 @@ def group_maps(test, statistics, subjects, *, column=slice(None), values=None, *
         masker=subjects.masker,
         **about,
     )
+    if discoveries is not None:
+        statistics |= {"true_discovery_proportion": discoveries.proportions()}
+        scores = spread_known(subjects.usable, {"": discoveries.scores})[""]
+        discoveries = replace(discoveries, scores=scores[column])
     maps = to_maps(statistics, subjects, column)
     return RegionMaps(
         maps,
@@ -62,6 +78,7 @@ def group_maps(test, statistics, subjects, *, column=slice(None), values=None, *
         findings=findings,
         page=_page,
         summary=summary,
+        discoveries=discoveries,
     )
 
 

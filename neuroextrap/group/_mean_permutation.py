@@ -19,6 +19,7 @@ from neuroextrap.group._subjects import (
 )
 from neuroextrap.stats import _pvalues
 from neuroextrap.stats._cluster_statistics import find_clusters
+from neuroextrap.stats._discovery_bounds import DiscoveryBounds
 from neuroextrap.stats._null_counts import tie_floor
 from neuroextrap.stats._shared_options import described_by
 
@@ -69,7 +70,9 @@ def group_permutation_test(  # noqa: PLR0913 - the options of one documented cal
         ``mean`` over subjects, ``p_value`` (each voxel by itself) and ``p_value_fwe``
         (family-wise, by the largest mean, which suits maps of one scale such as
         accuracies); with clusters ``cluster_extent`` (voxels) and
-        ``p_value_fwe_cluster_extent`` (by the largest cluster). NaN where a subject has
+        ``p_value_fwe_cluster_extent`` (by the largest cluster); with at least 37
+        permutations ``true_discovery_proportion``, see
+        ``maps.true_discoveries(region)``. NaN where a subject has
         no value. Of images, ``maps.generate_report()`` makes a page.
 
     Raises
@@ -127,6 +130,7 @@ def group_permutation_test(  # noqa: PLR0913 - the options of one documented cal
     counted = levels.permute(score, tie_floor(mean, np.abs(observed).mean(axis=0)))
     maps = {"mean": mean, **counted.p_values()}
     null_maxima = {"mean": counted.counts.maxima}
+    discoveries = DiscoveryBounds.of(mean, counted.largest, 1 - _pvalues.LEVEL)
     if neighbors is not None:
         of_clusters, null_maxima["cluster_extent"] = _cluster_maps(above, neighbors)
         maps |= of_clusters
@@ -135,6 +139,7 @@ def group_permutation_test(  # noqa: PLR0913 - the options of one documented cal
         maps,
         subjects,
         null_maxima=null_maxima,
+        discoveries=discoveries,
         options={"cluster_threshold": cluster_threshold, **levels.options},
     )
 

@@ -101,8 +101,9 @@ def second_level_test(  # noqa: PLR0913 - eight that every test has
         clusters ``cluster_extent`` (voxels), ``cluster_mass`` (sum of the excess over
         the threshold), ``p_value_fwe_cluster_extent`` and
         ``p_value_fwe_cluster_mass``; with TFCE ``tfce`` and ``p_value_fwe_tfce``; with
-        `min_subjects` ``n_subjects``. NaN where nothing can be tested. Of images,
-        ``maps.generate_report()`` makes a page.
+        `min_subjects` ``n_subjects``; with at least 37 permutations
+        ``true_discovery_proportion``, see ``maps.true_discoveries(region)``. NaN where
+        nothing can be tested. Of images, ``maps.generate_report()`` makes a page.
 
     Raises
     ------
@@ -177,7 +178,7 @@ def second_level_test(  # noqa: PLR0913 - eight that every test has
         calls = (delayed(function)(part) for part in parts)
         return Parallel(asked.n_jobs, prefer="threads", return_as="generator")(calls)
 
-    maps, maxima = rearrangement_test(
+    maps, maxima, discoveries = rearrangement_test(
         scorer,
         arrangements,
         test.rows,
@@ -194,6 +195,7 @@ def second_level_test(  # noqa: PLR0913 - eight that every test has
         subjects,
         values=compared,
         null_maxima=maxima,
+        discoveries=discoveries,
         options={
             "statistic": name,
             "contrast": contrast,

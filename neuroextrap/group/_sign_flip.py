@@ -50,8 +50,10 @@ def sign_flip_test(  # noqa: PLR0913 - the options of one documented call
     -------
     maps : dict of ndarray of shape (n_features,), or of images
         ``mean`` (minus the baseline), ``t``, ``p_value`` and ``p_value_fwe``
-        (family-wise, by the largest statistic over voxels); NaN where a subject has no
-        value or all subjects have the same one.
+        (family-wise, by the largest statistic over voxels); with at least 37
+        permutations ``true_discovery_proportion``, see
+        ``maps.true_discoveries(region)``. NaN where a subject has no value or all
+        subjects have the same one.
 
     Raises
     ------
@@ -92,7 +94,8 @@ def sign_flip_test(  # noqa: PLR0913 - the options of one documented call
         allow_mixed=allow_mixed,
         allow_native_space=allow_native_space,
     )
-    kept = {name: maps[name] for name in ("effect", "t", "p_value", "p_value_fwe")}
+    names = "effect", "t", "p_value", "p_value_fwe", "true_discovery_proportion"
+    kept = {name: maps[name] for name in names if name in maps}
     maps.clear()
     maps.update({"mean": kept.pop("effect")} | kept)
     return maps

@@ -272,6 +272,17 @@ def atlas_names_at(atlas, places):
     return found
 
 
+def labels_of(atlas, masker):
+    """Return the label of every feature and the names of the labels of an atlas.
+
+    Names are those of the atlas, or of the table beside its file, if there is one.
+    """
+    labels_img, names = unpack_atlas(atlas, None)
+    if names is None:
+        names = names_beside(labels_img)
+    return atlas_labels(labels_img, masker, names=names)
+
+
 def names_beside(labels_img):
     """Return the table of names beside a file, or None."""
     if not isinstance(labels_img, str | Path):

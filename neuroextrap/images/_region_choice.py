@@ -62,6 +62,32 @@ class RegionChoice:
             )
         return out
 
+    def regions_of(self, inside):
+        """Return which regions (n_regions,) lie in a set of features (n_features,).
+
+        Those whose center does or, without centers, most of whose features do.
+        """
+        if self.centers is not None:
+            return inside[self.centers]
+        if self.owner is None:
+            raise ValueError(
+                "these regions have no place in an image; give indices instead"
+            )
+        owner, n_regions = self.owner[self.owner >= 0], self.n_regions
+        weights = inside[self.owner >= 0]
+        n_inside = np.bincount(owner, weights=weights, minlength=n_regions)
+        return 2 * n_inside > np.bincount(owner, minlength=n_regions)
+
+    def regions_in(self, inside):
+        """Return the same; ValueError if no region lies in the set."""
+        chosen = self.regions_of(inside)
+        if not chosen.any():
+            raise ValueError(
+                "the mask or label holds no region; check that it overlaps the mask of "
+                "the analysis"
+            )
+        return chosen
+
 
 def choose_regions(  # noqa: PLR0913
     masker,

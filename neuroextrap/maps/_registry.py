@@ -6,6 +6,7 @@ rule, have a function each.
 """
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 
 from neuroextrap.maps._records import MapRecord
@@ -229,6 +230,21 @@ _RECORDS = (
         threshold=0.5,
     ),
     MapRecord(
+        name="true_discovery_proportion",
+        description="Largest proportion of informative regions that is shown for a "
+        "set of all regions above some threshold, to which the region belongs; "
+        "simultaneous over all sets that anyone may pick",
+        unit="proportion",
+        chance=0.0,
+        note="true_discovery_proportion is about sets of regions, chosen after "
+        "looking: at least this proportion of them is informative. A region (sphere) "
+        "is informative when any of its voxels are; of single voxels it says nothing. "
+        "It needs labels that are exchangeable given the data of all uninformative "
+        "regions together.",
+        simultaneous=True,
+        tabulated=True,
+    ),
+    MapRecord(
         name="neg_log10_p_fwe",
         description="Corrected p-values (-log10 of p_value_fwe)",
         unit="-log10(p)",
@@ -337,6 +353,12 @@ _DRAWN_OVER_SUBJECTS = {  # in the overview of pages: description and unit by na
     ),
 }
 _WRITTEN_OVER_SUBJECTS = {
+    "true_discovery_proportion": (
+        "Largest proportion of voxels with an effect that is shown for a set of all "
+        "voxels above some threshold, to which the voxel belongs; simultaneous over "
+        "all sets that anyone may pick",
+        "proportion",
+    ),
     "n_subjects": ("Number of subjects that have the voxel", "count"),
     "cluster_mass": ("Sum of t above the threshold over the cluster", "t"),
     "implied_information_lower": (
@@ -489,6 +511,21 @@ def dissimilarity_records(models, method):
             ),
         ]
     return {record.name: record for record in records}
+
+
+_SERIES_P_VALUES = {
+    "p_value": ("every voxel by itself", False),
+    "p_value_fwe": ("against the maximum over voxels", True),
+}
+
+
+def series_record(name):
+    """Return the record of a score of voxels in held-out runs of a film or a story."""
+    if name not in _SERIES_P_VALUES:
+        return replace(voxel_record(name), name=name)
+    where, simultaneous = _SERIES_P_VALUES[name]
+    text = f"p of the correlation, by circular shifts of whole runs; {where}"
+    return _p_value(name, text, simultaneous=simultaneous)
 
 
 def extrapolation_record(set_size, end=""):

@@ -18,6 +18,7 @@ from neuroextrap.margins._wins import win_chances
 from neuroextrap.margins.running._checkpoint import Checkpoint
 from neuroextrap.margins.running._execution import Work, run_tasks
 from neuroextrap.margins.running._identity import run_identity
+from neuroextrap.stats._null_counts import LargestValues
 
 Task = tuple[int, np.ndarray]  # its number, and the rows of its regions
 _OUTCOME_REGIONS = 64  # of a part whose outcomes are made together
@@ -33,12 +34,15 @@ class RegionScores:
     ``n_reached`` (n_regions,) the number of permuted statistics that reach it,
     ``maxima`` (n_permutations,) the largest statistic over regions for every
     permutation, and ``null`` (n_permutations, n_regions) all permuted statistics, when
-    kept. ``done`` (n_regions,) marks the regions analyzed in this run (all, but for a
-    shard). ``n_best`` (n_regions,) is the number of test points whose class was
-    strictly the best. With forward tests ``n_correct`` (n_regions, n_sums) are their
-    numbers of correct outcomes, and ``forward_wins`` (n_regions, K) their average wins.
-    ``measured`` (n_regions, n_sizes, 2) are accuracies and standard errors of
-    classifiers trained on random subsets of the classes, of every size.
+    kept. ``largest`` (n_permutations, n_largest) are the largest of them under every
+    permutation, in decreasing order, -inf where those of other shards are missing; None
+    in results that were written without. ``done`` (n_regions,) marks the regions
+    analyzed in this run (all, but for a shard). ``n_best`` (n_regions,) is the number
+    of test points whose class was strictly the best. With forward tests ``n_correct``
+    (n_regions, n_sums) are their numbers of correct outcomes, and ``forward_wins``
+    (n_regions, K) their average wins. ``measured`` (n_regions, n_sizes, 2) are
+    accuracies and standard errors of classifiers trained on random subsets of the
+    classes, of every size.
     ``correlation`` (n_regions,) is that of decoded with true targets, if these are no
     classes.
     """
@@ -54,6 +58,7 @@ class RegionScores:
     n_correct: np.ndarray | None = None
     forward_wins: np.ndarray | None = None
     measured: np.ndarray | None = None
+    largest: np.ndarray | None = None
     correlation: np.ndarray | None = None
 
 
@@ -84,14 +89,17 @@ def score_regions(  # noqa: PLR0913
         tasks = tasks[shard[0] :: shard[1]]
     scores = empty_scores(regions.shape[0], plan, null)
     n_total, n_done = sum(len(rows) for _, rows in tasks), 0
+    n_filled = int((np.diff(regions.indptr) > 0).sum())
+    largest = LargestValues.start(plan.n_permutations, n_filled)
     with _open_checkpoint(checkpoint, X, regions, plan, shard) as store:
         for rows, result in _results(X, regions, plan, tasks, n_jobs, store):
             _fill_in(scores, rows, result)
             np.maximum(scores.maxima, result["maxima"], out=scores.maxima)
+            largest.add(result["null"])
             n_done += len(rows)
             if progress is not None:
                 progress(n_done, n_total)
-    return scores
+    return replace(scores, largest=largest.ordered())
 
 
 def identify_run(
@@ -116,7 +124,7 @@ def _open_checkpoint(
     """Open the folder of finished tasks, if there is one."""
     if folder is None:
         return nullcontext()
-    identity = identify_run(X, regions, plan) | {"saved null": plan.keep_null}
+    identity = identify_run(X, regions, plan) | {"kept of tasks": "all statistics"}
     part = "whole" if shard is None else f"{shard[0] + 1}of{shard[1]}"
     return Checkpoint(folder, identity, part)
 

@@ -12,6 +12,7 @@ from neuroextrap.margins._paths import middle_task, with_path
 from neuroextrap.margins._plan import Plan
 from neuroextrap.margins._task import run_task
 from neuroextrap.margins.algebra._region_sums import COLUMNS
+from neuroextrap.stats._null_counts import n_largest
 
 # what an estimate may take, as far as it can be known, and what it looks at
 _SECONDS = 4.0
@@ -131,9 +132,17 @@ def estimate_memory(
     n_tasks = -(-int((np.diff(regions.indptr) > 0).sum()) // plan.task_size)
     n_workers = min(n_workers, n_tasks)
     waiting = 1 if n_workers == 1 else min(2 * n_workers, n_tasks)  # made ahead of time
+    null = 4 * plan.n_permutations * plan.task_size
+    largest = 12 * plan.n_permutations * n_largest(n_regions, plan.n_permutations)
     of_a_task = 4 * plan.design.n_samples * n_features + 10 * members_of_a_task.nnz
     return int(
-        data + members + results + labels + waiting * of_a_task + n_workers * task
+        data
+        + members
+        + results
+        + labels
+        + largest
+        + waiting * (of_a_task + null)
+        + n_workers * task
     )
 
 
@@ -171,5 +180,4 @@ def _passes_bytes(plan: Plan, regions: scipy.sparse.csr_array) -> int:
     if direct is not None:  # those before are dropped after the next are made
         each = direct * min(plan.n_trained, 2) + 2
     margins = each * plan.size * plan.batch_width * n_regions
-    null = 8 * plan.n_permutations * plan.task_size if plan.keep_null else 0
-    return samples + workspace + margins + null
+    return samples + workspace + margins

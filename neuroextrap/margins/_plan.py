@@ -42,11 +42,10 @@ class Plan:
     labels, and the labels of test points only are permuted. ``weightings`` of shape
     (n_weightings, n_test) weigh the test points in further ways (one fold, say) under
     the observed labels. ``whitener`` maps (feature indices, x) to a transformed x.
-    ``keep_null`` returns every permuted statistic. ``by_sums`` says whether margins are
-    summed over features, which an additive plan can do; None is undecided, and
-    `with_path` chooses what is faster. ``forward`` are the folds of forward tests, made
-    beside the others, in the same way, under the observed labels. ``subsets`` are tests
-    of random subsets of the classes.
+    ``by_sums`` says whether margins are summed over features, which an additive plan
+    can do; None is undecided, and `with_path` chooses what is faster. ``forward`` are
+    the folds of forward tests, made beside the others, in the same way, under the
+    observed labels. ``subsets`` are tests of random subsets of the classes.
     """
 
     kernel: MarginSource
@@ -56,7 +55,6 @@ class Plan:
     pairing: bool = False
     weightings: np.ndarray | None = None
     whitener: Any = None
-    keep_null: bool = False
     by_sums: bool | None = None
     forward: ForwardFolds | None = None
     subsets: tuple[SubsetTests, ...] = ()
@@ -160,7 +158,6 @@ class Plan:
             codes=codes,
             pairing=False,
             weightings=None,
-            keep_null=False,
             forward=None,
             subsets=(),
         )

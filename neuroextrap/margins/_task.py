@@ -44,7 +44,7 @@ def run_task(plan: Plan, data: TaskData) -> Result:
     K); ``score`` (n_regions,) the observed statistic; ``n_reached`` (n_regions,) how
     many permuted statistics reach it; ``n_best`` (n_regions,) how many test points have
     their class strictly best; ``maxima`` (n_permutations,) the largest permuted
-    statistic over the task's regions; ``null`` (n_permutations, n_regions) when kept;
+    statistic over the task's regions; ``null`` (n_permutations, n_regions) all of them;
     with forward tests their ``n_correct`` (n_regions, n_sums) and ``forward_wins``
     (n_regions, K); with subsets of the classes ``measured`` (n_regions, n_sizes, 2),
     accuracy and its standard error; of decoded targets ``correlation`` (n_regions,).
@@ -57,9 +57,8 @@ def run_task(plan: Plan, data: TaskData) -> Result:
         "n_reached": np.zeros(n_regions, dtype=np.int64),
         "n_best": np.empty(n_regions),
         "maxima": np.full(plan.n_permutations, -np.inf),
+        "null": np.empty((plan.n_permutations, n_regions), dtype=np.float32),
     }
-    if plan.keep_null:
-        result["null"] = np.empty((plan.n_permutations, n_regions), dtype=np.float32)
     if forward is not None:
         shape = n_regions, forward.outcomes.n_sums
         result["n_correct"] = np.zeros(shape, dtype=np.float32)
@@ -331,6 +330,6 @@ def _compare(scores: np.ndarray, start: int, rows: slice, result: Result) -> Non
     if start == 0:
         scores, start = scores[:, 1:], 1
     counts = NullCounts(
-        result["score"], result["n_reached"], result["maxima"], result.get("null")
+        result["score"], result["n_reached"], result["maxima"], result["null"]
     )
     counts.add(scores, start - 1, rows)

@@ -9,6 +9,7 @@ from markupsafe import Markup
 
 from neuroextrap.maps._registry import record_of
 from neuroextrap.reporting._curves import curves_section
+from neuroextrap.reporting._discoveries import discoveries_section
 from neuroextrap.reporting._finding import n_analyzed
 from neuroextrap.reporting._identification_words import (
     found,
@@ -56,6 +57,8 @@ _COLUMNS = {
         lambda bits: bits_at_least(bits, digits=3),
     ),
     "p_value_fwe": ("p (family-wise)", format_p_value),
+    "cluster_regions": ("Regions of its cluster", format_number),
+    "cluster_true_discoveries": ("Of them informative, at least", format_number),
 }
 """What the short table of peaks shows: headings, and how values are written."""
 
@@ -91,8 +94,9 @@ def identification_sections(
     Returns
     -------
     sections : list of (str, str)
-        Heading and HTML of each part: what was found, curves, peaks, viewer, maps,
-        limits, permutation test, what was analyzed, validity, methods, parameters.
+        Heading and HTML of each part: what was found, curves, peaks, how many regions
+        are informative (of those of an atlas too), viewer, maps, limits, permutation
+        test, what was analyzed, validity, methods, parameters.
         Parts that do not apply are left out.
 
     Raises
@@ -135,6 +139,7 @@ def identification_sections(
         ("What was found", answer(found(fitted, peaks), pictures.figure("accuracy"))),
         ("Accuracy curves", curves_section(fitted, view.finding, peaks)),
         ("Peaks", peaks_section(view, peaks, has_viewer="nx-viewer" in viewer)),
+        ("How many are informative", discoveries_section(fitted, atlas)),
         ("Explore the maps", viewer),
         ("Maps", pictures.section(others)),
         ("What this does not show", list_of(limits(fitted))),

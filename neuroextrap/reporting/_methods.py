@@ -19,6 +19,9 @@ _WORKS = {
     "Allefeld et al. 2016": "Allefeld, Görgen & Haynes (2016). Valid population "
     "inference for information-based imaging: from the second-level t-test to "
     "prevalence inference. NeuroImage 141, 378-392.",
+    "Blanchard et al. 2020": "Blanchard, Neuvial & Roquain (2020). Post hoc confidence "
+    "bounds on false positives using reference families. Annals of Statistics 48, "
+    "1281-1303.",
     "Hesterberg 2015": "Hesterberg (2015). What teachers should know about the "
     "bootstrap. The American Statistician 69, 371-386.",
     "Kjems et al. 2002": "Kjems et al. (2002). The quantitative evaluation of "

@@ -9,6 +9,7 @@ from markupsafe import Markup
 
 from neuroextrap.images._atlas import atlas_names_at
 from neuroextrap.maps._registry import MAPS, record_of
+from neuroextrap.reporting._discoveries import cluster_columns
 from neuroextrap.reporting._finding import place_words
 from neuroextrap.reporting._page import frame_table, tsv_uri
 from neuroextrap.reporting._rendering import render
@@ -52,7 +53,11 @@ def peak_table(
         or ``x``, ``y``, ``z`` (mm; searchlights), then number of voxels, accuracies
         (proportions), information (bits), bounds and p-values, as far as
         ``region_scores_`` has them. With an atlas also ``atlas_label``: the label at
-        the center, "near" the nearest within 5 mm, or an empty string.
+        the center, "near" the nearest within 5 mm, or an empty string. Of searchlights
+        with permutations ``cluster_regions``, how many neighboring regions have a
+        p-value of at most .001 like this one (0: it has none itself), and
+        ``cluster_true_discoveries``, how many of them are informative, at least,
+        simultaneously over all sets of regions.
 
     Raises
     ------
@@ -94,6 +99,7 @@ def peak_table(
     columns = place_columns(peaks, places, fitted.results_.choice.names, atlas)
     tabulated = [name for name, record in MAPS.items() if record.tabulated]
     columns |= {name: scores[name][peaks] for name in tabulated if name in scores}
+    columns |= cluster_columns(fitted, peaks)
     return pd.DataFrame(columns)
 
 

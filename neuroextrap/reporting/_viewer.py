@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from markupsafe import Markup
 
+from neuroextrap.reporting._discoveries import viewer_discoveries
 from neuroextrap.reporting._maps_section import (
     background_note,
     fitted_background,
@@ -29,7 +30,10 @@ from neuroextrap.reporting._viewer_data import (
 from neuroextrap.stats._validation import check_flags
 
 _LOGGER = logging.getLogger(__name__)
-_SCRIPTS = ("look_up", "curve", "subjects", "threshold", "volume", "surface", "start")
+_SCRIPTS = (
+    *("look_up", "curve", "subjects", "discoveries", "threshold"),
+    *("volume", "surface", "start"),
+)
 
 _FIRST_MAP = "accuracy"
 _MOST_CURVES = 2000
@@ -162,6 +166,7 @@ def viewer_of_curves(
         "curves": rounded(results.curve(kept)[1]),
         "bound_sizes": sizes,
         "bounds": bounds,
+        "discoveries": viewer_discoveries(view, results.discoveries),
     }
     return draw_viewer(view, map_name, data, background, bg_img, only=only_surviving)
 

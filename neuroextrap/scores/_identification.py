@@ -138,13 +138,15 @@ def score_identification(
         found.append(_TRAINED_ON_TRIALS)
     findings = tuple(finding for finding in found if finding is not None)
     tell(findings)
-    names = [matrix.name_of(column) for column in range(matrix.n_candidates)]
+    names = matrix.names
+    if names is None:
+        names = np.arange(matrix.n_candidates).astype(str)
     return ScoreIdentification(
         curve=curve,
         values=values,
         ranks=ranks,
         leader=leader,
-        names=np.array(names),
+        names=names,
         left_out=left_out,
         findings=findings,
         options=replace(chosen, names=None, groups=chosen.groups is not None),

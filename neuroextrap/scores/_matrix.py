@@ -36,10 +36,6 @@ class ScoreMatrix:
         """Trials of every candidate (n_candidates,), 0 for mere distractors."""
         return np.bincount(self.columns, minlength=self.n_candidates)
 
-    def name_of(self, column: int) -> str:
-        """Return the name of a candidate, or the number of its column."""
-        return str(column if self.names is None else self.names[column])
-
     def of_candidates(self, kept: NDArray[np.bool_]) -> ScoreMatrix:
         """Return the matrix of some candidates and their trials."""
         rows = np.flatnonzero(kept[self.columns])

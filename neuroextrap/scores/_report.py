@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from markupsafe import Markup
 
 import neuroextrap
@@ -18,10 +19,10 @@ from neuroextrap.reporting._page import (
 )
 from neuroextrap.reporting._pictures import embed_figure
 from neuroextrap.reporting._rendering import sentences
+from neuroextrap.scores._measures import EXTRAPOLATION_LEVEL
 from neuroextrap.stats._pvalues import LEVEL
 
 _EXTREME = 5  # stimuli of each end that are shown
-_EXTRAPOLATION_LEVEL = 0.9
 
 
 def scores_report(
@@ -32,7 +33,9 @@ def scores_report(
     words = sentences(
         "scores_found",
         decoders={name: _said(each) for name, each in found.items()},
-        pairs=[_said_of_pair(names, each) for names, each in comparisons.items()],
+        pairs=[
+            _said_of_pair(names, each, found) for names, each in comparisons.items()
+        ],
         level=LEVEL,
         confidence=first.options.confidence_level,
     )
@@ -42,7 +45,7 @@ def scores_report(
         row=first.summary.to_dict("records")[0],
         options=first.options,
         tested=first.options.tested_size(len(first.names)),
-        extrapolation=_EXTRAPOLATION_LEVEL,
+        extrapolation=EXTRAPOLATION_LEVEL,
     )
     notes = dict.fromkeys(
         note for each in [*found.values(), *comparisons.values()] for note in each.notes
@@ -50,15 +53,9 @@ def scores_report(
     sections = [
         ("What was found", answer(words, _curves(found))),
         ("What is doubtful", list_of(notes) if notes else ""),
-        *(
-            (f"Accuracy by pool{_of(name)}", frame_table(each.pools))
-            for name, each in found.items()
-        ),
-        *(
-            (f"{one} and {other}", frame_table(each.table))
-            for (one, other), each in comparisons.items()
-        ),
-        *((f"Stimuli{_of(name)}", _stimuli(each)) for name, each in found.items()),
+        *(("Two decoders", frame_table(each.table)) for each in comparisons.values()),
+        *((f"Pools{_of(name)}", frame_table(f.pools)) for name, f in found.items()),
+        *((f"Stimuli{_of(name)}", _stimuli(f)) for name, f in found.items()),
         ("What this does not show", list_of(sentences("scores_limits"))),
         ("Methods", methods_section(methods)),
     ]
@@ -80,8 +77,11 @@ def _said(each: Any) -> dict[str, Any]:
     }
 
 
-def _said_of_pair(names: tuple[str, str], each: Any) -> dict[str, Any]:
+def _said_of_pair(
+    names: tuple[str, str], each: Any, found: dict[str, Any]
+) -> dict[str, Any]:
     """Return what is said of two decoders."""
+    findings = [finding for name in names for finding in found[name].findings]
     rows = each.table.set_index("quantity")
     score = f"accuracy_among_{each.set_size}"
     return {
@@ -90,6 +90,7 @@ def _said_of_pair(names: tuple[str, str], each: Any) -> dict[str, Any]:
         "is_paired": each.is_paired,
         "p_value": each.p_value,
         "set_size": each.set_size,
+        "doubt": doubts_about(findings, "accuracy"),
         "bits": rows.loc["implied_information"],
         "score": rows.loc[score if score in rows.index else "implied_information"],
     }
@@ -121,12 +122,8 @@ def _curves(found: dict[str, Any]) -> Markup:
             ax.errorbar(
                 beyond["set_size"],
                 beyond["accuracy"],
-                [
-                    beyond["accuracy"] - beyond["lower"],
-                    beyond["upper"] - beyond["accuracy"],
-                ],
+                np.abs(beyond[["lower", "upper"]].T - beyond["accuracy"]),
                 fmt="s",
-                ms=4,
                 color=color,
                 mfc="white",
                 label="predicted (90%)" if number == 0 else None,

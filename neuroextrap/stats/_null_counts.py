@@ -19,6 +19,8 @@ from neuroextrap.stats._validation import FloatArray
 # such sums in the 15th; a permutation test must see them as equal.
 TIE = 1e-10
 _DECIMALS = 12  # of proportions and bits
+_MOST_LARGEST = 1000  # values kept of every permuted map
+_MOST_KEPT = 2**22  # and of all permuted maps together
 
 
 def tie_floor(observed: FloatArray, scale: FloatArray | float) -> FloatArray:
@@ -84,6 +86,57 @@ class NullCounts:
     def p_value_fwe(self) -> FloatArray:
         """Return family-wise p-values by the maximum statistic, shape (n_regions,)."""
         return _pvalues.max_statistic_p_value(self.score, self.maxima)
+
+
+def n_largest(n_regions: int, n_permutations: int) -> int:
+    """Return how many of its largest values are kept of every permuted map."""
+    affordable = _MOST_KEPT // max(1, n_permutations)
+    return max(1, min(n_regions, _MOST_LARGEST, affordable))
+
+
+def keep_largest(values: NDArray[np.floating], n_kept: int) -> NDArray[np.floating]:
+    """Return the largest values of every row, in no order, of the same type.
+
+    `values` has shape (n_permutations, n); of fewer than `n_kept` all are returned.
+    """
+    first = values.shape[1] - n_kept
+    return values if first <= 0 else np.partition(values, first, axis=1)[:, first:]
+
+
+@dataclass(slots=True)
+class LargestValues:
+    """The largest statistics of every permuted map, while these stream by in parts.
+
+    `kept` has shape (n_permutations, n) with n at most twice `n_kept`. Neither the
+    order of the parts nor their sizes change what is kept. Values are float32, which
+    the thresholds made of them allow for.
+    """
+
+    kept: NDArray[np.float32]
+    n_kept: int
+
+    @classmethod
+    def start(cls, n_permutations: int, n_regions: int) -> LargestValues:
+        """Return what is kept before the first part: nothing."""
+        kept = np.empty((n_permutations, 0), dtype=np.float32)
+        return cls(kept, n_largest(n_regions, n_permutations))
+
+    def add(self, permuted: NDArray[np.floating]) -> None:
+        """Take in the statistics (n_permutations, n_regions) of some regions."""
+        new = keep_largest(permuted.astype(np.float32, copy=False), self.n_kept)
+        self.kept = np.concatenate([self.kept, new], axis=1)
+        if self.kept.shape[1] >= 2 * self.n_kept:
+            self.kept = keep_largest(self.kept, self.n_kept)
+
+    def ordered(self) -> NDArray[np.float32]:
+        """Return the values (n_permutations, n_kept), largest first.
+
+        What is not there yet, in a part of a run, is -inf.
+        """
+        largest = np.full((len(self.kept), self.n_kept), -np.inf, dtype=np.float32)
+        values = keep_largest(self.kept, self.n_kept)
+        largest[:, : values.shape[1]] = -np.sort(-values, axis=1)
+        return largest
 
 
 def spread_known(

@@ -16,8 +16,14 @@ from neuroextrap.stats._cluster_statistics import (
     find_clusters,
     threshold_free_enhancement,
 )
+from neuroextrap.stats._discovery_bounds import DiscoveryBounds
 from neuroextrap.stats._linear_scores import Scorer
-from neuroextrap.stats._null_counts import NullCounts, tie_floor
+from neuroextrap.stats._null_counts import (
+    NullCounts,
+    keep_largest,
+    n_largest,
+    tie_floor,
+)
 from neuroextrap.stats._tail_p_value import tail_p_value
 from neuroextrap.stats._validation import FloatArray
 
@@ -70,12 +76,14 @@ class Part(NamedTuple):
 class Permuted:
     """What the permutations amount to.
 
-    `order` sorts the features by their observed scores and `n_left` counts as
-    :func:`count_left` does, both None without step-down; `cluster_maxima` are
+    `largest` (n_permutations, n_largest) are the largest heights of every permutation,
+    in no order. `order` sorts the features by their observed scores and `n_left` counts
+    as :func:`count_left` does, both None without step-down; `cluster_maxima` are
     (n_permutations,) by name.
     """
 
     counts: NullCounts
+    largest: NDArray[np.floating]
     order: NDArray[np.intp] | None = None
     n_left: NDArray[np.int64] | None = None
     cluster_maxima: dict[str, FloatArray] = field(default_factory=dict)
@@ -102,6 +110,10 @@ class Permuted:
         self.counts.n_reached[part.features] += found.counts.n_reached
         maxima = self.counts.maxima[part.permutations]
         np.maximum(maxima, found.counts.maxima, out=maxima)
+        both = [self.largest[part.permutations], found.largest]
+        n_kept = self.largest.shape[1]
+        kept = keep_largest(np.concatenate(both, axis=1), n_kept)
+        self.largest[part.permutations] = kept
         if self.n_left is not None and found.n_left is not None:
             self.n_left += found.n_left
         for name, values in found.cluster_maxima.items():
@@ -131,7 +143,9 @@ def permute(  # noqa: PLR0913 - how work is cut and run changes no result
     (permutations done, in all). Neither changes results.
     """
     counts = NullCounts.start(floor, n_permutations)
-    total = Permuted(counts)
+    n_kept = n_largest(len(floor), n_permutations)
+    largest = np.full((n_permutations, n_kept), -np.inf, dtype=np.float32)
+    total = Permuted(counts, largest)
     if corrections.step_down:
         total.order = np.argsort(floor, kind="stable")
         total.n_left = np.zeros(len(floor), dtype=np.int64)
@@ -147,7 +161,8 @@ def permute(  # noqa: PLR0913 - how work is cut and run changes no result
         found = NullCounts.start(floor[part.features], len(scores))
         compared = corrections.compared(scores)
         found.add(compared.T, 0)
-        summary = Permuted(found)
+        largest = np.asarray(keep_largest(compared, n_kept), dtype=np.float64)
+        summary = Permuted(found, largest if heights is None else heights(largest))
         if total.order is not None:
             summary.n_left = _pvalues.count_left(compared, floor, total.order)
         if corrections.neighbors is not None:
@@ -170,13 +185,13 @@ def rearrangement_test(
     *,
     run: Callable[..., Iterable[Any]] = map,
     progress: Callable[[int, int], None] | None = None,
-) -> tuple[dict[str, FloatArray], dict[str, FloatArray]]:
+) -> tuple[dict[str, FloatArray], dict[str, FloatArray], DiscoveryBounds | None]:
     """Score every arrangement of a design; return the statistic and p-values by name.
 
     Also returned are the largest values of every arrangement, by the map that they
-    belong to. `design` has shape (n_observations, n_columns), the effect first.
-    Clusters are connected sets of one sign. `run` and `progress` are those of
-    :func:`permute`.
+    belong to, and the bounds on the number of features with an effect in any set.
+    `design` has shape (n_observations, n_columns), the effect first. Clusters are
+    connected sets of one sign. `run` and `progress` are those of :func:`permute`.
     """
     observed = scorer(arrangements.rows(design, slice(0, 1)))[0]
     compared = corrections.compared(observed)
@@ -196,6 +211,8 @@ def rearrangement_test(
         progress=progress,
     )
     statistic = scorer.heights(observed)
+    found = corrections.compared(statistic)
+    bounds = DiscoveryBounds.of(found, total.largest, 1 - _pvalues.LEVEL)
     maps = {"statistic": statistic, **total.p_values()}
     maxima = {"statistic": scorer.heights(total.counts.maxima)}
     if not arrangements.are_all:
@@ -203,10 +220,11 @@ def rearrangement_test(
         tail = tail_p_value(scorer.heights(floor), maxima["statistic"])
         maps["p_value_fwe_tail"] = tail[0]
     maps |= _cluster_p_values(statistic, total.cluster_maxima, corrections)
-    return maps, maxima | {
+    of_clusters = {
         name if name == "tfce" else f"cluster_{name}": values
         for name, values in total.cluster_maxima.items()
     }
+    return maps, maxima | of_clusters, bounds
 
 
 def _cluster_maxima(

@@ -93,8 +93,8 @@ def true_discovery_thresholds(
     order = np.random.default_rng(0).permutation(len(values))
     shaping, calibrating = np.split(values[order], [len(values) // 2])
     rank = math.ceil((1 - alpha) * (len(calibrating) + 1) - 1e-9)
-    if rank > len(calibrating) or len(shaping) < 2:
-        needed = max(4, 2 * math.ceil(1 / alpha - 1 - 1e-9) - 1)
+    needed = fewest_permutations(confidence_level)
+    if len(values) < needed:
         raise ValueError(
             f"largest has {len(values)} permutations, too few at a confidence_level of "
             f"{confidence_level}: use at least {needed}, or less confidence"
@@ -107,6 +107,11 @@ def true_discovery_thresholds(
     size = np.abs(mean) + np.abs(excess) * spread
     thresholds = mean + excess * spread + _ROUNDING * precision * size
     return np.asarray(np.minimum.accumulate(thresholds))
+
+
+def fewest_permutations(confidence_level: float) -> int:
+    """Return how many permutations the thresholds need; 37 at a confidence of .95."""
+    return max(4, 2 * math.ceil(1 / (1 - confidence_level) - 1 - 1e-9) - 1)
 
 
 def _sorted_largest(largest: ArrayLike) -> tuple[FloatArray, float]:

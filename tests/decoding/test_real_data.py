@@ -1,9 +1,12 @@
 """Known results on real brains: Haxby et al. 2001, and movements of fingers."""
 
+import re
+
 import nibabel
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.utils import Bunch
 
 from neuroextrap.analysis import Regions
 from neuroextrap.decoding import (
@@ -11,7 +14,13 @@ from neuroextrap.decoding import (
     ensemble_information,
     lesion_identification,
 )
-from neuroextrap.images import labeled_samples, resolve_masker, to_img
+from neuroextrap.images import (
+    feature_coordinates,
+    labeled_samples,
+    resolve_masker,
+    to_img,
+)
+from neuroextrap.reporting._discoveries import discoveries_section
 
 pytestmark = pytest.mark.real_data
 
@@ -45,6 +54,25 @@ def test_the_best_sphere_of_the_slice(slice_blocks):
     assert np.nanmin(fitted.maps_["p_value_fwe"].get_fdata()) == 1 / 201
     # among permuted labels the best of 530 spheres stays far below
     assert fitted.null_maxima_.max() < 0.45
+
+
+def test_how_much_of_ventral_temporal_cortex_is_real(slice_blocks):
+    blocks, imgs, mask = slice_blocks
+    fitted = IdentificationSearchLight(mask, radius=12.0, n_permutations=400)
+    fitted.fit(imgs, blocks.y, groups=blocks.runs)
+    places = feature_coordinates(fitted.masker_)
+    centers = np.array([(-28, 13, 0), (27, 10, 0)])
+    inside = np.linalg.norm(places[:, None] - centers, axis=2).min(axis=1) <= 16
+    drawn = fitted.masker_.inverse_transform(inside.astype(np.int32))
+    n_true = fitted.true_discoveries(drawn)
+    assert 0.9 * inside.sum() <= n_true <= inside.sum()
+    survive = fitted.region_scores_["p_value_fwe"] <= 0.05
+    assert fitted.true_discoveries() > survive.sum()
+    area = Bunch(maps=drawn, labels=["ventral temporal, drawn"])
+    page = discoveries_section(fitted, area)
+    row = page[page.index("ventral temporal, drawn") :]
+    numbers = re.findall(r">(\d+)<", row[: row.index("</tr>")])
+    assert list(map(int, numbers[:2])) == [inside.sum(), n_true]
 
 
 def test_labels_permuted_within_runs_are_at_chance(slice_blocks):

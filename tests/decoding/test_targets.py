@@ -256,15 +256,15 @@ def test_series_are_exchanged_by_shifts_or_marked():
 
     X, targets, runs = smooth(20), smooth(1), np.repeat(np.arange(6), 60)
     with pytest.warns(UserWarning, match="give exchange='shifts'"):
-        marked = TargetSearchLight(n_permutations=20).fit(X, targets, groups=runs)
+        marked = TargetSearchLight(n_permutations=39).fit(X, targets, groups=runs)
     assert [(f.name, f.grade) for f in marked.findings_] == [
         ("correlated_neighbors", "doubtful")
     ]
-    light = TargetSearchLight(n_permutations=20, exchange="shifts")
+    light = TargetSearchLight(n_permutations=39, exchange="shifts")
     with pytest.warns(UserWarning, match="short for how long neighbors depend"):
         light.fit(X, targets, groups=runs)
     shuffled = rng.permuted(targets.reshape(6, 60), axis=1).ravel()
-    accepted = TargetSearchLight(n_permutations=20).fit(X, shuffled, groups=runs)
+    accepted = TargetSearchLight(n_permutations=39).fit(X, shuffled, groups=runs)
     assert accepted.findings_ == []
 
 
@@ -273,7 +273,7 @@ def test_samples_in_another_order_are_put_in_that_of_acquisition():
     X, targets = rng.normal(size=(2, 360, 20)).cumsum(axis=1)
     runs, time = np.repeat(np.arange(6), 60), np.tile(np.arange(60), 6)
     rows = rng.permutation(360)
-    light = TargetSearchLight(n_permutations=5, bounds=None)
+    light = TargetSearchLight(n_permutations=39, bounds=None)
     given = X[rows], targets[rows, :1], runs[rows]
     with pytest.warns(UserWarning, match="follow each other"):
         light.fit(*given, order=time[rows])

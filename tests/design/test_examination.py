@@ -69,6 +69,10 @@ def few_exchanges():
     return {"y": np.array([0, 1, 1, 0, 0, 1]), "groups": RUNS[:24:4]}, noise()[:6]
 
 
+def few_permutations():
+    return few_exchanges()  # seven other labelings
+
+
 def no_groups():
     return {"y": random_order(), "cv": StratifiedKFold(4)}, noise()
 
@@ -107,6 +111,7 @@ def measurements():
 AFTER_THE_WORK = {
     overdispersed_runs: ("overdispersed_runs", "doubtful"),
     not_marginal: ("not_marginal", "note"),
+    few_permutations: ("few_permutations", "note"),
 }
 ELSEWHERE = {
     "untestable": "only an examination finds what cannot be fitted",

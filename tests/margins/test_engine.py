@@ -76,7 +76,7 @@ def naive_wins(X, regions, codes, design):
 
 def test_wins_equal_refits_by_hand_for_every_labeling():
     X, y, runs, regions = make_case()
-    plan = make_plan(y, runs, 12, keep_null=True)
+    plan = make_plan(y, runs, 12)
     null = np.empty((12, regions.shape[0]), dtype=np.float32)
     scores = score_regions(X, regions, plan, null=null)
     expected = [naive_wins(X, regions, codes, plan.design) for codes in plan.codes]
@@ -85,6 +85,8 @@ def test_wins_equal_refits_by_hand_for_every_labeling():
     np.testing.assert_allclose(scores.score, accuracy[0], atol=1e-12)
     np.testing.assert_allclose(null, accuracy[1:], atol=1e-6)
     np.testing.assert_allclose(scores.maxima, accuracy[1:].max(axis=1), atol=1e-12)
+    ordered = -np.sort(-accuracy[1:], axis=1)
+    np.testing.assert_array_equal(scores.largest, ordered.astype(np.float32))
     reached = (accuracy[1:] >= accuracy[0] - 1e-9).sum(axis=0)
     np.testing.assert_array_equal(scores.n_reached, reached)
 
@@ -114,7 +116,7 @@ def test_workers_do_not_change_a_bit(n_permutations, monkeypatch):
     plan = make_plan(y, runs, n_permutations)
     one = score_regions(X, regions, plan, n_jobs=1)
     two = score_regions(X, regions, plan, n_jobs=2)
-    for name in ("wins", "score", "n_reached", "maxima"):
+    for name in ("wins", "score", "n_reached", "maxima", "largest"):
         np.testing.assert_array_equal(getattr(one, name), getattr(two, name))
 
 
@@ -126,7 +128,7 @@ def test_task_size_does_not_change_a_bit(n_permutations, monkeypatch):
     monkeypatch.setattr(_plan, "_MIN_TASK_REGIONS", 1)
     monkeypatch.setattr(_plan, "_MAX_TASK_REGIONS", 4)
     parts = score_regions(X, regions, make_plan(y, runs, n_permutations))
-    for name in ("wins", "score", "n_reached", "maxima"):
+    for name in ("wins", "score", "n_reached", "maxima", "largest"):
         np.testing.assert_array_equal(getattr(whole, name), getattr(parts, name))
 
 
@@ -153,7 +155,6 @@ def test_pairing_permutes_test_labels_against_fixed_margins():
         codes=codes,
         statistic=resolve_statistic(2, 6, [2, 6]),
         pairing=True,
-        keep_null=True,
     )
     null = np.empty((8, regions.shape[0]), dtype=np.float32)
     score_regions(X, regions, plan, null=null)
@@ -218,6 +219,7 @@ def test_shards_together_equal_the_whole(monkeypatch):
     assert not (parts[0].done & parts[1].done).any()
     maxima = np.maximum(parts[0].maxima, parts[1].maxima)
     np.testing.assert_array_equal(maxima, whole.maxima)
+    assert np.isneginf(parts[0].largest[:, -1]).all()
     joined = np.where(parts[0].done, parts[0].score, parts[1].score)
     np.testing.assert_array_equal(joined, whole.score)
 
@@ -243,7 +245,7 @@ def test_a_run_resumes_to_the_same_bits(tmp_path, monkeypatch):
     )
     resumed = score_regions(X, regions, plan, checkpoint=tmp_path / "c")
     assert len(computed) == 3  # 5 tasks of 7 regions, two of them stored
-    for name in ("wins", "score", "n_reached", "maxima"):
+    for name in ("wins", "score", "n_reached", "maxima", "largest"):
         np.testing.assert_array_equal(getattr(whole, name), getattr(resumed, name))
 
 
@@ -265,7 +267,7 @@ def test_many_labelings_are_not_kept_and_change_no_bit(monkeypatch, kernel):
     assert estimate_memory(X, regions, plan) < kept
     assert plan.batches() is not plan.batches()
     scores = score_regions(X, regions, plan)
-    for name in ("wins", "score", "n_reached", "maxima"):
+    for name in ("wins", "score", "n_reached", "maxima", "largest"):
         np.testing.assert_array_equal(getattr(scores, name), getattr(whole, name))
 
 
@@ -384,7 +386,7 @@ def test_best_classes_alone_give_the_accuracy(unequal, digits, monkeypatch):
     if unequal:
         y = np.where((y == 4) & (runs > 2), 0, y)
     monkeypatch.setattr(_plan, "PASS_SIZE", 30 * 5 * 8)
-    plan = make_plan(y, runs, 40, keep_null=True)
+    plan = make_plan(y, runs, 40)
     assert plan.needs_best_only
     weights = np.zeros((1, len(y)))
     weights[0, :7] = 1 / 7

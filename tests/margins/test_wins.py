@@ -70,7 +70,6 @@ def plan_of(name, codes, runs, **options):
         codes=codes,
         statistic=resolve_statistic(statistic, n_classes, [2, n_classes]),
         by_sums=False,
-        keep_null=True,
         **options,
     )
 

@@ -1,6 +1,8 @@
 """Two decoders on one pool by enumeration, on two by independent jackknives."""
 
 import itertools
+import re
+from html import unescape
 
 import numpy as np
 import pandas as pd
@@ -8,6 +10,7 @@ import pytest
 
 from neuroextrap import stats
 from neuroextrap.scores import score_identification
+from neuroextrap.scores._report import scores_report
 
 
 def decoder(noise, n=60, seed=0, names=None, rows=None):
@@ -130,6 +133,33 @@ def test_what_is_tested_must_be_known_of_both():
     with pytest.raises(ValueError, match="no accuracy among 37; give both the same"):
         first.compare(second)
     assert second.compare(first).p_value == 1.0  # among all, both are known
+
+
+@pytest.mark.filterwarnings("ignore:the target scores above:UserWarning")
+def test_what_is_doubtful_of_one_is_said_first_of_both(tmp_path):
+    rng = np.random.default_rng(0)
+    good = rng.normal(size=(60, 60)) + 3 * np.eye(60)
+    found = {"good": score_identification(good), "turned": score_identification(-good)}
+    both = {("good", "turned"): found["good"].compare(found["turned"])}
+    page = unescape(str(scores_report(found, both)))
+    verdict = re.search(r'<p class="verdict">(.*?)</p>', page).group(1)
+    assert verdict.startswith("No difference between good and turned was shown (p 1)")
+    assert "the target scores above another candidate in 0.0" in verdict
+
+
+def test_two_candidates_are_compared_without_intervals():
+    targets = np.tile([0, 1], 20)
+    first, second = (
+        score_identification(
+            np.eye(2)[targets] + 0.4 * np.random.default_rng(seed).normal(size=(40, 2)),
+            targets,
+        )
+        for seed in (0, 1)
+    )
+    compared = first.compare(second)
+    assert compared.table.lower.isna().all()
+    page = str(scores_report({"a": first, "b": second}, {("a", "b"): compared}))
+    assert "nan" not in page.split("What this does not show")[0].split("</figure>")[-1]
 
 
 def test_a_decoder_does_not_differ_from_itself():

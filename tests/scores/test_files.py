@@ -163,6 +163,16 @@ def test_two_decoders_on_the_command_line(folder, capsys):
     assert "named and worse" in capsys.readouterr().out
 
 
+def test_targets_of_one_archive_are_not_those_of_the_next_file(folder, capsys):
+    paths = [str(folder / name) for name in ("pair.npz", "scores.npy", "one.npz")]
+    assert main(["scores", *paths, str(folder / "out")]) == 0
+    summary = pd.read_csv(folder / "out" / "summary.tsv", sep="\t")
+    assert summary.scores.tolist() == ["pair", "scores", "one"]
+    assert summary.accuracy.nunique() == 1
+    assert not (folder / "out" / "comparison.tsv").exists()
+    assert "3 decoders are listed; give two to compare" in capsys.readouterr().err
+
+
 def test_equal_names_are_told_apart_by_folders(folder, capsys):
     for part in ("a", "b"):
         (folder / part).mkdir()

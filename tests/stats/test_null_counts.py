@@ -5,7 +5,9 @@ import pytest
 
 from neuroextrap.stats import max_statistic_p_value, permutation_p_value
 from neuroextrap.stats._null_counts import (
+    LargestValues,
     NullCounts,
+    n_largest,
     round_ties,
     spread_known,
     tie_floor,
@@ -34,6 +36,33 @@ def test_null_rows_are_kept_where_asked():
     counts.add(null[:2].T, 0)
     counts.add(null[2:].T, 2)
     np.testing.assert_array_equal(counts.null, null)
+
+
+@pytest.mark.parametrize("sizes", [[40], [1] * 40, [3, 30, 7], [39, 1]])
+@pytest.mark.parametrize("n_kept", [1, 7, 40])
+def test_the_largest_values_are_those_of_sorted_maps(sizes, n_kept):
+    null = np.random.default_rng(2).integers(0, 9, (11, 40)).astype(np.float32)
+    largest = LargestValues(np.empty((11, 0), dtype=np.float32), n_kept)
+    for part in np.split(null, np.cumsum(sizes)[:-1], axis=1):
+        largest.add(part)
+        assert largest.kept.shape[1] < 3 * n_kept
+    expected = -np.sort(-null, axis=1)[:, :n_kept]
+    np.testing.assert_array_equal(largest.ordered(), expected)
+
+
+def test_values_that_are_still_missing_are_marked():
+    largest = LargestValues.start(2, n_regions=3)
+    largest.add(np.array([[1.0, 2.0], [4.0, 3.0]]))
+    expected = [[2, 1, -np.inf], [4, 3, -np.inf]]
+    np.testing.assert_array_equal(largest.ordered(), expected)
+    assert LargestValues.start(0, n_regions=3).ordered().shape == (0, 3)
+
+
+def test_no_more_values_are_kept_than_memory_allows():
+    assert n_largest(70_000, 1000) == 1000
+    assert n_largest(48, 1000) == 48
+    assert n_largest(70_000, 100_000) * 100_000 <= 2**22
+    assert n_largest(0, 0) == n_largest(70_000, 10**9) == 1
 
 
 def test_a_tie_is_equal_to_ten_digits_of_the_summands():

@@ -97,7 +97,7 @@ def test_the_unit_of_the_maps_decides_no_tie(kind, lengths):
         scorer = (
             Median(values * unit) if kind is Median else Mean(values * unit, 7**0.5)
         )
-        maps, _ = rearrangement_test(scorer, arrangements, test.rows, Corrections())
+        maps, *_ = rearrangement_test(scorer, arrangements, test.rows, Corrections())
         found.append(maps)
     for other in found[1:]:
         for name in ("p_value", "p_value_fwe"):

@@ -159,7 +159,7 @@ class Checkpoint:
         unique = f"{self._part}.{uuid.uuid4().hex}.npz"
         partial = self.directory / f".task_{task:06d}.{unique}"
         try:
-            np.savez(partial, **arrays)  # type: ignore[arg-type]
+            np.savez_compressed(partial, **arrays)  # type: ignore[arg-type]
             partial.replace(self._path(task))
         finally:
             with suppress(OSError):

@@ -165,6 +165,8 @@ function saveCurve(section) {
 function showHit(section, hit, xyz, what) {
   var data = dataOf(section), row = hit === null ? null : hit.row;
   stateOf(section).row = row;
+  stateOf(section).place = xyz;
+  countNear(section);
   section.querySelector(".nx-save-curve").disabled = row === null;
   section.querySelector(".nx-place").textContent = sentence(data, hit, xyz, what);
   draw(section.querySelector(".nx-curve"), data, row);

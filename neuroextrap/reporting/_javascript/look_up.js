@@ -38,6 +38,9 @@ function unpack(data) {
   (data.hemispheres || []).forEach(function (side) {
     jobs.push(unpackFields(side, HEMISPHERE));
   });
+  if (data.discoveries) {
+    jobs.push(unpackFields(data.discoveries, {scores: Float64Array}));
+  }
   return Promise.all(jobs).then(function () {
     data.rowOf = new Int32Array(data.maps[0].values.length).fill(-1);
     data.regions.forEach(function (region, row) { data.rowOf[region] = row; });

@@ -6,6 +6,7 @@ function ask(section) {
 // One copy of these scripts serves every viewer of a page.
 function setUp(section) {
   setUpThreshold(section);
+  setUpDiscoveries(section);
   section.querySelector(".nx-save-curve").addEventListener("click", function () {
     saveCurve(section);
   });

@@ -47,6 +47,7 @@ function repaint(section) {
   var state = stateOf(section), waiting = state.paint !== null;
   state.paint = paintOf(section);
   count(section, state.paint);
+  countShown(section, state.paint);
   drawBar(section);
   if (waiting) { return; }
   requestAnimationFrame(function () {

@@ -1,0 +1,78 @@
+"""Films and stories: scores of voxels and segments, and comparisons of models."""
+
+import warnings
+
+import numpy as np
+import scipy.sparse
+from sklearn.linear_model import Ridge
+
+from benchmarks.validity.permutation_tests import FWE, LEVEL, LOCAL
+from benchmarks.validity.registry import Row, check
+from benchmarks.validity.series import series
+from benchmarks.validity.visible_designs import FAMILY
+from neuroextrap.encoding import (
+    ContinuousEncoding,
+    EncodingIdentification,
+    compare_encoding_models,
+)
+
+SLOW, N_RUNS, LENGTH = 0.9, 6, 60
+
+
+@check(FAMILY, n_sets=200, quick=8)
+def continuous_encoding(rng, n_sets, *, mistake=False):
+    """Slow features and responses without relation; mistake: moments exchanged."""
+    if mistake:
+        yield _compared(rng, n_sets, by_run=False)
+        return
+    local, family, segments = [], [], []
+    for _ in range(n_sets):
+        features, responses = (
+            [series(rng, n, SLOW, k) for n in (100, 100, 150, 150)] for k in (5, 24)
+        )
+        model = ContinuousEncoding(
+            encoder=Ridge(), t_r=2.0, n_permutations=99, random_state=rng
+        ).fit(features[:2], responses[:2])
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)
+            scores = model.score(features[2:], responses[2:])
+            found = model.identify_segments(features[2:], responses[2:], seconds=12)
+        local.append((scores["p_value"] <= LEVEL).mean())
+        family.append(float(scores["p_value_fwe"].min() <= LEVEL))
+        segments.append(float(found["p_value"][0] <= LEVEL))
+    design = f"AR({SLOW}) film, 2 x 150 volumes, delays 1 to 4"
+    yield Row(LOCAL, f"{design}, correlation of a voxel", local)
+    yield Row(FWE, f"{design}, correlation of 24 voxels", family)
+    yield Row(LOCAL, f"{design}, segments of 12 s", segments)
+    yield _compared(rng, n_sets, by_run=True)
+
+
+def _compared(rng, n_sets, *, by_run):
+    """Compare two models that have to do with none of 12 regions."""
+    runs, family = np.repeat(np.arange(N_RUNS), LENGTH), []
+    pairs = scipy.sparse.csr_array(np.kron(np.eye(12), np.ones((1, 2))))
+    for _ in range(n_sets):
+        rows = [series(rng, n, SLOW, 34) for n in (100, *[LENGTH] * N_RUNS)]
+        train, test = rows[0], np.concatenate(rows[1:])
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)
+            pair = [
+                EncodingIdentification(
+                    encoder=Ridge(), covariance="diagonal", regions=pairs, set_sizes=[2]
+                )
+                .fit(train[:, columns], train[:, 10:])
+                .identify(test[:, columns], test[:, 10:], groups=runs)
+                for columns in (slice(0, 5), slice(5, 10))
+            ]
+            maps = compare_encoding_models(
+                *pair,
+                statistic="pairwise_accuracy",
+                n_permutations=199,
+                blocks=runs if by_run else None,
+                random_state=rng,
+            )
+        family.append(float(maps["p_value_fwe"].min() <= LEVEL))
+    units = "whole runs" if by_run else "moments"
+    return Row(
+        FWE, f"two models, AR({SLOW}) film, {N_RUNS} x {LENGTH}, {units}", family
+    )

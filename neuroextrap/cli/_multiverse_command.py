@@ -1,0 +1,135 @@
+"""``neuroextrap multiverse``: several pipelines of one experiment, one p-value."""
+
+from typing import Any
+
+from neuroextrap.cli._console import say
+from neuroextrap.cli._parser import OVERWRITE, CommandParser, add_options, options_of
+from neuroextrap.cli._results import text_table
+from neuroextrap.cli._searchlight_command import add_analysis_options, prepare
+
+_EXAMPLES = """\
+CONFIG.toml has the options of neuroextrap searchlight, with _ for -, those that
+all pipelines share first, and a table for each pipeline:
+
+  imgs = ["run-1_bold.nii.gz", "run-2_bold.nii.gz"]
+  events = ["run-1_events.tsv", "run-2_events.tsv"]
+  t_r = 2.0
+  samples = "lss"
+  n_permutations = 1000
+
+  [pipeline.small]
+  radius = 6
+  [pipeline.large]
+  radius = 12
+  [pipeline.smoothed]
+  radius = 6
+  smoothing_fwhm = 4
+
+Every pipeline must have the same samples, in the same order. Paths are those
+seen from where the command is run.
+
+example:
+  neuroextrap multiverse pipelines.toml results
+"""
+_OPTIONS = {"overwrite": OVERWRITE}
+_SHOWN = (
+    "pipeline",
+    "n_regions",
+    "largest_standardized",
+    "p_value_fwe_alone",
+    "p_value_fwe",
+    "n_surviving_alone",
+    "n_surviving",
+)
+
+
+def add_parser(subparsers):
+    """Add the command to what ``ArgumentParser.add_subparsers`` returned."""
+    parser = subparsers.add_parser(
+        "multiverse",
+        help="several pipelines of one experiment, tested together",
+        usage="neuroextrap multiverse CONFIG.toml [options] OUT",
+        description="Run several searchlights under the same permuted labels, and\n"
+        "correct for all regions and all pipelines together.",
+        epilog=_EXAMPLES,
+        intermixed=True,
+    )
+    parser.add_argument("config", metavar="CONFIG.toml", help="options and pipelines")
+    parser.add_argument("out", metavar="OUT", help="folder for the results")
+    add_options(parser, None, _OPTIONS)
+
+
+def run(args):
+    """Read every pipeline's samples, test all, write maps, table and page."""
+    import numpy as np
+
+    from neuroextrap.decoding import multiverse
+    from neuroextrap.images._opening import image_files
+    from neuroextrap.maps._files import check_output_directory
+
+    check_output_directory(args.out, overwrite=args.overwrite)
+    pipelines: dict = {}
+    first: Any = None
+    for name, options in _pipelines(args.config).items():
+        own = _parsed(args.config, name, options)
+        light, samples, (data, y, runs) = prepare(own, image_files(own.imgs))
+        pipelines[name], first = (light, data), first or samples
+        if not (np.array_equal(y, first.y) and np.array_equal(runs, first.runs)):
+            raise ValueError(
+                f"{args.config}: pipeline {name!r} has other samples than the first; "
+                "give all the same events, samples and exclude"
+            )
+    found = multiverse(pipelines, None, first.y, first.runs, order=first.order)
+    found.bg_img_ = first.bg_img
+    page = found.generate_report().get_standalone()
+    report = {"report.html": lambda path: path.write_text(page, encoding="utf-8")}
+    found.to_directory(args.out, overwrite=args.overwrite, more=report)
+    say(
+        f"p_value_fwe holds for all voxels and pipelines together:\n"
+        f"{text_table(found.table_, _SHOWN)}\n"
+        f"maps and pipelines.tsv in {args.out}; open {args.out}/report.html"
+    )
+
+
+def _pipelines(path):
+    """Return the options of every pipeline in a TOML file, a dict by name."""
+    from neuroextrap.cohorts._cohort_records import read_toml
+
+    shared = read_toml(path)
+    tables = shared.pop("pipeline", {})
+    if not isinstance(tables, dict) or len(tables) < 2:
+        raise ValueError(
+            f"{path} must have at least two tables [pipeline.NAME]; see --help"
+        )
+    for name, table in (tables | shared).items():
+        if isinstance(table, dict) != (name in tables):
+            raise ValueError(f"{path}: {name} is no option, nor a [pipeline.NAME]")
+    return {name: shared | own for name, own in tables.items()}
+
+
+class _Reader(CommandParser):
+    """A parser that raises instead of leaving."""
+
+    def error(self, message):
+        """Raise ValueError."""
+        raise ValueError(message)
+
+
+def _parsed(path, name, options):
+    """Return the options of a pipeline as words of the command line would give them."""
+    reader = _Reader(is_command=False)
+    add_analysis_options(reader)
+    add_options(reader, None, options_of("searchlight", "resources"))
+    words: list[str] = []
+    for key, value in options.items():
+        option = f"--{key.replace('_', '-')}"
+        if isinstance(value, bool):
+            words += [option] if value else []
+        elif isinstance(value, list):
+            words += [option, *map(str, value)]
+        else:
+            words.append(f"{option}={value}")
+    try:
+        return reader.parse_args(words)
+    except ValueError as error:
+        raise ValueError(f"{path}: pipeline {name!r}: {error}") from error

@@ -1,0 +1,411 @@
+"""Encoding models of stimuli that go on in time: films and stories."""
+
+from __future__ import annotations
+
+import math
+from numbers import Real
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from neuroextrap.analysis._presentation import feature_images, region_images
+from neuroextrap.analysis._region_files import check_trained
+from neuroextrap.analysis._region_maps import RegionMaps
+from neuroextrap.design._findings import tell
+from neuroextrap.design._permutations import few_exchanges
+from neuroextrap.design._series import correlation_length, findings_of_series
+from neuroextrap.encoding._continuous_runs import WITHIN_RUNS, read_runs
+from neuroextrap.encoding._continuous_training import TrainedRuns
+from neuroextrap.encoding._identification import EncodingIdentification
+from neuroextrap.encoding._response_predictions import prediction_scores
+from neuroextrap.encoding._segments import cut_segments, score_segments
+from neuroextrap.encoding._training import check_encoder, voxel_penalties
+from neuroextrap.images._region_choice import choose_regions
+from neuroextrap.maps._registry import series_record
+from neuroextrap.models._delayer import check_delays
+from neuroextrap.models._splitters import check_cv_argument
+from neuroextrap.regions._membership import usable_regions
+from neuroextrap.stats import average_accuracy
+from neuroextrap.stats._null_counts import spread_known
+from neuroextrap.stats._permutation import FewLabelings
+from neuroextrap.stats._shared_options import described_by
+from neuroextrap.stats._validation import (
+    check_flags,
+    check_integer,
+    random_generator,
+)
+
+
+@described_by(EncodingIdentification)
+class ContinuousEncoding(BaseEstimator):
+    """Predict responses to films and stories, voxel by voxel, and score new runs.
+
+    Features are scaled by their training means and standard deviations and delayed
+    within runs (see :class:`Delayer`). A ridge regression, whose penalties are chosen
+    by leaving out whole runs, predicts responses. Held-out runs are scored voxel by
+    voxel, and by how well segments of some seconds are told from others of the run.
+
+    Features come as an array or a DataFrame with one row for every volume; or, at any
+    other rate, as a DataFrame with a column ``onset``, in seconds from the start of the
+    run, and perhaps ``duration``. The feature of a volume is then the integral over the
+    volume, from v to v + 1 repetition times, divided by the repetition time; without
+    durations a row lasts until the next onset.
+
+    Parameters
+    ----------
+    mask : None, path, image, NiftiMasker or SurfaceMasker, default=None
+        Voxels to analyze. None computes a mask from the images; arrays need no mask.
+    encoder : scikit-learn multi-output regressor or None, default=None
+        Model of the delayed features. If None, :class:`RidgeEncoder`. The ``bands`` of
+        a :class:`RidgeEncoder` are those of the features before they are delayed.
+    delays : sequence of int, default=(1, 2, 3, 4)
+        Delays of the features, in volumes; choose those from about 2 to 8 seconds.
+    within_runs : {None, "center", "zscore"}, default="zscore"
+        Whether the mean of each run and voxel is subtracted from responses (and from
+        delayed features and predictions), and responses are divided by the standard
+        deviation of the run. Baselines of runs differ for reasons other than stimuli.
+    standardize : bool, default=True
+        Whether features are scaled by training means and standard deviations. Without
+        it, what precedes a run still counts as 0.
+    cv : int or scikit-learn splitter, default=5
+        Number of folds of whole runs, drawn at random; fewer than twice as many runs
+        are left out one by one. A single run is cut into as many contiguous blocks.
+    t_r : float or None, default=None
+        Seconds between volumes. If None, images say it.
+    regions : sparse matrix of shape (n_regions, n_features) or None, default=None
+        Members of the regions, if they are neither spheres nor those of an atlas.
+    n_permutations : int, default=0
+        Number of circular shifts of the predictions of each run against its responses,
+        for p-values; 0 makes no test.
+    random_state : None, int or numpy.random.Generator, default=0
+        Seed of folds and shifts.
+
+    Attributes
+    ----------
+    encoder_ : estimator
+        Encoder fitted on the usable voxels.
+    delayer_ : Delayer
+        Names the columns of its coefficients (``get_feature_names_out``).
+    feature_names_in_ : ndarray of object of shape (n_columns,)
+        Names of the feature columns, if the tables had them.
+    usable_ : ndarray of bool of shape (n_elements_,)
+        Voxels that are finite and vary in every training run.
+    penalties_ : dict of ndarray of shape (n_elements_,)
+        Penalties chosen for each voxel.
+    residual_variance_ : ndarray of shape (n_elements_,)
+        Mean square of the cross-validated residuals; NaN where not usable.
+    masker_ : NiftiMasker, SurfaceMasker or None
+        Fitted masker; None for arrays.
+    n_elements_ : int
+        Number of voxels, vertices or columns.
+    notes_ : tuple of str
+        What a reader should know about the training data.
+
+    See Also
+    --------
+    EncodingIdentification : Stimuli that are shown one by one.
+    Delayer : The delays alone, for pipelines of your own.
+
+    Notes
+    -----
+    p-values compare the correlation with those at circular shifts of whole runs, of any
+    size: leaving out those within the correlation length makes p-values too small.
+
+    References
+    ----------
+    Nishimoto et al. 2011, "Reconstructing visual experiences from brain activity evoked
+    by natural movies". Huth, de Heer, Griffiths, Theunissen & Gallant 2016, "Natural
+    speech reveals the semantic maps that tile human cerebral cortex". Harris 2020, "A
+    shift test for independence in generic time series" (circular shifts).
+
+    Examples
+    --------
+    Five runs of a film with four features, which responses follow two volumes later:
+
+    >>> import numpy as np
+    >>> from neuroextrap.encoding import ContinuousEncoding
+    >>> rng = np.random.default_rng(0)
+    >>> weights = rng.normal(size=(4, 6))
+    >>> features = [rng.normal(size=(80, 4)) for _ in range(5)]
+    >>> imgs = [np.roll(f, 2, axis=0) @ weights for f in features]
+    >>> imgs = [img + rng.normal(size=img.shape) for img in imgs]
+    >>> model = ContinuousEncoding(t_r=2.0, n_permutations=99)
+    >>> model = model.fit(features[:3], imgs[:3])
+    >>> maps = model.score(features[3:], imgs[3:])
+    >>> bool((maps["correlation"] > 0.5).all()), float(maps["p_value_fwe"].max())
+    (True, 0.01)
+
+    Segments of eight seconds among others of the run that are far enough away:
+
+    >>> found = model.identify_segments(features[3:], imgs[3:], seconds=8)
+    >>> found.n_candidates_, float(found["pairwise_accuracy"][0])
+    (18, 1.0)
+    """
+
+    def __init__(  # noqa: PLR0913
+        self,
+        mask: Any = None,
+        encoder: Any = None,
+        delays: Any = (1, 2, 3, 4),
+        *,
+        within_runs: str | None = "zscore",
+        standardize: bool = True,
+        cv: Any = 5,
+        t_r: float | None = None,
+        radius: float = 8.0,
+        labels_img: Any = None,
+        regions: Any = None,
+        process_mask_img: Any = None,
+        n_permutations: int = 0,
+        memory: Any = None,
+        random_state: Any = 0,
+    ) -> None:
+        self.mask = mask
+        self.encoder = encoder
+        self.delays = delays
+        self.within_runs = within_runs
+        self.standardize = standardize
+        self.cv = cv
+        self.t_r = t_r
+        self.radius = radius
+        self.labels_img = labels_img
+        self.regions = regions
+        self.process_mask_img = process_mask_img
+        self.n_permutations = n_permutations
+        self.memory = memory
+        self.random_state = random_state
+
+    def fit(self, features: Any, imgs: Any) -> Self:
+        """Train the encoder on runs.
+
+        Parameters
+        ----------
+        features : list of array-like of shape (n_volumes, n_columns)
+            Features of every run, or of a single run without a list: a row for every
+            volume, or tables with onsets.
+        imgs : list of images, paths or arrays of shape (n_volumes, n_features)
+            Responses in every run: 4-D images or surfaces, in the order of `features`.
+
+        Returns
+        -------
+        self : ContinuousEncoding
+
+        Raises
+        ------
+        ValueError
+            When runs or columns do not match, a feature is not finite, a run is too
+            short for folds of blocks, or no voxel varies.
+        """
+        self._check()
+        self.__dict__.pop("feature_names_in_", None)  # of an earlier fit
+        runs = self._read(self.mask, features, imgs)
+        if not runs.usable.any():
+            raise ValueError(
+                "imgs has no usable voxel: each has NaN or is constant in a run; check "
+                "the images and the mask"
+            )
+        if runs.names is not None:
+            self.feature_names_in_ = runs.names
+        self._trained = trained = TrainedRuns.of(self, runs)
+        self.encoder_, self.delayer_ = trained.encoder, trained.delayer
+        self.usable_, self.n_elements_ = runs.usable, len(runs.usable)
+        self.penalties_ = voxel_penalties(trained.encoder, runs.usable)
+        self.residual_variance_ = trained.residual_variance
+        self.masker_ = runs.masker
+        n_left_out = int((~runs.usable).sum())
+        left_out = f"{n_left_out} of {len(runs.usable)} voxels were left out"
+        notes = (f"{left_out} (NaN, or constant in a run)",) if n_left_out else ()
+        self.notes_ = (*notes, *trained.notes)
+        return self
+
+    def score(self, features: Any, imgs: Any) -> RegionMaps:
+        """Score how well the responses of every voxel in new runs are predicted.
+
+        Runs with equal features show the same stimulus: their responses are averaged,
+        and their spread gives the noise ceiling.
+
+        Parameters
+        ----------
+        features : list of array-like of shape (n_volumes, n_columns)
+            Features of every run, as in :meth:`fit`, of stimuli not trained on.
+        imgs : list of images, paths or arrays of shape (n_volumes, n_features)
+            Responses in every run.
+
+        Returns
+        -------
+        maps : RegionMaps
+            A dict of images (of ndarray of shape (n_elements_,) for arrays) named
+            ``correlation`` and ``r2``; where runs were repeated ``noise_ceiling``,
+            ``correlation_normalized`` and ``r2_normalized``, see
+            :func:`prediction_scores`; with permutations ``p_value`` and ``p_value_fwe``
+            (over all voxels) of the correlation. It has ``findings_``, ``notes_`` and
+            ``to_directory``.
+
+        Raises
+        ------
+        ValueError
+            When features, voxels or lengths differ from training or each other, or a
+            run was trained on.
+        """
+        tested = self._test(features, imgs)
+        scores = prediction_scores(
+            tested.responses,
+            tested.predictions,
+            groups=tested.run,
+            noise_variance=tested.noise_variance,
+            n_permutations=self.n_permutations,
+            exchange="shifts",
+            random_state=self.random_state,
+        )
+        scores = spread_known(tested.usable, scores)
+        findings = self._findings(tested, tested.run)
+        return RegionMaps(
+            feature_images(scores, self.masker_),
+            records={name: series_record(name) for name in scores},
+            inputs=scores,
+            findings=findings,
+            **self._about(),
+        )
+
+    def identify_segments(
+        self, features: Any, imgs: Any, *, seconds: float = 20.0
+    ) -> RegionMaps:
+        """Identify which segment of a run evoked the responses of some seconds.
+
+        Runs are cut into windows. The margin of a candidate is the log likelihood of
+        the responses in the window, given those predicted for the candidate and
+        Gaussian noise of each voxel's ``residual_variance_``, independent over voxels
+        and time. Candidates are the other windows of the run that are at least one
+        correlation length away (the lag at which the autocorrelation of responses and
+        predictions has fallen to 1/e). Windows have different numbers of them; the
+        accuracy is that among as many, drawn at random, as every window has.
+
+        Parameters
+        ----------
+        features : list of array-like of shape (n_volumes, n_columns)
+            Features of every run, as in :meth:`score`.
+        imgs : list of images, paths or arrays of shape (n_volumes, n_features)
+            Responses in every run.
+        seconds : float, default=20.0
+            Length of the windows; it is rounded to volumes.
+
+        Returns
+        -------
+        maps : RegionMaps
+            A dict of images (of ndarray of shape (n_regions,) for arrays) named
+            ``accuracy`` (among ``n_candidates_`` segments), ``pairwise_accuracy`` and
+            ``implied_information`` (bits); with permutations ``p_value`` and
+            ``p_value_fwe`` of the pairwise accuracy, by circular shifts of the windows
+            of every run. Further attributes are ``wins_`` of shape (n_regions,
+            n_candidates_), ``set_sizes_``, ``curves_`` of shape (n_regions,
+            n_set_sizes), ``n_segments_``, and ``correlation_length_`` in volumes.
+
+        Raises
+        ------
+        ValueError
+            When the time between volumes is not known, or runs are too short.
+        """
+        tested = self._test(features, imgs)
+        if tested.t_r is None:
+            raise ValueError(
+                "seconds cannot be counted in volumes, because the time between them "
+                "is not known; give t_r, in seconds"
+            )
+        width = round(_positive(seconds) / tested.t_r)
+        apart = correlation_length(tested.responses, tested.predictions, tested.run)
+        segments = cut_segments(tested.run, max(1, width), apart)
+        choice = choose_regions(
+            self.masker_,
+            self.n_elements_,
+            radius=self.radius,
+            labels_img=self.labels_img,
+            regions=self.regions,
+            process_mask_img=self.process_mask_img,
+        )
+        members = usable_regions(choice.regions, tested.usable, 1).regions
+        scored = score_segments(
+            tested,
+            self.residual_variance_,
+            segments,
+            members,
+            n_permutations=self.n_permutations,
+            random_state=self.random_state,
+        )
+        return RegionMaps(
+            region_images(scored.scores, choice, self.masker_),
+            region_scores=scored.scores,
+            findings=self._findings(tested, segments.run),
+            n_candidates_=segments.n_candidates,
+            n_segments_=len(segments.run),
+            correlation_length_=apart,
+            wins_=scored.wins,
+            set_sizes_=scored.set_sizes,
+            curves_=average_accuracy(scored.wins, scored.set_sizes),
+            **self._about(seconds=seconds),
+        )
+
+    def _check(self):
+        """Raise before data are read if a parameter is none that is allowed."""
+        if self.within_runs not in WITHIN_RUNS:
+            raise ValueError(
+                f"within_runs={self.within_runs!r} is not known; choose one of "
+                f"{WITHIN_RUNS}"
+            )
+        check_flags(standardize=self.standardize)
+        check_integer(self.n_permutations, "n_permutations", minimum=0)
+        check_cv_argument(self.cv)
+        check_encoder(self.encoder)
+        check_delays(self.delays)
+        random_generator(self.random_state)
+
+    def _read(self, mask, features, imgs):
+        """Read runs as they are asked for; returns Runs."""
+        return read_runs(
+            mask,
+            features,
+            imgs,
+            within_runs=self.within_runs,
+            t_r=self.t_r,
+            memory=self.memory,
+            known=getattr(self, "feature_names_in_", None),
+        )
+
+    def _test(self, features, imgs):
+        """Predict new runs, and average repeats; returns HeldOut."""
+        check_trained(self)
+        runs = self._read(self.masker_, features, imgs)
+        return self._trained.predict(runs, self.within_runs)
+
+    def _findings(self, tested, shifted):
+        """Return what makes p-values by shifts doubtful, and warn of it.
+
+        `shifted` (n_rows,) is the run of every row, or window, that is shifted.
+        """
+        if not self.n_permutations:
+            return ()
+        found = findings_of_series(
+            tested.responses, tested.predictions, tested.run, exchange="shifts"
+        )
+        tell(found)  # of few shifts those who draw them have warned
+        n_others = math.prod(np.bincount(shifted)) - 1
+        if n_others >= self.n_permutations:
+            return found
+        return (*found, few_exchanges(FewLabelings(n_others, 1, "shifts")))
+
+    def _about(self, **options):
+        """Return what all maps of the model are described by."""
+        seed = self.random_state
+        return {
+            "masker": self.masker_,
+            "parameters": self.get_params(deep=False) | options,
+            "random_state": seed if isinstance(seed, int) else None,
+        }
+
+
+def _positive(seconds):
+    """Return a length of windows; ValueError unless it is positive."""
+    real = isinstance(seconds, Real) and not isinstance(seconds, bool)
+    if not (real and 0 < seconds < np.inf):
+        raise ValueError(f"seconds={seconds!r} must be positive; give 20, for example")
+    return seconds

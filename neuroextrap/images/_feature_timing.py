@@ -1,0 +1,89 @@
+"""Features with times of their own, averaged over the volumes of a run."""
+
+import numpy as np
+
+from neuroextrap.images._tables import numbers
+from neuroextrap.stats._validation import check_numbers
+
+ONSET, DURATION = "onset", "duration"
+
+
+def has_onsets(features):
+    """Say whether features are a table with times of its rows."""
+    return ONSET in getattr(features, "columns", ())
+
+
+def features_of_volumes(features, n_volumes, t_r, name="features"):
+    """Average features with onsets over volumes; returns a DataFrame.
+
+    Volume v lasts from v to v + 1 repetition times `t_r` (seconds) after the start of
+    the run. The row of a table holds from its ``onset`` for its ``duration`` or, in a
+    table without durations, until the next onset (the last one as long as the row
+    before it). The feature of a volume is the integral over the volume, divided by
+    `t_r`: rows that last longer than it keep their value, and short ones, such as
+    words, add up by how long they last. Outside all rows features are 0. ValueError
+    where a time is missing, negative or out of order.
+
+    >>> import pandas as pd
+    >>> words = pd.DataFrame(
+    ...     {"onset": [0.0, 1.5, 3.0], "duration": [1.0, 1.0, 0.5], "length": [4, 2, 8]}
+    ... )
+    >>> features_of_volumes(words, 3, 2.0)["length"].tolist()
+    [2.5, 2.5, 0.0]
+    """
+    import pandas as pd
+
+    onset = _times(features, ONSET, name)
+    values = features.drop(columns=[c for c in (ONSET, DURATION) if c in features])
+    if not values.shape[1]:
+        raise ValueError(f"{name} has times, but no features; add their columns")
+    columns, values = list(values.columns), numbers(values, name)
+    if DURATION in features:
+        end = onset + _times(features, DURATION, name)
+        if not (end > onset).all():
+            row = int(np.flatnonzero(end <= onset)[0])
+            raise ValueError(
+                f"{name}: column duration is not positive in row {row + 1}; say how "
+                "long each row lasts, or leave the column out where rows last until "
+                "the next"
+            )
+    else:
+        end = _until_next(onset, name)
+    if not ((onset < n_volumes * t_r) & (end > 0)).any():
+        raise ValueError(
+            f"{name}: no row falls into the run of {n_volumes * t_r:g} s, the first "
+            f"starts at {onset[0]:g} s; give onsets in seconds from the run's first "
+            "volume"
+        )
+    means = np.zeros((n_volumes, len(columns)))
+    for volume in range(n_volumes):
+        start, stop = volume * t_r, (volume + 1) * t_r
+        rows = np.flatnonzero((onset < stop) & (end > start))
+        seconds = np.minimum(end[rows], stop) - np.maximum(onset[rows], start)
+        means[volume] = seconds / t_r @ values[rows]
+    return pd.DataFrame(means, columns=columns)
+
+
+def _times(features, column, name):
+    """Return a column of seconds as finite numbers."""
+    times = check_numbers(features[column].to_numpy(), f"{name}: column {column}")
+    times = times.astype(float)
+    if not np.isfinite(times).all():
+        row = int(np.flatnonzero(~np.isfinite(times))[0])
+        raise ValueError(
+            f"{name}: column {column} has no time in row {row + 1}; give seconds from "
+            "the start of the first volume"
+        )
+    return times
+
+
+def _until_next(onset, name):
+    """Return when rows end that last until the next one starts."""
+    steps = np.diff(onset)
+    if not len(steps) or not (steps > 0).all():
+        row = int(np.flatnonzero(steps <= 0)[0]) + 2 if len(steps) else 1
+        raise ValueError(
+            f"{name}: column onset must increase from row to row where rows have no "
+            f"duration (row {row}); sort the table, or add a column duration"
+        )
+    return np.append(onset[1:], onset[-1] + steps[-1])

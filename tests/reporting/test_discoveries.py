@@ -1,0 +1,151 @@
+"""How many regions are informative: on pages, in tables, and in the viewer's script."""
+
+import json
+import re
+import shutil
+import subprocess
+from html import unescape
+
+import nibabel
+import numpy as np
+import pytest
+from sklearn.utils import Bunch
+
+from neuroextrap.datasets import simulate_brain
+from neuroextrap.images import feature_coordinates
+from neuroextrap.reporting import identification_sections, peak_table
+from neuroextrap.reporting._discoveries import discoveries_section, region_clusters
+from neuroextrap.reporting._rendering import read_text
+from neuroextrap.stats import true_discoveries
+from tests.analyses import searchlight_of
+
+
+def fit(**options):
+    """Fit a simulated brain; its mask, in which information was planted, beside it."""
+    brain = simulate_brain(resolution=10, radius=16.0, n_classes=8, n_runs=6)
+    options = {"radius": 15.0, "n_permutations": 99, **options}
+    light = searchlight_of(brain.masker.mask_img_, **options)
+    return light.fit(brain.imgs, brain.y, groups=brain.runs)
+
+
+@pytest.fixture(scope="module")
+def light():
+    return fit()
+
+
+def section(light, **options):
+    return unescape(dict(identification_sections(light, **options))[HEADING])
+
+
+HEADING = "How many are informative"
+
+
+def halves(light):
+    """An atlas of two halves of the mask."""
+    mask = light.masker_.mask_img_
+    labels = np.asarray(mask.dataobj).astype(np.int16)
+    labels[: len(labels) // 2] *= 2
+    img = nibabel.Nifti1Image(labels, mask.affine)
+    return Bunch(maps=img, labels=["right", "left"])
+
+
+def test_a_page_answers_for_all_regions_and_an_atlas(light):
+    atlas = halves(light)
+    page = section(light, atlas=atlas)
+    n_regions = len(light.wins_)
+    assert (
+        f"At least {light.true_discoveries():,} of these {n_regions:,} spheres are "
+        "informative (95% confidence, simultaneously over all regions anyone may pick)"
+    ) in page
+    for name in atlas.labels:
+        row = re.search(
+            rf"<tr[^>]*>\s*<t[dh][^>]*>{name}</t[dh]>(.*?)</tr>", page, re.S
+        )
+        numbers = re.findall(r">([\d,.]+)%?<", row[1])
+        assert int(numbers[1].replace(",", "")) == light.true_discoveries(
+            name, atlas=atlas
+        )
+
+
+def test_clusters_of_peaks_are_counted(light):
+    clusters = region_clusters(light)
+    assert clusters.forming == 0.01
+    assert clusters.sizes.max() > 3
+    peaks = peak_table(light)
+    for peak in peaks.itertuples():
+        inside = clusters.number == clusters.number[peak.region]
+        if clusters.number[peak.region] < 0:
+            assert peak.cluster_regions == peak.cluster_true_discoveries == 0
+        else:
+            assert peak.cluster_regions == inside.sum()
+            assert peak.cluster_true_discoveries == light.true_discoveries(inside)
+    small = light.region_scores_["p_value"] <= 0.01
+    np.testing.assert_array_equal(clusters.number >= 0, small)
+    assert peaks["cluster_true_discoveries"].max() > 0
+
+
+def test_every_second_center_has_the_neighbors_of_its_grid():
+    light = fit(stride=2)
+    clusters = region_clusters(light)
+    places = feature_coordinates(light.masker_)[light.results_.choice.centers]
+    for number in range(len(clusters.sizes)):
+        inside = places[clusters.number == number]
+        away = np.linalg.norm(inside[:, None] - inside[None], axis=2)
+        step = np.where(away > 0, away, np.inf).min(axis=1)
+        assert len(inside) == 1 or (step == 20.0).all()
+
+
+def test_nothing_is_said_without_permutations():
+    light = fit(n_permutations=0)
+    assert discoveries_section(light) == ""
+    assert "cluster_regions" not in peak_table(light)
+
+
+NODE = shutil.which("node")
+
+
+@pytest.mark.skipif(NODE is None, reason="node is not installed")
+@pytest.mark.parametrize("seed", range(3))
+def test_the_script_of_the_viewer_counts_as_python_does(seed):
+    rng = np.random.default_rng(seed)
+    cases = []
+    for n in (0, 1, 7, 500):
+        thresholds = np.sort(rng.normal(size=rng.integers(1, 40)))[::-1].round(1)
+        cases.append((rng.normal(0.5, size=n).round(1), thresholds))
+    text = json.dumps([[list(map(float, x)) for x in case] for case in cases])
+    script = read_text("discoveries.js") + (
+        f"console.log(JSON.stringify({text}.map(function (c) {{"
+        "return trueDiscoveries(c[0], c[1]); })));"
+    )
+    out = subprocess.run(
+        [NODE, "-"], input=script, capture_output=True, text=True, check=True
+    )
+    assert json.loads(out.stdout) == [true_discoveries(*case) for case in cases]
+
+
+@pytest.mark.skipif(NODE is None, reason="node is not installed")
+def test_the_script_finds_the_spheres_around_a_place(light):
+    choice = light.results_.choice
+    places = feature_coordinates(light.masker_)[choice.centers]
+    at = places[len(places) // 2]
+    found = {
+        "scores": light.results_.discoveries.scores.tolist(),
+        "thresholds": light.results_.discoveries.thresholds.tolist(),
+        "level": "95%",
+        "many": "spheres",
+    }
+    script = (
+        read_text("look_up.js")
+        + read_text("discoveries.js")
+        + f"var found = {json.dumps(found)}, places = Float64Array.from("
+        f"{json.dumps(places.ravel().tolist())});"
+        "console.log(bounded(found, function (region) {"
+        f"return isNear(places, region, {json.dumps(at.tolist())}, 24); }}));"
+    )
+    out = subprocess.run(
+        [NODE, "-"], input=script, capture_output=True, text=True, check=True
+    )
+    near = np.linalg.norm(places - at, axis=1) <= 24
+    assert out.stdout.strip() == (
+        f"At least {light.true_discoveries(near)} of these {near.sum()} spheres"
+    )
