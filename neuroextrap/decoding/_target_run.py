@@ -14,7 +14,6 @@ from neuroextrap.design._permutations import Permuted
 from neuroextrap.design._series import EXCHANGES, OF_TARGETS, findings_of_series
 from neuroextrap.design._tests import BoundOptions, Tests
 from neuroextrap.maps._described_parameters import flat_parameters
-from neuroextrap.margins._engine import why_untrainable
 from neuroextrap.margins._paths import with_path
 from neuroextrap.margins._plan import Plan
 from neuroextrap.margins._resources import check_labelings_fit
@@ -27,6 +26,10 @@ from neuroextrap.stats._validation import check_flags, check_numbers
 _PENALTY = (
     "every region has one ridge penalty, the same for all target columns and folds and "
     "chosen without the targets ({how})"
+)
+_TESTED = (
+    "p-values test the correlation of decoded and true targets, not the identification "
+    "accuracy; give statistic='accuracy' or 'pairwise_accuracy' to test that"
 )
 _MAIN_DIRECTIONS, _FEATURES = 8, 1000  # of targets and samples, looked at for series
 _CANDIDATES = (
@@ -99,14 +102,12 @@ def plan_targets(light, imgs, targets, groups, order=None):
             *samples.notes,
             _CANDIDATES.format(n=n_classes),
             _PENALTY.format(how=how),
+            *((_TESTED,) if by_correlation and light.n_permutations else ()),
             *tests.notes(),
         ),
         findings=findings,
         bg_img=samples.bg_img,
     )
-    reason = why_untrainable(samples.X, regions.regions, plan)
-    if reason is not None:  # nothing that ridge regression needs can be missing
-        raise ValueError(reason)
     return run, candidates
 
 
