@@ -9,6 +9,7 @@ from neuroextrap.reporting._finding import decide, words_of_features
 from neuroextrap.reporting._maps_section import (
     PageMaps,
     Pictures,
+    background_note,
     choose_background,
     features_as_regions,
 )
@@ -18,6 +19,14 @@ from neuroextrap.reporting._pictures import embed_figure
 from neuroextrap.reporting._rendering import format_p_value, sentences
 from neuroextrap.stats._pvalues import LEVEL
 
+_HEADINGS = {
+    "n_regions": "regions",
+    "largest_standardized": "in units of maxima",
+    "p_value_fwe": "p over all",
+    "p_value_fwe_alone": "p alone",
+    "n_surviving": "survive",
+    "n_surviving_alone": "survive alone",
+}
 _ANY, _ALL, _COUNT = "p_value_fwe_any", "p_value_fwe_all", "n_pipelines"
 
 
@@ -61,19 +70,19 @@ def multiverse_page(maps, title=None, *, bg_img=None):
     curve = draw_specification_curve(table, options, threshold_of(maps.null_maxima_))
     caption = sentences("multiverse_caption", **about)[0]
     p_values = ("p_value_fwe", "p_value_fwe_alone")
+    found = answer(sentences("multiverse_found", **about), pictures.figure(_COUNT))
     sections = [
-        (
-            "What was found",
-            answer(sentences("multiverse_found", **about), pictures.figure(_COUNT)),
-        ),
+        ("What was found", found + background_note(background)),
         ("Pipelines", embed_figure(curve, caption, "specification_curve.svg")),
         (
             "Table of pipelines",
             frame_table(
-                table, "pipelines", formats=dict.fromkeys(p_values, format_p_value)
+                table,
+                "pipelines",
+                headings=_HEADINGS,
+                formats=dict.fromkeys(p_values, format_p_value),
             ),
         ),
-        ("Maps", pictures.section([_ANY, _ALL])),
         ("What this does not show", list_of(sentences("multiverse_limits", **about))),
         ("Methods", methods_section(sentences("multiverse_methods", **about))),
     ]
