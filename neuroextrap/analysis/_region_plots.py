@@ -10,6 +10,7 @@ from neuroextrap.analysis._presentation import mean_places, region_images
 from neuroextrap.analysis._region_files import FittedAttributes
 from neuroextrap.reporting._curves import curve_axes
 from neuroextrap.reporting._finding import find
+from neuroextrap.stats._validation import check_flags
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -137,6 +138,7 @@ class RegionPlots(FittedAttributes):
         """
         from neuroextrap.plotting import plot_map
 
+        check_flags(survives=survives)
         masked = self.masked_map(name) if survives or name not in self.maps_ else None
         image = self.maps_[name] if masked is None else masked
         if not hasattr(image, "affine"):

@@ -19,6 +19,7 @@ from neuroextrap import (
     learning_curves,
     plotting,
     reporting,
+    scores,
     stats,
 )
 from neuroextrap.analysis import Keep
@@ -84,6 +85,16 @@ def _write_analysis(**flag):
     return light.to_directory("no_such_folder", **flag)
 
 
+def _plot_map(**flag):
+    light = decoding.IdentificationSearchLight(bounds=None).fit(ROWS, Y, groups=RUNS)
+    return light.plot_map("accuracy", **flag)
+
+
+def _write_distances(**flag):
+    light = decoding.DissimilaritySearchLight().fit(ROWS, Y, RUNS)
+    return light.to_directory("no_such_folder", **flag)
+
+
 def _merge(**flag):
     return RegionAnalysis.merge(None, **flag)
 
@@ -101,11 +112,22 @@ CALLS = {
     ),
     "IdentificationSearchLight.fit_events": _fit_events,
     "IdentificationSearchLight.merge": _merge,
+    "IdentificationSearchLight.plot_map": _plot_map,
     "IdentificationSearchLight.to_directory": _write_analysis,
     "compare_decoders": lambda **flag: decoding.compare_decoders(None, None, **flag),
     "ElasticNetEncoder": _fit(encoding.ElasticNetEncoder, ROWS, ROWS),
     "EncodingIdentification": _fit(encoding.EncodingIdentification, ROWS, ROWS),
+    "ContinuousEncoding": _fit(encoding.ContinuousEncoding, [ROWS] * 2, [ROWS] * 2),
+    "DissimilaritySearchLight.to_directory": _write_distances,
+    "TargetSearchLight": _fit(decoding.TargetSearchLight, ROWS, ROWS[:, :2], RUNS),
+    "TargetSearchLight.merge": _merge,
+    "TargetSearchLight.plot_map": _plot_map,
+    "TargetSearchLight.to_directory": _write_analysis,
+    "score_identification": lambda **flag: scores.score_identification(
+        SQUARES[0], **flag
+    ),
     "EncodingIdentification.merge": _merge,
+    "EncodingIdentification.plot_map": _plot_map,
     "EncodingIdentification.to_directory": _write_analysis,
     "GaborPyramid": _fit(encoding.GaborPyramid, SQUARES),
     "RetinotopicFeatures": _fit(encoding.RetinotopicFeatures, SQUARES),
