@@ -177,7 +177,7 @@ SAMPLES = [
     ("imgs", X.astype(str), T, "imgs", "<U"),
     ("imgs", np.ma.masked_greater(X, 1), T, "imgs", "masked"),
     ("imgs", X.tolist(), T, "imgs", "float"),
-    ("imgs", pd.DataFrame(X), T, "imgs", "DataFrame"),
+    ("imgs", pd.DataFrame(X).assign(name="a"), T, "imgs", "object"),
     ("imgs", scipy.sparse.csr_array(X), T, "imgs", "csr_array"),
     ("imgs", None, V, "imgs", "mask=None"),
     ("imgs", 3, T, "imgs", "int"),
