@@ -28,7 +28,7 @@ all pipelines share first, and a table for each pipeline:
 Every pipeline must have the same samples, in the same order. Paths are those
 seen from where the command is run.
 
-example:
+examples:
   neuroextrap multiverse pipelines.toml results
 """
 _OPTIONS = {"overwrite": OVERWRITE}
