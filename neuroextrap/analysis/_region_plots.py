@@ -97,11 +97,7 @@ class RegionPlots(FittedAttributes):
             When there is no map of that name, or the analysis has neither p-values nor
             bounds that hold for all regions at once.
         """
-        if name not in self.maps_:
-            raise ValueError(
-                f"name={name!r} is no map of this analysis; there are "
-                f"{', '.join(self.maps_)}"
-            )
+        self._check_name(name)
         found = find(self)
         if not found.criterion:
             raise ValueError(
@@ -139,13 +135,21 @@ class RegionPlots(FittedAttributes):
         from neuroextrap.plotting import plot_map
 
         check_flags(survives=survives)
-        masked = self.masked_map(name) if survives or name not in self.maps_ else None
-        image = self.maps_[name] if masked is None else masked
+        self._check_name(name)
+        image = self.masked_map(name) if survives else self.maps_[name]
         if not hasattr(image, "affine"):
             raise ValueError(
                 f"the map {name!r} is no volume; draw arrays with plot_curve, and "
                 "surfaces with nilearn.plotting.plot_surf_stat_map"
             )
-        if masked is not None and not find(self).survives.any():
+        if survives and not find(self).survives.any():
             raise ValueError(f"nothing survives ({find(self).words}): no map to draw")
         return plot_map(image, **{"bg_img": self.bg_img_, **options})
+
+    def _check_name(self, name):
+        """Raise ValueError if there is no map of this name."""
+        if name not in self.maps_:
+            raise ValueError(
+                f"name={name!r} is no map of this analysis; there are "
+                f"{', '.join(self.maps_)}"
+            )

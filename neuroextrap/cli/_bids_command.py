@@ -5,7 +5,7 @@ from neuroextrap.analysis._parameters import parameters
 from neuroextrap.cli._console import say
 from neuroextrap.cli._parser import (
     DASK,
-    CommandParser,
+    RaisingParser,
     add_options,
     options_of,
     parameters_of,
@@ -254,13 +254,13 @@ def _features(args):
     return {"features": features, "n_folds": args.folds}
 
 
-class _Reader(CommandParser):
-    """A parser that raises instead of leaving."""
+class _Reader(RaisingParser):
+    """A parser of values, whose option is named elsewhere."""
 
     def error(self, message):
-        """Raise ValueError; the option's name is said elsewhere."""
+        """Raise ValueError without the option's name."""
         named = message.startswith("argument ")
-        raise ValueError(message.partition(": ")[2] if named else message)
+        super().error(message.partition(": ")[2] if named else message)
 
 
 def typed_values(path, options, add_options):

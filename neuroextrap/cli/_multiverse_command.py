@@ -3,7 +3,7 @@
 from typing import Any
 
 from neuroextrap.cli._console import say
-from neuroextrap.cli._parser import OVERWRITE, CommandParser, add_options, options_of
+from neuroextrap.cli._parser import OVERWRITE, RaisingParser, add_options, options_of
 from neuroextrap.cli._results import text_table
 from neuroextrap.cli._searchlight_command import add_analysis_options, prepare
 
@@ -107,17 +107,9 @@ def _pipelines(path):
     return {name: shared | own for name, own in tables.items()}
 
 
-class _Reader(CommandParser):
-    """A parser that raises instead of leaving."""
-
-    def error(self, message):
-        """Raise ValueError."""
-        raise ValueError(message)
-
-
 def _parsed(path, name, options):
     """Return the options of a pipeline as words of the command line would give them."""
-    reader = _Reader(is_command=False)
+    reader = RaisingParser(is_command=False)
     add_analysis_options(reader)
     add_options(reader, None, options_of("searchlight", "resources"))
     words: list[str] = []

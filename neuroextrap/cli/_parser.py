@@ -61,6 +61,14 @@ class CommandParser(argparse.ArgumentParser):
         self.exit(2, f"{self.prog}: error: {message} (see {self.prog} --help)\n")
 
 
+class RaisingParser(CommandParser):
+    """A parser of options in files, which raises instead of leaving."""
+
+    def error(self, message):
+        """Raise ValueError."""
+        raise ValueError(message)
+
+
 class _NamesOrAll(argparse.Action):
     """Keep the names that follow an option, or True if none do."""
 
