@@ -120,7 +120,7 @@ def test_step_down_finds_more_and_rarely_a_null_region(tmp_path):
     assert step_down >= plain
 
 
-@pytest.mark.filterwarnings("ignore:.*times that of independent outcomes")
+@pytest.mark.filterwarnings("ignore:accuracy differs between runs")
 @pytest.mark.slow
 def test_level_of_step_down_under_partial_nulls(tmp_path):
     false, (step_down, plain) = false_findings(800, tmp_path)

@@ -269,6 +269,7 @@ def test_equally_good_regions_rarely_differ(unit):
     assert level(40, unit, n_regions=3) <= 0.175  # .05 + 3.6 standard errors
 
 
+@pytest.mark.filterwarnings("ignore:accuracy differs between runs")
 @pytest.mark.slow
 @pytest.mark.parametrize("unit", ["sample", "run"])
 @pytest.mark.parametrize("signal", [0.0, 0.4])

@@ -118,7 +118,7 @@ def test_what_differs_is_named(subjects):
         group_information([subjects[0], few], allow_mixed=True)
 
 
-@pytest.mark.filterwarnings("ignore:.*times that of independent outcomes")
+@pytest.mark.filterwarnings("ignore:accuracy differs between runs")
 @pytest.mark.parametrize("n_sets", [12, pytest.param(300, marks=pytest.mark.slow)])
 def test_nothing_is_claimed_where_there_is_nothing(n_sets):
     rng = np.random.default_rng(3)

@@ -37,6 +37,7 @@ def null_design(name):
     return y, np.repeat(np.arange(8), counts.sum(axis=1)), None
 
 
+@pytest.mark.filterwarnings("ignore:accuracy differs between runs")
 @pytest.mark.filterwarnings("ignore:the true class beats")
 @pytest.mark.parametrize(
     ("name", "n_draws"),
