@@ -147,7 +147,7 @@ def same_order(codes, groups, order=None):
         f"the classes come in {how} order in all runs, so that whatever changes in the "
         "course of a run (drift, fatigue, habituation) looks like a difference between "
         "classes",
-        TOO_OPTIMISTIC,
+        f"{TOO_OPTIMISTIC} if responses change in the course of runs",
         "if the samples are not listed in the order of acquisition, give "
         "fit(..., order=...) the time of every sample in its run; otherwise only an "
         "experiment with another order in each run can tell",

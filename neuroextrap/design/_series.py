@@ -51,6 +51,7 @@ def findings_of_series(responses, predictions, groups, *, exchange, words=OF_RES
         return ()
     inflation = neighbor_inflation(responses, predictions, groups) or 1.0
     shortest = np.bincount(_by_run(len(responses), groups)[1]).min()
+    effect = "p-values may be too small"
     if exchange == "rows" and inflation >= _SMALLEST_INFLATION:
         because = (
             f"{rows_word} that follow each other depend on each other beyond what "
@@ -58,6 +59,7 @@ def findings_of_series(responses, predictions, groups, *, exchange, words=OF_RES
             f"(correlations have {inflation:.1f} times the variance that they have in "
             "independent rows)"
         )
+        effect = TOO_SMALL
         remedy = f"give exchange='shifts', with {rows_word} in the order of acquisition"
     elif exchange == "rows":
         return ()
@@ -73,7 +75,7 @@ def findings_of_series(responses, predictions, groups, *, exchange, words=OF_RES
     else:
         return ()
     seen = ("correlated_neighbors", "doubtful", inflation, P_VALUES)
-    return (Finding(*seen, because, TOO_SMALL, remedy),)
+    return (Finding(*seen, because, effect, remedy),)
 
 
 def neighbor_inflation(responses, predictions, groups=None):

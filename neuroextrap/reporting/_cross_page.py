@@ -49,7 +49,7 @@ def cross_page(maps, title=None, *, n_peaks=10, bg_img=None, atlas=None):
         "many": view.words[1],
         "peak": peaks.iloc[0],
         "place": named_place(peaks.iloc[0]),
-        "doubt": doubts_about(maps.findings_, "p_value_fwe"),
+        "doubt": doubts_about(maps.findings_, scores),
         "n_exchanges": maps.n_permutations_,
         "version": neuroextrap.__version__,
         "are_images": bool(view.maps),

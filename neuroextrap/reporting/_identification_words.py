@@ -33,8 +33,6 @@ def found(fitted, peaks):
     finding, peak = find(fitted), peaks.iloc[0]
     one, many = region_words(fitted)
     lower, upper = known_interval(fitted, int(peak["region"]))
-    doubtful = fitted.results_.findings
-    untold = [f for f in doubtful if not f.touches(finding.criterion)]
     return sentences(
         "identification_found",
         fitted=fitted,
@@ -45,8 +43,7 @@ def found(fitted, peaks):
         n_regions=n_analyzed(fitted),
         level=LEVEL,
         peak={name: peak.get(name, np.nan) for name in _QUOTED},
-        doubt=doubts_about(doubtful, finding.criterion),
-        doubt_of_bounds=doubts_about(untold, "bayes_accuracy_bound_fwe"),
+        doubt=doubts_about(fitted.results_.findings, fitted.region_scores_),
         place=named_place(peak),
         in_space="x" in peak,
         interval=None if np.isnan(lower[-1]) else (lower[-1], upper[-1]),
