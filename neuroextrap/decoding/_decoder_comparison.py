@@ -16,9 +16,9 @@ from neuroextrap.analysis._region_maps import (
 from neuroextrap.design._findings import TRAINED_ON_TESTS
 from neuroextrap.design._folds import class_weights
 from neuroextrap.design._labels import row_codes
+from neuroextrap.maps._trained_on_all import not_marginal_below
 from neuroextrap.margins._engine import region_outcomes
 from neuroextrap.margins._statistic import accuracy_set_size
-from neuroextrap.maps._trained_on_all import not_marginal_below
 from neuroextrap.reporting._peaks import region_places
 from neuroextrap.stats._null_counts import round_ties
 from neuroextrap.stats._validation import check_flags, check_integer

@@ -1,7 +1,5 @@
 """Test responses that follow each other in time: their exchange, and findings."""
 
-from numbers import Integral
-
 import numpy as np
 import scipy.fft
 
@@ -29,7 +27,7 @@ def check_exchange(exchange):
 def _is_block(exchange):
     """Return whether blocks of so many rows are exchanged."""
     return (
-        isinstance(exchange, Integral)
+        isinstance(exchange, (int, np.integer))
         and not isinstance(exchange, bool)
         and exchange > 0
     )

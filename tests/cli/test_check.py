@@ -101,7 +101,10 @@ def test_options_come_from_a_file_and_words_win(folder, capsys):
     [
         ("radius = 4", "the following arguments are required: --imgs, --events"),
         ("[pipeline.one]", "pipeline is a table; give a value"),
-        ("imgs = \"a\"\nevents = \"b\"\nradiu = 4", "unrecognized argument --radiu; did you mean --radius"),
+        (
+            'imgs = "a"\nevents = "b"\nradiu = 4',
+            "unrecognized argument --radiu; did you mean --radius",
+        ),
     ],
 )
 def test_a_file_that_does_not_fit_is_one_line(folder, text, message, capsys):

@@ -168,7 +168,11 @@ def test_fewer_classes_are_compared_as_trained_on_all_and_say_so(curves):
         ).fit(X, y, groups=runs)
         for name in ("ridge", "nearest_centroid")
     ]
-    for statistic, told in (("accuracy", False), (3, True), ("pairwise_accuracy", True)):
+    for statistic, told in (
+        ("accuracy", False),
+        (3, True),
+        ("pairwise_accuracy", True),
+    ):
         found = compare_decoders(*lights, statistic=statistic, n_permutations=19)
         about = [
             f

@@ -1,7 +1,7 @@
 """Films and stories: responses and features that depend on their neighbors in time."""
 
 import warnings
-from itertools import permutations
+from itertools import chain, permutations
 
 import numpy as np
 import pytest
@@ -124,9 +124,9 @@ def test_kept_repeats_are_not_shifted():
 def test_unknown_exchanges_are_refused():
     """With the known ones."""
     features, responses, *tested, _ = film(0, n_test=20)
-    with pytest.raises(ValueError, match="exchange='blocks' is unknown.*number of rows"):
+    with pytest.raises(ValueError, match=r"'blocks' is unknown.*number of rows"):
         prediction_scores(tested[1], tested[1], n_permutations=9, exchange="blocks")
-    with pytest.raises(ValueError, match="exchange='blocks' is unknown.*number of rows"):
+    with pytest.raises(ValueError, match=r"'blocks' is unknown.*number of rows"):
         EncodingIdentification(exchange="blocks").fit(features, responses)
 
 
@@ -139,7 +139,7 @@ def test_blocks_change_places_as_wholes_within_runs():
     )
     blocks = [[0, 1, 2], [3, 4, 5], [6]], [[7, 8, 9], [10, 11, 12]]
     every = {
-        tuple(sum(first + second, []))
+        tuple(chain(*first, *second))
         for first in permutations(blocks[0])
         for second in permutations(blocks[1])
     }

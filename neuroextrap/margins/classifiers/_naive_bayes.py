@@ -148,9 +148,7 @@ class GaussianNBMargins(AdditiveKernel):
         """Sum log densities over a region's features, shape (n_test, c)."""
         scores = np.zeros((len(design.test), members.shape[1]))
         for start in range(0, x.shape[1], REGION_FEATURES):
-            part, floor = self._features(
-                x[:, start : start + REGION_FEATURES], design
-            )
+            part, floor = self._features(x[:, start : start + REGION_FEATURES], design)
             statistics = _statistics(part, floor, members, counts, scales, design)
             for fold, (mean, variance) in enumerate(statistics):
                 test = part[design.folds[fold][1]]
