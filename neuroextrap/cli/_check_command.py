@@ -27,7 +27,7 @@ examples:
 """
 _N_SIMULATIONS, _EFFECTS = 500, (0.1, 0.2, 0.4)
 _SECONDS = 120  # of a simulation; what takes longer is simulated in part
-_FEWEST_PERMUTATIONS, _FEWEST_REGIONS = 19, 20
+_FEWEST_PERMUTATIONS, _FEWEST_REGIONS = 19, 5
 _OPTIONS = {
     "config": path(
         "options from a file, as of a pipeline of neuroextrap multiverse; those of the "

@@ -120,7 +120,7 @@ def test_what_takes_too_long_is_simulated_in_part(folder, capsys, monkeypatch):
     assert main([*words, "--n-permutations", "400", "--estimator", "svc"]) == 0
     said = capsys.readouterr().out
     assert "to simulate 2000 regions takes about" in said
-    assert "instead, to simulate 80 regions" in said
+    assert "instead, to simulate 20 regions" in said
     assert "with 19 permutations" in said
-    assert "standard errors of up to 0.11" in said
-    assert "\n20 simulated regions for each effect" in said
+    assert "standard errors of up to 0.22" in said
+    assert "\n5 simulated regions for each effect" in said

@@ -159,8 +159,8 @@ def test_one_order_in_all_runs_is_told_everywhere(tmp_path):
     assert any("classes come in the same order" in note for note in notes)
     assert (
         "but p-values are too small, and e-values and lower bounds too large if "
-        "responses change in the course of runs, because the classes come in the same order in all runs"
-        in sentence
+        "responses change in the course of runs, because the classes come in the same "
+        "order in all runs" in sentence
     )
     assert "classes come in the same order in all runs" in page
 
