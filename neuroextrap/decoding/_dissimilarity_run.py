@@ -71,7 +71,7 @@ class DissimilarityRun:
         """What a reader should know about the validity of the numbers."""
         of_ceiling = () if self._splits else (_NO_CEILING,)
         notes = (finding.note for finding in self.findings)
-        of_samples = (n for n in self.samples.notes if not n.startswith("bounds"))
+        of_samples = (n for n in self.samples.notes if "bounds=None" not in n)
         return (*notes, *of_samples, *of_ceiling)
 
     @cached_property
