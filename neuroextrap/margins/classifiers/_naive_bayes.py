@@ -176,9 +176,9 @@ class GaussianNBMargins(AdditiveKernel):
     def _features(self, x: Any, design: Design) -> tuple[np.ndarray, np.ndarray]:
         """Center features and return their least class variance, (n_features,)."""
         x = np.asarray(x, dtype=float)
-        x = x - x.mean(axis=0)
-        rows = design.unlabeled
-        variance = np.square(x).mean(axis=0) if rows is None else x[rows].var(axis=0)
+        rows = slice(None) if design.unlabeled is None else design.unlabeled
+        x = x - x[rows].mean(axis=0)
+        variance = np.square(x[rows]).mean(axis=0)
         # a constant feature gets variance 1 in every class: log density 0
         return x, np.where(variance > 0, self.variance_floor * variance, 1.0)
 
