@@ -11,6 +11,7 @@ from neuroextrap.design._doubts import (
     continuous_target,
     cross_notes,
     findings_of_samples,
+    runs_out_of_time,
 )
 from neuroextrap.design._findings import Finding, tell
 from neuroextrap.design._folds import class_weights, fold_weightings, make_design
@@ -375,7 +376,9 @@ class Tests:
         it may favor frequent classes.
         """
         of_samples = findings_of_samples(X, self.labels, self.design, frequent_first)
-        return of_samples + self.permuted.findings
+        in_time = self.options.e_value_order == "chronological"
+        of_runs = runs_out_of_time(self.labels.groups) if in_time else ()
+        return of_samples + of_runs + self.permuted.findings
 
     def notes(self, more: Sequence[str] = ()) -> tuple[str, ...]:
         """Return more notes, and those of the folds and of the bounds."""
