@@ -147,6 +147,7 @@ DASK = {
 }
 _REPORT = flag("also write a self-contained report.html")
 _PICTURES = {
+    "title": text("title of the report", None, said='"Identification report"'),
     "bg_img": path(
         "image drawn under the maps of the report: an anatomy in their space, mni152 "
         "(the template), or none",
