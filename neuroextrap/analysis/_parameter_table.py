@@ -206,7 +206,7 @@ TABLE = {
         ),
     },
     ("analysis", "targets", "result"): {
-        "score": None,
+        "metric": None,
         "standardize_targets": None,
         "statistic": None,
     },
