@@ -3,6 +3,7 @@
 import argparse
 import difflib
 import re
+from typing import Any
 
 from neuroextrap.analysis._options import flag, path, text
 from neuroextrap.analysis._parameters import parameters
@@ -70,13 +71,14 @@ class CommandParser(argparse.ArgumentParser):
         ):
             where.add_argument(name, action="store_true", default=default, help=what)
         if is_command:
-            group.add_argument(
+            whole: Any = group.add_argument(
                 "--help-all",
                 action=_FullHelp,
                 nargs=0,
                 default=argparse.SUPPRESS,
                 help="show all options and explanations, and exit",
-            ).is_first = True
+            )
+            whole.is_first = True
 
     def format_help(self, *, short=True):
         """Return the help; the `short` one leaves out what few need, if it is long."""

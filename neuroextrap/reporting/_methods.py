@@ -77,7 +77,7 @@ def bibtex_entry(work):
       year = {2009}
     }
     """
-    authors, year, rest = re.match(r"(.+?) \((\d{4})\)\. (.+)\.$", work).groups()
+    ((authors, year, rest),) = re.findall(r"^(.+?) \((\d{4})\)\. (.+)\.$", work)
     title, where = rest.rsplit(". ", 1)
     names = re.split(r", | & | et al", authors)
     kind, fields = _where(where)
