@@ -1,5 +1,7 @@
 """The works that pages cite, and the parameters of an analysis in tables."""
 
+import re
+
 from markupsafe import Markup, escape
 
 from neuroextrap.maps._described_parameters import (
@@ -58,7 +60,53 @@ def methods_section(words):
     """Return sentences to cite, and the works that they name, as HTML."""
     paragraph = Markup(" ").join(words)
     works = [work for name, work in _WORKS.items() if escape(name) in paragraph]
-    return render("methods", paragraph=paragraph, references=works)
+    bibtex = "\n\n".join(map(bibtex_entry, works))
+    return render("methods", paragraph=paragraph, references=works, bibtex=bibtex)
+
+
+def bibtex_entry(work):
+    """Return a reference, "Authors (year). Title. Journal volume, pages.", as BibTeX.
+
+    >>> print(bibtex_entry(_WORKS["Smith & Nichols 2009"]))
+    @article{smith2009,
+      author = {Smith and Nichols},
+      title = {{Threshold-free cluster enhancement}},
+      journal = {NeuroImage},
+      volume = {44},
+      pages = {83--98},
+      year = {2009}
+    }
+    """
+    ((authors, year, rest),) = re.findall(r"^(.+?) \((\d{4})\)\. (.+)\.$", work)
+    title, where = rest.rsplit(". ", 1)
+    names = re.split(r", | & | et al", authors)
+    kind, fields = _where(where)
+    about = {
+        "author": " and ".join(name if name else "others" for name in names),
+        "title": f"{{{title}}}",
+        **fields,
+        "year": year,
+    }
+    lines = (f"  {name} = {{{value}}}" for name, value in about.items())
+    key = re.sub(r"\W", "", names[0]).lower() + year
+    return f"@{kind}{{{key},\n" + ",\n".join(lines) + "\n}"
+
+
+def _where(where):
+    """Return the kind of a work, and the fields that say where it appeared."""
+    found = re.match(r"(.+?) (\d+), (\d+)(?:-(\d+))?$", where)
+    if found is None:
+        return (
+            ("misc", {"howpublished": where})
+            if "arXiv" in where
+            else (
+                "book",
+                {"publisher": where},
+            )
+        )
+    journal, volume, first, last = found.groups()
+    pages = first if last is None else f"{first}--{last}"
+    return "article", {"journal": journal, "volume": volume, "pages": pages}
 
 
 def parameter_tables(fitted):
