@@ -38,11 +38,15 @@ _WORKS = {
     "1-25.",
     "Nichols et al. 2005": "Nichols et al. (2005). Valid conjunction inference with "
     "the minimum statistic. NeuroImage 25, 653-660.",
+    "Nili et al. 2014": "Nili et al. (2014). A toolbox for representational similarity "
+    "analysis. PLoS Computational Biology 10, e1003553.",
     "Smith & Nichols 2009": "Smith & Nichols (2009). Threshold-free cluster "
     "enhancement. NeuroImage 44, 83-98.",
     "Stelzer et al. 2013": "Stelzer, Chen & Turner (2013). Statistical inference and "
     "multiple testing correction in classification-based multi-voxel pattern "
     "analysis. NeuroImage 65, 69-82.",
+    "Walther et al. 2016": "Walther et al. (2016). Reliability of dissimilarity "
+    "measures for multi-voxel pattern analysis. NeuroImage 137, 188-200.",
     "Westfall & Young 1993": "Westfall & Young (1993). Resampling-based multiple "
     "testing. Wiley.",
     "Winkler et al. 2014": "Winkler et al. (2014). Permutation inference for the "
@@ -94,7 +98,7 @@ def bibtex_entry(work):
 
 def _where(where):
     """Return the kind of a work, and the fields that say where it appeared."""
-    found = re.match(r"(.+?) (\d+), (\d+)(?:-(\d+))?$", where)
+    found = re.match(r"(.+?) (\d+), (\w+)(?:-(\d+))?$", where)
     if found is None:
         return (
             ("misc", {"howpublished": where})
