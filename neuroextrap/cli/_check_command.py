@@ -33,9 +33,11 @@ _OPTIONS = {
         "options from a file, as of a pipeline of neuroextrap multiverse; those of the "
         "command line take precedence",
         "TOML",
+        first=True,
     ),
     "simulate": flag(
-        "simulate the level and power of the analysis in this design, in minutes"
+        "simulate the level and power of the analysis in this design, in minutes",
+        first=True,
     ),
 }
 

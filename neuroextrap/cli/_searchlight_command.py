@@ -67,7 +67,7 @@ examples:
 _INPUT = {
     "imgs": paths("images, one for each run, or one of all runs", required=True),
     "events": paths(
-        "tables of events, one for each image, or one for all, see below",
+        "tables of events, one for each image, or one for all (see --help-all)",
         "TSV",
         required=True,
     ),

@@ -24,14 +24,16 @@ def _one_in(n_classes):
 
 
 def _bound(name, description, unit, *, note, chance=None, overview=False):
-    """Return the records of a lower bound: of single regions, and of all at once."""
+    """Return the records of a lower bound: of single regions, and of all at once.
+
+    An overview draws the latter, which sentences of pages quote.
+    """
     single = MapRecord(
         name=name,
         description=f"{description}; every region by itself",
         unit=unit,
         chance=chance,
         note=note,
-        overview=overview,
     )
     simultaneous = MapRecord(
         name=f"{name}_fwe",
@@ -40,6 +42,7 @@ def _bound(name, description, unit, *, note, chance=None, overview=False):
         chance=chance,
         note=_SIMULTANEOUS_BOUNDS,
         simultaneous=True,
+        overview=overview,
     )
     return single, simultaneous
 
