@@ -106,7 +106,10 @@ def add_analysis_options(parser, *, required=True):
 
     Images and events may be `required`.
     """
-    given = {name: each._replace(required=required) for name, each in _INPUT.items()}
+    given = {
+        name: each._replace(required=required, first=True)
+        for name, each in _INPUT.items()
+    }
     add_options(parser, "input", given | options_of("samples"))
     add_options(parser, "regions", options_of("searchlight", "voxels", "regions"))
     add_options(parser, "analysis", options_of("searchlight", "analysis") | _TESTED)
