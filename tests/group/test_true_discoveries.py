@@ -11,9 +11,10 @@ from neuroextrap.group import (
     sign_flip_test,
 )
 from neuroextrap.images import resolve_masker, to_img
-from neuroextrap.stats import true_discoveries, true_discovery_thresholds
+from neuroextrap.stats import true_discoveries
 from neuroextrap.stats._arrangements import flipped
 from neuroextrap.stats._linear_scores import linear_test
+from tests.stats.test_discovery_bounds import stepped_down
 
 N_SUBJECTS, SHAPE = 14, (5, 4, 3)
 N_EFFECTS = 20
@@ -42,8 +43,7 @@ def test_sign_flips_equal_the_bound_from_scratch(two_sided):
     observed = t_values(values)
     if two_sided:
         null, observed = np.abs(null), np.abs(observed)
-    largest = -np.sort(-null, axis=1)
-    thresholds = true_discovery_thresholds(largest.astype(np.float32))
+    thresholds = stepped_down(observed, null)
     expected = true_discoveries(observed, thresholds)
     assert maps.true_discoveries() == expected > N_EFFECTS // 2
 
