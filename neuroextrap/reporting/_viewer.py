@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from markupsafe import Markup
 
-from neuroextrap.reporting._discoveries import viewer_discoveries
+from neuroextrap.reporting._discoveries import Counted, viewer_discoveries
 from neuroextrap.reporting._maps_section import (
     background_note,
     fitted_background,
@@ -166,7 +166,7 @@ def viewer_of_curves(
         "curves": rounded(results.curve(kept)[1]),
         "bound_sizes": sizes,
         "bounds": bounds,
-        "discoveries": viewer_discoveries(view, results.discoveries),
+        "discoveries": viewer_discoveries(Counted.of(fitted)),
     }
     return draw_viewer(view, map_name, data, background, bg_img, only=only_surviving)
 

@@ -67,7 +67,7 @@ class NameExchanges:
         n, n_classes = tables.shape[:2]
         spread = np.sqrt((centered**2).sum(axis=(1, 2)) / (n_classes - 1))
         unit = np.where(spread > TIE, spread, np.inf)[:, np.newaxis]
-        permuted = (self._picked @ centered.reshape(n, -1).T).T
+        permuted = (self._picked @ centered.reshape(n, n_classes**2).T).T
         observed = np.trace(centered, axis1=1, axis2=2)
         return round_ties(observed / unit[:, 0]), round_ties(permuted / unit)
 

@@ -1,5 +1,7 @@
 """How many voxels of a set have an effect over subjects: every test that has it."""
 
+from html import unescape
+
 import nibabel
 import numpy as np
 import pandas as pd
@@ -58,6 +60,11 @@ def test_images_are_asked_by_mask_and_a_map_is_written(tmp_path):
     region = nibabel.Nifti1Image(inside.reshape(SHAPE), np.eye(4))
     assert maps.true_discoveries(region) == maps.true_discoveries(range(30)) > 10
     assert maps.true_discoveries(range(30, 60)) == 0
+    page = unescape(maps.generate_report().html)
+    n_true = maps.true_discoveries()
+    assert f"At least {n_true} of these 60 voxels have an effect (95%" in page
+    assert 'class="nx-true"' in page
+    assert "True discoveries, at least" in page
     share = np.asarray(maps["true_discovery_proportion"].dataobj).ravel()
     assert share[:N_EFFECTS].max() > 0.8
     maps.to_directory(tmp_path / "out")
