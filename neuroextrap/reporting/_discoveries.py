@@ -70,25 +70,9 @@ class Counted(NamedTuple):
         if self.choice.centers is None or self.masker is None:
             return None
         excess = np.where(self.p_value <= self.forming, 1.0, -1.0)  # NaN: outside
-        return find_clusters(excess, self._neighbors()).number
-
-    def _neighbors(self):
-        """Return pairs (n_pairs, 2) of regions whose centers are neighbors.
-
-        Centers on a coarser grid (every n-th voxel) are those a step of it apart.
-        """
-        from neuroextrap.images._clusters import neighbor_pairs
-
-        choice = self.choice
-        place = np.full(choice.regions.shape[1], -1, dtype=np.intp)
-        place[choice.centers] = np.arange(choice.n_regions)
-        pairs = place[neighbor_pairs(self.masker)]
-        pairs = pairs[(pairs >= 0).all(axis=1)]
-        if len(pairs) or choice.n_regions == 1:
-            return pairs
-        tree = cKDTree(self.places)
-        step = tree.query(self.places, k=2)[0][:, 1].min()
-        return tree.query_pairs(1.01 * step, output_type="ndarray")
+        return find_clusters(
+            excess, neighboring_regions(self.choice, self.masker)
+        ).number
 
     @property
     def places(self):
@@ -117,6 +101,26 @@ class Counted(NamedTuple):
             chosen = self.choice.regions_of(areas == name) & known
             if name and chosen.any():
                 yield name, chosen
+
+
+def neighboring_regions(choice, masker):
+    """Return pairs (n_pairs, 2) of regions whose centers are neighbors.
+
+    Centers on a coarser grid (every n-th voxel) are those a step of that grid apart.
+    """
+    from neuroextrap.images import feature_coordinates
+    from neuroextrap.images._clusters import neighbor_pairs
+
+    place = np.full(choice.regions.shape[1], -1, dtype=np.intp)
+    place[choice.centers] = np.arange(choice.n_regions)
+    pairs = place[neighbor_pairs(masker)]
+    pairs = pairs[(pairs >= 0).all(axis=1)]
+    if len(pairs) or choice.n_regions == 1:
+        return pairs
+    places = feature_coordinates(masker)[choice.centers]
+    tree = cKDTree(places)
+    step = tree.query(places, k=2)[0][:, 1].min()
+    return tree.query_pairs(1.01 * step, output_type="ndarray")
 
 
 def cluster_columns(fitted, peaks):
