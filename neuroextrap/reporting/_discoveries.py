@@ -70,9 +70,8 @@ class Counted(NamedTuple):
         if self.choice.centers is None or self.masker is None:
             return None
         excess = np.where(self.p_value <= self.forming, 1.0, -1.0)  # NaN: outside
-        return find_clusters(
-            excess, neighboring_regions(self.choice, self.masker)
-        ).number
+        pairs = neighboring_regions(self.choice, self.masker)
+        return find_clusters(excess, pairs).number
 
     @property
     def places(self):
