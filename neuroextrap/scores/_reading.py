@@ -27,7 +27,8 @@ def read_scores(
             "that are averages already cannot be read)"
         )
     small = array.dtype in (np.float16, np.float32)
-    values = np.asarray(array, dtype=np.float32 if small else np.float64)
+    kind: Any = np.float32 if small else np.float64
+    values = np.asarray(array, dtype=kind)
     _check_finite(values, "scores")
     names = _own_names(scores, "columns") if names is None else names
     return _with_targets(values, targets, _own_names(scores, "index"), names)

@@ -13,14 +13,38 @@ from neuroextrap.maps._transaction import replaced_results
 from neuroextrap.reporting._methods import methods_section
 from neuroextrap.reporting._page import answer, frame_table, list_of, make_page
 from neuroextrap.reporting._pictures import embed_figure
-from neuroextrap.reporting._rendering import sentences
+from neuroextrap.reporting._rendering import format_confidence, sentences
 from neuroextrap.stats._pvalues import LEVEL
 
 _EXTREME = 5  # stimuli of each end that are shown
+_SUMMARY = {
+    "n_trials": "trials",
+    "n_candidates": "candidates",
+    "accuracy": "top-1",
+    "top_5": "top-5",
+    "pairwise_accuracy": "two-way",
+    "median_rank": "median rank",
+    "implied_information": "bits",
+    "implied_information_lower": "from",
+    "implied_information_upper": "to",
+    "near_duplicates": "near-duplicates",
+    "p_value": "p",
+}
+_POOLS = {
+    "set_size": "candidates",
+    "accuracy": "top-1",
+    "lower": "from",
+    "upper": "to",
+    "top_5": "top-5",
+    "chance": "chance",
+    "source": "source",
+}
 
 
 def scores_report(found, compared, title=None):
     """Make a self-contained page of decoders, by name, and pairs of them compared."""
+    if len(found) == 1:
+        found = {"": next(iter(found.values()))}
     words = sentences(
         "scores_found",
         decoders=found,
@@ -33,19 +57,28 @@ def scores_report(found, compared, title=None):
     notes = [
         note for each in (*found.values(), *compared.values()) for note in each.notes
     ]
+    stimuli = [
+        (f"Stimuli: {name}" if name else "Stimuli", _stimuli(each))
+        for name, each in found.items()
+    ]
     sections = [
         ("What was found", answer(words, _curves(found))),
         ("What is doubtful", list_of(dict.fromkeys(notes)) if notes else ""),
         *(("Two decoders", frame_table(each.table)) for each in compared.values()),
-    ]
-    for heading, table in (("Pools", _pools), ("Stimuli", _stimuli)):
-        for name, each in found.items():
-            sections.append((f"{heading}: {name}" if name else heading, table(each)))
-    sections += [
+        ("In numbers", _table(found, "summary", _SUMMARY)),
+        ("Pools", _table(found, "pools", _POOLS)),
+        *stimuli,
         ("What this does not show", list_of(sentences("scores_limits"))),
         ("Methods", methods_section(methods)),
     ]
     return make_page(title or "Identification by scores", sections)
+
+
+def _table(found, name, headings):
+    """Show some columns of a table of all decoders."""
+    table = joined(found, name)
+    shown = [*(["scores"] if any(found) else []), *headings]
+    return frame_table(table[shown], headings=headings)
 
 
 def _curves(found):
@@ -53,18 +86,15 @@ def _curves(found):
     import matplotlib.pyplot as plt
 
     from neuroextrap.plotting import plot_accuracy_curve
-    from neuroextrap.plotting._accuracy_curves import draw_interval
-    from neuroextrap.plotting._axes import COLORS, add_legend, log_set_sizes
+    from neuroextrap.plotting._axes import COLORS, log_set_sizes
 
-    ax = plt.subplots(figsize=(5.2, 3), layout="constrained")[1]
+    ax = plt.subplots(figsize=(6.4, 3.4), layout="constrained")[1]
     for number, (name, each) in enumerate(found.items()):
         color, inside = COLORS[number % len(COLORS)], each.measured
-        sizes, level = inside["set_size"], each.options.confidence_level
-        if inside["lower"].notna().all():
-            ends = inside["lower"], inside["upper"]
-            draw_interval(ax, sizes, ends, level, color=color)
+        ends = inside["set_size"], inside["lower"], inside["upper"]
+        ax.fill_between(*ends, color=color, alpha=0.15, lw=0)
         plot_accuracy_curve(
-            sizes,
+            inside["set_size"],
             inside["accuracy"],
             chance=number == len(found) - 1,
             label=name or "measured",
@@ -72,24 +102,14 @@ def _curves(found):
             ax=ax,
         )
         beyond = each.curve.iloc[len(inside) :]
-        if len(beyond):
-            ax.errorbar(
-                beyond["set_size"],
-                beyond["accuracy"],
-                np.abs(beyond[["lower", "upper"]].T - beyond["accuracy"]),
-                fmt="s",
-                color=color,
-                mfc="white",
-                label=None if number else "predicted (90% interval)",
-            )
+        reach = np.abs(beyond[["lower", "upper"]].T - beyond["accuracy"])
+        places = beyond["set_size"], beyond["accuracy"]
+        ax.errorbar(*places, reach, fmt="s", color=color, mfc="white")
     log_set_sizes(ax, "candidates k")
-    add_legend(ax)
-    return embed_figure(ax.figure, "Accuracy (top-1) among k candidates.", "curve.svg")
-
-
-def _pools(each):
-    """Tabulate accuracy among the set sizes asked for."""
-    return frame_table(each.pools)
+    level = format_confidence(each.options.confidence_level)
+    words = f"Accuracy (top-1) among k candidates. Bands: {level} intervals."
+    words += " Squares: predicted, with 90% intervals." if len(beyond) else ""
+    return embed_figure(ax.figure, words, "curve.svg")
 
 
 def _stimuli(each):
