@@ -11,7 +11,7 @@ from scipy import special
 from scipy.stats import rankdata
 
 from neuroextrap.design._findings import BOUNDS, EVERYTHING, P_VALUES, Finding
-from neuroextrap.scores._matrix import Ranks, ScoreMatrix, row_blocks
+from neuroextrap.scores._matrix import Ranks, ScoreMatrix
 
 ALIKE = 0.98
 """Correlation over trials from which two candidates are near-duplicates."""
@@ -235,14 +235,9 @@ def near_duplicates(matrix: ScoreMatrix) -> NDArray[np.intp]:
     if n_trials < _FEWEST_TRIALS or n_candidates < 3:
         return leader
     rows = np.unique(np.linspace(0, n_trials - 1, _MOST_TRIALS).astype(int))
-    columns = rankdata(matrix.scores[rows], axis=1).T
-    columns -= columns.mean(axis=1, keepdims=True)
-    length = np.linalg.norm(columns, axis=1, keepdims=True)
-    np.divide(columns, length, columns, where=length > 0)
-    columns = columns.astype(np.float32)
-    alike = np.empty((n_candidates, n_candidates), dtype=bool)
-    for block in row_blocks(alike.shape):
-        alike[block] = columns[block] @ columns.T >= ALIKE
+    ranks = rankdata(matrix.scores[rows], axis=1)
+    with np.errstate(divide="ignore", invalid="ignore"):  # of constant candidates
+        alike = np.corrcoef(ranks, rowvar=False, dtype=np.float32) >= ALIKE
     free = np.ones(n_candidates, dtype=bool)
     for candidate in np.argsort(matrix.repeats == 0, kind="stable"):
         if free[candidate]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
@@ -47,7 +46,9 @@ class ScoreMatrix:
         n, columns = len(self.columns), self.columns
         beaten, tied = np.empty(n, dtype=np.intp), np.empty(n, dtype=np.intp)
         attracted = np.zeros(self.n_candidates)
-        for rows in row_blocks(self.scores.shape):
+        height = max(1, _BLOCK // self.n_candidates)
+        for start in range(0, n, height):
+            rows = slice(start, min(start + height, n))
             block = self.scores[rows]
             own = np.take_along_axis(block, columns[rows, np.newaxis], axis=1)
             beaten[rows] = np.count_nonzero(block < own, axis=1)
@@ -126,10 +127,3 @@ class Ranks(NamedTuple):
         repeats = np.bincount(self.columns, minlength=len(self.attracted))
         unknown = np.full(len(repeats), np.nan)
         return np.divide(total, repeats, unknown, where=repeats > 0)
-
-
-def row_blocks(shape: tuple[int, ...]) -> Iterator[slice]:
-    """Yield slices of rows that hold no more than some millions of scores."""
-    height = max(1, _BLOCK // shape[1])
-    for start in range(0, shape[0], height):
-        yield slice(start, min(start + height, shape[0]))

@@ -82,9 +82,9 @@ def _vectors(values: Any, name: str, metric: str) -> NDArray[np.float64]:
 
 
 def _check_finite(array: NDArray[np.floating], name: str) -> None:
-    """Raise ValueError where there is NaN or infinity, row by row to save memory."""
-    wrong = [row for row in range(len(array)) if not np.isfinite(array[row]).all()]
-    if wrong:
+    """Raise ValueError where there is NaN or infinity."""
+    wrong = np.flatnonzero(~np.isfinite(array).all(axis=1))
+    if len(wrong):
         column = int(np.argmin(np.isfinite(array[wrong[0]])))
         raise ValueError(
             f"{name} has {array[wrong[0], column]} in row {wrong[0]}, column {column} "

@@ -102,9 +102,9 @@ def _curves(found):
             ax=ax,
         )
         beyond = each.curve.iloc[len(inside) :]
-        reach = np.abs(beyond[["lower", "upper"]].T - beyond["accuracy"])
-        places = beyond["set_size"], beyond["accuracy"]
-        ax.errorbar(*places, reach, fmt="s", color=color, mfc="white")
+        places, *ends = beyond[["set_size", "accuracy", "lower", "upper"]].to_numpy().T
+        reach = np.abs(ends[1:] - ends[0])
+        ax.errorbar(places, ends[0], reach, fmt="s", color=color, mfc="white")
     log_set_sizes(ax, "candidates k")
     level = format_confidence(each.options.confidence_level)
     words = f"Accuracy (top-1) among k candidates. Bands: {level} intervals."

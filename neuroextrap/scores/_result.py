@@ -73,10 +73,9 @@ class ScoreIdentification:
             for size in self.options.pool_sizes(len(self.names))
             if size not in named.values()
         }
+        ends = {"": "accuracy", "_lower": "lower", "_upper": "upper"}
         for name, size in named.items():
-            for end in ("accuracy", "lower", "upper"):
-                key = name if end == "accuracy" else f"{name}_{end}"
-                row[key] = curve.loc[size, end]
+            row |= {name + end: curve.loc[size, key] for end, key in ends.items()}
         row["top_5"] = curve.loc[len(self.names), "top_5"]
         row["median_rank"] = np.median(self.ranks.middle)
         return pd.DataFrame([row | self.values])
