@@ -178,7 +178,7 @@ def _few(matrix: ScoreMatrix) -> Iterator[Finding]:
             "note",
             n_targets,
             _ALL,
-            f"trials have {n_targets} target(s) among {matrix.n_candidates} candidates",
+            f"trials test {n_targets} of {matrix.n_candidates} candidates",
             "there is no interval, and with one target no bound and no p-value",
             "test at least two targets among three candidates",
         )

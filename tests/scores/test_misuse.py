@@ -139,5 +139,5 @@ def test_one_target_has_no_interval_bound_or_p_value():
     unknown = ["p_value", "bayes_accuracy_bound", "implied_information_lower"]
     assert np.isnan([found.values[name] for name in unknown]).all()
     [note] = found.notes
-    assert "trials have 1 target(s) among 12 candidates: there is no interval" in note
+    assert "trials test 1 of 12 candidates: there is no interval" in note
     assert "nan" not in str(found.generate_report()).split("<h2")[1]
