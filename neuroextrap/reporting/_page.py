@@ -214,6 +214,14 @@ def list_of(words):
     return render("list", items=words)
 
 
+def folded(sections):
+    """Return sections, HTML by heading, each as a line that opens it."""
+    return Markup("\n").join(
+        Markup("<details><summary>{}</summary>\n{}\n</details>").format(heading, each)
+        for heading, each in sections.items()
+    )
+
+
 def answer(words, picture=""):
     """Return what was found, its first sentence set apart, and where."""
     return render("answer", verdict=words[0], sentences=words[1:], picture=picture)
