@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from neuroextrap.design._findings import tell
 from neuroextrap.design._series import exchanged, findings_of_series
 from neuroextrap.encoding._encoding_run import read_run, run_arrays
 from neuroextrap.encoding._experiment import refuse_folds
+from neuroextrap.encoding._saved_model import model_arrays, restore_model
 from neuroextrap.maps._registry import voxel_record
 from neuroextrap.stats._null_counts import NullCounts, spread_known, tie_floor
 
@@ -218,13 +220,16 @@ class ResponsePredictions(RegionAnalysis):
     def posterior(self, region: Any, prior: ArrayLike | None = None) -> np.ndarray:
         """Return the posterior probabilities of the candidates.
 
-        With T learned from the training data, so that responses made of predictions and
-        training residuals are named with the right certainty (temperature scaling) ::
+        With T learned from the training data, so that their responses, identified
+        among the candidates of the test by encoders and covariances of other folds (of
+        ten), are named with the right certainty (temperature scaling) ::
 
             p(j | y_i) = prior_j exp(M[i, j] / T) / sum_k prior_k exp(M[i, k] / T)
 
-        T is 1 where the covariance is known well, and larger the fewer residuals there
-        are for the voxels.
+        T is near 1 where predictions and covariance are known well, and larger the
+        fewer training data there are for the voxels. It takes ten fits of the encoder
+        to the voxels of the region. After :meth:`identify_folds` T is learned from the
+        test points of the other folds.
 
         Parameters
         ----------
@@ -241,8 +246,9 @@ class ResponsePredictions(RegionAnalysis):
         Raises
         ------
         ValueError
-            When the prior has another length, is negative, or sums to zero, or margins
-            are correlations, which are no likelihoods.
+            When the prior has another length, is negative, or sums to zero, margins
+            are correlations, which are no likelihoods, or the model was read from a
+            folder that does not have its encoder.
 
         References
         ----------
@@ -333,11 +339,16 @@ class ResponsePredictions(RegionAnalysis):
         Returns
         -------
         arrays : dict of str to ndarray
-            Test responses, predictions, residuals, penalties, stimuli; no objects.
+            Test responses, predictions, residuals, penalties, stimuli, coefficients,
+            training data; no objects.
         """
-        return run_arrays(self.run_, self.penalties_)
+        arrays = run_arrays(self.run_, self.penalties_)
+        trained = self.run_.test.folds is None and "encoder_" in vars(self)
+        return arrays | (model_arrays(self) if trained else {})
 
     def _restore_run(self, results, arrays):
         """Make the run again from what :meth:`run_arrays` returned."""
-        self._run, self.penalties_ = read_run(self, results, arrays)
+        run, self.penalties_ = read_run(self, results, arrays)
+        training = restore_model(self, arrays, run.location)
+        self._run = replace(run, training=training)
         self.test_codes_ = self._run.test_codes
