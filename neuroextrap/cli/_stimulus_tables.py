@@ -6,9 +6,10 @@ from pathlib import Path
 import numpy as np
 
 from neuroextrap.encoding._cost import EncodingData, FoldData
+from neuroextrap.encoding._image_features import image_features
 from neuroextrap.encoding._stimuli import same_runs
 from neuroextrap.images import _feature_files as feature_files
-from neuroextrap.images._feature_files import photograph_files, read_photographs
+from neuroextrap.images._feature_files import Photographs, photograph_files
 from neuroextrap.images._tables import (
     load_array,
     numbers,
@@ -128,8 +129,11 @@ def read_features(table, is_train, path, args):
     if args.features is not None:
         return _feature_file(table, args.features)
     if args.stimulus_images is not None or "stim_file" in table:
-        pixels = _pixels(table, path, args.stimulus_images, args.image_size)
-        return _image_features(pixels, args.model, is_train)
+        given = args.stimulus_images, args.image_size
+        pictures, place = _pictures(table, path, *given)
+        trained = np.unique(place[is_train])
+        verbose = int(not args.quiet)
+        return image_features(pictures, args.model, trained, verbose=verbose)[place]
     return _check_rows(_other_columns(table), len(is_train), "--stimuli")
 
 
@@ -152,27 +156,29 @@ def _feature_file(table, path):
     return features.to_numpy()[[place[name] for name in table["stimulus"]]]
 
 
-def _pixels(table, path, images, max_size):
-    """Images of the stimuli of all volumes, from an array, a folder or file names."""
+def _pictures(table, path, images, max_size):
+    """Return pictures, each once, and the picture of every volume, (n_volumes,)."""
     if images is not None and not Path(images).is_dir():
         if Path(images).suffix != ".npy":
             raise ValueError(
                 f"--stimulus-images {images} is neither a folder of images nor a .npy "
                 "array; give one, or a column stim_file in --stimuli"
             )
-        return _check_rows(load_array(images), len(table), images)
+        pixels = _check_rows(load_array(images, mmap_mode="r"), len(table), images)
+        return pixels, np.arange(len(table))
     if "stim_file" in table:
         folder = Path(path).parent if images is None else Path(images)
-        return read_photographs(
-            [folder / name for name in table["stim_file"]], max_size=max_size
-        )
-    if "stimulus" not in table:
+        files = [str(folder / name) for name in table["stim_file"]]
+    elif "stimulus" in table:
+        files = photograph_files(images, table["stimulus"])
+    else:
         raise ValueError(
             "--stimuli has no column 'stimulus' or 'stim_file' that says which image "
             "of the folder was shown; give one"
         )
-    files = photograph_files(images, table["stimulus"])
-    return read_photographs(files, max_size=max_size)
+    place = {file: number for number, file in enumerate(dict.fromkeys(files))}
+    pictures = Photographs(place, max_size=max_size)
+    return pictures, np.array([place[file] for file in files])
 
 
 def read_responses(imgs, mask, is_train):
@@ -259,14 +265,6 @@ def _other_columns(table):
             "--stimulus-images or numeric columns"
         )
     return numbers(features, "--stimuli")
-
-
-def _image_features(pixels, model, is_train):
-    """Features of gray or color images, transformers fitted on the training stimuli."""
-    from neuroextrap.cohorts._cohort_encoding import IMAGE_MODELS
-
-    transformer = IMAGE_MODELS[model]().fit(pixels[is_train])
-    return transformer.transform(pixels)
 
 
 def _check_rows(values, n_rows, name):

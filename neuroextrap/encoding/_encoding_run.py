@@ -116,9 +116,10 @@ class EncodingRun(RegionRun):
         voxels = members.indices[slice(*members.indptr[region : region + 2])]
         if self.test.folds is None and self.training is None:
             raise ValueError(
-                "the encoder was not saved with the results (only RidgeEncoder and "
-                "ElasticNetEncoder are), and posteriors train it on parts of the "
-                "training data to learn how certain they are; fit and identify again"
+                "the encoder was not saved with the results (only those of this "
+                "package and of sklearn.linear_model are), and posteriors train it on "
+                "parts of the training data to learn how certain they are; fit and "
+                "identify again"
             )
         scaled, fold = np.empty_like(margins), self.test.fold
         for number in np.unique(self.test.repeats):

@@ -361,7 +361,7 @@ class TrainingData:
     model: Any
     shown: Shown
     noise: np.ndarray | None = None
-    candidates: np.ndarray | None = None
+    candidates: Any = None
 
     @classmethod
     def of(cls, model, encoder, shown, noise, candidates=None):

@@ -11,7 +11,7 @@ from scipy.special import softmax
 
 from neuroextrap.analysis._presentation import feature_images
 from neuroextrap.analysis._region_analysis import RegionAnalysis
-from neuroextrap.analysis._region_files import check_has_results
+from neuroextrap.analysis._region_files import check_has_results, check_trained
 from neuroextrap.design._findings import tell
 from neuroextrap.design._series import exchanged, findings_of_series
 from neuroextrap.encoding._encoding_run import read_run, run_arrays
@@ -19,6 +19,7 @@ from neuroextrap.encoding._experiment import refuse_folds
 from neuroextrap.encoding._saved_model import model_arrays, restore_model
 from neuroextrap.maps._registry import voxel_record
 from neuroextrap.stats._null_counts import NullCounts, spread_known, tie_floor
+from neuroextrap.stats._validation import check_integer
 
 
 def prediction_scores(
@@ -216,6 +217,40 @@ class ResponsePredictions(RegionAnalysis):
             Where folds chose differently, the rule of each, separated by commas.
         """
         return self.run_.test.rule
+
+    def coefficients(self, feature: int) -> np.ndarray:
+        """Return the weights of one voxel (or column) in a linear encoder.
+
+        Parameters
+        ----------
+        feature : int
+            Index of the voxel among the ``n_elements_``.
+
+        Returns
+        -------
+        weights : ndarray of shape (n_columns,)
+            Of features in units of their training standard deviations (of their own
+            units with ``standardize=False``); 0 where a column was constant.
+
+        Raises
+        ------
+        ValueError
+            When the voxel was not usable, or the encoder is not linear.
+        """
+        check_trained(self)
+        coef = getattr(self.encoder_, "coef_", None)
+        check_integer(feature, "feature", minimum=0)
+        if feature >= self.n_elements_ or not self.usable_[feature] or coef is None:
+            raise ValueError(
+                f"feature={feature} has no coefficients: it is none of the usable "
+                f"voxels ({self.usable_.sum()} of {self.n_elements_}), or the encoder "
+                f"({type(self.encoder_).__name__}) has no coef_"
+            )
+        kept = self._training.scaling.kept
+        weights = np.zeros(len(kept))
+        place = self.usable_[:feature].sum()
+        weights[kept] = np.reshape(coef, (self.usable_.sum(), -1))[place]
+        return weights
 
     def posterior(self, region: Any, prior: ArrayLike | None = None) -> np.ndarray:
         """Return the posterior probabilities of the candidates.

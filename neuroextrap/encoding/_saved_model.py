@@ -3,7 +3,7 @@
 import json
 
 import numpy as np
-from sklearn.linear_model import LinearRegression
+from sklearn import linear_model
 
 from neuroextrap.analysis._samples import Samples
 from neuroextrap.encoding._fold_run import Shown, TrainingData
@@ -13,7 +13,9 @@ from neuroextrap.models._ridge import RidgeEncoder
 from neuroextrap.models.elastic_net._estimator import ElasticNetEncoder
 
 _PREFIX = "trained "  # before the names among the arrays of the run
-_ENCODERS = {kind.__name__: kind for kind in (RidgeEncoder, ElasticNetEncoder)}
+_ENCODERS = {name: getattr(linear_model, name) for name in linear_model.__all__}
+_ENCODERS |= {kind.__name__: kind for kind in (RidgeEncoder, ElasticNetEncoder)}
+"""Encoders that are made again from the names and parameters in a folder."""
 
 
 def model_arrays(model):
@@ -59,7 +61,7 @@ def restore_model(model, arrays, location):
     }
     data = _training_data(model, given, location) if "encoder" in given else None
     if "coef" in given:
-        model.encoder_ = encoder = LinearRegression()
+        model.encoder_ = encoder = linear_model.LinearRegression()
         encoder.coef_, encoder.intercept_ = given["coef"], given["intercept"]
         model.usable_ = given["usable"]
         if "columns" in given:
@@ -94,7 +96,7 @@ def _encoder_words(model):
     kind = None if encoder is None else type(encoder).__name__
     try:
         return json.dumps([kind, given], default=lambda value: value.tolist())
-    except AttributeError:  # a splitter, a generator of random numbers
+    except (AttributeError, TypeError):  # a splitter, a generator of random numbers
         return None
 
 

@@ -68,6 +68,11 @@ def test_everything_works_after_reading(experiment, tmp_path, options):
     np.testing.assert_allclose(again.predict(new), model.predict(new), rtol=1e-6)
     if "rule" not in options:
         np.testing.assert_array_equal(again.posterior(1), model.posterior(1))
+    weights = model.coefficients(4)
+    np.testing.assert_array_equal(weights, model.encoder_.coef_[4])
+    np.testing.assert_array_equal(again.coefficients(4), weights)
+    with pytest.raises(ValueError, match="feature=30 has no coefficients"):
+        again.coefficients(30)
     again.to_directory(tmp_path / "copy")  # and once more
     copy = EncodingIdentification.from_directory(tmp_path / "copy")
     np.testing.assert_array_equal(copy.region_margins(1), model.region_margins(1))
