@@ -159,5 +159,5 @@ def test_tables_may_be_a_pattern_as_images_may(runs, read):
     )
     np.testing.assert_array_equal(found.data, listed.data)
     np.testing.assert_array_equal(found.y, listed.y)
-    with pytest.raises(ValueError, match="events: no file matches .*; check"):
+    with pytest.raises(ValueError, match=r"events: no file matches .*; check"):
         read(imgs, f"{folder}/*_beh.tsv", masker=masker, t_r=2.0)
