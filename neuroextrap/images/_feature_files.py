@@ -204,29 +204,63 @@ _READERS = {
 }
 
 
-def read_photographs(paths, *, max_size=128):
-    """Read image files (.jpg, .png, ...) into one array of pixels.
+class Photographs:
+    """Image files (.jpg, .png, ...), read some at a time and indexed like an array.
 
     Images are reduced, by averaging, so that no side exceeds `max_size` pixels. They
     are gray, float32 (n_images, height, width) of 0 to 255, where all files are; with
     red, green and blue on a fourth axis where one is in color. A transparent background
-    is taken as it is stored. A file that is listed several times is read once.
-    ModuleNotFoundError without pillow; ValueError where a file is no image, or images
-    differ in size.
+    is taken as it is stored. ``shape`` is that of the array of all. ModuleNotFoundError
+    without pillow; ValueError where a file is no image, or images differ in size.
     """
-    listed = [os.fspath(path) for path in paths]
-    pixels = {path: _read(path, max_size) for path in dict.fromkeys(listed)}
-    color = any(values.ndim == 3 for values in pixels.values())
-    first = listed[0]
-    for path, values in pixels.items():
-        if values.shape[:2] != pixels[first].shape[:2]:
-            raise ValueError(
-                f"{path} has {_size(values)} pixels, {first} {_size(pixels[first])} "
-                "(height x width, after reduction); crop images to one shape"
-            )
-        if color and values.ndim == 2:
-            pixels[path] = np.repeat(values[..., np.newaxis], 3, axis=2)
-    return np.stack([pixels[path] for path in listed])
+
+    def __init__(self, paths, *, max_size=128):
+        self.paths, self.max_size = [os.fspath(path) for path in paths], max_size
+        sizes = {path: self._header(path) for path in dict.fromkeys(self.paths)}
+        first = self.paths[0]
+        for path, (size, _) in sizes.items():
+            if size != sizes[first][0]:
+                one, two = ("{} x {}".format(*sizes[p][0][::-1]) for p in (path, first))
+                raise ValueError(
+                    f"{path} has {one} pixels, {first} {two} (height x width, after "
+                    "reduction); crop images to one shape"
+                )
+        color = () if all(is_gray for _, is_gray in sizes.values()) else (3,)
+        self.shape = (len(self.paths), *sizes[first][0][::-1], *color)
+
+    def __len__(self):
+        """Return the number of images."""
+        return len(self.paths)
+
+    def __getitem__(self, rows):
+        """Read the images at an array of indices, or a slice."""
+        return np.stack([self._read(p) for p in np.array(self.paths)[rows]])
+
+    def _header(self, path):
+        """Return width and height after reduction, and whether a file is gray."""
+        with _opened(path) as image:
+            return self._reduced(image.size), _is_gray(image)
+
+    def _reduced(self, size):
+        """Return a width and height, reduced where they exceed the largest side."""
+        longest = max(size)
+        if longest <= self.max_size:
+            return size
+        return tuple(max(1, round(side * self.max_size / longest)) for side in size)
+
+    def _read(self, path):
+        """Read one file as float32, (height, width) or (height, width, 3)."""
+        from PIL import Image
+
+        with _opened(path) as opened:
+            image = opened.convert("L" if _is_gray(opened) else "RGB")
+            size = self._reduced(image.size)
+            if size != image.size:
+                image = image.resize(size, Image.Resampling.BOX)
+        values = np.asarray(image, dtype=np.float32)
+        if values.ndim < len(self.shape) - 1:
+            return np.repeat(values[..., np.newaxis], 3, axis=2)
+        return values
 
 
 def photograph_files(folder, names):
@@ -256,8 +290,8 @@ def photograph_files(folder, names):
     return [os.path.join(folder, by_name[name][0]) for name in names]
 
 
-def _read(path, max_size):
-    """Read one file as float32, (height, width) or (height, width, 3)."""
+def _opened(path):
+    """Open an image file, whose pixels are not read yet."""
     try:
         from PIL import Image, UnidentifiedImageError
     except ModuleNotFoundError as error:
@@ -266,20 +300,13 @@ def _read(path, max_size):
             "matplotlib: pip install 'neuroextrap[plotting]'"
         ) from error
     try:
-        with Image.open(path) as opened:
-            is_gray = opened.mode in ("1", "L", "LA", "I;16", "I", "F")
-            image = opened.convert("L" if is_gray else "RGB")
-            longest = max(image.size)
-            if longest > max_size:
-                size = [max(1, round(side * max_size / longest)) for side in image.size]
-                image = image.resize(size, Image.Resampling.BOX)
-            return np.asarray(image, dtype=np.float32)
+        return Image.open(path)
     except UnidentifiedImageError as error:
         raise ValueError(
             f"{path} is no image that can be read; give .png or .jpg files"
         ) from error
 
 
-def _size(values):
-    """Height and width as text."""
-    return f"{values.shape[0]} x {values.shape[1]}"
+def _is_gray(image):
+    """Say whether an opened image has no color."""
+    return image.mode in ("1", "L", "LA", "I;16", "I", "F")
