@@ -58,15 +58,22 @@ def run_cross(args, light, samples, data, bids, origin):
         say(cost_of_regions(cost | exchanges, None))
         return
     maps = cross_identification(light, *data, **pair, order=samples.order)
-    maps.bg_img_ = samples.bg_img
-    more = {}
+    best = maps.table_.sort_values("accuracy", ascending=False).head(10)
+    said = [
+        f"highest accuracies of {len(maps.table_)} regions (mm; proportions):",
+        text_table(best, _PRINTED),
+    ]
+    write_maps_of_exchanges(maps, args, samples, bids, origin, said)
+
+
+def write_maps_of_exchanges(maps, args, samples, bids, origin, said):
+    """Write maps, table and page, and say lines about them and their notes."""
+    maps.bg_img_, more = samples.bg_img, {}
     if args.report:
         page = page_of(maps, args)
         more["report.html"] = lambda path: path.write_text(page, encoding="utf-8")
     maps.to_directory(
         args.out, overwrite=args.overwrite, bids=bids, origin=origin, more=more
     )
-    best = maps.table_.sort_values("accuracy", ascending=False).head(10)
-    say(f"highest accuracies of {len(maps.table_)} regions (mm; proportions):")
-    say("\n".join([text_table(best, _PRINTED), *map("note: {}".format, maps.notes_)]))
+    say("\n".join([*said, *map("note: {}".format, maps.notes_)]))
     say(f"maps, sidecars and regions.tsv in {args.out}")
