@@ -18,7 +18,7 @@ from neuroextrap.analysis._region_maps import RegionMaps
 from neuroextrap.decoding._decoding_run import plan_decoding
 from neuroextrap.decoding._reading import read_labeled_samples
 from neuroextrap.decoding._searchlight import IdentificationSearchLight
-from neuroextrap.design._findings import Finding, tell
+from neuroextrap.design._findings import P_VALUES, TOO_SMALL, Finding, tell
 from neuroextrap.design._folds import make_design
 from neuroextrap.design._forward_tests import ForwardFolds
 from neuroextrap.design._labels import code_labels
@@ -41,6 +41,7 @@ from neuroextrap.stats._shared_options import described_by
 from neuroextrap.stats._standardized_maxima import standardized_by_region
 from neuroextrap.stats._validation import check_integer
 
+_CLOSE = 0.9  # accuracy from numbers; pairs keep the level up to .84 (2 SD apart)
 _NOT_USED = "checkpoint", "save_null", "shard"
 _P_VALUES = "p_value", "p_value_fwe"
 
@@ -122,8 +123,9 @@ def trial_confound(
     *Exchange within strata* assumes that among samples of a stratum the class says
     nothing about the confound. For levels that is so, and the test is exact. For
     numbers it is nearly so: where reaction times of two classes differ by one standard
-    deviation and drive a region strongly, pairs (``stratum_size=2``) keep the level,
-    strata of 7 of 20 trials of a run reject .33 (nominal .05), no strata 1.0. That the
+    deviation and drive a region strongly, pairs (``stratum_size=2``) reject .03
+    (nominal .05), strata of 5 of 20 trials of a run .11, of 7 .33, no strata 1.0; two
+    standard deviations apart pairs reject .06, three .09. That the
     association of class and confound is in every permuted labeling, too, is why a
     region that only carries the confound is no more accurate than they are. Permuted
     statistics are therefore large in some regions and small in others; for the
@@ -197,7 +199,9 @@ def trial_confound(
     if tests is not None:
         scores |= _bounds(run, found.n_correct, tests)
     scores["n_voxels"] = run.usable.n_features.astype(float)
-    findings = (*run.findings, *restricted.findings, *why_not, *why_not_levels)
+    alone = _class_from(light, run, strata.columns)
+    close = _too_close(alone["accuracy"]) if strata.of_numbers else ()
+    findings = (*run.findings, *restricted.findings, *close, *why_not, *why_not_levels)
     tell(findings[len(run.findings) :])
     choice, masker, places = run.choice, run.masker, None
     if masker is not None and choice.centers is not None:
@@ -215,7 +219,7 @@ def trial_confound(
         findings=findings,
         page=confound_page,
         table_file="regions.tsv",
-        class_from_confound_=_class_from(light, run, strata.columns),
+        class_from_confound_=alone,
         classes_=run.classes,
         levels_=np.unique(strata.levels),
         of_numbers_=strata.of_numbers,
@@ -330,6 +334,22 @@ def _class_from(light, run, columns):
         "accuracy": float(_accuracy(found)[0]),
         "p_value": float(_tested(found)["p_value"][0]),
     }
+
+
+def _too_close(accuracy):
+    """Return a Finding where numbers tell the class nearly always, 0 or 1."""
+    if accuracy < _CLOSE:
+        return ()
+    found = Finding(
+        "confound",
+        "doubtful",
+        accuracy,
+        P_VALUES,
+        f"the confound alone identifies the class with an accuracy of {accuracy:.2f}",
+        f"{TOO_SMALL}, because even neighbors in the confound differ",
+        "leave out trials until the classes overlap more",
+    )
+    return (found,)
 
 
 def _tests_of_levels(light, run, labels, strata):

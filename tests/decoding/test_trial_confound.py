@@ -180,6 +180,14 @@ def test_words_say_what_was_found():
     assert list(maps.table_["accuracy"]) == list(maps["accuracy"])
 
 
+def test_numbers_that_tell_the_class_nearly_always_are_doubted():
+    X, y, runs, time = simulate()
+    with pytest.warns(UserWarning, match="even neighbors in the confound differ"):
+        maps = trial_confound(light(), X, y, runs, time + 3 * y)
+    assert maps.class_from_confound_["accuracy"] > 0.9
+    assert "confound" in [finding.name for finding in maps.findings_]
+
+
 def test_a_confound_of_whole_runs_is_not_decoded_and_changes_nothing():
     X, y, runs, _ = simulate()
     maps = trial_confound(light(bounds="auto"), X, y, runs, runs % 2)
