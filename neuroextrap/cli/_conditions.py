@@ -1,11 +1,10 @@
 """Conditions of samples on the command line: ``--train A --test B``."""
 
 from neuroextrap.cli._console import say
-from neuroextrap.cli._results import cost_of_regions, page_of, text_table
+from neuroextrap.cli._results import cost_of_regions, write_region_maps
 
 # stands between class and condition; no entry of a tab-separated table has it
 _BETWEEN = "\t"
-_PRINTED = ("name", "x", "y", "z", "n_voxels", "accuracy", "p_value", "p_value_fwe")
 
 
 def check_conditions(args):
@@ -58,22 +57,6 @@ def run_cross(args, light, samples, data, bids, origin):
         say(cost_of_regions(cost | exchanges, None))
         return
     maps = cross_identification(light, *data, **pair, order=samples.order)
-    best = maps.table_.sort_values("accuracy", ascending=False).head(10)
-    said = [
-        f"highest accuracies of {len(maps.table_)} regions (mm; proportions):",
-        text_table(best, _PRINTED),
-    ]
-    write_maps_of_exchanges(maps, args, samples, bids, origin, said)
-
-
-def write_maps_of_exchanges(maps, args, samples, bids, origin, said):
-    """Write maps, table and page, and say lines about them and their notes."""
-    maps.bg_img_, more = samples.bg_img, {}
-    if args.report:
-        page = page_of(maps, args)
-        more["report.html"] = lambda path: path.write_text(page, encoding="utf-8")
-    maps.to_directory(
-        args.out, overwrite=args.overwrite, bids=bids, origin=origin, more=more
-    )
-    say("\n".join([*said, *map("note: {}".format, maps.notes_)]))
-    say(f"maps, sidecars and regions.tsv in {args.out}")
+    maps.bg_img_ = samples.bg_img
+    shown = ("accuracy", "p_value", "p_value_fwe")
+    say(write_region_maps(maps, maps, args, shown, bids=bids, origin=origin))

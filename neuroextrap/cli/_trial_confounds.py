@@ -2,9 +2,8 @@
 
 from dataclasses import replace
 
-from neuroextrap.cli._conditions import write_maps_of_exchanges
 from neuroextrap.cli._console import say
-from neuroextrap.cli._results import cost_of_regions
+from neuroextrap.cli._results import cost_of_regions, write_region_maps
 
 
 def check_confound(args):
@@ -18,6 +17,8 @@ def check_confound(args):
         )
     if args.train is not None or args.targets is not None:
         raise ValueError("--trial-confound goes with neither --train nor --targets")
+    if args.dissimilarities is not False:
+        raise ValueError("--trial-confound does not go with --dissimilarities")
     if not args.n_permutations:
         raise ValueError("--trial-confound needs --n-permutations, 1000 say")
 
@@ -53,7 +54,7 @@ def confound_of_samples(imgs, events, options, column):
         return values
 
 
-def run_confound(args, light, samples, data, bids, origin):
+def run_confound(args, light, samples, data, **about):
     """Ask three ways about the confound; write maps, table and page."""
     from neuroextrap.decoding import trial_confound
 
@@ -63,4 +64,7 @@ def run_confound(args, light, samples, data, bids, origin):
     maps = trial_confound(
         light, *data, stratum_size=args.stratum_size, order=samples.order
     )
-    write_maps_of_exchanges(maps, args, samples, bids, origin, [maps.summary_])
+    maps.bg_img_ = samples.bg_img
+    shown = ("accuracy", "p_value_fwe", "unrestricted_p_value_fwe")
+    written = write_region_maps(maps, maps, args, shown, **about)
+    say(f"{maps.summary_}\n{written}")

@@ -34,8 +34,8 @@ from neuroextrap.maps._identification import permutation_statistics
 from neuroextrap.margins._engine import score_regions, why_untrainable
 from neuroextrap.margins._statistic import resolve_statistic
 from neuroextrap.margins.running._progress import Progress
-from neuroextrap.reporting._confound_page import confound_page, confound_summary
 from neuroextrap.reporting._peaks import place_columns
+from neuroextrap.reporting._region_page import confound_page, confound_summary
 from neuroextrap.stats._null_counts import round_ties
 from neuroextrap.stats._shared_options import described_by
 from neuroextrap.stats._standardized_maxima import standardized_by_region
@@ -203,12 +203,9 @@ def trial_confound(
     close = _too_close(alone["accuracy"]) if strata.of_numbers else ()
     findings = (*run.findings, *restricted.findings, *close, *why_not, *why_not_levels)
     tell(findings[len(run.findings) :])
-    choice, masker, places = run.choice, run.masker, None
-    if masker is not None and choice.centers is not None:
-        places = feature_coordinates(masker)[choice.centers]
+    choice, masker, places = run.choice, run.masker, _places(run)
     columns = place_columns(np.arange(choice.n_regions), places, choice.names)
     cells = within.exchanged
-    n_mixed = np.bincount(cells)[_mixed(cells, within.codes)].sum()
     maps = RegionMaps(
         region_images(scores, choice, masker) or scores,
         masker=masker if choice.has_place else None,
@@ -225,7 +222,7 @@ def trial_confound(
         of_numbers_=strata.of_numbers,
         strata_=cells,
         n_strata_=int(cells.max()) + 1,
-        exchangeable_=float(n_mixed / len(cells)),
+        exchangeable_=_share_exchanged(cells, within.codes),
         choice_=choice,
         places_=places,
         bg_img_=run.bg_img,
@@ -295,10 +292,17 @@ def _tested(found):
     return {name: tested[name] for name in _P_VALUES}
 
 
-def _mixed(cells, codes):
-    """Return of which cells there are several classes, (n_cells,)."""
+def _places(run):
+    """Return the centers of regions in mm, (n_regions, 3); None without centers."""
+    if run.masker is None or run.choice.centers is None:
+        return None
+    return feature_coordinates(run.masker)[run.choice.centers]
+
+
+def _share_exchanged(cells, codes):
+    """Return the share of samples whose cell has several classes."""
     pairs = np.unique(np.stack([cells, codes]), axis=1)
-    return np.bincount(pairs[0]) > 1
+    return float((np.bincount(pairs[0]) > 1)[cells].mean())
 
 
 def _levels(light, run, strata):
