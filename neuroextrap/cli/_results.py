@@ -121,13 +121,10 @@ def page_of(fitted, args, origin=None):
     from neuroextrap.reporting._identification_page import identification_report
 
     none = args.bg_img is not None and args.bg_img.lower() == "none"
-    report = identification_report(
-        fitted,
-        args.title,
-        bg_img=False if none else args.bg_img,
-        atlas=args.atlas,
-        origin=origin,
-    )
+    drawn = {"bg_img": False if none else args.bg_img, "atlas": args.atlas}
+    if origin is None:  # maps have a page of their own
+        return fitted.generate_report(args.title, **drawn).get_standalone()
+    report = identification_report(fitted, args.title, origin=origin, **drawn)
     return report.get_standalone()
 
 

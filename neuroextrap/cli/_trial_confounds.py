@@ -1,6 +1,7 @@
 """A confound of the trials on the command line: ``--trial-confound COLUMN``."""
 
 from dataclasses import replace
+from typing import Any
 
 from neuroextrap.cli._console import say
 from neuroextrap.cli._results import cost_of_regions, write_region_maps
@@ -61,7 +62,7 @@ def run_confound(args, light, samples, data, **about):
     if args.dry_run:
         say(cost_of_regions(light.estimate_cost(*data[:3], order=samples.order), None))
         return
-    maps = trial_confound(
+    maps: Any = trial_confound(
         light, *data, stratum_size=args.stratum_size, order=samples.order
     )
     maps.bg_img_ = samples.bg_img

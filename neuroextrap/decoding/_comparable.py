@@ -61,7 +61,7 @@ def _check_runs(one, two, paired):
             f"paired={paired!r} needs the run of every sample; fit both with groups"
         )
     names = [np.unique(groups) for groups in both]
-    if paired == "runs" and not np.array_equal(*names):
+    if paired == "runs" and not np.array_equal(names[0], names[1]):
         raise ValueError(
             f"first has the runs {names[0].tolist()[:5]} and second "
             f"{names[1].tolist()[:5]} (groups); give both the same names of runs, or "
