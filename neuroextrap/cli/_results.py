@@ -117,14 +117,15 @@ def _writer(table):
 
 
 def page_of(fitted, args, origin=None):
-    """Return the report as HTML."""
+    """Return the report of an analysis, or of RegionMaps, as HTML."""
     from neuroextrap.reporting._identification_page import identification_report
 
     none = args.bg_img is not None and args.bg_img.lower() == "none"
-    drawn = {"bg_img": False if none else args.bg_img, "atlas": args.atlas}
-    if origin is None:  # maps have a page of their own
-        return fitted.generate_report(args.title, **drawn).get_standalone()
-    report = identification_report(fitted, args.title, origin=origin, **drawn)
+    options = {"bg_img": False if none else args.bg_img, "atlas": args.atlas}
+    if isinstance(fitted, dict):
+        report = fitted.generate_report(args.title, **options)
+    else:
+        report = identification_report(fitted, args.title, **options, origin=origin)
     return report.get_standalone()
 
 
