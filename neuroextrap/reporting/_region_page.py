@@ -164,7 +164,7 @@ def _known(maps, about, by, tested, n_peaks=1, atlas=None):
         "peak": peaks.iloc[0],
         "best": peaks[by].iloc[0],
         "place": named_place(peaks.iloc[0]),
-        "doubt": doubts_about(maps.findings_, tested),
+        "doubt": doubts_about(maps.findings_, maps.region_scores_),
         "n_exchanges": maps.n_permutations_,
         "version": neuroextrap.__version__,
         "are_images": bool(view.maps),
