@@ -3,6 +3,7 @@
 import logging
 import textwrap
 import time
+from typing import Any
 
 logger = logging.getLogger(__name__)
 
@@ -116,7 +117,7 @@ def _writer(table):
     return lambda path: table.to_csv(path, sep="\t", index=False)
 
 
-def page_of(fitted, args, origin=None):
+def page_of(fitted: Any, args, origin=None):
     """Return the report of an analysis, or of RegionMaps, as HTML."""
     from neuroextrap.reporting._identification_page import identification_report
 
