@@ -123,7 +123,7 @@ def page_of(fitted: Any, args, origin=None):
 
     none = args.bg_img is not None and args.bg_img.lower() == "none"
     options = {"bg_img": False if none else args.bg_img, "atlas": args.atlas}
-    if isinstance(fitted, dict):
+    if not hasattr(fitted, "results_"):
         report = fitted.generate_report(args.title, **options)
     else:
         report = identification_report(fitted, args.title, **options, origin=origin)
