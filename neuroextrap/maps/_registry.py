@@ -24,14 +24,16 @@ def _one_in(n_classes):
 
 
 def _bound(name, description, unit, *, note, chance=None, overview=False):
-    """Return the records of a lower bound: of single regions, and of all at once."""
+    """Return the records of a lower bound: of single regions, and of all at once.
+
+    An overview draws the latter, which sentences of pages quote.
+    """
     single = MapRecord(
         name=name,
         description=f"{description}; every region by itself",
         unit=unit,
         chance=chance,
         note=note,
-        overview=overview,
     )
     simultaneous = MapRecord(
         name=f"{name}_fwe",
@@ -40,6 +42,7 @@ def _bound(name, description, unit, *, note, chance=None, overview=False):
         chance=chance,
         note=_SIMULTANEOUS_BOUNDS,
         simultaneous=True,
+        overview=overview,
     )
     return single, simultaneous
 
@@ -312,6 +315,15 @@ _RECORDS = (
         "directions, minus its mean over all exchanges of class names between them "
         "(1 / number of classes); tests over subjects take it",
         unit="proportion",
+        chance=0.0,
+        tabulated=False,
+    ),
+    MapRecord(
+        name="name_agreement",
+        description="Pairwise accuracy from one condition to the other, mean of both "
+        "directions, minus its mean over all exchanges of class names between them, in "
+        "units of its standard deviation over them; its p-values are in p_value",
+        unit="SD",
         chance=0.0,
         tabulated=False,
     ),
