@@ -10,7 +10,7 @@ from neuroextrap.learning_curves import (
     pattern_reproducibility,
     simulate_hierarchical_scans,
 )
-from neuroextrap.learning_curves._splits import draw_split
+from tests.learning_curves.seam import draw_split
 
 
 @pytest.fixture(scope="module")

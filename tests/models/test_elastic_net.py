@@ -11,26 +11,25 @@ from sklearn.linear_model import ElasticNet, ElasticNetCV
 from sklearn.model_selection import GroupKFold, KFold, LeaveOneGroupOut, ShuffleSplit
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from neuroextrap.models._splitters import encoder_splits
-from neuroextrap.models.elastic_net._active_set import (
+from tests.models.seam import (
+    SOLVERS,
+    Columns,
+    ElasticNetEncoder,
     FeatureProblems,
     GramProblems,
-    polish,
-    relative_gap,
-)
-from neuroextrap.models.elastic_net._estimator import ElasticNetEncoder
-from neuroextrap.models.elastic_net._folds import (
-    all_samples,
-    fold_grams,
-    prepare_targets,
-)
-from neuroextrap.models.elastic_net._grid import grid_walk
-from neuroextrap.models.elastic_net._search import (
     SearchOptions,
+    Solver,
+    all_samples,
+    choose_solver,
     cross_validated_elastic_net,
+    encoder_splits,
+    fold_grams,
+    grid_walk,
+    polish,
+    prepare_targets,
+    relative_gap,
+    solve_columns,
 )
-from neuroextrap.models.elastic_net._solver_numba_batch import Columns, solve_columns
-from neuroextrap.models.elastic_net._solvers import SOLVERS, Solver, choose_solver
 
 # small grids end early on purpose; one test asserts the warning itself
 pytestmark = pytest.mark.filterwarnings("ignore:the best alpha is the smallest")

@@ -4,9 +4,12 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from neuroextrap.models._gabor import GaborPyramid
-from neuroextrap.models._receptive_field_grid import mirrored_energies, separable_sums
-from neuroextrap.models._retinotopic import RetinotopicFeatures
+from tests.models.seam import (
+    GaborPyramid,
+    RetinotopicFeatures,
+    mirrored_energies,
+    separable_sums,
+)
 
 
 @pytest.fixture

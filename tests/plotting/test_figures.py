@@ -14,8 +14,8 @@ from neuroextrap.plotting import (
     plot_model_comparison,
     plot_null_distribution,
 )
-from neuroextrap.plotting._null_distribution import _critical_value
 from neuroextrap.stats import permutation_p_value
+from tests.plotting.seam import _critical_value
 
 
 @pytest.fixture(autouse=True)

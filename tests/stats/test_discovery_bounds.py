@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from neuroextrap.stats import true_discoveries, true_discovery_thresholds
-from neuroextrap.stats._discovery_bounds import DiscoveryBounds
+from tests.stats.seam import DiscoveryBounds
 
 
 def bounds(seed=0, n_regions=30, n_kept=30, signal=2.0, decimals=1):
