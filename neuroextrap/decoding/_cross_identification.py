@@ -10,14 +10,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from neuroextrap.analysis._parameters import plain_maps
-from neuroextrap.analysis._presentation import region_images
-from neuroextrap.analysis._region_maps import RegionMaps
+from neuroextrap.analysis._region_maps import RegionMaps, maps_of_regions
 from neuroextrap.analysis._run_parameters import RunParameters
 from neuroextrap.decoding._decoding_run import plan_decoding
 from neuroextrap.decoding._searchlight import IdentificationSearchLight
 from neuroextrap.design._cross_folds import cross_samples
 from neuroextrap.design._findings import P_VALUES, Finding, tell
-from neuroextrap.images import feature_coordinates
 from neuroextrap.maps._described_parameters import (
     described_parameters,
     flat_parameters,
@@ -25,9 +23,8 @@ from neuroextrap.maps._described_parameters import (
 from neuroextrap.maps._identification import permutation_statistics
 from neuroextrap.margins._choices import choice_tables
 from neuroextrap.margins.running._null import null_file
-from neuroextrap.reporting._cross_page import cross_page
-from neuroextrap.reporting._peaks import place_columns
-from neuroextrap.stats._name_exchange import NameExchanges, named_accuracy
+from neuroextrap.reporting._region_page import cross_page
+from neuroextrap.stats._name_exchange import NameExchanges, named_share
 from neuroextrap.stats._null_counts import NullCounts
 from neuroextrap.stats._pvalues import LEVEL
 from neuroextrap.stats._shared_options import described_by
@@ -84,12 +81,15 @@ def cross_identification(  # noqa: PLR0913
     maps : dict of images, or of ndarray
         Its maps (arrays of regions for array input) are ``accuracy``, the mean of both
         directions, classes weighted equally; ``train_to_test_accuracy`` and
-        ``test_to_train_accuracy``; ``accuracy_above_names``, accuracy minus its mean
-        over all exchanges of names (1 / number of classes), which tests over subjects
-        take; ``n_voxels``; and with permutations ``p_value``, ``p_value_fwe`` and
-        ``neg_log10_p_fwe`` of the mean accuracy. ``table_`` holds the same, one row per
-        region, ``region_scores_`` the same by region; ``classes_`` are the shared
-        classes, ``null_maxima_`` the largest accuracy over regions under each of
+        ``test_to_train_accuracy``; ``pairwise_accuracy``, among two classes, of
+        both directions, too; ``name_agreement``, the latter minus its mean over all
+        exchanges of names, in units of its standard deviation over them;
+        ``accuracy_above_names``, accuracy minus its mean over all exchanges of names (1
+        / number of classes), which tests over subjects take; ``n_voxels``; and with
+        permutations ``p_value``, ``p_value_fwe`` and ``neg_log10_p_fwe`` of
+        name_agreement. ``table_`` holds the same, one row per region,
+        ``region_scores_`` the same by region; ``classes_`` are the shared classes,
+        ``null_maxima_`` the largest name_agreement over regions under each of
         ``n_permutations_`` exchanges, and ``notes_`` says what limits the result. It
         makes files and a page.
 
@@ -114,11 +114,15 @@ def cross_identification(  # noqa: PLR0913
     unrelated codes are not exactly orthogonal, which a few classes never are: unrelated
     codes then give p-values of at most .05 in a fifth of the regions. Here the null
     hypothesis is that class c of one condition belongs to no particular class of the
-    other, so that all K! pairings of names are equally likely. The statistic of each
-    pairing is read from the same K x K table of chosen classes, and no classifier is
+    other, so that all K! pairings of names are equally likely. The statistic is the
+    pairwise accuracy, minus its mean over all pairings of names, in units of its
+    standard deviation over them. Each pairing is read from the same K x K table of how
+    often class d beats the others at test points of class c, and no classifier is
     trained again. All exchanges are used where they are no more than
     ``n_permutations``, else that many random ones. The test is exact, and its maximum
-    over regions controls the family-wise error.
+    over regions controls the family-wise error. Pairwise accuracy uses what the choice
+    of the best class leaves out, and units of each region keep regions with strong,
+    unrelated codes from hiding those with a weak shared one.
 
     *Few classes.* The p-value of K classes cannot be below 1 / K!: .5 for two, .17 for
     three, .042 for four. One subject cannot show then that a code is shared; several
@@ -162,8 +166,6 @@ def cross_identification(  # noqa: PLR0913
     >>> maps.n_permutations_, (maps["p_value_fwe"] <= 0.05).tolist()
     (719, [True, False])
     """
-    import pandas as pd
-
     parameters = _options_of(light)
     pair = {"train": train, "test": test}
     samples = cross_samples(y, groups, conditions, light.classes, pair)
@@ -180,25 +182,15 @@ def cross_identification(  # noqa: PLR0913
     few = few_names(n_classes) if light.n_permutations else ()
     tell(few)
     scores, maxima = _score(run, samples.weights, exchanges, parameters["save_null"])
-    choice, masker, places = run.choice, run.masker, None
-    if masker is not None and choice.centers is not None:
-        places = feature_coordinates(masker)[choice.centers]
-    columns = place_columns(np.arange(choice.n_regions), places, choice.names)
-    return RegionMaps(
-        region_images(scores, choice, masker) or scores,
-        masker=masker if choice.has_place else None,
-        region_scores=scores,
-        table=pd.DataFrame(columns | scores),
+    return maps_of_regions(
+        run,
+        scores,
         parameters=described_parameters(light) | pair,
         random_state=light.random_state,
         findings=(*run.findings, *few),
         page=cross_page,
-        table_file="regions.tsv",
         conditions_=pair,
         classes_=samples.classes,
-        choice_=choice,
-        places_=places,
-        bg_img_=run.bg_img,
         n_permutations_=len(maxima),
         null_maxima_=maxima,
     )
@@ -246,22 +238,24 @@ def few_names(n_classes):
 def _score(run, weights, exchanges, save_null):
     """Return numbers (n_regions,) by name, and the largest under every exchange."""
     n_regions, rows = run.choice.n_regions, run.analyzed
-    accuracies = np.full((3, n_regions), np.nan)  # of the mean, and each direction
-    n_reached = np.zeros(n_regions, dtype=np.int64)
-    maxima = np.full(len(exchanges), -np.inf)
+    shares = np.full((2, 3, n_regions), np.nan)  # of the mean, and each direction
     X, regions, plan = run.rows, run.usable.regions, run.plan
     with null_file(save_null, len(exchanges), n_regions) as null:
-        counts = NullCounts(accuracies[0], n_reached, maxima, null)
+        counts = NullCounts.start(np.full(n_regions, np.nan), len(exchanges))
+        counts.null = null
         tables = choice_tables(X, regions, plan, rows, weights, n_jobs=run.n_workers)
-        for part, (there, back) in ((p, np.moveaxis(t, 1, 0)) for p, t in tables):
-            both = (there + back.swapaxes(1, 2)) / 2
-            for accuracy, table in zip(accuracies, (both, there, back), strict=True):
-                accuracy[part] = named_accuracy(table)
-            counts.add(exchanges.accuracy(both), 0, part)
-    scores = dict(zip(_ACCURACIES, accuracies, strict=True))
-    scores["accuracy_above_names"] = accuracies[0] - 1 / len(run.classes)
+        for part, of_part in tables:
+            there, back = np.moveaxis(of_part, 2, 0)  # both kinds of tables
+            both = (there + back.swapaxes(2, 3)) / 2
+            named = named_share(np.stack([both, there, back]))
+            shares[:, :, part] = np.moveaxis(named, 2, 0)
+            counts.score[part], permuted = exchanges.compared(both[:, 1])
+            counts.add(permuted, 0, part)
+    scores = dict(zip(_ACCURACIES, shares[0], strict=True))
+    scores |= {"pairwise_accuracy": shares[1, 0], "name_agreement": counts.score}
+    scores["accuracy_above_names"] = shares[0, 0] - 1 / len(run.classes)
     scores["n_voxels"] = run.usable.n_features.astype(float)
     if len(exchanges):
-        tested = permutation_statistics(accuracies[0], n_reached, maxima)
+        tested = permutation_statistics(counts.score, counts.n_reached, counts.maxima)
         scores |= {name: tested[name] for name in _TESTED}
-    return scores, maxima
+    return scores, counts.maxima

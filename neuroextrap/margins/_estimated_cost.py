@@ -133,7 +133,7 @@ def estimate_memory(
     n_workers = min(n_workers, n_tasks)
     waiting = 1 if n_workers == 1 else min(2 * n_workers, n_tasks)  # made ahead of time
     null = 4 * plan.n_permutations * plan.task_size
-    largest = 12 * plan.n_permutations * n_largest(n_regions, plan.n_permutations)
+    largest = 24 * plan.n_permutations * n_largest(n_regions, plan.n_permutations)
     of_a_task = 4 * plan.design.n_samples * n_features + 10 * members_of_a_task.nnz
     return int(
         data

@@ -9,7 +9,11 @@ from markupsafe import Markup
 
 from neuroextrap.maps._registry import record_of
 from neuroextrap.reporting._curves import curves_section
-from neuroextrap.reporting._discoveries import discoveries_section
+from neuroextrap.reporting._discoveries import (
+    Counted,
+    area_names,
+    discoveries_section,
+)
 from neuroextrap.reporting._finding import n_analyzed
 from neuroextrap.reporting._identification_words import (
     found,
@@ -62,20 +66,37 @@ _COLUMNS = {
 }
 """What the short table of peaks shows: headings, and how values are written."""
 
+# accuracy is drawn with the answer, and p-values, mostly alike, are left to the viewer
+_NOT_AMONG_MAPS = "accuracy", "neg_log10_p_fwe"
+
 
 def identification_report(
-    fitted: Any, title: str | None = None, *, bg_img: Any = None, atlas: Any = None
+    fitted: Any,
+    title: str | None = None,
+    *,
+    bg_img: Any = None,
+    atlas: Any = None,
+    origin: Any = None,
 ) -> Report:
     """Make a self-contained HTML page of a fitted identification analysis.
 
-    Of the analysis only public attributes, ``results_`` and methods are read.
+    Of the analysis only public attributes, ``results_`` and methods are read. `origin`
+    (Origin) says what it was made of, if more is known than the analysis knows.
     """
-    sections = identification_sections(fitted, bg_img=bg_img, atlas=atlas)
-    return make_page(title or "Identification report", sections)
+    origin = origin or fitted.origin_
+    sections = identification_sections(
+        fitted, bg_img=bg_img, atlas=atlas, samples=origin.samples
+    )
+    return make_page(title or "Identification report", sections, origin=origin)
 
 
 def identification_sections(
-    fitted: Any, *, n_peaks: int = 10, bg_img: Any = None, atlas: Any = None
+    fitted: Any,
+    *,
+    n_peaks: int = 10,
+    bg_img: Any = None,
+    atlas: Any = None,
+    samples: dict | None = None,
 ) -> list:
     """Make the parts of a report, to be put on a page with others.
 
@@ -90,6 +111,9 @@ def identification_sections(
         Image drawn under the maps, as in :func:`interactive_viewer`.
     atlas : path-like, Niimg, SurfaceImage, Bunch or None, default=None
         Labels image that names the places of peaks, as in :func:`peak_table`.
+    samples : dict or None, default=None
+        Options by which samples were made of images, for the methods. If None, those
+        that the analysis knows, as after ``fit_events``.
 
     Returns
     -------
@@ -126,6 +150,9 @@ def identification_sections(
         )
     view, peaks = page_maps(fitted), ranked_peaks(fitted, n_peaks, atlas)
     background = fitted_background(fitted, bg_img)
+    areas = None
+    if atlas is not None and fitted.masker_ is not None:
+        areas = area_names(atlas, fitted.masker_)
     places = region_places(fitted)
     place = None if places is None else places[peaks["region"].iloc[0]]
     pictures = Pictures(view, place, background, bg_img)
@@ -134,19 +161,19 @@ def identification_sections(
         viewer = or_note(
             viewer_of_curves, fitted, background, bg_img=bg_img, peaks=peaks["region"]
         )
-    others = [name for name in view.overview() if name != "accuracy"]
+    others = [name for name in view.overview() if name not in _NOT_AMONG_MAPS]
     sections = [
         ("What was found", answer(found(fitted, peaks), pictures.figure("accuracy"))),
         ("Accuracy curves", curves_section(fitted, view.finding, peaks)),
         ("Peaks", peaks_section(view, peaks, has_viewer="nx-viewer" in viewer)),
-        ("How many are informative", discoveries_section(fitted, atlas)),
+        ("How many are informative", discoveries_section(Counted.of(fitted), areas)),
         ("Explore the maps", viewer),
         ("Maps", pictures.section(others)),
         ("What this does not show", list_of(limits(fitted))),
         ("Permutation test", _permutations(fitted)),
         ("What was analyzed", _summary(fitted)),
         ("What holds when", _validity(fitted)),
-        ("Methods", methods_section(methods(fitted))),
+        ("Methods", methods_section(methods(fitted, samples))),
         ("Parameters", parameter_tables(fitted)),
     ]
     return [(heading, content) for heading, content in sections if content]

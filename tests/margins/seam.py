@@ -49,3 +49,4 @@ from neuroextrap.margins.running._locks import Lock
 from neuroextrap.margins.running._null import null_file, read_about_null
 from neuroextrap.margins.running._progress import Progress
 from neuroextrap.regions._lattice import lattice_spheres
+from neuroextrap.stats._null_counts import unpacked_largest

@@ -15,7 +15,6 @@ from neuroextrap.stats._cluster_statistics import (
     find_clusters,
     threshold_free_enhancement,
 )
-from neuroextrap.stats._discovery_bounds import DiscoveryBounds
 from neuroextrap.stats._extrapolation import (
     EXTRAPOLATION_METHODS,
     AccuracyExtrapolator,
@@ -98,6 +97,7 @@ from neuroextrap.stats._null_counts import (
     LargestValues,
     NullCounts,
     n_largest,
+    packed_largest,
     round_ties,
     spread_known,
     standardized_by_maxima,
@@ -117,6 +117,7 @@ from neuroextrap.stats._subject_bounds import (
     subjects_accuracy_lower_bound,
 )
 from neuroextrap.stats._tail_p_value import _fit_tail
+from neuroextrap.stats._true_discoveries import DiscoveryBounds
 from neuroextrap.stats._validation import (
     check_labels,
     check_n_jobs,
