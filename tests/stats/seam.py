@@ -102,6 +102,7 @@ from neuroextrap.stats._null_counts import (
     spread_known,
     standardized_by_maxima,
     tie_floor,
+    unpacked_largest,
 )
 from neuroextrap.stats._permutation import count_permutations
 from neuroextrap.stats._pvalues import z_from_p
