@@ -96,10 +96,12 @@ class EncodingIdentification(ResponsePredictions):
         Statistic of the permutation test; an integer k is accuracy among k candidates.
     n_permutations : int, default=0
         Number of permuted pairings of responses and stimuli; 0 makes no test.
-    exchange : {"rows", "shifts"}, default="rows"
+    exchange : {"rows", "shifts"} or int, default="rows"
         How they are permuted: stimulus by stimulus, or, for films, stories and other
         recordings whose responses depend on their neighbors in time, by circular shifts
-        of the whole series of each run. Responses are then in the order of acquisition.
+        of the whole series of each run, or by blocks of so many responses, such as the
+        clips of a film that came in random order. Responses are then in the order of
+        acquisition.
     confidence_level : float, default=0.95
         Confidence level of the lower bounds.
     keep : None, path-like or Keep, default=None

@@ -54,7 +54,10 @@ def prediction_scores(
     whose rows depend on their neighbors in time: there p-values are far too small, and
     a warning says so. ``exchange="shifts"`` then shifts the predictions of each run
     as a whole, circularly, against its responses. This holds for stationary series
-    (without trends) that are long compared with the time over which they correlate.
+    (without trends) that are long compared with the time over which they correlate. A
+    number exchanges blocks of so many rows within runs: for clips of that length in
+    random order it is exact, for parts of one series approximate, and only if blocks
+    are long compared with that time.
 
     Parameters
     ----------
@@ -69,9 +72,9 @@ def prediction_scores(
         over repeats if these are averages. If None, there is no noise ceiling.
     n_permutations : int, default=0
         Number of permutations; 0 gives no p-values.
-    exchange : {"rows", "shifts"}, default="rows"
-        What is permuted: single rows, or circular shifts of whole runs, whose rows are
-        in the order of acquisition.
+    exchange : {"rows", "shifts"} or int, default="rows"
+        What is permuted: single rows, or, of runs whose rows are in the order of
+        acquisition, circular shifts or blocks of so many rows.
     random_state : None, int or numpy.random.Generator, default=0
         Seed of the permutations.
 

@@ -10,7 +10,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import has_fit_parameter
 
 from neuroextrap.analysis._samples import read_residuals
-from neuroextrap.design._series import EXCHANGES
+from neuroextrap.design._series import check_exchange
 from neuroextrap.encoding._margins import COVARIANCES, RULES
 from neuroextrap.encoding._same_stimuli import Trained
 from neuroextrap.encoding._stimuli import FeatureScaling, check_groups
@@ -158,8 +158,8 @@ def check_choices(model):
         "rule": (*RULES, "auto"),
         "residuals": ("cross_validated", "training"),
         "repeats": ("average", "keep"),
-        "exchange": EXCHANGES,
     }
+    check_exchange(model.exchange)
     for name, names in allowed.items():
         value = getattr(model, name)
         if value not in names:

@@ -199,7 +199,7 @@ def found_in_group(result, n_clusters):
         best=best,
         agreement=_agreement(about, best),
         prevalence=_prevalence(result) if about.test == "prevalence" else None,
-        doubt=doubts_about(about.findings, finding.criterion),
+        doubt=doubts_about(about.findings, scores),
         interval=_interval(scores) if about.test == "information" else None,
         bounds=_bounds(scores) if about.test == "information" else (),
         other_criteria={

@@ -72,7 +72,7 @@ def _said(each: Any) -> dict[str, Any]:
     return {
         "row": each.summary.to_dict("records")[0],
         "pools": each.pools.to_dict("records"),
-        "doubt": doubts_about(each.findings, "accuracy"),
+        "doubt": doubts_about(each.findings, each.summary),
         "approximate": each.options.cross_validated,
     }
 
@@ -90,7 +90,7 @@ def _said_of_pair(
         "is_paired": each.is_paired,
         "p_value": each.p_value,
         "set_size": each.set_size,
-        "doubt": doubts_about(findings, "accuracy"),
+        "doubt": doubts_about(findings, rows.index),
         "bits": rows.loc["implied_information"],
         "score": rows.loc[score if score in rows.index else "implied_information"],
     }
