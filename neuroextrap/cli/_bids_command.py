@@ -1,5 +1,7 @@
 """``neuroextrap bids``: from BIDS derivatives to maps of everyone and of the group."""
 
+from typing import Any
+
 from neuroextrap.analysis._options import one_of, path
 from neuroextrap.analysis._parameters import parameters
 from neuroextrap.cli._console import say
@@ -32,6 +34,8 @@ examples:
   neuroextrap bids derivatives/fmriprep derivatives/neuroextrap participant \\
       --participant-label 01 02 --samples lss --confounds motion wm_csf
   neuroextrap bids derivatives/fmriprep derivatives/neuroextrap group --tfce
+  neuroextrap bids derivatives/fmriprep derivatives/neuroextrap group \\
+      --contrast "patients - controls" --covariates age motion --two-sided
   neuroextrap bids derivatives/fmriprep encoding participant \\
       --analysis encoding --stimulus-images stimuli \\
       --stimulus-column stim_file --encoder ridge --folds 5
@@ -161,7 +165,10 @@ def _tell(outcomes, args):
 
 def _run_group(args):
     """Put the participants together."""
+    import numpy as np
+
     from neuroextrap.cohorts import analyze_group
+    from neuroextrap.cohorts._cohort_design import find_table
     from neuroextrap.group._group_maps import summary
     from neuroextrap.images._tables import read_text_table
 
@@ -174,10 +181,13 @@ def _run_group(args):
         options["bg_img"] = False
     if not args.n_permutations:
         del options["n_permutations"]
-    maps = analyze_group(args.out, **options)
-    import numpy as np
-
-    n_subjects = int(np.nanmax(maps["n_subjects"].get_fdata()))
+    if args.participants_table is None:
+        options["participants_table"] = find_table(args.derivatives)
+    maps: Any = analyze_group(args.out, **options)
+    if "n_subjects" in maps:
+        n_subjects = int(np.nanmax(maps["n_subjects"].get_fdata()))
+    else:
+        n_subjects = len(maps.summary.subjects)
     say(summary(maps, n_subjects))
     say(f"open {args.out}/index.html")
     return 0

@@ -34,6 +34,7 @@ from neuroextrap.cohorts._request import (
     fit_participant,
     working_folder,
 )
+from neuroextrap.cohorts._measures import mean_motion
 from neuroextrap.images._bids_filters import read_filters
 from neuroextrap.images._bids_runs import find_participants, find_raw
 from neuroextrap.images._sample_options import SampleOptions
@@ -176,6 +177,7 @@ def _labels(participants, present):
 def _outcome(request, label, out, writing):
     """Analyze one participant, and put on record how it ended."""
     start, participant = time.monotonic(), None
+    name = request.record_name(label)
     try:
         finish_interrupted(out / f"sub-{label}", below=True)
         participant = find_participant(request, label)
@@ -189,17 +191,17 @@ def _outcome(request, label, out, writing):
         with working_folder(request, participant, out) as folder:
             fitted, origin = fit_participant(request, participant, folder)
             entry = entry_of(label, "done", participant, start)
-            path = record_path(out, label)
+            path = record_path(out, name)
             record = path, _record(request, participant, out, entry, path)
             _write(fitted, origin, participant, out, folder, writing, record)
-            record_path(out, label, failed=True).unlink(missing_ok=True)
+            record_path(out, name, failed=True).unlink(missing_ok=True)
     except Exception as error:  # whatever it is, it is told, and others go on
         entry = entry_of(label, "failed", participant, start, one_line(error))
         logger.error("sub-%s failed: %s", label, entry["reason"])
         logger.debug("sub-%s", label, exc_info=True)
         # the record of results that are there stays theirs
         results = any((out / f"sub-{label}").rglob("*_desc-analysis_stat.json"))
-        path = record_path(out, label, failed=results)
+        path = record_path(out, name, failed=results)
         write_record(path, _record(request, participant, out, entry, path))
     return entry
 
@@ -210,14 +212,15 @@ def _record(request, participant, out, entry, path):
     outcome = {name: entry[name] for name in ("status", "n_runs", "seconds", "reason")}
     if participant is not None:
         outcome["identity"] = participant.identity
+        outcome["motion"] = mean_motion([run.confounds for run in runs])
     folders = (request.derivatives, request.raw, out)
     return record_text(path, configuration(request, runs), runs, outcome, folders)
 
 
 def _mend_record(request, participant, out, entry):
     """Write the record of results that are there, unless it is theirs."""
-    path = record_path(out, participant.label)
-    known = read_outcome(out, participant.label)
+    name = request.record_name(participant.label)
+    path, known = record_path(out, name), read_outcome(out, name)
     if (known.get("status"), known.get("identity")) != ("done", participant.identity):
         done = entry | {"status": "done"}
         write_record(path, _record(request, participant, out, done, path))

@@ -59,6 +59,12 @@ class Request:
     save_null: bool = False
     work_dir: Any = None
 
+    def record_name(self, label):
+        """Return what records of a participant are called: what was chosen is said."""
+        sessions = [self.sessions] if isinstance(self.sessions, str) else self.sessions
+        chosen = {"ses": "x".join(sessions or ()), "task": self.task}
+        return "_".join([label, *(f"{k}-{v}" for k, v in chosen.items() if v)])
+
     @property
     def made_by(self):
         """How samples are made, by name, as it is put on record; confounds apart."""

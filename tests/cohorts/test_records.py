@@ -44,8 +44,8 @@ def damaged(pair, out):
 
 
 def not_found(pair, out):
-    """A task that nobody has."""
-    return analyze(pair, out, task="rest")
+    """A space that nobody has."""
+    return analyze(pair, out, space="rest")
 
 
 @pytest.mark.filterwarnings("ignore:only 4 distinct sign flips", "ignore:.*second-lev")
