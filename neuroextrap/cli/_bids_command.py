@@ -86,13 +86,17 @@ def add_parser(subparsers):
     parser = subparsers.add_parser(
         "bids",
         help="all participants of BIDS derivatives, and the group",
-        usage="neuroextrap bids DERIVATIVES OUT participant|group [options]",
+        usage="neuroextrap bids DERIVATIVES OUT participant|group|list [options]",
         description="All participants of a folder of BIDS derivatives, and the group.",
         epilog=_EXAMPLES,
     )
     parser.add_argument("derivatives", metavar="DERIVATIVES", help="fMRIPrep's output")
     parser.add_argument("out", metavar="OUT", help="folder for the results")
-    parser.add_argument("level", choices=("participant", "group"), help="which step")
+    parser.add_argument(
+        "level",
+        choices=("participant", "group", "list"),
+        help="which step; list prints the labels of participants, one a line",
+    )
     _add_options(parser)
 
 
@@ -129,6 +133,11 @@ def run(args):
     args.given = _read_configuration(args)
     if args.level == "group":
         return _run_group(args)
+    if args.level == "list":
+        from neuroextrap.images._bids_runs import find_participants
+
+        say("\n".join(find_participants(args.derivatives)))
+        return 0
     from neuroextrap.cohorts import analyze_participants
     from neuroextrap.cohorts._cohort_records import tell_unlike
 
@@ -147,10 +156,16 @@ def run(args):
 
 def _tell(outcomes, args):
     """Say how it ended for everyone; return the exit code."""
+    from neuroextrap.cohorts._cohort_records import cause_of
+
+    causes: dict[str, str] = {}
     for entry in outcomes.itertuples():
-        line = f"{entry.participant_id}: {entry.status}, {entry.n_runs} runs"
-        line += f": {entry.reason}" if entry.reason else f", {entry.seconds:g} s"
-        say(line)
+        name = entry.participant_id
+        line = f"{name}: {entry.status}, {entry.n_runs} runs"
+        cause = cause_of(entry.reason, name.removeprefix("sub-"))
+        first = causes.setdefault(cause, name) if cause else name
+        told = entry.reason if first == name else f"as {first}"
+        say(line + (f": {told}" if cause else f", {entry.seconds:g} s"))
     if args.dry_run:
         say(
             f"dry run: {len(outcomes)} participants, about "

@@ -94,9 +94,7 @@ def make_design(table, members, contrast, covariates):
     sources = {word: _source(word, rows) for word in words if word != _INTERCEPT}
     used = list(dict.fromkeys([*sources.values(), *covariates]))
     for name in set(used) - set(rows):
-        raise ValueError(
-            f"covariates: {name!r} is not in the table of participants; {_choices(rows)}"
-        )
+        raise ValueError(f"covariates: {name!r} is not in the table; {_choices(rows)}")
     left_out = {
         name: f"no {', '.join(rows.columns[row & rows.columns.isin(used)])} in the "
         "table of participants"
@@ -152,7 +150,8 @@ def _number_words(name, values):
     """Say how a column of numbers enters."""
     told = f"{name} ({MEASURES[name]})" if name in MEASURES else name
     told += f", centered at {values.mean():.4g} (SD {values.std():.3g})"
-    whole = (values % 1 == 0).all() and values.nunique() in _CODES
+    repeated = values.nunique() in _CODES and 2 * values.nunique() <= len(values)
+    whole = repeated and (values % 1 == 0).all()
     return f"{told}, a slope: write text if its numbers name groups" if whole else told
 
 

@@ -236,6 +236,11 @@ def one_line(error):
     return " ".join(str(error).split()) or type(error).__name__
 
 
+def cause_of(reason, label):
+    """Return the reason of a failure without what is the participant's own."""
+    return reason.replace(f"sub-{label}", "sub-")
+
+
 def entry_of(label, status, participant, start, reason=""):
     """Return what the table of outcomes says of a participant.
 

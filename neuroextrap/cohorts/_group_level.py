@@ -1,35 +1,21 @@
 """The group: information over participants, and a test of their mean accuracy."""
 
 import logging
-import re
 from collections.abc import Sequence
 from contextlib import contextmanager
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
-
-from neuroextrap.analysis._sidecars import origin_of
 from neuroextrap.cohorts._cohort_index import INDEX, index_text
-from neuroextrap.cohorts._cohort_design import make_design, read_participants
 from neuroextrap.cohorts._cohort_options import GroupOptions
-from neuroextrap.cohorts._cohort_records import read_records, records_of
-from neuroextrap.cohorts._group_members import (
-    NULL,
-    beside,
-    check_members,
-    differences,
-    members_of,
-    without,
-)
-from neuroextrap.cohorts._measures import MEASURES, voxels_lost
+from neuroextrap.cohorts._compared import compared, gather, regions_of
+from neuroextrap.cohorts._group_members import NULL, beside
 from neuroextrap.design._findings import findings_about
 from neuroextrap.group import group_information, second_level_test
 from neuroextrap.group._alike import allowed_names
 from neuroextrap.group._group_maps import group_report
 from neuroextrap.group._prevalence import PrevalenceOptions, saved_prevalence
-from neuroextrap.maps._bids import shared_entities
 from neuroextrap.maps._commit import finish_interrupted
 from neuroextrap.maps._files import check_maps, describe_map, stage_maps
 from neuroextrap.maps._provenance import provenance
@@ -41,9 +27,8 @@ from neuroextrap.stats._validation import check_flags
 
 logger = logging.getLogger(__name__)
 
-_ACCURACY, _REPORT = "desc-accuracy_stat.nii.gz", "desc-report_stat.html"
+_REPORT = "desc-report_stat.html"
 _PAGE, _REGIONS = "report.html", "regions.tsv"
-_TABLE = "desc-table_stat.tsv"
 _KINDS = ("accuracy", "information", "prevalence")
 
 
@@ -118,38 +103,16 @@ def analyze_group(
     check_flags(allow_native_space=allow_native_space)
     allowed_names(allow_mixed)
     finish_interrupted(out := Path(out), below=True)  # before anything is read
-    cells, left_out = members_of(out, asked.participants, asked.cells)
-    design = _design_of(out, asked, cells[0])
-    left_out |= {} if design is None else design.left_out
-    cells = [without(cell, left_out) for cell in cells]
-    found = cells[0]
-    check_members(out, found, left_out)
-    mixed = differences(cells, allow_mixed)
-    imgs = [_accuracy_of(cell) for cell in cells]
-    entities = shared_entities(sum(imgs, []))
-    entities.pop("desc")
-    if asked.is_comparison:
-        entities["contrast"] = _contrast_label(asked)
+    group = gather(out, asked, allow_mixed)
+    entities = group.entities
     files = _files(out, entities, asked.overwrite)
-    n_classes = len(next(iter(found.values()))[1])
-    given = asked.by_kind(1 / n_classes)
     shared = {
         "mask": mask,
         "allow_native_space": allow_native_space,
         "allow_mixed": allow_mixed,
+        "random_state": asked.random_state,
     }
-    if asked.is_comparison:
-        made = {"accuracy": _compared(imgs, design, given["accuracy"], shared, asked)}
-    else:
-        made = _tested(found, imgs[0], given, shared, asked.random_state)
-    about = origin_of({"imgs": sum(imgs, [])}).sidecar()
-    about |= {"participants": list(found), "left_out": left_out, "mixed": list(mixed)}
-    about |= _told_of(design)
-    told = {
-        kind: about
-        | provenance(parameters=given[kind], random_state=asked.random_state)
-        for kind in made
-    }
+    made, told = _made(group, asked, shared)
     page = None
     if asked.report:
         page = group_report(
@@ -157,107 +120,42 @@ def analyze_group(
             labels_img=labels_img,
             names=names,
             bg_img=bg_img,
-            left_out=left_out,
-            links=_links(found),
+            left_out=group.left_out,
+            links=_links(group.found),
         )
+    table = regions_of(out, group, asked)
     with _replaced(out, files, told, entities, asked.overwrite) as (folders, places):
         coming = _stage(made, files, told, folders)
-        table = _regions_of(cells, asked, out)
         if table is not None:
+            coming.append(places[_REGIONS])
             table.to_csv(folders[0] / _REGIONS, sep="\t", index=False, na_rep="n/a")
         if page is not None:
             coming.append(places[_PAGE])
             (folders[0] / _PAGE).write_text(page.get_standalone(), encoding="utf-8")
         written = {each.folder / n for each in files.values() for n in each.written()}
-        going = {places[_PAGE], *written} - {*coming}
-        (folders[0] / INDEX).write_text(
-            index_text(out, left_out, coming=coming, going=going, mixed=mixed.values()),
-            encoding="utf-8",
-        )
+        about = {
+            "left_out": group.left_out,
+            "coming": coming,
+            "going": {places[_PAGE], places[_REGIONS], *written} - {*coming},
+            "mixed": group.mixed.values(),
+        }
+        (folders[0] / INDEX).write_text(index_text(out, **about), encoding="utf-8")
     return made["accuracy"] if asked.is_comparison else _joined(made)
 
 
-def _regions_of(cells, asked, out):
-    """Return the numbers of all atlas regions of all participants, None without atlas.
-
-    A row is a participant, a region and a set size, with what the table of participants
-    says; with several analyses of each, ``analysis`` names them.
-    """
-    parts = []
-    for number, found in enumerate(cells):
-        for name, (index, _) in found.items():
-            if not beside(index, _TABLE).is_file():
-                return None
-            own = pd.read_csv(beside(index, _TABLE), sep="\t")
-            if len(cells) > 1:
-                own.insert(0, "analysis", asked.within[number])
-            own.insert(0, "participant_id", name)
-            parts.append(own)
-    people = read_participants(asked.participants_table, out)
-    people = people[people.columns.difference(parts[0].columns, sort=False)]
-    return pd.concat(parts).join(people, on="participant_id")
-
-
-def _accuracy_of(found):
-    """Return the paths of participants' maps of accuracy."""
-    return [str(beside(index, _ACCURACY)) for index, _ in found.values()]
-
-
-def _design_of(out, asked, found):
-    """Return the CohortDesign of participants, None for a mean; measures are added."""
-    if asked.contrast is None and not asked.covariates:
-        return None
-    table = read_participants(asked.participants_table, out)
-    records = read_records(out)
-    labels = {name: name.removeprefix("sub-") for name in found}
-    known = {
-        name: records_of(records, label, asked.cells[0])[-1].get("outcome", {})
-        for name, label in labels.items()
+def _made(group, asked, shared):
+    """Return the RegionMaps of every analysis by kind, and what is told of each."""
+    given = asked.by_kind(1 / group.n_classes)
+    if asked.is_comparison:
+        made = {"accuracy": compared(group, given["accuracy"], shared, asked)}
+    else:
+        made = _tested(group.found, group.imgs[0], given, shared)
+    about = group.told
+    return made, {
+        kind: about
+        | provenance(parameters=given[kind], random_state=asked.random_state)
+        for kind in made
     }
-    table = table.reindex(list(found)).astype(object)
-    lost = dict(zip(found, voxels_lost(_accuracy_of(found)), strict=True))
-    for name in [name for name in MEASURES if name not in table]:
-        values = {each: known[each].get(name) for each in found}
-        table[name] = pd.Series(lost if name == "voxels_lost" else values)
-    design = make_design(table, list(found), asked.contrast, asked.covariates)
-    logger.info("design: %s", "; ".join(design.words))
-    return design
-
-
-def _contrast_label(asked):
-    """Return the label of a comparison in the names of files."""
-    given = asked.contrast or (["mean"] if asked.covariates else [])
-    parts = [given] if isinstance(given, str) else list(given)
-    within = [each.replace("-", "") for each in asked.within]
-    parts += [" - ".join(within)] if len(within) > 1 else []
-    words = " and ".join(parts).replace(" - ", " minus ").replace("-", " minus ")
-    return "".join(
-        word[0].upper() + word[1:] for word in re.findall("[A-Za-z0-9]+", words)
-    )
-
-
-def _told_of(design):
-    """Return what sidecars say of a design."""
-    if design is None:
-        return {}
-    rows = design.table.round(6)
-    columns = {name: rows[name].tolist() for name in rows}
-    return {"design": {"made_of": list(design.words), "columns": columns}}
-
-
-def _compared(imgs, design, options, shared, asked):
-    """Return the RegionMaps of a contrast over participants, or within them."""
-    options = {**options, "random_state": asked.random_state, **shared}
-    if len(imgs) > 1:
-        options["paired_imgs"] = imgs[1]
-    if design is not None:
-        options |= {"contrast": design.contrast, "design_matrix": design.table}
-    maps: Any = second_level_test(imgs[0], **options)
-    if design is not None:
-        maps.summary.options["design"] = "; ".join(design.words)
-    if len(imgs) > 1:
-        maps.summary.options["within"] = " - ".join(asked.within)
-    return maps
 
 
 def _files(out, entities, overwrite):
@@ -268,20 +166,21 @@ def _files(out, entities, overwrite):
     return files
 
 
-def _tested(found, imgs, options, shared, random_state):
+def _tested(found, imgs, options, shared):
     """Return the RegionMaps of every analysis of the group, by its kind."""
     indices = [index for index, _ in found.values()]
-    seed = {"random_state": random_state}
     made = {
-        "accuracy": second_level_test(imgs, **options["accuracy"], **shared, **seed),
+        "accuracy": second_level_test(imgs, **options["accuracy"], **shared),
         "information": group_information(
-            list(map(str, indices)), **options["information"], **shared, **seed
+            list(map(str, indices)), **options["information"], **shared
         ),
     }
     nulls = [beside(index, NULL) for index in indices]
     n_saved = sum(path.is_file() for path in nulls)
     if n_saved == len(nulls):
-        asked = PrevalenceOptions(**options["prevalence"], **seed)
+        shared = dict(shared)
+        seed = shared.pop("random_state")
+        asked = PrevalenceOptions(**options["prevalence"], random_state=seed)
         made["prevalence"] = saved_prevalence(
             list(map(str, indices)), nulls, asked, **shared
         )

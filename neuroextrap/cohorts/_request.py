@@ -109,8 +109,11 @@ class Participant:
         return pd.DataFrame(self.conditions, columns=["trial_type", "run"])
 
 
-def find_participant(request, label):
-    """Return the Participant with this label, files hashed; ValueError if unusable."""
+def found_runs(request, label):
+    """Return runs, conditions of betas, and why further runs are left out.
+
+    ValueError if the participant's files cannot be used; none is hashed.
+    """
     wanted = {
         "sessions": request.sessions,
         "task": request.task,
@@ -135,6 +138,12 @@ def find_participant(request, label):
                 f"{lacking[0]} has no table of confounds (desc-confounds_timeseries) "
                 "beside it; use none (confounds=(), --confounds none)"
             )
+    return runs, conditions, left_out
+
+
+def find_participant(request, label):
+    """Return the Participant with this label, files hashed; ValueError if unusable."""
+    runs, conditions, left_out = found_runs(request, label)
     bids = shared_entities([run.bold for run in runs])
     bids.pop("desc", None)
     for key in ("contrast", "stat"):

@@ -98,11 +98,11 @@ def second_level_test(  # noqa: PLR0913 - eight that every test has
     -------
     maps : dict of ndarray of shape (n_features,), or of images
         ``effect`` (estimate of the contrast), ``t`` (Student's), the statistic if it is
-        another (``v``, ``pseudo_t``, ``median``; of several contrasts only ``f``), ``p_value`` (each voxel by itself),
-        ``p_value_fwe`` (family-wise, by the largest statistic) and, unless all
-        arrangements were listed, ``p_value_fwe_tail`` (small ones refined by a
-        generalized Pareto tail, see :func:`neuroextrap.stats.tail_p_value`). With
-        clusters ``cluster_extent`` (voxels), ``cluster_mass`` (sum of the excess over
+        another (``v``, ``pseudo_t``, ``median``; of several contrasts only ``f``),
+        ``p_value`` (each voxel by itself), ``p_value_fwe`` (family-wise, by the largest
+        statistic) and, unless all arrangements were listed, ``p_value_fwe_tail`` (small
+        ones refined by a generalized Pareto tail, see
+        :func:`neuroextrap.stats.tail_p_value`). With clusters ``cluster_extent`` (voxels), ``cluster_mass`` (sum of the excess over
         the threshold), ``p_value_fwe_cluster_extent`` and
         ``p_value_fwe_cluster_mass``; with TFCE ``tfce`` and ``p_value_fwe_tfce``; with
         `min_subjects` ``n_subjects``; with at least 37 permutations

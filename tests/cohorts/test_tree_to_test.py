@@ -1,6 +1,8 @@
 """Two commands lead from a tree as people have it to a covariate test and a page."""
 
 import json
+import re
+import tomllib
 
 import nibabel
 import numpy as np
@@ -58,7 +60,18 @@ def test_two_commands(tree, tmp_path, capsys):
     effect = np.einsum("s,sxyz->xyz", weights, values)
     np.testing.assert_allclose(maps["effect"].get_fdata(), effect, atol=1e-5)
     text = (out / "index.html").read_text(encoding="utf-8")
-    assert "sub-18" in text
+    assert text.count("data:image/png") == 7
+    assert "contrast-PatientMinusControl_desc-accuracyEffect_stat.nii.gz" in text
+    assert re.search("<li>sub-18: .*truncated or corrupt", text)
+    [peaks] = out.glob("sub-11/func/*peaks_stat.tsv")
+    accuracy = pd.read_csv(peaks, sep="\t")["accuracy"][0]
+    row = text.partition(">sub-11<")[2].partition("</tr>")[0]
+    cells = dict(re.findall('data-label="([^"]+)">(?!<)([^<]+)<', row))
+    assert float(cells["Accuracy there"]) == pytest.approx(accuracy, abs=5e-4)
+    assert (cells["Runs"], cells["Status"]) == ("4", "done")
+    record = tomllib.loads((out / "code" / "sub-11.toml").read_text())
+    motion = record["outcome"]["motion"]
+    assert float(cells["Motion (mm)"]) == pytest.approx(motion, rel=0.01)
 
 
 @pytest.mark.filterwarnings("ignore:only .* distinct", "ignore:only .* other ways")
