@@ -1,4 +1,4 @@
-"""The directive ``command-help``: what a command prints for ``--help``."""
+"""The directive ``command-help``: what a command prints for ``--help-all``."""
 
 import contextlib
 import io
@@ -22,7 +22,7 @@ class CommandHelp(Directive):
         os.environ["COLUMNS"] = "80"
         page = io.StringIO()
         with contextlib.redirect_stdout(page), contextlib.suppress(SystemExit):
-            main([*words, "--help"])
+            main([*words, "--help-all" if words else "--help"])
         return [nodes.literal_block(page.getvalue(), page.getvalue(), language="text")]
 
 

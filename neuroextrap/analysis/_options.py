@@ -19,7 +19,8 @@ class Option(NamedTuple):
     `said` stands for the default in help. Numbers are at least `least`, or above and
     below the two numbers `within`, which `allowed` describes in errors. `word` is the
     name on the command line where it differs from that of the parameter. Where "none"
-    is one of the choices, it stands for None.
+    is one of the choices, it stands for None. Short help lists an option that comes
+    `first`, or is required.
     """
 
     help: str
@@ -34,6 +35,7 @@ class Option(NamedTuple):
     within: tuple[Any, Any] | None = None
     allowed: str = ""
     word: str | None = None
+    first: bool = False
 
     @property
     def is_path(self):

@@ -20,7 +20,7 @@ from neuroextrap.analysis._options import (
 
 TABLE = {
     ("voxels", "searchlight encoding targets group", "identity"): {
-        "mask": path("brain mask", said="computed from the images"),
+        "mask": path("brain mask", said="computed from the images", first=True),
     },
     ("regions", "searchlight encoding targets", "result"): {
         "radius": real(
@@ -29,6 +29,7 @@ TABLE = {
             "MM",
             within=(0, float("inf")),
             allowed="a length in mm above 0",
+            first=True,
         ),
         "n_nearest": whole(
             "take the N voxels nearest to each center instead of a radius", least=1
@@ -38,7 +39,9 @@ TABLE = {
         ),
     },
     ("regions", "searchlight encoding targets", "result own"): {
-        "labels_img": path("atlas whose regions are analyzed instead of spheres"),
+        "labels_img": path(
+            "atlas whose regions are analyzed instead of spheres", first=True
+        ),
         "regions": None,
         "process_mask_img": path(
             "mask of the voxels that may be centers of spheres",
@@ -54,6 +57,7 @@ TABLE = {
             "classifier: nearest_centroid, gaussian_nb, lda, ridge, qda, "
             "nearest_neighbor, svc or logistic",
             "nearest_centroid",
+            first=True,
         ),
         "classes": texts("analyze these conditions only", said="all"),
         "statistic": text(
@@ -177,7 +181,11 @@ TABLE = {
     },
     ("analysis", "searchlight targets group", "identity extra"): {
         "n_permutations": whole(
-            "number of permutations of the labels", 0, said="0, no p-values", least=0
+            "number of permutations of the labels",
+            0,
+            said="0, no p-values",
+            least=0,
+            first=True,
         ),
     },
     ("analysis", "encoding", "identity extra"): {
@@ -186,6 +194,7 @@ TABLE = {
             0,
             said="0, no p-values",
             least=0,
+            first=True,
         ),
     },
     ("analysis", "encoding targets", "identity extra"): {
@@ -197,7 +206,7 @@ TABLE = {
         ),
     },
     ("analysis", "targets", "result"): {
-        "score": None,
+        "metric": None,
         "standardize_targets": None,
         "statistic": None,
     },
@@ -215,7 +224,7 @@ TABLE = {
         ),
     },
     ("resources", "searchlight encoding targets", "resource"): {
-        "n_jobs": whole("number of workers", 1),
+        "n_jobs": whole("number of workers", 1, first=True),
         "max_memory": text("memory budget", "2G", "SIZE"),
         "checkpoint": path(
             "folder of finished work, from which an interrupted run resumes", "DIR"
@@ -229,17 +238,21 @@ TABLE = {
             None,
             "S",
             said="from the header of each image, or RepetitionTime in its .json",
+            first=True,
         ),
         "check_t_r": flag("use --t-r even if header or .json disagree", True),
         "sample_mask": None,
     },
     ("samples", "samples", "result"): {
-        "exclude": texts("conditions to leave out, such as rest", [], said="none"),
+        "exclude": texts(
+            "conditions to leave out, such as rest", [], said="none", first=True
+        ),
         "samples": one_of(
             "what a sample is: the average of a condition in a run (blocks), a volume "
             "(volumes), or a trial's beta by least squares all (lsa) or separate (lss)",
             "blocks volumes lsa lss",
             "blocks",
+            first=True,
         ),
         "delay": real(
             "seconds by which responses lag behind events, for blocks and volumes",
@@ -273,7 +286,9 @@ TABLE = {
     },
     ("stimuli", "stimuli", "result"): {
         "features": path(
-            "features of the stimuli, .tsv, .csv, .parquet, .npz or .npy", "FILE"
+            "features of the stimuli, .tsv, .csv, .parquet, .npz or .npy",
+            "FILE",
+            first=True,
         ),
         "stimulus_images": path(
             "gray or color images of the stimuli, of which --model computes "
@@ -356,7 +371,9 @@ TABLE = {
             "DIR",
             said="none; it starts again",
         ),
-        "dry_run": flag("find and check everything, estimate the time, write nothing"),
+        "dry_run": flag(
+            "find and check everything, estimate the time, write nothing", first=True
+        ),
     },
     ("group", "group", "result"): {
         "contrast": texts(
@@ -388,7 +405,7 @@ TABLE = {
             None,
             "P",
         ),
-        "tfce": flag("test threshold-free cluster enhancement"),
+        "tfce": flag("test threshold-free cluster enhancement", first=True),
         "gamma": real(
             "prevalence under the null hypothesis of the prevalence test, which needs "
             "permuted maps (--save-null)",
@@ -397,7 +414,8 @@ TABLE = {
         ),
         "labels_img": path(
             "atlas: participant analyzes its regions instead of spheres, group names "
-            "the clusters by them"
+            "the clusters by them",
+            first=True,
         ),
         "names": path(
             "names of the atlas's labels on the group's page, a table with columns "

@@ -9,8 +9,10 @@ from typing import Any
 import numpy as np
 
 from neuroextrap import stats
+from neuroextrap.analysis._presentation import region_images
 from neuroextrap.analysis._region_discoveries import DiscoveryCounts
 from neuroextrap.design._findings import Finding, findings_about
+from neuroextrap.images import feature_coordinates
 from neuroextrap.maps._files import (
     check_output_directory,
     describe_map,
@@ -20,6 +22,7 @@ from neuroextrap.maps._provenance import provenance
 from neuroextrap.maps._registry import record_of
 from neuroextrap.reporting._maps_section import features_as_regions
 from neuroextrap.reporting._page import Report, frame_table
+from neuroextrap.reporting._peaks import place_columns
 from neuroextrap.stats._null_counts import spread_known
 
 _SHOWN = 10
@@ -99,7 +102,7 @@ class RegionMaps(DiscoveryCounts, dict):
         super().__init__(maps)
         self.masker_, self.region_scores_, self.table_ = masker, region_scores, table
         self.parameters, self.random_state = parameters or {}, random_state
-        self._records, self._further, self._page = records, further, page
+        self.records, self._further, self._page = records, further, page
         self.inputs = region_scores if inputs is None else inputs
         self.findings_ = list(findings)
         self.notes_ = [finding.note for finding in findings]
@@ -228,8 +231,33 @@ class RegionMaps(DiscoveryCounts, dict):
         """
         if self.masker_ is None:
             return []
-        records = self._records or {name: record_of(name) for name in self}
+        records = self.records or {name: record_of(name) for name in self}
         return [(records[name], image) for name, image in self.items()]
+
+
+def maps_of_regions(run: Any, scores: dict, **about: Any) -> RegionMaps:
+    """Return numbers of the regions of a planned run (RegionRun) as maps.
+
+    `scores` (n_regions,) go to images where these have places, and to ``regions.tsv``;
+    `about` are further arguments of RegionMaps.
+    """
+    import pandas as pd
+
+    choice, masker, places = run.choice, run.masker, None
+    if masker is not None and choice.centers is not None:
+        places = feature_coordinates(masker)[choice.centers]
+    columns = place_columns(np.arange(choice.n_regions), places, choice.names)
+    return RegionMaps(
+        region_images(scores, choice, masker) or scores,
+        masker=masker if choice.has_place else None,
+        region_scores=scores,
+        table=pd.DataFrame(columns | scores),
+        table_file="regions.tsv",
+        choice_=choice,
+        places_=places,
+        bg_img_=run.bg_img,
+        **about,
+    )
 
 
 def write_described(  # noqa: PLR0913

@@ -66,6 +66,9 @@ class RegionRun:
     notes: tuple
     findings: tuple = ()  # of Finding
     bg_img: Any = None  # drawn under maps if there is no template
+    # what was subtracted from every feature, and by what it was then multiplied
+    location: np.ndarray | None = None
+    scale: float = 1.0
 
     @cached_property
     def identity(self):

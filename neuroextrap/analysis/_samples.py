@@ -30,6 +30,8 @@ class Samples(NamedTuple):
     notes: tuple
     #: Their mean as gray levels, to be drawn under maps; None if there is none.
     bg_img: Any = None
+    #: By what `X` was multiplied afterwards.
+    scale: float = 1.0
 
 
 def read_samples(  # noqa: PLR0913

@@ -26,7 +26,8 @@ examples:
 _N_SIMULATIONS, _EFFECTS = 500, (0.1, 0.2, 0.4)
 _SIMULATE = {
     "simulate": flag(
-        "simulate the level and power of the analysis in this design, in minutes"
+        "simulate the level and power of the analysis in this design, in minutes",
+        first=True,
     )
 }
 

@@ -1,11 +1,10 @@
 """Conditions of samples on the command line: ``--train A --test B``."""
 
 from neuroextrap.cli._console import say
-from neuroextrap.cli._results import cost_of_regions, page_of, text_table
+from neuroextrap.cli._results import cost_of_regions, write_region_maps
 
 # stands between class and condition; no entry of a tab-separated table has it
 _BETWEEN = "\t"
-_PRINTED = ("name", "x", "y", "z", "n_voxels", "accuracy", "p_value", "p_value_fwe")
 
 
 def check_conditions(args):
@@ -59,14 +58,5 @@ def run_cross(args, light, samples, data, bids, origin):
         return
     maps = cross_identification(light, *data, **pair, order=samples.order)
     maps.bg_img_ = samples.bg_img
-    more = {}
-    if args.report:
-        page = page_of(maps, args)
-        more["report.html"] = lambda path: path.write_text(page, encoding="utf-8")
-    maps.to_directory(
-        args.out, overwrite=args.overwrite, bids=bids, origin=origin, more=more
-    )
-    best = maps.table_.sort_values("accuracy", ascending=False).head(10)
-    say(f"highest accuracies of {len(maps.table_)} regions (mm; proportions):")
-    say("\n".join([text_table(best, _PRINTED), *map("note: {}".format, maps.notes_)]))
-    say(f"maps, sidecars and regions.tsv in {args.out}")
+    shown = ("accuracy", "p_value", "p_value_fwe")
+    say(write_region_maps(maps, maps, args, shown, bids=bids, origin=origin))

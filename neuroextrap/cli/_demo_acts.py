@@ -232,22 +232,32 @@ def _printed_table(table):
     return align_columns([["planted sphere"], *heads], [labels, *columns])
 
 
+_SHOWN = "Peaks", "How many are informative", "Explore the maps"
+"""Sections of each act that are not folded."""
+
+
 def demo_page(played):
     """Make one page of both acts.
 
     `played` holds tuples (Act, SimulatedBrain, IdentificationSearchLight, DataFrame).
     """
     from neuroextrap.reporting import identification_sections
-    from neuroextrap.reporting._page import make_page
+    from neuroextrap.reporting._page import folded, make_page
     from neuroextrap.reporting._rendering import paragraphs
 
     sections = []
     for act, brain, fitted, table in played:
         letter = act.title.split(":")[0]
-        (_, answer), *others = identification_sections(fitted)
-        truth = _truth_section(act, brain, fitted, table)
-        sections += [(act.title, answer), (f"{letter}: Truth and estimate", truth)]
-        sections += [(f"{letter}: {heading}", content) for heading, content in others]
+        parts = dict(identification_sections(fitted))
+        shown = {act.title: parts.pop("What was found")}
+        shown[f"{letter}: Truth and estimate"] = _truth_section(
+            act, brain, fitted, table
+        )
+        del parts["Accuracy curves"]  # they stand beside the truth
+        for heading in [name for name in _SHOWN if name in parts]:
+            shown[f"{letter}: {heading}"] = parts.pop(heading)
+        shown[f"{letter}: Details"] = folded(parts)
+        sections += shown.items()
     sections.append(("How the truth is known", paragraphs(*_WHAT_IS_TRUE)))
     return make_page("neuroextrap demo: truth against estimate", sections)
 

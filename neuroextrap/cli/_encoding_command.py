@@ -49,7 +49,7 @@ _INPUT = {
         required=True,
     ),
     "stimuli": path(
-        "table with one row for each volume, see below", "TSV", required=True
+        "table with one row for each volume (see --help-all)", "TSV", required=True
     ),
 }
 _EXTRAPOLATION = {
@@ -58,6 +58,7 @@ _EXTRAPOLATION = {
         "extrapolation.tsv: for the strongest regions, or all of an atlas",
         None,
         "K",
+        first=True,
     ),
     "interval_level": real("confidence level of these intervals", 0.9, "P"),
 }

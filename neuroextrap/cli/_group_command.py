@@ -52,32 +52,37 @@ examples:
 """
 _ID = "participant_id"
 _INPUT = {
-    "imgs": paths("maps, one for each subject"),
+    "imgs": paths("maps, one for each subject", first=True),
     "subjects": paths(
         "folders of one analysis each, instead of maps: means, spread and lower bounds "
         "of information over subjects",
         "DIR",
+        first=True,
     ),
     "paired_imgs": paths(
         "a second map of each subject, subtracted from the first; paired by the "
-        "sub-<label> of the maps, in any order, else in the same order"
+        "sub-<label> of the maps, in any order, else in the same order",
+        first=True,
     ),
     "design": path(
         "model of the subjects: a table with one row each; if it has a column "
         "participant_id, rows are matched to the sub-<label> of the maps, else they "
         "are in their order",
         "TSV",
+        first=True,
     ),
     "contrast": text(
         "what is tested of the design: a column, or an expression such as "
         "'patients - controls'",
         None,
         "TEXT",
+        first=True,
     ),
     "null": paths(
         "permuted maps of every subject, written by --save-null, in the order of "
         "--imgs; those of another run or subject are refused",
         "NPY",
+        first=True,
     ),
     "mask": path("voxels that are tested", said="those finite in all subjects"),
 }
@@ -88,6 +93,7 @@ _TEST = {
         "maps; with --cluster-threshold also clusters)",
         "prevalence mean",
         said="prevalence",
+        first=True,
     ),
     "baseline": real(
         "mean over subjects under the null hypothesis, such as chance", said="0"
@@ -102,7 +108,8 @@ _TEST = {
     ),
     "n_permutations": whole(
         "number of sign flips (default: 1000), of permutations with a design or "
-        "clusters, or of combinations of permuted maps (both 10000)"
+        "clusters, or of combinations of permuted maps (both 10000)",
+        first=True,
     ),
     "random_state": whole("seed of the permutations", 0, "SEED"),
 }

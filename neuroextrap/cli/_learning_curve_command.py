@@ -40,21 +40,24 @@ examples:
       --train-sizes 4 8 12 --labels condition agnostic results
 """
 _SOURCES = {
-    "imgs": paths("3-D or 4-D images of scans"),
-    "array": path(".npy of scans x features", "NPY"),
+    "imgs": paths("3-D or 4-D images of scans", first=True),
+    "array": path(".npy of scans x features", "NPY", first=True),
 }
 _INPUT = {
-    "scans": path("table with one row for each scan, see below", "TSV", required=True),
+    "scans": path(
+        "table with one row for each scan (see --help-all)", "TSV", required=True
+    ),
     "labels": texts(
         "columns of labels, one curve for each; 'agnostic' labels every scan of a "
         "subject by its position",
         ["trial_type"],
         "COLUMN",
         said="trial_type",
+        first=True,
     ),
-    "groups": text("column of subjects or runs", "subject", "COLUMN"),
+    "groups": text("column of subjects or runs", "subject", "COLUMN", first=True),
     "exclude": texts("labels whose scans are left out", [], said="none"),
-    "mask": path("brain mask", said="computed from the images"),
+    "mask": path("brain mask", said="computed from the images", first=True),
 }
 _MODEL = {
     "n_components": whole(
@@ -95,8 +98,9 @@ _CURVE = {
         many=True,
         said="all sizes that leave twice as many residual degrees of freedom as "
         "components",
+        first=True,
     ),
-    "n_splits": whole("number of random splits at every size", 150),
+    "n_splits": whole("number of random splits at every size", 150, first=True),
     "random_state": whole("seed of the splits", 0, "SEED"),
     "n_jobs": whole("number of workers", 1),
 }

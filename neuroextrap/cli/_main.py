@@ -38,7 +38,7 @@ examples:
   neuroextrap demo demo_output
   neuroextrap searchlight --imgs run-*_bold.nii.gz --events run-*_events.tsv \\
       --t-r 2 --exclude rest --n-permutations 1000 --report results
-  neuroextrap searchlight --help
+  neuroextrap searchlight --help          (--help-all: all options)
 
 exit codes: 0 the work was done, 2 input that cannot be used (one line on
 standard error says what and why), 130 interrupted, 143 terminated (SIGTERM).

@@ -3,13 +3,52 @@
 import argparse
 import difflib
 import re
+from typing import Any
 
 from neuroextrap.analysis._options import flag, path, text
 from neuroextrap.analysis._parameters import parameters
+from neuroextrap.cli._console import say
+
+_MOST_LINES = 45  # of help without --help-all
+
+
+class _ShortHelp(argparse.RawDescriptionHelpFormatter):
+    """Help of a command: options that most users need, in one list, and an example."""
+
+    def start_section(self, heading):
+        """Begin no section of its own."""
+
+    def end_section(self):
+        """End none."""
+
+    def add_argument(self, action):
+        """Add an option unless it is for few."""
+        if getattr(action, "is_first", not action.option_strings):
+            super().add_argument(action)
+
+    def add_text(self, text):
+        """Add a text; of one with examples the first of them only."""
+        before, examples, after = (text or "").partition("examples:\n")
+        if examples:
+            first = re.split(r"\n(?=  \S)", after.strip("\n"))[0]
+            text = f"\nexample:\n{first}"
+        super().add_text(text if examples or "\n\n" not in before else None)
+
+
+class _FullHelp(argparse.Action):
+    """Print the help of all options, and leave."""
+
+    def __call__(self, parser, namespace, values, option_string=None):
+        """Print it."""
+        del namespace, values, option_string
+        say(parser.format_help(short=False))
+        parser.exit()
 
 
 class CommandParser(argparse.ArgumentParser):
     """A parser whose errors are one line and whose commands share some options.
+
+    Of commands with many options ``--help`` shows the first ones, ``--help-all`` all.
 
     The parser of one command (`is_command`) keeps what was said about messages before
     the command's name. With `intermixed`, options may stand between its other words.
@@ -31,6 +70,24 @@ class CommandParser(argparse.ArgumentParser):
             (group, "--debug", "show the traceback of an error"),
         ):
             where.add_argument(name, action="store_true", default=default, help=what)
+        if is_command:
+            whole: Any = group.add_argument(
+                "--help-all",
+                action=_FullHelp,
+                nargs=0,
+                default=argparse.SUPPRESS,
+                help="show all options and explanations, and exit",
+            )
+            whole.is_first = True
+
+    def format_help(self, *, short=True):
+        """Return the help; the `short` one leaves out what few need, if it is long."""
+        self.formatter_class = argparse.RawDescriptionHelpFormatter
+        whole = super().format_help()
+        if not short or whole.count("\n") <= _MOST_LINES:
+            return whole
+        self.formatter_class = _ShortHelp
+        return super().format_help()
 
     def parse_known_args(self, args=None, namespace=None):
         """Parse words as ``argparse`` does, options between the others if intermixed.
@@ -49,7 +106,7 @@ class CommandParser(argparse.ArgumentParser):
 
     def _suggest(self, unknown):
         """Say which option was meant, if one is written nearly like an unknown one."""
-        options = re.findall(r"(?<!\S)--[a-z][a-z-]*", self.format_help())
+        options = re.findall(r"(?<!\S)--[a-z][a-z-]*", self.format_help(short=False))
         for word in unknown:
             written = word.partition("=")[0]
             meant = difflib.get_close_matches(written, options, n=1, cutoff=0.75)
@@ -109,7 +166,7 @@ def _add_option(group, name, option):
         how["metavar"] = option.metavar
         how |= {} if option.kind is str else {"type": option.kind}
         how |= {} if option.choices is None else {"choices": option.choices}
-    group.add_argument(word, **how)
+    group.add_argument(word, **how).is_first = option.first or option.required
 
 
 def word_of(name):
@@ -133,9 +190,10 @@ def options_of(kind, *sections, **changed):
 
 
 DRY_RUN = flag(
-    "check the input and print size, memory and time of the run, but write nothing"
+    "check the input and print size, memory and time of the run, but write nothing",
+    first=True,
 )
-OVERWRITE = flag("replace results that are already in the output folder")
+OVERWRITE = flag("replace results that are already in the output folder", first=True)
 DASK = {
     "dask": text(
         "run on the Dask cluster of this scheduler instead of --n-jobs workers: an "
@@ -145,8 +203,9 @@ DASK = {
         "ADDRESS",
     )
 }
-_REPORT = flag("also write a self-contained report.html")
+_REPORT = flag("also write a self-contained report.html", first=True)
 _PICTURES = {
+    "title": text("title of the report", None, said='"Identification report"'),
     "bg_img": path(
         "image drawn under the maps of the report: an anatomy in their space, mni152 "
         "(the template), or none",

@@ -68,7 +68,7 @@ def write_results(fitted, args, bids=None, origin=None, tables=None):
     from neuroextrap.maps._result_files import ResultFiles
     from neuroextrap.reporting import peak_table
 
-    page = page_of(fitted, args) if args.report else None
+    page = page_of(fitted, args, origin) if args.report else None
     peaks = peak_table(fitted, atlas=args.atlas)
     frames = {"peaks": peaks, **(tables or {})}
     more = {f"{n}.tsv": _writer(t) for n, t in frames.items() if t is not None}
@@ -90,16 +90,43 @@ def write_results(fitted, args, bids=None, origin=None, tables=None):
     return "\n".join([*shown, written])
 
 
+def write_region_maps(maps, fitted, args, shown, **about):
+    """Write maps of regions, and their page; return the regions with most of a map.
+
+    `fitted` writes the `maps` (RegionMaps), which have the columns `shown`, ordered by
+    the first; `about` are bids and origin.
+    """
+    more = {}
+    if args.report:
+        page = page_of(maps, args)
+        more["report.html"] = lambda path: path.write_text(page, encoding="utf-8")
+    fitted.to_directory(args.out, overwrite=args.overwrite, more=more, **about)
+    best = maps.table_.sort_values(shown[0], ascending=False).head(_SHOWN)
+    lines = [
+        f"highest {shown[0].replace('_', ' ')} of {len(maps.table_)} regions (mm):",
+        text_table(best, ("name", "x", "y", "z", "n_voxels", *shown)),
+        *map("note: {}".format, maps.notes_),
+        f"maps, sidecars and regions.tsv in {args.out}",
+    ]
+    return "\n".join(lines)
+
+
 def _writer(table):
     """Return a function that writes a data frame to a path."""
     return lambda path: table.to_csv(path, sep="\t", index=False)
 
 
-def page_of(fitted, args):
+def page_of(fitted, args, origin=None):
     """Return the report as HTML."""
+    from neuroextrap.reporting._identification_page import identification_report
+
     none = args.bg_img is not None and args.bg_img.lower() == "none"
-    report = fitted.generate_report(
-        bg_img=False if none else args.bg_img, atlas=args.atlas
+    report = identification_report(
+        fitted,
+        args.title,
+        bg_img=False if none else args.bg_img,
+        atlas=args.atlas,
+        origin=origin,
     )
     return report.get_standalone()
 

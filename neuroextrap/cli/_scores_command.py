@@ -34,13 +34,16 @@ examples:
       --metric correlation --targets shown.tsv results
 """
 _INPUT = {
-    "decoded": path("vectors decoded from trials, instead of scores", "FILE"),
-    "candidates": path("vectors of the candidates, with --decoded", "FILE"),
+    "decoded": path(
+        "vectors decoded from trials, instead of scores", "FILE", first=True
+    ),
+    "candidates": path("vectors of the candidates, with --decoded", "FILE", first=True),
     "targets": path(
         "candidate of every trial: a .npy array, or a table with a column target; "
         "names, or column numbers from 0",
         "FILE",
         said="those of the scores, else trial i belongs to candidate i",
+        first=True,
     ),
     "names": path(
         "names of the candidates: a .npy array or a table of one column",
@@ -52,6 +55,7 @@ _INPUT = {
         "unless targets come last far oftener than guessing explains",
         "auto similarity distance",
         "auto",
+        first=True,
     ),
     "metric": one_of(
         "how decoded vectors are compared with those of candidates",
@@ -65,6 +69,7 @@ _ANALYSIS = {
         metavar="N",
         kind=set_size_or_name,
         said="50 200 1000, up to ten times the pool",
+        first=True,
     ),
     "statistic": text(
         "accuracy that is tested: pairwise_accuracy (two-way), accuracy (among all), "
@@ -72,7 +77,9 @@ _ANALYSIS = {
         "pairwise_accuracy",
         kind=set_size_or_name,
     ),
-    "n_permutations": whole("number of exchanges of targets between trials", 1000),
+    "n_permutations": whole(
+        "number of exchanges of targets between trials", 1000, first=True
+    ),
     "groups": path(
         "run or subject of every trial, within which targets are exchanged: a .npy "
         "array or a table of one column",

@@ -28,6 +28,8 @@ from neuroextrap.cli._target_tables import (
     TARGETS,
     check_targets,
     decoder_of_targets,
+    model_files,
+    run_dissimilarities,
     targets_of,
 )
 
@@ -59,11 +61,13 @@ examples:
       --events sub-01_task-x_run-*_events.tsv --t-r 2 derivatives/neuroextrap
   neuroextrap searchlight --imgs bold.nii.gz --events volumes.tsv \\
       --targets embedding.tsv --n-permutations 1000 --report results
+  neuroextrap searchlight --imgs bold.nii.gz --events volumes.tsv \\
+      --dissimilarities model.tsv --n-permutations 1000 --report results
 """
 _INPUT = {
     "imgs": paths("images, one for each run, or one of all runs", required=True),
     "events": paths(
-        "tables of events, one for each image, or one for all, see below",
+        "tables of events, one for each image, or one for all (see --help-all)",
         "TSV",
         required=True,
     ),
@@ -91,7 +95,7 @@ def add_parser(subparsers):
     )
     parser.add_argument("out", nargs="?", metavar="OUT", help="folder for the results")
     add_analysis_options(parser)
-    add_options(parser, "targets", TARGETS)
+    add_options(parser, "targets and distances", TARGETS)
     add_options(parser, "from one condition to another", options_of("cross"))
     add_resource_options(parser, "searchlight")
     add_output_options(parser)
@@ -116,6 +120,7 @@ def run(args):
         imgs=files,
         events=args.events,
         targets=args.targets,
+        dissimilarities=model_files(args),
         mask=args.mask,
         labels_img=args.labels_img,
         process_mask=args.process_mask,
@@ -124,6 +129,9 @@ def run(args):
     light, samples, data = prepare(args, files)
     if args.train is not None:
         run_cross(args, light, samples, data, bids, origin)
+        return
+    if args.dissimilarities is not False:
+        run_dissimilarities(args, light, samples, data, bids=bids, origin=origin)
         return
     if args.dry_run:
         cost = light.estimate_cost(*data, order=samples.order)

@@ -1,7 +1,11 @@
-"""``neuroextrap searchlight --targets``: numbers of conditions from a table."""
+"""Tables of conditions for ``neuroextrap searchlight``: targets and distances."""
 
-from neuroextrap.analysis._options import path
+from pathlib import Path
+
+from neuroextrap.analysis._options import one_of, path, paths
+from neuroextrap.cli._console import say
 from neuroextrap.cli._parser import options_of, parameters_of
+from neuroextrap.cli._results import cost_of_regions, write_region_maps
 
 TARGETS = {
     "targets": path(
@@ -9,22 +13,89 @@ TARGETS = {
         "condition, a column trial_type, and columns of numbers",
         "TSV",
         said="conditions are identified",
-    )
+    ),
+    "dissimilarities": paths(
+        "measure cross-validated distances between conditions instead, and compare "
+        "them with these models: square tables with a row and a column for each "
+        "condition, and a column trial_type; without a table, distances only",
+        "TSV",
+        said="conditions are identified",
+    )._replace(default=False),
+    "agreement": one_of(
+        "how distances are compared with models: by rank correlation, Kendall's tau-a, "
+        "or cosine",
+        "spearman kendall cosine",
+        "spearman",
+    ),
 }
+_OF_DISTANCES = ("n_permutations", "random_state", "n_jobs", "max_memory")
 _OF_CLASSES = ("estimator", "classes", "statistic", "curves", "curve_partitions")
 _OF_CONDITIONS = ("train", "test", "conditions_column")
 
 
 def check_targets(args):
-    """Raise if options of classes come with targets."""
-    if args.targets is None:
-        return
-    rows = options_of("searchlight", "analysis") | options_of("cross")
-    words = (*_OF_CLASSES, *_OF_CONDITIONS)
-    changed = [word for word in words if getattr(args, word) != rows[word].default]
+    """Raise if options of classes come with targets, or with distances."""
+    rows = options_of("searchlight", "analysis", "resources") | options_of("cross")
+    plain = {word: row.default for word, row in rows.items()} | {"test_runs": None}
+    if args.targets is not None:
+        words = (*_OF_CLASSES, *_OF_CONDITIONS)
+        _check_unused(args, plain, words, "--targets decodes by ridge regression")
+    if args.dissimilarities is not False:
+        plain["targets"] = None
+        words = [word for word in plain if word not in _OF_DISTANCES]
+        _check_unused(args, plain, words, "--dissimilarities measures distances")
+
+
+def _check_unused(args, plain, words, what):
+    """Raise if one of some options is not at its default, what is `plain`."""
+    changed = [word for word in words if getattr(args, word) != plain[word]]
     if changed:
         listed = ", ".join("--" + word.replace("_", "-") for word in changed)
-        raise ValueError(f"--targets decodes by ridge regression, without {listed}")
+        raise ValueError(f"{what}, without {listed}")
+
+
+def model_files(args):
+    """Return the tables of models of distances, None if none are named."""
+    return args.dissimilarities if isinstance(args.dissimilarities, list) else None
+
+
+def run_dissimilarities(args, light, samples, data, **about):
+    """Measure distances between conditions; write maps, tables and page."""
+    from neuroextrap.decoding import DissimilaritySearchLight
+
+    files = model_files(args) or []
+    names = [Path(file).stem for file in files]
+    if len(set(names)) < len(names):
+        raise ValueError(f"--dissimilarities names two files {names[0]!r}; rename one")
+    own = DissimilaritySearchLight().get_params()
+    shared = {k: v for k, v in light.get_params(deep=False).items() if k in own}
+    models = {n: _model_of(f) for n, f in zip(names, files, strict=True)}
+    fitted = DissimilaritySearchLight(
+        **shared | {"models": models or None, "method": args.agreement}
+    )
+    if args.dry_run:
+        cost = light.set_params(n_permutations=0).estimate_cost(*data)
+        say(cost_of_regions(cost | {"n_permutations": args.n_permutations}, None))
+        return
+    fitted.fit(*data, order=samples.order)
+    fitted.maps_.bg_img_ = samples.bg_img
+    later = ("n_voxels", "noise_ceiling", "mean_dissimilarity")
+    shown = [name for name in fitted.region_scores_ if name not in later]
+    shown += ["mean_dissimilarity"]
+    say(write_region_maps(fitted.maps_, fitted, args, shown, **about))
+
+
+def _model_of(file):
+    """Return the dissimilarities (K, K) of a model, a data frame by condition."""
+    import pandas as pd
+
+    table = pd.read_csv(file, sep="\t", dtype={"trial_type": str})
+    if "trial_type" not in table:
+        raise ValueError(
+            f"--dissimilarities {file} has columns {', '.join(table.columns[:5])}; "
+            "give a column trial_type and one for each condition"
+        )
+    return table.set_index("trial_type").rename_axis(None)
 
 
 def decoder_of_targets(args, light):

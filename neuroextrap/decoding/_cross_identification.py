@@ -10,14 +10,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from neuroextrap.analysis._parameters import plain_maps
-from neuroextrap.analysis._presentation import region_images
-from neuroextrap.analysis._region_maps import RegionMaps
+from neuroextrap.analysis._region_maps import RegionMaps, maps_of_regions
 from neuroextrap.analysis._run_parameters import RunParameters
 from neuroextrap.decoding._decoding_run import plan_decoding
 from neuroextrap.decoding._searchlight import IdentificationSearchLight
 from neuroextrap.design._cross_folds import cross_samples
 from neuroextrap.design._findings import P_VALUES, Finding, tell
-from neuroextrap.images import feature_coordinates
 from neuroextrap.maps._described_parameters import (
     described_parameters,
     flat_parameters,
@@ -25,8 +23,7 @@ from neuroextrap.maps._described_parameters import (
 from neuroextrap.maps._identification import permutation_statistics
 from neuroextrap.margins._choices import choice_tables
 from neuroextrap.margins.running._null import null_file
-from neuroextrap.reporting._cross_page import cross_page
-from neuroextrap.reporting._peaks import place_columns
+from neuroextrap.reporting._region_page import cross_page
 from neuroextrap.stats._name_exchange import NameExchanges, named_accuracy
 from neuroextrap.stats._null_counts import NullCounts
 from neuroextrap.stats._pvalues import LEVEL
@@ -162,8 +159,6 @@ def cross_identification(  # noqa: PLR0913
     >>> maps.n_permutations_, (maps["p_value_fwe"] <= 0.05).tolist()
     (719, [True, False])
     """
-    import pandas as pd
-
     parameters = _options_of(light)
     pair = {"train": train, "test": test}
     samples = cross_samples(y, groups, conditions, light.classes, pair)
@@ -180,25 +175,15 @@ def cross_identification(  # noqa: PLR0913
     few = few_names(n_classes) if light.n_permutations else ()
     tell(few)
     scores, maxima = _score(run, samples.weights, exchanges, parameters["save_null"])
-    choice, masker, places = run.choice, run.masker, None
-    if masker is not None and choice.centers is not None:
-        places = feature_coordinates(masker)[choice.centers]
-    columns = place_columns(np.arange(choice.n_regions), places, choice.names)
-    return RegionMaps(
-        region_images(scores, choice, masker) or scores,
-        masker=masker if choice.has_place else None,
-        region_scores=scores,
-        table=pd.DataFrame(columns | scores),
+    return maps_of_regions(
+        run,
+        scores,
         parameters=described_parameters(light) | pair,
         random_state=light.random_state,
         findings=(*run.findings, *few),
         page=cross_page,
-        table_file="regions.tsv",
         conditions_=pair,
         classes_=samples.classes,
-        choice_=choice,
-        places_=places,
-        bg_img_=run.bg_img,
         n_permutations_=len(maxima),
         null_maxima_=maxima,
     )

@@ -122,6 +122,8 @@ def plan_decoding(searchlight, imgs, y, groups, order=None):
         notes=(*samples.notes, *tests.notes()),
         findings=(*findings, *of_curves),
         bg_img=samples.bg_img,
+        location=samples.location,
+        scale=samples.scale,
         labels=labels,
         whole_runs=tests.options.whole_runs,
     )

@@ -1,7 +1,6 @@
 """Cross-validated distances between classes, and their comparison with models."""
 
 import itertools
-import math
 
 import numpy as np
 import scipy.sparse
@@ -10,7 +9,7 @@ from scipy.stats import rankdata
 METHODS = ("spearman", "kendall", "cosine")
 """How dissimilarities are compared with those of a model; "kendall" is tau-a."""
 
-_MOST_SPLITS = 10  # of the runs into halves
+_MOST_SPLITS, _MOST_TRIED = 10, 200  # of the runs into halves
 _MOST_FEATURES = 2**27  # numbers in the features of a model under all exchanges
 
 
@@ -69,34 +68,25 @@ def distance_operator(present):
 def halves(present, seed):
     """Return up to ten splits of the runs into halves that both have all distances.
 
-    A list of pairs of `present` (n_runs, K), each with the runs of one half only.
+    A list of pairs of `present` (n_runs, K), each with the runs of one half only; of
+    halves of equal size only the one with the first run comes first.
     """
-    n_runs = len(present)
-    few = math.comb(n_runs, n_runs // 2) <= 1000
-    rng = np.random.default_rng(seed)
-    chosen = (
-        [np.array(c) for c in itertools.combinations(range(n_runs), n_runs // 2)]
-        if few
-        else [rng.permutation(n_runs)[: n_runs // 2] for _ in range(200)]
-    )
-    splits = []
-    for index in rng.permutation(len(chosen)):
-        one = np.isin(np.arange(n_runs), chosen[index])
-        # of two halves of equal size only the one with the first run is taken
-        if 2 * one.sum() == n_runs and not one[0]:
-            continue
-        parts = [present & half[:, np.newaxis] for half in (one, ~one)]
-        if all(_has_all_pairs(part) for part in parts):
-            splits.append(tuple(parts))
+    n_runs, rng, splits = len(present), np.random.default_rng(seed), {}
+    for _ in range(_MOST_TRIED):
+        one = np.isin(np.arange(n_runs), rng.permutation(n_runs)[: n_runs // 2])
+        one = ~one if 2 * one.sum() == n_runs and not one[0] else one
+        parts = tuple(present & half[:, np.newaxis] for half in (one, ~one))
+        if all((runs_together(part) >= 2).all() for part in parts):
+            splits[one.tobytes()] = parts
         if len(splits) == _MOST_SPLITS:
             break
-    return splits
+    return list(splits.values())
 
 
-def _has_all_pairs(present):
-    """Return whether every two classes are together in at least two runs."""
+def runs_together(present):
+    """Count the runs that hold both classes of every pair, (K (K - 1) / 2,)."""
     together = present.T.astype(int) @ present
-    return bool((together[np.triu_indices(len(together), 1)] >= 2).all())
+    return together[np.triu_indices(len(together), 1)]
 
 
 def comparison_features(values, method):
@@ -114,19 +104,6 @@ def comparison_features(values, method):
         values = values - values.mean(axis=1, keepdims=True)
     length = np.sqrt(np.square(values).sum(axis=1, keepdims=True))
     return values / np.where(length > 0, length, np.inf)
-
-
-def class_exchanges(n_classes, n_permutations, rng):
-    """Return other orders of the classes (n_permutations, K), all if there are fewer.
-
-    Also returned is whether these are all.
-    """
-    n_others = math.factorial(n_classes) - 1
-    if n_others <= n_permutations:
-        orders = itertools.permutations(range(n_classes))
-        return np.array(list(orders)[1:]), True
-    draws = [rng.permutation(n_classes) for _ in range(n_permutations)]
-    return np.stack(draws), False
 
 
 def model_features(model, orders, method):

@@ -3,50 +3,32 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
 from joblib import Parallel, delayed
 
-from neuroextrap.analysis._run_parameters import RunParameters
+from neuroextrap.decoding._decoding_run import DecodingRun, plan_decoding
 from neuroextrap.decoding._dissimilarities import (
     METHODS,
     ceiling_of_halves,
-    class_exchanges,
     comparison_features,
     distance_operator,
     halves,
     model_features,
     run_means,
+    runs_together,
 )
-from neuroextrap.decoding._reading import make_whitener, read_labeled_samples
 from neuroextrap.decoding._searchlight import IdentificationSearchLight
-from neuroextrap.design._copies import copied_samples
-from neuroextrap.design._doubts import same_order
-from neuroextrap.design._folds import make_design
+from neuroextrap.design._findings import tell
 from neuroextrap.design._labels import code_labels
 from neuroextrap.design._permutations import few_exchanges
+from neuroextrap.maps._registry import dissimilarity_names
+from neuroextrap.stats._name_exchange import NameExchanges
 from neuroextrap.stats._null_counts import NullCounts, round_ties, spread_known
 from neuroextrap.stats._permutation import FewLabelings
-from neuroextrap.stats._validation import random_generator
 
 _BLOCK = 2**22  # inner products of means that are in memory together
-# parameters that mean what they mean in a searchlight, and are read as there
-_SHARED = (
-    "mask",
-    "radius",
-    "labels_img",
-    "regions",
-    "process_mask_img",
-    "noise_covariance",
-    "n_permutations",
-    "memory",
-    "n_jobs",
-    "random_state",
-)
-
-_AS_LIGHT = SimpleNamespace(as_given=False)  # samples as searchlights get them
 _NO_CEILING = (
     "no noise ceiling: it needs two halves of the runs in which every two classes are "
     "together in at least two runs"
@@ -63,30 +45,34 @@ class Compared(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class DissimilarityRun:
-    """Patterns of classes in runs, regions, and models to compare distances with.
+    """A planned run over samples and regions, and models to compare distances with.
 
-    `means` are (n_runs, K, n_features), and `present` (n_runs, K) says which there are;
-    `features` are those of the models, as they are and with classes exchanged.
+    `means` (n_runs, K, n_features) are those of the classes in every run, and `present`
+    (n_runs, K) says which there are; `features` are those of the models (K, K), as they
+    are and with classes exchanged.
     """
 
+    samples: DecodingRun
     means: np.ndarray
     present: np.ndarray
-    choice: Any
-    usable: Any
-    whitener: Any
     method: str
+    models: dict
     features: dict
-    n_permutations: int
-    classes: np.ndarray
-    masker: Any
-    findings: tuple
-    sample_notes: tuple
+    n_exchanges: int
+    few: tuple  # of Finding
+
+    @property
+    def findings(self):
+        """What is doubtful about the design, its samples, or the exchanges."""
+        return (*self.samples.findings, *self.few)
 
     @property
     def notes(self):
         """What a reader should know about the validity of the numbers."""
-        notes = (*(finding.note for finding in self.findings), *self.sample_notes)
-        return notes if self._splits else (*notes, _NO_CEILING)
+        of_ceiling = () if self._splits else (_NO_CEILING,)
+        notes = (finding.note for finding in self.findings)
+        of_samples = (n for n in self.samples.notes if "bounds=None" not in n)
+        return (*notes, *of_samples, *of_ceiling)
 
     @cached_property
     def _operator(self):
@@ -102,8 +88,9 @@ class DissimilarityRun:
 
     def compare(self, n_jobs):
         """Measure all distances and compare them with the models; return Compared."""
-        known = np.diff(self.usable.regions.indptr) > 0
-        rows = np.flatnonzero(known)
+        rows = self.samples.analyzed
+        known = np.zeros(self.samples.choice.n_regions, dtype=bool)
+        known[rows] = True
         width = max(1, _BLOCK // self.present.size**2)
         starts = range(0, len(rows), width)
         parallel = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")
@@ -123,14 +110,13 @@ class DissimilarityRun:
                 counts[name].score[some] = agreement[:, 0]
                 counts[name].add(agreement[:, 1:], 0, some)
         values = {"mean_dissimilarity": distances.mean(axis=1)}
-        if self._splits:
-            values["noise_ceiling"] = ceiling
+        values |= {"noise_ceiling": ceiling} if self._splits else {}
         for name, count in counts.items():
-            values[f"{name}_correlation"] = count.score
-            if self.n_permutations:
-                values[f"{name}_p_value"] = count.p_value()
-                values[f"{name}_p_value_fwe"] = count.p_value_fwe()
-        values["n_voxels"] = self.usable.n_features[known]
+            numbers = [count.score]
+            if len(count.maxima):
+                numbers += [count.p_value(), count.p_value_fwe()]
+            values |= dict(zip(dissimilarity_names(name), numbers, strict=False))
+        values["n_voxels"] = self.samples.usable.n_features[known]
         spread = spread_known(known, values | {"": distances})
         maxima = {name: count.maxima for name, count in counts.items()}
         return Compared(distances=spread.pop(""), scores=spread, maxima=maxima)
@@ -148,12 +134,12 @@ class DissimilarityRun:
 
     def _products(self, row):
         """Return inner products of a region's means over its voxels, flat."""
-        regions = self.usable.regions
+        regions, whitener = self.samples.usable.regions, self.samples.plan.whitener
         features = regions.indices[slice(*regions.indptr[row : row + 2])]
         patterns = self.means[..., features].reshape(self.present.size, -1)
         patterns = patterns.astype(float)
-        if self.whitener is not None:
-            patterns = self.whitener(features, patterns)
+        if whitener is not None:
+            patterns = whitener(features, patterns)
         return (patterns @ patterns.T).ravel() / len(features)
 
 
@@ -163,39 +149,6 @@ def plan_dissimilarities(light, imgs, y, groups, order):
     The arguments are those of :meth:`DissimilaritySearchLight.fit`; ValueError when
     they do not fit one another.
     """
-    shared = {name: getattr(light, name) for name in _SHARED}
-    searchlight = IdentificationSearchLight(**shared)
-    parameters = RunParameters.of(searchlight)
-    labels, models = _checked(light, y, groups, order)
-    n_classes = len(labels.classes)
-    orders, few = _exchanges(n_classes, parameters)
-    features = {
-        name: model_features(model, orders, light.method)
-        for name, model in models.items()
-    }
-    samples = read_labeled_samples(searchlight, _AS_LIGHT, imgs, labels)
-    n_features = samples.X.shape[1]
-    choice = parameters.choose_regions(samples.masker, n_features)
-    run = np.unique(labels.groups, return_inverse=True)[1]
-    means, counts = run_means(samples.X, labels.codes, run)
-    return DissimilarityRun(
-        means=means,
-        present=counts > 0,
-        choice=choice,
-        usable=parameters.usable_regions(choice, samples.usable),
-        whitener=make_whitener(light.noise_covariance, samples.masker, n_features),
-        method=light.method,
-        features=features,
-        n_permutations=len(orders),
-        classes=labels.classes,
-        masker=samples.masker,
-        findings=_findings(samples, labels, few),
-        sample_notes=samples.notes,
-    )
-
-
-def _checked(light, y, groups, order):
-    """Return Labels and the models; ValueError if they cannot be compared."""
     if light.method not in METHODS:
         raise ValueError(f"method={light.method!r} must be one of {METHODS}")
     if groups is None:
@@ -204,52 +157,54 @@ def _checked(light, y, groups, order):
             "fit(..., groups=runs)"
         )
     labels = code_labels(y, None, groups, None, order)
-    _check_pairs(labels)
+    run = np.unique(labels.groups, return_inverse=True)[1]
+    _check_pairs(labels, run)
     models = _checked_models(light.models, labels.classes)
     if light.n_permutations and not models:
         raise ValueError("n_permutations tests models; give models, or 0")
-    return labels, models
+    given = light.get_params()
+    own = ("models", "method", "n_permutations")
+    shared = {name: value for name, value in given.items() if name not in own}
+    searchlight = IdentificationSearchLight(**shared, bounds=None)
+    n_classes, n_permutations = len(labels.classes), light.n_permutations
+    exchanges = NameExchanges.of(n_classes, n_permutations, light.random_state)
+    features = {
+        name: model_features(model, exchanges.names, light.method)
+        for name, model in models.items()
+    }
+    samples = plan_decoding(searchlight, imgs, y, groups, order)
+    means, counts = run_means(samples.rows, labels.codes, run)
+    few = ()
+    if n_permutations and exchanges.are_all:
+        labelings = FewLabelings(len(exchanges), 1, "orders of the classes")
+        found = few_exchanges(labelings)
+        few = (found._replace(remedy="more classes have more orders"),) if found else ()
+        tell(few)
+    return DissimilarityRun(
+        samples=samples,
+        means=means,
+        present=counts > 0,
+        method=light.method,
+        models=models,
+        features=features,
+        n_exchanges=len(exchanges),
+        few=few,
+    )
 
 
-def _check_pairs(labels):
+def _check_pairs(labels, run):
     """Raise unless every two classes are together in at least two runs."""
-    run = np.unique(labels.groups, return_inverse=True)[1]
     present = np.zeros((run.max() + 1, len(labels.classes)), dtype=bool)
     present[run, labels.codes] = True
-    i, j = np.triu_indices(len(labels.classes), 1)
-    rare = np.flatnonzero((present.T.astype(int) @ present)[i, j] < 2)
+    rare = np.flatnonzero(runs_together(present) < 2)
     if len(rare):
-        pair = labels.classes[[i[rare[0]], j[rare[0]]]].tolist()
+        pair = np.transpose(np.triu_indices(len(labels.classes), 1))[rare[0]]
+        first, second = labels.classes[pair].tolist()
         raise ValueError(
-            f"classes {pair[0]!r} and {pair[1]!r} are together in fewer than two runs "
+            f"classes {first!r} and {second!r} are together in fewer than two runs "
             f"({len(rare)} such pairs in all), so that their distance cannot be "
             "cross-validated; leave one of them out"
         )
-
-
-def _exchanges(n_classes, parameters):
-    """Return other orders of the classes, and FewLabelings if these are all."""
-    n_permutations = parameters.n_permutations
-    if not n_permutations:
-        return np.empty((0, n_classes), dtype=int), None
-    rng = random_generator(parameters.random_state)
-    orders, every = class_exchanges(n_classes, n_permutations, rng)
-    few = FewLabelings(len(orders), 1, "orders of the classes")
-    return orders, few if every else None
-
-
-def _findings(samples, labels, few):
-    """Return Findings about the order of classes, copies of samples, and exchanges."""
-    design = make_design(labels.codes, len(labels.classes), groups=labels.groups)
-    exchanges = few_exchanges(few)
-    if exchanges is not None:
-        exchanges = exchanges._replace(remedy="more classes have more orders")
-    found = (
-        same_order(labels.codes, labels.groups, labels.order),
-        copied_samples(samples.X[:, samples.usable], labels, design),
-        exchanges,
-    )
-    return tuple(finding for finding in found if finding is not None)
 
 
 def _checked_models(models, classes):
@@ -261,7 +216,7 @@ def _checked_models(models, classes):
     return {str(n): _checked_model(str(n), m, classes) for n, m in models.items()}
 
 
-def _checked_model(name, model, classes):
+def _checked_model(name: str, model: Any, classes: np.ndarray) -> np.ndarray:
     """Return one of them; ValueError if it is none."""
     if hasattr(model, "reindex"):  # a DataFrame, by the names of its rows
         named = [*model.index], [*model.columns]

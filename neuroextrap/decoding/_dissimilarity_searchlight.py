@@ -9,15 +9,22 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 
-from neuroextrap.analysis._presentation import find_region, region_images
+from neuroextrap.analysis._presentation import find_region
 from neuroextrap.analysis._region_files import FittedAttributes, check_has_results
-from neuroextrap.analysis._region_maps import RegionMaps
+from neuroextrap.analysis._region_maps import (
+    RegionMaps,
+    maps_of_regions,
+    table_writer,
+)
 from neuroextrap.decoding._dissimilarity_run import plan_dissimilarities
-from neuroextrap.design._findings import tell
+from neuroextrap.decoding._searchlight import IdentificationSearchLight
 from neuroextrap.maps._described_parameters import described_parameters
-from neuroextrap.maps._registry import dissimilarity_records
+from neuroextrap.maps._registry import AGREEMENT, dissimilarity_records
+from neuroextrap.reporting._region_page import dissimilarity_page
+from neuroextrap.stats._shared_options import described_by
 
 
+@described_by(IdentificationSearchLight)
 class DissimilaritySearchLight(FittedAttributes, BaseEstimator):
     """Measure distances between the patterns of classes in every region.
 
@@ -30,18 +37,6 @@ class DissimilaritySearchLight(FittedAttributes, BaseEstimator):
 
     Parameters
     ----------
-    mask : None, path, image, NiftiMasker or SurfaceMasker, default=None
-        Voxels to analyze. None computes a mask from the images. Arrays need no mask.
-    radius : float, default=8.0
-        Radius of the spheres (or of the discs on a surface) in mm.
-    labels_img : image, path or None, default=None
-        Atlas whose regions are analyzed instead of spheres; label 0 is background.
-    regions : sparse matrix of shape (n_regions, n_features), Regions or None, \
-            default=None
-        Members of the regions, or a choice of nearest voxels, every n-th center and
-        fewest voxels, see :class:`neuroextrap.analysis.Regions`.
-    process_mask_img : image, path or None, default=None
-        Mask of the centers of regions.
     models : dict, array-like of shape (K, K), or None, default=None
         Dissimilarities of the classes, in the order of ``classes_``, by the name of the
         model; a DataFrame is put in that order by its index. One matrix is called
@@ -49,15 +44,9 @@ class DissimilaritySearchLight(FittedAttributes, BaseEstimator):
     method : {"spearman", "kendall", "cosine"}, default="spearman"
         How distances are compared with models: rank correlation, Kendall's tau-a (for
         models with ties), or the cosine, which takes distances as ratios.
-    noise_covariance : None, array or images, default=None
-        Noise to whiten by: residuals of shape (n_observations, n_features), or images
-        of them; every region's covariance is shrunk towards its diagonal. If None,
-        distances are Euclidean.
     n_permutations : int, default=0
         Number of exchanges of the classes; 0 makes no test. If fewer exist (23 for four
         classes), each is used once.
-    memory : None, path or joblib.Memory, default=None
-        Cache of what is read from image files.
     n_jobs : int, default=1
         Number of joblib workers (threads). Does not affect results.
     random_state : None, int or numpy.random.Generator, default=0
@@ -70,7 +59,7 @@ class DissimilaritySearchLight(FittedAttributes, BaseEstimator):
         where there are at least four runs; and of each model its agreement
         ``<model>_correlation`` and, after permutations, ``<model>_p_value`` and
         ``<model>_p_value_fwe`` (corrected for all regions, not for several models).
-        ``maps_.to_directory(path)`` writes them.
+        ``maps_.generate_report()`` makes a page of them.
     region_scores_ : dict of ndarray of shape (n_regions,)
         The same numbers, one for every region.
     dissimilarities_ : ndarray of shape (n_regions, K (K - 1) / 2)
@@ -160,6 +149,7 @@ class DissimilaritySearchLight(FittedAttributes, BaseEstimator):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
+    @described_by(IdentificationSearchLight.fit)
     def fit(
         self,
         imgs: Any,
@@ -172,16 +162,8 @@ class DissimilaritySearchLight(FittedAttributes, BaseEstimator):
 
         Parameters
         ----------
-        imgs : 4-D image, list of images, path(s), SurfaceImage, or array
-            Samples, one volume (row) for each.
-        y : array-like of shape (n_samples,)
-            Class of every sample.
         groups : array-like of shape (n_samples,)
             Run of every sample; every two classes are together in at least two runs.
-        order : array-like of shape (n_samples,) or None, default=None
-            When every sample was acquired in its run, as time or rank. It only serves
-            to check whether the classes came in the same order in all runs. If None,
-            samples are assumed to be listed in the order of acquisition.
 
         Returns
         -------
@@ -193,45 +175,41 @@ class DissimilaritySearchLight(FittedAttributes, BaseEstimator):
             When parameters, images, labels, groups and models do not match.
         """
         run = plan_dissimilarities(self, imgs, y, groups, order)
-        tell(run.findings)
-        found = run.compare(self.n_jobs)
+        samples, found = run.samples, run.compare(self.n_jobs)
+        self._choice, self.masker_ = samples.choice, samples.masker
+        self.classes_, self.findings_ = samples.classes, list(run.findings)
         self.dissimilarities_, self.null_maxima_ = found.distances, found.maxima
-        self.findings_, self.notes_ = list(run.findings), run.notes
-        self.classes_, self.masker_ = run.classes, run.masker
-        self.n_permutations_, self._choice = run.n_permutations, run.choice
-        self.region_scores_ = found.scores
-        self.maps_ = self._maps(found.scores, list(run.features))
-        return self
-
-    def _maps(self, scores, models):
-        """Return the maps with their records, table and findings (RegionMaps)."""
-        import pandas as pd
-
-        choice = self._choice
-        names = choice.names or [str(i) for i in range(choice.n_regions)]
-        table = None
-        if choice.names is not None or self.masker_ is None or not choice.has_place:
-            table = pd.DataFrame({"name": names, **scores})
-        maps = region_images(scores, choice, self.masker_)
+        self.notes_, self.region_scores_ = run.notes, found.scores
+        self.n_permutations_ = run.n_exchanges
         seed = self.random_state if isinstance(self.random_state, int) else None
-        return RegionMaps(
-            maps,
-            records=dissimilarity_records(models, self.method),
-            masker=self.masker_ if maps else None,
-            region_scores=scores,
-            table=table,
+        self.maps_ = maps_of_regions(
+            samples,
+            found.scores,
+            records=dissimilarity_records([*run.models], self.method),
             parameters=described_parameters(self),
             random_state=seed,
             findings=self.findings_,
+            page=dissimilarity_page,
+            classes_=self.classes_,
+            n_permutations_=self.n_permutations_,
+            dissimilarities_=self.dissimilarities_,
+            models_=run.models,
+            agreement_=AGREEMENT[self.method],
+            n_runs_=len(run.present),
         )
+        self.maps_.notes_ = list(self.notes_)
+        return self
 
+    @property
+    def _distance_columns(self):
+        """Distances of all regions by pairs of classes, a dict."""
+        pairs = np.transpose(np.triu_indices(len(self.classes_), 1))
+        names = (f"{self.classes_[i]} - {self.classes_[j]}" for i, j in pairs)
+        return dict(zip(names, self.dissimilarities_.T, strict=True))
+
+    @described_by(IdentificationSearchLight.find_region)
     def dissimilarity_table(self, region: Any) -> Any:
         """Return the distances between all classes in one region.
-
-        Parameters
-        ----------
-        region : int, str or tuple of float
-            Index of the region, its name in the atlas, or (x, y, z) in mm of a place.
 
         Returns
         -------
@@ -253,20 +231,28 @@ class DissimilaritySearchLight(FittedAttributes, BaseEstimator):
         square[np.triu_indices(K, 1)] = self.dissimilarities_[index]
         return pd.DataFrame(square + square.T, self.classes_, self.classes_)
 
-    def to_directory(self, path: str | PathLike, *, overwrite: bool = False) -> None:
-        """Write the maps with sidecars, and the table of regions if there is one.
+    @described_by(RegionMaps.to_directory)
+    def to_directory(self, path: str | PathLike, **options: Any) -> None:
+        """Write the maps with sidecars, the table of regions, and all distances.
+
+        The distances are in ``dissimilarities.tsv``, a row for each region and a column
+        for each pair of classes.
 
         Parameters
         ----------
-        path : path-like
-            A folder that does not exist yet, or is empty.
-        overwrite : bool, default=False
-            Whether to replace what is there.
+        **options
+            As those of ``maps_.to_directory``: overwrite, bids, origin, more.
 
         Raises
         ------
         ValueError
             When the folder is not empty, or cannot be written.
         """
+        import pandas as pd
+
         check_has_results(self)
-        self.maps_.to_directory(path, overwrite=overwrite)
+        table = pd.DataFrame(self._distance_columns)
+        table.insert(0, "region", np.arange(len(table)))
+        more = {"dissimilarities.tsv": table_writer(table)}
+        more |= options.pop("more", None) or {}
+        self.maps_.to_directory(path, more=more, **options)

@@ -32,7 +32,10 @@ def read_labeled_samples(searchlight, kernel, imgs, labels, counted="y"):
     )
     if how is not None:
         read = within_runs(read, labels.groups, how)
-    return read if kernel.as_given else read._replace(X=rescaled(read.X))
+    if kernel.as_given:
+        return read
+    X, scale = rescaled(read.X)
+    return read._replace(X=X, scale=scale)
 
 
 def check_within_runs(how, groups):
@@ -75,11 +78,13 @@ def rescaled(X):
     """Multiply by a power of two where squares would vanish or overflow in float32.
 
     This is exact, and does not affect the classifiers for which samples are centered.
+    Also returned is the power.
     """
-    scale = np.abs(X).max(initial=0.0)
-    if scale == 0 or _LEAST < scale < _MOST:
-        return X
-    return np.ldexp(X, -int(np.frexp(scale)[1]))
+    largest = np.abs(X).max(initial=0.0)
+    if largest == 0 or _LEAST < largest < _MOST:
+        return X, 1.0
+    power = -int(np.frexp(largest)[1])
+    return np.ldexp(X, power), float(np.ldexp(1.0, power))
 
 
 class NoiseWhitener:

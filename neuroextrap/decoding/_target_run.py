@@ -19,7 +19,7 @@ from neuroextrap.margins._plan import Plan
 from neuroextrap.margins._resources import check_labelings_fit
 from neuroextrap.margins._statistic import CorrelationStatistic, resolve_statistic
 from neuroextrap.margins.algebra._grams import check_shrinkage
-from neuroextrap.margins.classifiers._targets import SCORES, TargetMargins
+from neuroextrap.margins.classifiers._targets import METRICS, TargetMargins
 from neuroextrap.stats._permutation import shift_rows
 from neuroextrap.stats._validation import check_flags, check_numbers
 
@@ -60,7 +60,7 @@ def plan_targets(light, imgs, targets, groups, order=None):
     )
     kernel = TargetMargins(
         _scaled(candidates, labels.codes, light.standardize_targets),
-        score=_score(light.score, candidates.shape[1]),
+        metric=_metric(light.metric, candidates.shape[1]),
         shrinkage=light.shrinkage,
         correlation_only=by_correlation,
     )
@@ -107,6 +107,8 @@ def plan_targets(light, imgs, targets, groups, order=None):
         ),
         findings=findings,
         bg_img=samples.bg_img,
+        location=samples.location,
+        scale=samples.scale,
     )
     return run, candidates
 
@@ -157,19 +159,19 @@ def _location(candidates, codes, standardize):
     return targets.mean(axis=0), targets.std(axis=0) if standardize else 1.0
 
 
-def _score(score, n_columns):
+def _metric(metric, n_columns):
     """Return how candidates are compared, for targets of so many columns."""
-    if score == "auto":
+    if metric == "auto":
         return "euclidean" if n_columns == 1 else "cosine"
-    if score not in SCORES:
-        raise ValueError(f"score={score!r} must be one of {('auto', *SCORES)}")
-    fewest = {"cosine": 2, "correlation": 3, "euclidean": 1}[score]
+    if metric not in METRICS:
+        raise ValueError(f"metric={metric!r} must be one of {('auto', *METRICS)}")
+    fewest = {"cosine": 2, "correlation": 3, "euclidean": 1}[metric]
     if n_columns < fewest:
         raise ValueError(
-            f"score={score!r} needs targets of at least {fewest} columns, got "
+            f"metric={metric!r} needs targets of at least {fewest} columns, got "
             f"{n_columns}; use 'euclidean'"
         )
-    return score
+    return metric
 
 
 def _is_correlation(statistic):

@@ -8,14 +8,14 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from neuroextrap.analysis._region_analysis import RegionAnalysis
 from neuroextrap.analysis._values import Bounds, Keep, Regions
-from neuroextrap.decoding._target_run import plan_targets, unscaled
-from neuroextrap.margins._engine import task_data
+from neuroextrap.decoding._region_predictions import RegionPredictions
+from neuroextrap.decoding._target_run import check_targets, plan_targets, unscaled
+from neuroextrap.margins._new_samples import regression_rule
 from neuroextrap.stats._shared_options import described_by
 
 
-class TargetSearchLight(RegionAnalysis):
+class TargetSearchLight(RegionPredictions):
     """Measure how well every region predicts a number or a vector for each sample.
 
     For what has no classes: ratings, positions, or the feature vectors (embeddings) of
@@ -44,7 +44,7 @@ class TargetSearchLight(RegionAnalysis):
     process_mask_img : image, path or None, default=None
         Mask of the centers of regions, whose voxels may lie outside of it. If None,
         centers lie anywhere in the mask.
-    score : {"auto", "cosine", "correlation", "euclidean"}, default="auto"
+    metric : {"auto", "cosine", "correlation", "euclidean"}, default="auto"
         How a decoded target is compared with candidates, both about the mean target of
         the training samples: cosine, correlation over target columns, or minus the
         squared Euclidean distance. "auto" is "cosine", and "euclidean" for one number.
@@ -180,7 +180,7 @@ class TargetSearchLight(RegionAnalysis):
         labels_img: Any = None,
         regions: Any = None,
         process_mask_img: Any = None,
-        score: str = "auto",
+        metric: str = "auto",
         standardize_targets: bool = True,
         shrinkage: str | float = "auto",
         noise_covariance: Any = None,
@@ -206,7 +206,7 @@ class TargetSearchLight(RegionAnalysis):
         self.labels_img = labels_img
         self.regions = regions
         self.process_mask_img = process_mask_img
-        self.score = score
+        self.metric = metric
         self.standardize_targets = standardize_targets
         self.shrinkage = shrinkage
         self.noise_covariance = noise_covariance
@@ -317,7 +317,74 @@ class TargetSearchLight(RegionAnalysis):
         """
         return plan_targets(self, imgs, targets, groups, order)[0].cost()
 
-    @described_by(RegionAnalysis.find_region)
+    def score(
+        self,
+        imgs: Any,
+        targets: ArrayLike,
+        groups: ArrayLike | None = None,
+        *,
+        region: Any = None,
+    ) -> float:
+        """Return the correlation of new targets with what is decoded.
+
+        Parameters
+        ----------
+        imgs : 4-D image, list of images, path(s), SurfaceImage, or array
+            New samples of the same voxels (features), one volume (row) for each.
+        targets : array-like of shape (n_samples,) or (n_samples, n_columns)
+            True targets, in the columns that were fitted.
+        groups : array-like of shape (n_samples,) or None, default=None
+            Run of every new sample; needed with ``within_runs``.
+        region : int, str, tuple of float or None, default=None
+            Region, as for :meth:`find_region`; None for the only one, such as that of
+            an array.
+
+        Returns
+        -------
+        score : float
+            Correlation over samples, the mean over columns; zero where what is decoded
+            does not vary.
+
+        Raises
+        ------
+        ValueError
+            When there are several regions and none is named, targets have other columns
+            or do not vary, or as :meth:`predict`.
+        """
+        true = check_targets(targets)
+        decoded = self.predict(self._only_region(region), imgs, groups)
+        if decoded.shape != true.shape:
+            raise ValueError(
+                f"targets are {true.shape} samples and columns, the samples and fitted "
+                f"columns {decoded.shape}"
+            )
+        true, decoded = (a - a.mean(axis=0) for a in (true, decoded))
+        spread = np.sqrt(np.square(true).sum(axis=0) * np.square(decoded).sum(axis=0))
+        products = (true * decoded).sum(axis=0)
+        return float(np.mean(products / np.where(spread > 0, spread, np.inf)))
+
+    def _decide(self, region, new):
+        scaled = self._fit_rule(region).scores(new)
+        return unscaled(scaled, self, self.run_.plan.codes[0])
+
+    def _margins_of(self, region, new):
+        plan, rule = self.run_.plan, self._fit_rule(region)
+        return plan.kernel.margins_of_decoded(rule.scores(new), plan.codes[0])
+
+    def _rule(self, region):
+        rule = self._fit_rule(region)
+        codes = self.run_.plan.codes[0]
+        units = self.candidates_[codes].std(axis=0) if self.standardize_targets else 1.0
+        names = list(range(rule.weights.shape[1]))
+        return rule._replace(weights=rule.weights * units), names
+
+    def _fit_rule(self, region):
+        """Return the ridge regression of scaled targets on a region (LinearRule)."""
+        plan, (_, x) = self.run_.plan, self._fitted_samples(region)
+        targets = plan.kernel.targets[plan.codes[0]]
+        return regression_rule(x, targets, plan.kernel.shrinkage)
+
+    @described_by(RegionPredictions.find_region)
     def decoded_targets(self, region: Any) -> np.ndarray:
         """Return what was decoded from one region, in the units of the targets.
 
@@ -332,8 +399,6 @@ class TargetSearchLight(RegionAnalysis):
         ValueError
             When the results were read from a folder, which holds no data.
         """
-        run, index = self.run_, self.find_region(region)
-        plan, rows = run.plan, np.array([index])
-        data = task_data(run.rows, run.usable.regions, rows)
-        x = data.samples_of(range(1), plan.whitener)[0]
+        plan = self.run_.plan
+        _, x = self._fitted_samples(self.find_region(region))
         return unscaled(plan.kernel.decoded(x, plan), self, plan.codes[0])

@@ -217,7 +217,7 @@ def _trained_at(run, samples, moment, n_times):
     usable = np.all([_can_be_used(copy) for copy in copies], axis=0)
     rows = np.where(usable, np.concatenate(copies), 0)
     if not run.plan.kernel.as_given:
-        rows = rescaled((rows - rows.mean(axis=0)).astype(np.float32))
+        rows = rescaled((rows - rows.mean(axis=0)).astype(np.float32))[0]
     plan = replace(
         run.plan,
         design=_twice(run.plan.design),

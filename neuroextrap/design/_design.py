@@ -55,12 +55,14 @@ class Design:
     """Folds of a cross-validation over labeled samples.
 
     ``folds`` is a tuple of (train, test) integer index arrays into the ``n_samples``
-    samples; labels are the codes 0..``n_classes`` - 1.
+    samples; labels are the codes 0..``n_classes`` - 1. Penalties and floors that no
+    label enters come from the first ``n_known`` samples, None for all.
     """
 
     folds: tuple
     n_samples: int
     n_classes: int
+    n_known: int | None = None
 
     def some_folds(self, which: slice) -> "Design":
         """Return the design of consecutive folds; itself if these are all folds."""

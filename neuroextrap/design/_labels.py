@@ -99,6 +99,18 @@ def code_labels(y, classes, groups, blocks, order=None):
     )
 
 
+def codes_of(classes, y):
+    """Return the codes of labels among sorted classes; ValueError for others."""
+    y = check_labels(y, "y")
+    unknown = np.setdiff1d(y, classes)
+    if len(unknown):
+        raise ValueError(
+            f"y has {unknown.tolist()[:5]}, which were not fitted; the classes are "
+            f"{classes.tolist()[:10]}"
+        )
+    return np.searchsorted(classes, y)
+
+
 def code_targets(targets, groups, blocks, order=None):
     """Return Labels of targets (n_samples, n_columns), and their distinct rows.
 

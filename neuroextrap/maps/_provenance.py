@@ -62,6 +62,12 @@ class Origin:
         listed = [file for files in self.sources.values() for file in files]
         return [file.path for file in listed if isinstance(file, SourceFile)]
 
+    def names(self, role):
+        """Return the names of the files of a role, without folders."""
+        files = self.sources.get(role, [])
+        paths = [f.path if isinstance(f, SourceFile) else f["file"] for f in files]
+        return [Path(path).name for path in paths]
+
     def described(self):
         """Return sources (with their hashes) and sample options as JSON values."""
         return {

@@ -6,6 +6,21 @@ from fractions import Fraction
 
 from neuroextrap.stats._validation import check_flags_of
 
+_LABELS = {
+    "n_voxels": "number of voxels",
+    "p_value": "p",
+    "p_value_fwe": "corrected p (family-wise)",
+    "p_value_fwe_step_down": "corrected p, step-down",
+    "p_value_fwe_tail": "corrected p, from a fitted tail",
+    "p_value_tail": "p, from a fitted tail",
+    "p_value_fdr": "false discovery rate by p",
+    "neg_log10_p_fwe": "corrected p (-log10)",
+    "e_value": "e-value",
+    "e_value_fdr": "false discovery rate by e-value",
+    "z": "z of p",
+}
+"""Maps whose name is no label."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class MapRecord:
@@ -86,8 +101,12 @@ class MapRecord:
 
     @property
     def label(self):
-        """The name in words."""
-        return self.name.replace("_", " ")
+        """The name in words, as a reader of tables and figures wants it."""
+        if self.name in _LABELS:
+            return _LABELS[self.name]
+        words = self.name.removesuffix("_fwe").replace("_", " ")
+        words = words.replace("bayes", "Bayes")
+        return f"{words} (all regions at once)" if self.name.endswith("_fwe") else words
 
     @property
     def label_with_unit(self):

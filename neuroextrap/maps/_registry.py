@@ -24,14 +24,16 @@ def _one_in(n_classes):
 
 
 def _bound(name, description, unit, *, note, chance=None, overview=False):
-    """Return the records of a lower bound: of single regions, and of all at once."""
+    """Return the records of a lower bound: of single regions, and of all at once.
+
+    An overview draws the latter, which sentences of pages quote.
+    """
     single = MapRecord(
         name=name,
         description=f"{description}; every region by itself",
         unit=unit,
         chance=chance,
         note=note,
-        overview=overview,
     )
     simultaneous = MapRecord(
         name=f"{name}_fwe",
@@ -40,6 +42,7 @@ def _bound(name, description, unit, *, note, chance=None, overview=False):
         chance=chance,
         note=_SIMULTANEOUS_BOUNDS,
         simultaneous=True,
+        overview=overview,
     )
     return single, simultaneous
 
@@ -461,11 +464,16 @@ def voxel_record(name):
     )
 
 
-_AGREEMENT = {
+AGREEMENT = {
     "spearman": "Spearman correlation",
     "kendall": "Kendall's tau-a",
     "cosine": "Cosine",
 }
+
+
+def dissimilarity_names(model):
+    """Return the names of a model's maps: agreement, p-values, family-wise ones."""
+    return f"{model}_correlation", f"{model}_p_value", f"{model}_p_value_fwe"
 
 
 def dissimilarity_records(models, method):
@@ -491,21 +499,22 @@ def dissimilarity_records(models, method):
         ),
     ]
     for model in models:
-        what = f"{_AGREEMENT[method]} of the distances with the model {model}"
+        agreement, p_value, p_value_fwe = dissimilarity_names(model)
+        what = f"{AGREEMENT[method]} of the distances with the model {model}"
         records += [
             MapRecord(
-                name=f"{model}_correlation",
+                name=agreement,
                 description=what,
                 unit="r",
                 chance=0.0,
                 overview=True,
             ),
             _p_value(
-                f"{model}_p_value",
+                p_value,
                 f"{what}: p by exchange of the classes, every region by itself",
             ),
             _p_value(
-                f"{model}_p_value_fwe",
+                p_value_fwe,
                 f"{what}: p by exchange of the classes, against the maximum over "
                 "regions (family-wise error; of this model alone)",
                 simultaneous=True,

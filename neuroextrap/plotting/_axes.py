@@ -9,12 +9,13 @@ COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#00
 
 LINES = {
     "chance": {"linestyle": ":", "color": "0.5"},
-    "bound": {"linestyle": "--", "color": COLORS[1]},
+    "bound": {"color": COLORS[1], "marker": "^", "linestyle": "none"},
+    "threshold": {"linestyle": "--", "color": COLORS[1]},
     "extrapolation": {"linestyle": ":", "color": COLORS[0]},
 }
-"""How lines beside an accuracy curve are drawn."""
+"""How lines and marks beside an accuracy curve are drawn."""
 
-_LOOKS = {":": "dotted", "--": "dashed", "0.5": "gray"}
+_LOOKS = {":": "dotted", "--": "dashed", "0.5": "gray", "^": "triangle"}
 _LOOKS |= {COLORS[0]: "blue", COLORS[1]: "orange"}
 
 Z95 = 1.959963984540054
@@ -55,7 +56,7 @@ def draws_on_axes(function: Thing) -> Thing:
 
 def line_words(name):
     """Return in words how a line of ``LINES`` looks: ``"dotted gray"``."""
-    return " ".join(_LOOKS[look] for look in LINES[name].values())
+    return " ".join(_LOOKS[look] for look in LINES[name].values() if look in _LOOKS)
 
 
 def same_length(reference, **others):
@@ -79,14 +80,14 @@ def same_length(reference, **others):
 
 
 def add_legend(ax):
-    """Draw the legend inside the axes, readable over lines; beside them when long.
+    """Draw the legend inside the axes, readable over lines; below them when long.
 
     The search for the best place is requested by name: otherwise matplotlib warns that
     the search is slow, on a busy computer for any figure.
     """
     look = {"fontsize": "small", "framealpha": 0.85, "edgecolor": "none", "loc": "best"}
     if len(ax.get_legend_handles_labels()[1]) > _LONG_LEGEND:
-        look |= {"loc": "center left", "bbox_to_anchor": (1.0, 0.5)}
+        look |= {"loc": "upper center", "bbox_to_anchor": (0.5, -0.2), "ncols": 2}
     ax.legend(**look)
 
 

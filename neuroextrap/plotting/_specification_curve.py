@@ -38,7 +38,7 @@ def draw_specification_curve(table: Any, options: list[str], threshold: float) -
         values = table["largest_standardized"].to_numpy()[chosen]
         above.plot(place[chosen], values, "o", color=color)
     if np.isfinite(threshold):
-        above.axhline(threshold, **LINES["bound"])
+        above.axhline(threshold, **LINES["threshold"])
     above.set_ylabel("largest\nstandardized\nstatistic")
     for row, (option, level) in enumerate(levels):
         chosen = place[(table[option].astype(str) == level).to_numpy()]

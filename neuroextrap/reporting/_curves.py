@@ -9,11 +9,11 @@ from neuroextrap.maps._trained_on_all import DOUBTFUL
 from neuroextrap.plotting import plot_accuracy_curve
 from neuroextrap.plotting._accuracy_curves import draw_interval
 from neuroextrap.plotting._axes import LINES, add_legend, line_words, log_set_sizes
-from neuroextrap.reporting._finding import named_place, place_words
+from neuroextrap.reporting._finding import n_analyzed, named_place, place_words
 from neuroextrap.reporting._identification_words import known_interval
 from neuroextrap.reporting._page import tsv_uri
 from neuroextrap.reporting._pictures import embed_figure
-from neuroextrap.reporting._rendering import render
+from neuroextrap.reporting._rendering import format_confidence, render
 
 EXTRAPOLATION = "auto"
 """How curves are carried on beyond the classes of the data."""
@@ -24,6 +24,7 @@ INTERVAL_LEVEL = 0.9
 _FEWEST_CLASSES = 10
 _N_CURVES = 4
 _ENDS = "accuracy_lower_95", "accuracy_upper_95"
+_BOUND = "bayes_accuracy_bound_fwe"
 
 
 def curves_section(fitted, finding, peaks):
@@ -43,7 +44,8 @@ def curves_section(fitted, finding, peaks):
         "curves",
         figures=Markup("\n").join(figures),
         extrapolated=len(fitted.classes_) >= _FEWEST_CLASSES,
-        bounded=fitted.results_.n_repeats is not None,
+        bounded=np.isfinite(class_bounds(fitted)).any(),
+        n_regions=n_analyzed(fitted),
         method=EXTRAPOLATION.replace("_", " "),
         source="win counts" if fitted.test_codes_ is None else "margins",
         level=f"{INTERVAL_LEVEL:.0%}",
@@ -77,6 +79,8 @@ def _curve_table(fitted, rows):
         if fitted.results_.n_repeats is not None:
             bounds = dict(zip(*fitted.bound_curve(region), strict=True))
             table["average_bayes_accuracy_bound"] = table["set_size"].map(bounds)
+        here = table["set_size"] == len(fitted.classes_)
+        table[_BOUND] = np.where(here, class_bounds(fitted)[region], np.nan)
         tables.append(table)
     return pd.concat(tables, ignore_index=True)
 
@@ -85,24 +89,25 @@ def curve_axes(fitted, region, ax=None):
     """Draw the accuracy curve of one region with band, bound and extrapolation.
 
     `region` is an index, a name, or a place (x, y, z) in mm. The band is left out where
-    no interval is known (results read from a folder), the bound where none
-    holds, the extrapolation (to ten times the classes) with fewer than ten
-    classes; its interval counts the classes drawn and the choice of a model.
-    Returns the matplotlib axes, those of a new figure if `ax` is None.
+    no interval is known (results read from a folder), the bound (on the best
+    classifier of these classes, for all regions at once) where none holds, the
+    extrapolation (to ten times the classes) with fewer than ten classes; its interval
+    counts the classes drawn and the choice of a model. Returns the matplotlib axes,
+    those of a new figure if `ax` is None.
     """
     import matplotlib.pyplot as plt
 
     sizes, accuracy = fitted.accuracy_curve(region)
     interval = known_interval(fitted, region)
     if ax is None:
-        ax = plt.subplots(figsize=(5.2, 3), layout="constrained")[1]
+        ax = plt.subplots(figsize=(4.5, 3.6), layout="constrained")[1]
     interval = None if np.isnan(interval).any() else interval
     ax = plot_accuracy_curve(sizes, accuracy, interval=interval, ax=ax)
-    if fitted.results_.n_repeats is not None:
-        bound_sizes, bound = fitted.bound_curve(region)
-        level = fitted.results_.confidence_level
-        label = f"average Bayes\naccuracy bound ({level:.0%})"
-        ax.plot(bound_sizes, bound, marker="v", ms=3, label=label, **LINES["bound"])
+    bound = class_bounds(fitted)[fitted.find_region(region)]
+    if np.isfinite(bound):
+        level = format_confidence(fitted.results_.confidence_level)
+        label = f"best classifier, at least ({level})"
+        ax.plot(len(fitted.classes_), bound, label=label, **LINES["bound"])
     if len(fitted.classes_) >= _FEWEST_CLASSES:
         targets, beyond, interval = _extrapolated(fitted, region)
         if interval is not None:
@@ -111,6 +116,16 @@ def curve_axes(fitted, region, ax=None):
         log_set_sizes(ax)
     add_legend(ax)
     return ax
+
+
+def class_bounds(fitted):
+    """Return the lower bounds that pages state and draw, (n_regions,).
+
+    They are on the accuracy of the best possible classifier of these classes, for all
+    regions at once; NaN where none holds.
+    """
+    scores = fitted.region_scores_
+    return scores.get(_BOUND, np.full(len(scores["accuracy"]), np.nan))
 
 
 def _extrapolated(fitted, region):

@@ -48,13 +48,13 @@ def region_clusters(fitted):
     forming = max(_FORMING, 1 / (fitted.n_permutations_ + 1))
     p_value = fitted.region_scores_["p_value"]
     excess = np.where(p_value <= forming, 1.0, -1.0)  # NaN: outside
-    found = find_clusters(excess, _neighbors(choice, fitted.masker_))
+    found = find_clusters(excess, neighboring_regions(choice, fitted.masker_))
     n_true = [bounds.count(found.number == i) for i in range(len(found.extent))]
     sizes = found.extent.astype(int)
     return RegionClusters(found.number, sizes, np.array(n_true, dtype=int), forming)
 
 
-def _neighbors(choice, masker):
+def neighboring_regions(choice, masker):
     """Return pairs (n_pairs, 2) of regions whose centers are neighbors.
 
     Centers on a coarser grid (every n-th voxel) are those a step of that grid apart.

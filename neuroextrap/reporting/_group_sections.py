@@ -121,7 +121,9 @@ def _columns(result, clusters):
         "n_vertices": ("Vertices", format_number),
     }
     for name in clusters.columns.intersection(list(result.names), sort=False):
-        label = sentence_case(result.record(name).label.removesuffix(" fwe"))
+        label = sentence_case(
+            result.record(name).label.removesuffix(" (all regions at once)")
+        )
         write = "{:.2f}".format if name in _T_LIKE else format_of(name)
         columns[name] = (label, write)
     return columns | {name: (head, format_p_value) for name, head in _P_VALUES.items()}

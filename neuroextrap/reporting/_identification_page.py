@@ -62,20 +62,37 @@ _COLUMNS = {
 }
 """What the short table of peaks shows: headings, and how values are written."""
 
+# accuracy is drawn with the answer, and p-values, mostly alike, are left to the viewer
+_NOT_AMONG_MAPS = "accuracy", "neg_log10_p_fwe"
+
 
 def identification_report(
-    fitted: Any, title: str | None = None, *, bg_img: Any = None, atlas: Any = None
+    fitted: Any,
+    title: str | None = None,
+    *,
+    bg_img: Any = None,
+    atlas: Any = None,
+    origin: Any = None,
 ) -> Report:
     """Make a self-contained HTML page of a fitted identification analysis.
 
-    Of the analysis only public attributes, ``results_`` and methods are read.
+    Of the analysis only public attributes, ``results_`` and methods are read. `origin`
+    (Origin) says what it was made of, if more is known than the analysis knows.
     """
-    sections = identification_sections(fitted, bg_img=bg_img, atlas=atlas)
-    return make_page(title or "Identification report", sections)
+    origin = origin or fitted.origin_
+    sections = identification_sections(
+        fitted, bg_img=bg_img, atlas=atlas, samples=origin.samples
+    )
+    return make_page(title or "Identification report", sections, origin=origin)
 
 
 def identification_sections(
-    fitted: Any, *, n_peaks: int = 10, bg_img: Any = None, atlas: Any = None
+    fitted: Any,
+    *,
+    n_peaks: int = 10,
+    bg_img: Any = None,
+    atlas: Any = None,
+    samples: dict | None = None,
 ) -> list:
     """Make the parts of a report, to be put on a page with others.
 
@@ -90,6 +107,9 @@ def identification_sections(
         Image drawn under the maps, as in :func:`interactive_viewer`.
     atlas : path-like, Niimg, SurfaceImage, Bunch or None, default=None
         Labels image that names the places of peaks, as in :func:`peak_table`.
+    samples : dict or None, default=None
+        Options by which samples were made of images, for the methods. If None, those
+        that the analysis knows, as after ``fit_events``.
 
     Returns
     -------
@@ -134,7 +154,7 @@ def identification_sections(
         viewer = or_note(
             viewer_of_curves, fitted, background, bg_img=bg_img, peaks=peaks["region"]
         )
-    others = [name for name in view.overview() if name != "accuracy"]
+    others = [name for name in view.overview() if name not in _NOT_AMONG_MAPS]
     sections = [
         ("What was found", answer(found(fitted, peaks), pictures.figure("accuracy"))),
         ("Accuracy curves", curves_section(fitted, view.finding, peaks)),
@@ -146,7 +166,7 @@ def identification_sections(
         ("Permutation test", _permutations(fitted)),
         ("What was analyzed", _summary(fitted)),
         ("What holds when", _validity(fitted)),
-        ("Methods", methods_section(methods(fitted))),
+        ("Methods", methods_section(methods(fitted, samples))),
         ("Parameters", parameter_tables(fitted)),
     ]
     return [(heading, content) for heading, content in sections if content]

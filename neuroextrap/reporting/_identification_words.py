@@ -5,6 +5,7 @@ import numpy as np
 import neuroextrap
 from neuroextrap.design._findings import doubts_about
 from neuroextrap.maps._described_parameters import described_parameters, flat_parameters
+from neuroextrap.maps._provenance import versions
 from neuroextrap.maps._registry import MAPS
 from neuroextrap.reporting._finding import (
     LEVEL,
@@ -14,6 +15,7 @@ from neuroextrap.reporting._finding import (
     region_words,
 )
 from neuroextrap.reporting._methods import short_words
+from neuroextrap.reporting._peaks import surviving_clusters
 from neuroextrap.reporting._rendering import sentences
 
 _QUOTED = (
@@ -31,6 +33,7 @@ def found(fitted, peaks):
     The first sentence is the answer, with what is doubtful about it.
     """
     finding, peak = find(fitted), peaks.iloc[0]
+    clusters = surviving_clusters(fitted)
     one, many = region_words(fitted)
     lower, upper = known_interval(fitted, int(peak["region"]))
     doubtful = fitted.results_.findings
@@ -43,6 +46,7 @@ def found(fitted, peaks):
         one=one,
         many=many,
         n_regions=n_analyzed(fitted),
+        n_places=None if clusters is None else int(clusters.max()) + 1,
         level=LEVEL,
         peak={name: peak.get(name, np.nan) for name in _QUOTED},
         doubt=doubts_about(doubtful, finding.criterion),
@@ -110,26 +114,58 @@ def vacuity_notes(fitted):
     )
 
 
-def methods(fitted):
+def methods(fitted, samples=None):
     """Describe a fitted analysis for the methods section of a paper, in sentences.
 
-    Only what the fitted analysis itself knows is said: how samples were made of the
-    images is for the reader to add.
+    `samples` are options by which samples were made of images; if None, those that the
+    analysis knows. What is not known is for the reader to add, and said so.
     """
     estimator = described_parameters(fitted).get("estimator")
     labels = _permuted_labels(fitted)
+    n_voxels = fitted.results_.n_voxels[fitted.results_.scores.done]
     return sentences(
         "identification_methods",
         version=neuroextrap.__version__,
         fitted=fitted,
         results=fitted.results_,
         is_searchlight=_is_searchlight(fitted),
+        many=region_words(fitted)[1],
         n_nearest=flat_parameters(fitted).get("n_nearest"),
         estimator="" if estimator is None else short_words(estimator),
         labels=labels,
+        counts=None if labels is None else np.bincount(labels.codes),
+        n_runs=_n_runs(labels),
+        folds=_folds(fitted, labels),
+        samples=fitted.origin_.samples if samples is None else samples,
+        n_voxels=(int(n_voxels.min()), int(n_voxels.max())),
+        versions=versions(),
         in_folds=any("test folds" in f.note for f in fitted.findings_),
         units=_independent_units(fitted, labels),
     )
+
+
+def _n_runs(labels):
+    """Return the number of runs, 0 where they are not known."""
+    known = labels is not None and labels.groups is not None
+    return len(np.unique(labels.groups)) if known else 0
+
+
+def _folds(fitted, labels):
+    """Return the number of folds, and whether each tests one run that does not train.
+
+    (0, False) where folds are not known.
+    """
+    folds = () if labels is None else getattr(fitted.run_.plan.design, "folds", ())
+    groups = None if labels is None else labels.groups
+    if groups is None or len(folds) != _n_runs(labels):
+        return len(folds), False
+    tested = [np.unique(groups[test]) for _, test in folds]
+    trained = [np.unique(groups[train]) for train, _ in folds]
+    one_out = all(
+        len(runs) == 1 and runs[0] not in others and len(others) == len(folds) - 1
+        for runs, others in zip(tested, trained, strict=True)
+    )
+    return len(folds), one_out
 
 
 def _independent_units(fitted, labels):

@@ -23,7 +23,13 @@ from neuroextrap.reporting._pictures import (
     data_uri,
     trend_limit,
 )
-from neuroextrap.reporting._rendering import paragraphs, sentence_case, sentences
+from neuroextrap.reporting._rendering import (
+    format_p_value,
+    paragraphs,
+    sentence_case,
+    sentences,
+)
+from neuroextrap.stats._pvalues import LEVEL
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -74,6 +80,29 @@ class PageMaps:
         if name in self.looks:
             return None
         return self.record(name).first_threshold(self.n_classes)
+
+    def span(self, name):
+        """Return where the colors of a map begin (chance or zero) and end."""
+        one_sided = self.record(name).tail == "upper" and not self.two_sided
+        return color_range(
+            self.scores[name], self.threshold(name) if one_sided else None
+        )
+
+    def marks(self, name):
+        """Return values of a map to be marked in its color bar, by their words.
+
+        Where survivors are the regions above some value, that value is marked.
+        """
+        chance = self.record(name).chance_level(self.n_classes)
+        marks = {"chance": float(chance)} if chance else {}
+        strength, survives = self.strength(name), self.finding.survives
+        known = np.isfinite(strength)
+        if not self.finding.by_p_value or not survives.any() or survives[known].all():
+            return marks
+        limit = strength[survives].min()
+        if name not in self.looks and strength[known & ~survives].max() < limit:
+            marks[f"p = {format_p_value(LEVEL)}"] = float(limit)
+        return marks
 
     def strength(self, name):
         """Return numbers (n_regions,) that are larger where a map is stronger."""
@@ -166,7 +195,7 @@ class Pictures:
             drawn &= strength > threshold
         if not drawn.any():
             return Markup("")
-        look = view.looks.get(name) or Look("", color_range(view.scores[name]))
+        look = view.looks.get(name) or Look("", view.span(name))
         opacity = self._opacity(name, strength) * drawn
         picture = brain_figure(
             view.maps[name],
@@ -177,6 +206,7 @@ class Pictures:
             bg_img=self._bg_img,
             span=look.span,
             cmap=look.cmap,
+            marks=view.marks(name),
         )
         return figure_tag(data_uri(picture, "png"), self._caption(name, look.title))
 
@@ -184,12 +214,18 @@ class Pictures:
         """Return how opaque every region is where the map is drawn."""
         finding = self._view.finding
         if finding.n_surviving or name in self._view.looks:
-            return np.where(
-                finding.survives, 1.0, 0.0 if self._view.on_surface else FAINT
-            )
+            faint = 0.0 if self._view.on_surface else FAINT * self._near(strength)
+            return np.where(finding.survives, 1.0, faint)
         if not finding.criterion:
             return np.ones(len(strength))
         return TREND * (strength > trend_limit(strength))
+
+    def _near(self, strength):
+        """Return which regions are drawn faintly: the next best to survivors."""
+        p_value = self._view.scores.get("p_value")
+        if p_value is not None:
+            return p_value <= LEVEL
+        return strength > trend_limit(strength)
 
     def _caption(self, name, title):
         """Describe a map, its unit, and what is drawn of it."""
@@ -204,5 +240,7 @@ class Pictures:
             of_difference=name in view.looks,
             limit=None if view.two_sided else view.threshold(name),
             on_surface=view.on_surface,
+            near_by_p="p_value" in view.scores,
+            level=LEVEL,
         )
         return caption

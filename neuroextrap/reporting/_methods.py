@@ -1,5 +1,7 @@
 """The works that pages cite, and the parameters of an analysis in tables."""
 
+import re
+
 from markupsafe import Markup, escape
 
 from neuroextrap.maps._described_parameters import (
@@ -36,11 +38,15 @@ _WORKS = {
     "1-25.",
     "Nichols et al. 2005": "Nichols et al. (2005). Valid conjunction inference with "
     "the minimum statistic. NeuroImage 25, 653-660.",
+    "Nili et al. 2014": "Nili et al. (2014). A toolbox for representational similarity "
+    "analysis. PLoS Computational Biology 10, e1003553.",
     "Smith & Nichols 2009": "Smith & Nichols (2009). Threshold-free cluster "
     "enhancement. NeuroImage 44, 83-98.",
     "Stelzer et al. 2013": "Stelzer, Chen & Turner (2013). Statistical inference and "
     "multiple testing correction in classification-based multi-voxel pattern "
     "analysis. NeuroImage 65, 69-82.",
+    "Walther et al. 2016": "Walther et al. (2016). Reliability of dissimilarity "
+    "measures for multi-voxel pattern analysis. NeuroImage 137, 188-200.",
     "Westfall & Young 1993": "Westfall & Young (1993). Resampling-based multiple "
     "testing. Wiley.",
     "Winkler et al. 2014": "Winkler et al. (2014). Permutation inference for the "
@@ -58,7 +64,53 @@ def methods_section(words):
     """Return sentences to cite, and the works that they name, as HTML."""
     paragraph = Markup(" ").join(words)
     works = [work for name, work in _WORKS.items() if escape(name) in paragraph]
-    return render("methods", paragraph=paragraph, references=works)
+    bibtex = "\n\n".join(map(bibtex_entry, works))
+    return render("methods", paragraph=paragraph, references=works, bibtex=bibtex)
+
+
+def bibtex_entry(work):
+    """Return a reference, "Authors (year). Title. Journal volume, pages.", as BibTeX.
+
+    >>> print(bibtex_entry(_WORKS["Smith & Nichols 2009"]))
+    @article{smith2009,
+      author = {Smith and Nichols},
+      title = {{Threshold-free cluster enhancement}},
+      journal = {NeuroImage},
+      volume = {44},
+      pages = {83--98},
+      year = {2009}
+    }
+    """
+    ((authors, year, rest),) = re.findall(r"^(.+?) \((\d{4})\)\. (.+)\.$", work)
+    title, where = rest.rsplit(". ", 1)
+    names = re.split(r", | & | et al", authors)
+    kind, fields = _where(where)
+    about = {
+        "author": " and ".join(name if name else "others" for name in names),
+        "title": f"{{{title}}}",
+        **fields,
+        "year": year,
+    }
+    lines = (f"  {name} = {{{value}}}" for name, value in about.items())
+    key = re.sub(r"\W", "", names[0]).lower() + year
+    return f"@{kind}{{{key},\n" + ",\n".join(lines) + "\n}"
+
+
+def _where(where):
+    """Return the kind of a work, and the fields that say where it appeared."""
+    found = re.match(r"(.+?) (\d+), (\w+)(?:-(\d+))?$", where)
+    if found is None:
+        return (
+            ("misc", {"howpublished": where})
+            if "arXiv" in where
+            else (
+                "book",
+                {"publisher": where},
+            )
+        )
+    journal, volume, first, last = found.groups()
+    pages = first if last is None else f"{first}--{last}"
+    return "article", {"journal": journal, "volume": volume, "pages": pages}
 
 
 def parameter_tables(fitted):

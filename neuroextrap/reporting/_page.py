@@ -1,8 +1,10 @@
 """A self-contained page: sections with anchors, tables, pictures inside."""
 
 import base64
+import datetime
 import html
 import re
+import shlex
 import tempfile
 import webbrowser
 from pathlib import Path
@@ -11,6 +13,8 @@ from markupsafe import Markup
 
 import neuroextrap
 from neuroextrap.reporting._rendering import format_number, read_text, render
+
+_MOST_FILES = 3
 
 
 class Report:
@@ -112,9 +116,10 @@ class Report:
         webbrowser.open(Path(file_name).resolve().as_uri())
 
 
-def make_page(title, sections):
+def make_page(title, sections, *, origin=None):
     """Put sections on one self-contained page, a :class:`Report`.
 
+    Below the title stand the day, and of an `origin` (Origin) the files and command.
     `title` and the heading of each section, a pair (heading, HTML), are plain text and
     escaped here; an empty heading has no line and no entry in the contents. Sections
     without content are left out.
@@ -124,6 +129,7 @@ def make_page(title, sections):
     page = render(
         "page",
         title=title,
+        about=about_results(origin),
         sections=parts,
         contents=contents if len(contents) > 1 else [],
         style=Markup(read_text("page.css")),
@@ -131,6 +137,17 @@ def make_page(title, sections):
         version=neuroextrap.__version__,
     )
     return Report(str(page))
+
+
+def about_results(origin):
+    """Return what the head of a page says: files, day and command, those known."""
+    files = [] if origin is None else origin.names("imgs")
+    more = len(files) - _MOST_FILES
+    shown = files if more <= 0 else [*files[:_MOST_FILES], f"{more} more"]
+    command = [] if origin is None else origin.record.get("command", [])
+    today = datetime.date.today()
+    day = f"{today.day} {today:%B %Y}"
+    return {"files": shown, "day": day, "command": shlex.join(command)}
 
 
 def _with_anchors(sections):
@@ -195,6 +212,14 @@ def frame_table(
 def list_of(words):
     """Return sentences as an escaped HTML list."""
     return render("list", items=words)
+
+
+def folded(sections):
+    """Return sections, HTML by heading, each as a line that opens it."""
+    return Markup("\n").join(
+        Markup("<details><summary>{}</summary>\n{}\n</details>").format(heading, each)
+        for heading, each in sections.items()
+    )
 
 
 def answer(words, picture=""):

@@ -9,10 +9,11 @@ from markupsafe import Markup
 
 from neuroextrap.images._atlas import atlas_names_at
 from neuroextrap.maps._registry import MAPS, record_of
-from neuroextrap.reporting._discoveries import cluster_columns
-from neuroextrap.reporting._finding import place_words
+from neuroextrap.reporting._discoveries import cluster_columns, neighboring_regions
+from neuroextrap.reporting._finding import find, place_words
 from neuroextrap.reporting._page import frame_table, tsv_uri
 from neuroextrap.reporting._rendering import render
+from neuroextrap.stats._cluster_statistics import find_clusters
 
 
 def peak_table(
@@ -32,7 +33,8 @@ def peak_table(
     fitted : IdentificationSearchLight or EncodingIdentification
         Fitted.
     n_peaks : int, default=10
-        Largest number of rows.
+        Largest number of rows, but that every cluster of neighboring regions that
+        survive correction has one, for its strongest region.
     min_distance : float or None, default=None
         Distance in mm. A center is listed when no stronger one lies within it; None is
         twice the radius, so that two spheres hardly share a voxel. Atlas regions are
@@ -96,6 +98,8 @@ def peak_table(
     if places is not None:
         strength = _plateaus_broken(strength, fitted.results_.choice)
     peaks = strongest(strength, places, n_peaks, min_distance)
+    if places is not None:
+        peaks = _one_for_every_cluster(peaks, strength, surviving_clusters(fitted))
     columns = place_columns(peaks, places, fitted.results_.choice.names, atlas)
     tabulated = [name for name, record in MAPS.items() if record.tabulated]
     columns |= {name: scores[name][peaks] for name in tabulated if name in scores}
@@ -132,6 +136,32 @@ def region_places(fitted):
     from neuroextrap.images import feature_coordinates
 
     return feature_coordinates(fitted.masker_)[centers]
+
+
+def surviving_clusters(fitted):
+    """Return the sets of neighboring regions that survive correction.
+
+    They are the number of every region's set, (n_regions,), -1 outside; None where
+    regions have no centers in an image.
+    """
+    choice = fitted.results_.choice
+    if choice.centers is None or fitted.masker_ is None:
+        return None
+    survives = find(fitted).survives
+    if not survives.any():
+        return np.full(len(survives), -1)
+    return find_clusters(
+        np.where(survives, 1.0, -1.0), neighboring_regions(choice, fitted.masker_)
+    ).number
+
+
+def _one_for_every_cluster(peaks, strength, cluster):
+    """Add the strongest region of each cluster that has no peak yet, in order."""
+    without = np.setdiff1d(cluster[cluster >= 0], cluster[peaks])
+    members = (np.flatnonzero(cluster == number) for number in without)
+    added = [inside[np.argmax(strength[inside])] for inside in members]
+    peaks = np.append(peaks, np.array(added, dtype=np.intp))
+    return peaks[np.argsort(-strength[peaks], kind="stable")]
 
 
 def _plateaus_broken(values, choice):

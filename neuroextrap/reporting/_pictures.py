@@ -23,23 +23,27 @@ TREND_SHARE = 0.05
 
 
 def brain_figure(  # noqa: PLR0913 - what a picture is made of
-    img, masker, opacity, *, place=None, below=None, bg_img=None, span=None, cmap=None
+    img, masker, opacity, *, place=None, below=None, bg_img=None, span, cmap=None, marks
 ):
     """Draw one map, as opaque as `opacity`, (n_features,), says for every feature.
 
     A volume is cut at `place` (mm; nilearn's choice without it) and drawn over `below`,
     a volume or None; hemispheres are seen from outside and from inside, opaque or not,
-    over the values of `bg_img`. `span` is where colors begin and end, from the smallest
-    to the largest value if None. Returns a figure.
+    over the values of `bg_img`. `span` is where colors begin and end; `marks` are
+    values by words, marked in the color bar. Returns a figure.
     """
     from neuroextrap.images._maskers import is_surface_masker
 
-    colors = {"cmap": cmap or COLORMAP}
+    cmap = cmap or COLORMAP
     if is_surface_masker(masker):
-        return _surface_figure(img, masker, opacity, bg_img, span=span, **colors)
-    if span is not None:
-        colors |= dict(zip(("vmin", "vmax"), span, strict=True))
-    return _volume_figure(img, masker, opacity, place, below, colors)
+        figure = _surface_figure(img, masker, opacity, bg_img, span=span, cmap=cmap)
+        box = (0.88, 0.25, 0.02, 0.5)
+    else:
+        colors = {"cmap": cmap, "vmin": span[0], "vmax": span[1]}
+        figure = _volume_figure(img, masker, opacity, place, below, colors)
+        box = (0.9, 0.15, 0.02, 0.7)
+    _color_bar(figure, span, cmap, marks, box)
+    return figure
 
 
 def _volume_figure(img, masker, opacity, place, below, colors):
@@ -73,6 +77,8 @@ def _volume_figure(img, masker, opacity, place, below, colors):
         cut_coords=cuts,
         figure=figure,
         transparency=transparency,
+        colorbar=False,
+        axes=(0, 0, 0.8, 1),
         **colors,
     )
     outline = masker.mask_img_
@@ -129,9 +135,7 @@ def _surface_figure(img, masker, opacity, bg_img, *, span, cmap):
         )
         ax.set_box_aspect(None, zoom=1.5)
         ax.set_title(f"{side.name}, {view}", y=0.98, fontsize="medium")
-    figure.subplots_adjust(0, 0.02, 0.86, 0.94, 0, 0.1)
-    colors = plt.cm.ScalarMappable(plt.Normalize(*span), cmap)
-    figure.colorbar(colors, cax=figure.add_axes((0.88, 0.25, 0.02, 0.5)))
+    figure.subplots_adjust(0, 0.02, 0.78, 0.94, 0, 0.1)
     return figure
 
 
@@ -148,10 +152,35 @@ def trend_limit(strength):
     return float(np.nanquantile(strength, 1 - TREND_SHARE))
 
 
-def color_range(values):
-    """Return where colors begin (at zero or below) and end, low < high."""
-    low, high = min(float(np.nanmin(values)), 0.0), float(np.nanmax(values))
+def color_range(values, floor=None):
+    """Return where colors begin and end, low < high.
+
+    They begin at `floor`, such as chance, or without it at zero or the least value.
+    """
+    low, high = floor, float(np.nanmax(values))
+    if low is None:
+        low = min(float(np.nanmin(values)), 0.0)
     return low, (high if high > low else low + 1.0)
+
+
+def _color_bar(figure, span, cmap, marks, box):
+    """Draw the color bar in a `box` of the figure, with round ticks and `marks`.
+
+    Marks are values by the words written beside them, such as ``{"chance": 0.125}``.
+    """
+    import matplotlib.pyplot as plt
+    from matplotlib.ticker import MaxNLocator
+
+    colors = plt.cm.ScalarMappable(plt.Normalize(*span), cmap)
+    bar = figure.colorbar(colors, cax=figure.add_axes(box))
+    bar.locator = MaxNLocator(4, steps=[1, 2, 2.5, 5, 10])
+    bar.update_ticks()
+    for words, value in marks.items():
+        bar.ax.axhline(value, color="0.15", lw=1)
+        bar.ax.annotate(
+            words, (0, value), (-4, 0), textcoords="offset points", ha="right",
+            va="center", fontsize="small",
+        )  # fmt: skip
 
 
 _OPAQUE = (255, 255)

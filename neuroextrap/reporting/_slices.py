@@ -8,7 +8,7 @@ from string import Template
 import numpy as np
 
 from neuroextrap.plotting._brain_maps import COLORMAP
-from neuroextrap.reporting._pictures import color_range, gray_png
+from neuroextrap.reporting._pictures import gray_png
 from neuroextrap.reporting._rendering import read_text
 
 _WIDTH = 920
@@ -59,7 +59,7 @@ def _draw(view, map_name, place, below):
     """Return nilearn's viewer of the map over its background, cut at a place."""
     from nilearn.plotting import view_img
 
-    low, high = color_range(view.scores[map_name])
+    low, high = view.span(map_name)
     return view_img(
         _drawable(view.maps[map_name], view.masker),
         bg_img=_outlined_mask(view.masker) if below is None else _fine(below),

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from markupsafe import Markup
 
+from neuroextrap.reporting._curves import class_bounds
 from neuroextrap.reporting._discoveries import viewer_discoveries
 from neuroextrap.reporting._maps_section import (
     background_note,
@@ -55,8 +56,8 @@ def interactive_viewer(
     own units. Volumes are drawn as slices, by the script of
     :func:`nilearn.plotting.view_img` taken from the installed nilearn, and as a glass
     brain; surfaces as hemispheres that can be turned. A click shows accuracy against
-    set size, the bound on average Bayes accuracy where it holds, and the numbers of
-    the region that the voxel or vertex belongs to.
+    set size, the lower bound on the best possible classifier of these classes, where
+    it holds, and the numbers of the region that the voxel or vertex belongs to.
 
     Parameters
     ----------
@@ -142,7 +143,8 @@ def viewer_of_curves(
 
     Volumes are drawn over the `background`, surfaces over `bg_img`. The curves of the
     regions `peaks` are kept in any case. The data have ``curves`` at ``set_sizes`` and
-    ``bounds`` (or None) at ``bound_sizes``, one row per kept region.
+    ``bounds`` (or None) on the best classifier of all classes at ``bound_sizes``, one
+    row per kept region.
     """
     view, results = page_maps(fitted), fitted.results_
     finding, names = view.finding, view.choice.names
@@ -157,15 +159,12 @@ def viewer_of_curves(
         start=int(np.argmax(kept == peak)),
         trends=bool(only_surviving and finding.criterion and not finding.n_surviving),
     )
-    sizes, bounds = [], None
-    if results.n_repeats is not None:
-        sizes, bounds = results.bound_curve(kept)
-        sizes, bounds = sizes.tolist(), rounded(bounds, down=True)
+    bounds = class_bounds(fitted)[kept, np.newaxis]
     data |= {
         "set_sizes": results.set_sizes.tolist(),
         "curves": rounded(results.curve(kept)[1]),
-        "bound_sizes": sizes,
-        "bounds": bounds,
+        "bound_sizes": [len(fitted.classes_)],
+        "bounds": rounded(bounds, down=True) if np.isfinite(bounds).any() else None,
         "discoveries": viewer_discoveries(view, results.discoveries),
     }
     return draw_viewer(view, map_name, data, background, bg_img, only=only_surviving)

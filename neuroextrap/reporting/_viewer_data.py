@@ -9,7 +9,6 @@ from neuroextrap.plotting._backgrounds import surface_grays
 from neuroextrap.plotting._brain_maps import COLORMAP
 from neuroextrap.reporting._pictures import (
     TREND_SHARE,
-    color_range,
     glass_outlines,
     trend_limit,
 )
@@ -35,7 +34,11 @@ def viewer_data(view, first, kept, *, names=None, start=0, trends=False):
     """
     offered = _offered_maps(view, first)
     columns = [name for name in view.records if name in view.scores]
-    columns = [name for name in columns if np.isfinite(view.scores[name]).any()]
+    columns = [
+        name
+        for name in columns
+        if view.record(name).tabulated and np.isfinite(view.scores[name]).any()
+    ]
     region = view.choice.to_features(np.arange(view.choice.n_regions))
     return {
         "columns": [
@@ -74,7 +77,7 @@ def _offered_maps(view, first):
 def one_map(view, name, *, trends=False):
     """Describe one map to a viewer; one with two tails begins without a threshold."""
     record, values = view.record(name), view.scores[name]
-    low, high = color_range(values)
+    low, high = view.span(name)
     start = record.first_threshold(view.n_classes)
     begins = _first_threshold_text(record, view.n_classes)
     if view.two_sided and np.nanmin(values) < 0:

@@ -63,7 +63,7 @@ def words(folder, *more, out, runs=False):
 def test_the_command_equals_the_call(folder, tmp_path, capsys, runs):
     out = tmp_path / "out"
     assert main(words(folder, "--report", "--exclude", "rest", out=out, runs=runs)) == 0
-    assert "highest accuracies of 60 regions" in capsys.readouterr().out
+    assert "highest accuracy of 60 regions" in capsys.readouterr().out
     table = pd.read_csv(folder / "volumes.tsv", sep="\t", keep_default_na=False)
     data = nibabel.load(folder / "bold.nii.gz").get_fdata()
     cells = table[table["trial_type"] != "rest"].groupby(["run", "trial_type", "task"])

@@ -245,5 +245,5 @@ def test_bad_input_is_one_line(subjects, tmp_path, capsys, extra, message):
 
 def test_help_has_examples(capsys):
     with pytest.raises(SystemExit):
-        main(["group", "--help"])
+        main(["group", "--help-all"])
     assert "examples:" in capsys.readouterr().out

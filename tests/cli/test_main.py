@@ -34,9 +34,24 @@ def test_help_names_the_commands_and_examples(capsys):
 @pytest.mark.parametrize("command", sorted(_commands()))
 def test_every_command_has_help_with_examples(command, capsys):
     with pytest.raises(SystemExit) as left:
-        main([command, "--help"])
+        main([command, "--help-all"])
     assert left.value.code == 0
     assert "examples:" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("command", sorted(_commands()))
+def test_help_is_short_and_names_what_is_needed(command, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    with pytest.raises(SystemExit) as left:
+        main([command, "--help"])
+    assert left.value.code == 0
+    text = capsys.readouterr().out
+    assert text.count("\n") <= 45
+    assert "--help-all" in text
+    assert "example" in text
+    for action in _commands()[command]._actions:
+        if action.required and action.option_strings:
+            assert action.option_strings[0] in text
 
 
 @pytest.mark.parametrize(
@@ -104,7 +119,7 @@ def test_an_interruption_is_code_130(monkeypatch, capsys, tmp_path):
 def test_help_fits_a_terminal_of_80_columns(command, capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
     with pytest.raises(SystemExit):
-        main([*command.split(), "--help"])
+        main([*command.split(), "--help-all"] if command else ["--help"])
     lines = capsys.readouterr().out.splitlines()
     assert [line for line in lines if len(line) > 80] == []
 

@@ -99,7 +99,7 @@ def test_it_is_in_help_and_in_configurations(joined, kind, tmp_path, capsys):
     joined(kind, LOUDNESS)
     for command in {"bids", kind} & COMMANDS.keys():
         with pytest.raises(SystemExit):
-            main([command, "--help"])
+            main([command, "--help-all"])
         said = " ".join(capsys.readouterr().out.split())
         assert "--loudness N how loud it is (default: 10)" in said
     config = tmp_path / "own.toml"

@@ -8,10 +8,16 @@ import numpy as np
 import pandas as pd
 import pytest
 from nilearn.image import index_img
+from nilearn.maskers import NiftiMasker
 
 from neuroextrap.analysis import Curves
 from neuroextrap.cli import main
-from neuroextrap.decoding import IdentificationSearchLight, TargetSearchLight
+from neuroextrap.decoding import (
+    DissimilaritySearchLight,
+    IdentificationSearchLight,
+    TargetSearchLight,
+)
+from neuroextrap.images import labeled_samples, to_img
 from neuroextrap.margins.classifiers._registry import CLASSIFIERS
 
 
@@ -296,6 +302,77 @@ def test_tables_of_targets_are_checked(
     change, more, message, folder, targets, tmp_path, capsys
 ):
     words, table = targets
+    change(table).to_csv(words[1], sep="\t", index=False)
+    assert main(_words(folder, *more, *words, out=tmp_path / "out")) == 2
+    assert message in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.fixture
+def model(tmp_path):
+    """A model of the distances between conditions, and the words that name it."""
+    names = ["house", "cat", "face"]
+    table = pd.DataFrame([[0, 2, 3], [2, 0, 1], [3, 1, 0]], names, names)
+    table.rename_axis("trial_type").reset_index().to_csv(
+        tmp_path / "kinds.tsv", sep="\t", index=False
+    )
+    return ["--dissimilarities", str(tmp_path / "kinds.tsv")], table
+
+
+@pytest.mark.filterwarnings("ignore:only 5 other orders")
+def test_distances_are_compared_with_models(folder, model, tmp_path, capsys):
+    words, table = model
+    out = tmp_path / "out"
+    options = ["--n-permutations", "20", "--agreement", "kendall", "--report", *words]
+    assert main(_words(folder, *options, out=out)) == 0
+    said = capsys.readouterr().out
+    assert "highest kinds correlation of 168 regions" in said
+    files = [str(folder / name) for name in ("bold.nii.gz", "volumes.tsv")]
+    masker = NiftiMasker(folder / "mask.nii.gz", standardize=None).fit()
+    samples = labeled_samples(*files, masker=masker, exclude=["rest"])
+    light = DissimilaritySearchLight(
+        folder / "mask.nii.gz",
+        radius=6,
+        models={"kinds": table},
+        method="kendall",
+        n_permutations=20,
+    )
+    img = to_img(samples.data, samples.masker)
+    again = light.fit(img, samples.y, samples.runs, order=samples.order)
+    regions = pd.read_csv(out / "regions.tsv", sep="\t")
+    for name, values in again.region_scores_.items():
+        np.testing.assert_allclose(regions[name], values, rtol=1e-6, atol=1e-9)
+    distances = pd.read_csv(out / "dissimilarities.tsv", sep="\t")
+    np.testing.assert_allclose(
+        distances["cat - house"], again.dissimilarities_[:, 1], rtol=1e-6
+    )
+    page = (out / "report.html").read_text(encoding="utf-8")
+    assert "follow the model kinds" in page
+    assert "distances.svg" in page
+    assert main(_words(folder, "--dry-run", *words, out=tmp_path / "dry")) == 0
+    bare = ["--dissimilarities", "--report"]
+    assert main(_words(folder, *bare, out=tmp_path / "bare")) == 0
+    page = (tmp_path / "bare" / "report.html").read_text(encoding="utf-8")
+    assert "compared with no model" in page
+
+
+@pytest.mark.parametrize(
+    ("change", "more", "message"),
+    [
+        (lambda t: t.rename(columns={"trial_type": "x"}), (), "a column trial_type"),
+        (lambda t: t[:2], (), "models['kinds'] has rows"),
+        (lambda t: t.assign(cat=[0, 0, 1]), (), "must be symmetric"),
+        (lambda t: t, ("--estimator", "lda"), "without --estimator"),
+        (lambda t: t, ("--shard", "1/2"), "without --shard"),
+        (lambda t: t, ("--test-runs", "1"), "without --test-runs"),
+        (lambda t: t, ("--targets", "x.tsv"), "without --targets"),
+    ],
+)
+def test_models_of_distances_are_checked(
+    change, more, message, folder, model, tmp_path, capsys
+):
+    words, _ = model
+    table = pd.read_csv(words[1], sep="\t")
     change(table).to_csv(words[1], sep="\t", index=False)
     assert main(_words(folder, *more, *words, out=tmp_path / "out")) == 2
     assert message in capsys.readouterr().err

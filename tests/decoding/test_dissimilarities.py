@@ -13,7 +13,6 @@ from scipy.stats import kendalltau, spearmanr
 from neuroextrap.decoding import DissimilaritySearchLight
 from neuroextrap.decoding._dissimilarities import (
     ceiling_of_halves,
-    class_exchanges,
     comparison_features,
     halves,
 )
@@ -118,12 +117,7 @@ def test_p_values_are_those_of_exchanged_classes(method):
     light = DissimilaritySearchLight(
         regions=regions, models={"m": model}, method=method, n_permutations=1000
     )
-    with (
-        pytest.warns(UserWarning, match="only 23 other orders")
-        if False
-        else (pytest.MonkeyPatch.context())
-    ):
-        fitted = light.fit(X, y, groups=runs)
+    fitted = light.fit(X, y, groups=runs)
     i, j = np.triu_indices(4, 1)
     every = np.array(
         [
@@ -142,16 +136,6 @@ def test_p_values_are_those_of_exchanged_classes(method):
     np.testing.assert_allclose(scores["m_p_value_fwe"], together)
     assert fitted.n_permutations_ == 23
     assert [f.name for f in fitted.findings_] == ["few_exchanges"]
-
-
-def test_random_exchanges_are_orders_of_the_classes():
-    orders, every = class_exchanges(9, 50, np.random.default_rng(0))
-    assert not every
-    assert (np.sort(orders, axis=1) == np.arange(9)).all()
-    orders, every = class_exchanges(4, 50, np.random.default_rng(0))
-    assert every
-    assert len(np.unique(orders, axis=0)) == 23
-    assert (orders != np.arange(4)).any(axis=1).all()
 
 
 def test_halves_of_runs_are_disjoint_and_all_different():

@@ -85,7 +85,7 @@ def test_decoded_targets_are_those_of_refits(folds, n_features, score):
     X, targets = simulate(n_features=n_features)
     splits = FOLDS[folds]
     cv = None if folds == "runs" else splits
-    light = TargetSearchLight(score=score, shrinkage=0.3, cv=cv)
+    light = TargetSearchLight(metric=score, shrinkage=0.3, cv=cv)
     fitted = light.fit(X, targets, groups=RUNS)
     r, accuracy, margins = twin(X, targets, splits, penalty(X, 0.3), score)
     found = fitted.region_scores_
@@ -112,7 +112,7 @@ def test_one_number_is_decoded_as_a_column():
     two = TargetSearchLight(n_permutations=30).fit(X, targets, groups=RUNS)
     assert one.region_scores_ == two.region_scores_
     np.testing.assert_array_equal(one.classes_, np.sort(targets.ravel()))
-    auto = TargetSearchLight(score="euclidean").fit(X, targets, groups=RUNS)
+    auto = TargetSearchLight(metric="euclidean").fit(X, targets, groups=RUNS)
     assert auto.region_scores_["accuracy"] == one.region_scores_["accuracy"]
 
 
@@ -144,7 +144,7 @@ def test_wide_targets_are_compared_in_fewer_coordinates():
     X, targets = simulate()
     wide = np.concatenate([targets, rng.normal(size=(60, 150))], axis=1)
     for score in ("cosine", "correlation"):
-        light = TargetSearchLight(score=score, shrinkage=0.3)
+        light = TargetSearchLight(metric=score, shrinkage=0.3)
         fitted = light.fit(X, wide, groups=RUNS)
         splits = LeaveOneGroupOut().split(X, groups=RUNS)
         r, accuracy, _ = twin(X, wide, splits, penalty(X, 0.3), score)
@@ -291,8 +291,8 @@ def test_samples_in_another_order_are_put_in_that_of_acquisition():
         ),
         ({"targets": np.zeros((60, 2, 2))}, r"shape \(60, 2, 2\)"),
         ({"targets": list("ab") * 30}, "targets"),
-        ({"score": "spearman"}, "score='spearman' must be one of"),
-        ({"score": "cosine", "targets": np.arange(60.0)}, "at least 2 columns"),
+        ({"metric": "spearman"}, "metric='spearman' must be one of"),
+        ({"metric": "cosine", "targets": np.arange(60.0)}, "at least 2 columns"),
         ({"statistic": "r2"}, "statistic='r2' must be one of"),
         ({"statistic": 61}, "statistic=61 is not known"),
         ({"exchange": "blocks"}, "exchange='blocks' must be one of"),

@@ -92,7 +92,7 @@ def test_names_mean_nothing(fitted):
     (shown,) = [
         entry
         for entry in maps_of_viewer(fitted, "p_value_accuracy_fwe")
-        if entry["label"] == "p value accuracy fwe"
+        if entry["label"] == "p value accuracy (all regions at once)"
     ]
     assert not shown["smaller"]
     assert shown["begins"] == "The threshold starts at 0."

@@ -8,7 +8,9 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.ndimage
 
+from neuroextrap.analysis._presentation import region_images
 from neuroextrap.datasets import simulate_brain
 from neuroextrap.decoding import IdentificationSearchLight
 from neuroextrap.reporting import identification_sections, peak_table
@@ -55,8 +57,34 @@ def test_survivors_are_counted(fitted):
     assert finding.criterion == "p_value_fwe"
     np.testing.assert_array_equal(finding.survives, p_values <= 0.05)
     n_regions = np.isfinite(p_values).sum()
-    expected = f"Above chance in {(p_values <= 0.05).sum()} of {n_regions:,} spheres"
-    assert said_of(fitted)[0].startswith(expected)
+    n_places = _places_of(fitted, p_values <= 0.05).max()
+    assert n_places > 1
+    expected = f"{n_places} places: {(p_values <= 0.05).sum()} of {n_regions:,} spheres"
+    assert said_of(fitted)[0].startswith(f"Above chance in {expected}")
+
+
+def _places_of(fitted, survives):
+    """Number the connected sets of surviving centers in their image, from 1."""
+    image = region_images({"s": survives.astype(float)}, fitted.results_.choice,
+                          fitted.masker_)["s"]  # fmt: skip
+    labeled, _ = scipy.ndimage.label(np.nan_to_num(image.get_fdata()) > 0)
+    centers = fitted.results_.choice.centers
+    mask = fitted.masker_.mask_img_.get_fdata() > 0
+    return labeled[mask][centers]
+
+
+def test_every_place_that_survives_has_a_row(fitted):
+    """However few peaks are wanted, and wherever stronger ones are near."""
+    survives = fitted.region_scores_["p_value_fwe"] <= 0.05
+    places = _places_of(fitted, survives)
+    table = peak_table(fitted, n_peaks=1)
+    found = places[table["region"]]
+    assert sorted(found[found > 0]) == list(range(1, places.max() + 1))
+    accuracy = fitted.region_scores_["accuracy"]
+    assert (np.diff(table["accuracy"]) <= 1e-8).all()
+    for place, region in zip(found, table["region"], strict=True):
+        if place:
+            assert accuracy[region] == accuracy[places == place].max()
 
 
 def test_numbers_of_the_strongest_are_those_of_its_maps(fitted):
@@ -109,15 +137,33 @@ def test_sentence_figure_and_table_have_one_interval(fitted):
 
 def test_lines_are_named_as_they_are_drawn(fitted):
     ax = curve_axes(fitted, 0)
-    looks = {line.get_label().split()[0]: line for line in ax.lines}
+    looks = {line.get_label().split(",")[0]: line for line in ax.lines}
     plt.close(ax.figure)
     page = " ".join(dict(identification_sections(fitted))["Accuracy curves"].split())
-    words = {":": "dotted", "--": "dashed"}
-    chance = words[looks["chance"].get_linestyle()]
-    bound = words[looks["average"].get_linestyle()]
-    assert chance != bound
-    assert f"the {chance} gray line is chance" in page
-    assert f"The lower bound ({bound} orange) is" in page
+    assert looks["chance"].get_linestyle() == ":"
+    assert looks["best classifier"].get_marker() == "^"
+    assert "the dotted gray line is chance" in page
+    assert "The orange triangle is the lower bound" in page
+
+
+def test_sentence_figure_and_table_have_one_bound(fitted):
+    """The bound on the page is the one that holds for all regions at once."""
+    region = int(ranked_peaks(fitted, 1)["region"].iloc[0])
+    expected = fitted.region_scores_["bayes_accuracy_bound_fwe"][region]
+    sections = dict(identification_sections(fitted))
+    curves = sections["Accuracy curves"]
+    uri = re.search(r'"data:text/tab-separated-values;base64,([^"]+)"', curves).group(1)
+    table = pd.read_csv(io.BytesIO(base64.b64decode(uri)), sep="\t")
+    rows = table[(table["region"] == region) & (table["set_size"] == 4)]
+    np.testing.assert_allclose(rows["bayes_accuracy_bound_fwe"], [expected])
+    ax = curve_axes(fitted, region)
+    (drawn,) = (
+        line for line in ax.lines if line.get_label().startswith("best classifier")
+    )
+    plt.close(ax.figure)
+    assert drawn.get_xydata().tolist() == [[4, expected]]
+    bounded = fitted.region_scores_["bayes_accuracy_bound"][region]
+    assert bounded > expected
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -96,9 +96,10 @@ def test_maps_are_drawn_over_the_users_anatomy(fitted, monkeypatch):
 def test_maps_without_anything_to_draw_are_said(brain):
     light = IdentificationSearchLight(brain.masker.mask_img_, radius=16.0)
     light.fit(brain.imgs, brain.y, groups=brain.runs)
-    light.region_scores_["information_bound"][:] = 0.0
+    light.region_scores_["information_bound_fwe"][:] = 0.0
     section = dict(identification_sections(light))["Maps"]
-    assert "Nothing to draw: information bound is nowhere above zero." in section
+    said = "information bound (all regions at once) is nowhere above zero."
+    assert f"Nothing to draw: {said}" in section
 
 
 def test_atlas_regions_are_listed_by_name(brain):

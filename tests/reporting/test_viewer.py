@@ -36,7 +36,7 @@ def _region_at(data, voxel):
 
 def test_every_voxel_leads_to_its_region(fitted, page_data):
     data = page_data(_page(fitted, max_regions=10**6))
-    results, mask_img = fitted.results_, fitted.masker_.mask_img_
+    mask_img = fitted.masker_.mask_img_
     voxels = np.argwhere(mask_img.get_fdata() > 0)
     scores = fitted.region_scores_
     accuracy = [column["label"] for column in data["columns"]].index("accuracy")
@@ -47,7 +47,7 @@ def test_every_voxel_leads_to_its_region(fitted, page_data):
             fitted.accuracy_curve(region)[1], rel=1e-3
         )
         assert data["bounds"][row] == pytest.approx(
-            results.bound_curve(region)[1], rel=1e-3
+            [scores["bayes_accuracy_bound_fwe"][region]], rel=1e-3
         )
         value = data["values"][row][accuracy]
         assert value == pytest.approx(scores["accuracy"][region], rel=1e-3)
@@ -77,7 +77,7 @@ def test_it_starts_at_the_peak(fitted, page_data):
 
 def test_smallest_p_values_are_the_strongest(fitted, page_data):
     data = page_data(_page(fitted, map_name="p_value_fwe", max_regions=5))
-    column = [c["label"] for c in data["columns"]].index("p value fwe")
+    column = [c["label"] for c in data["columns"]].index("corrected p (family-wise)")
     smallest = np.sort(fitted.region_scores_["p_value_fwe"])[:5]
     assert [row[column] for row in data["values"]] == pytest.approx(smallest, rel=1e-3)
 

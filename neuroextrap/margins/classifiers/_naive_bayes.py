@@ -65,7 +65,7 @@ class GaussianNBMargins(AdditiveKernel):
     ) -> Iterator[np.ndarray]:
         self._check()
         classes = _members(codes, design)[0]
-        x, floor = self._features(X)
+        x, floor = self._features(X, design)
         x = np.ascontiguousarray(x.T)
         single, floor = x.astype(np.float32), floor[:, np.newaxis]
         varies = x.any(axis=1, keepdims=True)
@@ -149,7 +149,8 @@ class GaussianNBMargins(AdditiveKernel):
         """Sum log densities over a region's features, shape (n_test, c)."""
         scores = np.zeros((len(design.test), members.shape[1]))
         for start in range(0, x.shape[1], REGION_FEATURES):
-            part, floor = self._features(x[:, start : start + REGION_FEATURES])
+            features = slice(start, start + REGION_FEATURES)
+            part, floor = self._features(x[:, features], design)
             statistics = _statistics(part, floor, members, counts, scales, design)
             for fold, (mean, variance) in enumerate(statistics):
                 test = part[design.folds[fold][1]]
@@ -159,7 +160,7 @@ class GaussianNBMargins(AdditiveKernel):
 
     def _tall(self, x: Any, design: Design) -> "_TallDensity":
         """Prepare a region of few features beside many samples."""
-        x, floor = self._features(x)
+        x, floor = self._features(x, design)
         n_features = x.shape[1]
         x = np.concatenate([x, x * x], axis=1)
         sums = ClassSums(x, design, n_squared=n_features)
@@ -174,11 +175,11 @@ class GaussianNBMargins(AdditiveKernel):
             )
         check_priors(self.priors)
 
-    def _features(self, x: Any) -> tuple[np.ndarray, np.ndarray]:
+    def _features(self, x: Any, design: Design) -> tuple[np.ndarray, np.ndarray]:
         """Center features and return their least class variance, (n_features,)."""
         x = np.asarray(x, dtype=float)
-        x = x - x.mean(axis=0)
-        variance = np.square(x).mean(axis=0)
+        x = x - x[: design.n_known].mean(axis=0)
+        variance = np.square(x[: design.n_known]).mean(axis=0)
         # a constant feature gets variance 1 in every class: log density 0
         return x, np.where(variance > 0, self.variance_floor * variance, 1.0)
 

@@ -63,8 +63,11 @@ class QDAMargins(MarginKernel):
         regions = []
         for x in xs:
             gram = centered_gram(x)
+            known = (
+                gram if design.n_known is None else centered_gram(x[: design.n_known])
+            )
             intensity, variance = qda_shrinkage(
-                gram, x.shape[1], design.n_classes, self.shrinkage
+                known, x.shape[1], design.n_classes, self.shrinkage
             )
             regions.append((gram, x.shape[1], intensity, variance))
         return design, regions

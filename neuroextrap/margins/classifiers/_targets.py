@@ -11,7 +11,7 @@ from neuroextrap.margins.algebra._operators import RegionOperators, residual_ope
 from neuroextrap.margins.classifiers._ridge import out_of_fold, thin_predictions
 from neuroextrap.margins.running._described import array_hash
 
-SCORES = ("cosine", "correlation", "euclidean")
+METRICS = ("cosine", "correlation", "euclidean")
 """How a decoded vector is compared with candidates."""
 
 # operators of the regions of one pass: (group of regions, C minus the training means)
@@ -24,7 +24,7 @@ class TargetMargins(MarginKernel):
     A label is the number of one of K candidates, whose vectors are the rows of
     ``targets`` (K, n_columns). Intercepts are free and the penalty is that of
     `RidgeMargins`. Decoded vectors and candidates are taken about the mean target of
-    the fold's training samples; the margin of a candidate is its ``score`` with the
+    the fold's training samples; the margin of a candidate is its ``metric`` with the
     decoded vector: cosine, correlation over columns, or minus the squared distance.
 
     Besides margins a batch has the correlation of decoded and true targets over test
@@ -42,20 +42,20 @@ class TargetMargins(MarginKernel):
         self,
         targets: np.ndarray,
         *,
-        score: str = "cosine",
+        metric: str = "cosine",
         shrinkage: Any = "auto",
         correlation_only: bool = False,
     ) -> None:
         self.targets = targets
-        self.score, self.shrinkage = score, shrinkage
+        self.metric, self.shrinkage = metric, shrinkage
         self.correlation_only = correlation_only
         self.indicator_bytes = 12 * max(1, -(-targets.shape[1] // len(targets)))
-        self._coordinates = _coordinates(targets, score)
+        self._coordinates = _coordinates(targets, metric)
 
     def __repr__(self) -> str:
         """Show the options and a hash of the targets; part of a run's identity."""
         return (
-            f"TargetMargins({array_hash(self.targets)}, score={self.score!r}, "
+            f"TargetMargins({array_hash(self.targets)}, metric={self.metric!r}, "
             f"shrinkage={self.shrinkage!r}, correlation_only={self.correlation_only})"
         )
 
@@ -69,7 +69,7 @@ class TargetMargins(MarginKernel):
         vectors = self._coordinates
         decoded = _decoded(operators, design, labelings, vectors, "coordinates")
         rules = labelings.keep(
-            "rules", lambda: _rules(vectors, labelings, design, self.score)
+            "rules", lambda: _rules(vectors, labelings, design, self.metric)
         )
         n_regions, n_test, n_columns, B = decoded.shape
         # regions beside labelings: one product a test point, in the order of margins
@@ -83,7 +83,7 @@ class TargetMargins(MarginKernel):
             else:
                 each = np.tile(weights, (n_regions, 1, 1)) @ by_point[rows].T
                 margins[rows] = each.T
-            if self.score == "euclidean":
+            if self.metric == "euclidean":
                 margins[rows] -= np.tile(constants, n_regions).astype(margins.dtype)
         return margins
 
@@ -136,15 +136,28 @@ class TargetMargins(MarginKernel):
         means = training_means(labelings, design, self.targets, "targets")
         return _decoded(operators, *given)[0, ..., 0] + means[design.fold_of_test, :, 0]
 
+    def margins_of_decoded(self, decoded: np.ndarray, codes: np.ndarray) -> np.ndarray:
+        """Return the scores (n, K) of vectors decoded by a fit of all samples."""
+        scored = self.targets
+        if self.metric == "correlation":
+            scored = scored - scored.mean(axis=1, keepdims=True)
+            decoded = decoded - decoded.mean(axis=1, keepdims=True)
+        mean = scored[codes].mean(axis=0)
+        decoded, about = decoded - mean, scored - mean
+        squares = np.square(about).sum(axis=1)
+        if self.metric == "euclidean":
+            return 2 * decoded @ about.T - squares
+        return decoded @ about.T / np.sqrt(np.where(squares > 0, squares, np.inf))
+
 
 def _first(labelings: Labelings) -> Labelings:
     """Return the first labeling by itself, kept as what is made of it is."""
     return labelings.keep("first", lambda: labelings.some(np.arange(1)))
 
 
-def _coordinates(targets: np.ndarray, score: str) -> np.ndarray:
+def _coordinates(targets: np.ndarray, metric: str) -> np.ndarray:
     """Return vectors with the same scores, at most as many columns as rows."""
-    if score == "correlation":
+    if metric == "correlation":
         targets = targets - targets.mean(axis=1, keepdims=True)
     if targets.shape[1] <= len(targets):
         return targets
@@ -228,7 +241,7 @@ def _true(labelings: Labelings, design: Design, targets: np.ndarray) -> np.ndarr
 
 
 def _rules(
-    vectors: np.ndarray, labelings: Labelings, design: Design, score: str
+    vectors: np.ndarray, labelings: Labelings, design: Design, metric: str
 ) -> list[tuple[np.ndarray, np.ndarray]]:
     """Return how candidates are scored in every fold: pairs of weights and constants.
 
@@ -244,7 +257,7 @@ def _rules(
         mean = of_fold[:, :1] if shared else of_fold
         about = vectors - mean.T[:, np.newaxis]
         squares = np.square(about).sum(axis=2)
-        if score == "euclidean":
+        if metric == "euclidean":
             rules.append((2 * about, squares.T))
             continue
         squares = np.where(squares > 0, squares, np.inf)

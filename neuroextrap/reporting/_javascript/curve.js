@@ -2,7 +2,7 @@
 var SVG = "http://www.w3.org/2000/svg";
 var BLUE = "#0072B2", ORANGE = "#D55E00", GRAY = "#8c959f";
 var LEFT = 60, RIGHT = 468, TOP = 28, BOTTOM = 252;
-var DOT = "m-3 0a3 3 0 1 0 6 0a3 3 0 1 0 -6 0", TRIANGLE = "m-5 -4h10l-5 8z";
+var DOT = "m-3 0a3 3 0 1 0 6 0a3 3 0 1 0 -6 0", TRIANGLE = "m-5 4h10l-5 -8z";
 
 function add(parent, name, attributes, text) {
   var node = document.createElementNS(SVG, name);
@@ -70,14 +70,14 @@ function axes(svg, sizes, x) {
   });
   var middle = (LEFT + RIGHT) / 2;
   add(svg, "text", {x: middle, y: 290, "text-anchor": "middle"},
-      "set size (number of classes)");
+      "set size (number of stimuli)");
   add(svg, "text", {transform: "translate(12," + (TOP + BOTTOM) / 2 + ") rotate(-90)",
       "text-anchor": "middle"}, "accuracy (proportion)");
 }
 
 var OBSERVED = {name: "observed", color: BLUE, line: "none", mark: DOT};
 var CHANCE = {name: "chance", color: GRAY, line: "4 3"};
-var BOUND = {name: "average Bayes accuracy bound", color: ORANGE, mark: TRIANGLE};
+var BOUND = {name: "best classifier, at least", color: ORANGE, mark: TRIANGLE};
 
 function legend(svg, styles) {
   styles.forEach(function (style, i) {
@@ -145,7 +145,7 @@ function sentence(data, hit, xyz, what) {
 // The curve that is shown, as a tab-separated file.
 function curveText(data, row) {
   if (data.subjects) { return subjectText(data, row); }
-  var lines = [["set_size", "accuracy", "average_bayes_accuracy_bound"]];
+  var lines = [["set_size", "accuracy", "bayes_accuracy_bound_fwe"]];
   data.set_sizes.forEach(function (size, i) {
     var at = data.bounds ? data.bound_sizes.indexOf(size) : -1;
     lines.push([size, data.curves[row][i], at < 0 ? "" : data.bounds[row][at]]);

@@ -1,4 +1,4 @@
-// What a page can do without a viewer: save its figures as files.
+// What a page can do without a viewer: save its figures as files, copy its words.
 document.querySelectorAll("button.nx-save").forEach(function (button) {
   button.addEventListener("click", function () {
     var link = document.createElement("a");
@@ -25,5 +25,11 @@ document.querySelectorAll("table[data-sortable] thead button").forEach(function 
     button.dataset.up = up ? "1" : "0";
     button.closest("thead").querySelectorAll("th").forEach(function (head) { head.removeAttribute("aria-sort"); });
     button.closest("th").setAttribute("aria-sort", up ? "ascending" : "descending");
+  });
+});
+document.querySelectorAll("button.nx-copy").forEach(function (button) {
+  button.addEventListener("click", function () {
+    var text = button.parentNode.previousElementSibling.innerText.trim();
+    navigator.clipboard.writeText(text).then(function () { button.textContent = "Copied"; });
   });
 });

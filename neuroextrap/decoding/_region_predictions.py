@@ -1,0 +1,210 @@
+"""What the decoder of a region says of new samples, and the patterns it reads."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from neuroextrap.analysis._presentation import feature_images
+from neuroextrap.analysis._region_analysis import RegionAnalysis
+from neuroextrap.analysis._samples import read_samples
+from neuroextrap.decoding._reading import check_within_runs, within_runs
+from neuroextrap.margins._engine import task_data
+from neuroextrap.stats._shared_options import described_by
+from neuroextrap.stats._validation import check_labels
+
+
+class RegionPredictions(RegionAnalysis):
+    """Decoders of regions, trained on all samples that :meth:`fit` got.
+
+    They have the penalties of the cross-validation. New samples go through the masker,
+    and are centered as those of the training.
+    """
+
+    @abstractmethod
+    def _decide(self, region, new):
+        """Return what is predicted of centered samples (n, n_features of a region)."""
+
+    @abstractmethod
+    def _margins_of(self, region, new):
+        """Return their margins (n, K)."""
+
+    @abstractmethod
+    def _rule(self, region):
+        """Return the LinearRule of a region, and names of its outputs."""
+
+    @described_by(RegionAnalysis.find_region)
+    def predict(
+        self, region: Any, imgs: Any, groups: ArrayLike | None = None
+    ) -> np.ndarray:
+        """Predict new samples from one region, by its decoder of all fitted samples.
+
+        Parameters
+        ----------
+        imgs : 4-D image, list of images, path(s), SurfaceImage, or array
+            New samples of the same voxels (features), one volume (row) for each.
+        groups : array-like of shape (n_samples,) or None, default=None
+            Run of every new sample; needed with ``within_runs``, by which they are
+            centered within their own runs.
+
+        Returns
+        -------
+        predicted : ndarray of shape (n_samples,) or (n_samples, n_columns)
+            Class of the largest margin; or decoded targets, in the units in which they
+            came, a column each.
+
+        Raises
+        ------
+        ValueError
+            When the samples have other voxels, or NaN in those of the region, the
+            region was not analyzed, or the results were read from a folder, which holds
+            no data.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from neuroextrap.decoding import IdentificationSearchLight
+        >>> y, runs = np.tile(["a", "b", "c"], 4), np.repeat(np.arange(4), 3)
+        >>> X = np.tile(np.eye(3), (4, 1))
+        >>> fitted = IdentificationSearchLight().fit(X + runs[:, None], y, groups=runs)
+        >>> fitted.predict(0, np.eye(3) + 1.5).tolist()
+        ['a', 'b', 'c']
+        """
+        region = self.find_region(region)
+        return self._decide(region, self._new_samples(region, imgs, groups))
+
+    @described_by(RegionAnalysis.find_region, predict)
+    def margins(
+        self, region: Any, imgs: Any, groups: ArrayLike | None = None
+    ) -> np.ndarray:
+        """Return the margins of new samples in one region.
+
+        Those of the cross-validation are :meth:`region_margins`.
+
+        Returns
+        -------
+        margins : ndarray of shape (n_samples, K)
+            Score of every class (candidate) for every new sample, up to a number that
+            all classes share; the larger, the likelier.
+
+        Raises
+        ------
+        ValueError
+            As :meth:`predict`.
+        """
+        region = self.find_region(region)
+        return self._margins_of(region, self._new_samples(region, imgs, groups))
+
+    @described_by(RegionAnalysis.find_region)
+    def patterns(self, region: Any, *, of: str = "activation") -> dict:
+        """Return what a region's linear decoder reads from every voxel.
+
+        Parameters
+        ----------
+        of : {"activation", "weights"}, default="activation"
+            "weights" multiply voxels; they also cancel noise, so that large ones may
+            lie where nothing is told. "activation" patterns say how voxels change with
+            the decoder's outputs: with X the fitted samples and outputs S = X W, they
+            are cov(X) W times the (pseudo)inverse of cov(S).
+
+        Returns
+        -------
+        patterns : dict of images (dict of ndarray of shape (n_features,) for arrays)
+            One for every class, or target column; NaN outside the region. Weights of
+            classes sum to zero.
+
+        Raises
+        ------
+        ValueError
+            When the classifier is not linear ("nearest_centroid", "ridge" and "lda"
+            are), or `of` is unknown; else as :meth:`predict`.
+
+        References
+        ----------
+        Haufe et al. 2014, "On the interpretation of weight vectors of linear models in
+        multivariate neuroimaging", NeuroImage 87, eq. 6.
+        """
+        if of not in ("activation", "weights"):
+            raise ValueError(f"of={of!r} must be 'activation' or 'weights'")
+        region = self.find_region(region)
+        run, (features, x) = self.run_, self._fitted_samples(region)
+        rule, names = self._rule(region)
+        values = rule.weights
+        if of == "activation":
+            scores = x @ values
+            scores = scores - scores.mean(axis=0)
+            n = len(x) - 1
+            inverse = np.linalg.pinv(scores.T @ scores / n, rcond=1e-10, hermitian=True)
+            raw = run.rows[:, features].astype(float) / run.scale
+            values = (raw - raw.mean(axis=0)).T @ scores / n @ inverse
+        else:
+            if run.plan.whitener is not None:
+                values = run.plan.whitener(features, np.eye(len(features))) @ values
+            values = values * run.scale
+        full = np.full((values.shape[1], self.n_elements_), np.nan)
+        full[:, features] = values.T
+        return feature_images(dict(zip(names, full, strict=True)), self.masker_)
+
+    def _fitted_samples(self, region):
+        """Return features of a region, and its samples as decoders get them."""
+        run = self.run_
+        regions, plan = run.usable.regions, run.plan
+        if regions.indptr[region] == regions.indptr[region + 1]:
+            raise ValueError(
+                f"region {region} was not analyzed: it has too few usable voxels; "
+                "choose another region, or lower min_voxels"
+            )
+        data = task_data(run.rows, regions, np.array([region]))
+        x = data.samples_of(range(1), plan.whitener)[0]
+        return data.columns[data.members(0)], x
+
+    def _new_samples(self, region, imgs, groups):
+        """Return new samples (n, n_features of the region), centered and whitened."""
+        run, how = self.run_, self.within_runs
+        features, fitted = self._fitted_samples(region)
+        if groups is not None:
+            groups = check_labels(groups, "groups")
+        check_within_runs(how, groups)
+        if self.masker_ is None and not hasattr(imgs, "__array__"):
+            raise ValueError("imgs must be an array, as those that were fitted")
+        n_samples = None if groups is None else len(groups)
+        read = read_samples(self.masker_, imgs, counted="groups", dtype=None)
+        if n_samples not in (None, len(read.X)):
+            raise ValueError(f"imgs has {len(read.X)} samples, groups has {n_samples}")
+        if read.X.shape[1] != self.n_elements_:
+            raise ValueError(
+                f"imgs has {read.X.shape[1]} voxels, {self.n_elements_} were fitted; "
+                "give samples of the same voxels"
+            )
+        if not read.finite[features].all():
+            raise ValueError(
+                f"imgs has NaN or infinity in voxels of region {region}; predict "
+                "from a region without such voxels, or leave these samples out"
+            )
+        read = read._replace(X=read.X.astype(float) + read.location)
+        if how is not None:
+            read = within_runs(read, groups, how)
+            if how == "zscore" and not read.usable[features].all():
+                raise ValueError(
+                    f"imgs has voxels of region {region} that are constant within a "
+                    "run, and have no z-score; give whole runs"
+                )
+        elif run.location is not None:
+            read = read._replace(X=read.X - run.location)
+        new = (read.X[:, features] * run.scale).astype(run.rows.dtype)
+        whitener = run.plan.whitener
+        new = new if whitener is None else whitener(features, new)
+        return new.astype(fitted.dtype)
+
+    def _only_region(self, region):
+        """Return the index of a region, which need not be given if it is the only."""
+        if region is not None:
+            return self.find_region(region)
+        if len(self.wins_) > 1:
+            raise ValueError(
+                f"there are {len(self.wins_)} regions; say which by region=..."
+            )
+        return 0

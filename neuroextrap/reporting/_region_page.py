@@ -1,0 +1,129 @@
+"""Pages about one number of every region: its best places, maps and words."""
+
+import numpy as np
+
+import neuroextrap
+from neuroextrap.design._findings import doubts_about
+from neuroextrap.maps._registry import MAPS, dissimilarity_names
+from neuroextrap.plotting._distances import draw_distances
+from neuroextrap.reporting._finding import decide, named_place, words_of_regions
+from neuroextrap.reporting._maps_section import PageMaps, Pictures, choose_background
+from neuroextrap.reporting._methods import methods_section
+from neuroextrap.reporting._page import (
+    answer,
+    frame_table,
+    key_value_table,
+    list_of,
+    make_page,
+)
+from neuroextrap.reporting._peaks import place_columns, strongest
+from neuroextrap.reporting._pictures import embed_figure
+from neuroextrap.reporting._rendering import paragraphs, sentences
+
+_DISTANCE = 16.0  # mm between peaks
+
+
+def cross_page(maps, title=None, **options):
+    """Make the page of what ``cross_identification`` returned, a Report.
+
+    Of the options `bg_img` is drawn under the maps and `atlas` names the places of
+    peaks, as in ``comparison_report``.
+    """
+    drawn = "train_to_test_accuracy", "test_to_train_accuracy", "neg_log10_p_fwe"
+    title = title or "From {train} to {test}, and back".format(**maps.conditions_)
+    shown = {"by": "accuracy", "tested": "p_value_fwe", "drawn": drawn}
+    return _page(maps, title, "cross", maps.conditions_, **shown, **options)
+
+
+def dissimilarity_page(maps, title=None, **options):
+    """Make the page of distances between classes, and of the first of their models.
+
+    The options are those of :func:`cross_page`.
+    """
+    by, tested, models = "mean_dissimilarity", "", [*maps.models_]
+    drawn = ["noise_ceiling"]
+    if models:
+        by, _, tested = dissimilarity_names(models[0])
+        further = [dissimilarity_names(model)[0] for model in models[1:]]
+        drawn = ["mean_dissimilarity", *further, *drawn]
+    about = {"models": models, "agreement": maps.agreement_, "runs": maps.n_runs_}
+
+    def draw(peaks):
+        figure = draw_distances(maps, int(peaks["region"].iloc[0]))
+        caption = sentences("dissimilarity_caption", place=named_place(peaks.iloc[0]))
+        return [("Distances", embed_figure(figure, caption[0], "distances.svg"))]
+
+    shown = {"by": by, "tested": tested, "drawn": drawn, "more": draw}
+    title = title or "Distances between classes"
+    return _page(maps, title, "dissimilarity", about, **shown, **options)
+
+
+def _page(  # noqa: PLR0913 - each is one thing that pages have
+    maps,
+    title,
+    kind,
+    about,
+    *,
+    by,
+    tested,
+    drawn,
+    more=None,
+    n_peaks=10,
+    bg_img=None,
+    atlas=None,
+):
+    """Make a page with the templates of a `kind`, of regions ordered `by` a map.
+
+    `tested` is the name of its p-values, `drawn` are further maps, and `more` makes
+    sections of the table of peaks.
+    """
+    import pandas as pd
+
+    scores, places = maps.region_scores_, maps.places_
+    known = {"p_value_fwe": scores[tested]} if tested in scores else {by: scores[by]}
+    view = PageMaps(
+        maps=dict(maps) if maps.masker_ is not None else {},
+        scores=scores,
+        masker=maps.masker_,
+        choice=maps.choice_,
+        words=words_of_regions(maps.masker_, has_centers=places is not None),
+        finding=decide(known),
+        records=maps.records or MAPS,
+        n_classes=len(maps.classes_),
+    )
+    rows = strongest(scores[by], places, n_peaks, _DISTANCE)
+    columns = place_columns(rows, places, maps.choice_.names, atlas)
+    peaks = pd.DataFrame(columns | {name: v[rows] for name, v in scores.items()})
+    about = {
+        **about,
+        "finding": view.finding,
+        "n_classes": len(maps.classes_),
+        "n_regions": int(np.isfinite(scores[by]).sum()),
+        "many": view.words[1],
+        "peak": peaks.iloc[0],
+        "best": peaks[by].iloc[0],
+        "place": named_place(peaks.iloc[0]),
+        "doubt": doubts_about(maps.findings_, tested),
+        "n_exchanges": maps.n_permutations_,
+        "version": neuroextrap.__version__,
+        "are_images": bool(view.maps),
+    }
+    background = choose_background(maps.masker_, bg_img, maps.bg_img_)
+    place = None if places is None else places[rows[0]]
+    pictures = Pictures(view, place, background, bg_img)
+    found = answer(sentences(f"{kind}_found", **about), pictures.figure(by))
+    notes = [f"{note[:1].upper()}{note[1:]}." for note in maps.notes_]
+    sections = [
+        ("What was found", found + paragraphs(*notes, note=True)),
+        *(more(peaks) if more else ()),
+        ("Strongest regions", frame_table(peaks, f"{view.words[1]} by {_words(by)}")),
+        ("Maps", pictures.section(drawn)),
+        ("What this does not show", list_of(sentences(f"{kind}_limits", **about))),
+        ("Methods", methods_section(sentences(f"{kind}_methods", **about))),
+        ("Parameters", key_value_table(maps.parameters, "Parameters")),
+    ]
+    return make_page(title, sections)
+
+
+def _words(name):
+    return name.replace("_", " ")
