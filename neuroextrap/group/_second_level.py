@@ -102,8 +102,9 @@ def second_level_test(  # noqa: PLR0913 - eight that every test has
         ``p_value`` (each voxel by itself), ``p_value_fwe`` (family-wise, by the largest
         statistic) and, unless all arrangements were listed, ``p_value_fwe_tail`` (small
         ones refined by a generalized Pareto tail, see
-        :func:`neuroextrap.stats.tail_p_value`). With clusters ``cluster_extent`` (voxels), ``cluster_mass`` (sum of the excess over
-        the threshold), ``p_value_fwe_cluster_extent`` and
+        :func:`neuroextrap.stats.tail_p_value`). With clusters ``cluster_extent``
+        (voxels), ``cluster_mass`` (sum of the excess over the threshold),
+        ``p_value_fwe_cluster_extent`` and
         ``p_value_fwe_cluster_mass``; with TFCE ``tfce`` and ``p_value_fwe_tfce``; with
         `min_subjects` ``n_subjects``; with at least 37 permutations
         ``true_discovery_proportion``, see ``maps.true_discoveries(region)``. NaN where

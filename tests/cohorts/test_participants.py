@@ -321,7 +321,7 @@ def test_repetition_times_are_inherited(pair, tmp_path):
         img.header.set_xyzt_units("mm", "unknown")
         img.to_filename(path)
         path.with_name(path.name.replace(".nii.gz", ".json")).write_text("{}")
-    with pytest.raises(ValueError, match="nobody of 2 .* give t_r"):
+    with pytest.raises(ValueError, match=r"nobody of 2 .* give t_r"):
         analyze(pair, tmp_path / "one")
     root = pair.parents[1]
     (root / "task-objects_bold.json").write_text('{"RepetitionTime": 5.0}')
