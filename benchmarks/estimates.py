@@ -13,9 +13,7 @@ are estimate over measured.
 """
 
 import argparse
-import time
 import warnings
-from unittest import mock
 
 import numpy as np
 import scipy.sparse
@@ -25,7 +23,6 @@ from threadpoolctl import threadpool_limits
 
 from neuroextrap.decoding import IdentificationSearchLight
 from neuroextrap.decoding._decoding_run import plan_decoding
-from neuroextrap.margins import _estimated_cost as _cost
 from neuroextrap.margins.classifiers._registry import CLASSIFIERS
 
 REFITTED = "LogisticRegression"  # scikit-learn's, refitted for every labeling
@@ -48,12 +45,6 @@ FEWER = 4  # samples and classes of the run before, that imports and compiles
 MOST_SECONDS, MOST_MEMORY = 25.0, 6 * 2**30
 JUDGED = 0.5, 100 * 2**20  # seconds, bytes
 ROW = "{:<20}{:<26}{:>9}{:>9}{:>9}{:>9}{:>8}{:>8}"
-
-
-class CpuClock:
-    """The clock of estimates: CPU time, because the machine may have other work."""
-
-    perf_counter = staticmethod(time.process_time)
 
 
 def problem(name, shape):
@@ -87,7 +78,7 @@ def problem(name, shape):
 
 def estimated(name, shape):
     """Return seconds and bytes that a run is estimated to take."""
-    with threadpool_limits(1), mock.patch.object(_cost, "time", CpuClock):
+    with threadpool_limits(1):
         cost = plan_decoding(*problem(name, shape)).cost()
     return cost["seconds"], cost["memory"]
 

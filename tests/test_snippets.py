@@ -204,7 +204,26 @@ def _of_recipes(known):
     known["scores"] = np.eye(30) + rng.normal(size=(30, 30))
 
 
+def _of_readme(known):
+    """Series and BIDS events of six runs."""
+    rng = np.random.default_rng(0)
+    patterns = rng.normal(size=(4, 60))
+    for run in range(1, 7):
+        order = rng.permutation(4)
+        X = 0.1 * rng.normal(size=(60, 60))
+        for trial, code in enumerate(order):
+            X[15 * trial + 2 : 15 * trial + 8] += patterns[code]
+        img = volumes(X)
+        img.header.set_xyzt_units("mm", "sec")
+        img.header["pixdim"][4] = 2.0
+        nibabel.save(img, f"run-{run}_bold.nii.gz")
+        names = np.array(["cat", "face", "house", "shoe"])[order]
+        events = {"onset": 30.0 * np.arange(4), "duration": 4.0, "trial_type": names}
+        pd.DataFrame(events).to_csv(f"run-{run}_events.tsv", sep="\t", index=False)
+
+
 SETUP = {
+    "README.md": _of_readme,
     "docs/recipes.rst": _of_recipes,
     "docs/guide/cross.rst": _of_cross,
     "docs/guide/cohorts.rst": _of_cohorts,

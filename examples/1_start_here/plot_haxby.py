@@ -41,18 +41,12 @@ print(", ".join(light.classes_))
 # Spheres of 12 mm radius in which accuracy survives correction for all of them (p at
 # most .05), in bits. Both sides of the ventral visual cortex stand out.
 import matplotlib.pyplot as plt
-import numpy as np
 
-from neuroextrap.images import to_img
-from neuroextrap.plotting import plot_map
-
-scores = light.region_scores_
-survives = scores["p_value_fwe"] <= 0.05
-print(f"{survives.sum()} of {np.isfinite(scores['accuracy']).sum()} spheres survive")
-bits = np.where(survives, scores["implied_information"], np.nan)
-plot_map(
-    to_img(light.results_.choice.to_features(bits), light.masker_),
-    bg_img=light.bg_img_,
+table = light.to_dataframe()
+print(f"{(table['p_value_fwe'] <= 0.05).sum()} of {len(table)} spheres survive")
+light.plot_map(
+    "implied_information",
+    survives=True,
     display_mode="z",
     cut_coords=[0],
     figure=plt.figure(figsize=(6, 3.6)),

@@ -45,10 +45,12 @@ if folder.is_dir():
         standardize=True,
     )
     imgs, y, runs, radius = to_img(blocks.data, masker), blocks.y, blocks.runs, 12.0
+    order = blocks.order  # in which they were acquired
     centers = [(-28, 13, 0), (27, 10, 0)]  # mm
 else:
     brain = simulate_brain(resolution=8, radius=16.0)
     masker, imgs, y, runs, radius = brain.masker, brain.imgs, brain.y, brain.runs, 16.0
+    order = None
     centers = brain.coordinates  # mm
 
 # %%
@@ -59,7 +61,7 @@ else:
 from neuroextrap.decoding import IdentificationSearchLight
 
 light = IdentificationSearchLight(masker, radius=radius, n_permutations=1000)
-light.fit(imgs, y, groups=runs)
+light.fit(imgs, y, groups=runs, order=order)
 survive = light.region_scores_["p_value_fwe"] <= 0.05
 print(f"{survive.sum()} of {len(survive)} spheres survive correction one by one")
 print(f"at least {light.true_discoveries()} of them all are informative")

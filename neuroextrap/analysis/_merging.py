@@ -96,7 +96,7 @@ def _joined_largest(one, two):
     if one is None or two is None:
         return None
     joined = LargestValues(one, one.shape[1])
-    joined.add(two)
+    joined.join(two)
     return joined.ordered()
 
 

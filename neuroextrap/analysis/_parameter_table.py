@@ -198,11 +198,12 @@ TABLE = {
         ),
     },
     ("analysis", "encoding targets", "identity extra"): {
-        "exchange": one_of(
-            "how pairings are permuted: row by row, or, for films, stories and other "
-            "series of responses in time, by circular shifts of whole runs",
-            "rows shifts",
+        "exchange": text(
+            "how pairings are permuted: rows, or, for films, stories and other series "
+            "of responses in time, shifts (of whole runs, circular), or the number of "
+            "responses in a block",
             "rows",
+            kind=set_size_or_name,
         ),
     },
     ("analysis", "targets", "result"): {

@@ -22,8 +22,8 @@ from neuroextrap.maps._identification import (
 )
 from neuroextrap.maps._trained_on_all import MEASURED, TRAINED_ON_ALL
 from neuroextrap.margins._engine import RegionScores
-from neuroextrap.stats._discovery_bounds import DiscoveryBounds
 from neuroextrap.stats._forward_design import ForwardDesign
+from neuroextrap.stats._true_discoveries import DiscoveryBounds
 
 
 @dataclass(frozen=True)

@@ -93,8 +93,9 @@ class Bounds:
         the order of the samples. With "chronological" and ``first_tested_run`` fixed
         beforehand more runs may be added after looking, as long as all else stays as it
         was; do not decide by runs that lack a class, which wait for the next ones. It
-        needs ``groups`` and an estimator that uses nothing of later runs: not "lda",
-        "ridge", "qda" or "gaussian_nb", but scikit-learn's classifiers of these kinds.
+        needs ``groups``. Estimators that choose a penalty or a least variance without
+        labels ("lda", "ridge", "qda", "gaussian_nb") then take it, in these tests and
+        those of the bounds, from the runs before the first tested one.
     first_tested_run : int, default=2
         First run, counted from 1, that chronological e-values test, however many runs
         there are; the earlier ones only train.

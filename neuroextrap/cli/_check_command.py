@@ -3,7 +3,7 @@
 import time
 
 from neuroextrap.cli._console import say
-from neuroextrap.cli._parser import add_options, flag, options_of
+from neuroextrap.cli._parser import RaisingParser, add_options, flag, options_of, path
 from neuroextrap.cli._results import text_table
 from neuroextrap.cli._searchlight_command import (
     add_analysis_options,
@@ -17,18 +17,28 @@ what is found is graded: "refused" (the analysis would end with an error),
 
 --simulate makes the planned analysis 500 times of noise that has the spatial
 and temporal correlation of the samples, without class effects (the level) and
-with effects of three sizes (the power).
+with effects of three sizes (the power). What would take longer than two
+minutes is done with 19 permutations and fewer regions, and says so.
 
 examples:
   neuroextrap check --imgs run-*_bold.nii.gz --events run-*_events.tsv \\
       --t-r 2 --samples blocks --n-permutations 1000 --simulate
+  neuroextrap check --config analysis.toml
 """
 _N_SIMULATIONS, _EFFECTS = 500, (0.1, 0.2, 0.4)
-_SIMULATE = {
+_SECONDS = 120  # of a simulation; what takes longer is simulated in part
+_FEWEST_PERMUTATIONS, _FEWEST_REGIONS = 19, 5
+_OPTIONS = {
+    "config": path(
+        "options from a file, as of a pipeline of neuroextrap multiverse; those of the "
+        "command line take precedence",
+        "TOML",
+        first=True,
+    ),
     "simulate": flag(
         "simulate the level and power of the analysis in this design, in minutes",
         first=True,
-    )
+    ),
 }
 
 
@@ -42,16 +52,27 @@ def add_parser(subparsers):
         "p-values, bounds or accuracies doubtful, and what to do about it.",
         epilog=_EXAMPLES,
     )
-    add_analysis_options(parser)
+    _add_options(parser, required=False)
+
+
+def _add_options(parser, *, required=True):
+    """Add all options; images and events may come from a configuration."""
+    add_analysis_options(parser, required=required)
     title = "resources (without an effect on results)"
     add_options(parser, title, options_of("searchlight", "resources"))
-    add_options(parser, "simulation", _SIMULATE)
+    add_options(parser, "check", _OPTIONS)
 
 
 def run(args):
     """Read the samples and say what is found; simulate on request."""
+    from neuroextrap.cohorts._cohort_records import read_toml
     from neuroextrap.images._opening import image_files
 
+    options = {} if args.config is None else read_toml(args.config)
+    reader, words = RaisingParser(is_command=False), list(args.argv)
+    words.remove("check")
+    _add_options(reader)
+    args = reader.parse_file(args.config or "neuroextrap check", options, words)
     light, samples, data = prepare(args, image_files(args.imgs))
     lines = examined(light, samples)
     for line in lines:
@@ -62,21 +83,45 @@ def run(args):
             f"the analysis would be refused, for {refused} reason(s) above"
         )
     if args.simulate:
-        say(_time_of_simulation(light, samples, data))
-        say(_simulated(light, samples, data))
+        light, n_regions, said = _affordable(light, data, samples.order)
+        say(said)
+        say(_simulated(light, samples, data, n_regions))
 
 
-def _time_of_simulation(light, samples, data):
-    """Return how long the simulation will take, from the time of a few regions."""
+def _affordable(light, data, order):
+    """Return the analysis and number of regions to be simulated, and how long it takes.
+
+    Where all of it takes longer than two minutes, there are as few permutations as a
+    test at .05 needs, and fewer regions.
+    """
+    from sklearn.base import clone
+
     from neuroextrap.margins.running._progress import clock
 
-    cost = light.estimate_cost(*data, order=samples.order)
-    n_regions = _N_SIMULATIONS * (1 + len(_EFFECTS))
-    seconds = cost["seconds"] / cost["n_regions"] * n_regions
-    return f"to simulate {n_regions} regions takes about {clock(seconds)} (h:mm:ss)"
+    def seconds():
+        cost = light.estimate_cost(*data, order=order)
+        return cost["seconds"] / cost["n_regions"] * (1 + len(_EFFECTS))
+
+    n_regions, each = _N_SIMULATIONS, seconds()
+    words = "to simulate {} regions takes about {} (h:mm:ss)"
+    whole = words.format(n_regions * (1 + len(_EFFECTS)), clock(n_regions * each))
+    if n_regions * each <= _SECONDS:
+        return light, n_regions, whole
+    if light.n_permutations > _FEWEST_PERMUTATIONS:
+        light = clone(light).set_params(n_permutations=_FEWEST_PERMUTATIONS)
+        each = seconds()
+    n_regions = min(n_regions, max(_FEWEST_REGIONS, int(_SECONDS / each)))
+    few = words.format(n_regions * (1 + len(_EFFECTS)), clock(n_regions * each))
+    return (
+        light,
+        n_regions,
+        f"{whole}; instead, {few}, with {light.n_permutations} permutations: power is "
+        "a little less than planned, and proportions have standard errors of up to "
+        f"{0.5 * n_regions**-0.5:.2f}",
+    )
 
 
-def _simulated(light, samples, data):
+def _simulated(light, samples, data, n_regions):
     """Return the table of level and power, and what it means."""
     from neuroextrap.decoding import simulate_design
 
@@ -86,12 +131,12 @@ def _simulated(light, samples, data):
         *data,
         order=samples.order,
         effects=_EFFECTS,
-        n_simulations=_N_SIMULATIONS,
+        n_simulations=n_regions,
     )
     seconds = time.perf_counter() - started
     printed = text_table(table.reset_index(), ["effect", *table.columns])
     return (
-        f"{_N_SIMULATIONS} simulated regions for each effect in {seconds:.0f} s "
+        f"{n_regions} simulated regions for each effect in {seconds:.0f} s "
         f"(successive samples correlate {table.attrs['correlation']:.2f}):\n{printed}\n"
         "effect: standard deviation of class means in each voxel, in those of the "
         "noise; accuracy: its mean; p_value, p_value_fwe, bayes_accuracy_bound: "

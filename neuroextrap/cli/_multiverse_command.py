@@ -71,7 +71,11 @@ def run(args):
     pipelines: dict = {}
     first: Any = None
     for name, options in _pipelines(args.config).items():
-        own = _parsed(args.config, name, options)
+        reader = RaisingParser(is_command=False)
+        add_analysis_options(reader)
+        add_options(reader, None, options_of("searchlight", "resources"))
+        where = f"{args.config}: pipeline {name!r}"
+        own = reader.parse_file(where, options)
         light, samples, (data, y, runs) = prepare(own, image_files(own.imgs))
         pipelines[name], first = (light, data), first or samples
         if not (np.array_equal(y, first.y) and np.array_equal(runs, first.runs)):
@@ -105,23 +109,3 @@ def _pipelines(path):
         if isinstance(table, dict) != (name in tables):
             raise ValueError(f"{path}: {name} is no option, nor a [pipeline.NAME]")
     return {name: shared | own for name, own in tables.items()}
-
-
-def _parsed(path, name, options):
-    """Return the options of a pipeline as words of the command line would give them."""
-    reader = RaisingParser(is_command=False)
-    add_analysis_options(reader)
-    add_options(reader, None, options_of("searchlight", "resources"))
-    words: list[str] = []
-    for key, value in options.items():
-        option = f"--{key.replace('_', '-')}"
-        if isinstance(value, bool):
-            words += [option] if value else []
-        elif isinstance(value, list):
-            words += [option, *map(str, value)]
-        else:
-            words.append(f"{option}={value}")
-    try:
-        return reader.parse_args(words)
-    except ValueError as error:
-        raise ValueError(f"{path}: pipeline {name!r}: {error}") from error

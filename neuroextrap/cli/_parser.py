@@ -125,6 +125,29 @@ class RaisingParser(CommandParser):
         """Raise ValueError."""
         raise ValueError(message)
 
+    def parse_file(self, where, options, words=()):
+        """Parse options of a file, by name, as if they were given before the words.
+
+        `where` begins what a ValueError says.
+        """
+        given: list[str] = []
+        for key, value in options.items():
+            option = word_of(key)
+            if isinstance(value, dict):
+                raise ValueError(f"{where}: {key} is a table; give a value")
+            if isinstance(value, bool):
+                off = f"--no-{option[2:]}"
+                default = bool(self.get_default(key.replace("-", "_")))
+                given += [] if value == default else [option if value else off]
+            elif isinstance(value, list):
+                given += [option, *map(str, value)]
+            else:
+                given.append(f"{option}={value}")
+        try:
+            return self.parse_args([*given, *words])
+        except ValueError as error:
+            raise ValueError(f"{where}: {error}") from error
+
 
 class _NamesOrAll(argparse.Action):
     """Keep the names that follow an option, or True if none do."""

@@ -101,9 +101,16 @@ def add_parser(subparsers):
     add_output_options(parser)
 
 
-def add_analysis_options(parser):
-    """Add the options that say what is analyzed, and how."""
-    add_options(parser, "input", _INPUT | options_of("samples"))
+def add_analysis_options(parser, *, required=True):
+    """Add the options that say what is analyzed, and how.
+
+    Images and events may be `required`.
+    """
+    given = {
+        name: each._replace(required=required, first=True)
+        for name, each in _INPUT.items()
+    }
+    add_options(parser, "input", given | options_of("samples"))
     add_options(parser, "regions", options_of("searchlight", "voxels", "regions"))
     add_options(parser, "analysis", options_of("searchlight", "analysis") | _TESTED)
 

@@ -24,7 +24,7 @@ from neuroextrap.maps._identification import permutation_statistics
 from neuroextrap.margins._choices import choice_tables
 from neuroextrap.margins.running._null import null_file
 from neuroextrap.reporting._region_page import cross_page
-from neuroextrap.stats._name_exchange import NameExchanges, named_accuracy
+from neuroextrap.stats._name_exchange import NameExchanges, named_share
 from neuroextrap.stats._null_counts import NullCounts
 from neuroextrap.stats._pvalues import LEVEL
 from neuroextrap.stats._shared_options import described_by
@@ -81,12 +81,15 @@ def cross_identification(  # noqa: PLR0913
     maps : dict of images, or of ndarray
         Its maps (arrays of regions for array input) are ``accuracy``, the mean of both
         directions, classes weighted equally; ``train_to_test_accuracy`` and
-        ``test_to_train_accuracy``; ``accuracy_above_names``, accuracy minus its mean
-        over all exchanges of names (1 / number of classes), which tests over subjects
-        take; ``n_voxels``; and with permutations ``p_value``, ``p_value_fwe`` and
-        ``neg_log10_p_fwe`` of the mean accuracy. ``table_`` holds the same, one row per
-        region, ``region_scores_`` the same by region; ``classes_`` are the shared
-        classes, ``null_maxima_`` the largest accuracy over regions under each of
+        ``test_to_train_accuracy``; ``pairwise_accuracy``, among two classes, of
+        both directions, too; ``name_agreement``, the latter minus its mean over all
+        exchanges of names, in units of its standard deviation over them;
+        ``accuracy_above_names``, accuracy minus its mean over all exchanges of names (1
+        / number of classes), which tests over subjects take; ``n_voxels``; and with
+        permutations ``p_value``, ``p_value_fwe`` and ``neg_log10_p_fwe`` of
+        name_agreement. ``table_`` holds the same, one row per region,
+        ``region_scores_`` the same by region; ``classes_`` are the shared classes,
+        ``null_maxima_`` the largest name_agreement over regions under each of
         ``n_permutations_`` exchanges, and ``notes_`` says what limits the result. It
         makes files and a page.
 
@@ -111,11 +114,15 @@ def cross_identification(  # noqa: PLR0913
     unrelated codes are not exactly orthogonal, which a few classes never are: unrelated
     codes then give p-values of at most .05 in a fifth of the regions. Here the null
     hypothesis is that class c of one condition belongs to no particular class of the
-    other, so that all K! pairings of names are equally likely. The statistic of each
-    pairing is read from the same K x K table of chosen classes, and no classifier is
+    other, so that all K! pairings of names are equally likely. The statistic is the
+    pairwise accuracy, minus its mean over all pairings of names, in units of its
+    standard deviation over them. Each pairing is read from the same K x K table of how
+    often class d beats the others at test points of class c, and no classifier is
     trained again. All exchanges are used where they are no more than
     ``n_permutations``, else that many random ones. The test is exact, and its maximum
-    over regions controls the family-wise error.
+    over regions controls the family-wise error. Pairwise accuracy uses what the choice
+    of the best class leaves out, and units of each region keep regions with strong,
+    unrelated codes from hiding those with a weak shared one.
 
     *Few classes.* The p-value of K classes cannot be below 1 / K!: .5 for two, .17 for
     three, .042 for four. One subject cannot show then that a code is shared; several
@@ -231,22 +238,24 @@ def few_names(n_classes):
 def _score(run, weights, exchanges, save_null):
     """Return numbers (n_regions,) by name, and the largest under every exchange."""
     n_regions, rows = run.choice.n_regions, run.analyzed
-    accuracies = np.full((3, n_regions), np.nan)  # of the mean, and each direction
-    n_reached = np.zeros(n_regions, dtype=np.int64)
-    maxima = np.full(len(exchanges), -np.inf)
+    shares = np.full((2, 3, n_regions), np.nan)  # of the mean, and each direction
     X, regions, plan = run.rows, run.usable.regions, run.plan
     with null_file(save_null, len(exchanges), n_regions) as null:
-        counts = NullCounts(accuracies[0], n_reached, maxima, null)
+        counts = NullCounts.start(np.full(n_regions, np.nan), len(exchanges))
+        counts.null = null
         tables = choice_tables(X, regions, plan, rows, weights, n_jobs=run.n_workers)
-        for part, (there, back) in ((p, np.moveaxis(t, 1, 0)) for p, t in tables):
-            both = (there + back.swapaxes(1, 2)) / 2
-            for accuracy, table in zip(accuracies, (both, there, back), strict=True):
-                accuracy[part] = named_accuracy(table)
-            counts.add(exchanges.accuracy(both), 0, part)
-    scores = dict(zip(_ACCURACIES, accuracies, strict=True))
-    scores["accuracy_above_names"] = accuracies[0] - 1 / len(run.classes)
+        for part, of_part in tables:
+            there, back = np.moveaxis(of_part, 2, 0)  # both kinds of tables
+            both = (there + back.swapaxes(2, 3)) / 2
+            named = named_share(np.stack([both, there, back]))
+            shares[:, :, part] = np.moveaxis(named, 2, 0)
+            counts.score[part], permuted = exchanges.compared(both[:, 1])
+            counts.add(permuted, 0, part)
+    scores = dict(zip(_ACCURACIES, shares[0], strict=True))
+    scores |= {"pairwise_accuracy": shares[1, 0], "name_agreement": counts.score}
+    scores["accuracy_above_names"] = shares[0, 0] - 1 / len(run.classes)
     scores["n_voxels"] = run.usable.n_features.astype(float)
     if len(exchanges):
-        tested = permutation_statistics(accuracies[0], n_reached, maxima)
+        tested = permutation_statistics(counts.score, counts.n_reached, counts.maxima)
         scores |= {name: tested[name] for name in _TESTED}
-    return scores, maxima
+    return scores, counts.maxima

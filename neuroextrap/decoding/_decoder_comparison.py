@@ -16,6 +16,7 @@ from neuroextrap.analysis._region_maps import (
 from neuroextrap.design._findings import TRAINED_ON_TESTS
 from neuroextrap.design._folds import class_weights
 from neuroextrap.design._labels import row_codes
+from neuroextrap.maps._trained_on_all import not_marginal_below
 from neuroextrap.margins._engine import region_outcomes
 from neuroextrap.margins._statistic import accuracy_set_size
 from neuroextrap.reporting._peaks import region_places
@@ -187,7 +188,7 @@ def compare_decoders(  # noqa: PLR0913
             "n_units": n_units,
         },
         random_state=random_state if isinstance(random_state, int) else None,
-        findings=_findings((first, second), approximate),
+        findings=_findings((first, second), approximate, size),
         page=comparison_page,
         pairs_=np.stack(pairs, axis=1),
         n_permutations_=tested.n_permutations,
@@ -206,10 +207,17 @@ def _tests_what_trains(design):
     return bool(np.isin(design.test, trained).any())
 
 
-def _findings(lights, approximate):
-    """Return what is doubtful about p-values of either analysis, or approximate."""
-    own = [f for light in lights for f in light.findings_ if f.touches("p_value_fwe")]
-    return list(dict.fromkeys([*own, *([TRAINED_ON_TESTS] if approximate else [])]))
+def _findings(lights, approximate, size):
+    """Return what is worth knowing of comparing accuracy among `size` classes."""
+    found, n_classes = [], len(lights[0].classes_)
+    if size < n_classes and not all(x.run_.plan.kernel.marginal for x in lights):
+        found.append(not_marginal_below(n_classes, size, ("*accuracy*", "p_value*")))
+    for each in lights[0].findings_ + lights[1].findings_:
+        if each.touches("p_value_fwe") and each.name != "not_marginal":
+            found.append(each)
+        elif each.touches("implied_information"):
+            found.append(each._replace(maps=("information_difference",)))
+    return list(dict.fromkeys([*found, *([TRAINED_ON_TESTS] if approximate else [])]))
 
 
 def _table(pairs, names, places, scores):

@@ -288,7 +288,7 @@ class IdentificationSearchLight(RegionPredictions):
         ----------
         imgs : Niimg, SurfaceImage, path, glob pattern, or list of these
             BOLD series, one per run, or all runs in one.
-        events : path-like, DataFrame, or list of these
+        events : path-like, glob pattern, DataFrame, or list of these
             One table per series: BIDS events (``onset``, ``duration`` in seconds,
             ``trial_type``). Or one row per volume (``trial_type`` and ``run``), in one
             table or one per series.

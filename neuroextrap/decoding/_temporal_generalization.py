@@ -27,7 +27,7 @@ from neuroextrap.maps._identification import (
 from neuroextrap.margins._choices import choice_tables
 from neuroextrap.margins._paths import with_path
 from neuroextrap.regions._membership import usable_regions
-from neuroextrap.stats._name_exchange import NameExchanges, named_accuracy
+from neuroextrap.stats._name_exchange import NameExchanges
 from neuroextrap.stats._null_counts import NullCounts
 from neuroextrap.stats._shared_options import described_by
 
@@ -67,7 +67,8 @@ class TemporalGeneralization(NamedTuple):
     notes : tuple of str
         What a reader should know about the validity of the numbers.
     names_maxima : ndarray of shape (n_exchanges,)
-        Highest accuracy over all pairs of two moments under each exchange of names.
+        Largest standardized statistic over all pairs of two moments under each exchange
+        of names.
 
     Examples
     --------
@@ -136,8 +137,9 @@ def temporal_generalization(
     are exchanged between the moment of training and that of the test, as in
     :func:`cross_identification`: do the classes of one moment correspond to those of
     the other? Permuted labels cannot tell that, because two strong, unrelated codes of
-    a few classes are never quite orthogonal. The statistic off the diagonal is accuracy
-    among all classes. Each family of cells has its own correction by the maximum.
+    a few classes are never quite orthogonal. The statistic off the diagonal is pairwise
+    accuracy, standardized over all exchanges of names. Each family of cells has its own
+    correction by the maximum.
 
     One exchange of names is used for all pairs of moments, for those tested before they
     are trained the other way round. Every pair by itself is tested exactly, and so is
@@ -255,9 +257,10 @@ def _count_names(counts, exchanges, run, moment, off):
     for part, tables in choice_tables(*data, run.analyzed, weights):
         cells = len(run.usable.n_features) * moment + part
         earlier = (part < moment)[:, np.newaxis, np.newaxis]
-        later = np.where(earlier, tables[:, 0].swapaxes(1, 2), tables[:, 0])[off[cells]]
-        counts.score[cells[off[cells]]] = named_accuracy(later)
-        counts.add(exchanges.accuracy(later), 0, cells[off[cells]])
+        beaten = tables[:, 1, 0]
+        later = np.where(earlier, beaten.swapaxes(1, 2), beaten)[off[cells]]
+        counts.score[cells[off[cells]]], permuted = exchanges.compared(later)
+        counts.add(permuted, 0, cells[off[cells]])
 
 
 def _joined(times, run, wins, diagonal, counts):

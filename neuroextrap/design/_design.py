@@ -55,14 +55,14 @@ class Design:
     """Folds of a cross-validation over labeled samples.
 
     ``folds`` is a tuple of (train, test) integer index arrays into the ``n_samples``
-    samples; labels are the codes 0..``n_classes`` - 1. Penalties and floors that no
-    label enters come from the first ``n_known`` samples, None for all.
+    samples; labels are the codes 0..``n_classes`` - 1. Penalties, and whatever else is
+    chosen without labels, are those of the samples ``unlabeled``; None means all.
     """
 
     folds: tuple
     n_samples: int
     n_classes: int
-    n_known: int | None = None
+    unlabeled: np.ndarray | None = None
 
     def some_folds(self, which: slice) -> "Design":
         """Return the design of consecutive folds; itself if these are all folds."""
@@ -93,7 +93,8 @@ class Design:
     @property
     def arrays(self) -> tuple[np.ndarray, ...]:
         """Training and test samples of every fold, one array after the other."""
-        return tuple(index for fold in self.folds for index in fold)
+        more = () if self.unlabeled is None else (self.unlabeled,)
+        return (*(index for fold in self.folds for index in fold), *more)
 
     @cached_property
     def fold_of_test(self) -> np.ndarray:

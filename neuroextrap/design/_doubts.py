@@ -1,5 +1,6 @@
 """Properties of a design or its samples that make p-values or bounds too optimistic."""
 
+import re
 from itertools import pairwise
 
 import numpy as np
@@ -147,7 +148,7 @@ def same_order(codes, groups, order=None):
         f"the classes come in {how} order in all runs, so that whatever changes in the "
         "course of a run (drift, fatigue, habituation) looks like a difference between "
         "classes",
-        TOO_OPTIMISTIC,
+        f"{TOO_OPTIMISTIC} if responses change in the course of runs",
         "if the samples are not listed in the order of acquisition, give "
         "fit(..., order=...) the time of every sample in its run; otherwise only an "
         "experiment with another order in each run can tell",
@@ -188,6 +189,34 @@ def _agreement(runs):
     n_runs = counts.sum(axis=1)
     pairs = (n_runs * (n_runs - 1)).sum()
     return float((counts * (counts - 1)).sum() / pairs) if pairs else 0.0
+
+
+def runs_out_of_time(groups):
+    """Return Findings, 0 or 1, where numbers of runs do not rise in the order of rows.
+
+    Names are compared that differ by one number only, such as "run-2" and "run-10".
+    """
+    names, first = np.unique(groups, return_index=True)
+    parts = [re.split(r"(\d+(?:\.\d+)?)(?=\D*$)", str(name)) for name in names]
+    if len({(part[0], part[-1], len(part)) for part in parts}) > 1 or len(parts[0]) < 3:
+        return ()
+    order = np.argsort(first)
+    numbers = np.array([float(part[1]) for part in parts])[order]
+    if (np.diff(numbers) > 0).all():
+        return ()
+    shown = ", ".join(str(name) for name in names[order][:5])
+    return (
+        Finding(
+            "runs_out_of_time",
+            "doubtful",
+            float((np.diff(numbers) < 0).sum()),
+            ("e_value*",),
+            f"the rows list the runs in another order than their numbers ({shown}...)",
+            "e-values, which test runs in the order of rows, may not stay valid when "
+            "runs are added",
+            "sort the samples by the time at which they were measured",
+        ),
+    )
 
 
 def alike_neighbors(X, labels):

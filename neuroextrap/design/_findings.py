@@ -12,7 +12,7 @@ logger = logging.getLogger(__name__)
 P_VALUES = ("p_value*",)
 BOUNDS = ("*_bound*", "e_value*")
 EVERYTHING = ("*",)
-TOO_SMALL = "p-values may be too small"
+TOO_SMALL = "p-values are too small"
 TOO_OPTIMISTIC = f"{TOO_SMALL}, and e-values and lower bounds too large"
 
 
@@ -78,10 +78,10 @@ def findings_about(findings: Iterable[Finding], name: str) -> list[dict]:
     return [finding._asdict() for finding in findings if finding.touches(name)]
 
 
-def doubts_about(findings: Sequence[Finding], name: str) -> str:
-    """Return the end of a sentence that rests on a map: ", but ..., because ...".
+def doubts_about(findings: Sequence[Finding], maps: Iterable[str]) -> str:
+    """Return the end of the first sentence about maps: ", but ..., because ...".
 
-    "" if nothing about the map is doubtful. Findings with one effect share it.
+    "" if nothing about them is doubtful. Findings with one effect share it.
 
     >>> order = Finding(
     ...     "same_order",
@@ -92,14 +92,14 @@ def doubts_about(findings: Sequence[Finding], name: str) -> str:
     ...     TOO_SMALL,
     ...     "randomize the order",
     ... )
-    >>> doubts_about([order], "p_value_fwe")
-    ', but p-values may be too small, because orders are alike'
-    >>> doubts_about([order], "accuracy")
+    >>> doubts_about([order], ["accuracy", "p_value_fwe"])
+    ', but p-values are too small, because orders are alike'
+    >>> doubts_about([order], ["accuracy"])
     ''
     """
-    reasons: dict[str, list[str]] = {}
+    reasons, names = dict[str, list[str]](), list(maps)
     for finding in findings:
-        if finding.grade == "doubtful" and finding.touches(name):
+        if finding.grade == "doubtful" and any(map(finding.touches, names)):
             reasons.setdefault(finding.effect, []).append(finding.because)
     clauses = [
         f"{effect}, because {', and because '.join(because)}"

@@ -95,11 +95,13 @@ def forward_folds(
 
     Units are test points or, with `units` (n_samples,), blocks of them; with `runs`
     (n_samples,) whole runs, whose points may depend on one another. The folds of the
-    `chronological` order, which serve e-values only, come after all others.
+    `chronological` order, which serve e-values only, come after all others; with them,
+    nothing but the first training set decides what is chosen without labels.
     """
     shape = len(orders), len(orders[0])
     folds = tuple(fold for order in (*orders, chronological or ()) for fold in order)
-    design = Design(folds, len(codes), n_classes)
+    first_runs = chronological[0][0] if chronological else None
+    design = Design(folds, len(codes), n_classes, first_runs)
     weights, _ = point_weights(codes, design, units)
     independent = units if runs is None else runs
     n_units = np.empty(len(folds), dtype=np.int64)

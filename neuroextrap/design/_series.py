@@ -12,28 +12,58 @@ EXCHANGES = ("rows", "shifts")
 _MOST_COLUMNS, _MOST_LAGS, _SHUFFLES = 32, 30, 199
 _SMALLEST_INFLATION = 1.1
 _FEWEST_INDEPENDENT = 20  # rows of a run over the inflation, for shifts
+_LENGTHS = 5  # of a block, in the rows over which neighbors correlate
+
+
+def check_exchange(exchange):
+    """Raise ValueError unless `exchange` is a name or a number of rows."""
+    if exchange not in EXCHANGES and not _is_block(exchange):
+        raise ValueError(
+            f"exchange={exchange!r} is unknown; choose one of {EXCHANGES}, or a whole "
+            "number of rows that are exchanged as one block"
+        )
+
+
+def _is_block(exchange):
+    """Return whether blocks of so many rows are exchanged."""
+    return (
+        isinstance(exchange, (int, np.integer))
+        and not isinstance(exchange, bool)
+        and exchange > 0
+    )
 
 
 def exchanged(codes, *, exchange, groups, n_permutations, random_state):
     """Return other pairings (n_permutations, n_test) of responses and stimuli.
 
     `codes` (n_test,) are the stimuli. By "rows" stimuli change places within groups,
-    all repeats of one together; by "shifts" the series of each group as a whole.
+    all repeats of one together; by "shifts" the series of each group as a whole, and by
+    a number its blocks of so many rows that follow each other.
     """
+    check_exchange(exchange)
     given = {"n_permutations": n_permutations, "random_state": random_state}
     repeated = len(np.unique(codes)) < len(codes)
     if exchange == "rows":
         blocks = codes if repeated else None
         return stats.permute_labels(codes, groups=groups, blocks=blocks, **given)
-    if exchange != "shifts":
-        raise ValueError(f"exchange={exchange!r} must be one of {EXCHANGES}")
     if repeated:
         raise ValueError(
-            "exchange='shifts' needs one response to each stimulus, because repeats of "
-            "a series must move together; give repeats='average' (and groups=None if "
-            "the repeats are the runs)"
+            f"exchange={exchange!r} needs one response to each stimulus, because "
+            "repeats of a series must move together; give repeats='average' (and "
+            "groups=None if the repeats are the runs)"
         )
-    return codes[shift_rows(len(codes), groups, **given)]
+    if exchange == "shifts":
+        return codes[shift_rows(len(codes), groups, **given)]
+    rows, run = _by_run(len(codes), groups)
+    place = np.arange(len(rows)) - np.searchsorted(run, run)  # in the run
+    first = np.flatnonzero(place % exchange == 0)
+    blocks = np.split(rows, first[1:])
+    orders = np.arange(len(blocks))
+    orders = stats.permute_labels(orders, groups=run[first], **given)
+    pairings = np.empty((len(orders), len(codes)), codes.dtype)
+    for order, pairing in zip(orders, pairings, strict=True):
+        pairing[rows] = codes[np.concatenate([blocks[i] for i in order])]
+    return pairings
 
 
 OF_RESPONSES = ("test responses", "is predicted", "their predictions")
@@ -51,6 +81,7 @@ def findings_of_series(responses, predictions, groups, *, exchange, words=OF_RES
         return ()
     inflation = neighbor_inflation(responses, predictions, groups) or 1.0
     shortest = np.bincount(_by_run(len(responses), groups)[1]).min()
+    effect = "p-values may be too small"
     if exchange == "rows" and inflation >= _SMALLEST_INFLATION:
         because = (
             f"{rows_word} that follow each other depend on each other beyond what "
@@ -58,9 +89,19 @@ def findings_of_series(responses, predictions, groups, *, exchange, words=OF_RES
             f"(correlations have {inflation:.1f} times the variance that they have in "
             "independent rows)"
         )
+        effect = TOO_SMALL
         remedy = f"give exchange='shifts', with {rows_word} in the order of acquisition"
     elif exchange == "rows":
         return ()
+    elif exchange != "shifts":
+        length = correlation_length(responses, predictions, groups)
+        if inflation < _SMALLEST_INFLATION or exchange >= _LENGTHS * length:
+            return ()
+        because = (
+            f"blocks of {exchange} {rows_word} are short for the {length} over which "
+            "neighbors depend on each other"
+        )
+        remedy = "exchange longer blocks, or circular shifts of whole runs"
     elif inflation > 1 and shortest < _FEWEST_INDEPENDENT * inflation:
         because = (
             f"runs of {shortest} {rows_word} are short for how long neighbors "
@@ -73,7 +114,7 @@ def findings_of_series(responses, predictions, groups, *, exchange, words=OF_RES
     else:
         return ()
     seen = ("correlated_neighbors", "doubtful", inflation, P_VALUES)
-    return (Finding(*seen, because, TOO_SMALL, remedy),)
+    return (Finding(*seen, because, effect, remedy),)
 
 
 def neighbor_inflation(responses, predictions, groups=None):

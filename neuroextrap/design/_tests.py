@@ -11,6 +11,7 @@ from neuroextrap.design._doubts import (
     continuous_target,
     cross_notes,
     findings_of_samples,
+    runs_out_of_time,
 )
 from neuroextrap.design._findings import Finding, tell
 from neuroextrap.design._folds import class_weights, fold_weightings, make_design
@@ -66,7 +67,6 @@ class BoundOptions(NamedTuple):
     automatic_penalty: bool  # whether test samples, too, determine the penalty
     within_runs: str | None
     first_tested_run: int = 2  # of the chronological e-values, counted from 1
-    uses_all_samples: bool = False  # whether samples that are added change a margin
 
     @classmethod
     def of(cls, given: dict[str, Any], kernel: Any) -> "BoundOptions":
@@ -91,7 +91,6 @@ class BoundOptions(NamedTuple):
             kernel.shrinks and kernel.shrinkage == "auto",
             given["within_runs"],
             first,
-            kernel.uses_all_samples,
         )
 
     @property
@@ -216,13 +215,6 @@ def _runs_in_time(
             "e_value_order='chronological' tests every run after the earlier ones, and "
             "needs the run of every sample; give groups=runs"
         )
-    if options.uses_all_samples:
-        raise ValueError(
-            "e_value_order='chronological' needs tests that stay as they are when runs "
-            "are added, but this estimator takes a penalty or variances from all runs; "
-            "give 'nearest_centroid' or a scikit-learn classifier, such as "
-            "LinearDiscriminantAnalysis('lsqr', shrinkage='auto')"
-        )
     first = options.first_tested_run
     folds = chronological_order(labels.codes, n_classes, labels.groups, first)
     if not folds:
@@ -290,10 +282,13 @@ def _notes(design: Design, n_repeats: np.ndarray, options: BoundOptions) -> list
     """Return what a reader should know about the bounds of any kind."""
     notes = []
     if options.automatic_penalty:
+        chosen_from = "all samples"
+        if options.e_value_order == "chronological":
+            chosen_from = "the runs before first_tested_run, which later orders test"
         notes.append(
             "the bounds assume a penalty chosen without the test samples, but "
-            "shrinkage='auto' chooses it from all samples (without their labels); for "
-            "bounds that hold exactly give shrinkage a number"
+            f"shrinkage='auto' chooses it from {chosen_from} (without their labels); "
+            "for bounds that hold exactly give shrinkage a number"
         )
     notes.append(POPULATION_NOTE.format(classes="classes"))
     tested = TestDesign(
@@ -381,7 +376,9 @@ class Tests:
         it may favor frequent classes.
         """
         of_samples = findings_of_samples(X, self.labels, self.design, frequent_first)
-        return of_samples + self.permuted.findings
+        in_time = self.options.e_value_order == "chronological"
+        of_runs = runs_out_of_time(self.labels.groups) if in_time else ()
+        return of_samples + of_runs + self.permuted.findings
 
     def notes(self, more: Sequence[str] = ()) -> tuple[str, ...]:
         """Return more notes, and those of the folds and of the bounds."""

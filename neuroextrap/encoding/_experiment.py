@@ -305,10 +305,11 @@ def _notes(estimator, experiment):
         needed = {
             "rows": "responses are exchangeable within groups (in random order)",
             "shifts": "the series that were shifted as wholes are long and stationary",
+            "blocks": f"blocks of {estimator.exchange} responses are exchangeable",
         }
         notes.append(
             "p-values permute which stimulus goes with which test response; they are "
             "exact if the model and the noise covariance come from other data and "
-            f"{needed[estimator.exchange]}"
+            f"{needed.get(estimator.exchange, needed['blocks'])}"
         )
     return tuple(notes)

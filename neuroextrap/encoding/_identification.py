@@ -13,7 +13,12 @@ from neuroextrap.analysis._samples import read_samples
 from neuroextrap.analysis._sidecars import source_files
 from neuroextrap.analysis._values import Keep, Regions
 from neuroextrap.encoding._encoding_run import plan_identification
-from neuroextrap.encoding._fold_run import plan_folds, training_rule
+from neuroextrap.encoding._fold_run import (
+    Shown,
+    TrainingData,
+    plan_folds,
+    training_rule,
+)
 from neuroextrap.encoding._response_predictions import ResponsePredictions
 from neuroextrap.encoding._same_stimuli import Trained, training_groups
 from neuroextrap.encoding._stimuli import (
@@ -96,10 +101,12 @@ class EncodingIdentification(ResponsePredictions):
         Statistic of the permutation test; an integer k is accuracy among k candidates.
     n_permutations : int, default=0
         Number of permuted pairings of responses and stimuli; 0 makes no test.
-    exchange : {"rows", "shifts"}, default="rows"
+    exchange : {"rows", "shifts"} or int, default="rows"
         How they are permuted: stimulus by stimulus, or, for films, stories and other
         recordings whose responses depend on their neighbors in time, by circular shifts
-        of the whole series of each run. Responses are then in the order of acquisition.
+        of the whole series of each run, or by blocks of so many responses, such as the
+        clips of a film that came in random order. Responses are then in the order of
+        acquisition.
     confidence_level : float, default=0.95
         Confidence level of the lower bounds.
     keep : None, path-like or Keep, default=None
@@ -328,6 +335,12 @@ class EncodingIdentification(ResponsePredictions):
             rule,
             shown.numbers if self.noise_covariance is None else None,
             some_responses(samples, samples.usable),
+            TrainingData.of(
+                self,
+                self.encoder,
+                Shown.of(X, samples, groups),
+                None if self.noise_covariance is None else self.residuals_,
+            ),
         )
         return self
 
@@ -401,6 +414,11 @@ class EncodingIdentification(ResponsePredictions):
         """
         check_trained(self)
         check_choices(self)
+        if self._training.shown is None:
+            raise ValueError(
+                "the model was read from a folder: it predicts, and its results can be "
+                "asked, but its training residuals were not kept; call fit first"
+            )
         run = plan_identification(
             self,
             self._training,

@@ -19,9 +19,9 @@ from neuroextrap.group._subjects import (
 )
 from neuroextrap.stats import _pvalues
 from neuroextrap.stats._cluster_statistics import find_clusters
-from neuroextrap.stats._discovery_bounds import DiscoveryBounds
 from neuroextrap.stats._null_counts import tie_floor
 from neuroextrap.stats._shared_options import described_by
+from neuroextrap.stats._true_discoveries import DiscoveryBounds
 
 _BYTE = 8  # features whose marks fit a byte
 

@@ -58,7 +58,7 @@ def single_trial_betas(
     ----------
     imgs : Niimg, SurfaceImage, path, glob pattern, or list of these
         One series per run.
-    events : path-like, DataFrame, or list of these
+    events : path-like, glob pattern, DataFrame, or list of these
         BIDS events (``onset``, ``duration`` in seconds, ``trial_type``), one table per
         run, with onsets counted from the run's first volume.
     masker : nilearn.maskers.NiftiMasker or nilearn.maskers.SurfaceMasker

@@ -22,7 +22,7 @@ from neuroextrap.images._events import (
     warn_unknown,
 )
 from neuroextrap.images._loading import cleans_over_time, load_samples, mean_gray_levels
-from neuroextrap.images._opening import list_images
+from neuroextrap.images._opening import is_pattern, list_images, matching_files
 from neuroextrap.images._repetition_time import repetition_times
 from neuroextrap.images._sample_options import SampleOptions
 from neuroextrap.stats._shared_options import as_options, takes_options
@@ -61,7 +61,7 @@ def labeled_samples(
     ----------
     imgs : Niimg, SurfaceImage, path, glob pattern, or list of these
         One series per run, or all runs in one.
-    events : path-like, DataFrame, or list of these
+    events : path-like, glob pattern, DataFrame, or list of these
         One table per series, or one table for all volumes: BIDS events (``onset``,
         ``duration``, ``trial_type``) or one row per volume (``trial_type``, ``run``).
     masker : nilearn.maskers.NiftiMasker or nilearn.maskers.SurfaceMasker
@@ -188,6 +188,8 @@ def read_tables(imgs, events):
     together may come in any order.
     """
     named = list_images(imgs)
+    if is_pattern(events):
+        events = matching_files(events, "events")
     several = isinstance(events, (list, tuple))
     given = list(events) if several else [events]
     if len(given) not in (1, len(named)):

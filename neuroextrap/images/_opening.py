@@ -167,13 +167,23 @@ def open_file(path, name):
         ) from error
 
 
+def is_pattern(given):
+    """Return whether a text is a pattern of names of files, such as run-*.tsv."""
+    return isinstance(given, str) and any(sign in given for sign in "*?[")
+
+
+def matching_files(pattern, name):
+    """Return the files that match a pattern, sorted; ValueError if there are none."""
+    paths = sorted(glob(os.path.expanduser(pattern)))
+    if not paths and not os.path.exists(pattern):
+        raise ValueError(f"{name}: no file matches {pattern!r}; check the pattern")
+    return paths or [pattern]
+
+
 def _expand(imgs, name):
     """Return (name, image or path) of every image."""
-    if isinstance(imgs, str) and any(sign in imgs for sign in "*?["):
-        paths = sorted(glob(os.path.expanduser(imgs)))
-        if not paths and not os.path.exists(imgs):
-            raise ValueError(f"{name}: no file matches {imgs!r}; check the pattern")
-        return [(path, path) for path in paths or [imgs]]
+    if is_pattern(imgs):
+        return [(path, path) for path in matching_files(imgs, name)]
     if not isinstance(imgs, (list, tuple)):
         return [(name, imgs)]
     entries = []

@@ -47,6 +47,8 @@ def pattern_reproducibility(
         - ``train_sizes``: (n_sizes,)
         - ``reproducibility``: (n_sizes, n_splits), correlation over the voxels
         - ``mean``, ``spread``: (n_sizes,), its mean and standard deviation
+        - ``signal_to_noise``: (n_sizes,), the global ratio sqrt(2 r / (1 - r)) that
+          the mean r stands for, 0 where it is negative
         - ``z_map``: (n_sizes, n_features), reproducible Z map: the mean over splits
           of the average of both standardized maps divided by the standard deviation
           of their difference; NaN where a voxel was left out
@@ -112,9 +114,21 @@ def pattern_reproducibility(
         reproducibility=correlations,
         mean=correlations.mean(axis=1),
         spread=spread,
+        signal_to_noise=_signal_to_noise(correlations.mean(axis=1)),
         z_map=scans.expand(z_sums / n_splits),
         masker=scans.masker,
     )
+
+
+def _signal_to_noise(correlation):
+    """Return the ratio of the standard deviations of signal and noise in a map.
+
+    Two maps with a common signal and independent noise correlate by S / (S + N), and
+    their mean has half the noise: 2 S / N.
+    """
+    signal = np.clip(correlation, 0.0, 1.0)
+    with np.errstate(divide="ignore"):
+        return np.sqrt(2 * signal / (1 - signal))
 
 
 def _half_sizes(train_sizes, n_groups, pattern):

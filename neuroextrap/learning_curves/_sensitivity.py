@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from neuroextrap.learning_curves._density_slopes import mean_squared_slopes
 from neuroextrap.learning_curves._voxelwise_gaussian import VoxelwiseGaussian
 from neuroextrap.models._canonical_variates import CanonicalVariates
 
@@ -124,10 +125,12 @@ def sensitivity_map(
     Parameters
     ----------
     classifier : fitted classifier
-        ``CanonicalVariates`` (closed form), ``VoxelwiseGaussian`` with pooled
-        variance, or any scikit-learn classifier whose posterior is a softmax (or
-        normalized sigmoids) of linear scores, such as LogisticRegression or
-        LinearDiscriminantAnalysis, also behind StandardScaler or PCA in a Pipeline.
+        Any with ``predict_proba``. In closed form: ``CanonicalVariates``; classifiers
+        whose posterior is a softmax (or normalized sigmoids) of linear scores, such as
+        LogisticRegression or LinearDiscriminantAnalysis, also behind StandardScaler or
+        PCA in a Pipeline; Gaussian classes (``VoxelwiseGaussian``, GaussianNB,
+        QuadraticDiscriminantAnalysis). Of all others by differences of posteriors on
+        both sides of every sample, 2 n_features predictions.
     X : array-like of shape (n_samples, n_features)
         Samples to average over.
     y : array-like of shape (n_samples,)
@@ -147,7 +150,7 @@ def sensitivity_map(
     Raises
     ------
     TypeError
-        For a classifier whose posterior is not such a function of linear scores.
+        For a classifier without posteriors.
     ValueError
         For an unknown option, or a label that the classifier or the samples lack.
 
@@ -168,8 +171,31 @@ def sensitivity_map(
     >>> int(np.argmax(sensitivity_map(model, X, y)))
     2
     """
-    factor, log_scale = sensitivity_factor(classifier, X, y, of=of, label=label)
-    return np.exp(2 * log_scale) * np.sum(factor**2, axis=1)
+    if isinstance(classifier, CanonicalVariates) or _has_linear_scores(classifier, X):
+        factor, log_scale = sensitivity_factor(classifier, X, y, of=of, label=label)
+        return np.exp(2 * log_scale) * np.sum(factor**2, axis=1)
+    _check_of(of)
+    X, codes = _select(
+        classifier, np.asarray(X, dtype=np.float64), np.asarray(y), label
+    )
+    return mean_squared_slopes(classifier, X, codes, of)
+
+
+def _has_linear_scores(classifier, X):
+    """Return whether the derivatives of a classifier's scores are known."""
+    try:
+        linear_scores(classifier, np.asarray(X, dtype=np.float64))
+    except TypeError:
+        return False
+    return True
+
+
+def _check_of(of):
+    """Raise ValueError for an unknown option."""
+    if of not in ("posterior", "log_posterior"):
+        raise ValueError(
+            f"of={of!r} must be 'posterior' or 'log_posterior'; choose one"
+        )
 
 
 def sensitivity_factor(classifier, X, y, *, of="posterior", label=None):
@@ -181,10 +207,7 @@ def sensitivity_factor(classifier, X, y, *, of="posterior", label=None):
     every posterior is so close to one that its derivative is no floating point number
     any more. F is one column of zeros when there is no direction.
     """
-    if of not in ("posterior", "log_posterior"):
-        raise ValueError(
-            f"of={of!r} must be 'posterior' or 'log_posterior'; choose one"
-        )
+    _check_of(of)
     X, y = np.asarray(X, dtype=np.float64), np.asarray(y)
     X, codes = _select(classifier, X, y, label)
     if isinstance(classifier, CanonicalVariates):

@@ -318,6 +318,15 @@ _RECORDS = (
         chance=0.0,
         tabulated=False,
     ),
+    MapRecord(
+        name="name_agreement",
+        description="Pairwise accuracy from one condition to the other, mean of both "
+        "directions, minus its mean over all exchanges of class names between them, in "
+        "units of its standard deviation over them; its p-values are in p_value",
+        unit="SD",
+        chance=0.0,
+        tabulated=False,
+    ),
 )
 
 MAPS = {record.name: record for record in _RECORDS}

@@ -59,6 +59,16 @@ def not_marginal(plan):
     return (_finding("note", n_classes, maps, effect, remedy),)
 
 
+def not_marginal_below(n_classes, size, maps):
+    """Return the Finding about maps that rest on accuracy among fewer classes."""
+    effect = (
+        f"accuracy among {size} classes is {TRAINED_ON_ALL.format(n_classes=n_classes)}"
+        f": trained on {size} it may do better or worse, by any amount"
+    )
+    remedy = f"fit both to {size} classes (classes=...) to compare them trained on so"
+    return _finding("note", n_classes, maps, effect, f"{remedy} many")
+
+
 def doubtful_beyond(n_classes):
     """Return the Finding about extrapolations of such a classifier."""
     effect = (

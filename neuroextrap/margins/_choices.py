@@ -1,10 +1,11 @@
-"""Which classes test points are assigned to, as tables of true and chosen classes."""
+"""Which classes test points are taken for, as tables of true and other classes."""
 
 from collections.abc import Iterator
 
 import numpy as np
 import scipy.sparse
 from joblib import Parallel, delayed
+from scipy.stats import rankdata
 
 from neuroextrap.margins._engine import task_data
 from neuroextrap.margins._paths import with_path
@@ -24,13 +25,15 @@ def choice_tables(
     *,
     n_jobs: int = 1,
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Yield (regions, tables of choices) under the observed labeling, part by part.
+    """Yield (regions, tables) under the observed labeling, part by part.
 
-    ``rows`` are indices of regions, none of them empty. Entry [c, d] of the tables
-    (n_regions, n_sets, K, K) is what test points of class c that were assigned to class
-    d weigh together; those with several best classes are shared equally. ``weights``
-    (n_sets, n_test) are in the order of ``plan.design.test``. ``n_jobs`` threads do not
-    affect results.
+    ``rows`` are indices of regions, none of them empty. Tables have shape (n_regions,
+    2, n_sets, K, K). Entry [c, d] of the first is what test points of class c that were
+    assigned to class d weigh together; those with several best classes are shared
+    equally. That of the second is what they weigh times the share of other classes with
+    a smaller margin than class d (half of those with the same). ``weights`` (n_sets,
+    n_test) are in the order of ``plan.design.test``. ``n_jobs`` threads do not affect
+    results.
     """
     plan = with_path(plan, regions)
     codes, n_classes = plan.codes[0][plan.design.test], plan.design.n_classes
@@ -40,7 +43,8 @@ def choice_tables(
     parallel = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")
     calls = (delayed(_tables)(X, regions, plan, part, by_class) for part in parts)
     for part, tables in zip(parts, parallel(calls), strict=True):
-        yield part, tables.reshape(len(part), len(weights), n_classes, n_classes)
+        shape = len(part), 2, len(weights), n_classes, n_classes
+        yield part, tables.reshape(shape)
 
 
 def _tables(
@@ -50,12 +54,14 @@ def _tables(
     rows: np.ndarray,
     by_class: np.ndarray,
 ) -> np.ndarray:
-    """Return the tables of some regions, (n_regions, n_sets * K, K)."""
-    tables = np.empty((len(rows), len(by_class), plan.design.n_classes))
+    """Return both tables of some regions, (n_regions, 2, n_sets * K, K)."""
+    tables = np.empty((len(rows), 2, len(by_class), plan.design.n_classes))
     for part, margins in observed_margins(plan, task_data(X, regions, rows)):
         if np.isnan(margins.min()):
             raise ValueError(NAN_MARGINS)
         best = margins == margins.max(axis=1, keepdims=True)
-        shares = best / best.sum(axis=1, keepdims=True)
-        tables[part] = np.moveaxis(np.tensordot(by_class, shares, 1), 2, 0)
+        chosen = best / best.sum(axis=1, keepdims=True)
+        beaten = (rankdata(margins, axis=1) - 1) / (plan.design.n_classes - 1)
+        for kind, shares in enumerate((chosen, beaten)):
+            tables[part, kind] = np.moveaxis(np.tensordot(by_class, shares, 1), 2, 0)
     return tables

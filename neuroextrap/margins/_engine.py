@@ -35,10 +35,11 @@ class RegionScores:
     ``maxima`` (n_permutations,) the largest statistic over regions for every
     permutation, and ``null`` (n_permutations, n_regions) all permuted statistics, when
     kept. ``largest`` (n_permutations, n_largest) are the largest of them under every
-    permutation, in decreasing order, -inf where those of other shards are missing; None
-    in results that were written without. ``done`` (n_regions,) marks the regions
-    analyzed in this run (all, but for a shard). ``n_best`` (n_regions,) is the number
-    of test points whose class was strictly the best. With forward tests ``n_correct``
+    permutation, packed with their regions (``stats/_null_counts.py``), in decreasing
+    order, -inf where those of other shards are missing; None in results that were
+    written without. ``done`` (n_regions,) marks the regions analyzed in this run (all,
+    but for a shard). ``n_best`` (n_regions,) is the number of test points whose class
+    was strictly the best. With forward tests ``n_correct``
     (n_regions, n_sums) are their numbers of correct outcomes, and ``forward_wins``
     (n_regions, K) their average wins. ``measured`` (n_regions, n_sizes, 2) are
     accuracies and standard errors of classifiers trained on random subsets of the
@@ -95,7 +96,7 @@ def score_regions(  # noqa: PLR0913
         for rows, result in _results(X, regions, plan, tasks, n_jobs, store):
             _fill_in(scores, rows, result)
             np.maximum(scores.maxima, result["maxima"], out=scores.maxima)
-            largest.add(result["null"])
+            largest.add(result["null"], rows)
             n_done += len(rows)
             if progress is not None:
                 progress(n_done, n_total)

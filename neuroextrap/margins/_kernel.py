@@ -168,8 +168,6 @@ class MarginKernel(MarginSource):
     shrinks : bool, default=False
         Whether ``__init__`` takes the ``shrinkage`` of the searchlight, so that "auto"
         means a penalty from all samples of a region, without their labels.
-    uses_all_samples : bool, default=False
-        Whether samples that are neither trained on nor tested change a margin.
     marginal : bool, default=False
         Whether the margin of a class depends only on the training samples of that
         class. Then accuracy among fewer classes is that of classifiers trained on
@@ -214,7 +212,6 @@ class MarginKernel(MarginSource):
     """
 
     shrinks: bool = False
-    uses_all_samples: bool = False
     marginal: bool = False
     as_given: bool = False
 
@@ -228,7 +225,8 @@ class MarginKernel(MarginSource):
             Samples of each region, centered per feature.
         design : Design
             Folds of the cross-validation: ``folds``, a tuple of (train, test) index
-            arrays, and ``n_samples``, ``n_classes``, ``test``.
+            arrays, and ``n_samples``, ``n_classes``, ``test``. Only the samples
+            ``unlabeled`` (None: all) may decide what is chosen without labels.
 
         Returns
         -------

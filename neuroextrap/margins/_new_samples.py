@@ -76,7 +76,7 @@ def margins_of_new(
         return rule.scores(np.asarray(new, dtype=float))
     n, n_new = len(x), len(new)
     fold = np.arange(n), np.arange(n, n + n_new)
-    design = Design((fold,), n + n_new, int(codes.max()) + 1, n_known=n)
+    design = Design((fold,), n + n_new, int(codes.max()) + 1, unlabeled=fold[0])
     labels = np.concatenate([codes, np.zeros(n_new, dtype=codes.dtype)])
     labelings = Labelings(labels[np.newaxis], design.n_classes)
     state = kernel.prepare([np.concatenate([x, new])], design)

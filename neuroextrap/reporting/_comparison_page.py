@@ -111,7 +111,7 @@ def comparison_report(
     others = ("information_difference", "first_accuracy", "second_accuracy")
     parameters = getattr(comparison, "parameters", None)
     approximate = bool((parameters or {}).get("approximate"))
-    doubt = doubts_about(getattr(comparison, "findings_", ()), P)
+    doubt = doubts_about(getattr(comparison, "findings_", ()), NEEDED)
     words = _found(compared, names, peaks.iloc[0], approximate, doubt)
     limits = sentences("comparison_limits", names=names, many=compared.words[1])
     sections = [

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.spatial import cKDTree
@@ -23,35 +23,83 @@ _FORMING = 0.001  # p-value of a region by itself up to which it belongs to a cl
 _MOST_CLUSTERS = 12
 
 
-class RegionClusters(NamedTuple):
-    """Clusters of regions that have a small p-value each.
+class Counted(NamedTuple):
+    """The regions of an analysis, of which sets are counted.
 
-    `number` (n_regions,) is the cluster of every region, -1 outside; `sizes` and
-    `n_true` (n_clusters,) count its regions and the informative ones, at least.
-    `forming` is the p-value up to which regions belong to one.
+    `bounds` are DiscoveryBounds; `p_value` and `survives` (n_regions,) are of the
+    regions of `choice` on a masker, `words` what one and many of them are called, and
+    `claim` is what is said of those that count.
     """
 
-    number: np.ndarray
-    sizes: np.ndarray
-    n_true: np.ndarray
-    forming: float
+    bounds: Any
+    choice: Any
+    masker: Any
+    p_value: np.ndarray
+    survives: np.ndarray
+    n_permutations: int
+    words: tuple[str, str]
+    claim: str = "are informative"
 
+    @classmethod
+    def of(cls, fitted):
+        """Return those of a fitted analysis; None where no bound is known."""
+        results = fitted.results_
+        if results.discoveries is None:
+            return None
+        return cls(
+            results.discoveries,
+            results.choice,
+            fitted.masker_,
+            fitted.region_scores_["p_value"],
+            find(fitted).survives,
+            fitted.n_permutations_,
+            region_words(fitted),
+        )
 
-def region_clusters(fitted):
-    """Find the clusters of a fitted analysis; None where nothing is known of them.
+    @property
+    def forming(self):
+        """The p-value up to which regions belong to a cluster."""
+        return max(_FORMING, 1 / (self.n_permutations + 1))
 
-    Neighbors are regions whose centers are, so regions of an atlas have none.
-    """
-    choice, bounds = fitted.results_.choice, fitted.results_.discoveries
-    if bounds is None or choice.centers is None or fitted.masker_ is None:
-        return None
-    forming = max(_FORMING, 1 / (fitted.n_permutations_ + 1))
-    p_value = fitted.region_scores_["p_value"]
-    excess = np.where(p_value <= forming, 1.0, -1.0)  # NaN: outside
-    found = find_clusters(excess, neighboring_regions(choice, fitted.masker_))
-    n_true = [bounds.count(found.number == i) for i in range(len(found.extent))]
-    sizes = found.extent.astype(int)
-    return RegionClusters(found.number, sizes, np.array(n_true, dtype=int), forming)
+    def clusters(self):
+        """Return the cluster of every region (n_regions,), -1 outside.
+
+        Neighbors are regions whose centers are; None for regions of an atlas, which
+        have none.
+        """
+        if self.choice.centers is None or self.masker is None:
+            return None
+        excess = np.where(self.p_value <= self.forming, 1.0, -1.0)  # NaN: outside
+        pairs = neighboring_regions(self.choice, self.masker)
+        return find_clusters(excess, pairs).number
+
+    @property
+    def places(self):
+        """Places of the centers in mm, (n_regions, 3)."""
+        from neuroextrap.images import feature_coordinates
+
+        return feature_coordinates(self.masker)[self.choice.centers]
+
+    def sets(self, clusters, areas):
+        """Yield the name of every set and which regions (n_regions,) are in it.
+
+        All regions, those that survive correction, the largest clusters, by the place
+        of their strongest region, and those in `areas` (n_features,), names or "".
+        """
+        known = ~np.isnan(self.bounds.scores)
+        yield f"all {self.words[1]}", known
+        if self.survives.any():
+            yield f"{self.words[1]} that survive correction", self.survives
+        if clusters is not None:
+            sizes = np.bincount(clusters[clusters >= 0])
+            for cluster in np.argsort(-sizes, kind="stable")[:_MOST_CLUSTERS]:
+                inside = clusters == cluster
+                peak = np.argmax(np.where(inside, self.bounds.scores, -np.inf))
+                yield f"cluster around {mm_words(self.places[peak])}", inside
+        for name in () if areas is None else dict.fromkeys(areas.tolist()):
+            chosen = self.choice.regions_of(areas == name) & known
+            if name and chosen.any():
+                yield name, chosen
 
 
 def neighboring_regions(choice, masker):
@@ -79,43 +127,55 @@ def cluster_columns(fitted, peaks):
 
     `peaks` (n_peaks,) are regions; no columns where nothing is known of clusters.
     """
-    clusters = region_clusters(fitted)
-    if clusters is None:
+    counted = Counted.of(fitted)
+    clusters = None if counted is None else counted.clusters()
+    if counted is None or clusters is None:
         return {}
-    number = clusters.number[peaks]
+    of_peaks = [(clusters == n) & (n >= 0) for n in clusters[peaks]]
     return {
-        "cluster_regions": np.append(clusters.sizes, 0)[number],
-        "cluster_true_discoveries": np.append(clusters.n_true, 0)[number],
+        "cluster_regions": np.array([inside.sum() for inside in of_peaks], dtype=int),
+        "cluster_true_discoveries": np.array(
+            [counted.bounds.count(inside) for inside in of_peaks], dtype=int
+        ),
     }
 
 
-def discoveries_section(fitted, atlas=None):
+def area_names(atlas, masker, names=None):
+    """Return the name of the atlas label of every feature, "" for none."""
+    from neuroextrap.images._atlas import atlas_labels, labels_of
+
+    if names is None:
+        labels, table = labels_of(atlas, masker)
+    else:
+        labels, table = atlas_labels(atlas, masker, names)
+    return np.array([str(table.get(n, "")) for n in labels.tolist()], dtype=object)
+
+
+def discoveries_section(counted, areas=None):
     """Tabulate how many regions of sets are informative, as HTML; "" if unknown.
 
-    The sets are all regions, those that survive correction, clusters, and the regions
-    of an `atlas`, if there is one.
+    `counted` is a Counted or None, and `areas` (n_features,) are names of atlas labels.
     """
     import pandas as pd
 
-    bounds = fitted.results_.discoveries
-    n_known = 0 if bounds is None else int(np.isfinite(bounds.scores).sum())
-    if n_known < 2:
+    if counted is None or (~np.isnan(counted.bounds.scores)).sum() < 2:
         return ""
-    one, many = region_words(fitted)
-    clusters = region_clusters(fitted)
+    one, many = counted.words
+    clusters = counted.clusters()
+    known = ~np.isnan(counted.bounds.scores)
     rows = [
-        (name, int(np.isfinite(bounds.scores[chosen]).sum()), bounds.count(chosen))
-        for name, chosen in _sets(fitted, clusters, atlas, many)
+        (name, int((chosen & known).sum()), counted.bounds.count(chosen))
+        for name, chosen in counted.sets(clusters, areas)
     ]
     frame = pd.DataFrame(rows, columns=["set", "n_regions", "n_true"])
     frame["proportion"] = frame["n_true"] / frame["n_regions"].clip(lower=1)
     table = frame_table(
         frame,
-        f"How many {many} of a set are informative",
+        f"How many {many} of a set {counted.claim}",
         headings={
             "set": "Set",
             "n_regions": many.capitalize(),
-            "n_true": "Informative, at least",
+            "n_true": f"{counted.claim.split()[-1].capitalize()}, at least",
             "proportion": "Proportion, at least",
         },
         formats={
@@ -131,65 +191,30 @@ def discoveries_section(fitted, atlas=None):
         n_true=rows[0][2],
         one=one,
         many=many,
-        level=format_confidence(bounds.confidence_level),
+        claim=counted.claim,
+        level=format_confidence(counted.bounds.confidence_level),
         table=table,
         tsv=tsv_uri(frame),
-        forming=None if clusters is None else f"{clusters.forming:.2g}",
-        n_clusters=0 if clusters is None else len(clusters.sizes),
+        forming=None if clusters is None else f"{counted.forming:.2g}",
+        n_clusters=0 if clusters is None else int(clusters.max()) + 1,
         n_shown=_MOST_CLUSTERS,
     )
 
 
-def _sets(fitted, clusters, atlas, many):
-    """Yield the name of every set and which regions (n_regions,) are in it."""
-    survives = find(fitted).survives
-    yield f"all {many}", np.ones(len(survives), dtype=bool)
-    if survives.any():
-        yield f"{many} that survive correction", survives
-    if clusters is not None:
-        yield from _cluster_sets(fitted, clusters)
-    if atlas is not None and fitted.masker_ is not None:
-        yield from _atlas_sets(fitted, atlas)
-
-
-def _cluster_sets(fitted, clusters):
-    """Yield the largest clusters by the place of their strongest region."""
-    from neuroextrap.images import feature_coordinates
-
-    places = feature_coordinates(fitted.masker_)[fitted.results_.choice.centers]
-    score = fitted.results_.scores.score
-    for cluster in np.argsort(-clusters.sizes, kind="stable")[:_MOST_CLUSTERS]:
-        inside = clusters.number == cluster
-        peak = int(np.argmax(np.where(inside, score, -np.inf)))
-        yield f"cluster around {mm_words(places[peak])}", inside
-
-
-def _atlas_sets(fitted, atlas):
-    """Yield the labels of an atlas in which regions lie."""
-    from neuroextrap.images._atlas import labels_of
-
-    labels, names = labels_of(atlas, fitted.masker_)
-    known = np.isfinite(fitted.results_.scores.score)
-    for label, name in names.items():
-        inside = labels == label
-        chosen = fitted.results_.choice.regions_of(inside) & known
-        if chosen.any():
-            yield str(name), chosen
-
-
-def viewer_discoveries(view, bounds):
+def viewer_discoveries(counted):
     """Return what a viewer counts with, ready for JSON; None where nothing is known.
 
     ``scores`` of all regions (float64, packed; NaN where not analyzed), the
-    ``thresholds``, the confidence ``level`` in words, what one region and ``many`` are
-    called, and whether a ``ball`` around a place holds their centers.
+    ``thresholds``, the confidence ``level`` in words, what ``many`` regions are called
+    and what is claimed of them, and whether a ``ball`` around a place holds centers.
     """
-    if bounds is None:
+    if counted is None:
         return None
     return {
-        "scores": packed(bounds.scores, "<f8"),
-        "thresholds": bounds.thresholds.tolist(),
-        "level": format_confidence(bounds.confidence_level),
-        "many": view.words[1],
-        "ball": view.choice.centers is not None,
+        "scores": packed(counted.bounds.scores, "<f8"),
+        "thresholds": counted.bounds.thresholds.tolist(),
+        "level": format_confidence(counted.bounds.confidence_level),
+        "many": counted.words[1],
+        "claim": counted.claim,
+        "ball": counted.choice.centers is not None,
     }

@@ -3,6 +3,10 @@
 import numpy as np
 from markupsafe import Markup
 
+from neuroextrap.reporting._discoveries import (
+    discoveries_section,
+    viewer_discoveries,
+)
 from neuroextrap.reporting._group_results import (
     found_in_group,
     group_methods,
@@ -62,6 +66,11 @@ def make_group_page(analyses, records, *, title, atlas, bg_img, left_out, links)
         ("What was found", answer(words, pictures.figure(drawn))),
         *((_HEADINGS[each.about.test], _answer(each)) for each in results[1:]),
         ("Clusters", clusters_section(first, clusters)),
+        *(
+            (f"How many {each.view.words[1]}", _how_many(each))
+            for each in results
+            if each.bounds is not None
+        ),
         ("Subjects at the peaks", subjects_figure(first, clusters)),
         (
             "Explore the maps",
@@ -87,6 +96,11 @@ def _answer(result):
     return answer(found_in_group(result, len(group_clusters(result))))
 
 
+def _how_many(result):
+    """Say how many features of sets have an effect, or are informative."""
+    return discoveries_section(result.counted, result.labels)
+
+
 def viewer_of_subjects(result, clusters, background, bg_img):
     """Return a viewer whose click shows the value of every subject, as HTML.
 
@@ -103,6 +117,7 @@ def viewer_of_subjects(result, clusters, background, bg_img):
     baseline, baseline_words = result.baseline
     data |= {
         "set_sizes": [],
+        "discoveries": viewer_discoveries(result.counted),
         "subjects": {
             "names": list(about.subjects),
             "label": result.value_words,

@@ -8,6 +8,7 @@ import numpy as np
 import neuroextrap
 from neuroextrap.design._findings import doubts_about
 from neuroextrap.images._geometry import feature_coordinates, feature_values
+from neuroextrap.reporting._discoveries import Counted, area_names
 from neuroextrap.reporting._finding import LEVEL, decide, mm_words, words_of_features
 from neuroextrap.reporting._maps_section import PageMaps, features_as_regions
 from neuroextrap.reporting._rendering import sentences
@@ -37,12 +38,30 @@ class GroupResult:
     names: dict
     places: np.ndarray
     labels: np.ndarray | None
+    bounds: Any = None  # DiscoveryBounds of features with an effect, if there are
 
     @property
     def strength(self):
         """Numbers (n_features,) that are larger where there is more."""
         values = self.scores[self.shown]
         return np.abs(values) if self.view.two_sided else values
+
+    @property
+    def counted(self):
+        """The features of which sets are counted; None where no bound is known."""
+        if self.bounds is None:
+            return None
+        effect = self.about.test == "second_level"
+        return Counted(
+            self.bounds,
+            self.view.choice,
+            self.view.masker,
+            self.scores["p_value"],
+            self.view.finding.survives,
+            self.about.options["n_permutations"],
+            self.view.words,
+            "have an effect" if effect else "are informative",
+        )
 
     @property
     def has_clusters(self):
@@ -111,17 +130,17 @@ def read_group(analyses, records, atlas):
         "choice": features_as_regions(len(places)),
         "words": words_of_features(masker),
     }
-    labels = None if atlas is None else _region_names(atlas, masker)
+    labels = None if atlas is None else area_names(atlas[0], masker, atlas[1])
     return [
-        _result(maps.summary, own, joined, places, labels)
+        _result(maps, own, joined, places, labels)
         for maps, own in zip(analyses, names, strict=True)
     ]
 
 
-def _result(about, names, joined, places, labels):
+def _result(maps, names, joined, places, labels):
     """Decide what survives in one analysis."""
+    about, options = maps.summary, maps.summary.options
     scores = {name: joined["scores"][own] for name, own in names.items()}
-    options = about.options
     finding = decide(
         scores,
         n_classes=options.get("n_classes"),
@@ -134,16 +153,8 @@ def _result(about, names, joined, places, labels):
         shown = "minimum"
     two_sided = bool(options.get("two_sided"))
     view = PageMaps(**joined, finding=finding, two_sided=two_sided)
-    return GroupResult(about, scores, shown, view, names, places, labels)
-
-
-def _region_names(atlas, masker):
-    """Return the name of the atlas region of every feature, "" for none."""
-    from neuroextrap.images._atlas import atlas_labels
-
-    labels_img, names = atlas
-    labels, table = atlas_labels(labels_img, masker, names)
-    return np.array([table.get(label, "") for label in labels.tolist()], dtype=object)
+    bounds = maps.discoveries
+    return GroupResult(about, scores, shown, view, names, places, labels, bounds)
 
 
 _WHOSE = {
@@ -189,7 +200,7 @@ def found_in_group(result, n_clusters):
         best=best,
         agreement=_agreement(about, best),
         prevalence=_prevalence(result) if about.test == "prevalence" else None,
-        doubt=doubts_about(about.findings, finding.criterion),
+        doubt=doubts_about(about.findings, scores),
         interval=_interval(scores) if about.test == "information" else None,
         bounds=_bounds(scores) if about.test == "information" else (),
         other_criteria={

@@ -48,8 +48,9 @@ def group_clusters(result):
     from neuroextrap.images._clusters import peak_features
 
     places, on_surface = result.places, result.view.on_surface
+    number = None
     if result.view.finding.n_surviving:
-        peaks, extent = _peaks(result)
+        peaks, extent, number = _peaks(result)
     else:
         peaks = peak_features(
             result.strength, places, n_peaks=_N_TRENDS, min_distance=_APART
@@ -63,13 +64,16 @@ def group_clusters(result):
     elif result.view.finding.n_surviving:
         affine = result.view.masker.mask_img_.affine
         columns["size_mm3"] = extent * float(abs(np.linalg.det(affine[:3, :3])))
+    if result.bounds is not None and number is not None:
+        n_true = [result.bounds.count(number == number[peak]) for peak in peaks]
+        columns["true_discoveries"] = np.array(n_true, dtype=float)
     names = dict.fromkeys((result.shown, *_NUMBERS, *_P_VALUES))
     scores = {name: result.scores[name] for name in names if name in result.scores}
     return pd.DataFrame(columns | {name: x[peaks] for name, x in scores.items()})
 
 
 def _peaks(result):
-    """Return the peak and the extent of every cluster, strongest first."""
+    """Return peak and extent of clusters, strongest first, and all features' number."""
     from neuroextrap.images._clusters import neighbor_pairs
     from neuroextrap.stats._cluster_statistics import find_clusters
 
@@ -77,16 +81,19 @@ def _peaks(result):
     sign = np.ones(len(strength))
     if result.view.two_sided:
         sign = np.sign(result.scores[result.shown])
-    peaks, extents = [], []
+    peaks: list[int] = []
+    extents: list[float] = []
+    number_of = np.full(len(strength), -1)
     for side in (1, -1):
         inside = result.view.finding.survives & (sign == side)
         clusters = find_clusters(inside.astype(float), pairs)
         for number in range(len(clusters.extent)):
             members = np.flatnonzero(clusters.number == number)
-            peaks.append(members[np.argmax(strength[members])])
+            number_of[members] = len(peaks)
+            peaks.append(int(members[np.argmax(strength[members])]))
             extents.append(clusters.extent[number])
     order = np.argsort(-strength[peaks], kind="stable")
-    return np.array(peaks)[order], np.array(extents)[order]
+    return np.array(peaks)[order], np.array(extents)[order], number_of
 
 
 def clusters_section(result, clusters):
@@ -119,6 +126,7 @@ def _columns(result, clusters):
         "region": ("Region", str),
         "size_mm3": ("Size (mm³)", format_number),
         "n_vertices": ("Vertices", format_number),
+        "true_discoveries": ("True discoveries, at least", format_number),
     }
     for name in clusters.columns.intersection(list(result.names), sort=False):
         label = sentence_case(

@@ -9,7 +9,11 @@ from markupsafe import Markup
 
 from neuroextrap.maps._registry import record_of
 from neuroextrap.reporting._curves import curves_section
-from neuroextrap.reporting._discoveries import discoveries_section
+from neuroextrap.reporting._discoveries import (
+    Counted,
+    area_names,
+    discoveries_section,
+)
 from neuroextrap.reporting._finding import n_analyzed
 from neuroextrap.reporting._identification_words import (
     found,
@@ -146,6 +150,9 @@ def identification_sections(
         )
     view, peaks = page_maps(fitted), ranked_peaks(fitted, n_peaks, atlas)
     background = fitted_background(fitted, bg_img)
+    areas = None
+    if atlas is not None and fitted.masker_ is not None:
+        areas = area_names(atlas, fitted.masker_)
     places = region_places(fitted)
     place = None if places is None else places[peaks["region"].iloc[0]]
     pictures = Pictures(view, place, background, bg_img)
@@ -159,7 +166,7 @@ def identification_sections(
         ("What was found", answer(found(fitted, peaks), pictures.figure("accuracy"))),
         ("Accuracy curves", curves_section(fitted, view.finding, peaks)),
         ("Peaks", peaks_section(view, peaks, has_viewer="nx-viewer" in viewer)),
-        ("How many are informative", discoveries_section(fitted, atlas)),
+        ("How many are informative", discoveries_section(Counted.of(fitted), areas)),
         ("Explore the maps", viewer),
         ("Maps", pictures.section(others)),
         ("What this does not show", list_of(limits(fitted))),

@@ -36,8 +36,6 @@ def found(fitted, peaks):
     clusters = surviving_clusters(fitted)
     one, many = region_words(fitted)
     lower, upper = known_interval(fitted, int(peak["region"]))
-    doubtful = fitted.results_.findings
-    untold = [f for f in doubtful if not f.touches(finding.criterion)]
     return sentences(
         "identification_found",
         fitted=fitted,
@@ -49,8 +47,7 @@ def found(fitted, peaks):
         n_places=None if clusters is None else int(clusters.max()) + 1,
         level=LEVEL,
         peak={name: peak.get(name, np.nan) for name in _QUOTED},
-        doubt=doubts_about(doubtful, finding.criterion),
-        doubt_of_bounds=doubts_about(untold, "bayes_accuracy_bound_fwe"),
+        doubt=doubts_about(fitted.results_.findings, fitted.region_scores_),
         place=named_place(peak),
         in_space="x" in peak,
         interval=None if np.isnan(lower[-1]) else (lower[-1], upper[-1]),

@@ -54,7 +54,7 @@ def multiverse_page(maps, title=None, *, bg_img=None):
         "n_all": int((scores[_ALL] <= LEVEL).sum()),
         "smallest": finding.smallest,
         "best": table.loc[table["largest_standardized"].idxmax()],
-        "doubt": doubts_about(maps.findings_, _ANY),
+        "doubt": doubts_about(maps.findings_, scores),
         "n_permutations": maps.n_permutations_,
         "version": neuroextrap.__version__,
     }

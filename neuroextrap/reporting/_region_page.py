@@ -103,7 +103,7 @@ def _page(  # noqa: PLR0913 - each is one thing that pages have
         "peak": peaks.iloc[0],
         "best": peaks[by].iloc[0],
         "place": named_place(peaks.iloc[0]),
-        "doubt": doubts_about(maps.findings_, tested),
+        "doubt": doubts_about(maps.findings_, maps.region_scores_),
         "n_exchanges": maps.n_permutations_,
         "version": neuroextrap.__version__,
         "are_images": bool(view.maps),

@@ -10,7 +10,7 @@ import numpy as np
 from markupsafe import Markup
 
 from neuroextrap.reporting._curves import class_bounds
-from neuroextrap.reporting._discoveries import viewer_discoveries
+from neuroextrap.reporting._discoveries import Counted, viewer_discoveries
 from neuroextrap.reporting._maps_section import (
     background_note,
     fitted_background,
@@ -165,7 +165,7 @@ def viewer_of_curves(
         "curves": rounded(results.curve(kept)[1]),
         "bound_sizes": [len(fitted.classes_)],
         "bounds": rounded(bounds, down=True) if np.isfinite(bounds).any() else None,
-        "discoveries": viewer_discoveries(view, results.discoveries),
+        "discoveries": viewer_discoveries(Counted.of(fitted)),
     }
     return draw_viewer(view, map_name, data, background, bg_img, only=only_surviving)
 

@@ -12,7 +12,7 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 
-from neuroextrap.stats._null_counts import round_ties
+from neuroextrap.stats._null_counts import TIE, round_ties
 from neuroextrap.stats._validation import FloatArray, random_generator
 
 
@@ -52,17 +52,26 @@ class NameExchanges:
             shape=(n, n_classes**2),
         )
 
-    def accuracy(self, tables: FloatArray) -> FloatArray:
-        """Return the accuracy under every exchange, shape (n_regions, n_exchanges).
+    def compared(self, tables: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return how well names agree, and how well under every exchange.
 
-        Entry [c, d] of a table, of `tables` (n_regions, K, K), is the share of all test
-        points that are of class c and were assigned to class d. The same table serves
-        every exchange, so that no classifier is trained again.
+        Shapes (n_regions,) and (n_regions, n_exchanges). Entry [c, d] of a table, of
+        `tables` (n_regions, K, K), says how strongly class c was taken for class d. The
+        statistic is the sum over classes of the same name, minus its mean over all K!
+        exchanges, in units of its standard deviation over them. Both are known in
+        closed form and the same under every exchange, so that no classifier is trained
+        again, and regions with strong codes do not set the maximum for weak ones.
         """
-        flat = tables.reshape(len(tables), self._picked.shape[1])
-        return round_ties((self._picked @ flat.T).T)
+        by_row, by_column = (tables.mean(axis=i, keepdims=True) for i in (2, 1))
+        centered = tables - by_row - by_column + by_row.mean(axis=1, keepdims=True)
+        n, n_classes = tables.shape[:2]
+        spread = np.sqrt((centered**2).sum(axis=(1, 2)) / (n_classes - 1))
+        unit = np.where(spread > TIE, spread, np.inf)[:, np.newaxis]
+        permuted = (self._picked @ centered.reshape(n, n_classes**2).T).T
+        observed = np.trace(centered, axis1=1, axis2=2)
+        return round_ties(observed / unit[:, 0]), round_ties(permuted / unit)
 
 
-def named_accuracy(tables: FloatArray) -> FloatArray:
-    """Return the accuracy with the names as they are, shape (n_regions,)."""
-    return round_ties(np.trace(tables, axis1=1, axis2=2))
+def named_share(tables: FloatArray) -> FloatArray:
+    """Return what is taken for its own name, of tables (..., K, K)."""
+    return round_ties(np.trace(tables, axis1=-2, axis2=-1))

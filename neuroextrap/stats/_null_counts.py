@@ -21,6 +21,8 @@ TIE = 1e-10
 _DECIMALS = 12  # of proportions and bits
 _MOST_LARGEST = 1000  # values kept of every permuted map
 _MOST_KEPT = 2**22  # and of all permuted maps together
+_REGION_BITS = np.int64(2**29 - 1)  # those of float64 that are 0 in a float32
+_WITHOUT_LIMIT = np.finfo(np.float32).max
 
 
 def tie_floor(observed: FloatArray, scale: FloatArray | float) -> FloatArray:
@@ -94,8 +96,38 @@ def n_largest(n_regions: int, n_permutations: int) -> int:
     return max(1, min(n_regions, _MOST_LARGEST, affordable))
 
 
-def keep_largest(values: NDArray[np.floating], n_kept: int) -> NDArray[np.floating]:
-    """Return the largest values of every row, in no order, of the same type.
+def packed_largest(
+    values: NDArray[np.floating], regions: NDArray[np.intp]
+) -> FloatArray:
+    """Return statistics with the numbers of their regions in their last bits.
+
+    Packed numbers are sorted like `values` (n_permutations, n), rounded to float32, and
+    ties by `regions` (n,), so that what is kept of them does not depend on the order in
+    which they come. :func:`unpacked_largest` returns both.
+
+    >>> packed = packed_largest(np.array([[0.5, np.inf, -2.0]]), np.array([7, 8, 9]))
+    >>> [each.tolist() for each in unpacked_largest(packed)]
+    [[[0.5, inf, -2.0]], [[7, 8, 9]]]
+    """
+    rounded = np.asarray(values, dtype=np.float32)
+    limited = np.clip(rounded, -_WITHOUT_LIMIT, _WITHOUT_LIMIT).astype(np.float64)
+    bits = limited.view(np.int64)
+    bits |= regions
+    return limited
+
+
+def unpacked_largest(
+    packed: FloatArray,
+) -> tuple[NDArray[np.float32], NDArray[np.intp]]:
+    """Return the statistics, and the number of the region of each."""
+    bits = packed.view(np.int64)
+    values = (bits & ~_REGION_BITS).view(np.float64).astype(np.float32)
+    values[values == _WITHOUT_LIMIT] = np.inf
+    return values, (bits & _REGION_BITS).astype(np.intp)
+
+
+def keep_largest(values: FloatArray, n_kept: int) -> FloatArray:
+    """Return the largest values of every row, in no order.
 
     `values` has shape (n_permutations, n); of fewer than `n_kept` all are returned.
     """
@@ -107,33 +139,35 @@ def keep_largest(values: NDArray[np.floating], n_kept: int) -> NDArray[np.floati
 class LargestValues:
     """The largest statistics of every permuted map, while these stream by in parts.
 
-    `kept` has shape (n_permutations, n) with n at most twice `n_kept`. Neither the
-    order of the parts nor their sizes change what is kept. Values are float32, which
-    the thresholds made of them allow for.
+    `kept` has shape (n_permutations, n) with n at most twice `n_kept`, packed with the
+    regions. Neither the order of the parts nor their sizes change what is kept.
     """
 
-    kept: NDArray[np.float32]
+    kept: FloatArray
     n_kept: int
 
     @classmethod
     def start(cls, n_permutations: int, n_regions: int) -> LargestValues:
         """Return what is kept before the first part: nothing."""
-        kept = np.empty((n_permutations, 0), dtype=np.float32)
-        return cls(kept, n_largest(n_regions, n_permutations))
+        return cls(np.empty((n_permutations, 0)), n_largest(n_regions, n_permutations))
 
-    def add(self, permuted: NDArray[np.floating]) -> None:
-        """Take in the statistics (n_permutations, n_regions) of some regions."""
-        new = keep_largest(permuted.astype(np.float32, copy=False), self.n_kept)
+    def add(self, permuted: NDArray[np.floating], regions: NDArray[np.intp]) -> None:
+        """Take in the statistics (n_permutations, n) of some regions (n,)."""
+        self.join(packed_largest(permuted, regions))
+
+    def join(self, packed: FloatArray) -> None:
+        """Take in values (n_permutations, n) that are packed already."""
+        new = keep_largest(packed, self.n_kept)
         self.kept = np.concatenate([self.kept, new], axis=1)
         if self.kept.shape[1] >= 2 * self.n_kept:
             self.kept = keep_largest(self.kept, self.n_kept)
 
-    def ordered(self) -> NDArray[np.float32]:
-        """Return the values (n_permutations, n_kept), largest first.
+    def ordered(self) -> FloatArray:
+        """Return the packed values (n_permutations, n_kept), largest first.
 
         What is not there yet, in a part of a run, is -inf.
         """
-        largest = np.full((len(self.kept), self.n_kept), -np.inf, dtype=np.float32)
+        largest = np.full((len(self.kept), self.n_kept), -np.inf)
         values = keep_largest(self.kept, self.n_kept)
         largest[:, : values.shape[1]] = -np.sort(-values, axis=1)
         return largest

@@ -16,15 +16,16 @@ from neuroextrap.stats._cluster_statistics import (
     find_clusters,
     threshold_free_enhancement,
 )
-from neuroextrap.stats._discovery_bounds import DiscoveryBounds
 from neuroextrap.stats._linear_scores import Scorer
 from neuroextrap.stats._null_counts import (
     NullCounts,
     keep_largest,
     n_largest,
+    packed_largest,
     tie_floor,
 )
 from neuroextrap.stats._tail_p_value import tail_p_value
+from neuroextrap.stats._true_discoveries import DiscoveryBounds
 from neuroextrap.stats._validation import FloatArray
 
 _BATCH_NUMBERS = 2**21  # scores held at once
@@ -77,13 +78,13 @@ class Permuted:
     """What the permutations amount to.
 
     `largest` (n_permutations, n_largest) are the largest heights of every permutation,
-    in no order. `order` sorts the features by their observed scores and `n_left` counts
-    as :func:`count_left` does, both None without step-down; `cluster_maxima` are
-    (n_permutations,) by name.
+    packed with their features, in no order. `order` sorts the features by their
+    observed scores and `n_left` counts as :func:`count_left` does, both None without
+    step-down; `cluster_maxima` are (n_permutations,) by name.
     """
 
     counts: NullCounts
-    largest: NDArray[np.floating]
+    largest: FloatArray
     order: NDArray[np.intp] | None = None
     n_left: NDArray[np.int64] | None = None
     cluster_maxima: dict[str, FloatArray] = field(default_factory=dict)
@@ -144,7 +145,8 @@ def permute(  # noqa: PLR0913 - how work is cut and run changes no result
     """
     counts = NullCounts.start(floor, n_permutations)
     n_kept = n_largest(len(floor), n_permutations)
-    largest = np.full((n_permutations, n_kept), -np.inf, dtype=np.float32)
+    largest = np.full((n_permutations, n_kept), -np.inf)
+    features = np.arange(len(floor))
     total = Permuted(counts, largest)
     if corrections.step_down:
         total.order = np.argsort(floor, kind="stable")
@@ -161,8 +163,9 @@ def permute(  # noqa: PLR0913 - how work is cut and run changes no result
         found = NullCounts.start(floor[part.features], len(scores))
         compared = corrections.compared(scores)
         found.add(compared.T, 0)
-        largest = np.asarray(keep_largest(compared, n_kept), dtype=np.float64)
-        summary = Permuted(found, largest if heights is None else heights(largest))
+        high = compared if heights is None else heights(compared)
+        largest = packed_largest(high, features[part.features])
+        summary = Permuted(found, keep_largest(largest, n_kept))
         if total.order is not None:
             summary.n_left = _pvalues.count_left(compared, floor, total.order)
         if corrections.neighbors is not None:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
+from neuroextrap.stats._null_counts import unpacked_largest
 from neuroextrap.stats._validation import FloatArray, check_level, real_array
 
 _SMALLEST_SPREAD = 0.05  # of a rank, relative to the largest over ranks
@@ -72,8 +74,8 @@ def true_discovery_thresholds(
 
     *Fewer values than regions* leave out conditions and are valid; larger counts may be
     missed. The family of thresholds was chosen by simulation and does not depend on the
-    data analyzed. A step-down form would need the place of every value and gained at
-    most a few percent; there is none.
+    data analyzed. Analyses know the region of every value, and step down: regions above
+    the first threshold are left out, and the thresholds are calibrated again.
 
     References
     ----------
@@ -88,25 +90,46 @@ def true_discovery_thresholds(
     >>> true_discoveries([5.0, 4.5, 6.0, 0.1], thresholds)
     3
     """
-    alpha = 1 - check_level(confidence_level, "confidence_level")
+    check_level(confidence_level, "confidence_level")
     values, precision = _sorted_largest(largest)
-    order = np.random.default_rng(0).permutation(len(values))
-    shaping, calibrating = np.split(values[order], [len(values) // 2])
-    rank = math.ceil((1 - alpha) * (len(calibrating) + 1) - 1e-9)
     needed = fewest_permutations(confidence_level)
     if len(values) < needed:
         raise ValueError(
             f"largest has {len(values)} permutations, too few at a confidence_level of "
             f"{confidence_level}: use at least {needed}, or less confidence"
         )
-    mean, spread = shaping.mean(axis=0), shaping.std(axis=0, ddof=1)
-    spread = np.maximum(spread, _SMALLEST_SPREAD * spread.max())
-    if not spread.any():
-        spread = np.ones_like(spread)
-    excess = np.sort(((calibrating - mean) / spread).max(axis=1))[rank - 1]
-    size = np.abs(mean) + np.abs(excess) * spread
-    thresholds = mean + excess * spread + _ROUNDING * precision * size
-    return np.asarray(np.minimum.accumulate(thresholds))
+    family = _Family.of(values, precision)
+    return family.thresholds(values[family.calibrating], confidence_level)
+
+
+@dataclass(frozen=True)
+class _Family:
+    """Mean and spread of every rank, and the permutations that calibrate them."""
+
+    mean: FloatArray  # (n_largest,)
+    spread: FloatArray  # (n_largest,)
+    calibrating: NDArray[np.intp]
+    precision: float
+
+    @classmethod
+    def of(cls, values: FloatArray, precision: float) -> _Family:
+        """Learn from a random half of the permutations (n_permutations, n_largest)."""
+        order = np.random.default_rng(0).permutation(len(values))
+        shaping, calibrating = np.split(order, [len(values) // 2])
+        mean, spread = values[shaping].mean(axis=0), values[shaping].std(axis=0, ddof=1)
+        spread = np.maximum(spread, _SMALLEST_SPREAD * spread.max())
+        if not spread.any():
+            spread = np.ones_like(spread)
+        return cls(mean, spread, calibrating, precision)
+
+    def thresholds(self, values: FloatArray, confidence_level: float) -> FloatArray:
+        """Calibrate the first n ranks with other permutations (h, n), sorted."""
+        mean, spread = (each[: values.shape[1]] for each in (self.mean, self.spread))
+        rank = math.ceil(confidence_level * (len(values) + 1) - 1e-9)
+        excess = np.sort(((values - mean) / spread).max(axis=1))[rank - 1]
+        size = np.abs(mean) + np.abs(excess) * spread
+        thresholds = mean + excess * spread + _ROUNDING * self.precision * size
+        return np.asarray(np.minimum.accumulate(thresholds))
 
 
 def fewest_permutations(confidence_level: float) -> int:
@@ -184,5 +207,126 @@ def true_discoveries(scores: ArrayLike, thresholds: ArrayLike) -> int:
         )
     if np.isnan(values).any():
         raise ValueError("scores must not hold NaN: leave out regions without scores")
-    n_above = len(values) - np.searchsorted(np.sort(values), limits, side="right")
-    return max(0, int((n_above - np.arange(len(limits))).max()))
+    return int(_counts_of_strongest(values, limits)[1].max(initial=0))
+
+
+def _counts_of_strongest(
+    scores: FloatArray, thresholds: FloatArray
+) -> tuple[FloatArray, NDArray[np.intp]]:
+    """Return scores, largest first, and the bound of the 1, 2, ... strongest regions.
+
+    If the weakest of j regions is above the k-th threshold (from 0), all are, and at
+    most k of them are uninformative; adding regions never makes a bound smaller.
+    """
+    scores = np.sort(scores)[::-1]
+    n_by_chance = len(thresholds) - np.searchsorted(thresholds[::-1], scores)
+    bounds = np.arange(1, len(scores) + 1) - n_by_chance
+    bounds[n_by_chance == len(thresholds)] = 0
+    return scores, np.maximum.accumulate(np.maximum(bounds, 0))
+
+
+@dataclass(frozen=True)
+class DiscoveryBounds:
+    """Observed statistics, and the thresholds above which few of them are by chance.
+
+    `scores` (n_regions,) are NaN where a region was not analyzed, `thresholds`
+    (n_largest,) those of :func:`true_discovery_thresholds`, in their step-down form.
+    """
+
+    scores: FloatArray
+    thresholds: FloatArray
+    confidence_level: float
+
+    @classmethod
+    def of(
+        cls,
+        scores: FloatArray,
+        largest: FloatArray | None,
+        confidence_level: float,
+    ) -> DiscoveryBounds | None:
+        """Calibrate with the packed largest values of every permuted map.
+
+        None where these were not kept (packed are float64), or are of too few
+        permutations. Ranks that a part of a run does not have (-inf) are left out.
+        Statistics without limit are cut at the largest finite one, observed or
+        permuted: the same in all maps.
+        """
+        known = ~np.isnan(scores)
+        if largest is None or len(largest) < fewest_permutations(confidence_level):
+            return None
+        largest = largest[:, ~np.isneginf(largest).any(axis=0)]
+        if not largest.size or not known.any() or largest.dtype != np.float64:
+            return None
+        values, regions = unpacked_largest(largest)
+        finite = [each[np.isfinite(each)] for each in (values, scores[known])]
+        most = max((each.max() for each in finite if each.size), default=0.0)
+        values = np.minimum(values, values.dtype.type(most))
+        scores = np.minimum(scores, most)
+        thresholds = _stepped_down(scores, values, regions, confidence_level)
+        return cls(scores, thresholds, confidence_level)
+
+    def count(self, chosen: NDArray[np.bool_] | None = None) -> int:
+        """Return how many of the chosen regions (n_regions,) are informative, at least.
+
+        None means all. Regions that were not analyzed do not count.
+        """
+        return true_discoveries(self._known(chosen), self.thresholds)
+
+    def curve(
+        self, chosen: NDArray[np.bool_] | None = None
+    ) -> tuple[FloatArray, NDArray[np.intp], NDArray[np.intp]]:
+        """Return levels, numbers of regions that reach each, and how many are true.
+
+        Levels are the distinct statistics of the chosen regions, largest first.
+        """
+        scores, n_true = _counts_of_strongest(self._known(chosen), self.thresholds)
+        last = np.append(scores[1:] < scores[:-1], np.ones(min(1, len(scores)), bool))
+        return scores[last], np.flatnonzero(last) + 1, n_true[last]
+
+    def proportions(self) -> FloatArray:
+        """Return, for every region, a proportion of informative regions.
+
+        It is the largest that is shown for any set of all regions above a level, to
+        which the region belongs; shape (n_regions,), NaN stays NaN.
+        """
+        levels, n_reached, n_true = self.curve()
+        best = np.maximum.accumulate((n_true / n_reached)[::-1])[::-1]
+        proportions = np.full(self.scores.shape, np.nan)
+        known = ~np.isnan(self.scores)
+        place = np.searchsorted(-levels, -self.scores[known])
+        proportions[known] = best[place]
+        return proportions
+
+    def _known(self, chosen: NDArray[np.bool_] | None) -> FloatArray:
+        """Return the statistics of the chosen regions that were analyzed."""
+        scores = self.scores if chosen is None else self.scores[chosen]
+        return scores[~np.isnan(scores)]
+
+
+def _stepped_down(
+    scores: FloatArray,
+    values: NDArray[np.floating],
+    regions: NDArray[np.intp],
+    confidence_level: float,
+) -> FloatArray:
+    """Return thresholds that are calibrated again without the regions found one by one.
+
+    `values` (n_permutations, n_largest), sorted, are of `regions` (same shape). Regions
+    above the first threshold are informative wherever the thresholds hold at all, so
+    that those calibrated with the others hold as well; and so on, until no region joins
+    them. Ranks that not every permutation has left keep the thresholds they had.
+    """
+    sorted_values, precision = _sorted_largest(values)
+    family = _Family.of(sorted_values, precision)
+    values, regions = (each[family.calibrating] for each in (values, regions))
+    thresholds = family.thresholds(sorted_values[family.calibrating], confidence_level)
+    n_found = 0
+    while (found := scores > thresholds[0]).sum() > n_found:
+        n_found = found.sum()
+        left = np.where(found[regions], -np.inf, values).astype(float)
+        n_left = np.isfinite(left).sum(axis=1).min()
+        if not n_left:
+            break
+        again = family.thresholds(-np.sort(-left, axis=1)[:, :n_left], confidence_level)
+        thresholds = np.minimum.accumulate(np.append(again, thresholds[n_left:]))
+    return thresholds

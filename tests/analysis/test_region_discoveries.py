@@ -9,6 +9,7 @@ from sklearn.utils import Bunch
 
 from neuroextrap.decoding import IdentificationSearchLight
 from neuroextrap.stats import true_discoveries, true_discovery_thresholds
+from neuroextrap.stats._null_counts import unpacked_largest
 from tests.analyses import searchlight_of
 
 SHAPE = (8, 8, 4)
@@ -46,11 +47,13 @@ def light(tmp_path_factory):
 
 def test_thresholds_are_those_of_the_saved_null(light):
     null = np.load(light.keep)
-    largest = -np.sort(-null, axis=1)[:, : light.results_.scores.largest.shape[1]]
-    np.testing.assert_array_equal(light.results_.scores.largest, largest)
-    thresholds = true_discovery_thresholds(largest)
+    largest, regions = unpacked_largest(light.results_.scores.largest)
+    expected = -np.sort(-null, axis=1)[:, : largest.shape[1]]
+    np.testing.assert_array_equal(largest, expected)
+    np.testing.assert_array_equal(np.take_along_axis(null, regions, axis=1), largest)
+    thresholds = true_discovery_thresholds(largest)  # without stepping down
     accuracy = light.region_scores_["accuracy"]
-    assert light.true_discoveries() == true_discoveries(accuracy, thresholds) > 5
+    assert light.true_discoveries() >= true_discoveries(accuracy, thresholds) > 5
 
 
 def test_a_set_is_the_same_in_every_form(light, tmp_path):

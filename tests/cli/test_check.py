@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from neuroextrap.cli import main
+from neuroextrap.cli import _check_command, main
 
 
 @pytest.fixture(scope="module")
@@ -81,3 +81,46 @@ def test_level_and_power_are_simulated(folder, capsys):
     rows = [line.split() for line in said.splitlines() if line.startswith(" ")]
     table = {row[0]: row for row in rows if row[0] in {"0", "0.1", "0.2", "0.4"}}
     assert float(table["0"][2]) < 0.1 < float(table["0.4"][2])
+
+
+def test_options_come_from_a_file_and_words_win(folder, capsys):
+    words = _words(folder, "check", "bold", "ordered")
+    options = dict(zip(words[1::2], words[2::2], strict=True))
+    lines = [f'{name[2:].replace("-", "_")} = "{v}"' for name, v in options.items()]
+    config = folder / "analysis.toml"
+    config.write_text("\n".join([*lines, "simulate = false", "standardize = false"]))
+    assert main(["check", "--config", str(config)]) == 0
+    assert capsys.readouterr().out.startswith("doubtful: the classes come in the same")
+    other = ["--events", str(folder / "random.tsv")]
+    assert main(["--quiet", "check", *other, "--config", str(config)]) == 0
+    assert "nothing doubtful was found" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("radius = 4", "the following arguments are required: --imgs, --events"),
+        ("[pipeline.one]", "pipeline is a table; give a value"),
+        (
+            'imgs = "a"\nevents = "b"\nradiu = 4',
+            "unrecognized argument --radiu; did you mean --radius",
+        ),
+    ],
+)
+def test_a_file_that_does_not_fit_is_one_line(folder, text, message, capsys):
+    config = folder / "wrong.toml"
+    config.write_text(text)
+    assert main(["check", "--config", str(config)]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_what_takes_too_long_is_simulated_in_part(folder, capsys, monkeypatch):
+    monkeypatch.setattr(_check_command, "_SECONDS", 1e-9)
+    words = _words(folder, "check", "bold", "random", "--simulate")
+    assert main([*words, "--n-permutations", "400", "--estimator", "svc"]) == 0
+    said = capsys.readouterr().out
+    assert "to simulate 2000 regions takes about" in said
+    assert "instead, to simulate 20 regions" in said
+    assert "with 19 permutations" in said
+    assert "standard errors of up to 0.22" in said
+    assert "\n5 simulated regions for each effect" in said

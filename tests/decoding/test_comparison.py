@@ -10,7 +10,7 @@ import scipy.sparse
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import KFold
 
-from neuroextrap.analysis import Regions
+from neuroextrap.analysis import Curves, Regions
 from neuroextrap.decoding import IdentificationSearchLight, compare_decoders
 from neuroextrap.maps import read_maps
 
@@ -157,6 +157,37 @@ def test_one_split_is_exact_and_folds_are_approximate():
     np.testing.assert_array_equal(
         found["split"]["p_value"], found["two tests"]["p_value"]
     )
+
+
+@pytest.mark.parametrize("curves", ["trained_on_all", "measured"])
+def test_fewer_classes_are_compared_as_trained_on_all_and_say_so(curves):
+    X, y, runs = simulate(n_classes=6)
+    lights = [
+        IdentificationSearchLight(
+            estimator=name, regions=neighborhoods(), set_sizes=Curves(curves=curves)
+        ).fit(X, y, groups=runs)
+        for name in ("ridge", "nearest_centroid")
+    ]
+    for statistic, told in (
+        ("accuracy", False),
+        (3, True),
+        ("pairwise_accuracy", True),
+    ):
+        found = compare_decoders(*lights, statistic=statistic, n_permutations=19)
+        about = [
+            f
+            for f in found.findings_
+            if f.touches("accuracy_difference") and f.name != "same_order"
+        ]
+        assert ["not_marginal"] * told == [finding.name for finding in about]
+        assert ("of the classifier trained on all 6" in " ".join(found.notes_)) == (
+            told or curves == "trained_on_all"
+        )
+        of_bits = [f for f in found.findings_ if f.touches("information_difference")]
+        assert any(curves.partition("_")[0] in finding.effect for finding in of_bits)
+    pair = lights[1], lights[1].set_params(estimator="nearest_centroid")
+    found = compare_decoders(*pair, statistic=3, n_permutations=19)
+    assert "not_marginal" not in {finding.name for finding in found.findings_}
 
 
 def test_samples_tested_in_several_folds_are_one_unit():

@@ -158,8 +158,9 @@ def test_one_order_in_all_runs_is_told_everywhere(tmp_path):
     notes, sentence, page = all_places(light, tmp_path)
     assert any("classes come in the same order" in note for note in notes)
     assert (
-        "but p-values may be too small, and e-values and lower bounds too large, "
-        "because the classes come in the same order in all runs" in sentence
+        "but p-values are too small, and e-values and lower bounds too large if "
+        "responses change in the course of runs, because the classes come in the same "
+        "order in all runs" in sentence
     )
     assert "classes come in the same order in all runs" in page
 
@@ -308,7 +309,7 @@ def test_the_first_sentence_doubts_what_it_rests_on(options):
     y, runs = ORDERED
     light = IdentificationSearchLight(**options)
     light.fit(drifting(y, runs), y, groups=runs)
-    assert ", but p-values may be too small, and e-values and" in verdict(light)
+    assert ", but p-values are too small, and e-values and" in verdict(light)
 
 
 @pytest.mark.filterwarnings("ignore:no runs were given:UserWarning")

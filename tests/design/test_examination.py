@@ -12,8 +12,9 @@ import pytest
 from sklearn.model_selection import KFold, StratifiedKFold
 
 import neuroextrap
+from neuroextrap.analysis import Bounds
 from neuroextrap.decoding import IdentificationSearchLight
-from neuroextrap.design import examine
+from neuroextrap.design import _doubts, examine
 from neuroextrap.design._copies import near_copies
 from neuroextrap.images import resolve_masker, to_img
 from neuroextrap.reporting import identification_sections
@@ -108,7 +109,13 @@ def measurements():
     return {"y": np.random.default_rng(7).normal(size=48), "groups": RUNS}, noise()
 
 
+def runs_out_of_time():
+    design, X = {"y": random_order(), "groups": (RUNS + 3) % 6}, noise()
+    return design | {"bounds": Bounds(e_value_order="chronological")}, X
+
+
 AFTER_THE_WORK = {
+    runs_out_of_time: ("runs_out_of_time", "doubtful"),
     overdispersed_runs: ("overdispersed_runs", "doubtful"),
     not_marginal: ("not_marginal", "note"),
     few_permutations: ("few_permutations", "note"),
@@ -153,12 +160,15 @@ CASES = {
 }
 
 
+_OPTIONS = "cv", "estimator", "bounds"
+
+
 def fit(design, X, **options):
     """Fit a volume whose voxels are the features, all of them in one region."""
     shape = X.shape[1] // 4, 2, 2
     mask = nibabel.Nifti1Image(np.ones(shape), np.eye(4))
     labels = nibabel.Nifti1Image(np.ones(shape, dtype=np.int32), np.eye(4))
-    options |= {name: design[name] for name in ("cv", "estimator") if name in design}
+    options |= {name: design[name] for name in _OPTIONS if name in design}
     light = IdentificationSearchLight(
         mask, labels_img=labels, n_permutations=99, **options
     )
@@ -166,12 +176,8 @@ def fit(design, X, **options):
     return light.fit(img, design["y"], groups=design.get("groups"))
 
 
-def what_was_found(fitted):
-    return unescape(dict(identification_sections(fitted))["What was found"])
-
-
 def first_sentence(fitted):
-    answer = what_was_found(fitted)
+    answer = unescape(dict(identification_sections(fitted))["What was found"])
     return re.search(r'<p class="verdict">(.*?)</p>', answer).group(1)
 
 
@@ -207,8 +213,7 @@ def test_every_finding_is_told_in_all_places(case, tmp_path, recwarn):
             assert told == found.touches(file.stem), file.stem
     again = type(fitted).from_directory(tmp_path)
     assert again.findings_ == fitted.findings_
-    about_p = found.touches("p_value_fwe")
-    sentence = first_sentence(again) if about_p else what_was_found(again)
+    sentence = first_sentence(again)
     assert (found.because in sentence) == (grade == "doubtful")
     assert (found.effect in sentence) == (grade == "doubtful")
 
@@ -351,3 +356,20 @@ def test_missing_conditions_are_refused():
         examine(random_order(), RUNS, conditions=[None, *["easy"] * 47])
     with pytest.raises(ValueError, match="conditions has NaN in row 0"):
         examine(random_order(), RUNS, conditions=[np.nan, *[1.0] * 47])
+
+
+@pytest.mark.parametrize(
+    ("names", "found"),
+    [
+        ([1, 2, 10], False),
+        ([2, 1, 10], True),
+        ([1.0, 2.0, 10.0], False),
+        (["run-1", "run-2", "run-10"], False),
+        (["run-1", "run-10", "run-2"], True),
+        (["ses-2_run-1", "ses-1_run-2"], False),
+        (["later", "run 1"], False),
+        (["b", "a"], False),
+    ],
+)
+def test_numbers_of_runs_tell_their_time(names, found):
+    assert bool(_doubts.runs_out_of_time(np.repeat(names, 3))) == found

@@ -137,8 +137,8 @@ def test_attentive_runs_are_found(tmp_path):
     light.to_directory(tmp_path)
     assert type(light).from_directory(tmp_path).findings_ == light.findings_
     answer = unescape(dict(identification_sections(light))["What was found"])
-    bounded = re.search(r"95% confidence.*?independent outcomes", answer, re.DOTALL)
-    assert found.effect in bounded.group()
+    verdict = re.search(r'<p class="verdict">(.*?)</p>', answer).group(1)
+    assert f"{found.effect}, because {found.because}" in verdict
     remedied, warned = fitted(*data, bounds=Bounds(test_units="runs"))
     assert SENTENCE not in warned
     bounds = [fit.region_scores_["bayes_accuracy_bound"] for fit in (light, remedied)]

@@ -1,12 +1,14 @@
 """Films and stories: responses and features that depend on their neighbors in time."""
 
 import warnings
+from itertools import chain, permutations
 
 import numpy as np
 import pytest
 from scipy.signal import lfilter
 from sklearn.linear_model import Ridge
 
+from neuroextrap.design._series import exchanged
 from neuroextrap.encoding import EncodingIdentification, prediction_scores
 
 
@@ -122,10 +124,34 @@ def test_kept_repeats_are_not_shifted():
 def test_unknown_exchanges_are_refused():
     """With the known ones."""
     features, responses, *tested, _ = film(0, n_test=20)
-    with pytest.raises(ValueError, match="exchange='blocks'"):
+    with pytest.raises(ValueError, match=r"'blocks' is unknown.*number of rows"):
         prediction_scores(tested[1], tested[1], n_permutations=9, exchange="blocks")
-    with pytest.raises(ValueError, match="exchange='blocks'"):
+    with pytest.raises(ValueError, match=r"'blocks' is unknown.*number of rows"):
         EncodingIdentification(exchange="blocks").fit(features, responses)
+
+
+@pytest.mark.filterwarnings("ignore:only 11 other labelings")
+def test_blocks_change_places_as_wholes_within_runs():
+    """Every pairing is a new order of the blocks of each run, the last one shorter."""
+    runs, codes = np.repeat([0, 1], [7, 6]), np.arange(13)
+    found = exchanged(
+        codes, exchange=3, groups=runs, n_permutations=200, random_state=0
+    )
+    blocks = [[0, 1, 2], [3, 4, 5], [6]], [[7, 8, 9], [10, 11, 12]]
+    every = {
+        tuple(chain(*first, *second))
+        for first in permutations(blocks[0])
+        for second in permutations(blocks[1])
+    }
+    assert set(map(tuple, found)) == every - {tuple(codes)}
+
+
+def test_blocks_that_are_short_beside_the_correlation_are_marked():
+    """As single rows are; blocks of many correlation lengths are not."""
+    for size, correlation, marked in ((5, 0.9, True), (25, 0.5, False)):
+        model, warned = fitted(size, n_test=300, correlation=correlation)
+        assert (f"blocks of {size} test responses are short" in warned) == marked
+        assert any(f"blocks of {size} responses" in note for note in model.notes_)
 
 
 def level(exchange, n_sets, **options):
@@ -140,6 +166,7 @@ def test_shifts_keep_the_level_that_rows_break():
     """Few sets, with a seed; standard error 0.01 or less."""
     assert level("rows", 40) > 0.15
     assert level("shifts", 40) < 0.08
+    assert level(25, 40, n_test=300, n_runs=2, correlation=0.5) < 0.08
 
 
 @pytest.mark.slow

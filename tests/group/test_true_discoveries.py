@@ -1,5 +1,7 @@
 """How many voxels of a set have an effect over subjects: every test that has it."""
 
+from html import unescape
+
 import nibabel
 import numpy as np
 import pandas as pd
@@ -11,9 +13,10 @@ from neuroextrap.group import (
     sign_flip_test,
 )
 from neuroextrap.images import resolve_masker, to_img
-from neuroextrap.stats import true_discoveries, true_discovery_thresholds
+from neuroextrap.stats import true_discoveries
 from neuroextrap.stats._arrangements import flipped
 from neuroextrap.stats._linear_scores import linear_test
+from tests.stats.test_discovery_bounds import stepped_down
 
 N_SUBJECTS, SHAPE = 14, (5, 4, 3)
 N_EFFECTS = 20
@@ -42,8 +45,7 @@ def test_sign_flips_equal_the_bound_from_scratch(two_sided):
     observed = t_values(values)
     if two_sided:
         null, observed = np.abs(null), np.abs(observed)
-    largest = -np.sort(-null, axis=1)
-    thresholds = true_discovery_thresholds(largest.astype(np.float32))
+    thresholds = stepped_down(observed, null)
     expected = true_discoveries(observed, thresholds)
     assert maps.true_discoveries() == expected > N_EFFECTS // 2
 
@@ -58,6 +60,11 @@ def test_images_are_asked_by_mask_and_a_map_is_written(tmp_path):
     region = nibabel.Nifti1Image(inside.reshape(SHAPE), np.eye(4))
     assert maps.true_discoveries(region) == maps.true_discoveries(range(30)) > 10
     assert maps.true_discoveries(range(30, 60)) == 0
+    page = unescape(maps.generate_report().html)
+    n_true = maps.true_discoveries()
+    assert f"At least {n_true} of these 60 voxels have an effect (95%" in page
+    assert 'class="nx-true"' in page
+    assert "True discoveries, at least" in page
     share = np.asarray(maps["true_discovery_proportion"].dataobj).ravel()
     assert share[:N_EFFECTS].max() > 0.8
     maps.to_directory(tmp_path / "out")

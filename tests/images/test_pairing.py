@@ -146,3 +146,18 @@ def test_samples_do_not_depend_on_the_order_of_tables(runs, read):
     np.testing.assert_array_equal(first.y, second.y)
     with pytest.raises(ValueError, match="disagree in run: 1 and 2"):
         read(imgs, [tables[1]] * 2, masker=masker, t_r=2.0)
+
+
+@pytest.mark.parametrize("read", [labeled_samples, single_trial_betas])
+def test_tables_may_be_a_pattern_as_images_may(runs, read):
+    imgs, tables = runs
+    folder = tables[0].rpartition("/")[0]
+    masker = resolve_masker(nibabel.Nifti1Image(np.ones((2, 2, 2), "int8"), np.eye(4)))
+    listed = read(imgs, tables, masker=masker, t_r=2.0)
+    found = read(
+        f"{folder}/*_bold.nii.gz", f"{folder}/*_events.tsv", masker=masker, t_r=2.0
+    )
+    np.testing.assert_array_equal(found.data, listed.data)
+    np.testing.assert_array_equal(found.y, listed.y)
+    with pytest.raises(ValueError, match=r"events: no file matches .*; check"):
+        read(imgs, f"{folder}/*_beh.tsv", masker=masker, t_r=2.0)

@@ -10,6 +10,7 @@ from neuroextrap.learning_curves import (
     pattern_reproducibility,
     simulate_hierarchical_scans,
 )
+from neuroextrap.learning_curves._reproducibility import _signal_to_noise
 from neuroextrap.learning_curves._splits import draw_split
 
 
@@ -62,6 +63,19 @@ def test_noise_does_not_reproduce():
         for _ in range(30)
     ]
     assert abs(np.mean(means)) < 3 * np.std(means) / np.sqrt(30) + 1e-3
+
+
+def test_reproducibility_stands_for_a_ratio_of_signal_to_noise():
+    """Two maps of one signal with independent noise, whose mean has half of it."""
+    rng = np.random.default_rng(0)
+    signal = rng.normal(size=200_000)
+    for ratio in (0.5, 1.0, 4.0):
+        noise = rng.normal(size=(2, len(signal))) / ratio
+        maps = signal + noise
+        mean_noise = noise.mean(axis=0)
+        found = _signal_to_noise(np.corrcoef(maps)[0, 1])
+        np.testing.assert_allclose(found, signal.std() / mean_noise.std(), rtol=0.02)
+    np.testing.assert_array_equal(_signal_to_noise(np.array([-0.2, 1.0])), [0, np.inf])
 
 
 def test_signal_reproduces_where_it_is():

@@ -3,7 +3,10 @@
 import numpy as np
 import pytest
 from sklearn.decomposition import PCA, FastICA
-from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.discriminant_analysis import (
+    LinearDiscriminantAnalysis,
+    QuadraticDiscriminantAnalysis,
+)
 from sklearn.linear_model import LogisticRegression, RidgeClassifier, SGDClassifier
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
@@ -110,35 +113,41 @@ def test_empty_canonical_space_is_insensitive():
     np.testing.assert_array_equal(sensitivity_map(model, X, y), np.zeros(7))
 
 
-@pytest.mark.parametrize(
-    ("classifier", "message"),
-    [
-        (GaussianNB(), "GaussianNB has no coef_, decision_function"),
-        (RidgeClassifier(), "RidgeClassifier has no predict_proba"),
-        (VoxelwiseGaussian(variance="class"), "no linear scores"),
-        (
-            make_pipeline(
-                FastICA(3, random_state=0, max_iter=2000), LogisticRegression()
-            ),
-            "pipeline step FastICA cannot be differentiated",
-        ),
-    ],
-)
-def test_refuses_other_classifiers(classifier, message):
+class Tempered(LogisticRegression):
+    """Posteriors that are no softmax of the scores."""
+
+    def predict_proba(self, X):
+        p = super().predict_proba(X) ** 0.5
+        return p / p.sum(axis=1, keepdims=True)
+
+
+WITHOUT_LINEAR_SCORES = {
+    "naive Bayes": GaussianNB(),
+    "voxelwise": VoxelwiseGaussian(variance="class"),
+    "qda": QuadraticDiscriminantAnalysis(reg_param=0.2),
+    "pipeline": make_pipeline(
+        FastICA(3, random_state=0, max_iter=2000), LogisticRegression()
+    ),
+    "tempered": Tempered(),
+    "tempered qda": make_pipeline(
+        StandardScaler(), QuadraticDiscriminantAnalysis(reg_param=0.2)
+    ),
+}
+
+
+@pytest.mark.parametrize("of", ["posterior", "log_posterior"])
+@pytest.mark.parametrize("name", WITHOUT_LINEAR_SCORES)
+def test_classifiers_without_linear_scores_equal_finite_differences(name, of):
     X, y = _data(3)
-    with pytest.raises(TypeError, match=message):
-        sensitivity_map(classifier.fit(X, y), X, y)
+    model = WITHOUT_LINEAR_SCORES[name].fit(X, y)
+    twin = _finite_differences(model, X, y, of)
+    np.testing.assert_allclose(sensitivity_map(model, X, y, of=of), twin, rtol=1e-5)
 
 
-def test_refuses_posteriors_of_unknown_origin():
-    class Tempered(LogisticRegression):
-        def predict_proba(self, X):
-            p = super().predict_proba(X) ** 0.5
-            return p / p.sum(axis=1, keepdims=True)
-
+def test_classifiers_without_posteriors_are_refused():
     X, y = _data(3)
-    with pytest.raises(TypeError, match="derivative is not known"):
-        sensitivity_map(Tempered().fit(X, y), X, y)
+    with pytest.raises(TypeError, match="RidgeClassifier has no predict_proba"):
+        sensitivity_map(RidgeClassifier().fit(X, y), X, y)
 
 
 def test_refuses_bad_options():

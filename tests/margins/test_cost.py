@@ -158,7 +158,7 @@ def test_seconds_of_a_classifier_that_is_refitted(n_permutations, monkeypatch):
     plan = replace(plan, kernel=kernel)
     regions = slabs(6, 60)
     X = np.random.default_rng(0).normal(size=(20, 60)).astype(np.float32)
-    monkeypatch.setattr(_cost.time, "perf_counter", lambda: kernel.seconds)
+    monkeypatch.setattr(_cost.time, "process_time", lambda: kernel.seconds)
     estimate = estimate_seconds(X, regions, plan)
     taken, kernel.seconds = kernel.seconds, 0.0
     quick = quick_seconds(X, regions, plan)
@@ -174,7 +174,7 @@ def test_seconds_of_a_single_labeling_that_takes_long(monkeypatch):
     plan = make_plan("nearest_centroid", 4, 5, 0)
     kernel = SlowMargins(plan.kernel)
     monkeypatch.setattr(_cost, "_SECONDS", 1.0)  # less than a region takes
-    monkeypatch.setattr(_cost.time, "perf_counter", lambda: kernel.seconds)
+    monkeypatch.setattr(_cost.time, "process_time", lambda: kernel.seconds)
     X = np.random.default_rng(0).normal(size=(20, 60)).astype(np.float32)
     seconds = estimate_seconds(X, slabs(6, 60), replace(plan, kernel=kernel))
     assert seconds == pytest.approx(6 * 2.0)

@@ -60,7 +60,7 @@ def test_lines_elsewhere_are_apart_and_the_last_is_kept(caplog, monkeypatch):
     for done in (1, 2, 3, 4):
         progress(done, 4)
     assert [record.getMessage() for record in caplog.records] == [
-        "2 of 4 regions (50%), 0:00:20 elapsed, 0:00:20 left",
+        "2 of 4 regions (50%), 0:00:20 elapsed, 0:00:38 left",
         "4 of 4 regions (100%), 0:00:22 elapsed, 0:00:00 left",
     ]
 

@@ -14,7 +14,7 @@ from sklearn.utils import Bunch
 from neuroextrap.datasets import simulate_brain
 from neuroextrap.images import feature_coordinates
 from neuroextrap.reporting import identification_sections, peak_table
-from neuroextrap.reporting._discoveries import discoveries_section, region_clusters
+from neuroextrap.reporting._discoveries import Counted, discoveries_section
 from neuroextrap.reporting._rendering import read_text
 from neuroextrap.stats import true_discoveries
 from tests.analyses import searchlight_of
@@ -68,28 +68,29 @@ def test_a_page_answers_for_all_regions_and_an_atlas(light):
 
 
 def test_clusters_of_peaks_are_counted(light):
-    clusters = region_clusters(light)
-    assert clusters.forming == 0.01
-    assert clusters.sizes.max() > 3
+    counted = Counted.of(light)
+    clusters = counted.clusters()
+    assert counted.forming == 0.01
+    assert np.bincount(clusters[clusters >= 0]).max() > 3
     peaks = peak_table(light)
     for peak in peaks.itertuples():
-        inside = clusters.number == clusters.number[peak.region]
-        if clusters.number[peak.region] < 0:
+        inside = clusters == clusters[peak.region]
+        if clusters[peak.region] < 0:
             assert peak.cluster_regions == peak.cluster_true_discoveries == 0
         else:
             assert peak.cluster_regions == inside.sum()
             assert peak.cluster_true_discoveries == light.true_discoveries(inside)
     small = light.region_scores_["p_value"] <= 0.01
-    np.testing.assert_array_equal(clusters.number >= 0, small)
+    np.testing.assert_array_equal(clusters >= 0, small)
     assert peaks["cluster_true_discoveries"].max() > 0
 
 
 def test_every_second_center_has_the_neighbors_of_its_grid():
     light = fit(stride=2)
-    clusters = region_clusters(light)
+    clusters = Counted.of(light).clusters()
     places = feature_coordinates(light.masker_)[light.results_.choice.centers]
-    for number in range(len(clusters.sizes)):
-        inside = places[clusters.number == number]
+    for number in range(clusters.max() + 1):
+        inside = places[clusters == number]
         away = np.linalg.norm(inside[:, None] - inside[None], axis=2)
         step = np.where(away > 0, away, np.inf).min(axis=1)
         assert len(inside) == 1 or (step == 20.0).all()
@@ -97,7 +98,8 @@ def test_every_second_center_has_the_neighbors_of_its_grid():
 
 def test_nothing_is_said_without_permutations():
     light = fit(n_permutations=0)
-    assert discoveries_section(light) == ""
+    assert Counted.of(light) is None
+    assert discoveries_section(None) == ""
     assert "cluster_regions" not in peak_table(light)
 
 

@@ -11,6 +11,7 @@ from neuroextrap.stats._null_counts import (
     round_ties,
     spread_known,
     tie_floor,
+    unpacked_largest,
 )
 
 
@@ -42,19 +43,23 @@ def test_null_rows_are_kept_where_asked():
 @pytest.mark.parametrize("n_kept", [1, 7, 40])
 def test_the_largest_values_are_those_of_sorted_maps(sizes, n_kept):
     null = np.random.default_rng(2).integers(0, 9, (11, 40)).astype(np.float32)
-    largest = LargestValues(np.empty((11, 0), dtype=np.float32), n_kept)
-    for part in np.split(null, np.cumsum(sizes)[:-1], axis=1):
-        largest.add(part)
+    largest = LargestValues(np.empty((11, 0)), n_kept)
+    for regions in np.split(np.arange(40), np.cumsum(sizes)[:-1]):
+        largest.add(null[:, regions], regions)
         assert largest.kept.shape[1] < 3 * n_kept
-    expected = -np.sort(-null, axis=1)[:, :n_kept]
-    np.testing.assert_array_equal(largest.ordered(), expected)
+    values, regions = unpacked_largest(largest.ordered())
+    np.testing.assert_array_equal(values, -np.sort(-null, axis=1)[:, :n_kept])
+    np.testing.assert_array_equal(np.take_along_axis(null, regions, axis=1), values)
+    assert all(len(set(row)) == n_kept for row in regions.tolist())
 
 
 def test_values_that_are_still_missing_are_marked():
     largest = LargestValues.start(2, n_regions=3)
-    largest.add(np.array([[1.0, 2.0], [4.0, 3.0]]))
+    largest.add(np.array([[1.0, 2.0], [4.0, 3.0]]), np.array([2, 0]))
     expected = [[2, 1, -np.inf], [4, 3, -np.inf]]
-    np.testing.assert_array_equal(largest.ordered(), expected)
+    values, regions = unpacked_largest(largest.ordered())
+    np.testing.assert_array_equal(values, expected)
+    np.testing.assert_array_equal(regions[:, :2], [[0, 2], [2, 0]])
     assert LargestValues.start(0, n_regions=3).ordered().shape == (0, 3)
 
 

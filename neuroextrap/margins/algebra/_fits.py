@@ -96,7 +96,7 @@ def prepare_fits(
     for place, path in enumerate(paths):
         if path == "linear":
             samples = centered(xs[place])
-            penalty, dtype = scatter_penalty(samples, shrinkage)
+            penalty, dtype = scatter_penalty(samples, shrinkage, design.unlabeled)
             linear[place] = linear_region(samples, design, penalty, dtype)
     rest = np.array([i for i in range(len(xs)) if i not in linear], dtype=int)
     if not len(rest):

@@ -137,19 +137,25 @@ def allows_single(penalties: Any, norms: Any) -> Any:
     return penalties >= FLOAT32_PENALTY * norms
 
 
-def scatter_penalty(x: np.ndarray, shrinkage: Any) -> tuple[float, np.dtype]:
+def scatter_penalty(
+    x: np.ndarray, shrinkage: Any, rows: np.ndarray | None = None
+) -> tuple[float, np.dtype]:
     """Return the penalty of centered samples (n, p), from p x p products only.
 
-    With it comes a precision that is good enough for products with indicators.
+    It is that of some `rows`, if they are given. With it comes a precision that is good
+    enough for products with indicators.
     """
     check_shrinkage(shrinkage)
+    n_samples, mean_norm = len(x), np.einsum("np,np->n", x, x).mean()
+    if rows is not None:
+        x = x[rows] - x[rows].mean(axis=0)
     norms = np.einsum("np,np->n", x, x)
     squares = np.square(x.T @ x).sum()
     n_features = np.array([x.shape[1]])
     intensity = _intensity(norms[None], np.array([squares]), n_features)
     scatter = norms.sum() / n_features
-    (penalty,) = _penalties(scatter, intensity, n_features, len(x), shrinkage)
-    single = allows_single(penalty, norms.mean())
+    (penalty,) = _penalties(scatter, intensity, n_features, n_samples, shrinkage)
+    single = allows_single(penalty, mean_norm)
     return float(penalty), np.dtype(np.float32 if single else np.float64)
 
 
@@ -179,12 +185,28 @@ def _penalties(
     return penalties
 
 
+def gram_of(gram: np.ndarray, rows: np.ndarray | None) -> np.ndarray:
+    """Return the centered inner products (..., n, n) of some samples, None for all."""
+    if rows is None:
+        return gram
+    some = gram[..., rows[:, np.newaxis], rows]
+    some = some - some.mean(axis=-1, keepdims=True)
+    return some - some.mean(axis=-2, keepdims=True)
+
+
 def gram_penalties(
-    grams: np.ndarray, n_features: np.ndarray, shrinkage: Any
+    grams: np.ndarray,
+    n_features: np.ndarray,
+    shrinkage: Any,
+    rows: np.ndarray | None = None,
 ) -> np.ndarray:
-    """Return the penalty of each region, from its centered inner products."""
+    """Return the penalty of each region, from its centered inner products.
+
+    It is that of some `rows`, if they are given.
+    """
+    n_samples, grams = grams.shape[-1], gram_of(grams, rows)
     scatter = np.trace(grams, axis1=-2, axis2=-1) / n_features
     intensity = np.zeros(len(grams))
     if shrinkage == "auto":
         intensity = ledoit_wolf_intensity(grams, n_features)
-    return _penalties(scatter, intensity, n_features, grams.shape[-1], shrinkage)
+    return _penalties(scatter, intensity, n_features, n_samples, shrinkage)

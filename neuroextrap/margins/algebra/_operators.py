@@ -115,7 +115,7 @@ def penalized_grams(
     check_regions(xs, design)
     grams = centered_grams(xs)
     n_features = np.array([x.shape[1] for x in xs])
-    return grams, gram_penalties(grams, n_features, shrinkage)
+    return grams, gram_penalties(grams, n_features, shrinkage, design.unlabeled)
 
 
 def check_regions(xs: Sequence[np.ndarray], design: Design) -> None:
@@ -132,7 +132,8 @@ def dense_residuals(
     xs: Sequence[np.ndarray], grams: np.ndarray, penalties: np.ndarray
 ) -> np.ndarray:
     """Return I - H of all regions (n_regions, n, n), kept with their samples."""
-    return kept_with(xs, "residuals", lambda: _dense_residuals(grams, penalties))
+    name = f"residuals {penalties.tobytes().hex()}"
+    return kept_with(xs, name, lambda: _dense_residuals(grams, penalties))
 
 
 def _dense_residuals(grams: np.ndarray, penalties: np.ndarray) -> np.ndarray:

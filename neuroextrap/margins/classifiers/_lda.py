@@ -69,7 +69,6 @@ class LDAMargins(MarginKernel):
     name = "lda"
     indicator_bytes = 8
     shrinks = True
-    uses_all_samples = True
 
     def __init__(
         self,

@@ -49,7 +49,6 @@ class GaussianNBMargins(AdditiveKernel):
 
     name = "gaussian_nb"
     marginal = True
-    uses_all_samples = True
     indicator_bytes = 8
 
     def __init__(self, *, variance_floor: float = 1e-3, priors: str = "equal") -> None:
@@ -149,8 +148,7 @@ class GaussianNBMargins(AdditiveKernel):
         """Sum log densities over a region's features, shape (n_test, c)."""
         scores = np.zeros((len(design.test), members.shape[1]))
         for start in range(0, x.shape[1], REGION_FEATURES):
-            features = slice(start, start + REGION_FEATURES)
-            part, floor = self._features(x[:, features], design)
+            part, floor = self._features(x[:, start : start + REGION_FEATURES], design)
             statistics = _statistics(part, floor, members, counts, scales, design)
             for fold, (mean, variance) in enumerate(statistics):
                 test = part[design.folds[fold][1]]
@@ -178,8 +176,9 @@ class GaussianNBMargins(AdditiveKernel):
     def _features(self, x: Any, design: Design) -> tuple[np.ndarray, np.ndarray]:
         """Center features and return their least class variance, (n_features,)."""
         x = np.asarray(x, dtype=float)
-        x = x - x[: design.n_known].mean(axis=0)
-        variance = np.square(x[: design.n_known]).mean(axis=0)
+        rows = slice(None) if design.unlabeled is None else design.unlabeled
+        x = x - x[rows].mean(axis=0)
+        variance = np.square(x[rows]).mean(axis=0)
         # a constant feature gets variance 1 in every class: log density 0
         return x, np.where(variance > 0, self.variance_floor * variance, 1.0)
 

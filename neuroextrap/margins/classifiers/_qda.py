@@ -10,6 +10,7 @@ from neuroextrap.margins.algebra._grams import (
     MAX_INTENSITY,
     centered_gram,
     check_shrinkage,
+    gram_of,
     ledoit_wolf_intensity,
 )
 from neuroextrap.margins.algebra._operators import (
@@ -48,7 +49,6 @@ class QDAMargins(MarginKernel):
     name = "qda"
     indicator_bytes = 0
     shrinks = True
-    uses_all_samples = True
     #: many small steps hold the interpreter, so threads would wait for one another
     prefer = "processes"
 
@@ -63,11 +63,11 @@ class QDAMargins(MarginKernel):
         regions = []
         for x in xs:
             gram = centered_gram(x)
-            known = (
-                gram if design.n_known is None else centered_gram(x[: design.n_known])
-            )
             intensity, variance = qda_shrinkage(
-                known, x.shape[1], design.n_classes, self.shrinkage
+                gram_of(gram, design.unlabeled),
+                x.shape[1],
+                design.n_classes,
+                self.shrinkage,
             )
             regions.append((gram, x.shape[1], intensity, variance))
         return design, regions

@@ -45,7 +45,6 @@ class RidgeMargins(MarginKernel):
     name = "ridge"
     indicator_bytes = 4
     shrinks = True
-    uses_all_samples = True
 
     def __init__(self, *, shrinkage: Any = "auto") -> None:
         self.shrinkage = shrinkage

@@ -34,7 +34,6 @@ class TargetMargins(MarginKernel):
 
     name = "targets"
     shrinks = True
-    uses_all_samples = True
     marginal = True
     correlates = True
 

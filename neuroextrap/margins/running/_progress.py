@@ -14,7 +14,8 @@ class Progress:
 
     With ``verbose`` above 0 a terminal or a notebook shows a progress bar (of tqdm);
     elsewhere lines are logged at level INFO, at least ``interval`` seconds apart. With
-    ``verbose`` 0 such lines are logged at level DEBUG.
+    ``verbose`` 0 such lines are logged at level DEBUG. The time left is extrapolated
+    from what was finished after the first report, which includes compiling.
     """
 
     def __init__(
@@ -26,6 +27,7 @@ class Progress:
         self._shows_bar = bool(verbose) and (_in_terminal() or _in_notebook())
         self._bar: Any = None
         self._start = self._last = time.monotonic()
+        self._first: tuple[float, int] | None = None  # time, and units done
 
     def __call__(self, done: int, total: int) -> None:
         """Report that ``done`` of ``total`` units are finished."""
@@ -46,19 +48,22 @@ class Progress:
     def _log(self, done: int, total: int) -> None:
         """Log a line now and then, and when everything is done."""
         now = time.monotonic()
+        self._first = self._first or (now, done)
         if done < total and now - self._last < self.interval:
             return
         self._last = now
-        elapsed = now - self._start
+        begin, first = self._first
+        known = done > first
+        left = (now - begin) / (done - first) * (total - done) if known else 0.0
         logger.log(
             self.level,
-            "%d of %d %s (%d%%), %s elapsed, %s left",
+            "%d of %d %s (%d%%), %s elapsed%s",
             done,
             total,
             self.unit,
             100 * done // total,
-            clock(elapsed),
-            clock(elapsed / done * (total - done)),
+            clock(now - self._start),
+            f", {clock(left)} left" if known else "",
         )
 
 

@@ -19,7 +19,7 @@ function bounded(found, holds) {
 }
 
 function confident(found) {
-  return " are informative (" + found.level +
+  return " " + found.claim + " (" + found.level +
     " confidence, simultaneously over all regions anyone may pick).";
 }
 
