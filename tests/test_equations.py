@@ -232,6 +232,21 @@ def test_class_information():
 
 
 @evaluates("Bounds")
+def test_information_beyond_a_confound():
+    n_classes, n_levels, gaps = 3, 4, []
+    for spread in (0.1, 0.3, 1, 3):
+        law = np.random.default_rng(7).dirichlet(  # of 5 responses, by class and level
+            np.full(5, spread), size=(n_classes, n_levels)
+        )
+        mean = law.mean(axis=0)  # by level, classes equally frequent
+        terms = np.where(law > 0, law * np.log2(np.maximum(law, 1e-300) / mean), 0)
+        information = terms.sum() / (n_classes * n_levels)  # I(Y; X | s)
+        bayes = law.max(axis=0).sum() / (n_classes * n_levels)
+        gaps.append(information - stats.fano_information(bayes, n_classes))
+    assert 0 <= min(gaps) < 0.3
+
+
+@evaluates("Bounds")
 def test_population_information():
     bound = stats.average_bayes_accuracy_lower_bound([0.9], set_sizes=[50], **DESIGN)
     expected = stats.min_information(np.ravel(bound)[0], 50)
