@@ -245,7 +245,7 @@ def demo_page(played):
     from neuroextrap.reporting._page import folded, make_page
     from neuroextrap.reporting._rendering import paragraphs
 
-    sections = []
+    sections: list = []
     for act, brain, fitted, table in played:
         letter = act.title.split(":")[0]
         parts = dict(identification_sections(fitted))

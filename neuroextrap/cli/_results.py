@@ -3,6 +3,7 @@
 import logging
 import textwrap
 import time
+from typing import Any
 
 logger = logging.getLogger(__name__)
 
@@ -116,13 +117,13 @@ def _writer(table):
     return lambda path: table.to_csv(path, sep="\t", index=False)
 
 
-def page_of(fitted, args, origin=None):
+def page_of(fitted: Any, args, origin=None):
     """Return the report of an analysis, or of RegionMaps, as HTML."""
     from neuroextrap.reporting._identification_page import identification_report
 
     none = args.bg_img is not None and args.bg_img.lower() == "none"
     options = {"bg_img": False if none else args.bg_img, "atlas": args.atlas}
-    if isinstance(fitted, dict):
+    if not hasattr(fitted, "results_"):
         report = fitted.generate_report(args.title, **options)
     else:
         report = identification_report(fitted, args.title, **options, origin=origin)

@@ -235,27 +235,49 @@ def few_names(n_classes):
     return (found,)
 
 
+class NamedCounts:
+    """What is known of regions, or other cells, from tables in both directions.
+
+    `n` is the number of cells, `null` (n_exchanges, n) keeps all permuted statistics.
+    """
+
+    def __init__(self, n, exchanges, null=None):
+        self.exchanges = exchanges
+        self.shares = np.full((2, 3, n), np.nan)  # of the mean, and each direction
+        self.counts = NullCounts.start(np.full(n, np.nan), len(exchanges))
+        self.counts.null = null
+
+    def add(self, there, back, part):
+        """Take in both kinds of tables of some cells, (n_cells, 2, K, K) each."""
+        both = (there + back.swapaxes(2, 3)) / 2
+        named = named_share(np.stack([both, there, back]))
+        self.shares[:, :, part] = np.moveaxis(named, 2, 0)
+        self.counts.score[part], permuted = self.exchanges.compared(both[:, 1])
+        self.counts.add(permuted, 0, part)
+
+    def scores(self):
+        """Return numbers of every cell by name, with p-values after exchanges."""
+        counts, accuracy = self.counts, self.shares[0]
+        scores = dict(zip(_ACCURACIES, accuracy, strict=True))
+        scores |= {"pairwise_accuracy": self.shares[1, 0]}
+        n_classes = self.exchanges.names.shape[1]
+        scores["accuracy_above_names"] = accuracy[0] - 1 / n_classes
+        scores["name_agreement"] = counts.score
+        if len(self.exchanges):
+            found = permutation_statistics(
+                counts.score, counts.n_reached, counts.maxima
+            )
+            scores |= {name: found[name] for name in _TESTED}
+        return scores
+
+
 def _score(run, weights, exchanges, save_null):
     """Return numbers (n_regions,) by name, and the largest under every exchange."""
-    n_regions, rows = run.choice.n_regions, run.analyzed
-    shares = np.full((2, 3, n_regions), np.nan)  # of the mean, and each direction
-    X, regions, plan = run.rows, run.usable.regions, run.plan
-    with null_file(save_null, len(exchanges), n_regions) as null:
-        counts = NullCounts.start(np.full(n_regions, np.nan), len(exchanges))
-        counts.null = null
-        tables = choice_tables(X, regions, plan, rows, weights, n_jobs=run.n_workers)
-        for part, of_part in tables:
-            there, back = np.moveaxis(of_part, 2, 0)  # both kinds of tables
-            both = (there + back.swapaxes(2, 3)) / 2
-            named = named_share(np.stack([both, there, back]))
-            shares[:, :, part] = np.moveaxis(named, 2, 0)
-            counts.score[part], permuted = exchanges.compared(both[:, 1])
-            counts.add(permuted, 0, part)
-    scores = dict(zip(_ACCURACIES, shares[0], strict=True))
-    scores |= {"pairwise_accuracy": shares[1, 0], "name_agreement": counts.score}
-    scores["accuracy_above_names"] = shares[0, 0] - 1 / len(run.classes)
-    scores["n_voxels"] = run.usable.n_features.astype(float)
-    if len(exchanges):
-        tested = permutation_statistics(counts.score, counts.n_reached, counts.maxima)
-        scores |= {name: tested[name] for name in _TESTED}
-    return scores, counts.maxima
+    n, data = run.choice.n_regions, (run.rows, run.usable.regions, run.plan)
+    with null_file(save_null, len(exchanges), n) as null:
+        counted = NamedCounts(n, exchanges, null)
+        tables = choice_tables(*data, run.analyzed, weights, n_jobs=run.n_workers)
+        for part, found in tables:
+            counted.add(found[:, :, 0], found[:, :, 1], part)
+    n_voxels = {"n_voxels": run.usable.n_features.astype(float)}
+    return counted.scores() | n_voxels, counted.counts.maxima

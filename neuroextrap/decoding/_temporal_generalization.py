@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from neuroextrap.analysis._parameters import with_parameters
-from neuroextrap.decoding._cross_identification import few_names
+from neuroextrap.decoding._cross_identification import NamedCounts, few_names
 from neuroextrap.decoding._decoding_run import plan_decoding
 from neuroextrap.decoding._reading import rescaled
 from neuroextrap.decoding._time_resolved import (
@@ -18,6 +18,7 @@ from neuroextrap.decoding._time_resolved import (
     read_trials,
     time_resolved_identification,
 )
+from neuroextrap.design._cross_folds import cross_samples
 from neuroextrap.design._design import Design
 from neuroextrap.design._folds import class_weights
 from neuroextrap.maps._identification import (
@@ -85,13 +86,16 @@ class TemporalGeneralization(NamedTuple):
 
 
 @described_by(time_resolved_identification)
-def temporal_generalization(
+def temporal_generalization(  # noqa: PLR0913
     searchlight: Any,
     trials: Any,
     y: ArrayLike,
     groups: ArrayLike | None = None,
     *,
     times: ArrayLike | None = None,
+    conditions: ArrayLike | None = None,
+    train: Any = None,
+    test: Any = None,
 ) -> TemporalGeneralization:
     """Train a classifier at every moment and test it at all moments.
 
@@ -106,6 +110,14 @@ def temporal_generalization(
         ``statistic``, ``n_permutations``, ``within_runs``, ``n_jobs`` and so on are
         used, and it is never changed. It has no mask and no regions; lower bounds are
         not computed.
+    conditions : array-like of shape (n_trials,) or None, default=None
+        Condition of every trial, to train in one and test in the other, and vice versa,
+        as :func:`cross_identification` does. Rows of the scores are then moments in
+        condition ``train``, columns moments in ``test``; ``accuracy`` is the mean of
+        both directions, beside ``train_to_test_accuracy`` and
+        ``test_to_train_accuracy``.
+    train, test : scalar, default=None
+        Names of the two conditions.
 
     Returns
     -------
@@ -117,7 +129,8 @@ def temporal_generalization(
     ------
     ValueError
         When trials, times, labels and groups do not match, or the searchlight has a
-        mask, regions, a shard, whitening, a checkpoint or saved null maps.
+        mask, regions, a shard, whitening, a checkpoint or saved null maps, or
+        conditions are given without ``train`` and ``test``.
 
     See Also
     --------
@@ -149,6 +162,10 @@ def temporal_generalization(
     p-value off the diagonal can be below 1 / K!, which ``notes`` says; test several
     subjects together, by giving ``scores["accuracy"]`` to
     ``neuroextrap.group.sign_flip_test`` with the baseline 1 / K.
+
+    *Between conditions* names are exchanged between them, on the diagonal as well, in
+    the same way in all cells: the test of all pairs of moments is exact. Names of the
+    trials of one condition belong together, whatever their codes at its moments.
 
     With ``shrinkage="auto"``, "lda", "ridge" and "qda" choose their penalty off the
     diagonal from the samples of both moments (without labels).
@@ -185,6 +202,15 @@ def temporal_generalization(
     parameters["regions"] = moment_regions(n_channels, n_times, 1)
     parameters["min_voxels"] = min(parameters["min_voxels"], n_channels)
     plain = with_parameters(searchlight, **parameters | {"bounds": None})
+    pair = {"train": train, "test": test}
+    if conditions is not None:
+        crossed = cross_samples(y, groups, conditions, plain.classes, pair)
+        return _between(plain, recorded, crossed)
+    if set(pair.values()) != {None}:
+        raise ValueError(
+            f"train={train!r} and test={test!r} name conditions; give conditions=, one "
+            "for every trial"
+        )
     run = plan_decoding(plain, recorded.samples, y, groups)
     n_exchanges = run.plan.n_permutations and searchlight.n_permutations
     exchanges = NameExchanges.of(
@@ -204,6 +230,39 @@ def temporal_generalization(
     diagonal = run.score()[0]
     wins[np.arange(n_times), np.arange(n_times)] = diagonal.wins
     return _joined(recorded.times, run, wins, diagonal, counts)
+
+
+def _between(plain, recorded, crossed):
+    """Train in one of two conditions (CrossSamples) and test in the other, and back."""
+    n_times, n_classes = len(recorded.times), len(crossed.classes)
+    exchanges = NameExchanges.of(n_classes, plain.n_permutations, plain.random_state)
+    single = {"cv": crossed.folds, "classes": range(n_classes), "n_permutations": 0}
+    plain = with_parameters(plain, **single)
+    run = plan_decoding(plain, recorded.samples, crossed.codes, crossed.parts)
+    samples = run.rows
+    if plain.within_runs is None:
+        samples = recorded.samples[run.labels.keep]
+    # both kinds of tables, in both directions, at moments of training and of the test
+    tables = np.full((2, 2, n_times, n_times, n_classes, n_classes), np.nan)
+    for moment in range(n_times):
+        tested = _trained_at(run, samples, moment, n_times)
+        if tested is not None:
+            data = tested.rows, tested.usable.regions, tested.plan, tested.analyzed
+            for part, found in choice_tables(*data, crossed.weights):
+                tables[:, :, moment, part] = np.moveaxis(found, 0, 2)
+    counted = NamedCounts(n_times**2, exchanges)
+    for moment in range(n_times):  # of the first condition; below all of the second
+        there, back = tables[:, 0, moment], tables[:, 1, :, moment]
+        known = np.flatnonzero(~np.isnan(there + back).any(axis=(0, 2, 3)))
+        there, back = (each[:, known].swapaxes(0, 1) for each in (there, back))
+        counted.add(there, back, moment * n_times + known)
+    scores = counted.scores().items()
+    scores = {name: values.reshape(n_times, n_times) for name, values in scores}
+    notes = *(finding.note for finding in run.findings), *run.notes
+    if len(exchanges):
+        notes += tuple(finding.note for finding in few_names(n_classes))
+    none, maxima = np.empty(0), counted.counts.maxima
+    return TemporalGeneralization(recorded.times, scores, none, notes, maxima)
 
 
 def _trained_at(run, samples, moment, n_times):

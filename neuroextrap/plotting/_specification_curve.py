@@ -51,11 +51,5 @@ def draw_specification_curve(table: Any, options: list[str], threshold: float) -
 
 
 def _levels(column: Any) -> list[str]:
-    """Return the values of an option as text, numbers in their order."""
-    return [str(value) for value in sorted(set(column), key=_by_size)]
-
-
-def _by_size(value: Any) -> tuple:
-    """Sort numbers before text."""
-    number = isinstance(value, (int, float))
-    return (0, value, "") if number else (1, 0, str(value))
+    """Return the values of an option as text: numbers in their order, then words."""
+    return [str(v) for v in sorted(set(column), key=lambda v: (isinstance(v, str), v))]

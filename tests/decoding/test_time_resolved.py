@@ -13,6 +13,7 @@ from sklearn.neighbors import NearestCentroid
 from neuroextrap import stats
 from neuroextrap.decoding import (
     IdentificationSearchLight,
+    cross_identification,
     temporal_generalization,
     time_resolved_identification,
 )
@@ -290,3 +291,46 @@ def test_folds_that_train_and_test_on_different_conditions_say_so():
         assert any("not that the code is shared" in note for note in both.notes_)
     both.set_params(cv=None).fit(X, y, groups=runs)
     assert not any("code is shared" in note for note in both.notes_)
+
+
+def two_conditions():
+    """Six runs of two tasks: four classes with one code, at moments of each task."""
+    rng = np.random.default_rng(0)
+    y, task = np.tile(np.arange(4), 24), np.tile(np.repeat(["see", "imagine"], 4), 12)
+    runs, codes = np.repeat(np.arange(6), 16), 2 * rng.normal(size=(4, 8))
+    trials = rng.normal(size=(len(y), 8, 3))
+    trials[:, :, 1] += np.where((task == "see")[:, np.newaxis], codes[y], 0)
+    trials[:, :, 2] += np.where((task == "imagine")[:, np.newaxis], codes[y], 0)
+    return trials, y, runs, task
+
+
+def test_moments_of_two_conditions_equal_the_analysis_of_each_pair():
+    trials, y, runs, task = two_conditions()
+    light = IdentificationSearchLight(n_permutations=23)
+    pair = {"train": "see", "test": "imagine"}
+    found = temporal_generalization(light, trials, y, runs, conditions=task, **pair)
+    every = []
+    for t, s in itertools.product(range(3), repeat=2):
+        moments = np.where(
+            (task == "see")[:, np.newaxis], trials[..., t], trials[..., s]
+        )
+        one = IdentificationSearchLight(regions=np.ones((1, 8)), n_permutations=23)
+        maps = cross_identification(one, moments, y, runs, task, **pair)
+        for name in ("accuracy", "pairwise_accuracy", "p_value"):
+            np.testing.assert_allclose(found.scores[name][t, s], maps[name], atol=1e-9)
+        for name in ("train_to_test_accuracy", "test_to_train_accuracy"):
+            np.testing.assert_allclose(found.scores[name][t, s], maps[name], atol=1e-9)
+        every.append(maps.null_maxima_)
+    np.testing.assert_allclose(found.names_maxima, np.max(every, axis=0), atol=1e-9)
+    assert np.argmax(found.scores["accuracy"]) == 1 * 3 + 2
+    assert found.scores["p_value"][1, 2] == 1 / 24
+    assert any("sign_flip_test" in note for note in found.notes)
+
+
+def test_conditions_need_their_names():
+    trials, y, runs, task = two_conditions()
+    light = IdentificationSearchLight()
+    with pytest.raises(ValueError, match="give conditions="):
+        temporal_generalization(light, trials, y, runs, train="see", test="imagine")
+    with pytest.raises(ValueError, match="train=None is no condition"):
+        temporal_generalization(light, trials, y, runs, conditions=task)
