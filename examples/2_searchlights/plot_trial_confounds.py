@@ -36,9 +36,7 @@ mask_img = nibabel.Nifti1Image(np.ones(shape, np.int8), affine)
 # that are alike in it; and for comparison labels exchanged within runs.
 from neuroextrap.decoding import IdentificationSearchLight, trial_confound
 
-light = IdentificationSearchLight(
-    mask_img, radius=5.0, n_permutations=500, bounds=None
-)
+light = IdentificationSearchLight(mask_img, radius=5.0, n_permutations=500, bounds=None)
 maps = trial_confound(light, imgs, words, runs, reaction_time)
 print(maps.summary_)
 
