@@ -87,8 +87,9 @@ newest:  ## the tests under the newest versions that can be had today
 wheel:  ## build wheel and sdist, install each in a clean environment, run the demo there
 	rm -rf dist .venv-wheel
 	$(PYTHON) -m venv .venv-wheel/build
-	.venv-wheel/build/bin/python -m pip install --quiet build
+	.venv-wheel/build/bin/python -m pip install --quiet build twine
 	.venv-wheel/build/bin/python -m build --outdir dist .
+	.venv-wheel/build/bin/python -m twine check --strict dist/*
 	$(PYTHON) .ci/try_package.py dist .venv-wheel
 
 licenses: $(VENV)/.test  ## what the dependencies are licensed under

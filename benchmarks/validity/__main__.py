@@ -27,6 +27,7 @@ from benchmarks.validity import (  # noqa: F401  (each file registers its checks
     series,
     stories,
     target_tests,
+    trial_confounds,
     true_discoveries,
     visible_designs,
 )

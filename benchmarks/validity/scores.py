@@ -3,6 +3,8 @@
 import warnings
 
 import numpy as np
+from scipy.special import logit
+from scipy.stats import t
 
 from benchmarks.validity.registry import Row, check
 from neuroextrap.scores import score_identification
@@ -100,3 +102,28 @@ def equal_decoders(rng, n_sets, *, mistake=False):
             if not mistake:
                 name = "Two decoders, 95% interval of the difference in bits"
                 yield Row(name, where, missed_bits, nominal=0.1)
+
+
+@check(FAMILY, n_sets=400, quick=160)
+def few_tested(rng, n_sets, *, mistake=False):
+    """Few targets among many distractors; mistake: as if all had been targets."""
+    n_candidates, truth = 60, []
+    for _ in range(40):
+        pool = rng.normal(size=(300, 8))
+        curve = decoder(rng, pool, 1, 10).curve.set_index("set_size")
+        truth.append(curve.loc[2, "accuracy"])
+    for n_targets in (2,) if mistake else (2, 4, 10):
+        missed = []
+        for _ in range(n_sets):
+            pool = rng.normal(size=(n_candidates, 8))
+            targets = np.arange(n_targets).repeat(5)
+            noise = 1.5 * rng.normal(size=(len(targets), 8))
+            scores = 2 * (pool[targets] + noise) @ pool.T - (pool**2).sum(axis=1)
+            row = identify(scores, targets).curve.set_index("set_size").loc[2]
+            half = logit(row[["lower", "upper"]].to_numpy(dtype=float))
+            if mistake:  # as wide as with the t quantile of all candidates
+                wide = t.ppf(0.975, n_candidates - 1) / t.ppf(0.975, n_targets - 1)
+                half = half.mean() + wide * (half - half.mean())
+            missed.append(not half[0] <= logit(np.mean(truth)) <= half[1])
+        where = f"{n_targets} targets of {n_candidates} candidates"
+        yield Row("95% interval of pairwise accuracy", where, missed)

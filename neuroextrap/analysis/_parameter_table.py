@@ -171,6 +171,20 @@ TABLE = {
             "COLUMN",
         ),
     },
+    ("confound", "confound", "result"): {
+        "trial_confound": text(
+            "column of the events with a confound of the trials, such as the reaction "
+            "time: it is analyzed itself, and labels are exchanged within its levels",
+            None,
+            "COLUMN",
+            said="none",
+        ),
+        "stratum_size": whole(
+            "trials that are neighbors in a confound of numbers and exchange labels",
+            2,
+            least=2,
+        ),
+    },
     ("analysis", "searchlight", "identity"): {
         "n_partitions": whole(
             "how often measured curves divide the conditions into random subsets",

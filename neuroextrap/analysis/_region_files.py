@@ -43,8 +43,11 @@ def check_has_results(analysis):
 def check_trained(model):
     """Raise NotFittedError before an encoding model is trained."""
     if "encoder_" not in vars(model):
+        state = "is not trained yet"
+        if _SIGN in vars(model):  # read, or identified in folds
+            state = "has results, but no encoder was kept (only linear ones are saved)"
         raise NotFittedError(
-            f"{type(model).__name__} is not trained yet; call fit(features, imgs) first"
+            f"{type(model).__name__} {state}; call fit(features, imgs) first"
         )
 
 

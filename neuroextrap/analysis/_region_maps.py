@@ -293,16 +293,24 @@ def table_writer(table):
     return lambda path: table.to_csv(path, sep="\t", index=False, na_rep="n/a")
 
 
-def exchange_test(known, accuracies, differences, information, **options):
+def exchange_test(
+    known,
+    accuracies,
+    outcomes,
+    information,
+    *,
+    test=stats.paired_sign_flip_test,
+    **options,
+):
     """Compare two analyses by exchanging the outcomes of units (stimuli, runs).
 
     Of the `known` regions (n_known of n_regions) are `accuracies`, two arrays
-    (n_known,), and `differences` (n_known, n_units), which add up to the difference in
-    accuracy; `information` is two arrays (n_regions,) in bits. `options` are those of
-    ``stats.paired_sign_flip_test``. Returns a dict of (n_regions,), NaN where a region
-    is not known, and the test.
+    (n_known,), and `outcomes` (n_known, n_units): the differences that add up to that
+    in accuracy, or what the `test` takes first; `information` is two arrays
+    (n_regions,) in bits. `options` are those of the test. Returns a dict of
+    (n_regions,), NaN where a region is not known, and the test.
     """
-    tested = stats.paired_sign_flip_test(differences, **options)
+    tested = test(outcomes, **options)
     first, second = (values[known] for values in information)
     values = {
         "first_accuracy": accuracies[0],

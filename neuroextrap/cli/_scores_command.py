@@ -93,6 +93,7 @@ _ANALYSIS = {
     "confidence_level": real("confidence level of intervals and bounds", 0.95, "P"),
     "random_state": whole("seed of the exchanges", 0, "SEED"),
 }
+_ROWS = ("target", "targets", "name")  # columns of tables that name rows
 _PRINTED = (
     "scores n_trials n_candidates accuracy accuracy_lower accuracy_upper top_5 "
     "pairwise_accuracy median_rank implied_information implied_information_lower "
@@ -138,7 +139,7 @@ def run(args):
         )
     from neuroextrap.cli._results import origin_of_command, text_table
     from neuroextrap.maps._files import check_output_directory
-    from neuroextrap.scores._files import joined, write_results
+    from neuroextrap.scores._report import joined, write_results
 
     check_output_directory(args.out, overwrite=args.overwrite)
     roles = ("scores", "decoded", "candidates", "targets", "names", "groups")
@@ -147,15 +148,15 @@ def run(args):
     compared = {}
     if len(found) == 2:
         first, second = found.values()
-        how = {"random_state": args.random_state}
-        how["n_permutations"] = max(1, args.n_permutations)
-        compared[tuple(found)] = first.compare(second, **how)
+        n_permutations = max(1, args.n_permutations)
+        compared[tuple(found)] = first.compare(
+            second, n_permutations=n_permutations, random_state=args.random_state
+        )
     elif len(found) > 2:
         logger.info("%d decoders are listed; give two to compare them", len(found))
     how = {"overwrite": args.overwrite, "report": args.report, "origin": origin}
     tables, written = write_results(found, compared, args.out, **how)
-    frames = [joined({name: each.pools for name, each in found.items()})]
-    frames += [tables["comparison"]] if compared else []
+    frames = [joined(found, "pools"), *(tables["comparison"] for _ in compared)]
     shown = [text_table(tables["summary"], _PRINTED.split())]
     shown += [text_table(frame, list(frame.columns)) for frame in frames]
     notes = [n for each in [*found.values(), *compared.values()] for n in each.notes]
@@ -164,33 +165,50 @@ def run(args):
 
 def _analyzed(args):
     """Return what the scores of every decoder give, by name."""
+    from neuroextrap.images._feature_files import read_matrix
     from neuroextrap.scores import score_identification
-    from neuroextrap.scores._files import read_labels, read_matrix
 
     given = {name: getattr(args, name) for name in [*_INPUT, *_ANALYSIS]}
     for name in ("targets", "names", "groups"):
         if given[name] is not None:
-            given[name] = read_labels(given[name], f"--{name}")
-    if not args.scores:
-        for name in ("decoded", "candidates"):
-            given[name], _ = read_matrix(given[name], f"--{name}")
-        return {"scores": score_identification(**given)}
-    given |= {"decoded": None, "candidates": None}
-    found = {}
-    for name, file in zip(_names(args.scores), args.scores, strict=True):
-        matrix, own = read_matrix(file, "A")
-        targets = own if args.targets is None else given["targets"]
-        found[name] = score_identification(matrix, **given | {"targets": targets})
+            given[name] = _read_labels(given[name], f"--{name}")
+    files = dict(zip(_names(args.scores), args.scores, strict=True))
+    if not files:
+        files = {"scores": args.decoded}
+        given["candidates"], names, _ = read_matrix(args.candidates, "vectors", _ROWS)
+        given["names"] = names if args.names is None else given["names"]
+    role, found = "scores" if args.scores else "decoded", {}
+    for name, file in files.items():
+        matrix, rows, columns = read_matrix(file, role, _ROWS)
+        own = {role: matrix}
+        own |= {"targets": rows} if args.targets is None else {}
+        own |= {"names": columns} if args.names is None and args.scores else {}
+        found[name] = score_identification(**given | own)
     return found
+
+
+def _read_labels(path, name):
+    """Read targets or names: an array, or the only (or target) column of a table."""
+    from neuroextrap.images._tables import load_array, read_text_table
+
+    if path.lower().endswith(".npy"):
+        return load_array(path)
+    table = read_text_table(path, name)
+    column = "target" if "target" in table else table.columns[0]
+    if len(table.columns) > 1 and column != "target":
+        raise ValueError(
+            f"{name} {path} has {len(table.columns)} columns; give one, or call "
+            "the one to be read target"
+        )
+    return table[column].to_numpy(dtype=str)
 
 
 def _names(files):
     """Name decoders by their files, with their folders if these differ only."""
     names = [Path(file).stem for file in files]
     if len(set(names)) < len(names):
-        names = [
-            f"{Path(file).resolve().parent.name}/{Path(file).stem}" for file in files
-        ]
+        paths = [Path(file).resolve() for file in files]
+        names = [f"{path.parent.name}/{path.stem}" for path in paths]
     if len(set(names)) < len(names):
         raise ValueError(
             f"the decoders are called {', '.join(names)}; give files of other names"

@@ -32,6 +32,11 @@ from neuroextrap.cli._target_tables import (
     run_dissimilarities,
     targets_of,
 )
+from neuroextrap.cli._trial_confounds import (
+    check_confound,
+    confound_of_samples,
+    run_confound,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -97,6 +102,7 @@ def add_parser(subparsers):
     add_analysis_options(parser)
     add_options(parser, "targets and distances", TARGETS)
     add_options(parser, "from one condition to another", options_of("cross"))
+    add_options(parser, "confound of the trials", options_of("confound"))
     add_resource_options(parser, "searchlight")
     add_output_options(parser)
 
@@ -137,6 +143,9 @@ def run(args):
     if args.train is not None:
         run_cross(args, light, samples, data, bids, origin)
         return
+    if args.trial_confound is not None:
+        run_confound(args, light, samples, data, bids=bids, origin=origin)
+        return
     if args.dissimilarities is not False:
         run_dissimilarities(args, light, samples, data, bids=bids, origin=origin)
         return
@@ -155,15 +164,16 @@ def run(args):
 def prepare(args, files):
     """Read samples; return the planned analysis, the samples, and what it is fitted to.
 
-    The last are images, labels and runs, and conditions where two are named.
+    The last are images, labels and runs, and conditions where two are named, or the
+    confound of the trials.
     """
     from neuroextrap.decoding import IdentificationSearchLight
     from neuroextrap.images import to_img
     from neuroextrap.maps._described_parameters import nested_parameters
 
-    samples, conditions = _read(args, files), ()
+    samples, more = _read(args, files)
     if getattr(args, "train", None) is not None:
-        y, *conditions = split_conditions(samples.y)
+        y, *more = split_conditions(samples.y)
         samples = replace(samples, y=y)
     _check_runs(args, samples)
     logger.info(
@@ -181,7 +191,7 @@ def prepare(args, files):
     data, y = to_img(samples.data, samples.masker), samples.y
     if getattr(args, "targets", None) is not None:
         light, y = decoder_of_targets(args, light), targets_of(args.targets, y)
-    return light, samples, (data, y, samples.runs, *conditions)
+    return light, samples, (data, y, samples.runs, *more)
 
 
 def examined(light, samples):
@@ -212,6 +222,7 @@ def _check_arguments(args, bids):
         raise ValueError("--no-check-t-r needs --t-r, the repetition time")
     _sample_options(args)
     check_targets(args)
+    check_confound(args)
     if not args.dry_run:
         check_output_directory(args.out, overwrite=args.overwrite, bids=bids)
     if args.samples == "volumes" and args.n_permutations:
@@ -232,7 +243,7 @@ def _check_runs(args, samples):
 
 
 def _read(args, files):
-    """Read images and events into samples."""
+    """Read images and events into samples; return these, and a list of a confound."""
     from neuroextrap.images._cleaning import fmriprep_confounds
     from neuroextrap.images._event_samples import event_samples
 
@@ -246,7 +257,11 @@ def _read(args, files):
     if getattr(args, "train", None) is not None:
         column, excluded = args.conditions_column, options.excluded
         events = events_by_condition(imgs, events, column, excluded)
-    return event_samples(imgs, events, args.mask, options)
+    confound = getattr(args, "trial_confound", None)
+    more = []
+    if confound is not None:
+        more = [confound_of_samples(imgs, events, options, confound)]
+    return event_samples(imgs, events, args.mask, options), more
 
 
 def _sample_options(args):

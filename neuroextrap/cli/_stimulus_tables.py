@@ -6,8 +6,10 @@ from pathlib import Path
 import numpy as np
 
 from neuroextrap.encoding._cost import EncodingData, FoldData
+from neuroextrap.encoding._image_features import image_features
+from neuroextrap.encoding._stimuli import same_runs
 from neuroextrap.images import _feature_files as feature_files
-from neuroextrap.images._feature_files import photograph_files, read_photographs
+from neuroextrap.images._feature_files import Photographs, photograph_files
 from neuroextrap.images._tables import (
     load_array,
     numbers,
@@ -51,6 +53,69 @@ def read_table(path, *, in_folds=False):
     return table, (table["set"] == "train").to_numpy()
 
 
+def _stimuli_shown(table):
+    """Return the name of each volume's stimulus, or of its file; None without."""
+    column = next((name for name in ("stimulus", "stim_file") if name in table), None)
+    return None if column is None else table[column].to_numpy(dtype=str)
+
+
+def _runs(table):
+    """Return the run of each volume, or None."""
+    return table["run"].to_numpy(dtype=str) if "run" in table else None
+
+
+def check_design(table, is_train, args):
+    """Raise ValueError for what a table says by itself cannot be analyzed.
+
+    Nothing but the table, and headers of responses, has been read by then.
+    """
+    n_volumes = _n_volumes(args.imgs)
+    if n_volumes != len(table):
+        raise ValueError(
+            f"--imgs has {n_volumes} volumes, --stimuli has {len(table)} rows; give a "
+            "row for each volume"
+        )
+    names, in_folds = _stimuli_shown(table), args.folds is not None
+    names = np.arange(len(table)).astype(str) if names is None else names
+    tested = np.ones_like(is_train) if in_folds else ~is_train
+    n_tested = len(np.unique(names[tested]))
+    n_candidates = n_tested // args.folds if in_folds else n_tested
+    both = np.intersect1d(names[tested], names[~tested])
+    if both.size:
+        raise ValueError(
+            f"{args.stimuli}: {both.size} of {n_tested} stimuli of the set test are in "
+            f"the set train as well (first: {str(both[0])!r}); identification is of "
+            "stimuli that the model has not seen: leave them out of one set"
+        )
+    if n_candidates < 2:
+        where = f"each of {args.folds} folds" if in_folds else "the set test"
+        raise ValueError(
+            f"{args.stimuli} has {n_tested} stimuli to be tested, which leaves "
+            f"{n_candidates} in {where}; two candidates or more are needed"
+        )
+    runs = _runs(table)
+    if runs is None or not args.n_permutations:
+        return
+    place = np.unique(names[tested], return_inverse=True)[1]
+    first = np.unique(place, return_index=True)[1]
+    if np.unique(same_runs(runs[tested], place)[first]).size == n_tested:
+        raise ValueError(
+            f"{args.stimuli}: no two stimuli to be tested were shown in the same runs, "
+            "so that none can change places with another within runs, and "
+            f"--n-permutations {args.n_permutations} has no other pairing; leave out "
+            "the column run if stimuli were assigned to runs at random"
+        )
+
+
+def _n_volumes(imgs):
+    """Return the number of volumes (rows) that headers state."""
+    if len(imgs) == 1 and Path(imgs[0]).suffix == ".npy":
+        return len(load_array(imgs[0], mmap_mode="r"))
+    from neuroextrap.images._opening import list_images
+
+    return sum(named.n_samples or 1 for named in list_images(list(imgs), "--imgs"))
+
+
 def read_features(table, is_train, path, args):
     """Return the features of every volume's stimulus, (n_volumes, n_features).
 
@@ -64,8 +129,11 @@ def read_features(table, is_train, path, args):
     if args.features is not None:
         return _feature_file(table, args.features)
     if args.stimulus_images is not None or "stim_file" in table:
-        pixels = _pixels(table, path, args.stimulus_images, args.image_size)
-        return _image_features(pixels, args.model, is_train)
+        given = args.stimulus_images, args.image_size
+        pictures, place = _pictures(table, path, *given)
+        trained = np.unique(place[is_train])
+        verbose = int(not args.quiet)
+        return image_features(pictures, args.model, trained, verbose=verbose)[place]
     return _check_rows(_other_columns(table), len(is_train), "--stimuli")
 
 
@@ -88,27 +156,29 @@ def _feature_file(table, path):
     return features.to_numpy()[[place[name] for name in table["stimulus"]]]
 
 
-def _pixels(table, path, images, max_size):
-    """Images of the stimuli of all volumes, from an array, a folder or file names."""
+def _pictures(table, path, images, max_size):
+    """Return pictures, each once, and the picture of every volume, (n_volumes,)."""
     if images is not None and not Path(images).is_dir():
         if Path(images).suffix != ".npy":
             raise ValueError(
                 f"--stimulus-images {images} is neither a folder of images nor a .npy "
                 "array; give one, or a column stim_file in --stimuli"
             )
-        return _check_rows(load_array(images), len(table), images)
+        pixels = _check_rows(load_array(images, mmap_mode="r"), len(table), images)
+        return pixels, np.arange(len(table))
     if "stim_file" in table:
         folder = Path(path).parent if images is None else Path(images)
-        return read_photographs(
-            [folder / name for name in table["stim_file"]], max_size=max_size
-        )
-    if "stimulus" not in table:
+        files = [str(folder / name) for name in table["stim_file"]]
+    elif "stimulus" in table:
+        files = photograph_files(images, table["stimulus"])
+    else:
         raise ValueError(
             "--stimuli has no column 'stimulus' or 'stim_file' that says which image "
             "of the folder was shown; give one"
         )
-    files = photograph_files(images, table["stimulus"])
-    return read_photographs(files, max_size=max_size)
+    place = {file: number for number, file in enumerate(dict.fromkeys(files))}
+    pictures = Photographs(place, max_size=max_size)
+    return pictures, np.array([place[file] for file in files])
 
 
 def read_responses(imgs, mask, is_train):
@@ -197,14 +267,6 @@ def _other_columns(table):
     return numbers(features, "--stimuli")
 
 
-def _image_features(pixels, model, is_train):
-    """Features of gray or color images, transformers fitted on the training stimuli."""
-    from neuroextrap.cohorts._cohort_encoding import IMAGE_MODELS
-
-    transformer = IMAGE_MODELS[model]().fit(pixels[is_train])
-    return transformer.transform(pixels)
-
-
 def _check_rows(values, n_rows, name):
     """Raise unless there is one row for each volume of the table."""
     if values.ndim < 2 or len(values) != n_rows:
@@ -219,11 +281,12 @@ def read_data(args):
     """Return the EncodingData, or the FoldData, that a command describes."""
     in_folds = args.folds is not None
     table, is_train = read_table(args.stimuli, in_folds=in_folds)
+    check_design(table, is_train, args)
     features = read_features(table, is_train, args.stimuli, args)
-    names = table["stimulus"].to_numpy(dtype=str) if "stimulus" in table else None
+    names = _stimuli_shown(table)
     unique, rows = unique_stimuli(features, names)  # repeats agree, before work
     train, test, mask = read_responses(args.imgs, args.mask, is_train)
-    runs = table["run"].to_numpy(dtype=str) if "run" in table else None
+    runs = _runs(table)
     if in_folds:
         logger.info("%d volumes, %d features", len(table), features.shape[1])
         every = named(unique, rows, names)

@@ -15,18 +15,13 @@ from neuroextrap.encoding import (
     read_features,
 )
 from neuroextrap.encoding._cost import EncodingData, FoldData
+from neuroextrap.encoding._image_features import image_features as features_of_images
 from neuroextrap.encoding._stimuli import stimulus_names
 from neuroextrap.images import to_img
 from neuroextrap.images._events import event_labels, read_events
-from neuroextrap.images._feature_files import read_photographs
+from neuroextrap.images._feature_files import Photographs
 from neuroextrap.images._sample_options import BETAS
-from neuroextrap.models._gabor import GaborPyramid
-from neuroextrap.models._retinotopic import RetinotopicFeatures
 from neuroextrap.stats._validation import random_generator
-
-IMAGE_MODELS = {"gabor": GaborPyramid, "retinotopic": RetinotopicFeatures}
-"""Transformers of images into features, their options the defaults."""
-
 
 logger = logging.getLogger(__name__)
 
@@ -223,8 +218,8 @@ def image_features(folder, *, model="gabor", image_size=128):
             f"{folder} holds several files named {twice[0]}; keep one image of each "
             "stimulus"
         )
-    pixels = read_photographs(paths, max_size=image_size)
-    features = IMAGE_MODELS[model]().fit_transform(pixels)
+    pictures = Photographs(paths, max_size=image_size)
+    features = features_of_images(pictures, model)
     logger.info("%d images, %d features", *features.shape)
     return StimulusDesign(
         features=pd.DataFrame(features, index=stems),

@@ -16,6 +16,7 @@ from neuroextrap.decoding._temporal_generalization import (
 from neuroextrap.decoding._time_resolved import (
     time_resolved_identification,
 )
+from neuroextrap.decoding._trial_confound import trial_confound
 
 __all__ = [
     "DissimilaritySearchLight",
@@ -30,4 +31,5 @@ __all__ = [
     "simulate_design",
     "temporal_generalization",
     "time_resolved_identification",
+    "trial_confound",
 ]

@@ -1,36 +1,42 @@
-"""Compare two decoders of one subject, region by region, on the same samples."""
+"""Compare two decoders of one subject, region by region."""
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from neuroextrap import stats
 from neuroextrap.analysis._presentation import region_images
 from neuroextrap.analysis._region_maps import (
     RegionMaps,
     comparison_page,
     exchange_test,
 )
+from neuroextrap.decoding._comparable import (
+    check_pair,
+    common_size,
+    names_of_pairs,
+    region_pairs,
+    units_of_both,
+)
 from neuroextrap.design._findings import TRAINED_ON_TESTS
 from neuroextrap.design._folds import class_weights
-from neuroextrap.design._labels import row_codes
 from neuroextrap.maps._trained_on_all import not_marginal_below
 from neuroextrap.margins._engine import region_outcomes
-from neuroextrap.margins._statistic import accuracy_set_size
 from neuroextrap.reporting._peaks import region_places
 from neuroextrap.stats._null_counts import round_ties
+from neuroextrap.stats._sign_flips import two_sample_exchange_test
 from neuroextrap.stats._validation import check_flags, check_integer
-
-_UNITS = ("sample", "block", "run")
-_ENOUGH_RUNS = 6
 
 
 def compare_decoders(  # noqa: PLR0913
     first: Any,
     second: Any,
     *,
+    paired: str | None = "samples",
     statistic: str | int = "accuracy",
     regions: ArrayLike | None = None,
     unit: str | None = None,
@@ -42,19 +48,34 @@ def compare_decoders(  # noqa: PLR0913
 ) -> RegionMaps:
     """Test which of two decoders identifies better, in every region.
 
-    Both searchlights were fitted to the same samples with the same folds: two
-    classifiers, two ways of preparing the images, or two regions (``regions``). Every
-    test unit has two outcomes (the chance that its true class wins); under the null
-    hypothesis they are exchangeable, and they are swapped at random, in the same way
-    for all regions. The largest difference over regions gives the family-wise p-value.
+    Every test unit has two outcomes (the chance that its true class wins); under the
+    null hypothesis they are exchangeable, and they are swapped at random, in the same
+    way for all regions. The largest difference over regions gives the family-wise
+    p-value.
+
+    =====================================================  ====================
+    what is compared                                       ``paired``
+    =====================================================  ====================
+    two classifiers, two ways of preparing the images, or  "samples"
+    two regions (``regions``), on the same samples
+    two conditions or tasks that occur in the same runs    "runs"
+    two sessions, or conditions in runs of their own       None
+    =====================================================  ====================
 
     Parameters
     ----------
     first, second : IdentificationSearchLight
-        Fitted to the same samples in the same order, with the same ``groups``, folds
-        and classes. The same one may be given twice, to compare its regions.
+        Fitted, with the same regions. If ``paired`` is "samples", to the same samples
+        in the same order, with the same ``groups``, folds and classes; the same one may
+        be given twice, to compare its regions. Otherwise to the samples of one
+        condition each, with ``groups``.
+    paired : {"samples", "runs", None}, default="samples"
+        What both have in common. If "runs", ``groups`` of both have the same names, and
+        the outcomes of a run are exchanged between the two; if None, each run has one
+        outcome, and it is exchanged to which of the two it belongs.
     statistic : {"accuracy", "pairwise_accuracy"} or int, default="accuracy"
-        Statistic that is compared; an integer k is accuracy among k classes.
+        Statistic that is compared; an integer k is accuracy among k classes. Tasks of
+        different numbers of classes are compared at one k.
     regions : array-like of int of shape (n_pairs, 2) or None, default=None
         Pairs of regions to compare, one of ``first`` and one of ``second``. If None,
         every region of ``first`` is compared with the same region of ``second``.
@@ -93,9 +114,8 @@ def compare_decoders(  # noqa: PLR0913
     TypeError
         When an argument is no `IdentificationSearchLight`.
     ValueError
-        When the searchlights differ in samples, labels, groups, folds or regions, when
-        one was read from a folder (which holds no data), or the unit is unknown or not
-        there.
+        When the searchlights differ in what they have to share, when one was read from
+        a folder (which holds no data), or the unit is unknown or not there.
 
     Notes
     -----
@@ -111,6 +131,12 @@ def compare_decoders(  # noqa: PLR0913
     in .01 to .03 of the sets: 2 to 6 runs of 20 to 400 samples, with and without
     signal, samples or (6 runs) runs as units. The result is about these classifiers, as
     trained here, on these samples.
+
+    Between conditions, sessions and tasks codes may differ as they like: it is asked
+    where a classifier of one is more accurate than one of the other, not whether the
+    code is the same (:func:`cross_identification`). What differs in accuracy may differ
+    in noise, or in numbers of samples, which are for the experimenter to keep equal.
+    With None it is assumed, too, that runs vary alike in both.
 
     References
     ----------
@@ -139,43 +165,56 @@ def compare_decoders(  # noqa: PLR0913
     """
     n_permutations = check_integer(n_permutations, "n_permutations", minimum=1)
     check_flags(two_sided=two_sided, step_down=step_down)
-    runs = _check_pair(first, second)
-    size = accuracy_set_size(statistic, len(first.classes_))
-    pairs = _region_pairs(first, second, regions)
-    place, what = _units(runs[0], unit)
+    runs = check_pair(first, second, paired)
+    size = common_size(statistic, runs)
+    pairs = region_pairs(first, second, regions)
+    places, what = units_of_both(runs, unit, paired)
     known = ~np.isnan(first.wins_[pairs[0], 0]) & ~np.isnan(second.wins_[pairs[1], 0])
     if not known.any():
         raise ValueError("no region was analyzed by both searchlights")
-    accuracy, differences = _outcomes(
-        runs, [rows[known] for rows in pairs], size, place, n_jobs
+    accuracy, outcomes = _outcomes(
+        runs,
+        [rows[known] for rows in pairs],
+        size,
+        places,
+        paired=paired is not None,
+        n_jobs=n_jobs,
     )
+    test: Any = stats.paired_sign_flip_test
+    if paired is None:
+        test = partial(two_sample_exchange_test, n_first=int(places[0].max()) + 1)
     information = [
         light.region_scores_["implied_information"][rows]
         for light, rows in zip((first, second), pairs, strict=True)
     ]
-    approximate = _tests_what_trains(runs[0].plan.design)
+    approximate = any(_tests_what_trains(run.plan.design) for run in runs)
     scores, tested = exchange_test(
         known,
         accuracy,
-        differences,
+        outcomes,
         information,
+        test=test,
         n_permutations=n_permutations,
         two_sided=two_sided,
         step_down=step_down,
         cross_validated=approximate,
         random_state=random_state,
     )
-    paired = regions is not None
-    masker = None if paired else first.masker_
+    of_pairs = regions is not None
+    masker = None if of_pairs else first.masker_
     maps = region_images(scores, first.results_.choice, masker)
-    places = None if paired else region_places(first)
-    names, n_units = _names(first, second, pairs, paired=paired), differences.shape[1]
+    xyz = None if of_pairs else region_places(first)
+    names, n_units = (
+        names_of_pairs(first, second, pairs, paired=of_pairs),
+        outcomes.shape[1],
+    )
     return RegionMaps(
         maps or scores,
         masker=masker if maps else None,
         region_scores=scores,
-        table=_table(pairs, names, places, scores),
+        table=_table(pairs, names, xyz, scores),
         parameters={
+            "paired": paired,
             "statistic": statistic,
             "classifiers": f"trained on all {len(first.classes_)} classes",
             "unit": what,
@@ -195,7 +234,7 @@ def compare_decoders(  # noqa: PLR0913
         n_units_=n_units,
         approximate_=approximate,
         names_=names,
-        places_=places,
+        places_=xyz,
         table_file="comparison.tsv",
         rows="compared pairs of regions",
     )
@@ -232,132 +271,27 @@ def _table(pairs, names, places, scores):
     return pd.DataFrame(columns | scores)
 
 
-def _check_pair(first, second):
-    """Return the runs of both searchlights; raise unless they tested the same."""
-    from neuroextrap.decoding._searchlight import IdentificationSearchLight
+def _outcomes(runs, pairs, size, places, *, paired, n_jobs):
+    """Return both accuracies (2, n_pairs), and outcomes (n_pairs, n_units).
 
-    for name, light in (("first", first), ("second", second)):
-        if not isinstance(light, IdentificationSearchLight):
-            raise TypeError(
-                f"{name} must be an IdentificationSearchLight, got "
-                f"{type(light).__name__}"
-            )
-    one, two = first.run_, second.run_
-    if not np.array_equal(first.classes_, second.classes_):
-        raise ValueError(
-            f"first has the classes {first.classes_.tolist()[:5]} and second "
-            f"{second.classes_.tolist()[:5]}; fit both to the same labels"
-        )
-    if not np.array_equal(one.labels.codes, two.labels.codes):
-        raise ValueError(
-            "first and second were fitted to other labels; fit both to the same "
-            "samples in the same order"
-        )
-    for name in ("groups", "blocks"):
-        mine, theirs = getattr(one.labels, name), getattr(two.labels, name)
-        both = mine is not None and theirs is not None
-        if (mine is None) != (theirs is None) or (
-            both and not np.array_equal(mine, theirs)
-        ):
-            raise ValueError(f"first and second have other {name}; give both the same")
-    folds = [run.plan.design.arrays for run in (one, two)]
-    if len(folds[0]) != len(folds[1]) or not all(
-        np.array_equal(a, b) for a, b in zip(*folds, strict=True)
-    ):
-        raise ValueError(
-            "first and second have other folds; give both the same cv, with a fixed "
-            "random_state where it shuffles"
-        )
-    return one, two
-
-
-def _region_pairs(first, second, regions):
-    """Return the regions of the first and of the second that are compared."""
-    n_regions = [len(light.wins_) for light in (first, second)]
-    if regions is not None:
-        pairs = np.asarray(regions)
-        if pairs.ndim != 2 or pairs.shape[1] != 2 or pairs.dtype.kind not in "iu":
-            raise ValueError(
-                "regions must be pairs of indices of shape (n_pairs, 2), got "
-                f"{pairs.dtype} of shape {pairs.shape}; give one of first and one of "
-                "second each"
-            )
-        if (pairs < 0).any() or (pairs >= n_regions).any():
-            raise ValueError(
-                f"regions must lie below {n_regions[0]} (first) and {n_regions[1]} "
-                f"(second), got {pairs.min(axis=0).tolist()} to "
-                f"{pairs.max(axis=0).tolist()}"
-            )
-        return pairs[:, 0], pairs[:, 1]
-    members = [light.results_.choice.regions for light in (first, second)]
-    if members[0].shape != members[1].shape or (members[0] != members[1]).nnz:
-        raise ValueError(
-            f"first has {n_regions[0]} regions and second {n_regions[1]}, with other "
-            "voxels; use the same mask and radius, or give pairs as regions"
-        )
-    return np.arange(n_regions[0]), np.arange(n_regions[0])
-
-
-def _names(first, second, pairs, *, paired):
-    """Return the names of regions of an atlas; of pairs both; None without names."""
-    names = [light.results_.choice.names for light in (first, second)]
-    if None in names:
-        return None
-    if not paired:
-        return [str(name) for name in names[0]]
-    return [f"{names[0][i]} / {names[1][j]}" for i, j in zip(*pairs, strict=True)]
-
-
-def _units(run, unit):
-    """Return the unit of every test point as a number, and what a unit is."""
-    labels, test = run.labels, run.plan.design.test
-    if unit not in (None, *_UNITS):
-        raise ValueError(f"unit={unit!r} must be one of {_UNITS}, or None")
-    what = unit or _default_unit(labels)
-    if what == "sample":
-        codes = test
-    elif what == "block":
-        codes = labels.units
-    else:
-        codes = None if labels.groups is None else row_codes(labels.groups)
-    if codes is None:
-        raise ValueError(
-            f"unit={unit!r} needs the {what} of every sample; fit with "
-            f"{'blocks' if what == 'block' else 'groups'}"
-        )
-    codes = codes if what == "sample" else codes[test]
-    place = np.unique(codes, return_inverse=True)[1]
-    if place.max() == 0:
-        raise ValueError(
-            f"all test points are one {what}, which leaves nothing to exchange; use a "
-            "smaller unit"
-        )
-    return place, what
-
-
-def _default_unit(labels):
-    """Return the coarsest unit of which there are enough."""
-    if labels.groups is not None and len(np.unique(labels.groups)) >= _ENOUGH_RUNS:
-        return "run"
-    return "sample" if labels.blocks is None else "block"
-
-
-def _outcomes(runs, pairs, size, place, n_jobs):
-    """Return both accuracies (2, n_pairs), and differences (n_pairs, n_units)."""
-    codes = runs[0].test_codes
-    weights = class_weights(codes[:, None], len(runs[0].classes))[:, 0]
-    # what each test point adds to its unit, (n_test, n_units)
-    share = np.zeros((len(place), place.max() + 1))
-    share[np.arange(len(place)), place] = weights
-    streams = [
-        region_outcomes(
-            run.rows, run.usable.regions, run.plan, rows, size, n_jobs=n_jobs
-        )
-        for run, rows in zip(runs, pairs, strict=True)
-    ]
+    Of pairs these are differences, which add up to that in accuracy; else what each
+    unit has, of the first and of the second, whose means are the accuracies.
+    """
+    weights, shares, streams = [], [], []
+    for run, place, rows in zip(runs, places, pairs, strict=True):
+        codes = run.test_codes
+        weights.append(class_weights(codes[:, None], len(run.classes))[:, 0])
+        # what each test point adds to its unit, (n_test, n_units)
+        share = np.zeros((len(place), place.max() + 1))
+        share[np.arange(len(place)), place] = weights[-1]
+        shares.append(share if paired else share * share.shape[1])
+        data = run.rows, run.usable.regions, run.plan
+        streams.append(region_outcomes(*data, rows, size, n_jobs=n_jobs))
+    n_units = [share.shape[1] for share in shares]
     accuracy = np.empty((2, len(pairs[0])))
-    differences = np.empty((len(pairs[0]), share.shape[1]))
+    outcomes = np.empty((len(pairs[0]), n_units[0] if paired else sum(n_units)))
     for (part, one), (_, two) in zip(*streams, strict=True):
-        accuracy[:, part] = round_ties(np.stack([one @ weights, two @ weights]))
-        differences[part] = (one - two) @ share
-    return accuracy, differences
+        accuracy[:, part] = round_ties(np.stack([one @ weights[0], two @ weights[1]]))
+        of_units = one @ shares[0], two @ shares[1]
+        outcomes[part] = np.subtract(*of_units) if paired else np.hstack(of_units)
+    return accuracy, outcomes

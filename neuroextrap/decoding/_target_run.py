@@ -62,7 +62,7 @@ def plan_targets(light, imgs, targets, groups, order=None):
         _scaled(candidates, labels.codes, light.standardize_targets),
         metric=_metric(light.metric, candidates.shape[1]),
         shrinkage=light.shrinkage,
-        correlation_only=by_correlation,
+        tested=_tested(statistic, light.n_permutations),
     )
     check_labelings_fit(light.n_permutations, n_samples, light.max_memory)
     tests = _tests(light, labels, BoundOptions.of(given, kernel))
@@ -172,6 +172,14 @@ def _metric(metric, n_columns):
             f"{n_columns}; use 'euclidean'"
         )
     return metric
+
+
+def _tested(statistic, n_permutations):
+    """Return which numbers of permuted targets are needed: see TargetMargins."""
+    if isinstance(statistic, CorrelationStatistic):
+        return "correlation"
+    best_only = n_permutations and getattr(statistic, "needs_best_only", False)
+    return "best" if best_only else "wins"
 
 
 def _is_correlation(statistic):

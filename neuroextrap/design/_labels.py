@@ -19,6 +19,7 @@ class Labels(NamedTuple):
     order: np.ndarray | None = None  # time of every sample in its run, (n_kept,)
     # whether every class must have training samples; candidates need not
     trained: bool = True
+    strata: np.ndarray | None = None  # levels of a confound, 0..S-1 of shape (n_kept,)
 
     @property
     def units(self):
@@ -29,6 +30,27 @@ class Labels(NamedTuple):
         if self.blocks is None:
             return None
         return row_codes(self.blocks, *([] if self.groups is None else [self.groups]))
+
+    @property
+    def exchanged(self):
+        """Number of what labels are exchanged within, (n_kept,): runs, or their strata.
+
+        None if they are exchanged freely.
+        """
+        if self.strata is None:
+            return self.groups
+        return row_codes(self.strata, *([] if self.groups is None else [self.groups]))
+
+    @property
+    def weighed(self):
+        """Codes that weigh equally in bounds, (n_kept,), and their number.
+
+        Those of classes, or of pairs of class and stratum.
+        """
+        if self.strata is None:
+            return self.codes, len(self.classes)
+        n_strata = self.strata.max() + 1
+        return self.codes * n_strata + self.strata, len(self.classes) * n_strata
 
 
 def row_codes(*columns):

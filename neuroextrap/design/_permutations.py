@@ -48,7 +48,7 @@ def permuted_codes(labels, design, n_permutations, random_state, *, cv=None):
     moved = design.test if pairing else np.arange(len(codes))
     follow = folds_follow_labels(labels.codes, cv=cv, groups=labels.groups)
     confined = not pairing and (balance.of_labels if follow is None else follow)
-    cells = _cells(labels, design) if confined else labels.groups
+    cells = _cells(labels, design) if confined else labels.exchanged
     orders, few = draw_labelings(
         codes[moved],
         None if cells is None else cells[moved],
@@ -143,7 +143,7 @@ def fold_balance(labels, design):
         warnings.simplefilter("ignore", UserWarning)
         others = stats.permute_labels(
             labels.codes,
-            groups=labels.groups,
+            groups=labels.exchanged,
             blocks=labels.blocks,
             n_permutations=_COMPARED,
             random_state=0,
@@ -210,8 +210,8 @@ def _cells(labels, design):
     tested = np.zeros((len(design.folds), len(labels.codes)), dtype=bool)
     for fold, (_, test) in enumerate(design.folds):
         tested[fold, test] = True
-    groups = [] if labels.groups is None else [labels.groups]
-    cells = row_codes(*groups, *tested)
+    within = [] if labels.exchanged is None else [labels.exchanged]
+    cells = row_codes(*within, *tested)
     if len(np.unique(row_codes(cells, labels.codes))) == len(np.unique(cells)):
         raise ValueError(
             "no labels can be exchanged: cv made its folds from the labels, and no "

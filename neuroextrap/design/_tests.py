@@ -126,7 +126,7 @@ def bound_design(
             "the bounds assume to be independent"
         )
         return _refused(options, design, reason), None
-    tests = _forward_tests(labels, design, options)
+    tests = forward_tests(labels, design, options)
     if isinstance(tests, ForwardFolds):
         return _forward_bounds(design, tests, options), tests
     return without_forward_tests(labels, design, options, tests), None
@@ -171,10 +171,12 @@ def _refused(options: BoundOptions, design: Design, reason: str) -> BoundDesign:
     return _no_bounds(design, f"no lower bounds: {reason}")
 
 
-def _forward_tests(
+def forward_tests(
     labels: Labels, design: Design, options: BoundOptions
 ) -> ForwardFolds | str | None:
     """Return the forward tests of a design, or why there are none.
+
+    With strata, pairs of class and stratum weigh equally in every test.
 
     None if the folds are tested as they are: on request, or if there is a single
     train/test split, whose points are counted exactly (whole runs are one step of one
@@ -183,25 +185,27 @@ def _forward_tests(
     single = len(design.folds) == 1 and not options.whole_runs
     if options.bounds == "folds" or (single and options.bounds == "auto"):
         return None
-    codes, n_classes = labels.codes, design.n_classes
+    codes, n_weighed = labels.weighed
     counting = {
         "units": labels.units,
         "runs": row_codes(labels.groups) if options.whole_runs else None,
     }
     if len(design.folds) == 1:  # one step of one order
-        if len(np.unique(codes[design.test])) < n_classes:
+        if len(np.unique(codes[design.test])) < n_weighed:
             return "the test set lacks a class"
         orders, first_steps = [list(design.folds)], np.array([0])
-        return forward_folds(orders, first_steps, codes, n_classes, **counting)
-    parts = forward_parts(codes, n_classes, design, labels.groups)
-    if isinstance(parts, str):
-        return parts
-    if labels.units is not None and len(np.unique(labels.units)) < len(
-        np.unique(row_codes(labels.units, parts))
-    ):
-        return "a block extends over several of the runs that are tested"
-    counting["chronological"] = _runs_in_time(labels, n_classes, options)
-    return forward_folds(*cyclic_folds(parts), codes, n_classes, **counting)
+    else:
+        parts = forward_parts(codes, n_weighed, design, labels.groups)
+        if isinstance(parts, str):
+            return parts
+        if labels.units is not None and len(np.unique(labels.units)) < len(
+            np.unique(row_codes(labels.units, parts))
+        ):
+            return "a block extends over several of the runs that are tested"
+        counting["chronological"] = _runs_in_time(labels, design.n_classes, options)
+        orders, first_steps = cyclic_folds(parts)
+    tests = forward_folds(orders, first_steps, codes, n_weighed, **counting)
+    return tests._replace(design=replace(tests.design, n_classes=design.n_classes))
 
 
 def _runs_in_time(

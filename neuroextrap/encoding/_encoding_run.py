@@ -11,7 +11,7 @@ from neuroextrap.analysis._run_parameters import RunParameters
 from neuroextrap.analysis._samples import read_samples
 from neuroextrap.design._copies import check_new_rows
 from neuroextrap.design._tests import BoundDesign
-from neuroextrap.encoding._calibration import RegionFold, temperature
+from neuroextrap.encoding._calibration import temperature
 from neuroextrap.encoding._experiment import (
     Experiment,
     findings_of_pairing,
@@ -47,6 +47,7 @@ class EncodingRun(RegionRun):
     location: np.ndarray  # mean training response of every voxel, (n_features,)
     test_stimuli: np.ndarray  # name, or row, of the stimulus of each test point
     exchange: Any = None  # FoldExchange of p-values in folds
+    training: Any = None  # TrainingData, of a test set
 
     @classmethod
     def of(cls, parameters, test, choice, *, n_repeats, **others):
@@ -107,20 +108,34 @@ class EncodingRun(RegionRun):
     def log_likelihoods(self, region):
         """Return calibrated log likelihoods (n_test, K) of a region, up to a constant.
 
-        Margins divided by the `temperature` of their fold and number of repeats.
+        Margins divided by a `temperature` for every number of repeats: that of the
+        training responses, identified in folds, or, for test points that come from
+        folds, of the test points of the other folds.
         """
         margins, members = self.margins(region).astype(float), self.usable.regions
-        voxels = slice(*members.indptr[region : region + 2])
-        rows, start = self.rows[:, members.indices[voxels]], 0
-        source: Any = self.plan.kernel
-        repeats, covariance = self.test.repeats, source.covariance
-        for responses, *others in self.test.layout.split_folds(rows):
-            tested = np.arange(start, start + len(responses))
-            for number in np.unique(repeats[tested]):
-                of = tested[repeats[tested] == number]
-                margins[of] /= temperature(RegionFold(*others), number, covariance)
-            start += len(responses)
-        return margins
+        voxels = members.indices[slice(*members.indptr[region : region + 2])]
+        if self.test.folds is None and self.training is None:
+            raise ValueError(
+                "the encoder was not saved with the results (only those of this "
+                "package and of sklearn.linear_model are), and posteriors train it on "
+                "parts of the training data to learn how certain they are; fit and "
+                "identify again"
+            )
+        scaled, fold = np.empty_like(margins), self.test.fold
+        for number in np.unique(self.test.repeats):
+            of = self.test.repeats == number
+            if self.training is not None:
+                learned = self.training.margins(voxels, number)
+                true = np.zeros(len(learned), dtype=int)
+                scaled[of] = margins[of] / temperature(learned, true, len(voxels))
+                continue
+            for tested in np.unique(fold[of]):
+                others = fold != tested
+                others = others & of if (others & of).any() else others
+                learned = margins[others], self.test.codes[others]
+                of_fold = of & (fold == tested)
+                scaled[of_fold] = margins[of_fold] / temperature(*learned, len(voxels))
+        return scaled
 
 
 def plan_identification(model, training, candidates, test):
@@ -174,6 +189,7 @@ def plan_identification(model, training, candidates, test):
         bg_img=samples.bg_img,
         location=training.location,
         test_stimuli=classes[experiment.codes],
+        training=replace(training.data, candidates=candidates),
     )
 
 

@@ -4,7 +4,9 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
+from sklearn.base import clone
 
+from neuroextrap.analysis._parameters import with_parameters
 from neuroextrap.analysis._run_parameters import RunParameters
 from neuroextrap.analysis._samples import read_samples
 from neuroextrap.analysis._values import Keep
@@ -23,6 +25,7 @@ from neuroextrap.encoding._stimuli import (
     candidate_names,
     check_features,
     pair_responses,
+    paired_in_blocks,
     response_rows,
     rows_of_stimuli,
 )
@@ -41,8 +44,16 @@ _LEFT_OVER = (
     "{n_candidates} candidates"
 )
 _CHOSEN = "rule='auto' chose, in each fold by its own training data: {rules}"
-_N_FOLDS = 5
+_N_FOLDS, _N_CALIBRATION_FOLDS = 5, 10
 _FEWEST_STIMULI = 4
+_OF_TRAINING = (
+    "covariance",
+    "residuals",
+    "standardize",
+    "cv",
+    "repeats",
+    "random_state",
+)
 _MOST_REGIONS = 100
 _SHARE = 0.5
 """Regions count that are explained at least this well, relative to the best one."""
@@ -55,6 +66,12 @@ class Shown(NamedTuple):
     samples: Any  # Samples: the responses
     codes: np.ndarray  # row of the features of each response, (n_samples,)
     groups: np.ndarray | None = None  # that cross-validation keeps together
+
+    @classmethod
+    def of(cls, X, samples, groups):
+        """Tell stimuli by the features of every response, (n_samples, n_columns)."""
+        codes = stimulus_numbers(X)
+        return cls(X[np.unique(codes, return_index=True)[1]], samples, codes, groups)
 
 
 @dataclass(frozen=True)
@@ -288,7 +305,14 @@ def training_rule(model, X, samples, groups, residuals):
     needed = np.zeros(len(samples.usable), dtype=bool)
     needed[np.concatenate(regions)] = True
     few = samples._replace(usable=samples.usable & needed)
-    experiment = _training_experiment(model, X, few, groups)
+    shown = Shown.of(X, few, groups)
+    if len(shown.X) < _FEWEST_STIMULI:
+        raise ValueError(
+            f"rule='auto' needs {_FEWEST_STIMULI} training stimuli or more to choose "
+            f"by, got {len(shown.X)}; name the rule"
+        )
+    n_folds = min(_N_FOLDS, len(shown.X) // 2)
+    experiment = _training_experiment(model, shown, n_folds)
     accuracy = {rule: _accuracy(model, experiment, regions, rule) for rule in RULES}
     best = max(RULES, key=accuracy.__getitem__)  # the first of equal ones
     where = "in the region that is predicted best"
@@ -303,23 +327,77 @@ def training_rule(model, X, samples, groups, residuals):
     return best, (note,)
 
 
-def _training_experiment(model, X, samples, groups):
-    """Make an Experiment of the training data, fold by fold."""
-    codes = stimulus_numbers(X)
-    n_stimuli = codes.max() + 1
-    n_folds = min(_N_FOLDS, n_stimuli // 2)
-    if n_stimuli < _FEWEST_STIMULI:
-        raise ValueError(
-            f"rule='auto' needs {_FEWEST_STIMULI} training stimuli or more to choose "
-            f"by, got {n_stimuli}; name the rule"
-        )
-    _, first = np.unique(codes, return_index=True)
-    paired = pair_responses(samples.X, n_stimuli, stimuli=codes, repeats=model.repeats)
+def _training_experiment(model, shown, n_folds, number=None, candidates=None):
+    """Make an Experiment of the training data, fold by fold.
+
+    `number` responses to a stimulus (at most as many as there are) are averaged into
+    a test point; None averages, or keeps, them as the model says. Features of further
+    `candidates` (K, n_columns) come after those of the fold.
+    """
+    n_stimuli = len(shown.X)
+    given = {"stimuli": shown.codes, "repeats": model.repeats}
+    paired = pair_responses(shown.samples.X, n_stimuli, **given)
+    if number is not None:
+        paired = paired_in_blocks(shown.samples.X, shown.codes, number)
     folds = deal_folds(n_stimuli, n_folds, model.random_state)
-    folds = [fold[: n_stimuli // n_folds] for fold in folds]
-    shown = Shown(X[first], samples, codes, groups)
+    folds = [fold[: min(map(len, folds))] for fold in folds]
+    if candidates is not None:
+        shown = shown._replace(X=np.concatenate([shown.X, candidates]))
+        more = np.arange(n_stimuli, len(shown.X))
+        folds = [np.concatenate([fold, more]) for fold in folds]
     parts, *_ = train_folds(model, shown, paired, folds)
-    return stack_folds(paired, parts, samples.usable, n_stimuli // n_folds)
+    return stack_folds(paired, parts, shown.samples.usable, len(folds[0]))
+
+
+@dataclass(frozen=True)
+class TrainingData:
+    """Training stimuli and responses, by which posteriors learn how certain to be.
+
+    ``model`` is an EncodingIdentification that need not be fitted; ``noise``
+    (n_observations, n_features) are its residuals, if the user gave them, and
+    ``candidates`` (K, n_columns) features of the test.
+    """
+
+    model: Any
+    shown: Shown
+    noise: np.ndarray | None = None
+    candidates: Any = None
+
+    @classmethod
+    def of(cls, model, encoder, shown, noise, candidates=None):
+        """Keep copies of the parameters of `model` that matter, with this encoder."""
+        given = {name: getattr(model, name) for name in _OF_TRAINING}
+        copy = clone(type(model)(encoder=encoder, **given))
+        return cls(copy, shown, noise, candidates)
+
+    def margins(self, voxels, number):
+        """Identify averages of `number` training responses in a region, in folds.
+
+        Beside the true one, candidates are those of the test: their number and
+        likeness decide what a temperature has to be. `voxels` are those of the region.
+        Returns margins (n, K), the true candidate first; none of fewer than four
+        stimuli.
+        """
+        if len(self.shown.X) < _FEWEST_STIMULI:
+            return np.empty((0, len(self.candidates)))
+        samples = self.shown.samples
+        part = samples._replace(
+            X=samples.X[:, voxels], usable=samples.usable[voxels], masker=None
+        )
+        noise = None if self.noise is None else self.noise[:, voxels]
+        model = with_parameters(self.model, noise_covariance=noise)
+        experiment = _training_experiment(
+            model,
+            self.shown._replace(samples=part),
+            _N_CALIBRATION_FOLDS,
+            number,
+            self.candidates,
+        )
+        source = EncodingMargins(experiment.repeats, model.covariance)
+        margins = source.margins([experiment.rows], experiment.layout)[..., 0]
+        true = np.take_along_axis(margins, experiment.codes[:, np.newaxis], axis=1)
+        others = margins[:, margins.shape[1] - len(self.candidates) + 1 :]
+        return np.concatenate([true, others], axis=1)
 
 
 def _best_regions(model, samples, residuals):

@@ -13,7 +13,12 @@ from neuroextrap.analysis._samples import read_samples
 from neuroextrap.analysis._sidecars import source_files
 from neuroextrap.analysis._values import Keep, Regions
 from neuroextrap.encoding._encoding_run import plan_identification
-from neuroextrap.encoding._fold_run import plan_folds, training_rule
+from neuroextrap.encoding._fold_run import (
+    Shown,
+    TrainingData,
+    plan_folds,
+    training_rule,
+)
 from neuroextrap.encoding._response_predictions import ResponsePredictions
 from neuroextrap.encoding._same_stimuli import Trained, training_groups
 from neuroextrap.encoding._stimuli import (
@@ -330,6 +335,12 @@ class EncodingIdentification(ResponsePredictions):
             rule,
             shown.numbers if self.noise_covariance is None else None,
             some_responses(samples, samples.usable),
+            TrainingData.of(
+                self,
+                self.encoder,
+                Shown.of(X, samples, groups),
+                None if self.noise_covariance is None else self.residuals_,
+            ),
         )
         return self
 
@@ -403,6 +414,11 @@ class EncodingIdentification(ResponsePredictions):
         """
         check_trained(self)
         check_choices(self)
+        if self._training.shown is None:
+            raise ValueError(
+                "the model was read from a folder: it predicts, and its results can be "
+                "asked, but its training residuals were not kept; call fit first"
+            )
         run = plan_identification(
             self,
             self._training,

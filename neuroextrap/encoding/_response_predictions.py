@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,13 +11,15 @@ from scipy.special import softmax
 
 from neuroextrap.analysis._presentation import feature_images
 from neuroextrap.analysis._region_analysis import RegionAnalysis
-from neuroextrap.analysis._region_files import check_has_results
+from neuroextrap.analysis._region_files import check_has_results, check_trained
 from neuroextrap.design._findings import tell
 from neuroextrap.design._series import exchanged, findings_of_series
 from neuroextrap.encoding._encoding_run import read_run, run_arrays
 from neuroextrap.encoding._experiment import refuse_folds
+from neuroextrap.encoding._saved_model import model_arrays, restore_model
 from neuroextrap.maps._registry import voxel_record
 from neuroextrap.stats._null_counts import NullCounts, spread_known, tie_floor
+from neuroextrap.stats._validation import check_integer
 
 
 def prediction_scores(
@@ -218,16 +221,53 @@ class ResponsePredictions(RegionAnalysis):
         """
         return self.run_.test.rule
 
+    def coefficients(self, feature: int) -> np.ndarray:
+        """Return the weights of one voxel (or column) in a linear encoder.
+
+        Parameters
+        ----------
+        feature : int
+            Index of the voxel among the ``n_elements_``.
+
+        Returns
+        -------
+        weights : ndarray of shape (n_columns,)
+            Of features in units of their training standard deviations (of their own
+            units with ``standardize=False``); 0 where a column was constant.
+
+        Raises
+        ------
+        ValueError
+            When the voxel was not usable, or the encoder is not linear.
+        """
+        check_trained(self)
+        coef = getattr(self.encoder_, "coef_", None)
+        check_integer(feature, "feature", minimum=0)
+        if feature >= self.n_elements_ or not self.usable_[feature] or coef is None:
+            raise ValueError(
+                f"feature={feature} has no coefficients: it is none of the usable "
+                f"voxels ({self.usable_.sum()} of {self.n_elements_}), or the encoder "
+                f"({type(self.encoder_).__name__}) has no coef_"
+            )
+        kept = self._training.scaling.kept
+        weights = np.zeros(len(kept))
+        place = self.usable_[:feature].sum()
+        weights[kept] = np.reshape(coef, (self.usable_.sum(), -1))[place]
+        return weights
+
     def posterior(self, region: Any, prior: ArrayLike | None = None) -> np.ndarray:
         """Return the posterior probabilities of the candidates.
 
-        With T learned from the training data, so that responses made of predictions and
-        training residuals are named with the right certainty (temperature scaling) ::
+        With T learned from the training data, so that their responses, identified
+        among the candidates of the test by encoders and covariances of other folds (of
+        ten), are named with the right certainty (temperature scaling) ::
 
             p(j | y_i) = prior_j exp(M[i, j] / T) / sum_k prior_k exp(M[i, k] / T)
 
-        T is 1 where the covariance is known well, and larger the fewer residuals there
-        are for the voxels.
+        T is near 1 where predictions and covariance are known well, and larger the
+        fewer training data there are for the voxels. It takes ten fits of the encoder
+        to the voxels of the region. After :meth:`identify_folds` T is learned from the
+        test points of the other folds.
 
         Parameters
         ----------
@@ -244,8 +284,9 @@ class ResponsePredictions(RegionAnalysis):
         Raises
         ------
         ValueError
-            When the prior has another length, is negative, or sums to zero, or margins
-            are correlations, which are no likelihoods.
+            When the prior has another length, is negative, or sums to zero, margins
+            are correlations, which are no likelihoods, or the model was read from a
+            folder that does not have its encoder.
 
         References
         ----------
@@ -336,11 +377,16 @@ class ResponsePredictions(RegionAnalysis):
         Returns
         -------
         arrays : dict of str to ndarray
-            Test responses, predictions, residuals, penalties, stimuli; no objects.
+            Test responses, predictions, residuals, penalties, stimuli, coefficients,
+            training data; no objects.
         """
-        return run_arrays(self.run_, self.penalties_)
+        arrays = run_arrays(self.run_, self.penalties_)
+        trained = self.run_.test.folds is None and "encoder_" in vars(self)
+        return arrays | (model_arrays(self) if trained else {})
 
     def _restore_run(self, results, arrays):
         """Make the run again from what :meth:`run_arrays` returned."""
-        self._run, self.penalties_ = read_run(self, results, arrays)
+        run, self.penalties_ = read_run(self, results, arrays)
+        training = restore_model(self, arrays, run.location)
+        self._run = replace(run, training=training)
         self.test_codes_ = self._run.test_codes

@@ -233,11 +233,11 @@ def pair_responses(
 
     `responses` have shape (n_responses, n_features); `stimuli` (n_responses,) are the
     rows of the stimuli's features that they belong to (None: row by row), `groups`
-    their exchangeability blocks. `repeats` "average" gives one test point for each
+    their runs: stimuli are exchangeable that were shown in the same ones. `repeats`
+    "average" gives one test point for each
     stimulus, in the order in which they first come, "keep" one for each response. Every
     response is an average of `averaged` ones, which counts as so many repeats.
-    ValueError when lengths do not match, a stimulus is out of range, or repeats to be
-    averaged lie in different groups.
+    ValueError when lengths do not match, or a stimulus is out of range.
 
     >>> Y = np.array([[1.0], [3.0], [5.0]])
     >>> test = pair_responses(Y, 2, stimuli=[0, 0, 1], repeats="average")
@@ -252,6 +252,7 @@ def pair_responses(
     )
     order = np.argsort(first)  # whatever the order of the features
     first, place, counts = first[order], np.argsort(order)[place], counts[order]
+    groups = None if groups is None else same_runs(groups, place)
     single = single_response_variance(responses, place, counts)
     if repeats == "keep":
         each = np.full(len(codes), averaged)
@@ -259,15 +260,52 @@ def pair_responses(
     noise = None if single is None else single * np.mean(1 / counts)
     total = np.zeros((len(first), responses.shape[1]))
     np.add.at(total, place, responses)
-    if groups is not None:
-        if (groups != groups[first][place]).any():
-            raise ValueError(
-                "repeats of one stimulus lie in different groups, so their average "
-                "cannot be permuted within groups; pass repeats='keep' or groups=None"
-            )
-        groups = groups[first]
+    groups = None if groups is None else groups[first]
     shown = counts * averaged
     return TestSet(total / counts[:, None], codes[first], shown, groups, noise)
+
+
+def paired_in_blocks(responses, codes, number):
+    """Average `number` responses to a stimulus at a time; returns TestSet.
+
+    `codes` (n_responses,) are the stimuli. A stimulus with fewer gives one average of
+    all; what is left over beside whole blocks is not used.
+
+    >>> Y = np.array([[1.0], [3.0], [5.0], [9.0]])
+    >>> test = paired_in_blocks(Y, np.array([0, 0, 0, 1]), 2)
+    >>> test.responses.ravel(), test.codes, test.repeats
+    (array([2., 9.]), array([0, 1]), array([2, 1]))
+    """
+    order = np.argsort(codes, kind="stable")
+    counts = np.bincount(codes)
+    firsts = np.cumsum(counts) - counts
+    occurrence = np.empty(len(codes), dtype=int)
+    occurrence[order] = np.arange(len(codes)) - np.repeat(firsts, counts)
+    block = occurrence // number
+    kept = (block == 0) | ((block + 1) * number <= counts[codes])
+    unit = np.unique([codes[kept], block[kept]], axis=1, return_inverse=True)[1].ravel()
+    given = {"stimuli": unit, "repeats": "average"}
+    paired = pair_responses(responses[kept], unit.max() + 1, **given)
+    first = np.unique(unit, return_index=True)[1]
+    return paired._replace(codes=codes[kept][first][paired.codes])
+
+
+def same_runs(groups, place):
+    """Return blocks (n_responses,) of stimuli that were shown in the same groups.
+
+    `place` (n_responses,) numbers the stimuli. Stimuli of a block can change places, in
+    all their groups together; where each is shown in one group, blocks are the groups.
+
+    >>> same_runs(np.array(["a", "b", "b", "a", "b"]), np.array([0, 0, 1, 2, 2]))
+    array([1, 1, 0, 1, 1])
+    """
+    first = np.unique(place, return_index=True)[1]
+    if (groups == groups[first][place]).all():
+        return groups
+    runs = np.unique(groups, return_inverse=True)[1]
+    shown = np.zeros((place.max() + 1, runs.max() + 1), dtype=bool)
+    shown[place, runs] = True
+    return np.unique(shown, axis=0, return_inverse=True)[1].ravel()[place]
 
 
 def single_response_variance(responses, place, counts):

@@ -134,15 +134,19 @@ class TrainedModel(NamedTuple):
 
 
 class Training(NamedTuple):
-    """What identification needs of the training data besides the encoder."""
+    """What identification needs of the training data besides the encoder.
+
+    Of a model that was read from a folder only the first two, and perhaps ``data``.
+    """
 
     scaling: FeatureScaling  # of the stimulus features
     location: np.ndarray  # mean response of every voxel of shape (n_features,)
-    shown: Trained  # stimuli that were trained on
-    notes: tuple
-    rule: str  # of the margins
-    stimuli: np.ndarray | None  # of the residuals, (n_observations,), where known
-    responses: np.ndarray  # of some voxels, as `some_responses` gives them
+    shown: Trained | None = None  # stimuli that were trained on
+    notes: tuple = ()
+    rule: str = ""  # of the margins
+    stimuli: np.ndarray | None = None  # of the residuals, (n_observations,), if known
+    responses: np.ndarray | None = None  # of some voxels, see `some_responses`
+    data: Any = None  # TrainingData
 
 
 def some_responses(samples, usable):

@@ -53,7 +53,7 @@ def read_features(path: str | PathLike) -> Any:
     import pandas as pd
 
     path = os.fspath(path)
-    values, names, columns = _reader(path)(path)
+    values, names, columns = read_matrix(path, "features", (NAMES,))
     if values.ndim != 2 or not values.size:
         raise ValueError(
             f"{path} has features of shape {values.shape}; give (n_stimuli, n_columns)"
@@ -73,49 +73,59 @@ def read_features(path: str | PathLike) -> Any:
     return pd.DataFrame(values, index=index, columns=columns)
 
 
-def _reader(path):
-    """Return what reads a file of this suffix."""
-    plain = path.removesuffix(".gz")
-    suffix = os.path.splitext(plain)[1]
+def read_matrix(path, array, names):
+    """Read a matrix of numbers and what a file calls its rows and its columns.
+
+    Rows and columns have no names, None, where the file has none. `array` is what an
+    archive (.npz) calls the matrix unless it names nothing, `names` what an archive or
+    a table may call the names of the rows. ValueError as `read_features`.
+    """
+    suffix = os.path.splitext(path.lower().removesuffix(".gz"))[1]
     if suffix not in _READERS:
         raise ValueError(
-            f"{path} is of no kind that holds features; give {', '.join(_READERS)}"
+            f"{path} is of no kind that holds {array}; give {', '.join(_READERS)}"
         )
-    return _READERS[suffix]
+    return _READERS[suffix](path, array, names)
 
 
-def _read_npy(path):
+def _read_npy(path, array, names):
     """Read an array without names."""
-    return _numeric(load_array(path), path), None, None
+    del names
+    return _numeric(load_array(path), path, array), None, None
 
 
-def _read_npz(path):
-    """Read the arrays ``features`` and ``stimulus``."""
+def _read_npz(path, array, names):
+    """Read the arrays of a matrix and, perhaps, of the names of its rows."""
     try:
         with np.load(path, allow_pickle=False) as stored:
             arrays = {name: stored[name] for name in stored.files}
     except (ValueError, EOFError, BadZipFile, AttributeError) as error:
         raise ValueError(
             f"{path} holds no arrays of numbers and text; write them again with "
-            "numpy.savez(path, features=..., stimulus=...), names as text"
+            f"numpy.savez(path, {array}=..., {names[0]}=...), names as text"
         ) from error
-    if "features" not in arrays:
+    key = "arr_0" if list(arrays) == ["arr_0"] else array
+    if key not in arrays:
         raise ValueError(
-            f"{path} has no array 'features', it has {', '.join(arrays) or 'none'}; "
-            "write numpy.savez(path, features=..., stimulus=...)"
+            f"{path} has no array {array!r}, it has {', '.join(arrays) or 'none'}; "
+            f"write numpy.savez(path, {array}=..., {names[0]}=...)"
         )
-    return _numeric(arrays["features"], path), arrays.get(NAMES), None
+    rows = next((arrays[name] for name in names if name in arrays), None)
+    return _numeric(arrays[key], path, array), rows, None
 
 
-def _read_text(path):
+def _read_text(path, array, names):
     """Read a table of text, whose other columns than the names are numbers."""
-    table = read_text_table(path, "features")
-    names = text_column(table, NAMES, path) if NAMES in table else None
-    table = table.drop(columns=[NAMES] if NAMES in table else [])
-    return numbers(table, path), names, list(table.columns)
+    table = read_text_table(path, array)
+    if all("." in name and _is_number(name) for name in table.columns):
+        raise ValueError(
+            f"{path} has numbers in its first row, which must name the columns; add a "
+            "row of names, or write an array with numpy.save"
+        )
+    return _split_table(table, path, names, None)
 
 
-def _read_parquet(path):
+def _read_parquet(path, array, names):
     """Read a table whose names are a column, or the index if that is text."""
     import pandas as pd
 
@@ -129,23 +139,41 @@ def _read_parquet(path):
     except (ValueError, OSError) as error:
         if isinstance(error, FileNotFoundError):
             raise
-        raise ValueError(f"{path} is no parquet table; write it again") from error
-    names = None
-    if NAMES in table:
-        names = text_column(table, NAMES, path)
-        table = table.drop(columns=NAMES)
-    elif not pd.api.types.is_numeric_dtype(table.index):
-        names = table.index.to_numpy()
-    return numbers(table, path), names, list(map(str, table.columns))
+        raise ValueError(
+            f"{path} is no parquet table of {array}; write it again"
+        ) from error
+    own = None
+    if not pd.api.types.is_numeric_dtype(table.index):
+        own = table.index.to_numpy()
+    return _split_table(table, path, names, own)
 
 
-def _numeric(values, path):
+def _split_table(table, path, names, rows):
+    """Return numbers, names of rows (`rows` if no column has them) and of columns."""
+    name = next((name for name in names if name in table), None)
+    if name is not None:
+        rows = text_column(table, name, path)
+        table = table.drop(columns=name)
+    return numbers(table, path), rows, list(map(str, table.columns))
+
+
+def _is_number(text):
+    """Whether a text is a number."""
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _numeric(values, path, array):
     """Return an array of real numbers; ValueError for others."""
     if values.dtype.kind not in "buif":
         raise ValueError(
-            f"{path} holds features of dtype {values.dtype}; give real numbers"
+            f"{path} holds {array} of dtype {values.dtype}; give real numbers"
         )
-    return values if values.dtype == np.float32 else values.astype(np.float64)
+    single = values.dtype == np.float32
+    return values if single else values.astype(np.float64, copy=False)
 
 
 def _complete(names, path):
@@ -176,29 +204,63 @@ _READERS = {
 }
 
 
-def read_photographs(paths, *, max_size=128):
-    """Read image files (.jpg, .png, ...) into one array of pixels.
+class Photographs:
+    """Image files (.jpg, .png, ...), read some at a time and indexed like an array.
 
     Images are reduced, by averaging, so that no side exceeds `max_size` pixels. They
     are gray, float32 (n_images, height, width) of 0 to 255, where all files are; with
     red, green and blue on a fourth axis where one is in color. A transparent background
-    is taken as it is stored. A file that is listed several times is read once.
-    ModuleNotFoundError without pillow; ValueError where a file is no image, or images
-    differ in size.
+    is taken as it is stored. ``shape`` is that of the array of all. ModuleNotFoundError
+    without pillow; ValueError where a file is no image, or images differ in size.
     """
-    listed = [os.fspath(path) for path in paths]
-    pixels = {path: _read(path, max_size) for path in dict.fromkeys(listed)}
-    color = any(values.ndim == 3 for values in pixels.values())
-    first = listed[0]
-    for path, values in pixels.items():
-        if values.shape[:2] != pixels[first].shape[:2]:
-            raise ValueError(
-                f"{path} has {_size(values)} pixels, {first} {_size(pixels[first])} "
-                "(height x width, after reduction); crop images to one shape"
-            )
-        if color and values.ndim == 2:
-            pixels[path] = np.repeat(values[..., np.newaxis], 3, axis=2)
-    return np.stack([pixels[path] for path in listed])
+
+    def __init__(self, paths, *, max_size=128):
+        self.paths, self.max_size = [os.fspath(path) for path in paths], max_size
+        sizes = {path: self._header(path) for path in dict.fromkeys(self.paths)}
+        first = self.paths[0]
+        for path, (size, _) in sizes.items():
+            if size != sizes[first][0]:
+                one, two = ("{} x {}".format(*sizes[p][0][::-1]) for p in (path, first))
+                raise ValueError(
+                    f"{path} has {one} pixels, {first} {two} (height x width, after "
+                    "reduction); crop images to one shape"
+                )
+        color = () if all(is_gray for _, is_gray in sizes.values()) else (3,)
+        self.shape = (len(self.paths), *sizes[first][0][::-1], *color)
+
+    def __len__(self):
+        """Return the number of images."""
+        return len(self.paths)
+
+    def __getitem__(self, rows):
+        """Read the images at an array of indices, or a slice."""
+        return np.stack([self._read(p) for p in np.array(self.paths)[rows]])
+
+    def _header(self, path):
+        """Return width and height after reduction, and whether a file is gray."""
+        with _opened(path) as image:
+            return self._reduced(image.size), _is_gray(image)
+
+    def _reduced(self, size):
+        """Return a width and height, reduced where they exceed the largest side."""
+        longest = max(size)
+        if longest <= self.max_size:
+            return size
+        return tuple(max(1, round(side * self.max_size / longest)) for side in size)
+
+    def _read(self, path):
+        """Read one file as float32, (height, width) or (height, width, 3)."""
+        from PIL import Image
+
+        with _opened(path) as opened:
+            image = opened.convert("L" if _is_gray(opened) else "RGB")
+            size = self._reduced(image.size)
+            if size != image.size:
+                image = image.resize(size, Image.Resampling.BOX)
+        values = np.asarray(image, dtype=np.float32)
+        if values.ndim < len(self.shape) - 1:
+            return np.repeat(values[..., np.newaxis], 3, axis=2)
+        return values
 
 
 def photograph_files(folder, names):
@@ -228,8 +290,8 @@ def photograph_files(folder, names):
     return [os.path.join(folder, by_name[name][0]) for name in names]
 
 
-def _read(path, max_size):
-    """Read one file as float32, (height, width) or (height, width, 3)."""
+def _opened(path):
+    """Open an image file, whose pixels are not read yet."""
     try:
         from PIL import Image, UnidentifiedImageError
     except ModuleNotFoundError as error:
@@ -238,20 +300,13 @@ def _read(path, max_size):
             "matplotlib: pip install 'neuroextrap[plotting]'"
         ) from error
     try:
-        with Image.open(path) as opened:
-            is_gray = opened.mode in ("1", "L", "LA", "I;16", "I", "F")
-            image = opened.convert("L" if is_gray else "RGB")
-            longest = max(image.size)
-            if longest > max_size:
-                size = [max(1, round(side * max_size / longest)) for side in image.size]
-                image = image.resize(size, Image.Resampling.BOX)
-            return np.asarray(image, dtype=np.float32)
+        return Image.open(path)
     except UnidentifiedImageError as error:
         raise ValueError(
             f"{path} is no image that can be read; give .png or .jpg files"
         ) from error
 
 
-def _size(values):
-    """Height and width as text."""
-    return f"{values.shape[0]} x {values.shape[1]}"
+def _is_gray(image):
+    """Say whether an opened image has no color."""
+    return image.mode in ("1", "L", "LA", "I;16", "I", "F")

@@ -318,6 +318,38 @@ _RECORDS = (
         chance=0.0,
         tabulated=False,
     ),
+    *(
+        replace(
+            _p_value(f"{prefix}_p_value{suffix}", f"{what}; {whom}"),
+            simultaneous=bool(suffix),
+        )
+        for prefix, what in (
+            (
+                "unrestricted",
+                "Permutation p-value with labels exchanged within runs, whatever the "
+                "confound",
+            ),
+            ("confound", "Permutation p-value of the level of the confound"),
+        )
+        for suffix, whom in (
+            ("", "every region by itself"),
+            ("_fwe", "family-wise over regions"),
+        )
+    ),
+    MapRecord(
+        name="confound_accuracy",
+        description="Accuracy with which the level of a confound of the trials is "
+        "identified",
+        unit="proportion",
+        tabulated=False,
+    ),
+    *_bound(
+        "information_bound_beyond",
+        "Lower bound on information about the class among samples with the same level "
+        "of a confound, classes and levels equally frequent",
+        "bits",
+        note="It holds for the levels of the confound as given.",
+    ),
     MapRecord(
         name="name_agreement",
         description="Pairwise accuracy from one condition to the other, mean of both "

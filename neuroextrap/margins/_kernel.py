@@ -27,14 +27,15 @@ class Batch(NamedTuple):
     ``margins`` has shape (n_test, K, n_regions * n_labelings), region-major: column
     ``region * n_labelings + labeling``. Where a source `correlates`, the correlations
     (n_regions, n_labelings) of decoded with true targets come with the first batch; all
-    batches have them, and margins only of the observed labeling, where these are the
-    statistic.
+    batches have them where these are the statistic, or the ``outcomes`` (n_test,
+    n_regions * n_labelings) of the best classes, and margins of the observed labeling.
     """
 
     margins: np.ndarray
     first_labeling: int
     n_labelings: int
     correlation: np.ndarray | None = None
+    outcomes: np.ndarray | None = None
 
 
 class RegionSamples(list[np.ndarray]):
@@ -79,6 +80,8 @@ class MarginSource(ABC):
     marginal: bool = True
     #: whether batches have correlations of decoded with true targets
     correlates: bool = False
+    #: numbers made of a test point, None where these are its margins
+    n_outputs: int | None = None
     #: name of the classifier if it may favor classes of many samples, else ""
     frequent_first: str = ""
 

@@ -94,8 +94,9 @@ class Plan:
 
     @property
     def size(self) -> int:
-        """Numbers in the margins of one labeling of one region."""
-        return max(self.design.n_samples, len(self.design.test)) * self.design.n_classes
+        """Numbers in the margins, or other outputs, of one labeling of one region."""
+        n_outputs = self.kernel.n_outputs or self.design.n_classes
+        return max(self.design.n_samples, len(self.design.test)) * n_outputs
 
     @property
     def pass_regions(self) -> int:

@@ -235,7 +235,7 @@ def _label_counts(
     plan: Plan, n_regions: int, batches: Iterator[Batch]
 ) -> Iterator[Counts]:
     """Count wins where every labeling has margins of its own."""
-    for margins, start, width, _ in batches:
+    for margins, start, width, *_ in batches:
         y = np.tile(plan.test_codes()[:, start : start + width], n_regions)
         yield *beaten_and_tied(margins, y), start, width
 
@@ -270,7 +270,7 @@ def _score_best(
 ) -> None:
     """Fill the same where permuted labels need the best class of each point only."""
     of_best = cast(AccuracyStatistic, plan.statistic).of_best
-    for margins, start, width, _ in batches:
+    for margins, start, width, *_ in batches:
         columns = slice(start, start + width)
         y, weights = plan.test_codes()[:, columns], plan.weights_of(columns, 1)
         if start == 0:
@@ -287,16 +287,24 @@ def _score_correlated(
     first = next(batches)
     result["correlation"][rows] = cast(np.ndarray, first.correlation)[:, 0]
     every = itertools.chain([first], batches)
-    if not isinstance(plan.statistic, CorrelationStatistic):
+    by_correlation = isinstance(plan.statistic, CorrelationStatistic)
+    if not by_correlation and not plan.needs_best_only:
         _score_wins(plan, rows, _label_counts(plan, _n(rows), every), result)
         return
     observed = np.repeat(plan.test_codes()[:, :1], _n(rows), axis=1)
     counts = beaten_and_tied(first.margins, observed)
-    of_batch = plan.statistic.of_batch
-    observed_values = of_batch(result["correlation"][rows])
-    _observe(plan, rows, counts, result, observed_values)
-    for batch in every:
-        _compare(of_batch(batch.correlation), batch.first_labeling, rows, result)
+    if by_correlation:
+        of_batch = plan.statistic.of_batch
+        values = of_batch(result["correlation"][rows])
+        _observe(plan, rows, counts, result, values)
+        for batch in every:
+            _compare(of_batch(batch.correlation), batch.first_labeling, rows, result)
+        return
+    _observe(plan, rows, counts, result)
+    for _, start, width, _, outcomes in every:
+        weights = plan.weights_of(slice(start, start + width), _n(rows))
+        share = (weights * cast(np.ndarray, outcomes)).sum(axis=0)
+        _compare(plan.statistic.of_best(share), start, rows, result)
 
 
 def _observe(

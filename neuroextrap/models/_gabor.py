@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 
 from neuroextrap.models._receptive_field_grid import (
     OPPONENT_KINDS,
+    area_windows,
     cell_means,
     check_images,
     coarsened,
@@ -176,6 +177,29 @@ class GaborPyramid(TransformerMixin, BaseEstimator):
             self._learn_scales(gray, self._energies(gray))
         return self
 
+    def partial_fit(self, images: ArrayLike, y: Any = None) -> Self:  # noqa: ARG002
+        """Learn the scale of the energies part by part, for images too large to hold.
+
+        Parameters
+        ----------
+        images : array-like of shape (n_images, height, width) or \
+                (n_images, height, width, 3)
+            The first, or further, training images, of one size.
+        y : None, default=None
+            Ignored.
+
+        Returns
+        -------
+        self : GaborPyramid
+            The transformer, as if it was fitted to all images so far.
+        """
+        if not hasattr(self, "image_shape_"):
+            return self.fit(images)
+        if self.normalize:
+            gray = gray_levels(check_images(images, self.image_shape_))
+            self._learn_scales(gray, self._energies(gray))
+        return self
+
     def fit_transform(self, images: ArrayLike, y: Any = None) -> np.ndarray:  # noqa: ARG002
         """Fit, and compute the features of the same images, in little over half a time.
 
@@ -226,6 +250,51 @@ class GaborPyramid(TransformerMixin, BaseEstimator):
         gray = gray_levels(images)
         return self._features(images, gray, self._energies(gray))
 
+    def filters(self, features: ArrayLike | None = None) -> np.ndarray:
+        """Return what each feature weights the pixels of an image by.
+
+        The energy of a Gabor feature is the squared absolute value of the sum of filter
+        times gray levels. Where energies of a fine grid are averaged over the cells of
+        `max_grid`, the filter is that at the center of the cell. Of luminance and color
+        (mean and contrast) it is the cell.
+
+        Parameters
+        ----------
+        features : array-like of int of shape (n_chosen,) or None, default=None
+            Columns of the features. If None, all.
+
+        Returns
+        -------
+        filters : ndarray of complex of shape (n_chosen, height, width)
+            Real and imaginary part are the even and the odd filter of the pair.
+        """
+        from sklearn.utils.validation import check_is_fitted
+
+        check_is_fitted(self)
+        n_features = len(self.feature_kinds_)
+        chosen = np.arange(n_features) if features is None else np.atleast_1d(features)
+        angles = np.radians(np.nan_to_num(self.feature_orientations_[chosen]))
+        rates = 2 * np.pi * self.feature_frequencies_ / min(self.image_shape_[:2])
+        found = []
+        for feature, *waves in zip(chosen, np.sin(angles), np.cos(angles), strict=True):
+            grid = self._grid(2 * (self.max_grid or 8))
+            if self.feature_kinds_[feature] != "luminance":
+                grid = self._grid(self.max_grid or 8)
+            gabor = self.feature_kinds_[feature] == "gabor"
+            center, sides = self.feature_positions_[feature], []
+            for size, n, place, wave in zip(
+                self.image_shape_, grid, center, waves, strict=False
+            ):
+                width = self.feature_widths_[feature]
+                window = gaussian_windows(size, [place], width)
+                if not gabor:
+                    window = area_windows(size, n)[
+                        [round((place + 0.5) * n / size - 0.5)]
+                    ]
+                sides.append(windowed_waves([place], window, wave * rates[feature])[0])
+            found.append(np.outer(*sides))
+        return np.stack(found)
+
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:  # noqa: ARG002
         """Name features by frequency, orientation (degrees) and center (pixels).
 
@@ -265,14 +334,28 @@ class GaborPyramid(TransformerMixin, BaseEstimator):
         self.frequencies_ = self._resolve_frequencies()
         self.energy_scale_ = np.ones(len(self.frequencies_))
         self.luminance_scale_ = 1.0
+        self._seen: tuple = (
+            0,
+            0.0,
+            0.0,
+            0.0,
+        )  # images; means of energies, gray; its variance
         self._describe()
         return images
 
     def _learn_scales(self, gray, energies):
-        """Learn the divisors from the gray levels and energies of training images."""
-        means = [values.mean() for values in energies]
-        self.energy_scale_ = np.maximum(means, np.finfo(float).tiny)
-        self.luminance_scale_ = float(gray.std(dtype=np.float64)) or 1.0
+        """Learn divisors from gray levels and energies of (further) images."""
+        n_before, *before = self._seen
+        share = len(gray) / (n_before + len(gray))
+        found = [values.mean() for values in energies]
+        energies = before[0] + share * (np.array(found, dtype=float) - before[0])
+        apart = gray.mean(dtype=np.float64) - before[1]
+        variance = (1 - share) * (before[2] + share * apart**2)
+        variance += share * gray.std(dtype=np.float64) ** 2
+        mean = before[1] + share * apart
+        self._seen = n_before + len(gray), energies, mean, variance
+        self.energy_scale_ = np.maximum(energies, np.finfo(float).tiny)
+        self.luminance_scale_ = float(np.sqrt(variance)) or 1.0
 
     def _features(self, images, gray, energies):
         """Compress energies (by frequency); add luminance and color."""

@@ -121,6 +121,8 @@ class RetinotopicFeatures(TransformerMixin, BaseEstimator):
         self._describe()
         return self
 
+    partial_fit = fit  # the size of images does not change
+
     def transform(self, images: ArrayLike) -> np.ndarray:
         """Compute the features of images.
 

@@ -13,6 +13,7 @@ from neuroextrap.plotting._information_plots import (
 )
 from neuroextrap.plotting._learning_curves import plot_learning_curves
 from neuroextrap.plotting._null_distribution import plot_null_distribution
+from neuroextrap.plotting._receptive_fields import plot_receptive_field
 from neuroextrap.plotting._time_courses import (
     plot_temporal_generalization,
     plot_time_course,
@@ -28,6 +29,7 @@ __all__ = [
     "plot_map",
     "plot_model_comparison",
     "plot_null_distribution",
+    "plot_receptive_field",
     "plot_temporal_generalization",
     "plot_time_course",
 ]

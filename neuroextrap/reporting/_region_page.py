@@ -19,8 +19,10 @@ from neuroextrap.reporting._page import (
 from neuroextrap.reporting._peaks import place_columns, strongest
 from neuroextrap.reporting._pictures import embed_figure
 from neuroextrap.reporting._rendering import paragraphs, sentences
+from neuroextrap.stats._pvalues import LEVEL
 
 _DISTANCE = 16.0  # mm between peaks
+_OF_CONFOUND = "neg_log10_p_fwe", "confound_accuracy", "information_bound_beyond"
 
 
 def cross_page(maps, title=None, **options):
@@ -58,6 +60,45 @@ def dissimilarity_page(maps, title=None, **options):
     return _page(maps, title, "dissimilarity", about, **shown, **options)
 
 
+def confound_page(maps, title=None, **options):
+    """Make the page of what ``trial_confound`` returned, a Report.
+
+    The options are those of :func:`cross_page`.
+    """
+    drawn = [name for name in _OF_CONFOUND if name in maps.region_scores_]
+    title = title or "The class, or its confound"
+    shown = {"by": "accuracy", "tested": "p_value_fwe", "drawn": drawn}
+    return _page(maps, title, "confound", _about_confound(maps), **shown, **options)
+
+
+def confound_summary(maps):
+    """Return what ``trial_confound`` found, as one paragraph of plain text."""
+    about, *_ = _known(maps, _about_confound(maps), "accuracy", "p_value_fwe")
+    return " ".join(each.unescape() for each in sentences("confound_found", **about))
+
+
+def _about_confound(maps):
+    """Return what only the words on a confound say."""
+    scores = maps.region_scores_
+
+    def n_below(name):
+        return int((scores[name] <= LEVEL).sum()) if name in scores else None
+
+    bits = scores.get("information_bound_beyond_fwe", np.zeros(1))
+    return {
+        "alone": maps.class_from_confound_,
+        "n_levels": len(maps.levels_),
+        "of_numbers": maps.of_numbers_,
+        "n_strata": maps.n_strata_,
+        "share": maps.exchangeable_,
+        "n_free": n_below("unrestricted_p_value_fwe"),
+        "n_within": n_below("p_value_fwe"),
+        "n_confound": n_below("confound_p_value_fwe"),
+        "n_bits": int((bits > 0).sum()),
+        "most_bits": float(np.nanmax(bits)),
+    }
+
+
 def _page(  # noqa: PLR0913 - each is one thing that pages have
     maps,
     title,
@@ -77,6 +118,26 @@ def _page(  # noqa: PLR0913 - each is one thing that pages have
     `tested` is the name of its p-values, `drawn` are further maps, and `more` makes
     sections of the table of peaks.
     """
+    about, view, rows, peaks = _known(maps, about, by, tested, n_peaks, atlas)
+    background = choose_background(maps.masker_, bg_img, maps.bg_img_)
+    place = None if maps.places_ is None else maps.places_[rows[0]]
+    pictures = Pictures(view, place, background, bg_img)
+    found = answer(sentences(f"{kind}_found", **about), pictures.figure(by))
+    notes = [f"{note[:1].upper()}{note[1:]}." for note in maps.notes_]
+    sections = [
+        ("What was found", found + paragraphs(*notes, note=True)),
+        *(more(peaks) if more else ()),
+        ("Strongest regions", frame_table(peaks, f"{view.words[1]} by {_words(by)}")),
+        ("Maps", pictures.section(drawn)),
+        ("What this does not show", list_of(sentences(f"{kind}_limits", **about))),
+        ("Methods", methods_section(sentences(f"{kind}_methods", **about))),
+        ("Parameters", key_value_table(maps.parameters, "Parameters")),
+    ]
+    return make_page(title, sections)
+
+
+def _known(maps, about, by, tested, n_peaks=1, atlas=None):
+    """Return what words say, PageMaps, the regions with most `by`, and their table."""
     import pandas as pd
 
     scores, places = maps.region_scores_, maps.places_
@@ -108,21 +169,7 @@ def _page(  # noqa: PLR0913 - each is one thing that pages have
         "version": neuroextrap.__version__,
         "are_images": bool(view.maps),
     }
-    background = choose_background(maps.masker_, bg_img, maps.bg_img_)
-    place = None if places is None else places[rows[0]]
-    pictures = Pictures(view, place, background, bg_img)
-    found = answer(sentences(f"{kind}_found", **about), pictures.figure(by))
-    notes = [f"{note[:1].upper()}{note[1:]}." for note in maps.notes_]
-    sections = [
-        ("What was found", found + paragraphs(*notes, note=True)),
-        *(more(peaks) if more else ()),
-        ("Strongest regions", frame_table(peaks, f"{view.words[1]} by {_words(by)}")),
-        ("Maps", pictures.section(drawn)),
-        ("What this does not show", list_of(sentences(f"{kind}_limits", **about))),
-        ("Methods", methods_section(sentences(f"{kind}_methods", **about))),
-        ("Parameters", key_value_table(maps.parameters, "Parameters")),
-    ]
-    return make_page(title, sections)
+    return about, view, rows, peaks
 
 
 def _words(name):

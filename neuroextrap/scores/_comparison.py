@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -18,6 +18,9 @@ from neuroextrap.stats import (
 from neuroextrap.stats._accuracy import half_lost_point
 from neuroextrap.stats._jackknife import jackknife_error, lost_point_error
 from neuroextrap.stats._validation import FloatArray
+
+if TYPE_CHECKING:
+    from neuroextrap.scores._result import ScoreIdentification
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,37 +46,45 @@ class ScoreComparison:
 
 
 def compare_pools(
-    first: Any, second: Any, n_permutations: int, random_state: int
+    first: ScoreIdentification,
+    second: ScoreIdentification,
+    n_permutations: int,
+    random_state: int,
 ) -> ScoreComparison:
     """Compare two results, see :meth:`ScoreIdentification.compare`."""
-    place, n_shared = _matched(first, second)
+    both = first, second
+    place = pd.Index(second.names).get_indexer(first.names)  # -1 where it is not
+    tested = [each.ranks.target_means(each.ranks.middle) > 0 for each in both]
+    is_paired = (
+        first.is_named == second.is_named
+        and len(first.names) == len(second.names)
+        and (place >= 0).all()
+        and bool((tested[0] == tested[1][place]).all())
+    )
     size = first.options.tested_size(len(first.names))
+    table = _differences(both, place if is_paired else None, size)
     p_value, findings = np.nan, ()
-    if place is None:
-        findings = (_different(n_shared),)
-        tell(findings)
-    else:
-        both = first.options, second.options
-        outcomes = [
-            each.ranks.target_means(each.ranks.among(size)) for each in (first, second)
-        ]
-        differences = outcomes[0] - outcomes[1][place]
-        differences = differences[~np.isnan(differences)]
-        test = paired_sign_flip_test(
-            differences[np.newaxis] / len(differences),
-            n_permutations=n_permutations,
-            cross_validated=any(options.cross_validated for options in both),
-            random_state=random_state,
-        )
-        p_value = float(test.p_value[0])
-    table = _differences(first, second, place, size)
-    tested = table["quantity"] == f"accuracy_among_{size}"
-    if place is not None and not tested.any():
+    scored = table["quantity"] == f"accuracy_among_{size}"
+    if is_paired and not scored.any():
         raise ValueError(
             f"other has no accuracy among {size}; give both the same statistic"
         )
-    table["p_value"] = np.where(tested, p_value, np.nan)
-    return ScoreComparison(table, p_value, size, place is not None, findings)
+    if is_paired:
+        outcomes = [each.ranks.target_means(each.ranks.among(size)) for each in both]
+        differences = (outcomes[0] - outcomes[1][place])[tested[0]]
+        test = paired_sign_flip_test(
+            differences[np.newaxis] / len(differences),
+            n_permutations=n_permutations,
+            cross_validated=any(each.options.cross_validated for each in both),
+            random_state=random_state,
+        )
+        p_value = float(test.p_value[0])
+    else:
+        n_shared = (place >= 0).sum() if first.is_named and second.is_named else 0
+        findings = (_different(int(n_shared)),)
+        tell(findings)
+    table["p_value"] = np.where(scored, p_value, np.nan)
+    return ScoreComparison(table, p_value, size, is_paired, findings)
 
 
 def _different(n_shared: int) -> Finding:
@@ -91,75 +102,53 @@ def _different(n_shared: int) -> Finding:
     )
 
 
-def _matched(first: Any, second: Any) -> tuple[np.ndarray | None, int]:
-    """Return where the candidates of `first` are in `second`, and how many they share.
-
-    None unless both have the same candidates, and trials of the same ones.
-    """
-    if first.is_named != second.is_named:
-        return None, 0
-    same, at, place = np.intersect1d(first.names, second.names, return_indices=True)
-    if not len(same) == len(first.names) == len(second.names):
-        return None, len(same) if first.is_named else 0
-    order = place[np.argsort(at)]
-    tested = [
-        np.bincount(each.ranks.columns, minlength=len(same)) > 0
-        for each in (first, second)
-    ]
-    alike = (tested[0] == tested[1][order]).all()
-    return (order if alike else None), len(same)
-
-
 def _differences(
-    first: Any, second: Any, place: np.ndarray | None, size: int
+    both: tuple[ScoreIdentification, ScoreIdentification],
+    place: np.ndarray | None,
+    size: int,
 ) -> pd.DataFrame:
-    """Tabulate both decoders, their differences and the intervals of these."""
-    both = first, second
-    measured = [each.curve[each.curve["source"] == "measured"] for each in both]
-    asked = [each.options.pool_sizes(len(each.names)) for each in both]
-    asked.append(np.array([2, size, len(first.names)]))
-    sizes = np.intersect1d(*(table["set_size"] for table in measured))
-    sizes = np.intersect1d(sizes, np.concatenate(asked))
-    accuracy = [
-        table.set_index("set_size").loc[sizes, "accuracy"] for table in measured
-    ]
-    bits = [each.values["implied_information"] for each in both]
-    values = np.array([np.r_[b, a] for b, a in zip(bits, accuracy, strict=True)])
-    without = [_without(each, sizes) for each in both]
+    """Tabulate both decoders, their differences and the intervals of these.
+
+    `place` says where the candidates of the first are in the second, if paired.
+    """
+    sizes = np.unique([*both[0].pools["set_size"], *both[1].pools["set_size"], 2, size])
+    for each in both:
+        sizes = np.intersect1d(sizes, each.measured["set_size"])
+    values, left_out = zip(*(_quantities(each, sizes) for each in both), strict=True)
     if place is None:
-        error = np.hypot(*map(jackknife_error, without))
+        error = np.hypot(*map(jackknife_error, left_out))
     else:
-        error = jackknife_error(without[0] - without[1][place])
+        error = jackknife_error(left_out[0] - left_out[1][place])
     n_fewest = min(len(each.names) for each in both)
-    n_test = min(len(each.ranks.tied) for each in both)
     if n_fewest > 2:
+        n_test = min(len(each.ranks.tied) for each in both)
         error[1:] = np.maximum(error[1:], lost_point_error(sizes, n_fewest, n_test))
-    level = first.options.confidence_level
-    half = stdtrit(n_fewest - 1, (1 + level) / 2) * error
+    n_targets = min(len(np.unique(each.ranks.columns)) for each in both)
+    level = both[0].options.confidence_level
+    half = stdtrit(n_targets - 1, (1 + level) / 2) * error
     difference = values[0] - values[1]
-    return pd.DataFrame(
-        {
-            "quantity": [
-                "implied_information",
-                *(f"accuracy_among_{k}" for k in sizes),
-            ],
-            "first": values[0],
-            "second": values[1],
-            "difference": difference,
-            "lower": difference - half,
-            "upper": difference + half,
-        }
-    )
+    names = ["implied_information", *(f"accuracy_among_{k}" for k in sizes)]
+    table = {"quantity": names, "first": values[0], "second": values[1]}
+    table |= {"difference": difference, "lower": difference - half}
+    return pd.DataFrame(table | {"upper": difference + half})
 
 
-def _without(found: Any, sizes: np.ndarray) -> FloatArray:
-    """Return bits and accuracies without each candidate, (K, 1 + n_sizes)."""
-    inner, curves = found.left_out
-    n_candidates = len(found.names)
-    if not len(inner):
-        return np.full((n_candidates, 1 + len(sizes)), np.nan)
-    usual = np.unique(np.minimum(default_set_sizes(n_candidates), n_candidates - 1))
-    best = 1 - half_lost_point(usual, n_candidates, len(found.ranks.tied))
-    used = np.minimum(curves[:, np.isin(inner, usual)], best)
-    at = np.searchsorted(inner, np.minimum(sizes, n_candidates - 1))
-    return np.column_stack([implied_information(used, usual), curves[:, at]])
+def _quantities(
+    found: ScoreIdentification, sizes: np.ndarray
+) -> tuple[FloatArray, FloatArray]:
+    """Return bits and accuracies (1 + n_sizes,), and those without each candidate.
+
+    The second has shape (n_candidates, 1 + n_sizes).
+    """
+    known, n_candidates = found.measured["set_size"].to_numpy(), len(found.names)
+    at = np.searchsorted(known, sizes)
+    accuracy = found.measured["accuracy"].to_numpy()[at]
+    values = np.r_[found.values["implied_information"], accuracy]
+    usual = default_set_sizes(n_candidates)
+    inner, first = np.unique(np.minimum(usual, n_candidates - 1), return_index=True)
+    curves = found.left_out[:, np.searchsorted(known, usual[first])]
+    if np.isnan(curves).any():
+        return values, np.full((n_candidates, len(values)), np.nan)
+    best = 1 - half_lost_point(inner, n_candidates, len(found.ranks.tied))
+    bits = implied_information(np.minimum(curves, best), inner)
+    return values, np.column_stack([bits, found.left_out[:, at]])

@@ -2,35 +2,146 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
+from scipy import stats as laws
 
-from neuroextrap.design._findings import P_VALUES, Finding, tell
-from neuroextrap.scores._matrix import ScoreMatrix, read_scores, score_vectors
-from neuroextrap.scores._measures import bounds, distinct_bits, exchange_test, measure
-from neuroextrap.scores._options import ScoreOptions
-from neuroextrap.scores._pool import (
+from neuroextrap import stats
+from neuroextrap.design._findings import Finding, tell
+from neuroextrap.design._permutations import few_exchanges
+from neuroextrap.maps._identification import bound_statistics
+from neuroextrap.scores._doubts import (
+    TRAINED_ON_TRIALS,
     duplicates_finding,
-    examine_scores,
-    find_direction,
+    examine,
     near_duplicates,
 )
-from neuroextrap.scores._ranks import Ranks
+from neuroextrap.scores._matrix import ScoreMatrix
+from neuroextrap.scores._reading import read_scores, score_vectors
 from neuroextrap.scores._result import ScoreIdentification
-from neuroextrap.stats._shared_options import as_options, takes_options
-
-_TRAINED_ON_TRIALS = Finding(
-    "trained_on_trials",
-    "note",
-    1.0,
-    P_VALUES,
-    "trials that are tested trained the decoder of other trials",
-    "p-values are approximate and no lower bound holds",
-    "train on other data, or permute before training",
+from neuroextrap.stats._extrapolation._intervals import (
+    CALIBRATED_FACTOR,
+    FEWEST_CALIBRATED,
 )
+from neuroextrap.stats._intervals import accuracy_ends, information_ends
+from neuroextrap.stats._jackknife import (
+    jackknife_error,
+    leave_one_class_out_accuracy,
+    lost_point_error,
+)
+from neuroextrap.stats._null_counts import tie_floor
+from neuroextrap.stats._permutation import FewLabelings, draw_labelings
+from neuroextrap.stats._pvalues import p_value_from_counts
+from neuroextrap.stats._shared_options import as_options, takes_options
+from neuroextrap.stats._validation import (
+    FloatArray,
+    check_flags,
+    check_integer,
+    check_level,
+    check_set_sizes,
+)
+
+EXTRAPOLATION_LEVEL = 0.9
+"""Confidence level of predicted accuracies, at which their intervals are calibrated."""
+
+USUAL_SIZES = (50, 200, 1000)
+
+_KINDS = ("auto", "similarity", "distance")
+_BEST = 5  # what "top-5" counts
+_BOUNDS = (
+    "average_bayes_accuracy_bound",
+    "bayes_accuracy_bound",
+    "class_information_bound",
+    "information_bound",
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScoreOptions:
+    """How scores are read and what is computed of them.
+
+    Parameters
+    ----------
+    names : array-like of shape (n_candidates,) or None, default=None
+        Names of the candidates, all different. If None, the columns of a data frame
+        of `scores` (or the index of one of `candidates`), or no names.
+    kind : {"auto", "similarity", "distance"}, default="auto"
+        Whether larger scores are more alike or less. "auto" takes them as similarities
+        unless targets come last far oftener than guessing explains, and then warns.
+    metric : {"cosine", "correlation", "euclidean"}, default="cosine"
+        How decoded vectors are compared with those of the candidates.
+    set_sizes : int, array-like of int or None, default=None
+        Sizes of the pools for which accuracy is reported. If None, those of 50, 200 and
+        1,000 for which predictions are calibrated: up to ten times the candidates, or
+        up to these with fewer than eight.
+    statistic : {"pairwise_accuracy", "accuracy"} or int, default="pairwise_accuracy"
+        What is tested: accuracy among two candidates, all, or that many.
+    n_permutations : int, default=0
+        Number of exchanges of targets between trials. 0 leaves the p-value out.
+    groups : array-like of shape (n_trials,) or None, default=None
+        Run or subject of every trial, within which targets are exchanged.
+    cross_validated : bool, default=False
+        Whether trials that are tested have trained the decoder of other trials. Lower
+        bounds are then left out, and the p-value is approximate.
+    confidence_level : float, default=0.95
+        Confidence level of intervals and bounds (of predicted accuracies: 0.9).
+    random_state : int, default=0
+        Seed of the exchanges.
+    """
+
+    names: ArrayLike | None = None
+    kind: str = "auto"
+    metric: str = "cosine"
+    set_sizes: ArrayLike | None = None
+    statistic: str | int = "pairwise_accuracy"
+    n_permutations: int = 0
+    groups: ArrayLike | None = None
+    cross_validated: bool = False
+    confidence_level: float = 0.95
+    random_state: int = 0
+
+    def check(self) -> None:
+        """Raise ValueError or TypeError for options that cannot be."""
+        if self.kind not in _KINDS:
+            raise ValueError(f"kind={self.kind!r} must be one of {', '.join(_KINDS)}")
+        check_flags(cross_validated=self.cross_validated)
+        check_integer(self.n_permutations, "n_permutations", minimum=0)
+        check_integer(self.random_state, "random_state", minimum=0)
+        check_level(self.confidence_level, "confidence_level")
+        if self.set_sizes is not None:
+            check_set_sizes(self.set_sizes)
+        if self.statistic not in ("accuracy", "pairwise_accuracy"):
+            if isinstance(self.statistic, str):
+                raise ValueError(
+                    f"statistic={self.statistic!r} must be accuracy, pairwise_accuracy "
+                    "or a number of candidates"
+                )
+            check_integer(self.statistic, "statistic", minimum=2)
+
+    def pool_sizes(self, n_candidates: int) -> np.ndarray:
+        """Return the sizes of pools for which accuracy is reported."""
+        if self.set_sizes is not None:
+            return np.unique(check_set_sizes(self.set_sizes))
+        largest = CALIBRATED_FACTOR * n_candidates
+        if n_candidates < FEWEST_CALIBRATED:
+            largest = n_candidates
+        return np.array([k for k in USUAL_SIZES if k <= largest], dtype=int)
+
+    def tested_size(self, n_candidates: int) -> int:
+        """Return the number of candidates of the statistic that is tested."""
+        sizes = {"pairwise_accuracy": 2, "accuracy": n_candidates}
+        size = sizes.get(str(self.statistic)) or int(self.statistic)
+        if size > n_candidates:
+            raise ValueError(
+                f"statistic={size} must be at most the {n_candidates} candidates"
+            )
+        return size
 
 
 @takes_options(ScoreOptions)
@@ -119,45 +230,6 @@ def score_identification(
     """
     chosen = as_options(ScoreOptions, score_identification, options)
     chosen.check()
-    matrix = _read(scores, targets, decoded, candidates, chosen)
-    chosen.tested_size(matrix.n_candidates)
-    if chosen.kind == "distance":
-        matrix = matrix.negative()
-    ranks = Ranks.of(matrix)
-    turned, found = find_direction(ranks, chosen.kind)
-    if turned:
-        matrix = matrix.negative()
-        ranks = Ranks.of(matrix)
-    leader = near_duplicates(matrix)
-    curve, left_out, values = measure(matrix, ranks, chosen)
-    values |= bounds(matrix, chosen, turned=turned)
-    values["p_value"], few = exchange_test(matrix, chosen)
-    values |= distinct_bits(matrix, leader)
-    found += [*examine_scores(matrix, ranks), duplicates_finding(values), few]
-    if chosen.cross_validated:
-        found.append(_TRAINED_ON_TRIALS)
-    findings = tuple(finding for finding in found if finding is not None)
-    tell(findings)
-    names = matrix.names
-    if names is None:
-        names = np.arange(matrix.n_candidates).astype(str)
-    return ScoreIdentification(
-        curve=curve,
-        values=values,
-        ranks=ranks,
-        leader=leader,
-        names=names,
-        left_out=left_out,
-        findings=findings,
-        options=replace(chosen, names=None, groups=chosen.groups is not None),
-        is_named=matrix.names is not None,
-    )
-
-
-def _read(
-    scores: Any, targets: Any, decoded: Any, candidates: Any, chosen: ScoreOptions
-) -> ScoreMatrix:
-    """Return the matrix of what was given: scores, or two matrices of vectors."""
     n_vectors = (decoded is not None) + (candidates is not None)
     if n_vectors != (2 if scores is None else 0):
         raise ValueError(
@@ -166,5 +238,165 @@ def _read(
             f"{'without' if scores is None else 'beside'} scores"
         )
     if scores is not None:
-        return read_scores(scores, targets, chosen.names)
-    return score_vectors(decoded, candidates, targets, chosen.names, chosen.metric)
+        matrix = read_scores(scores, targets, chosen.names)
+    else:
+        vectors = decoded, candidates, targets, chosen.names
+        matrix = score_vectors(*vectors, chosen.metric)
+    chosen.tested_size(matrix.n_candidates)
+    turned, matrix, findings = examine(matrix, chosen.kind)
+    leader = near_duplicates(matrix)
+    curve, left_out, values = _measure(matrix, chosen)
+    values |= _bounds(matrix, chosen, turned=turned)
+    values["p_value"], few = _exchange_test(matrix, chosen)
+    values |= _distinct(matrix, leader)
+    findings += (*duplicates_finding(values), *few)
+    if chosen.cross_validated:
+        findings += (TRAINED_ON_TRIALS,)
+    tell(findings)
+    return ScoreIdentification(
+        curve=curve,
+        values=values,
+        ranks=matrix.ranks,
+        leader=leader,
+        names=matrix.names,
+        left_out=left_out,
+        findings=findings,
+        options=replace(chosen, names=None, groups=chosen.groups is not None),
+        is_named=matrix.is_named,
+    )
+
+
+def _measure(
+    matrix: ScoreMatrix, chosen: ScoreOptions
+) -> tuple[pd.DataFrame, FloatArray, dict[str, float]]:
+    """Return the curve, its measured part without each candidate, and bits by name.
+
+    A perfect curve has the largest number of bits that its trials resolve, and an
+    interval without an upper end.
+    """
+    n_trials, n_candidates = matrix.scores.shape
+    pools = chosen.pool_sizes(n_candidates)
+    within, beyond = pools[pools <= n_candidates], pools[pools > n_candidates]
+    usual = stats.default_set_sizes(n_candidates)
+    sizes = np.unique([*usual, *within, chosen.tested_size(n_candidates)])
+    wins = matrix.ranks.wins
+    accuracy = stats.average_accuracy(wins, sizes)
+    best = stats.resolution_information(n_candidates, n_trials, usual)
+    bits = stats.implied_information(accuracy[np.isin(sizes, usual)], usual)
+    left_out, ends, bit_ends = _intervals(matrix, sizes, accuracy, chosen)
+    curve = _curve(sizes, accuracy, ends, _top(wins, sizes), "measured")
+    curve["confidence_level"] = chosen.confidence_level
+    if len(beyond):
+        curve = pd.concat([curve, _predicted(matrix, beyond)], ignore_index=True)
+    names = (f"implied_information{end}" for end in ("", "_lower", "_upper"))
+    values = zip(names, (min(bits, best), *bit_ends), strict=True)
+    return curve, left_out, {name: float(value) for name, value in values}
+
+
+def _intervals(
+    matrix: ScoreMatrix, sizes: np.ndarray, accuracy: FloatArray, chosen: ScoreOptions
+) -> tuple[FloatArray, Any, Any]:
+    """Return accuracies without each candidate (n_candidates, n_sizes), and intervals.
+
+    Those are of the accuracies and of the bits; all is NaN where trials or candidates
+    are too few for a jackknife.
+    """
+    n_trials, n_candidates = shape = matrix.scores.shape
+    n_tested = int(np.count_nonzero(matrix.repeats))
+    if n_candidates < 3 or n_tested < 2:
+        unknown = np.full((n_candidates, len(sizes)), np.nan)
+        return unknown, unknown[:2], unknown[:2, 0]
+    how: dict[str, Any] = {"shape": shape, "n_tested": n_tested}
+    how["level"] = chosen.confidence_level
+    inner, place = np.unique(np.minimum(sizes, n_candidates - 1), return_inverse=True)
+    curves = leave_one_class_out_accuracy(matrix.scores, matrix.columns, inner)
+    least = lost_point_error(sizes, n_candidates, n_trials)
+    error = np.maximum(jackknife_error(curves)[place], least)
+    usual = stats.default_set_sizes(n_candidates)
+    used = np.isin(sizes, usual)
+    smaller = curves[:, np.unique(place[used])]
+    bit_ends = information_ends(accuracy[used], smaller, usual, **how)
+    ends = accuracy_ends(accuracy, error, sizes, **how)
+    return curves[:, place], ends, bit_ends
+
+
+def _curve(
+    sizes: np.ndarray, accuracy: FloatArray, ends: Any, top_5: Any, source: str
+) -> pd.DataFrame:
+    """Tabulate a part of the curve."""
+    columns = {"set_size": sizes, "accuracy": accuracy, "lower": ends[0]}
+    columns |= {"upper": ends[1], "top_5": top_5, "chance": 1 / sizes, "source": source}
+    return pd.DataFrame(columns)
+
+
+def _top(wins: FloatArray, sizes: np.ndarray) -> FloatArray:
+    """Return the chance of the target to be among the best five of random sets."""
+    n_others = len(wins) - 1
+    above = np.arange(n_others, -1, -1)[:, np.newaxis]
+    within = laws.hypergeom.cdf(_BEST - 1, n_others, above, sizes - 1)
+    return np.asarray(np.clip(wins @ within, 0, 1))
+
+
+def _predicted(matrix: ScoreMatrix, sizes: np.ndarray) -> pd.DataFrame:
+    """Predict the accuracy in pools larger than the one at hand."""
+    with warnings.catch_warnings():  # a finding says so, by a rule for any targets
+        warnings.filterwarnings("ignore", "the true class beats another one")
+        model = stats.AccuracyExtrapolator().fit(matrix.scores, matrix.columns)
+        ends = model.predict_interval(sizes, EXTRAPOLATION_LEVEL)
+    curve = _curve(sizes, model.predict(sizes), ends, np.nan, "predicted")
+    return curve.assign(confidence_level=EXTRAPOLATION_LEVEL)
+
+
+def _distinct(matrix: ScoreMatrix, leader: NDArray[np.intp]) -> dict[str, float]:
+    """Return the share of near-duplicates, and the bits among distinct candidates."""
+    share = (np.bincount(leader, minlength=len(leader)) > 1)[leader].mean()
+    kept, bits = leader == np.arange(len(leader)), np.nan
+    if kept.sum() > 1:
+        wins = matrix.of_candidates(kept).ranks.wins
+        sizes = stats.default_set_sizes(len(wins))
+        bits = stats.implied_information(stats.average_accuracy(wins, sizes), sizes)
+    return {
+        "near_duplicates": float(share),
+        "implied_information_distinct": float(bits),
+    }
+
+
+def _bounds(
+    matrix: ScoreMatrix, chosen: ScoreOptions, *, turned: bool
+) -> dict[str, float]:
+    """Return lower bounds by the candidates that have trials, NaN where none holds.
+
+    If the sign of the scores was chosen by these trials, two decoders share the error.
+    """
+    tested = matrix.repeats > 0
+    if chosen.cross_validated or tested.sum() < 2:
+        return dict.fromkeys(_BOUNDS, np.nan)
+    matrix = matrix.of_candidates(tested)
+    ranks, level = matrix.ranks, chosen.confidence_level
+    n_right = np.count_nonzero(ranks.beaten == matrix.n_candidates - 1)
+    values = bound_statistics(
+        ranks.wins[np.newaxis],
+        n_repeats=matrix.repeats,
+        confidence_level=(1 + level) / 2 if turned else level,
+        n_best=np.array([n_right]),
+    )
+    return {name: float(values[name][0]) for name in _BOUNDS}
+
+
+def _exchange_test(
+    matrix: ScoreMatrix, chosen: ScoreOptions
+) -> tuple[float, Iterator[Finding]]:
+    """Return the p-value by exchange of targets, and whether exchanges are few."""
+    if not chosen.n_permutations or np.count_nonzero(matrix.repeats) < 2:
+        return np.nan, iter(())
+    labelings, few = draw_labelings(
+        matrix.columns, chosen.groups, None, chosen.n_permutations, chosen.random_state
+    )
+    every = np.concatenate([matrix.columns[np.newaxis], labelings])
+    set_size = chosen.tested_size(matrix.n_candidates)
+    accuracy = matrix.exchanged_accuracy(every, set_size)
+    n_reached = np.count_nonzero(accuracy[1:] >= tie_floor(accuracy[0], 1.0))
+    if few is not None:
+        few = few_exchanges(FewLabelings(few.n_others, 1, "pairings"))
+    p_value = float(p_value_from_counts(n_reached, len(labelings)))
+    return p_value, filter(None, [few])

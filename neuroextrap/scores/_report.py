@@ -1,149 +1,168 @@
-"""The page about scores: among how many candidates, in bits, and what to doubt."""
-
-from __future__ import annotations
-
-from typing import Any
+"""The page about scores, in bits and among how many, and the files of results."""
 
 import numpy as np
+import pandas as pd
 from markupsafe import Markup
 
 import neuroextrap
 from neuroextrap.design._findings import doubts_about
+from neuroextrap.maps._json import json_text
+from neuroextrap.maps._provenance import provenance
+from neuroextrap.maps._result_files import ResultFiles
+from neuroextrap.maps._transaction import replaced_results
 from neuroextrap.reporting._methods import methods_section
-from neuroextrap.reporting._page import (
-    Report,
-    answer,
-    frame_table,
-    list_of,
-    make_page,
-)
+from neuroextrap.reporting._page import answer, frame_table, list_of, make_page
 from neuroextrap.reporting._pictures import embed_figure
-from neuroextrap.reporting._rendering import sentences
-from neuroextrap.scores._measures import EXTRAPOLATION_LEVEL
+from neuroextrap.reporting._rendering import format_confidence, sentences
 from neuroextrap.stats._pvalues import LEVEL
 
 _EXTREME = 5  # stimuli of each end that are shown
+_SUMMARY = {
+    "n_trials": "trials",
+    "n_candidates": "candidates",
+    "accuracy": "top-1",
+    "top_5": "top-5",
+    "pairwise_accuracy": "two-way",
+    "median_rank": "median rank",
+    "implied_information": "bits",
+    "implied_information_lower": "from",
+    "implied_information_upper": "to",
+    "near_duplicates": "near-duplicates",
+    "p_value": "p",
+}
+_POOLS = {
+    "set_size": "candidates",
+    "accuracy": "top-1",
+    "lower": "from",
+    "upper": "to",
+    "top_5": "top-5",
+    "chance": "chance",
+    "source": "source",
+}
 
 
-def scores_report(
-    found: dict[str, Any], comparisons: dict, title: str | None = None
-) -> Report:
+def scores_report(found, compared, title=None):
     """Make a self-contained page of decoders, by name, and pairs of them compared."""
-    first = next(iter(found.values()))
+    if len(found) == 1:
+        found = {"": next(iter(found.values()))}
     words = sentences(
         "scores_found",
-        decoders={name: _said(each) for name, each in found.items()},
-        pairs=[
-            _said_of_pair(names, each, found) for names, each in comparisons.items()
-        ],
+        decoders=found,
+        pairs=compared,
+        doubts=doubts_about,
         level=LEVEL,
-        confidence=first.options.confidence_level,
     )
-    methods = sentences(
-        "scores_methods",
-        version=neuroextrap.__version__,
-        row=first.summary.to_dict("records")[0],
-        options=first.options,
-        tested=first.options.tested_size(len(first.names)),
-        extrapolation=EXTRAPOLATION_LEVEL,
-    )
-    notes = dict.fromkeys(
-        note for each in [*found.values(), *comparisons.values()] for note in each.notes
-    )
+    first = next(iter(found.values()))
+    methods = sentences("scores_methods", version=neuroextrap.__version__, found=first)
+    notes = [
+        note for each in (*found.values(), *compared.values()) for note in each.notes
+    ]
+    stimuli = [
+        (f"Stimuli: {name}" if name else "Stimuli", _stimuli(each))
+        for name, each in found.items()
+    ]
     sections = [
         ("What was found", answer(words, _curves(found))),
-        ("What is doubtful", list_of(notes) if notes else ""),
-        *(("Two decoders", frame_table(each.table)) for each in comparisons.values()),
-        *((f"Pools{_of(name)}", frame_table(f.pools)) for name, f in found.items()),
-        *((f"Stimuli{_of(name)}", _stimuli(f)) for name, f in found.items()),
+        ("What is doubtful", list_of(dict.fromkeys(notes)) if notes else ""),
+        *(("Two decoders", frame_table(each.table)) for each in compared.values()),
+        ("In numbers", _table(found, "summary", _SUMMARY)),
+        ("Pools", _table(found, "pools", _POOLS)),
+        *stimuli,
         ("What this does not show", list_of(sentences("scores_limits"))),
         ("Methods", methods_section(methods)),
     ]
     return make_page(title or "Identification by scores", sections)
 
 
-def _of(name: str) -> str:
-    """Return the end of a heading about one of several decoders."""
-    return f": {name}" if name else ""
+def _table(found, name, headings):
+    """Show some columns of a table of all decoders."""
+    table = joined(found, name)
+    shown = [*(["scores"] if any(found) else []), *headings]
+    return frame_table(table[shown], headings=headings)
 
 
-def _said(each: Any) -> dict[str, Any]:
-    """Return what is said of one decoder."""
-    return {
-        "row": each.summary.to_dict("records")[0],
-        "pools": each.pools.to_dict("records"),
-        "doubt": doubts_about(each.findings, each.summary),
-        "approximate": each.options.cross_validated,
-    }
-
-
-def _said_of_pair(
-    names: tuple[str, str], each: Any, found: dict[str, Any]
-) -> dict[str, Any]:
-    """Return what is said of two decoders."""
-    findings = [finding for name in names for finding in found[name].findings]
-    rows = each.table.set_index("quantity")
-    score = f"accuracy_among_{each.set_size}"
-    return {
-        "first": names[0],
-        "second": names[1],
-        "is_paired": each.is_paired,
-        "p_value": each.p_value,
-        "set_size": each.set_size,
-        "doubt": doubts_about(findings, rows.index),
-        "bits": rows.loc["implied_information"],
-        "score": rows.loc[score if score in rows.index else "implied_information"],
-    }
-
-
-def _curves(found: dict[str, Any]) -> Markup:
+def _curves(found):
     """Draw the curves of all decoders, measured and predicted."""
     import matplotlib.pyplot as plt
 
     from neuroextrap.plotting import plot_accuracy_curve
-    from neuroextrap.plotting._axes import COLORS, add_legend, log_set_sizes
+    from neuroextrap.plotting._axes import COLORS, log_set_sizes
 
-    ax = plt.subplots(figsize=(5.2, 3), layout="constrained")[1]
+    ax = plt.subplots(figsize=(6.4, 3.4), layout="constrained")[1]
     for number, (name, each) in enumerate(found.items()):
-        color = COLORS[number % len(COLORS)]
-        measured = each.curve["source"] == "measured"
-        inside, beyond = each.curve[measured], each.curve[~measured]
-        ends = inside["lower"], inside["upper"]
+        color, inside = COLORS[number % len(COLORS)], each.measured
+        ends = inside["set_size"], inside["lower"], inside["upper"]
+        ax.fill_between(*ends, color=color, alpha=0.15, lw=0)
         plot_accuracy_curve(
             inside["set_size"],
             inside["accuracy"],
-            interval=None if inside["lower"].isna().any() else ends,
-            label=name or None,
-            color=color,
             chance=number == len(found) - 1,
+            label=name or "measured",
+            color=color,
             ax=ax,
         )
-        if len(beyond):
-            ax.errorbar(
-                beyond["set_size"],
-                beyond["accuracy"],
-                np.abs(beyond[["lower", "upper"]].T - beyond["accuracy"]),
-                fmt="s",
-                color=color,
-                mfc="white",
-                label="predicted (90%)" if number == 0 else None,
-            )
-    log_set_sizes(ax)
-    add_legend(ax)
-    return embed_figure(ax.figure, "Accuracy (top-1) among k candidates.", "curve.svg")
+        beyond = each.curve.iloc[len(inside) :]
+        places, *ends = beyond[["set_size", "accuracy", "lower", "upper"]].to_numpy().T
+        reach = np.abs(ends[1:] - ends[0])
+        ax.errorbar(places, ends[0], reach, fmt="s", color=color, mfc="white")
+    log_set_sizes(ax, "candidates k")
+    level = format_confidence(each.options.confidence_level)
+    words = f"Accuracy (top-1) among k candidates. Bands: {level} intervals."
+    words += " Squares: predicted, with 90% intervals." if len(beyond) else ""
+    return embed_figure(ax.figure, words, "curve.svg")
 
 
-def _stimuli(each: Any) -> Markup:
+def _stimuli(each):
     """Tabulate the hardest and the easiest targets, and what attracts most."""
     table = each.stimuli
     shown = table.drop(columns=["attracted", "repeats"])[table["n_trials"] > 0]
     hubs = table.sort_values("attracted", ascending=False, kind="stable")
     hubs = hubs[hubs["attracted"] > 0][["candidate", "attracted"]].head(_EXTREME)
+    caption = "Candidates that are the first choice of most trials of others"
     tables = [
         frame_table(shown.head(_EXTREME), "Hardest targets"),
         frame_table(shown.iloc[::-1].head(_EXTREME), "Easiest targets"),
+        *([frame_table(hubs, caption)] if len(hubs) else []),
     ]
-    if len(hubs):
-        caption = "Candidates that are the first choice of most trials of others"
-        tables.append(frame_table(hubs, caption))
     return Markup("\n").join(tables)
+
+
+def write_results(found, compared, out, *, overwrite=False, report=False, origin=None):
+    """Write the tables of several decoders, all files or none.
+
+    Returns the tables by name, those of all decoders under one another, and the names
+    of the files in words.
+    """
+    pairs = {" and ".join(names): each for names, each in compared.items()}
+    tables = {name: joined(found, name) for name in ("summary", "curve", "stimuli")}
+    tables |= {"comparison": joined(pairs, "table")} if pairs else {}
+    about = {
+        name: {"findings": [finding._asdict() for finding in each.findings]}
+        for name, each in [*found.items(), *pairs.items()]
+    }
+    for name, pair in pairs.items():
+        about[name]["p_value"] = pair.p_value
+    options = vars(next(iter(found.values())).options)
+    texts = {
+        f"{name}.tsv": table.to_csv(sep="\t", index=False, na_rep="n/a")
+        for name, table in tables.items()
+    }
+    told = {"parameters": options, "scores": about}
+    texts["scores.json"] = json_text("scores.json", told)
+    if report:
+        texts["report.html"] = str(scores_report(found, compared))
+    record = provenance(parameters=options, random_state=options["random_state"])
+    record |= {} if origin is None else origin.record | origin.sidecar()
+    files = ResultFiles.below(out)
+    with replaced_results(files, overwrite=overwrite, provenance=record) as folder:
+        for name, text in texts.items():
+            (folder / name).write_text(text, encoding="utf-8")
+    return tables, ", ".join(texts)
+
+
+def joined(several, name):
+    """Put tables, attributes of objects, under one another with the objects' names."""
+    tables = {key: getattr(each, name) for key, each in several.items()}
+    return (
+        pd.concat(tables, names=["scores"]).reset_index(level=0).reset_index(drop=True)
+    )

@@ -10,9 +10,9 @@ import pandas as pd
 
 from neuroextrap.design._findings import Finding
 from neuroextrap.scores._comparison import ScoreComparison, compare_pools
-from neuroextrap.scores._files import write_results
-from neuroextrap.scores._ranks import Ranks
-from neuroextrap.scores._report import scores_report
+from neuroextrap.scores._matrix import Ranks
+from neuroextrap.scores._report import scores_report, write_results
+from neuroextrap.stats._validation import FloatArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,7 +22,7 @@ class ScoreIdentification:
     `curve` is a data frame of set sizes; `values` holds bits (with their interval),
     bounds, the p-value and the share of near-duplicates by name; `findings` what is
     doubtful. `leader` (n_candidates,) says which candidate stands for each, `left_out`
-    are set sizes and curves without each candidate.
+    (n_candidates, n_measured) are the accuracies of `measured` without each candidate.
     """
 
     curve: pd.DataFrame
@@ -30,7 +30,7 @@ class ScoreIdentification:
     ranks: Ranks
     leader: np.ndarray
     names: np.ndarray
-    left_out: tuple[np.ndarray, np.ndarray]
+    left_out: FloatArray
     findings: tuple[Finding, ...]
     options: Any
     is_named: bool
@@ -40,6 +40,11 @@ class ScoreIdentification:
         """The findings as sentences, what is doubtful first."""
         order = sorted(self.findings, key=lambda finding: finding.grade)
         return [f"{finding.grade}: {finding.note}" for finding in order]
+
+    @property
+    def measured(self) -> pd.DataFrame:
+        """The rows of the curve within the pool."""
+        return self.curve[self.curve["source"] == "measured"]
 
     @property
     def pools(self) -> pd.DataFrame:
@@ -68,10 +73,9 @@ class ScoreIdentification:
             for size in self.options.pool_sizes(len(self.names))
             if size not in named.values()
         }
+        ends = {"": "accuracy", "_lower": "lower", "_upper": "upper"}
         for name, size in named.items():
-            for end in ("accuracy", "lower", "upper"):
-                key = name if end == "accuracy" else f"{name}_{end}"
-                row[key] = curve.loc[size, end]
+            row |= {name + end: curve.loc[size, key] for end, key in ends.items()}
         row["top_5"] = curve.loc[len(self.names), "top_5"]
         row["median_rank"] = np.median(self.ranks.middle)
         return pd.DataFrame([row | self.values])

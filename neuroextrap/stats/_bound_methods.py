@@ -168,15 +168,12 @@ def _clopper_pearson(accuracy: FloatArray, design: TestDesign) -> FloatArray:
 def _kl(accuracy: FloatArray, design: TestDesign) -> FloatArray:
     """Invert the Chernoff bound of outcomes of unequal weight.
 
-    The accuracy is a sum of n outcomes X_i of weight w_i = 1 / (K r_i), the heaviest of
-    weight w. The outcomes y_i = w_i X_i / w lie in [0, 1], their sum is accuracy / w
-    and its mean at most beta / w, so that with q = n w (1 for equal repeats)
-    ``n KL(accuracy / q, beta / q)`` is what Chernoff's inequality bounds.
+    The accuracy is a sum of outcomes of weight 1 / (K r_i), the heaviest of weight
+    w = 1 / (K r), r the fewest repeats: ``KL(accuracy, beta) / w`` is bounded, as if
+    all classes had r repeats (why, see ``_forward.py``).
     """
-    repeats = split_repeats(design, "kl")
-    n_test = float(repeats.sum())
-    unevenness = n_test / (design.n_classes * float(repeats.min()))
-    return unevenness * kl_lower(accuracy / unevenness, n_test, design.log_term)
+    n_test = design.n_classes * float(split_repeats(design, "kl").min())
+    return kl_lower(accuracy, n_test, design.log_term)
 
 
 _CLASS_METHODS: dict[str, ClassBoundMethod] = {

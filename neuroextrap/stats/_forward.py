@@ -4,12 +4,15 @@ Train on the runs that precede, test on the next, in some order of the runs. Giv
 past, the classifier is fixed and the tested run is fresh, so that its accuracy is at
 most the Bayes accuracy beta of the classes at hand, and for every lambda >= 0 ::
 
-    E exp(lambda S - sum_t n_t log(1 + (e^lambda - 1) beta / (n_t w_t))) <= 1
+    E exp(lambda S) <= (1 + (e^lambda - 1) beta)^(sum_t 1 / w_t)
 
-where S is the weighted number of correct outcomes of the tested runs and step t has
-n_t test units, the heaviest of weight w_t (1 / n_t where all weigh the same). A mean
-of such numbers, over lambda, over orders of the runs and over the steps at which
-testing begins, is as good a proof, whatever the dependence of its terms.
+where S is the weighted number of correct outcomes of the tested runs and the heaviest
+test unit of step t has weight w_t, 1 / n_t where all n_t weigh the same. (With v_i <= 1
+the weights over the heaviest and a_i the chances of success, a unit's log E exp(lambda
+v_i X_i) is convex in v_i and 0 at 0, so at most v_i log(1 + (e^lambda - 1) a_i), which
+is concave in a_i; the v_i sum to 1 / w_t.) A mean of such numbers, over lambda, over
+orders of the runs and over the steps at which testing begins, is as good a proof,
+whatever the dependence of its terms.
 """
 
 from __future__ import annotations
@@ -183,23 +186,15 @@ def forward_bayes_accuracy_lower_bound(
 class _Forward(NamedTuple):
     """Outcomes of forward testing, checked; steps of equal design are counted together.
 
-    `n_correct` of shape (..., n_orders, n_steps), `first_steps` of shape (n_first,),
-    `kinds` of shape (n_kinds, 2) the units and their evenness n w of the kinds of
-    steps. Tests are of one design where each kind of step is in them equally often:
-    `counts` (n_designs, n_kinds) times; `design` (n_orders * n_first,) is that of every
-    order from every first step.
+    `n_correct` of shape (..., n_orders, n_steps), `first_steps` of shape (n_first,).
+    Tests are of one design where as many units, `totals` (n_designs,), are tested;
+    `design` (n_orders * n_first,) is that of every order from every first step.
     """
 
     n_correct: FloatArray
     first_steps: NDArray[np.int64]
-    kinds: FloatArray
-    counts: FloatArray
+    totals: FloatArray
     design: NDArray[np.int64]
-
-    @property
-    def n_designs(self) -> int:
-        """Number of designs."""
-        return len(self.counts)
 
     def sums(self) -> tuple[FloatArray, tuple[int, ...]]:
         """Return sums of shape (n_rows, n_orders * n_first), and the rows' shape."""
@@ -213,8 +208,8 @@ class _Forward(NamedTuple):
 
         Shape (n_rows, n_designs, n_lambdas): all that a hypothesis does not change.
         """
-        powers = np.empty((len(sums), self.n_designs, len(LAMBDAS)))
-        for d in range(self.n_designs):
+        powers = np.empty((len(sums), len(self.totals), len(LAMBDAS)))
+        for d in range(len(self.totals)):
             exponents = sums[:, self.design == d, np.newaxis] * LAMBDAS
             highest = exponents.max(axis=1)
             exponents -= highest[:, np.newaxis]
@@ -223,18 +218,15 @@ class _Forward(NamedTuple):
         return powers
 
     def offsets(self, beta: FloatArray) -> FloatArray:
-        """Return sum_t n_t log(..), shape (n_rows, n_designs, n_lambdas)."""
-        n, evenness = self.kinds.T
-        growth = np.expm1(LAMBDAS)[:, np.newaxis] / evenness
-        logs = n * np.log1p(beta[:, np.newaxis, np.newaxis] * growth)
-        return (logs @ self.counts.T).swapaxes(1, 2)
+        """Return logs of the largest means, shape (n_rows, n_designs, n_lambdas)."""
+        logs = np.log1p(beta[:, np.newaxis] * np.expm1(LAMBDAS))
+        return self.totals[:, np.newaxis] * logs[:, np.newaxis]
 
     def slopes(self, beta: FloatArray) -> FloatArray:
         """Return the derivatives of the offsets by beta, of the same shape."""
-        n, evenness = self.kinds.T
-        growth = np.expm1(LAMBDAS)[:, np.newaxis] / evenness
-        slopes = n * growth / (1 + beta[:, np.newaxis, np.newaxis] * growth)
-        return (slopes @ self.counts.T).swapaxes(1, 2)
+        growth = np.expm1(LAMBDAS)
+        slopes = growth / (1 + beta[:, np.newaxis] * growth)
+        return self.totals[:, np.newaxis] * slopes[:, np.newaxis]
 
 
 def _forward_design(
@@ -277,14 +269,9 @@ def _forward_design(
             f"first_steps must lie in 0..{correct.shape[-1] - 1}, the steps of "
             f"n_correct; got {first.tolist()}"
         )
-    evenness = np.maximum(units * weights, 1.0).round(12)
-    pairs = np.stack([units, evenness], axis=-1)
-    kinds, kind = np.unique(pairs.reshape(-1, 2), axis=0, return_inverse=True)
-    member = np.eye(len(kinds))[kind.reshape(units.shape)]
-    after = np.cumsum(member[:, ::-1], axis=1)[:, ::-1]
-    counts = after[:, first].reshape(-1, len(kinds))
-    counts, design = np.unique(counts, axis=0, return_inverse=True)
-    return _Forward(correct, first.astype(np.int64), kinds, counts, design.ravel())
+    after = np.cumsum(1 / weights[:, ::-1], axis=1)[:, ::-1]
+    totals, design = np.unique(after[:, first].round(9), return_inverse=True)
+    return _Forward(correct, first.astype(np.int64), totals, design.ravel())
 
 
 def _per_step(values: ArrayLike, name: str, shape: tuple[int, ...]) -> FloatArray:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -40,10 +41,11 @@ def average_accuracy_interval(
 
     The interval is for the accuracy of this classifier among k classes drawn from the
     same population. It is symmetric on the logit scale, with the standard error of
-    :func:`average_accuracy_jackknife` and the t quantile of K - 1 degrees of freedom;
-    curves that are perfect or nothing are taken as half a test point from it.
-    Simulated coverage at a nominal .95, for 6, 8, 20 and 100 classes with 1 or 10
-    repeats and accuracies from near chance to near perfect, was .94 to 1.00.
+    :func:`average_accuracy_jackknife` and the t quantile of one degree of freedom less
+    than there are classes with test points; curves that are perfect or nothing are
+    taken as half a test point from it. Simulated coverage at a nominal .95, for 6, 8,
+    20 and 100 classes with 1 or 10 repeats and accuracies from near chance to near
+    perfect, was .94 to 1.00.
 
     Parameters
     ----------
@@ -89,8 +91,9 @@ def average_accuracy_interval(
     scores, y = check_margins(margins, y_true)
     level = check_level(confidence_level, "confidence_level")
     accuracy, error = average_accuracy_jackknife(scores, y, set_sizes)
-    sizes = check_set_sizes(set_sizes)
-    return accuracy_ends(accuracy, error, sizes, shape=scores.shape, level=level)
+    sizes, n_tested = check_set_sizes(set_sizes), len(np.unique(y))
+    how: dict[str, Any] = {"shape": scores.shape, "n_tested": n_tested, "level": level}
+    return accuracy_ends(accuracy, error, sizes, **how)
 
 
 def accuracy_ends(
@@ -99,16 +102,18 @@ def accuracy_ends(
     sizes: NDArray[np.int64],
     *,
     shape: tuple[int, ...],
+    n_tested: int,
     level: float,
 ) -> tuple[FloatArray, FloatArray]:
     """Return the interval of a curve with its jackknife error, both (n_sizes,).
 
-    `shape` is that of the margins, (n_test, n_classes).
+    `shape` is that of the margins, (n_test, n_classes); `n_tested` classes have test
+    points.
     """
     n_test, n_classes = shape
     half = half_lost_point(sizes, n_classes, n_test)
     inner = np.clip(accuracy, half, 1 - half)
-    lower, upper = _logit_ends(inner, error / (inner * (1 - inner)), n_classes, level)
+    lower, upper = _logit_ends(inner, error / (inner * (1 - inner)), n_tested, level)
     lower = np.where(accuracy <= 1 - _PERFECT, 0.0, lower)
     return lower, np.where(accuracy >= _PERFECT, 1.0, upper)
 
@@ -127,9 +132,10 @@ def implied_information_interval(
     The interval is for the implied information of the average accuracy curve of the
     classifier in the population of classes, not for the mutual information. It is
     symmetric in the logit of the accuracy that the information implies among all K
-    classes, with the jackknife over classes and the t quantile of K - 1 degrees of
-    freedom. Simulated coverage at a nominal .95, for 6, 8, 20 and 100 classes with 1
-    or 10 repeats, was .95 to 1.00; with few classes or one repeat the interval is wide.
+    classes, with the jackknife over classes and the t quantile of one degree of freedom
+    less than there are classes with test points. Simulated coverage at a nominal .95,
+    for 6, 8, 20 and 100 classes with 1 or 10 repeats, was .95 to 1.00; with few classes
+    or one repeat the interval is wide.
 
     Parameters
     ----------
@@ -177,7 +183,9 @@ def implied_information_interval(
     accuracy, _ = average_accuracy_jackknife(scores, y, sizes)
     smaller = np.unique(np.minimum(sizes, n_classes - 1))
     curves = leave_one_class_out_accuracy(scores, y, smaller)
-    ends = information_ends(accuracy, curves, sizes, shape=scores.shape, level=level)
+    n_tested = len(np.unique(y))
+    how: dict[str, Any] = {"shape": scores.shape, "n_tested": n_tested, "level": level}
+    ends = information_ends(accuracy, curves, sizes, **how)
     lower, upper = np.stack(ends) * (math.log(2) / nats_per_unit(base))
     return np.asarray(lower), np.asarray(upper)
 
@@ -188,12 +196,14 @@ def information_ends(
     sizes: NDArray[np.int64],
     *,
     shape: tuple[int, ...],
+    n_tested: int,
     level: float,
 ) -> tuple[FloatArray, FloatArray]:
     """Return the interval in bits of a curve (n_sizes,) by its leave-one-out `curves`.
 
     These have the distinct set sizes of `sizes` without n_classes, or n_classes - 1 in
-    its place, increasing; `shape` is that of the margins, (n_test, n_classes).
+    its place, increasing; `shape` is that of the margins, (n_test, n_classes);
+    `n_tested` classes have test points.
     """
     n_test, n_classes = shape
     among_all = _accuracy_implied(accuracy, sizes, shape)
@@ -202,7 +212,7 @@ def information_ends(
     slope = among_all * (1 - among_all)
     floor = lost_point_error(np.asarray(n_classes), n_classes, n_test) / slope
     error = np.maximum(jackknife_error(logit(without)), floor)
-    ends = np.stack(_logit_ends(among_all, error, n_classes, level))
+    ends = np.stack(_logit_ends(among_all, error, n_tested, level))
     lower, upper = implied_information(ends[:, np.newaxis], [n_classes])
     return np.asarray(lower), np.where((accuracy >= _PERFECT).all(), np.inf, upper)
 
@@ -222,8 +232,8 @@ def _accuracy_implied(
 
 
 def _logit_ends(
-    center: FloatArray, error: FloatArray, n_classes: int, level: float
+    center: FloatArray, error: FloatArray, n_tested: int, level: float
 ) -> tuple[FloatArray, FloatArray]:
     """Return both ends of an interval whose error is on the logit scale."""
-    half_width = stdtrit(n_classes - 1, (1 + level) / 2) * error
+    half_width = stdtrit(n_tested - 1, (1 + level) / 2) * error
     return expit(logit(center) - half_width), expit(logit(center) + half_width)

@@ -1,4 +1,4 @@
-"""The paired test: two outcomes of every unit, exchanged by random sign flips."""
+"""Two analyses compared: outcomes of the same units exchanged, or of others."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 
 from neuroextrap.stats._arrangements import sign_flips
 from neuroextrap.stats._null_counts import tie_floor
+from neuroextrap.stats._permutation import draw_labelings
 from neuroextrap.stats._rearrangement_test import Corrections, permute
 from neuroextrap.stats._validation import (
     FloatArray,
@@ -124,7 +125,11 @@ def paired_sign_flip_test(
     )
     scores = values.sum(axis=1)
     size = np.abs(values).sum(axis=1)
-    compared = _shrunk_sums(values) if cross_validated else scores
+    compared = scores
+    if cross_validated:
+        n = values.shape[1]
+        total = n * np.square(values).sum(axis=1)
+        compared = _shrunk(scores, np.square(scores), total, n)
     counted = permute(
         lambda permutations, _: flips[permutations] @ values.T,
         tie_floor(np.abs(compared) if two_sided else compared, size),
@@ -134,17 +139,57 @@ def paired_sign_flip_test(
     return PairedTest(scores, n_permutations=len(flips), **counted.p_values())
 
 
-def _shrunk_sums(values: FloatArray) -> FloatArray:
-    """Return the sums (n_regions,) with the corrected t statistics of `values`.
+def two_sample_exchange_test(
+    outcomes: FloatArray,
+    n_first: int,
+    *,
+    n_permutations: int = 1000,
+    two_sided: bool = True,
+    step_down: bool = False,
+    cross_validated: bool = False,
+    random_state: int | np.random.Generator | None = 0,
+) -> PairedTest:
+    """Test the difference in mean of units that have one outcome each.
 
-    With s the sum of n differences and q that of their squares,
-    t^2 = (n - 1) s^2 / (n q - s^2); it is divided by 2 (n - 1) / (n - 3).
+    Of the `outcomes` (n_regions, n_units) the first `n_first` are of one analysis, the
+    others of another. Which units belong to which is exchanged, in all regions at once.
+    Options and correction are those of :func:`paired_sign_flip_test`, with the fewer
+    units of both.
+
+    >>> test = two_sample_exchange_test(np.array([[8.0, 9, 7, 1, 2, 3]]), 3)
+    >>> test.score, test.p_value, test.n_permutations
+    (array([6.]), array([0.1]), 19)
     """
-    n = values.shape[1]
-    sums, squares = values.sum(axis=1), n * np.square(values).sum(axis=1)
+    n = outcomes.shape[1]
+    belongs = (np.arange(n) >= n_first).astype(np.intp)
+    weights = np.array([1 / n_first, -1 / (n - n_first)])
+    orders, _ = draw_labelings(belongs, None, None, n_permutations, random_state)
+    values = outcomes - outcomes.mean(axis=1, keepdims=True)
+    scores, size = values @ weights[belongs], np.abs(values) @ np.abs(weights[belongs])
+    compared = scores
+    if cross_validated:
+        explained = np.square(scores) * n_first * (n - n_first) / n
+        total, fewest = np.square(values).sum(axis=1), min(n_first, n - n_first)
+        compared = _shrunk(scores, explained, total, fewest)
+    counted = permute(
+        lambda permutations, _: weights[orders[permutations]] @ values.T,
+        tie_floor(np.abs(compared) if two_sided else compared, size),
+        len(orders),
+        Corrections(two_sided=two_sided, step_down=step_down),
+    )
+    return PairedTest(scores, n_permutations=len(orders), **counted.p_values())
+
+
+def _shrunk(
+    scores: FloatArray, explained: FloatArray, total: FloatArray, n: int
+) -> FloatArray:
+    """Return scores (n_regions,) with their corrected t statistics.
+
+    With the explained and the total sum of squares, t^2 is proportional to explained /
+    (total - explained); it is divided by 2 (n - 1) / (n - 3).
+    """
     factor = 2 * (n - 1) / max(n - 3, 1)
-    left = np.maximum(squares - np.square(sums), 0.0)
-    total = np.square(sums) + factor * left
-    return sums * np.sqrt(
-        np.divide(squares, total, np.zeros_like(sums), where=total > 0)
+    corrected = explained + factor * np.maximum(total - explained, 0.0)
+    return scores * np.sqrt(
+        np.divide(total, corrected, np.zeros_like(scores), where=corrected > 0)
     )

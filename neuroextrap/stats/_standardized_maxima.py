@@ -1,8 +1,9 @@
-"""Statistics in units of their own permuted maxima, to be compared across analyses."""
+"""Statistics in units of their own permuted ones, to be compared with one another."""
 
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from neuroextrap.stats._null_counts import TIE
 from neuroextrap.stats._validation import FloatArray
@@ -34,3 +35,37 @@ def standardized_by_maxima(
             return nothing, np.full(len(maxima), -np.inf)
         spread = 1.0  # some are infinite, and all others the same
     return (score - mean) / spread, (maxima - mean) / spread
+
+
+def standardized_by_region(
+    score: FloatArray, null: NDArray[np.floating]
+) -> tuple[FloatArray, FloatArray]:
+    """Return standardized statistics and largest permuted ones, region by region.
+
+    ``score`` (n_regions,) are statistics, NaN where unknown, and ``null``
+    (n_permutations, n_regions) the permuted ones. Each region's are standardized by
+    mean and standard deviation over all labelings, the observed one among them: a
+    region in which permuted statistics are large, too, hides no other. Where all are
+    the same, nothing is unusual, and the observed one is -inf.
+
+    >>> score, null = np.array([3.0, 1.0]), np.array([[1.0, 1.0], [2.0, 1.0]])
+    >>> u, maxima = standardized_by_region(score, null)
+    >>> u.round(3).tolist(), maxima.round(3).tolist()
+    ([1.225, -inf], [-1.225, 0.0])
+    """
+    score = score.astype(null.dtype).astype(np.float64)  # rounded as permuted ones are
+    n = len(null) + 1
+    mean = score / n
+    for row in null:  # one permutation at a time: the file may be large
+        mean += row / n
+    squares = (score - mean) ** 2
+    for row in null:
+        squares += (row - mean) ** 2
+    spread = np.sqrt(squares / n)
+    flat = spread <= TIE * np.abs(mean)
+    spread[flat] = 1.0
+
+    def standard(values: NDArray[np.floating]) -> FloatArray:
+        return np.where(flat, -np.inf, (values - mean) / spread)
+
+    return standard(score), np.array([np.nanmax(standard(row)) for row in null])

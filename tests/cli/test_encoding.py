@@ -279,7 +279,13 @@ def test_saved_results_are_compared(experiment, capsys):
         (lambda t: t.drop(columns="set"), "has no column 'set'"),
         (lambda t: t.assign(set="train"), "must hold train and test, got train"),
         (lambda t: t.iloc[:-1], "--stimuli has 99 rows"),
-        (lambda t: t.assign(stimulus="same"), "has different features in its repeats"),
+        (lambda t: t.assign(stimulus=t["set"]), "1 stimuli to be tested"),
+        (lambda t: t.replace("image81", "image82"), "different features in its"),
+        (lambda t: t.replace("image81", "image3"), "(first: 'image3')"),
+        (
+            lambda t: t.assign(run=np.arange(100)),
+            "no two stimuli to be tested were shown in the same runs",
+        ),
     ],
 )
 def test_bad_tables(experiment, capsys, change, message):
@@ -287,11 +293,45 @@ def test_bad_tables(experiment, capsys, change, message):
     table = change(pd.read_csv(folder / "volumes.tsv", sep="\t"))
     table.to_csv(folder / "bad.tsv", sep="\t", index=False)
     words = _words(folder, "Y.npy", "bad.tsv", "--features", str(folder / "X.npy"))
+    words += ["--n-permutations", "9"]
     assert main([*words, str(folder / "out")]) == 2
     error = capsys.readouterr().err
     assert message in error
     assert len(error.strip().splitlines()) == 1
     assert not (folder / "out").exists()
+
+
+def test_folds_of_too_few_stimuli_are_refused_by_the_table(experiment, capsys):
+    _, _, folder = experiment
+    table = pd.read_csv(folder / "volumes.tsv", sep="\t").assign(run=1)
+    table["stimulus"] = np.arange(100) % 7
+    table.to_csv(folder / "few.tsv", sep="\t", index=False)
+    words = _words(folder, "Y.npy", "few.tsv", "--features", "none.npy", "--folds", "5")
+    assert main([*words, str(folder / "out")]) == 2  # before features are opened
+    assert "leaves 1 in each of 5 folds" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("in_folds", [False, True])
+def test_test_stimuli_shown_again_in_every_run(experiment, in_folds):
+    """Stimuli change places in all runs in which both were shown."""
+    X, Y, folder = experiment
+    rng = np.random.default_rng(1)
+    table = pd.read_csv(folder / "volumes.tsv", sep="\t")
+    again = np.r_[np.arange(80), np.tile(np.arange(80, 100), 3)]
+    shown = table.iloc[again].assign(run=np.r_[np.zeros(80), np.repeat([1, 2, 3], 20)])
+    if in_folds:
+        shown, again = shown.iloc[80:], again[80:]
+    shown.to_csv(folder / "kay.tsv", sep="\t", index=False)
+    np.save(folder / "again.npy", Y[again] + rng.normal(size=(len(again), 48)))
+    words = _words(folder, "again.npy", "kay.tsv", "--n-permutations", "19")
+    words += ["--features", str(folder / "named.tsv")]
+    named = pd.DataFrame(X, columns=list("abcd"))
+    named.insert(0, "stimulus", table["stimulus"])
+    named.to_csv(folder / "named.tsv", sep="\t", index=False)
+    words += ["--folds", "2"] if in_folds else []
+    assert main([*words, str(folder / "out")]) == 0
+    found = pd.read_csv(folder / "out" / "table.tsv", sep="\t")
+    assert found["p_value"].iloc[0] == pytest.approx(0.05)
 
 
 def test_bad_features(experiment, capsys):

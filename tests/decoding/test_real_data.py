@@ -10,6 +10,7 @@ from sklearn.utils import Bunch
 
 from neuroextrap.analysis import Regions
 from neuroextrap.decoding import (
+    DissimilaritySearchLight,
     IdentificationSearchLight,
     ensemble_information,
     lesion_identification,
@@ -161,6 +162,47 @@ def test_fingers_of_both_hands_in_twelve_hemispheres(real_data):
     # published with the data: .51 to .76, chance .1
     assert min(accuracies) == pytest.approx(0.51, abs=0.02)
     assert max(accuracies) == pytest.approx(0.76, abs=0.02)
+
+
+def test_distances_of_fingers_are_those_of_rsatoolbox(real_data):
+    from scipy.io import loadmat
+
+    path = real_data("fingerhands_pcm") / "data_recipe_correlation.mat"
+    content = loadmat(path, squeeze_me=True)
+    X, y, runs = (content[name][0] for name in ("Data", "condVec", "partVec"))
+    finger, hand = np.tile(np.arange(5), 2), np.repeat([0, 1], 5)
+    apart = np.abs(np.subtract.outer(finger, finger))
+    model = apart + 2 * (hand[:, np.newaxis] != hand)
+    # of rsatoolbox 0.3.2: calc_rdm(method="crossnobis", cv_descriptor=...), compare
+    known = {"spearman": 0.627901, "kendall": 0.444444, "cosine": 0.901983}
+    for method, expected in known.items():
+        light = DissimilaritySearchLight(
+            models={"fingers": model}, method=method, n_permutations=999
+        )
+        found = light.fit(X, y, groups=runs).region_scores_
+        assert found["fingers_correlation"][0] == pytest.approx(expected, abs=1e-5)
+        assert found["fingers_p_value"][0] == 1 / 1000
+        assert expected < found["noise_ceiling"][0] < 1
+
+
+def test_left_out_runs_are_predicted_as_by_cross_validation(slice_blocks):
+    blocks, imgs, mask = slice_blocks
+    options = {"radius": 12.0, "estimator": "ridge", "bounds": None, "n_jobs": 1}
+    whole = IdentificationSearchLight(mask, **options)
+    whole.fit(imgs, blocks.y, groups=blocks.runs)
+    region = int(np.nanargmax(whole.region_scores_["accuracy"]))
+    (center,) = whole.run_.usable.regions[[region]].toarray() > 0
+    X, one = blocks.data[:, center], IdentificationSearchLight(**options)
+    scores = []
+    for run in np.unique(blocks.runs):
+        train, test = blocks.runs != run, blocks.runs == run
+        fitted = one.fit(X[train], blocks.y[train], groups=blocks.runs[train])
+        scores.append(fitted.score(X[test], blocks.y[test]))
+    # the same but for the penalty, which then comes from eleven runs
+    accuracy = whole.region_scores_["accuracy"][region]
+    assert np.mean(scores) == pytest.approx(accuracy, abs=0.03)
+    pattern = whole.patterns(region)["face"].get_fdata()
+    assert np.isfinite(pattern).sum() == center.sum()
 
 
 def test_bounds_bite_with_eight_categories(slice_blocks):

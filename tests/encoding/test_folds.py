@@ -106,12 +106,6 @@ def test_what_folds_do_not_have_is_refused(tmp_path):
     full = EncodingIdentification(encoder=Ridge()).identify_folds(X, Y)
     with pytest.raises(ValueError, match="were tested in folds"):
         full.prediction_maps(n_permutations=9)
-    bad = np.repeat(np.arange(4), 20)
-    twice = np.tile(Y, (2, 1)) + bad[:, None]
-    with pytest.raises(ValueError, match="lie in different groups"):
-        EncodingIdentification(**given).identify_folds(
-            X, twice, stimuli=np.tile(np.arange(40), 2), groups=bad
-        )
 
 
 @pytest.mark.parametrize("repeats", ["average", "keep"])

@@ -398,13 +398,6 @@ def test_bad_test_data(experiment):
         model.identify(e.test[:1], e.Y_test[:1])
     with pytest.raises(ValueError, match="give one entry for every response"):
         model.identify(e.test, e.Y_test, groups=[0, 1])
-    with pytest.raises(ValueError, match="lie in different groups"):
-        model.identify(
-            e.test,
-            e.Y_test[np.tile(np.arange(24), 2)],
-            np.repeat([0, 1], 24),
-            stimuli=np.tile(np.arange(24), 2),
-        )
     model.identify(e.test, e.Y_test)
     with pytest.raises(ValueError, match="prior must be 24 non-negative"):
         model.posterior(0, prior=np.ones(23))

@@ -5,13 +5,15 @@ import pytest
 from scipy.special import softmax
 
 from neuroextrap.encoding import EncodingIdentification, RidgeEncoder
-from neuroextrap.encoding._calibration import RegionFold, temperature
+from neuroextrap.encoding._calibration import temperature
 from neuroextrap.encoding._margins import (
     COVARIANCES,
     noise_covariance,
     response_covariance,
     separate_repeats,
 )
+from neuroextrap.encoding._stimuli import paired_in_blocks
+from neuroextrap.models._splitters import deal_folds
 
 
 def factorial(n_levels=4, n_values=5, n_repeats=8, n_voxels=28, seed=0):
@@ -230,16 +232,62 @@ def test_posteriors_are_calibrated_where_the_covariance_is_wrong(n_residuals, no
 def test_temperature_is_that_of_known_scales():
     """Exact covariance: one; margins of other units are made right."""
     rng = np.random.default_rng(0)
-    residuals, predictions = rng.normal(size=(4000, 5)), rng.normal(size=(40, 5))
-    fold = RegionFold(predictions, residuals, 4000)
-    assert temperature(fold, 1, "shrunk") == pytest.approx(1, abs=0.05)
+    predictions, codes = rng.normal(size=(40, 5)), rng.integers(40, size=4000)
+    Y = predictions[codes] + rng.normal(size=(4000, 5))
+    margins = -0.5 * ((Y[:, None] - predictions) ** 2).sum(axis=-1)
+    assert temperature(margins, codes, 5) == pytest.approx(1, abs=0.05)
     for unit in (1e-6, 1e4):
-        scaled = RegionFold(unit * predictions, unit * residuals, 4000)
-        expected = pytest.approx(unit**2, rel=0.05)
-        assert temperature(scaled, 1, "identity") == expected
-    far = RegionFold(1e4 * predictions, residuals, 4000)  # nothing is ever confused
-    assert temperature(far, 1, "shrunk") == pytest.approx(1, rel=0.05)
-    assert temperature(RegionFold(predictions, residuals[:3], 3), 1, "shrunk") == 1
+        expected = pytest.approx(unit, rel=0.05)
+        assert temperature(unit * margins, codes, 5) == expected
+    far = 1e8 * margins  # of candidates that are never confused
+    far[np.arange(4000), codes] = margins[np.arange(4000), codes]
+    assert temperature(far, codes, 5) == pytest.approx(1, rel=0.05)
+    assert temperature(margins[:3], codes[:3], 5) == 1
+
+
+def test_temperature_is_of_training_responses_identified_without_them():
+    """Twin: encoder and covariance of nine tenths, made by public means."""
+    rng = np.random.default_rng(6)
+    X, W = rng.normal(size=(80, 6)), rng.normal(size=(6, 10))
+    Y = X @ W + 3 * rng.normal(size=(80, 10))
+    model = EncodingIdentification(encoder=RidgeEncoder()).fit(X[:60], Y[:60])
+    model.identify(X[60:], Y[60:])
+    margins = []
+    for fold in deal_folds(60, 10, 0):
+        rest = np.setdiff1d(np.arange(60), fold)
+        part = EncodingIdentification(encoder=RidgeEncoder()).fit(X[rest], Y[rest])
+        for stimulus in fold:  # and all but one of the candidates of the test
+            among = np.r_[stimulus, np.arange(61, 80)]
+            part.identify(X[among[:1]], Y[[stimulus]], distractors=X[among[1:]])
+            margins.append(part.region_margins(0))
+    learned = temperature(np.concatenate(margins), np.zeros(60, dtype=int), 10)
+    expected = softmax(model.region_margins(0) / learned, axis=1)
+    np.testing.assert_allclose(model.posterior(0), expected, rtol=1e-4)
+
+
+def test_temperature_of_folds_is_of_the_other_folds():
+    rng = np.random.default_rng(7)
+    X, W = rng.normal(size=(60, 6)), rng.normal(size=(6, 10))
+    Y = X @ W + 3 * rng.normal(size=(60, 10))
+    model = EncodingIdentification(encoder=RidgeEncoder())
+    model.identify_folds(X, Y, n_folds=3)
+    margins, fold = model.region_margins(0), np.repeat(np.arange(3), 20)
+    for number in range(3):
+        others = fold != number
+        learned = temperature(margins[others], model.test_codes_[others], 10)
+        expected = softmax(margins[~others] / learned, axis=1)
+        np.testing.assert_allclose(model.posterior(0)[~others], expected, rtol=1e-4)
+
+
+def test_training_responses_are_averaged_as_test_responses_are():
+    """Blocks of as many repeats; what is left over of a stimulus is not used."""
+    Y = np.arange(9.0)[:, None]
+    codes = np.array([1, 0, 1, 1, 0, 1, 1, 2, 1])
+    paired = paired_in_blocks(Y, codes, 2)
+    found = sorted(
+        zip(paired.codes, paired.responses[:, 0], paired.repeats, strict=True)
+    )
+    assert found == [(0, 2.5, 2), (1, 1.0, 2), (1, 4.0, 2), (1, 7.0, 2), (2, 7.0, 1)]
 
 
 def test_unequal_repeats_have_each_their_covariance():

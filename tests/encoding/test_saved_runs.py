@@ -5,6 +5,9 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import Ridge
+from sklearn.pipeline import make_pipeline
 
 from neuroextrap.encoding import (
     EncodingIdentification,
@@ -61,9 +64,36 @@ def test_everything_works_after_reading(experiment, tmp_path, options):
     pd.testing.assert_frame_equal(again.table_, model.table_)
     found, expected = (m.extrapolate(1000)[1000] for m in (again, model))
     np.testing.assert_array_equal(found, expected)
+    new = experiment.test[:5] + 0.1
+    np.testing.assert_allclose(again.predict(new), model.predict(new), rtol=1e-6)
+    if "rule" not in options:
+        np.testing.assert_array_equal(again.posterior(1), model.posterior(1))
+    weights = model.coefficients(4)
+    np.testing.assert_array_equal(weights, model.encoder_.coef_[4])
+    np.testing.assert_array_equal(again.coefficients(4), weights)
+    with pytest.raises(ValueError, match="feature=30 has no coefficients"):
+        again.coefficients(30)
     again.to_directory(tmp_path / "copy")  # and once more
     copy = EncodingIdentification.from_directory(tmp_path / "copy")
     np.testing.assert_array_equal(copy.region_margins(1), model.region_margins(1))
+
+
+def test_what_was_not_saved_is_said(experiment, tmp_path):
+    e = experiment
+    model = EncodingIdentification(encoder=make_pipeline(Ridge()), regions=MEMBERS)
+    model.fit(e.train, e.Y).identify(e.test, e.Y_test).to_directory(tmp_path / "one")
+    again = EncodingIdentification.from_directory(tmp_path / "one")
+    with pytest.raises(NotFittedError, match="no encoder was kept"):
+        again.predict(e.test)
+    with pytest.raises(ValueError, match="encoder was not saved"):
+        again.posterior(0)
+    ridge = EncodingIdentification(encoder=Ridge(), regions=MEMBERS)
+    ridge.fit(_named(e.train), e.Y).identify(_named(e.test, 100), e.Y_test)
+    ridge.to_directory(tmp_path / "two")
+    again = EncodingIdentification.from_directory(tmp_path / "two")
+    np.testing.assert_allclose(again.predict(e.test), ridge.predict(e.test), rtol=1e-6)
+    with pytest.raises(ValueError, match="it predicts"):
+        again.identify(e.test, e.Y_test)
 
 
 def test_voxels_have_a_table(experiment, tmp_path):

@@ -6,9 +6,9 @@ import pytest
 from PIL import Image
 
 from neuroextrap.images._feature_files import (
+    Photographs,
     photograph_files,
     read_features,
-    read_photographs,
 )
 
 VALUES = np.array([[0.5, 1.0, -2.0], [3.0, 4.5, 0.0]])
@@ -108,22 +108,25 @@ def test_photographs_are_pixels(tmp_path):
     color = rng.integers(256, size=(6, 8, 3), dtype=np.uint8)
     Image.fromarray(gray).save(tmp_path / "a.png")
     Image.fromarray(color).save(tmp_path / "b.png")
-    only_gray = read_photographs([tmp_path / "a.png"] * 2)
+    only_gray = Photographs([tmp_path / "a.png"] * 2)[:]
     np.testing.assert_array_equal(only_gray, [gray, gray])
-    both = read_photographs([tmp_path / "b.png", tmp_path / "a.png"])
+    both = Photographs([tmp_path / "b.png", tmp_path / "a.png"])[:]
     assert both.shape == (2, 6, 8, 3)
     np.testing.assert_array_equal(both[0], color)
     np.testing.assert_array_equal(both[1], np.stack([gray] * 3, axis=2))
-    half = read_photographs([tmp_path / "a.png"], max_size=4)
+    half = Photographs([tmp_path / "a.png"], max_size=4)[:]
     means = gray.reshape(3, 2, 4, 2).mean(axis=(1, 3))
     np.testing.assert_array_equal(half[0], means)
+    lazy = Photographs([tmp_path / "b.png", tmp_path / "a.png"])
+    assert (len(lazy), lazy.shape) == (2, both.shape)
+    np.testing.assert_array_equal(lazy[np.array([1])], both[1:])
 
 
 def test_photographs_that_differ_in_size(tmp_path):
     for name, size in {"a": (6, 8), "b": (8, 6)}.items():
         Image.fromarray(np.zeros(size, dtype=np.uint8)).save(tmp_path / f"{name}.png")
     with pytest.raises(ValueError, match=r"b.png has 8 x 6 pixels, .*a.png 6 x 8"):
-        read_photographs([tmp_path / "a.png", tmp_path / "b.png"])
+        Photographs([tmp_path / "a.png", tmp_path / "b.png"])
 
 
 def test_files_are_found_by_name(tmp_path):

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
+from neuroextrap.encoding._image_features import IMAGE_MODELS, image_features
 from neuroextrap.models._gabor import GaborPyramid
 from neuroextrap.models._receptive_field_grid import mirrored_energies, separable_sums
 from neuroextrap.models._retinotopic import RetinotopicFeatures
@@ -295,3 +296,50 @@ def test_features_do_not_depend_on_how_many_images_are_worked_on_at_once(monkeyp
         "neuroextrap.models._receptive_field_grid._PIXELS", images[:2].size
     )
     np.testing.assert_allclose(GaborPyramid().fit_transform(images), at_once, rtol=1e-9)
+
+
+@pytest.mark.parametrize("shape", [(3, 24, 24), (3, 20, 28, 3)])
+def test_filters_give_the_features(shape):
+    """Twin: features are energies, or sums, of images under the filters."""
+    images = np.random.default_rng(5).random(shape)
+    pyramid = GaborPyramid(max_grid=None, subtract_mean=False, n_orientations=6)
+    features, kinds = pyramid.fit_transform(images), pyramid.feature_kinds_
+    gray = images if images.ndim == 3 else images.mean(axis=3)
+    every = np.einsum("nhw,fhw->nf", gray, pyramid.filters())
+    gabor = kinds == "gabor"
+    scale = pyramid.energy_scale_[
+        np.searchsorted(pyramid.frequencies_, pyramid.feature_frequencies_[gabor])
+    ]
+    energies = np.log1p(np.abs(every[:, gabor]) ** 2 / scale)
+    np.testing.assert_allclose(features[:, gabor], energies, rtol=1e-6)
+    light = kinds == "luminance"
+    means = every[:, light].real / pyramid.luminance_scale_
+    np.testing.assert_allclose(features[:, light], means, rtol=1e-6)
+    if images.ndim == 4:
+        red_green = images[..., 0] - images[..., 1]
+        chosen = np.flatnonzero(kinds == "red_green")
+        means = np.einsum("nhw,fhw->nf", red_green, pyramid.filters(chosen)).real
+        means /= pyramid.luminance_scale_
+        np.testing.assert_allclose(features[:, chosen], means, rtol=1e-6, atol=1e-9)
+
+
+@pytest.mark.parametrize("model", ["gabor", "retinotopic"])
+@pytest.mark.parametrize("shape", [(23, 16, 16), (23, 16, 12, 3)])
+def test_features_of_parts_are_those_of_all(model, shape, caplog):
+    """Parts of two images, and images that were not trained on."""
+    images = (
+        np.random.default_rng(8).random(shape)
+        * np.arange(1, 24)[(...,) + (None,) * (len(shape) - 1)]
+    )
+    for train in (None, np.arange(3, 20)):
+        whole = image_features(images, model, train)
+        with caplog.at_level("INFO"):
+            parts = image_features(
+                images, model, train, verbose=1, part=2 * images[0].size
+            )
+        np.testing.assert_allclose(parts, whole, rtol=1e-9)
+        assert "images (100%)" in caplog.text
+        transformer = IMAGE_MODELS[model]().fit(
+            images[slice(3, 20) if train is not None else slice(None)]
+        )
+        np.testing.assert_allclose(whole, transformer.transform(images), rtol=1e-9)

@@ -6,6 +6,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
+from neuroextrap.encoding import GaborPyramid
 from neuroextrap.plotting import (
     plot_accuracy_curve,
     plot_confusion_matrix,
@@ -13,6 +14,7 @@ from neuroextrap.plotting import (
     plot_information_vs_size,
     plot_model_comparison,
     plot_null_distribution,
+    plot_receptive_field,
 )
 from neuroextrap.plotting._null_distribution import _critical_value
 from neuroextrap.stats import permutation_p_value
@@ -191,3 +193,16 @@ def test_figures_save_as_vectors():
 def test_bad_input_is_named(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+def test_receptive_fields_lie_where_the_weights_are():
+    features = GaborPyramid(frequencies=(2, 4)).fit(np.zeros((1, 32, 48)))
+    weights = np.zeros(len(features.feature_positions_))
+    weights[7] = -2.0
+    ax = plot_receptive_field(features, weights)
+    drawn = ax.images[0].get_array()
+    assert drawn.sum() == pytest.approx(-2.0)
+    lowest = np.unravel_index(np.argmin(drawn), drawn.shape)
+    np.testing.assert_allclose(lowest, features.feature_positions_[7], atol=0.5)
+    with pytest.raises(ValueError, match="one for each feature"):
+        plot_receptive_field(features, weights[1:])

@@ -7,8 +7,14 @@ import pandas as pd
 import pytest
 
 from neuroextrap.cli import main
+from neuroextrap.cli._scores_command import _ROWS, _read_labels
+from neuroextrap.images._feature_files import read_matrix
 from neuroextrap.scores import score_identification
-from neuroextrap.scores._files import read_labels, read_matrix
+
+
+def read_scores_file(path):
+    return read_matrix(str(path), "scores", _ROWS)
+
 
 RNG = np.random.default_rng(0)
 SCORES = RNG.normal(size=(30, 30)) + 2 * np.eye(30)
@@ -53,9 +59,12 @@ def test_every_kind_of_file_gives_the_same(folder, name, capsys):
 
 
 def test_compressed_commas_are_read_too(folder):
-    first, _ = read_matrix(folder / "named.csv.gz", "A")
-    second, _ = read_matrix(folder / "named.tsv", "A")
-    pd.testing.assert_frame_equal(first, second)
+    first = read_scores_file(folder / "named.csv.gz")
+    second = read_scores_file(folder / "named.tsv")
+    for one, other in zip(first, second, strict=True):
+        np.testing.assert_array_equal(one, other)
+    np.testing.assert_array_equal(first[1], NAMES[ORDER])
+    np.testing.assert_array_equal(first[2], NAMES)
 
 
 def test_targets_names_and_groups_from_files(folder):
@@ -75,10 +84,12 @@ def test_targets_names_and_groups_from_files(folder):
 
 
 def test_labels_are_read(folder):
-    assert read_labels(folder / "shown.tsv", "--targets").tolist() == NAMES.tolist()
+    assert (
+        _read_labels(str(folder / "shown.tsv"), "--targets").tolist() == NAMES.tolist()
+    )
     pd.DataFrame({"x": [1], "y": [2]}).to_csv(folder / "two.tsv", sep="\t", index=False)
     with pytest.raises(ValueError, match="has 2 columns; give one"):
-        read_labels(folder / "two.tsv", "--targets")
+        _read_labels(str(folder / "two.tsv"), "--targets")
 
 
 def test_vectors_on_the_command_line(folder):
@@ -126,18 +137,19 @@ def test_column_numbers_may_stand_in_a_table(folder):
 
 
 def test_parquet_is_read_where_pandas_can(folder, monkeypatch):
-    named, _ = read_matrix(folder / "named.tsv", "A")
-    stored = named.rename_axis("target").reset_index()
+    named = read_scores_file(folder / "named.tsv")
+    stored = pd.DataFrame(named[0], columns=named[2])
+    stored.insert(0, "target", named[1])
     monkeypatch.setattr(pd, "read_parquet", lambda _: stored)
-    read, _ = read_matrix("scores.parquet", "A")
-    pd.testing.assert_frame_equal(read, named, check_index_type=False)
+    for one, other in zip(read_scores_file("scores.parquet"), named, strict=True):
+        np.testing.assert_array_equal(one, other)
 
     def fail(_):
         raise ImportError
 
     monkeypatch.setattr(pd, "read_parquet", fail)
-    with pytest.raises(ValueError, match="needs pyarrow"):
-        read_matrix("scores.parquet", "A")
+    with pytest.raises(ModuleNotFoundError, match="pyarrow, which is not installed"):
+        read_scores_file("scores.parquet")
 
 
 def test_two_decoders_on_the_command_line(folder, capsys):
@@ -191,11 +203,17 @@ def test_equal_names_are_told_apart_by_folders(folder, capsys):
         (["scores.npy"], "name files of scores"),
         ([], "name files of scores"),
         (["--decoded", "scores.npy", "out"], "name files of scores"),
-        (["scores.txt", "out"], "must be a .npy, .npz, .tsv, .csv or .parquet file"),
+        (
+            ["scores.mat", "out"],
+            "is of no kind that holds scores; give .tsv, .csv, .txt, .npy",
+        ),
         (["nothing.npy", "out"], "nothing.npy: No such file"),
         (["nothing.tsv", "out"], "no file nothing.tsv"),
         (["text.npz", "out"], "holds no arrays of numbers"),
-        (["many.npz", "out"], "name the array of scores so"),
+        (
+            ["many.npz", "out"],
+            "has no array 'scores', it has a, b; write numpy.savez(path, scores=",
+        ),
         (["bare.tsv", "out"], "has numbers in its first row"),
         (["words.tsv", "out"], "which is no finite number"),
         (["scores.npy", "out", "--set-sizes", "1"], "set_sizes must be at least 2"),

@@ -88,6 +88,17 @@ def one_repeated_candidate():
     return {"scores": scores}, {"near_duplicates": "note"}
 
 
+def augmented_trials():
+    scores, targets = np.repeat(good(), 2, axis=0), np.arange(200).repeat(2)
+    return {"scores": scores, "targets": targets}, {"repeated_trials": "doubtful"}
+
+
+def one_pair():
+    targets = np.tile([0, 1], 10)
+    scores = np.eye(2)[targets] + good()[:20, :2] / 9
+    return {"scores": scores, "targets": targets}, {"few_targets": "note"}
+
+
 def cross_validated():
     return {"scores": good(), "cross_validated": True}, {"trained_on_trials": "note"}
 
@@ -104,6 +115,8 @@ CASES = (
     with_hubs,
     frames_of_a_film,
     one_repeated_candidate,
+    augmented_trials,
+    one_pair,
     cross_validated,
 )
 
@@ -148,6 +161,36 @@ def test_guesses_have_no_findings(seed):
     rng = np.random.default_rng(seed)
     scores = rng.normal(size=(60, 40))
     assert score_identification(scores, rng.integers(40, size=60)).findings == ()
+
+
+@pytest.mark.parametrize("kind", ["hits", "ranks of few", "two digits"])
+def test_equal_rows_by_ties_are_not_repeated_trials(kind):
+    rng = np.random.default_rng(0)
+    targets = rng.integers(6, size=300)
+    scores = rng.normal(size=(300, 6)) + 2 * np.eye(6)[targets]
+    if kind == "hits":
+        scores = scores == scores.max(axis=1, keepdims=True)
+    elif kind == "ranks of few":
+        scores = scores.argsort(axis=1).argsort(axis=1)
+    else:
+        scores = scores.round()
+    found = score_identification(scores.astype(float), targets).findings
+    assert "repeated_trials" not in {finding.name for finding in found}
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_copies_of_trials_make_bounds_too_large():
+    once = score_identification(good())
+    given, _ = augmented_trials()
+    twice = score_identification(**given)
+    np.testing.assert_array_equal(once.measured.accuracy, twice.measured.accuracy)
+    bound = "bayes_accuracy_bound"
+    assert twice.values[bound] > once.values[bound]  # which is why they are doubtful
+
+
+def test_constant_scores_tie_and_are_not_called_symmetric():
+    found = score_identification(np.ones((30, 30)))
+    assert {finding.name for finding in found.findings} == {"tied_scores"}
 
 
 @pytest.mark.parametrize("seed", range(20))

@@ -6,12 +6,12 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.spatial.distance import cdist
-from scipy.special import log_softmax
-from scipy.stats import rankdata
+from scipy.special import expit, log_softmax, logit
+from scipy.stats import rankdata, t
 from sklearn.metrics import top_k_accuracy_score
 
 from neuroextrap import stats
-from neuroextrap.scores import _ranks, score_identification
+from neuroextrap.scores import _matrix, score_identification
 
 
 def some_scores(seed=0, n_candidates=8, repeats=(1, 3, 2, 0, 1, 2, 1, 1), digits=0):
@@ -193,6 +193,25 @@ def test_curve_bits_and_bounds_are_those_of_stats():
     assert found.values["bayes_accuracy_bound"] == pytest.approx(float(bound))
 
 
+def test_intervals_count_tested_candidates():
+    rng = np.random.default_rng(0)
+    y = np.arange(4).repeat(5)
+    scores = rng.normal(size=(20, 60)) + 2 * np.eye(60)[y]
+    found = score_identification(scores, y, set_sizes=[10])
+    row = found.curve.set_index("set_size").loc[10]
+    every = []
+    for out in range(60):
+        rows, kept = np.flatnonzero(y != out), np.delete(np.arange(60), out)
+        places = np.searchsorted(kept, y[rows])
+        wins = stats.win_distribution(scores[np.ix_(rows, kept)], places)
+        every.append(stats.average_accuracy(wins, 10))
+    error = np.sqrt(59 / 60 * ((every - np.mean(every)) ** 2).sum())
+    slope = row.accuracy * (1 - row.accuracy)
+    half = t.ppf(0.975, 3) * error / slope  # four targets, three degrees of freedom
+    twin = expit(logit(row.accuracy) + np.array([-half, half]))
+    assert [row.lower, row.upper] == pytest.approx(list(twin))
+
+
 def test_bounds_speak_of_candidates_with_trials():
     rng = np.random.default_rng(0)
     scores = rng.normal(size=(30, 200)) + 4 * np.eye(30, 200)
@@ -213,7 +232,7 @@ def test_cross_validated_scores_have_no_bounds():
 def test_block_size_does_not_matter(monkeypatch):
     scores, targets = some_scores(5)
     whole = score_identification(scores, targets)
-    monkeypatch.setattr(_ranks, "_BLOCK", 17)
+    monkeypatch.setattr(_matrix, "_BLOCK", 17)
     pieces = score_identification(scores, targets)
     pd.testing.assert_frame_equal(whole.curve, pieces.curve)
     pd.testing.assert_frame_equal(whole.stimuli, pieces.stimuli)

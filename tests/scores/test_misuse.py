@@ -44,15 +44,23 @@ CALLS = {
     "from one": (
         {"scores": GOOD, "targets": np.arange(12) + 1},
         ValueError,
-        ("1 to 12", "targets - 1"),
+        ("12, not among", "targets - 1"),
     ),
-    "beyond": ({"scores": GOOD, "targets": [40] * 12}, ValueError, ("40 to 40",)),
-    "negative": ({"scores": GOOD, "targets": [-1] * 12}, ValueError, ("-1 to -1",)),
+    "beyond": (
+        {"scores": GOOD, "targets": [40] * 12},
+        ValueError,
+        ("40, not among", "column numbers from 0"),
+    ),
+    "negative": (
+        {"scores": GOOD, "targets": [-1] * 12},
+        ValueError,
+        ("-1, not among",),
+    ),
     "names unknown": ({"scores": GOOD, "targets": NAMES}, ValueError, ("no names",)),
     "numbers, not names": (
         {"scores": FRAME, "targets": np.arange(12)},
         ValueError,
-        ("0, 1, 10, ...", "image0, image1, image2", "names of candidates"),
+        ("0, 1, 2, ...", "image0, image1, image2", "names of candidates"),
     ),
     "rows of other names": (
         {"scores": FRAME.set_index(pd.Index(list("abcdefghijkl")))},
@@ -95,11 +103,6 @@ CALLS = {
     "level": ({"scores": GOOD, "confidence_level": 95}, ValueError, ("95",)),
     "flag": ({"scores": GOOD, "cross_validated": "no"}, TypeError, ("'no'",)),
     "permutations": ({"scores": GOOD, "n_permutations": -1}, ValueError, ("-1",)),
-    "one target": (
-        {"scores": GOOD, "targets": [3] * 12, "n_permutations": 9},
-        ValueError,
-        ("no other labeling",),
-    ),
 }
 
 
@@ -114,7 +117,8 @@ def test_bad_calls_say_what_to_do(name):
 
 def test_more_trials_than_candidates_and_fewer():
     targets = np.tile(np.arange(12), 5)
-    many = score_identification(GOOD[targets], targets)
+    noise = np.random.default_rng(1).normal(size=(60, 12))
+    many = score_identification(GOOD[targets] + noise, targets)
     assert many.summary["n_trials"].item() == 60
     few = score_identification(GOOD[:5], np.arange(5), n_permutations=20)
     assert few.summary["n_targets"].item() == 5
@@ -128,3 +132,12 @@ def test_half_precision_and_whole_numbers_are_read_as_they_are():
         assert found.summary.accuracy.item() == np.mean(
             half.argmax(axis=1) == np.arange(12)
         )
+
+
+def test_one_target_has_no_interval_bound_or_p_value():
+    found = score_identification(GOOD, [3] * 12, n_permutations=9)
+    unknown = ["p_value", "bayes_accuracy_bound", "implied_information_lower"]
+    assert np.isnan([found.values[name] for name in unknown]).all()
+    [note] = found.notes
+    assert "trials test 1 of 12 candidates: there is no interval" in note
+    assert "nan" not in str(found.generate_report()).split("<h2")[1]

@@ -23,8 +23,8 @@ def naive_e_value(n_correct, n_units, accuracy, first_steps, unit_weights=None):
                 product = 1.0
                 for t in range(first, len(n_correct[o])):
                     n = n_units[o][t]
-                    evenness = 1 if unit_weights is None else n * unit_weights[o][t]
-                    mean = (1 + (math.exp(rate) - 1) * accuracy / evenness) ** n
+                    n = n if unit_weights is None else 1 / unit_weights[o][t]
+                    mean = (1 + (math.exp(rate) - 1) * accuracy) ** n
                     product *= math.exp(rate * n_correct[o][t]) / mean
                 terms.append(product)
     return sum(terms) / len(terms)
@@ -92,6 +92,32 @@ def test_e_values_keep_the_shape_of_the_regions():
     one = forward_e_value(n_correct[1, 4], 8, 0.3)
     assert one.shape == ()
     assert together[1, 4] == pytest.approx(float(one), rel=1e-12)
+
+
+def test_the_mean_of_unequal_units_is_at_most_one():
+    """Of chances of success with one weighted mean, by the product over the units."""
+    rng = np.random.default_rng(0)
+    reached = 0
+    for _ in range(2000):
+        weights = rng.dirichlet(np.full(rng.integers(1, 9), rng.choice([0.3, 3, 100])))
+        chances = rng.beta(0.3, 0.3, size=len(weights)).round(rng.integers(0, 6))
+        accuracy, heaviest = weights @ chances, weights.max()
+        for rate in LAMBDAS:
+            growth = np.expm1(rate * weights / heaviest)
+            mean = np.log1p(chances * growth).sum()
+            most = np.log1p(accuracy * np.expm1(rate)) / heaviest
+            assert mean <= most + 1e-9
+            reached += mean > 0.999 * most > 0
+    assert reached  # nothing smaller would do
+
+
+def test_a_rare_class_costs_no_more_than_its_few_samples():
+    """One of two classes once in a run: as two samples a run, not as a share of 16."""
+    few = forward_bayes_accuracy_lower_bound(np.full((1, 12), 2.0), 2)
+    many = forward_bayes_accuracy_lower_bound(
+        np.full((1, 12), 2.0), 16, unit_weights=0.5
+    )
+    assert many == few > 0.8
 
 
 def test_a_block_counts_once_however_many_scans_it_has():

@@ -28,8 +28,9 @@ class TargetMargins(MarginKernel):
     decoded vector: cosine, correlation over columns, or minus the squared distance.
 
     Besides margins a batch has the correlation of decoded and true targets over test
-    points, both about the training means, averaged over columns. With
-    ``correlation_only`` the margins are those of the observed labeling.
+    points, both about the training means, averaged over columns. What is ``tested`` by
+    permutations comes for all labelings, the rest for the observed one: the
+    "correlation", the outcomes of the "best" candidates, or margins for all "wins".
     """
 
     name = "targets"
@@ -43,11 +44,12 @@ class TargetMargins(MarginKernel):
         *,
         metric: str = "cosine",
         shrinkage: Any = "auto",
-        correlation_only: bool = False,
+        tested: str = "wins",
     ) -> None:
         self.targets = targets
         self.metric, self.shrinkage = metric, shrinkage
-        self.correlation_only = correlation_only
+        self.tested = tested
+        self.n_outputs = None if tested == "wins" else targets.shape[1]
         self.indicator_bytes = 12 * max(1, -(-targets.shape[1] // len(targets)))
         self._coordinates = _coordinates(targets, metric)
 
@@ -55,7 +57,7 @@ class TargetMargins(MarginKernel):
         """Show the options and a hash of the targets; part of a run's identity."""
         return (
             f"TargetMargins({array_hash(self.targets)}, metric={self.metric!r}, "
-            f"shrinkage={self.shrinkage!r}, correlation_only={self.correlation_only})"
+            f"shrinkage={self.shrinkage!r}, tested={self.tested!r})"
         )
 
     def prepare(self, xs: Sequence[np.ndarray], design: Design) -> Any:
@@ -65,26 +67,53 @@ class TargetMargins(MarginKernel):
 
     def margins(self, state: Any, labelings: Labelings) -> np.ndarray:
         design, operators = state
+        n_columns = sum(len(g.regions) for g, _ in operators) * labelings.n_labelings
+        dtype = np.result_type(*(group.dtype for group, _ in operators))
+        margins = np.empty((len(design.test), len(self.targets), n_columns), dtype)
+        for rows, scores in self._scores(state, labelings):
+            margins[rows] = scores.swapaxes(0, 1)
+        return margins
+
+    def _scores(self, state: Any, labelings: Labelings) -> Iterator[Any]:
+        """Yield (rows, scores of the candidates) of every fold, scores (K, rows, M)."""
+        design, operators = state
         vectors = self._coordinates
         decoded = _decoded(operators, design, labelings, vectors, "coordinates")
         rules = labelings.keep(
-            "rules", lambda: _rules(vectors, labelings, design, self.metric)
+            ("rules", decoded.dtype),
+            lambda: _rules(vectors, labelings, design, self.metric, decoded.dtype),
         )
-        n_regions, n_test, n_columns, B = decoded.shape
-        # regions beside labelings: one product a test point, in the order of margins
-        by_point = np.ascontiguousarray(decoded.transpose(1, 2, 0, 3))
-        by_point = by_point.reshape(n_test, n_columns, n_regions * B)
-        margins = np.empty((n_test, len(vectors), n_regions * B), decoded.dtype)
+        n_regions, _, n_columns, B = decoded.shape
         for rows, (weights, constants) in zip(design.fold_slices, rules, strict=True):
-            weights = weights.astype(decoded.dtype)
+            # all regions and labelings beside one another: one product a fold
+            of_fold = np.ascontiguousarray(decoded[:, rows].transpose(2, 1, 0, 3))
+            of_fold = of_fold.reshape(n_columns, -1, n_regions * B)
             if len(weights) == 1:
-                np.matmul(weights[0], by_point[rows], out=margins[rows])
+                scores = weights[0] @ of_fold.reshape(n_columns, -1)
+                scores = scores.reshape(len(vectors), -1, n_regions * B)
             else:
-                each = np.tile(weights, (n_regions, 1, 1)) @ by_point[rows].T
-                margins[rows] = each.T
+                each = np.tile(weights, (n_regions, 1, 1)) @ of_fold.transpose(2, 0, 1)
+                scores = each.transpose(1, 2, 0)
             if self.metric == "euclidean":
-                margins[rows] -= np.tile(constants, n_regions).astype(margins.dtype)
-        return margins
+                scores -= np.tile(constants, n_regions)[:, np.newaxis]
+            yield rows, scores
+
+    def _outcomes(self, state: Any, labelings: Labelings) -> np.ndarray:
+        """Return whether the own candidate is the best, (n_test, M).
+
+        1 / T where T candidates share the best score.
+        """
+        design, operators = state
+        n_regions = sum(len(group.regions) for group, _ in operators)
+        own = np.tile(labelings.codes[:, design.test].T, n_regions)
+        outcomes = np.zeros(own.shape)
+        for rows, scores in self._scores(state, labelings):
+            flat = scores.reshape(len(scores), -1)
+            best, place = flat.max(axis=0), np.arange(flat.shape[1])
+            (winners,) = np.nonzero(flat[own[rows].ravel(), place] >= best)
+            equal = (flat[:, winners] == best[winners]).sum(axis=0)
+            outcomes[rows].reshape(-1)[winners] = 1.0 / equal
+        return outcomes
 
     def batches(
         self, xs: Sequence[np.ndarray], plan: BatchedLabelings
@@ -96,14 +125,17 @@ class TargetMargins(MarginKernel):
             observed = labelings
             if n_labelings > 1:  # kept, as what is made of it is
                 observed = _first(labelings)
-            correlated = labelings if self.correlation_only else observed
-            scored = observed if self.correlation_only else labelings
-            correlation = margins = None
-            if first == 0 or self.correlation_only:
-                correlation = self.correlations(state, correlated)
-            if first == 0 or not self.correlation_only:
-                margins = self.margins(state, scored)
-            yield Batch(cast(Any, margins), first, n_labelings, correlation)
+            margins = correlation = outcomes = None
+            if first == 0 or self.tested == "correlation":
+                every = labelings if self.tested == "correlation" else observed
+                correlation = self.correlations(state, every)
+            if first == 0 or self.tested == "wins":
+                every = labelings if self.tested == "wins" else observed
+                margins = self.margins(state, every)
+            if self.tested == "best" and first + n_labelings > 1:
+                outcomes = self._outcomes(state, labelings)
+            more = correlation, outcomes
+            yield Batch(cast(Any, margins), first, n_labelings, *more)
             first += n_labelings
 
     def correlations(self, state: Any, labelings: Labelings) -> np.ndarray:
@@ -240,7 +272,7 @@ def _true(labelings: Labelings, design: Design, targets: np.ndarray) -> np.ndarr
 
 
 def _rules(
-    vectors: np.ndarray, labelings: Labelings, design: Design, metric: str
+    vectors: np.ndarray, labelings: Labelings, design: Design, metric: str, dtype: Any
 ) -> list[tuple[np.ndarray, np.ndarray]]:
     """Return how candidates are scored in every fold: pairs of weights and constants.
 
@@ -257,10 +289,9 @@ def _rules(
         about = vectors - mean.T[:, np.newaxis]
         squares = np.square(about).sum(axis=2)
         if metric == "euclidean":
-            rules.append((2 * about, squares.T))
+            rules.append(((2 * about).astype(dtype), squares.T.astype(dtype)))
             continue
         squares = np.where(squares > 0, squares, np.inf)
-        rules.append(
-            (about / np.sqrt(squares)[..., np.newaxis], np.zeros((len(vectors), 1)))
-        )
+        weights = about / np.sqrt(squares)[..., np.newaxis]
+        rules.append((weights.astype(dtype), np.zeros((len(vectors), 1), dtype)))
     return rules

@@ -1,0 +1,163 @@
+"""What two decoders must share to be compared, and the units of both."""
+
+import numpy as np
+
+from neuroextrap.design._labels import row_codes
+from neuroextrap.margins._statistic import accuracy_set_size
+
+_UNITS = ("sample", "block", "run")
+_ENOUGH_RUNS = 6
+
+
+def check_pair(first, second, paired):
+    """Return the runs of both searchlights; raise unless they share what they must."""
+    from neuroextrap.decoding._searchlight import IdentificationSearchLight
+
+    for name, light in (("first", first), ("second", second)):
+        if not isinstance(light, IdentificationSearchLight):
+            raise TypeError(
+                f"{name} must be an IdentificationSearchLight, got "
+                f"{type(light).__name__}"
+            )
+    one, two = first.run_, second.run_
+    if paired != "samples":
+        _check_runs(one, two, paired)
+        return one, two
+    if not np.array_equal(first.classes_, second.classes_):
+        raise ValueError(
+            f"first has the classes {first.classes_.tolist()[:5]} and second "
+            f"{second.classes_.tolist()[:5]}; fit both to the same labels"
+        )
+    if not np.array_equal(one.labels.codes, two.labels.codes):
+        raise ValueError(
+            "first and second were fitted to other labels; fit both to the same "
+            "samples in the same order"
+        )
+    for name in ("groups", "blocks"):
+        mine, theirs = getattr(one.labels, name), getattr(two.labels, name)
+        both = mine is not None and theirs is not None
+        if (mine is None) != (theirs is None) or (
+            both and not np.array_equal(mine, theirs)
+        ):
+            raise ValueError(f"first and second have other {name}; give both the same")
+    folds = [run.plan.design.arrays for run in (one, two)]
+    if len(folds[0]) != len(folds[1]) or not all(
+        np.array_equal(a, b) for a, b in zip(*folds, strict=True)
+    ):
+        raise ValueError(
+            "first and second have other folds; give both the same cv, with a fixed "
+            "random_state where it shuffles"
+        )
+    return one, two
+
+
+def _check_runs(one, two, paired):
+    """Raise unless two runs on other samples have groups, and the same if paired."""
+    if paired not in ("runs", None):
+        raise ValueError(f"paired={paired!r} must be 'samples', 'runs' or None")
+    both = one.labels.groups, two.labels.groups
+    if any(groups is None for groups in both):
+        raise ValueError(
+            f"paired={paired!r} needs the run of every sample; fit both with groups"
+        )
+    names = [np.unique(groups) for groups in both]
+    if paired == "runs" and not np.array_equal(names[0], names[1]):
+        raise ValueError(
+            f"first has the runs {names[0].tolist()[:5]} and second "
+            f"{names[1].tolist()[:5]} (groups); give both the same names of runs, or "
+            "paired=None if each has runs of its own"
+        )
+
+
+def common_size(statistic, runs):
+    """Return the set size of a statistic; ValueError where both have another."""
+    sizes = [accuracy_set_size(statistic, len(run.classes)) for run in runs]
+    if sizes[0] != sizes[1]:
+        raise ValueError(
+            f"statistic={statistic!r} is accuracy among {sizes[0]} classes in first "
+            f"and {sizes[1]} in second; give 'pairwise_accuracy' or a number of classes"
+        )
+    return sizes[0]
+
+
+def region_pairs(first, second, regions):
+    """Return the regions of the first and of the second that are compared."""
+    n_regions = [len(light.wins_) for light in (first, second)]
+    if regions is not None:
+        pairs = np.asarray(regions)
+        if pairs.ndim != 2 or pairs.shape[1] != 2 or pairs.dtype.kind not in "iu":
+            raise ValueError(
+                "regions must be pairs of indices of shape (n_pairs, 2), got "
+                f"{pairs.dtype} of shape {pairs.shape}; give one of first and one of "
+                "second each"
+            )
+        if (pairs < 0).any() or (pairs >= n_regions).any():
+            raise ValueError(
+                f"regions must lie below {n_regions[0]} (first) and {n_regions[1]} "
+                f"(second), got {pairs.min(axis=0).tolist()} to "
+                f"{pairs.max(axis=0).tolist()}"
+            )
+        return pairs[:, 0], pairs[:, 1]
+    members = [light.results_.choice.regions for light in (first, second)]
+    if members[0].shape != members[1].shape or (members[0] != members[1]).nnz:
+        raise ValueError(
+            f"first has {n_regions[0]} regions and second {n_regions[1]}, with other "
+            "voxels; use the same mask and radius, or give pairs as regions"
+        )
+    return np.arange(n_regions[0]), np.arange(n_regions[0])
+
+
+def names_of_pairs(first, second, pairs, *, paired):
+    """Return the names of regions of an atlas; of pairs both; None without names."""
+    names = [light.results_.choice.names for light in (first, second)]
+    if None in names:
+        return None
+    if not paired:
+        return [str(name) for name in names[0]]
+    return [f"{names[0][i]} / {names[1][j]}" for i, j in zip(*pairs, strict=True)]
+
+
+def units_of_both(runs, unit, paired):
+    """Return the unit of every test point of both, and what a unit is."""
+    if paired == "samples":
+        place, what = _units(runs[0], unit)
+        return (place, place), what
+    if unit not in (None, "run"):
+        raise ValueError(
+            f"unit={unit!r}, but paired={paired!r} compares whole runs; leave it out"
+        )
+    return tuple(_units(run, "run")[0] for run in runs), "run"
+
+
+def _units(run, unit):
+    """Return the unit of every test point as a number, and what a unit is."""
+    labels, test = run.labels, run.plan.design.test
+    if unit not in (None, *_UNITS):
+        raise ValueError(f"unit={unit!r} must be one of {_UNITS}, or None")
+    what = unit or _default_unit(labels)
+    if what == "sample":
+        codes = test
+    elif what == "block":
+        codes = labels.units
+    else:
+        codes = None if labels.groups is None else row_codes(labels.groups)
+    if codes is None:
+        raise ValueError(
+            f"unit={unit!r} needs the {what} of every sample; fit with "
+            f"{'blocks' if what == 'block' else 'groups'}"
+        )
+    codes = codes if what == "sample" else codes[test]
+    place = np.unique(codes, return_inverse=True)[1]
+    if place.max() == 0:
+        raise ValueError(
+            f"all test points are one {what}, which leaves nothing to exchange; use a "
+            "smaller unit"
+        )
+    return place, what
+
+
+def _default_unit(labels):
+    """Return the coarsest unit of which there are enough."""
+    if labels.groups is not None and len(np.unique(labels.groups)) >= _ENOUGH_RUNS:
+        return "run"
+    return "sample" if labels.blocks is None else "block"

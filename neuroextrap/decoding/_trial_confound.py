@@ -1,0 +1,396 @@
+"""Is it the class, or what goes along with it? Confounds of trials, in three ways."""
+
+from __future__ import annotations
+
+from copy import copy
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+from numpy.typing import ArrayLike
+
+from neuroextrap import stats
+from neuroextrap.analysis._presentation import region_images
+from neuroextrap.analysis._region_maps import RegionMaps
+from neuroextrap.decoding._decoding_run import plan_decoding
+from neuroextrap.decoding._reading import read_labeled_samples
+from neuroextrap.decoding._searchlight import IdentificationSearchLight
+from neuroextrap.design._findings import P_VALUES, TOO_SMALL, Finding, tell
+from neuroextrap.design._folds import make_design
+from neuroextrap.design._forward_tests import ForwardFolds
+from neuroextrap.design._labels import code_labels
+from neuroextrap.design._permutations import permuted_codes
+from neuroextrap.design._strata import confound_strata
+from neuroextrap.design._tests import BoundOptions, forward_tests
+from neuroextrap.images import feature_coordinates
+from neuroextrap.maps._described_parameters import (
+    described_parameters,
+    flat_parameters,
+)
+from neuroextrap.maps._identification import permutation_statistics
+from neuroextrap.margins._engine import score_regions, why_untrainable
+from neuroextrap.margins._statistic import resolve_statistic
+from neuroextrap.margins.running._progress import Progress
+from neuroextrap.reporting._peaks import place_columns
+from neuroextrap.reporting._region_page import confound_page, confound_summary
+from neuroextrap.stats._null_counts import round_ties
+from neuroextrap.stats._shared_options import described_by
+from neuroextrap.stats._standardized_maxima import standardized_by_region
+from neuroextrap.stats._validation import check_integer
+
+_CLOSE = 0.9  # accuracy from numbers; pairs keep the level up to .84 (2 SD apart)
+_NOT_USED = "checkpoint", "save_null", "shard"
+_P_VALUES = "p_value", "p_value_fwe"
+
+
+@described_by(IdentificationSearchLight.fit)
+def trial_confound(
+    light: Any,
+    imgs: Any,
+    y: ArrayLike,
+    groups: ArrayLike,
+    confound: ArrayLike,
+    *,
+    stratum_size: int = 2,
+    order: ArrayLike | None = None,
+) -> RegionMaps:
+    """Ask three ways whether a confound of the trials explains what is decoded.
+
+    Reaction time, difficulty, position in the run or head motion may go along with the
+    class, and whatever they do to a region then looks like information about the class.
+
+    ======================  =========================================================
+    question                answer
+    ======================  =========================================================
+    can it explain?         the same analysis with the confound in place of the brain
+                            (``class_from_confound_``), and with the confound in place
+                            of the class (``confound_accuracy`` and its p-values)
+    is there more?          ``p_value`` and ``p_value_fwe``: labels are exchanged only
+                            among samples of one run that are alike in the confound
+    how much more, surely?  ``information_bound_beyond``: bits about the class among
+                            samples with the same level of the confound
+    ======================  =========================================================
+
+    Parameters
+    ----------
+    light : IdentificationSearchLight
+        A searchlight that is not fitted, with ``n_permutations`` of at least 1. It is
+        used with all its options, and never changed; ``bounds=None`` leaves the bound
+        out.
+    groups : array-like of shape (n_samples,)
+        Run of every sample.
+    confound : array-like of shape (n_samples,)
+        The confound of every sample. Categories, and numbers that occur
+        ``stratum_size`` times or more in a run, on average, are compared level by
+        level. Other numbers are ranked within each run; neighbors in rank are a stratum
+        to exchange labels within, and three equally filled levels (low, middle, high)
+        of each run are what is decoded from the brain.
+    stratum_size : int, default=2
+        Samples in a stratum of such numbers, at least 2. Larger strata give more
+        power, and less protection: within them the confound still differs.
+
+    Returns
+    -------
+    maps : dict of images, or of ndarray
+        Its maps (arrays of regions for array input) are ``accuracy``, of the class;
+        ``p_value``, ``p_value_fwe`` and ``neg_log10_p_fwe`` of the searchlight's
+        ``statistic``, with labels exchanged within strata; ``unrestricted_p_value`` and
+        ``unrestricted_p_value_fwe``, with labels exchanged within runs, as if there
+        were no confound; ``confound_accuracy``, ``confound_p_value`` and
+        ``confound_p_value_fwe`` of the levels of the confound; ``n_voxels``; and, of
+        levels, ``information_bound_beyond`` (bits) and
+        ``information_bound_beyond_fwe``, of all regions at once. What could not be
+        computed is left out, and ``notes_`` says why. ``table_`` holds all of it, one
+        row per region, and ``summary_`` says it in words. ``class_from_confound_`` is a
+        dict of accuracy and p_value, ``levels_`` are those that were decoded and
+        ``strata_`` the stratum of every sample that was analyzed. It makes files and a
+        page.
+
+    Raises
+    ------
+    TypeError
+        When ``light`` is no IdentificationSearchLight.
+    ValueError
+        When the confound is missing somewhere, is the same in all samples or differs
+        within a block, when no two classes share a stratum (class and confound cannot
+        be told apart), or the searchlight asks for what this analysis does not give.
+
+    Notes
+    -----
+    *Exchange within strata* assumes that among samples of a stratum the class says
+    nothing about the confound. For levels that is so, and the test is exact. For
+    numbers it is nearly so: where reaction times of two classes differ by one standard
+    deviation and drive a region strongly, pairs (``stratum_size=2``) reject .03
+    (nominal .05), strata of 5 of 20 trials of a run .11, of 7 .33, no strata 1.0; two
+    standard deviations apart pairs reject .06, three .09. That the
+    association of class and confound is in every permuted labeling, too, is why a
+    region that only carries the confound is no more accurate than they are. Permuted
+    statistics are therefore large in some regions and small in others; for the
+    family-wise p-value each region's are standardized by their mean and spread.
+
+    *The bound* is about an experiment in which every class is equally frequent at every
+    level, and every level equally frequent, where a class cannot be guessed from the
+    level: I(class; response | level) is then I(class; response, level), at least
+    log K - h(e) - e log(K - 1) for an error rate e (Fano), with classes and levels
+    weighted equally. The error rate is bounded by forward testing as in any
+    searchlight. It speaks of the levels as given: of numbers that were cut there is
+    none, because they differ within a stratum.
+
+    *Confounds that are regressed out* of the samples, or balanced by leaving samples
+    out of the test only, can give accuracies far below chance; nothing of the kind is
+    done here.
+
+    References
+    ----------
+    Todd, Nystrom & Cohen 2013, "Confounds in multivariate pattern analysis: theory and
+    rule representation case study", NeuroImage 77. Gorgen, Hebart, Allefeld & Haynes
+    2018, "The same analysis approach", NeuroImage 180. Snoek, Miletic & Scholte 2019,
+    "How to control for confounds in decoding analyses of neuroimaging data",
+    NeuroImage 184. Winkler et al. 2015, "Multi-level block permutation", NeuroImage
+    123.
+
+    Examples
+    --------
+    Trials of the second class are slower. The first region follows reaction time, the
+    second the class itself:
+
+    >>> import numpy as np
+    >>> from neuroextrap.decoding import IdentificationSearchLight, trial_confound
+    >>> rng = np.random.default_rng(0)
+    >>> y = np.concatenate([rng.permutation([0, 1] * 8) for _ in range(8)])
+    >>> runs = np.repeat(np.arange(8), 16)
+    >>> reaction_time = 0.8 + 0.1 * y + 0.1 * rng.normal(size=128)
+    >>> X = rng.normal(size=(128, 20))
+    >>> X[:, :10] += 5 * reaction_time[:, None]
+    >>> X[:, 10:] += rng.normal(size=(2, 10))[y]
+    >>> light = IdentificationSearchLight(
+    ...     regions=np.kron(np.eye(2), np.ones(10)), n_permutations=199, bounds=None
+    ... )
+    >>> maps = trial_confound(light, X, y, runs, reaction_time)
+    >>> (maps["unrestricted_p_value"] <= 0.05).tolist()
+    [True, True]
+    >>> (maps["p_value"] <= 0.05).tolist()
+    [False, True]
+    """
+    import pandas as pd
+
+    stratum_size = check_integer(stratum_size, "stratum_size", minimum=2)
+    _check(light)
+    labels = code_labels(y, light.classes, groups, light.blocks, order)
+    strata = confound_strata(confound, labels, stratum_size)
+    run = plan_decoding(copy(light).set_params(bounds=None), imgs, y, groups, order)
+    run = replace(run, plan=replace(run.plan, subsets=()))
+    within = run.labels._replace(strata=strata.codes)
+    restricted = _permuted(light, within, run.plan.design)
+    tests, why_not = _tests_of_levels(light, run, within, strata)
+    plan = replace(run.plan, codes=restricted.codes, forward=tests)
+    found, maxima, tested = _within_strata(run, plan)
+    free, _ = run.score()
+    scores = {
+        "accuracy": _accuracy(found),
+        **tested,
+        **{f"unrestricted_{name}": p for name, p in _tested(free).items()},
+    }
+    of_levels, why_not_levels = _levels(light, run, strata)
+    scores |= of_levels
+    if tests is not None:
+        scores |= _bounds(run, found.n_correct, tests)
+    scores["n_voxels"] = run.usable.n_features.astype(float)
+    alone = _class_from(light, run, strata.columns)
+    close = _too_close(alone["accuracy"]) if strata.of_numbers else ()
+    findings = (*run.findings, *restricted.findings, *close, *why_not, *why_not_levels)
+    tell(findings[len(run.findings) :])
+    choice, masker, places = run.choice, run.masker, _places(run)
+    columns = place_columns(np.arange(choice.n_regions), places, choice.names)
+    cells = within.exchanged
+    maps = RegionMaps(
+        region_images(scores, choice, masker) or scores,
+        masker=masker if choice.has_place else None,
+        region_scores=scores,
+        table=pd.DataFrame(columns | scores),
+        parameters=described_parameters(light) | {"stratum_size": stratum_size},
+        random_state=light.random_state,
+        findings=findings,
+        page=confound_page,
+        table_file="regions.tsv",
+        class_from_confound_=alone,
+        classes_=run.classes,
+        levels_=np.unique(strata.levels),
+        of_numbers_=strata.of_numbers,
+        strata_=cells,
+        n_strata_=int(cells.max()) + 1,
+        exchangeable_=_share_exchanged(cells, within.codes),
+        choice_=choice,
+        places_=places,
+        bg_img_=run.bg_img,
+        n_permutations_=len(maxima),
+        null_maxima_=maxima,
+    )
+    vars(maps).update(summary_=confound_summary(maps))
+    return maps
+
+
+def _check(light):
+    """Raise unless a searchlight asks for permuted maps, and for nothing more."""
+    if not isinstance(light, IdentificationSearchLight):
+        raise TypeError(
+            f"light must be an IdentificationSearchLight, got {type(light).__name__}; "
+            "give one with its options"
+        )
+    if not light.n_permutations:
+        raise ValueError(
+            "light has n_permutations=0, but labels are exchanged within strata of the "
+            "confound; give n_permutations=1000, say"
+        )
+    given = flat_parameters(light)
+    kept = [option for option in _NOT_USED if given[option] is not None]
+    if kept:
+        raise ValueError(
+            f"light has {kept[0]}={given[kept[0]]!r}, which trial_confound does not "
+            "use; leave it out"
+        )
+
+
+def _permuted(light, labels, design):
+    """Return the labelings of a test, Permuted, with the seed of the searchlight."""
+    seed = light.random_state
+    return permuted_codes(labels, design, light.n_permutations, seed, cv=light.cv)
+
+
+def _within_strata(run, plan):
+    """Score all regions; return RegionScores, standardized maxima, and p-values."""
+    shape = plan.n_permutations, run.choice.n_regions
+    with TemporaryDirectory() as folder:
+        path = Path(folder, "null.npy")
+        null = np.lib.format.open_memmap(path, "w+", np.float32, shape)
+        found = score_regions(
+            run.rows,
+            run.usable.regions,
+            plan,
+            n_jobs=run.n_workers,
+            null=null,
+            progress=Progress(run.parameters.verbose),
+        )
+        standard, maxima = standardized_by_region(found.score, null)
+        del null  # or the file is open still
+    p_fwe = stats.max_statistic_p_value(standard, maxima)
+    tested = {"p_value": _tested(found)["p_value"], "p_value_fwe": p_fwe}
+    return found, maxima, tested | {"neg_log10_p_fwe": -np.log10(p_fwe)}
+
+
+def _accuracy(found):
+    """Return the accuracy among all classes, (n_regions,), of RegionScores."""
+    return round_ties(stats.average_accuracy(found.wins, found.wins.shape[1]))
+
+
+def _tested(found):
+    """Return the p-values of RegionScores, by name."""
+    tested = permutation_statistics(found.score, found.n_reached, found.maxima)
+    return {name: tested[name] for name in _P_VALUES}
+
+
+def _places(run):
+    """Return the centers of regions in mm, (n_regions, 3); None without centers."""
+    if run.masker is None or run.choice.centers is None:
+        return None
+    return feature_coordinates(run.masker)[run.choice.centers]
+
+
+def _share_exchanged(cells, codes):
+    """Return the share of samples whose cell has several classes."""
+    pairs = np.unique(np.stack([cells, codes]), axis=1)
+    return float((np.bincount(pairs[0]) > 1)[cells].mean())
+
+
+def _levels(light, run, strata):
+    """Return maps of how well levels of the confound are identified; or Findings."""
+    names, codes = np.unique(strata.levels, return_inverse=True)
+    labels = run.labels._replace(codes=codes, classes=names)
+    try:
+        design = make_design(codes, len(names), cv=light.cv, groups=labels.groups)
+        permuted = _permuted(light, labels, design)
+    except ValueError as error:
+        return {}, _left_out("confound_*", "the confound is not decoded", error)
+    plan = replace(
+        run.plan,
+        design=design,
+        codes=permuted.codes,
+        statistic=resolve_statistic("accuracy", len(names), None),
+        pairing=permuted.pairing,
+    )
+    found, _ = replace(run, plan=plan).score()
+    maps = {"accuracy": _accuracy(found), **_tested(found)}
+    return {f"confound_{name}": values for name, values in maps.items()}, ()
+
+
+def _class_from(light, run, columns):
+    """Return accuracy and p-value of the class from the confound, as a dict."""
+    alone = copy(light).set_params(mask=None)
+    labels = run.labels._replace(keep=np.ones(len(columns), dtype=bool))
+    read = read_labeled_samples(alone, run.plan.kernel, columns, labels, "confound")
+    one_region = scipy.sparse.csr_array(read.usable[None].astype(np.float64))
+    plan = replace(run.plan, whitener=None, by_sums=None)
+    found = score_regions(read.X, one_region, plan)
+    return {
+        "accuracy": float(_accuracy(found)[0]),
+        "p_value": float(_tested(found)["p_value"][0]),
+    }
+
+
+def _too_close(accuracy):
+    """Return a Finding where numbers tell the class nearly always, 0 or 1."""
+    if accuracy < _CLOSE:
+        return ()
+    found = Finding(
+        "confound",
+        "doubtful",
+        accuracy,
+        P_VALUES,
+        f"the confound alone identifies the class with an accuracy of {accuracy:.2f}",
+        f"{TOO_SMALL}, because even neighbors in the confound differ",
+        "leave out trials until the classes overlap more",
+    )
+    return (found,)
+
+
+def _tests_of_levels(light, run, labels, strata):
+    """Return forward tests that weigh classes and levels equally, or None; Findings."""
+    if light.bounds is None:
+        return None, ()
+    options = BoundOptions.of(flat_parameters(light), run.plan.kernel)
+    options = options._replace(bounds="forward", e_value_order="cyclic")
+    reason: Any = (
+        "a number is not held constant by strata; give levels (categories), if it is "
+        "these that matter"
+        if strata.of_numbers
+        else forward_tests(labels, run.plan.design, options)
+    )
+    if isinstance(reason, ForwardFolds):
+        tests = reason
+        plan = replace(run.plan, forward=tests)
+        reason = why_untrainable(run.rows, run.usable.regions, plan)
+        if reason is None:
+            return tests, ()
+    what = "information beyond the confound is not bounded"
+    return None, _left_out("information_bound_beyond*", what, reason)
+
+
+def _left_out(maps, what, reason):
+    """Return a Finding about maps that are left out, in a tuple."""
+    return (Finding("not_computed", "note", 0.0, (maps,), f"{reason}", what, ""),)
+
+
+def _bounds(run, n_correct, tests):
+    """Return lower bounds (bits) on information beyond the confound, by name."""
+    level = run.parameters.confidence_level
+    bounds = {}
+    for name, n_regions in (("", 1), ("_fwe", max(1, len(run.analyzed)))):
+        accuracy = tests.outcomes.bayes_accuracy_bound(
+            n_correct, confidence_level=level, n_regions=n_regions
+        )
+        bits = stats.fano_information(accuracy, len(run.classes))
+        bounds[f"information_bound_beyond{name}"] = bits
+    return bounds

@@ -1,0 +1,264 @@
+"""What is doubtful about scores, their trials and their candidates, as findings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+from scipy.stats import rankdata
+
+from neuroextrap.design._findings import BOUNDS, EVERYTHING, P_VALUES, Finding
+from neuroextrap.scores._matrix import Ranks, ScoreMatrix
+
+ALIKE = 0.98
+"""Correlation over trials from which two candidates are near-duplicates."""
+
+TRAINED_ON_TRIALS = Finding(
+    "trained_on_trials",
+    "note",
+    1.0,
+    P_VALUES,
+    "trials that are tested trained the decoder of other trials",
+    "p-values are approximate and no lower bound holds",
+    "train on other data, or permute before training",
+)
+
+_FEWEST_TRIALS, _MOST_TRIALS = 20, 512
+_FEWEST_UNTIED = 10  # different scores of trials that may be copies of one another
+_SURE = 1e-4  # chance that a guess is so far from one half
+_MANY = 0.05  # share of candidates or trials
+_ALL = ("accuracy*", "implied_information*", "p_value", *BOUNDS)
+
+
+def pairwise_z(ranks: Ranks) -> tuple[float, float]:
+    """Return the mean pairwise accuracy, and its distance from guessing in errors.
+
+    Each trial counts as a guess by itself if all candidates are targets. Otherwise only
+    each target does: some candidates have larger scores than others in all trials.
+    """
+    n_candidates = len(ranks.attracted)
+    accuracy = ranks.wins @ np.arange(n_candidates) / (n_candidates - 1)
+    repeats = np.bincount(ranks.columns, minlength=n_candidates)
+    tested = repeats > 0
+    each = 1 / repeats[tested] if tested.all() else np.ones(tested.sum())
+    error = np.sqrt((n_candidates + 1) / (12 * (n_candidates - 1)) * each.mean())
+    return float(accuracy), float((accuracy - 0.5) / error * np.sqrt(len(each)))
+
+
+def examine(
+    matrix: ScoreMatrix, kind: str
+) -> tuple[bool, ScoreMatrix, tuple[Finding, ...]]:
+    """Return whether scores were turned around, the matrix, and what is doubtful.
+
+    They are taken as distances if `kind` says so, or if it is "auto" and targets come
+    last so often that no guess explains it: a pairwise accuracy below one quarter. One
+    that is below chance, but less, is a doubt only.
+    """
+    if kind == "distance":
+        matrix = matrix.negative()
+    accuracy, z = pairwise_z(matrix.ranks)
+    turned = kind == "auto" and accuracy < 0.25 and z < special.ndtri(_SURE)
+    found = []
+    if z < special.ndtri(_SURE):
+        effect = "accuracies and information are those of the worst choices"
+        if turned:
+            effect = (
+                "smaller scores are taken to be more alike, as of distances or ranks"
+            )
+        found.append(
+            Finding(
+                "reversed_scores",
+                "doubtful",
+                accuracy,
+                EVERYTHING,
+                f"the target scores above another candidate in {accuracy:.3f} of pairs",
+                effect,
+                "say which by kind='distance' or kind='similarity' (--kind)",
+            )
+        )
+    matrix = matrix.negative() if turned else matrix
+    for look in (_shifted, _normalized, _symmetric, _repeated, _few, _tied, _hubs):
+        found += look(matrix)
+    return turned, matrix, tuple(found)
+
+
+def _shifted(matrix: ScoreMatrix) -> Iterator[Finding]:
+    """Find targets that fit far better when all of them move by one column."""
+    if abs(pairwise_z(matrix.ranks)[1]) > -special.ndtri(_SURE):
+        return
+    for step in (-1, 1):
+        columns = (matrix.columns + step) % matrix.n_candidates
+        accuracy, z = pairwise_z(replace(matrix, columns=columns).ranks)
+        if z > -special.ndtri(_SURE**2):
+            yield Finding(
+                "shifted_targets",
+                "doubtful",
+                accuracy,
+                EVERYTHING,
+                f"targets are at chance, and those {-step:+d} column away are not "
+                f"(pairwise accuracy {accuracy:.3f})",
+                "the numbers of targets seem to be off by one",
+                "count columns from 0, or give names",
+            )
+
+
+def _normalized(matrix: ScoreMatrix) -> Iterator[Finding]:
+    """Find scores whose columns, not rows, sum to one or to nothing."""
+    scores = matrix.scores
+    scale = np.mean([np.abs(row).mean() for row in scores]) or 1.0
+    by_column, by_row = (scores.sum(axis=axis, dtype=float) for axis in (0, 1))
+    for level in (1.0, 0.0):
+        close = 1e-3 * (level or scale * np.sqrt(len(scores)))
+        columns, rows = (
+            np.abs(sums - level).max() < close for sums in (by_column, by_row)
+        )
+        if columns and not rows:
+            yield Finding(
+                "normalized_columns",
+                "doubtful",
+                level,
+                _ALL,
+                f"the scores of every candidate sum to {level:g} over trials",
+                "rows may not be trials, and a trial's scores rest on other trials",
+                "give scores.T if rows are candidates, else normalize by training data",
+            )
+
+
+def _symmetric(matrix: ScoreMatrix) -> Iterator[Finding]:
+    """Find candidates that were scored against themselves."""
+    scores, n_candidates = matrix.scores, matrix.n_candidates
+    counted = np.array_equal(matrix.columns, np.arange(n_candidates))
+    if not counted or n_candidates < 3 or matrix.ranks.tied.all():
+        return
+    own, first = np.diag(scores), scores[:_MOST_TRIALS]
+    if np.allclose(own, own[0]) and np.allclose(first, scores[:, : len(first)].T):
+        yield Finding(
+            "symmetric_scores",
+            "doubtful",
+            float(own[0]),
+            EVERYTHING,
+            "the scores are symmetric with one value on the diagonal",
+            "candidates seem to be compared with themselves, not with what was decoded",
+            "score decoded vectors for candidates",
+        )
+
+
+def _repeated(matrix: ScoreMatrix) -> Iterator[Finding]:
+    """Find trials of one target with the same scores, as long as these hardly tie."""
+    several = np.flatnonzero(matrix.repeats[matrix.columns] > 1)
+    copies: dict[int, int] = {}
+    for row in several.tolist():
+        key = hash((int(matrix.columns[row]), matrix.scores[row].tobytes()))
+        copies[key] = copies.get(key, 0) + 1
+        if copies[key] == 2 and len(np.unique(matrix.scores[row])) < _FEWEST_UNTIED:
+            return
+    n_copies = sum(copies.values()) - len(copies)
+    if n_copies:
+        share = n_copies / len(matrix.columns)
+        yield Finding(
+            "repeated_trials",
+            "doubtful",
+            share,
+            EVERYTHING,
+            f"{share:.1%} of the trials have all the scores of an earlier one",
+            "p-values are too small and lower bounds too large",
+            "give every trial once, not the copies that trained a decoder",
+        )
+
+
+def _few(matrix: ScoreMatrix) -> Iterator[Finding]:
+    """Find too few targets or candidates for an interval."""
+    n_targets = int(np.count_nonzero(matrix.repeats))
+    if n_targets < 2 or matrix.n_candidates < 3:
+        yield Finding(
+            "few_targets",
+            "note",
+            n_targets,
+            _ALL,
+            f"trials test {n_targets} of {matrix.n_candidates} candidates",
+            "there is no interval, and with one target no bound and no p-value",
+            "test at least two targets among three candidates",
+        )
+
+
+def _tied(matrix: ScoreMatrix) -> Iterator[Finding]:
+    """Find many targets that tie with a distractor."""
+    share = float((matrix.ranks.tied > 0).mean())
+    if share > _MANY:
+        yield Finding(
+            "tied_scores",
+            "note",
+            share,
+            _ALL,
+            f"{share:.0%} of the targets tie with another candidate",
+            "each tie counts as guessing among those tied",
+            "give scores with more digits, or logits instead of probabilities",
+        )
+
+
+def _hubs(matrix: ScoreMatrix) -> Iterator[Finding]:
+    """Find candidates that attract far more trials of others than the rest does.
+
+    These are wrong first choices five times as often as the mean, and oftener than
+    equal chances allow (Poisson, corrected for the number of candidates).
+    """
+    attracted = matrix.ranks.attracted
+    mean = attracted.mean()
+    chance = special.gammainc(np.maximum(np.floor(attracted), 1), max(mean, 1e-9))
+    hubs = (attracted > max(5 * mean, 1)) & (chance < 0.05 / len(attracted))
+    share = float(attracted[hubs].sum() / len(matrix.columns))
+    if share > _MANY / 2:
+        yield Finding(
+            "hubs",
+            "note",
+            share,
+            _ALL,
+            f"{hubs.sum()} of {len(hubs)} candidates attract {share:.0%} of the trials,"
+            " none of them their own",
+            "accuracy and bits are lower than without such hubs",
+            "center decoded vectors by the mean of the training data",
+        )
+
+
+def near_duplicates(matrix: ScoreMatrix) -> NDArray[np.intp]:
+    """Return for every candidate (n_candidates,) the one that it nearly repeats.
+
+    A candidate stands for itself and for all later ones whose ranks correlate with its
+    own by at least `ALIKE` over trials (at most some hundreds, spread evenly), unless
+    an earlier one stands for them; tested ones come first.
+    """
+    n_trials, n_candidates = matrix.scores.shape
+    leader = np.arange(n_candidates)
+    if n_trials < _FEWEST_TRIALS or n_candidates < 3:
+        return leader
+    rows = np.unique(np.linspace(0, n_trials - 1, _MOST_TRIALS).astype(int))
+    ranks = rankdata(matrix.scores[rows], axis=1)
+    with np.errstate(divide="ignore", invalid="ignore"):  # of constant candidates
+        alike = np.corrcoef(ranks, rowvar=False, dtype=np.float32) >= ALIKE
+    free = np.ones(n_candidates, dtype=bool)
+    for candidate in np.argsort(matrix.repeats == 0, kind="stable"):
+        if free[candidate]:
+            followers = alike[candidate] & free
+            followers[candidate] = True
+            leader[followers], free[followers] = candidate, False
+    return leader
+
+
+def duplicates_finding(values: dict[str, float]) -> Iterator[Finding]:
+    """Say how many candidates have near-duplicates, and what these do to the bits."""
+    share = values["near_duplicates"]
+    bits = [values[f"implied_information{end}"] for end in ("", "_distinct")]
+    if share > 0:
+        yield Finding(
+            "near_duplicates",
+            "doubtful" if share > _MANY else "note",
+            share,
+            ("accuracy*", "implied_information*", *BOUNDS),
+            f"{share:.1%} of the candidates have a near-duplicate in the pool",
+            f"its scores hardly tell them apart ({bits[0]:.2f} bits, {bits[1]:.2f} "
+            "without near-duplicates), and pools of another make are not predicted",
+            "draw candidates at random, or keep one of each",
+        )
