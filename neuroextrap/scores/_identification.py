@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -288,9 +287,8 @@ def _measure(
     curve["confidence_level"] = chosen.confidence_level
     if len(beyond):
         curve = pd.concat([curve, _predicted(matrix, beyond)], ignore_index=True)
-    names = (f"implied_information{end}" for end in ("", "_lower", "_upper"))
-    values = zip(names, (min(bits, best), *bit_ends), strict=True)
-    return curve, left_out, {name: float(value) for name, value in values}
+    values = zip(("", "_lower", "_upper"), (min(bits, best), *bit_ends), strict=True)
+    return curve, left_out, {f"implied_information{e}": float(v) for e, v in values}
 
 
 def _intervals(
@@ -306,8 +304,7 @@ def _intervals(
     if n_candidates < 3 or n_tested < 2:
         unknown = np.full((n_candidates, len(sizes)), np.nan)
         return unknown, unknown[:2], unknown[:2, 0]
-    how: dict[str, Any] = {"shape": shape, "n_tested": n_tested}
-    how["level"] = chosen.confidence_level
+    how: Any = {"shape": shape, "n_tested": n_tested, "level": chosen.confidence_level}
     inner, place = np.unique(np.minimum(sizes, n_candidates - 1), return_inverse=True)
     curves = leave_one_class_out_accuracy(matrix.scores, matrix.columns, inner)
     least = lost_point_error(sizes, n_candidates, n_trials)
@@ -385,10 +382,10 @@ def _bounds(
 
 def _exchange_test(
     matrix: ScoreMatrix, chosen: ScoreOptions
-) -> tuple[float, Iterator[Finding]]:
+) -> tuple[float, list[Finding]]:
     """Return the p-value by exchange of targets, and whether exchanges are few."""
     if not chosen.n_permutations or np.count_nonzero(matrix.repeats) < 2:
-        return np.nan, iter(())
+        return np.nan, []
     labelings, few = draw_labelings(
         matrix.columns, chosen.groups, None, chosen.n_permutations, chosen.random_state
     )
@@ -396,7 +393,6 @@ def _exchange_test(
     set_size = chosen.tested_size(matrix.n_candidates)
     accuracy = matrix.exchanged_accuracy(every, set_size)
     n_reached = np.count_nonzero(accuracy[1:] >= tie_floor(accuracy[0], 1.0))
-    if few is not None:
-        few = few_exchanges(FewLabelings(few.n_others, 1, "pairings"))
+    finding = few_exchanges(few and FewLabelings(few.n_others, 1, "pairings"))
     p_value = float(p_value_from_counts(n_reached, len(labelings)))
-    return p_value, filter(None, [few])
+    return p_value, [] if finding is None else [finding]
