@@ -22,6 +22,7 @@ plotting, reporting figures and HTML reports
 """
 
 import importlib as _importlib
+import os as _os
 
 _SUBPACKAGES = (
     "analysis",
@@ -53,6 +54,31 @@ def __getattr__(name):
     if name == "__version__":
         return _version()
     raise AttributeError(f"module 'neuroextrap' has no attribute {name!r}")
+
+
+def _allow_compiling():
+    """Give numba a folder of its own where it could write to none, and would fail.
+
+    That is so in containers on a file system that is only read. What was compiled
+    before (``NUMBA_CACHE_DIR``) is copied there, and the folder goes with the process.
+    """
+    given = _os.environ.get("NUMBA_CACHE_DIR", "")
+    home = _os.environ.get("XDG_CACHE_HOME") or _os.path.expanduser("~")
+    places = (_os.path.dirname(__file__), home, given)
+    if any(_os.access(place, _os.W_OK) for place in places):
+        return
+    import atexit
+    import shutil
+    import tempfile
+
+    folder = tempfile.mkdtemp(prefix="neuroextrap-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    if _os.path.isdir(given):
+        shutil.copytree(given, folder, dirs_exist_ok=True)
+    _os.environ["NUMBA_CACHE_DIR"] = folder
+
+
+_allow_compiling()
 
 
 def _version():

@@ -93,19 +93,22 @@ DESIGNS = [  # training stimuli, their repeats, repeats of test stimuli, both as
     (300, 6, 6, False, True),
     (300, 6, 6, False, False),
     (30, 1, 1, True, True),
+    (200, 1, 1, True, True, 300),  # as many features
 ]
 
 
 @check(FAMILY, n_sets=60, quick=6)
 def posteriors(rng, n_sets, *, mistake=False):
     """Mean largest posterior above accuracy; mistake: margins as they are."""
-    for n_train, n_shown, n_tested, trained_rows, tested_rows in DESIGNS:
+    for n_train, n_shown, n_tested, trained_rows, tested_rows, *wide in DESIGNS:
+        n_columns = wide[0] if wide else 5
         if mistake and n_train > 60:
             continue
-        n_voxels = 12 if n_train > 60 else 60
+        n_voxels = 60 if wide or n_train < 60 else 12
         above = []
         for _ in range(n_sets):
-            X, W = rng.normal(size=(n_train + 60, 5)), rng.normal(size=(5, n_voxels))
+            X = rng.normal(size=(n_train + 60, n_columns))
+            W = rng.normal(size=(n_columns, n_voxels)) * np.sqrt(5 / n_columns)
             A, B = rng.normal(size=(2, n_voxels, n_voxels)) / np.sqrt(n_voxels)
             if n_train < n_voxels:  # noise that a few patterns dominate
                 A, B = (
@@ -139,9 +142,48 @@ def posteriors(rng, n_sets, *, mistake=False):
         words = {True: "rows", False: "averages"}
         design = (
             f"{n_train} training stimuli x {n_shown} as {words[trained_rows]}, test x "
-            f"{n_tested} as {words[tested_rows]}, {n_voxels} voxels"
+            f"{n_tested} as {words[tested_rows]}, {n_columns} features, {n_voxels} "
+            "voxels"
         )
         yield Row("mean largest posterior above accuracy", design, above)
+        if not mistake:
+            below = -np.array(above)
+            yield Row("accuracy above mean largest posterior", design, below)
+
+
+@check(FAMILY, n_sets=400, quick=40)
+def stimuli_in_several_runs(rng, n_sets, *, mistake=False):
+    """Test stimuli shown in runs of their half; mistake: exchanged between halves.
+
+    Responses have the offset of their run and no relation to features, which differ
+    between the halves.
+    """
+    half = np.repeat([0, 1], 8)
+    shown = np.repeat(np.arange(16), 3)
+    runs = np.tile([0, 1, 2], 16) + 3 * half[shown]
+    for repeats in ("average",) if mistake else ("average", "keep"):
+        local = []
+        for _ in range(n_sets):
+            # whatever is learned, the offsets of runs may agree with it or not
+            X, W = rng.normal(size=(46, 4)), rng.normal(size=(4, 5))
+            X[30:] += 3 * (half - 0.5)[:, None]
+            model = EncodingIdentification(
+                encoder=RidgeEncoder(alphas=[1.0], cv=3),
+                repeats=repeats,
+                n_permutations=39,
+                statistic="pairwise_accuracy",
+                random_state=rng,
+            )
+            model.fit(X[:30], X[:30] @ W + rng.normal(size=(30, 5)))
+            offsets = rng.normal(size=(6, 5)) + (np.arange(6) >= 3)[:, None] * W.sum(0)
+            Y = offsets[runs] + 2 * rng.normal(size=(48, 5))
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", UserWarning)
+                groups = None if mistake else runs
+                model.identify(X[30:], Y, groups, stimuli=shown)
+            local.append(float(model.region_scores_["p_value"][0] <= LEVEL))
+        design = f"16 stimuli, each in three of six runs, repeats {repeats}"
+        yield Row(LOCAL, design, local)
 
 
 @check(FAMILY, n_sets=60, quick=3)

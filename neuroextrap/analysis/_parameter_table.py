@@ -391,6 +391,28 @@ TABLE = {
         ),
     },
     ("group", "group", "result"): {
+        "contrast": texts(
+            "what is tested over participants: a column of their table (age: its "
+            "slope; a column of text: any difference, F) or an expression of its "
+            "values ('patients - controls'); several are tested at once (F)",
+            metavar="TEXT",
+            said="the mean",
+        ),
+        "covariates": texts(
+            "further columns, centered; motion, voxels_lost and n_runs need no table",
+            said="none",
+        ),
+        "participants_table": path(
+            "table with a column participant_id",
+            "TSV",
+            said="participants.tsv of DERIVATIVES or the data set it lies in",
+        ),
+        "within": texts(
+            "sessions or tasks of everyone that are compared, first minus second, such "
+            "as ses-2 ses-1; one chooses it",
+            metavar="ENTITY",
+            said="none",
+        ),
         "two_sided": flag("test for means below chance, or the baseline, too"),
         "cluster_threshold": real(
             "test clusters of voxels above this p-value, such as 0.001 (of t; for "

@@ -1,5 +1,7 @@
 """``neuroextrap bids``: from BIDS derivatives to maps of everyone and of the group."""
 
+from typing import Any
+
 from neuroextrap.analysis._options import one_of, path
 from neuroextrap.analysis._parameters import parameters
 from neuroextrap.cli._console import say
@@ -32,6 +34,8 @@ examples:
   neuroextrap bids derivatives/fmriprep derivatives/neuroextrap participant \\
       --participant-label 01 02 --samples lss --confounds motion wm_csf
   neuroextrap bids derivatives/fmriprep derivatives/neuroextrap group --tfce
+  neuroextrap bids derivatives/fmriprep derivatives/neuroextrap group \\
+      --contrast "patients - controls" --covariates age motion --two-sided
   neuroextrap bids derivatives/fmriprep encoding participant \\
       --analysis encoding --stimulus-images stimuli \\
       --stimulus-column stim_file --encoder ridge --folds 5
@@ -82,13 +86,17 @@ def add_parser(subparsers):
     parser = subparsers.add_parser(
         "bids",
         help="all participants of BIDS derivatives, and the group",
-        usage="neuroextrap bids DERIVATIVES OUT participant|group [options]",
+        usage="neuroextrap bids DERIVATIVES OUT participant|group|list [options]",
         description="All participants of a folder of BIDS derivatives, and the group.",
         epilog=_EXAMPLES,
     )
     parser.add_argument("derivatives", metavar="DERIVATIVES", help="fMRIPrep's output")
     parser.add_argument("out", metavar="OUT", help="folder for the results")
-    parser.add_argument("level", choices=("participant", "group"), help="which step")
+    parser.add_argument(
+        "level",
+        choices=("participant", "group", "list"),
+        help="which step; list prints the labels of participants, one a line",
+    )
     _add_options(parser)
 
 
@@ -125,6 +133,11 @@ def run(args):
     args.given = _read_configuration(args)
     if args.level == "group":
         return _run_group(args)
+    if args.level == "list":
+        from neuroextrap.images._bids_runs import find_participants
+
+        say("\n".join(find_participants(args.derivatives)))
+        return 0
     from neuroextrap.cohorts import analyze_participants
     from neuroextrap.cohorts._cohort_records import tell_unlike
 
@@ -143,10 +156,16 @@ def run(args):
 
 def _tell(outcomes, args):
     """Say how it ended for everyone; return the exit code."""
+    from neuroextrap.cohorts._cohort_records import cause_of
+
+    causes: dict[str, str] = {}
     for entry in outcomes.itertuples():
-        line = f"{entry.participant_id}: {entry.status}, {entry.n_runs} runs"
-        line += f": {entry.reason}" if entry.reason else f", {entry.seconds:g} s"
-        say(line)
+        name = entry.participant_id
+        line = f"{name}: {entry.status}, {entry.n_runs} runs"
+        cause = cause_of(entry.reason, name.removeprefix("sub-"))
+        first = causes.setdefault(cause, name) if cause else name
+        told = entry.reason if first == name else f"as {first}"
+        say(line + (f": {told}" if cause else f", {entry.seconds:g} s"))
     if args.dry_run:
         say(
             f"dry run: {len(outcomes)} participants, about "
@@ -161,7 +180,10 @@ def _tell(outcomes, args):
 
 def _run_group(args):
     """Put the participants together."""
+    import numpy as np
+
     from neuroextrap.cohorts import analyze_group
+    from neuroextrap.cohorts._cohort_design import find_table
     from neuroextrap.group._group_maps import summary
     from neuroextrap.images._tables import read_text_table
 
@@ -174,10 +196,13 @@ def _run_group(args):
         options["bg_img"] = False
     if not args.n_permutations:
         del options["n_permutations"]
-    maps = analyze_group(args.out, **options)
-    import numpy as np
-
-    n_subjects = int(np.nanmax(maps["n_subjects"].get_fdata()))
+    if args.participants_table is None:
+        options["participants_table"] = find_table(args.derivatives)
+    maps: Any = analyze_group(args.out, **options)
+    if "n_subjects" in maps:
+        n_subjects = int(np.nanmax(maps["n_subjects"].get_fdata()))
+    else:
+        n_subjects = len(maps.summary.subjects)
     say(summary(maps, n_subjects))
     say(f"open {args.out}/index.html")
     return 0

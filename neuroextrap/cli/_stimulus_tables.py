@@ -5,9 +5,6 @@ from pathlib import Path
 
 import numpy as np
 
-from neuroextrap.encoding._cost import EncodingData, FoldData
-from neuroextrap.encoding._image_features import image_features
-from neuroextrap.encoding._stimuli import same_runs
 from neuroextrap.images import _feature_files as feature_files
 from neuroextrap.images._feature_files import Photographs, photograph_files
 from neuroextrap.images._tables import (
@@ -96,6 +93,8 @@ def check_design(table, is_train, args):
     runs = _runs(table)
     if runs is None or not args.n_permutations:
         return
+    from neuroextrap.encoding._stimuli import same_runs
+
     place = np.unique(names[tested], return_inverse=True)[1]
     first = np.unique(place, return_index=True)[1]
     if np.unique(same_runs(runs[tested], place)[first]).size == n_tested:
@@ -129,6 +128,8 @@ def read_features(table, is_train, path, args):
     if args.features is not None:
         return _feature_file(table, args.features)
     if args.stimulus_images is not None or "stim_file" in table:
+        from neuroextrap.encoding._image_features import image_features
+
         given = args.stimulus_images, args.image_size
         pictures, place = _pictures(table, path, *given)
         trained = np.unique(place[is_train])
@@ -282,6 +283,9 @@ def read_data(args):
     in_folds = args.folds is not None
     table, is_train = read_table(args.stimuli, in_folds=in_folds)
     check_design(table, is_train, args)
+    # a table is refused before all that an analysis needs is loaded
+    from neuroextrap.encoding._cost import EncodingData, FoldData
+
     features = read_features(table, is_train, args.stimuli, args)
     names = _stimuli_shown(table)
     unique, rows = unique_stimuli(features, names)  # repeats agree, before work

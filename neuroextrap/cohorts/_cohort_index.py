@@ -1,13 +1,34 @@
-"""The page of a cohort that links to everything."""
+"""The page of a cohort: one row a participant, with links to everything."""
 
-from html import escape
 from pathlib import Path
+from typing import Any
+
+import numpy as np
 
 from neuroextrap.cohorts._cohort_records import read_records, write_text
+from neuroextrap.images._opening import open_file
+from neuroextrap.images._tables import read_text_table
+from neuroextrap.maps._json import read_json
+from neuroextrap.reporting._finding import decide, place_words
 from neuroextrap.reporting._page import make_page
+from neuroextrap.reporting._pictures import projections
+from neuroextrap.reporting._rendering import format_number, render
 
 INDEX = "index.html"
-_HEADS = ("participant", "status", "runs", "seconds", "report", "reason")
+_ENDING = "desc-analysis_stat.json"
+_DECIDING = ("p_value_fwe", "bayes_accuracy_bound_fwe")
+_HEADS = {
+    "picture": "Accuracy",
+    "survive": "Voxels that survive",
+    "peak": "Peak",
+    "accuracy": "Accuracy there",
+    "bits": "Bits there",
+    "n_runs": "Runs",
+    "motion": "Motion (mm)",
+    "seconds": "Seconds",
+    "warnings": "Warnings",
+    "status": "Status",
+}
 
 
 def write_index(out):
@@ -25,47 +46,90 @@ def index_text(out, left_out=None, *, coming=(), going=(), mixed=()):
     be there when the page is, those at `going` will not.
     """
     present = {*(out / "group").glob("*_stat.*"), *coming} - {*going}
-    pages, maps = (
-        sorted(path for path in present if path.name.endswith(ending))
-        for ending in ("desc-report_stat.html", "_stat.nii.gz")
-    )
-    sections = [("Participants", _participants(out))]
-    if maps:
-        links = "".join(
-            f"<p>{_link(out, page, 'Open the report of the group')}</p>"
-            for page in pages
-        )
-        items = "".join(f"<li>{_link(out, path)}</li>" for path in maps)
-        listed = f"<details><summary>All maps</summary><ul>{items}</ul></details>"
-        sections.insert(0, ("Group", f"{links}{listed}"))
-    if left_out:
-        items = "".join(
-            f"<li>{escape(name)}: {escape(reason)}</li>"
-            for name, reason in left_out.items()
-        )
-        sections.append(("Left out of the group", f"<ul>{items}</ul>"))
-    if mixed:
-        items = "".join(f"<li>{escape(name)}</li>" for name in mixed)
-        told = f"<p>Allowed to differ among participants, and does:</p><ul>{items}</ul>"
-        sections.append(("Differences", told))
+    links = [(path.relative_to(out).as_posix(), path.name) for path in sorted(present)]
+    about: dict[str, Any] = {
+        "pages": [link for link in links if link[1].endswith("desc-report_stat.html")],
+        "tables": [link for link in links if link[1].endswith("regions_stat.tsv")],
+        "maps": [link for link in links if link[1].endswith("_stat.nii.gz")],
+        "left_out": left_out or {},
+        "mixed": list(mixed),
+    }
+    rows, span = _rows(out)
+    shown = {
+        name: head for name, head in _HEADS.items() if any(row[name] for row in rows)
+    }
+    tables = {
+        "Group": render("cohort_group", **about),
+        "Participants": render("cohort", rows=rows, heads=shown, span=span),
+        "What failed or was left out": render(
+            "pairs_list",
+            items=[(row["name"], row["reason"]) for row in rows if row["reason"]],
+        ),
+        "Left out of the group": render("pairs_list", items=about["left_out"].items()),
+        "Differences": render("cohort_differences", mixed=about["mixed"]),
+    }
+    sections = [(head, str(text).strip()) for head, text in tables.items()]
     return make_page("Identification in a cohort", sections).get_standalone()
 
 
-def _participants(out):
-    """Return the table of participants as HTML."""
-    rows = ["".join(f"<th>{escape(head)}</th>" for head in _HEADS)]
-    for label, record in read_records(out).items():
+def _rows(out):
+    """Return a dict for every record, and from where to where colors go in pictures."""
+    rows, maps = [], []
+    for name, record in read_records(out).items():
         outcome = record.get("outcome", {})
-        pages = sorted((out / f"sub-{label}").rglob("*desc-report_stat.html"))
-        links = ", ".join(_link(out, page, "open") for page in pages)
-        cells = [f"sub-{label}", outcome.get("status", ""), outcome.get("n_runs", "")]
-        cells = [escape(str(cell)) for cell in [*cells, outcome.get("seconds", "")]]
-        cells += [links, escape(outcome.get("reason", ""))]
-        rows.append("".join(f'<td class="text">{cell}</td>' for cell in cells))
-    return "<table>" + "".join(f"<tr>{row}</tr>" for row in rows) + "</table>"
+        row = dict.fromkeys(_HEADS, "") | {"name": f"sub-{name}", "link": ""}
+        row |= {key: outcome[key] for key in ("n_runs", "seconds") if key in outcome}
+        row["motion"] = format_number(outcome["motion"]) if "motion" in outcome else ""
+        row["status"] = outcome.get("status", "")
+        row["reason"] = outcome.get("reason", "")
+        label, *chosen = name.split("_")
+        found = sorted((out / f"sub-{label}").rglob(f"*_{_ENDING}"))
+        found = [path for path in found if all(f"_{c}_" in path.name for c in chosen)]
+        if outcome.get("status") == "done" and len(found) == 1:
+            row |= _results(out, found[0])
+            maps.append(row)
+        rows.append(row)
+    data = [row["picture"] for row in maps]
+    ends = [(np.nanmin(each), np.nanmax(each)) for each in data if each is not None]
+    span = (min(e[0] for e in ends), max(e[1] for e in ends)) if ends else None
+    for row in maps:
+        row["picture"] = "" if span is None else projections(row["picture"], span)
+    return rows, span
 
 
-def _link(out, path, text=None):
-    """Return a relative link to a file of the results."""
-    relative = escape(path.relative_to(out).as_posix())
-    return f'<a href="{relative}">{escape(text or path.name)}</a>'
+def _results(out, index):
+    """Return what a row says of the results whose index file this is."""
+
+    def beside(name):
+        return index.with_name(index.name.removesuffix(_ENDING) + name)
+
+    page, row = beside("desc-report_stat.html"), {}
+    if page.is_file():
+        row["link"] = page.relative_to(out).as_posix()
+    peaks = read_text_table(beside("desc-peaks_stat.tsv"), "peaks")
+    first = {
+        key: float(text) if key not in ("name", "atlas_label") else text
+        for key, text in peaks.iloc[0].items()
+        if text
+    }
+    row["peak"] = place_words(first)
+    row["accuracy"] = format_number(first["accuracy"])
+    row["bits"] = format_number(first.get("implied_information", np.nan))
+    scores = {}
+    for name in ("accuracy", *_DECIDING):
+        path = beside(f"desc-{name.replace('_', '')}_stat.nii.gz")
+        if path.is_file():
+            scores[name] = open_file(path, "maps").get_fdata()
+    row["picture"] = scores.get("accuracy")
+    if row["picture"] is None:  # a surface
+        return row
+    about = read_json(index)
+    told = {"n_classes": len(about["classes"]), "confidence_level": 0.95}
+    verdict = decide({n: v.ravel() for n, v in scores.items()}, **told)
+    n_known = int(np.isfinite(scores["accuracy"]).sum())
+    if verdict.criterion:
+        row["survive"] = f"{verdict.n_surviving:,} of {n_known:,}"
+    sidecar = read_json(beside("desc-accuracy_stat.json"))
+    doubts = [f for f in sidecar.get("findings", ()) if f["grade"] == "doubtful"]
+    row["warnings"] = "; ".join(each["because"] for each in doubts)
+    return row

@@ -36,6 +36,11 @@ class CohortOptions:
 
     def __post_init__(self):
         """Raise TypeError for a flag that is no boolean."""
+        for name in ("covariates", "within"):
+            if hasattr(self, name):
+                given = getattr(self, name) or ()
+                several = (given,) if isinstance(given, str) else tuple(given)
+                object.__setattr__(self, name, several)
         flags = [each.name for each in fields(self) if isinstance(each.default, bool)]
         check_flags(**{name: getattr(self, name) for name in flags})
 
@@ -103,6 +108,21 @@ class GroupOptions(CohortOptions):
 
     Parameters
     ----------
+    contrast : str, sequence of str or None, default=None
+        What is tested over participants: a column of numbers of their table ("age", a
+        slope), an expression of the values of a column of text ("patients -
+        controls"), or a column of text (any difference, F). Several are tested at
+        once (F). If None, the mean.
+    covariates : sequence of str, default=()
+        Further columns, centered; ``motion`` (mean framewise displacement, mm),
+        ``voxels_lost`` (proportion of the voxels of most) and ``n_runs`` need no table.
+    participants_table : path-like, DataFrame or None, default=None
+        Table with a column ``participant_id``. If None, the ``participants.tsv`` of
+        `out` or of the data sets that it lies in.
+    within : sequence of str, default=()
+        Sessions or tasks of every participant that are compared, the second one
+        subtracted from the first: ``("ses-2", "ses-1")``. With a contrast of groups
+        that is the interaction. One entry chooses it; commas join entities.
     confidence_level : float, default=0.95
         Confidence level of intervals and lower bounds.
     gamma : float, default=0.5
@@ -111,6 +131,10 @@ class GroupOptions(CohortOptions):
         Seed of flips and resamples.
     """
 
+    contrast: str | Sequence[str] | None = None
+    covariates: Sequence[str] = ()
+    participants_table: Any = None
+    within: Sequence[str] = ()
     two_sided: bool = False
     cluster_threshold: float | None = None
     tfce: bool = False
@@ -119,12 +143,32 @@ class GroupOptions(CohortOptions):
     gamma: float = 0.5
     random_state: Any = 0
 
+    @property
+    def is_comparison(self):
+        """Whether participants, or conditions within them, are compared."""
+        return self.contrast is not None or bool(self.covariates) or len(self.cells) > 1
+
+    @property
+    def cells(self):
+        """The entities of the analyses that each participant has, one or two dicts."""
+        pairs = [[pair.partition("-") for pair in w.split(",")] for w in self.within]
+        if len(pairs) > 2 or not all(key and mark for p in pairs for key, mark, _ in p):
+            raise ValueError(
+                f"within={list(self.within)} must be one or two of a participant's "
+                "analyses, such as ses-2 ses-1"
+            )
+        chosen = [{key: label for key, _, label in each} for each in pairs] or [{}]
+        return [{"task": self.task, "space": self.space, **each} for each in chosen]
+
     def by_kind(self, chance):
         """Return the options of every analysis of the group, by its kind."""
         tested = ("two_sided", "tfce", "cluster_threshold", "n_permutations")
         level = {"confidence_level": self.confidence_level}
         return {
-            "accuracy": {"baseline": chance, **{n: getattr(self, n) for n in tested}},
+            "accuracy": {
+                "baseline": chance if len(self.cells) < 2 else 0.0,
+                **{n: getattr(self, n) for n in tested},
+            },
             "information": level,
             "prevalence": {"gamma": self.gamma, **level},
         }

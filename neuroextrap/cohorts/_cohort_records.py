@@ -47,10 +47,13 @@ def prepare_dataset(out, derivatives):
     return out
 
 
-def record_path(out, label, *, failed=False):
-    """Return the path of the record of a participant's results, or of a failed call."""
+def record_path(out, name, *, failed=False):
+    """Return the path of the record of a participant's results, or of a failed call.
+
+    The name is a participant's label, with the session or task if it was chosen.
+    """
     folder = Path(out) / FOLDER / (FAILED if failed else "")
-    return folder / f"sub-{label}.toml"
+    return folder / f"sub-{name}.toml"
 
 
 def record_text(path, options, runs, outcome, folders):
@@ -64,7 +67,7 @@ def record_text(path, options, runs, outcome, folders):
         if plain.get(name) is not None:
             plain[name] = _relative(plain[name], path.parent)
     lines = ["# A configuration: neuroextrap bids DERIVATIVES OUT participant --config"]
-    label = path.stem.removeprefix("sub-")
+    label = path.stem.removeprefix("sub-").partition("_")[0]
     lines += _lines({**plain, "participant_label": [label]})
     python = options.get("python", {})
     lines += ["", "[python]", *_lines(python)] if python else []
@@ -85,14 +88,25 @@ def write_record(path, text):
 
 
 def read_records(out):
-    """Return the records of all participants, dicts by label."""
+    """Return all records, dicts by label and what was chosen ("01", "01_ses-2")."""
     paths = sorted((Path(out) / FOLDER).glob("sub-*.toml"))
     return {path.stem.removeprefix("sub-"): read_toml(path) for path in paths}
 
 
-def read_outcome(out, label):
+def records_of(records, label, entities):
+    """Return the records of a participant that do not contradict entities."""
+    found = []
+    for name, record in records.items():
+        own, *pairs = name.split("_")
+        chosen = dict(pair.split("-", 1) for pair in pairs)
+        told = all(entities.get(k) in (None, v) for k, v in chosen.items())
+        found += [record] if own == label and told else []
+    return found
+
+
+def read_outcome(out, name):
     """Return how a participant's analysis ended, empty if it never did."""
-    path = record_path(out, label)
+    path = record_path(out, name)
     return read_toml(path).get("outcome", {}) if path.is_file() else {}
 
 
@@ -124,11 +138,13 @@ def tell_unlike(path, out):
     identity = known.get("outcome", {}).get("identity")
     if identity is None:
         return
+    records = read_records(out)
     for label in known.get("participant_label", ()):
-        record = record_path(out, label)
-        again = read_toml(record) if record.is_file() else {}
-        if again.get("outcome", {}).get("identity") in (None, identity):
+        found = records_of(records, label, {})
+        identities = [each.get("outcome", {}).get("identity") for each in found]
+        if not found or {None, identity} & set(identities):
             continue
+        again = found[0]
         one, two = ({run["bold"] for run in e.get("runs", ())} for e in (known, again))
         what = f"runs differ: {', '.join(sorted(one ^ two))}"
         if one == two:
@@ -218,6 +234,11 @@ _COLUMNS = ("participant_id", "status", "n_runs", "seconds", "reason")
 def one_line(error):
     """Return an exception's message on one line, or its type's name."""
     return " ".join(str(error).split()) or type(error).__name__
+
+
+def cause_of(reason, label):
+    """Return the reason of a failure without what is the participant's own."""
+    return reason.replace(f"sub-{label}", "sub-")
 
 
 def entry_of(label, status, participant, start, reason=""):

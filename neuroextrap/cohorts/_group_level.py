@@ -7,16 +7,15 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from neuroextrap.analysis._sidecars import origin_of
 from neuroextrap.cohorts._cohort_index import INDEX, index_text
 from neuroextrap.cohorts._cohort_options import GroupOptions
-from neuroextrap.cohorts._group_members import NULL, beside, differences, members_of
+from neuroextrap.cohorts._compared import compared, gather, regions_of
+from neuroextrap.cohorts._group_members import NULL, beside
 from neuroextrap.design._findings import findings_about
 from neuroextrap.group import group_information, second_level_test
 from neuroextrap.group._alike import allowed_names
 from neuroextrap.group._group_maps import group_report
 from neuroextrap.group._prevalence import PrevalenceOptions, saved_prevalence
-from neuroextrap.maps._bids import shared_entities
 from neuroextrap.maps._commit import finish_interrupted
 from neuroextrap.maps._files import check_maps, describe_map, stage_maps
 from neuroextrap.maps._provenance import provenance
@@ -28,8 +27,8 @@ from neuroextrap.stats._validation import check_flags
 
 logger = logging.getLogger(__name__)
 
-_ACCURACY, _REPORT = "desc-accuracy_stat.nii.gz", "desc-report_stat.html"
-_PAGE = "report.html"
+_REPORT = "desc-report_stat.html"
+_PAGE, _REGIONS = "report.html", "regions.tsv"
 _KINDS = ("accuracy", "information", "prevalence")
 
 
@@ -79,7 +78,9 @@ def analyze_group(
         Those of :func:`neuroextrap.group.group_information`, those of
         :func:`neuroextrap.group.second_level_test` of the accuracy minus chance and,
         with saved permuted maps, those of :func:`neuroextrap.group.prevalence_test`,
-        whose names begin with "prevalence" if they would be the same.
+        whose names begin with "prevalence" if they would be the same. With a contrast,
+        covariates or two analyses in `within` only the test of the accuracy, in files
+        named by ``contrast-<what is tested>``.
 
     Raises
     ------
@@ -102,28 +103,16 @@ def analyze_group(
     check_flags(allow_native_space=allow_native_space)
     allowed_names(allow_mixed)
     finish_interrupted(out := Path(out), below=True)  # before anything is read
-    wanted = {"task": asked.task, "space": asked.space}
-    found, left_out = members_of(out, asked.participants, wanted)
-    mixed = differences(found, allow_mixed)
-    imgs = [str(beside(index, _ACCURACY)) for index, _ in found.values()]
-    entities = shared_entities(imgs)
-    entities.pop("desc")
+    group = gather(out, asked, allow_mixed)
+    entities = group.entities
     files = _files(out, entities, asked.overwrite)
-    n_classes = len(next(iter(found.values()))[1])
-    given = asked.by_kind(1 / n_classes)
     shared = {
         "mask": mask,
         "allow_native_space": allow_native_space,
         "allow_mixed": allow_mixed,
+        "random_state": asked.random_state,
     }
-    made = _tested(found, imgs, given, shared, asked.random_state)
-    about = origin_of({"imgs": imgs}).sidecar()
-    about |= {"participants": list(found), "left_out": left_out, "mixed": list(mixed)}
-    told = {
-        kind: about
-        | provenance(parameters=given[kind], random_state=asked.random_state)
-        for kind in made
-    }
+    made, told = _made(group, asked, shared)
     page = None
     if asked.report:
         page = group_report(
@@ -131,21 +120,42 @@ def analyze_group(
             labels_img=labels_img,
             names=names,
             bg_img=bg_img,
-            left_out=left_out,
-            links=_links(found),
+            left_out=group.left_out,
+            links=_links(group.found),
         )
+    table = regions_of(out, group, asked)
     with _replaced(out, files, told, entities, asked.overwrite) as (folders, places):
         coming = _stage(made, files, told, folders)
+        if table is not None:
+            coming.append(places[_REGIONS])
+            table.to_csv(folders[0] / _REGIONS, sep="\t", index=False, na_rep="n/a")
         if page is not None:
             coming.append(places[_PAGE])
             (folders[0] / _PAGE).write_text(page.get_standalone(), encoding="utf-8")
         written = {each.folder / n for each in files.values() for n in each.written()}
-        going = {places[_PAGE], *written} - {*coming}
-        (folders[0] / INDEX).write_text(
-            index_text(out, left_out, coming=coming, going=going, mixed=mixed.values()),
-            encoding="utf-8",
-        )
-    return _joined(made)
+        about = {
+            "left_out": group.left_out,
+            "coming": coming,
+            "going": {places[_PAGE], places[_REGIONS], *written} - {*coming},
+            "mixed": group.mixed.values(),
+        }
+        (folders[0] / INDEX).write_text(index_text(out, **about), encoding="utf-8")
+    return made["accuracy"] if asked.is_comparison else _joined(made)
+
+
+def _made(group, asked, shared):
+    """Return the RegionMaps of every analysis by kind, and what is told of each."""
+    given = asked.by_kind(1 / group.n_classes)
+    if asked.is_comparison:
+        made = {"accuracy": compared(group, given["accuracy"], shared, asked)}
+    else:
+        made = _tested(group.found, group.imgs[0], given, shared)
+    about = group.told
+    return made, {
+        kind: about
+        | provenance(parameters=given[kind], random_state=asked.random_state)
+        for kind in made
+    }
 
 
 def _files(out, entities, overwrite):
@@ -156,20 +166,21 @@ def _files(out, entities, overwrite):
     return files
 
 
-def _tested(found, imgs, options, shared, random_state):
+def _tested(found, imgs, options, shared):
     """Return the RegionMaps of every analysis of the group, by its kind."""
     indices = [index for index, _ in found.values()]
-    seed = {"random_state": random_state}
     made = {
-        "accuracy": second_level_test(imgs, **options["accuracy"], **shared, **seed),
+        "accuracy": second_level_test(imgs, **options["accuracy"], **shared),
         "information": group_information(
-            list(map(str, indices)), **options["information"], **shared, **seed
+            list(map(str, indices)), **options["information"], **shared
         ),
     }
     nulls = [beside(index, NULL) for index in indices]
     n_saved = sum(path.is_file() for path in nulls)
     if n_saved == len(nulls):
-        asked = PrevalenceOptions(**options["prevalence"], **seed)
+        shared = dict(shared)
+        seed = shared.pop("random_state")
+        asked = PrevalenceOptions(**options["prevalence"], random_state=seed)
         made["prevalence"] = saved_prevalence(
             list(map(str, indices)), nulls, asked, **shared
         )
@@ -208,7 +219,8 @@ def _replaced(out, files, told, entities, overwrite):
 
     All take their places in one step, those of kinds that are not made again go.
     """
-    places = {_PAGE: ResultFiles.below(out, entities).path(_PAGE), INDEX: out / INDEX}
+    own = ResultFiles.below(out, entities)
+    places = {name: own.path(name) for name in (_PAGE, _REGIONS)} | {INDEX: out / INDEX}
     parts = [(files[kind], told[kind]) for kind in told]
     stale = [files[kind] for kind in files if kind not in told]
     how = {"overwrite": overwrite, "elsewhere": places, "stale": stale}

@@ -3,7 +3,7 @@
 import logging
 from collections import Counter
 
-from neuroextrap.cohorts._cohort_records import read_records
+from neuroextrap.cohorts._cohort_records import read_records, records_of
 from neuroextrap.group._alike import check_alike
 from neuroextrap.images._bids_names import file_entities
 from neuroextrap.maps._json import read_json
@@ -16,14 +16,28 @@ NULL = "desc-null_stat.npy"
 _FEW = 12  # conditions that a line can name
 
 
-def members_of(out, participants, wanted):
-    """Return index file and classes of everyone in the group, and who is left out.
+def members_of(out, participants, cells):
+    """Return index files and classes of everyone in the group, and who is left out.
 
-    Both are dicts by participant, the second one of reasons. `wanted` are entities,
-    None for any. ValueError if fewer than two are left.
+    Each of `cells` are entities, None for any, of one analysis that everyone must have.
+    Returned are a dict by participant for each of them, and one of reasons.
     """
-    found, left_out = _analyses(out, participants, wanted)
-    found = of_majority(found, left_out)
+    found: list[dict] = []
+    left_out: dict[str, str] = {}
+    for cell in cells:
+        analyses, reasons = _analyses(out, participants, cell)
+        left_out |= reasons
+        found.append(of_majority(analyses, left_out))
+    return [without(each, left_out) for each in found], left_out
+
+
+def without(found, left_out):
+    """Return those of `found` who are not left out."""
+    return {name: entry for name, entry in found.items() if name not in left_out}
+
+
+def check_members(out, found, left_out):
+    """Tell who is left out; ValueError if fewer than two are left in `found`."""
     for name, reason in left_out.items():
         logger.warning("%s is left out of the group: %s", name, reason)
     if len(found) < 2:
@@ -32,24 +46,36 @@ def members_of(out, participants, wanted):
             f"{out} has {len(found)} participants to put together, at least two are "
             f"needed ({told}); analyze more"
         )
-    return found, left_out
 
 
-def differences(found, allow_mixed):
+def differences(cells, allow_mixed):
     """Return what differs among members in words by name, which must be allowed.
 
-    `found` are index file and classes by participant, ValueError names who differ.
+    `cells` are dicts of index file and classes by participant; of several, task and
+    runs differ by intention, and are compared within each. ValueError names who
+    differ.
     """
-    told = []
-    for name, (path, _) in found.items():
-        index = read_json(path)
-        made_by = index.get("origin", {}).get("samples")
-        about = {**index["parameters"], "kind": index["kind"], "made_by": made_by}
-        told.append((name, about))
-    mixed = check_alike(told, "participants", allow_mixed=allow_mixed)
+    told: list[tuple] = []
+    mixed: dict[str, str] = {}
+    for found in cells:
+        own = [(name, _about(path)) for name, (path, _) in found.items()]
+        mixed |= check_alike(own, "participants", allow_mixed=allow_mixed)
+        told += own
+    if len(cells) > 1:
+        for _, about in told:
+            for name in ("task", "runs"):
+                about["made_by"]["cohort"].pop(name)
+        mixed |= check_alike(told, "participants", allow_mixed=allow_mixed)
     for words in mixed.values():
         logger.warning("participants differ, which is allowed, in %s", words)
     return mixed
+
+
+def _about(path):
+    """Return what an index file says of how the analysis was made."""
+    index = read_json(path)
+    made_by = index.get("origin", {}).get("samples")
+    return {**index["parameters"], "kind": index["kind"], "made_by": made_by}
 
 
 def beside(index, name):
@@ -63,15 +89,17 @@ def _analyses(out, participants, wanted):
     Both are dicts by participant, the second one of reasons.
     """
     known = read_records(out)
-    labels = known if participants is None else participants
+    labels = [name.partition("_")[0] for name in known]
+    labels = dict.fromkeys(labels if participants is None else participants)
     labels = [str(label).removeprefix("sub-") for label in labels]
     if not labels:
         raise ValueError(f"{out} has no results of participants; analyze them first")
     found, left_out = {}, {}
     for label in labels:
-        outcome = known.get(label, {}).get("outcome", {"reason": "never analyzed"})
-        if outcome.get("status") != "done":
-            left_out[f"sub-{label}"] = outcome.get("reason", "never analyzed")
+        records = [{}, *records_of(known, label, wanted)]
+        outcomes = [record.get("outcome", {}) for record in records]
+        if not any(outcome.get("status") == "done" for outcome in outcomes):
+            left_out[f"sub-{label}"] = outcomes[-1].get("reason", "never analyzed")
             continue
         path = _index_of(out, label, wanted)
         if path is None:
@@ -94,7 +122,8 @@ def _index_of(out, label, wanted):
     if len(paths) > 1:
         raise ValueError(
             f"sub-{label} has {len(paths)} analyses, {paths[0].name} and others; "
-            "choose a task or a space, or give every analysis its own folder"
+            "choose a task, a space or a session (within, --within ses-1), or give "
+            "every analysis its own folder"
         )
     return paths[0] if paths else None
 

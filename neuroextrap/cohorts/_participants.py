@@ -15,6 +15,7 @@ from neuroextrap.cohorts._cohort_encoding import analysis_of
 from neuroextrap.cohorts._cohort_index import write_index
 from neuroextrap.cohorts._cohort_options import ParticipantOptions
 from neuroextrap.cohorts._cohort_records import (
+    cause_of,
     configuration,
     entry_of,
     one_line,
@@ -27,11 +28,13 @@ from neuroextrap.cohorts._cohort_records import (
     write_record,
 )
 from neuroextrap.cohorts._dry_run import COST, plan_participants
+from neuroextrap.cohorts._measures import mean_motion
 from neuroextrap.cohorts._request import (
     NULL_FILE,
     Request,
     find_participant,
     fit_participant,
+    found_runs,
     working_folder,
 )
 from neuroextrap.images._bids_filters import read_filters
@@ -150,12 +153,33 @@ def analyze_participants(
         )
     if asked.dry_run:
         return outcome_table(plan_participants(request, labels), COST[1:])
+    _check_anyone(request, labels)
     prepare_dataset(out, derivatives)
     writing = {"report": asked.report, "overwrite": asked.overwrite}
-    outcomes = [_outcome(request, label, Path(out), writing) for label in labels]
+    causes: dict[str, str] = {}
+    outcomes = [
+        _outcome(request, label, Path(out), writing, causes) for label in labels
+    ]
     tell_missing_runs(outcomes)
     write_index(out)
     return outcome_table(outcomes)
+
+
+def _check_anyone(request, labels):
+    """Raise, before anything is written, if nobody can be analyzed for one cause."""
+    causes: dict[str, str] = {}
+    for label in labels:
+        try:
+            found_runs(request, label)
+        except ValueError as error:
+            reason = one_line(error)
+            causes.setdefault(cause_of(reason, label), reason)
+            if len(causes) == 1:
+                continue
+        return
+    if len(labels) > 1:
+        [reason] = causes.values()
+        raise ValueError(f"nobody of {len(labels)} can be analyzed: {reason}")
 
 
 def _labels(participants, present):
@@ -173,9 +197,13 @@ def _labels(participants, present):
     return list(dict.fromkeys(labels))
 
 
-def _outcome(request, label, out, writing):
-    """Analyze one participant, and put on record how it ended."""
+def _outcome(request, label, out, writing, causes):
+    """Analyze one participant, and put on record how it ended.
+
+    A cause that is in `causes`, a participant's name by each, is not told again.
+    """
     start, participant = time.monotonic(), None
+    name = request.record_name(label)
     try:
         finish_interrupted(out / f"sub-{label}", below=True)
         participant = find_participant(request, label)
@@ -189,17 +217,19 @@ def _outcome(request, label, out, writing):
         with working_folder(request, participant, out) as folder:
             fitted, origin = fit_participant(request, participant, folder)
             entry = entry_of(label, "done", participant, start)
-            path = record_path(out, label)
+            path = record_path(out, name)
             record = path, _record(request, participant, out, entry, path)
             _write(fitted, origin, participant, out, folder, writing, record)
-            record_path(out, label, failed=True).unlink(missing_ok=True)
+            record_path(out, name, failed=True).unlink(missing_ok=True)
     except Exception as error:  # whatever it is, it is told, and others go on
         entry = entry_of(label, "failed", participant, start, one_line(error))
-        logger.error("sub-%s failed: %s", label, entry["reason"])
+        first = causes.setdefault(cause_of(entry["reason"], label), f"sub-{label}")
+        told = entry["reason"] if first == f"sub-{label}" else f"as {first}"
+        logger.error("sub-%s failed: %s", label, told)
         logger.debug("sub-%s", label, exc_info=True)
         # the record of results that are there stays theirs
         results = any((out / f"sub-{label}").rglob("*_desc-analysis_stat.json"))
-        path = record_path(out, label, failed=results)
+        path = record_path(out, name, failed=results)
         write_record(path, _record(request, participant, out, entry, path))
     return entry
 
@@ -210,14 +240,15 @@ def _record(request, participant, out, entry, path):
     outcome = {name: entry[name] for name in ("status", "n_runs", "seconds", "reason")}
     if participant is not None:
         outcome["identity"] = participant.identity
+        outcome["motion"] = mean_motion([run.confounds for run in runs])
     folders = (request.derivatives, request.raw, out)
     return record_text(path, configuration(request, runs), runs, outcome, folders)
 
 
 def _mend_record(request, participant, out, entry):
     """Write the record of results that are there, unless it is theirs."""
-    path = record_path(out, participant.label)
-    known = read_outcome(out, participant.label)
+    name = request.record_name(participant.label)
+    path, known = record_path(out, name), read_outcome(out, name)
     if (known.get("status"), known.get("identity")) != ("done", participant.identity):
         done = entry | {"status": "done"}
         write_record(path, _record(request, participant, out, done, path))

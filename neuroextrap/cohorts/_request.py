@@ -59,6 +59,12 @@ class Request:
     save_null: bool = False
     work_dir: Any = None
 
+    def record_name(self, label):
+        """Return what records of a participant are called: what was chosen is said."""
+        sessions = [self.sessions] if isinstance(self.sessions, str) else self.sessions
+        chosen = {"ses": "x".join(sessions or ()), "task": self.task}
+        return "_".join([label, *(f"{k}-{v}" for k, v in chosen.items() if v)])
+
     @property
     def made_by(self):
         """How samples are made, by name, as it is put on record; confounds apart."""
@@ -103,8 +109,11 @@ class Participant:
         return pd.DataFrame(self.conditions, columns=["trial_type", "run"])
 
 
-def find_participant(request, label):
-    """Return the Participant with this label, files hashed; ValueError if unusable."""
+def found_runs(request, label):
+    """Return runs, conditions of betas, and why further runs are left out.
+
+    ValueError if the participant's files cannot be used; none is hashed.
+    """
     wanted = {
         "sessions": request.sessions,
         "task": request.task,
@@ -129,6 +138,12 @@ def find_participant(request, label):
                 f"{lacking[0]} has no table of confounds (desc-confounds_timeseries) "
                 "beside it; use none (confounds=(), --confounds none)"
             )
+    return runs, conditions, left_out
+
+
+def find_participant(request, label):
+    """Return the Participant with this label, files hashed; ValueError if unusable."""
+    runs, conditions, left_out = found_runs(request, label)
     bids = shared_entities([run.bold for run in runs])
     bids.pop("desc", None)
     for key in ("contrast", "stat"):

@@ -67,6 +67,8 @@ def _weights(contrast, names, n_columns):
             "contrast=None is only for a design of one column; name what is tested: a "
             f"column, an expression, or a weight for each of: {columns}"
         )
+    if isinstance(contrast, (list, tuple)) and isinstance(contrast[0], str):
+        return np.stack([_weights(each, names, n_columns) for each in contrast])
     if not isinstance(contrast, str):
         return np.asarray(contrast, dtype=np.float64)
     if not names:

@@ -18,6 +18,7 @@ from neuroextrap.group._subjects import check_count, check_fraction
 from neuroextrap.stats import average_accuracy, fano_information
 from neuroextrap.stats._shared_options import described_by
 from neuroextrap.stats._subject_bounds import (
+    mixed_subjects_lower_bound,
     population_accuracy_lower_bound,
     subjects_accuracy_lower_bound,
 )
@@ -71,8 +72,9 @@ def group_information(
         not due to the noise of single trials (I squared, by the binomial error);
         ``population_bayes_accuracy_bound`` and ``population_class_information_bound``;
         ``subjects_bayes_accuracy_bound`` and ``subjects_class_information_bound`` where
-        forward tests of equal design were stored for all subjects. Every bound also
-        with ``_fwe``, for all regions at once. NaN where a subject has no region.
+        forward tests were stored for all subjects, of whatever numbers of runs. Every
+        bound also with ``_fwe``, for all regions at once. NaN where a subject has no
+        region.
         Of images, ``maps.generate_report()`` makes a page.
 
     Raises
@@ -202,7 +204,7 @@ def _bounds(analyses, shared, columns, confidence_level):
         options = {"confidence_level": confidence_level, "n_regions": n_bounds}
         tested = shared.gather(analyses, _bound_accuracy, columns)
         bounds = {"population": population_accuracy_lower_bound(tested, **options)}
-        if _share_forward_tests(results):
+        if _have_forward_tests(results):
             bounds["subjects"] = _of_these_subjects(analyses, shared, columns, options)
         for whose, bound in bounds.items():
             bound = np.maximum(bound, 1 / n_classes)
@@ -218,38 +220,53 @@ def _bound_accuracy(results):
     return average_accuracy(wins, wins.shape[1])
 
 
-def _share_forward_tests(results):
-    """Return whether all subjects have forward tests of one design, of equal units."""
+def _have_forward_tests(results):
+    """Return whether all subjects have forward tests, of equal units."""
     designs = [result.forward for result in results]
-    if any(design is None for design in designs):
-        return False
-    first = designs[0]
     return all(
-        np.array_equal(design.n_units, first.n_units)
-        and np.array_equal(design.first_steps, first.first_steps)
-        and np.allclose(design.unit_weights * design.n_units, 1)
+        design is not None and np.allclose(design.unit_weights * design.n_units, 1)
+        for design in designs
+    )
+
+
+def _are_one_design(designs):
+    """Return whether forward tests have the same units and first steps."""
+    return all(
+        np.array_equal(design.n_units, designs[0].n_units)
+        and np.array_equal(design.first_steps, designs[0].first_steps)
         for design in designs
     )
 
 
 def _of_these_subjects(analyses, shared, columns, options):
     """Bound the mean Bayes accuracy of these subjects, a batch of regions at a time."""
-    forward = analyses[0].results.forward
-
-    def cyclic_counts(results):  # (n_regions, n_orders * n_steps)
-        return results.scores.n_correct[:, : forward.n_units.size]
-
-    width = max(1, _BATCH_NUMBERS // (len(analyses) * forward.n_units.size))
+    designs = [subject.results.forward for subject in analyses]
+    forward, of_one = designs[0], _are_one_design(designs)
+    width = max(1, _BATCH_NUMBERS // sum(design.n_units.size for design in designs))
     bounds = []
     for first in range(0, len(columns), width):
         part = columns[first : first + width]
-        counts = shared.gather(analyses, cyclic_counts, part)
-        bounds.append(
-            subjects_accuracy_lower_bound(
-                counts.reshape(*counts.shape[:2], *forward.n_units.shape),
-                forward.n_units,
-                first_steps=forward.first_steps,
-                **options,
+        counts = [
+            _cyclic_counts(subject.results)[rows]
+            for subject, rows in zip(analyses, shared.index[:, part], strict=True)
+        ]
+        if of_one:
+            own = {"first_steps": forward.first_steps, **options}
+            bound = subjects_accuracy_lower_bound(
+                np.stack(counts), forward.n_units, **own
             )
-        )
+        else:
+            told = [
+                (own, design.n_units, design.first_steps)
+                for own, design in zip(counts, designs, strict=True)
+            ]
+            bound = mixed_subjects_lower_bound(told, **options)
+        bounds.append(bound)
     return np.concatenate(bounds)
+
+
+def _cyclic_counts(results):
+    """Return outcomes of forward tests, shape (n_regions, n_orders, n_steps)."""
+    units = results.forward.n_units
+    counts = results.scores.n_correct[:, : units.size]
+    return counts.reshape(len(counts), *units.shape)

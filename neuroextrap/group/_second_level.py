@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import ArrayLike
+from scipy.stats import f as fisher
 from scipy.stats import t as student
 
 from neuroextrap.analysis._region_maps import RegionMaps
@@ -58,6 +60,7 @@ def second_level_test(  # noqa: PLR0913 - eight that every test has
                                   ``contrast="patients - controls"``
     slope on a covariate          ``design_matrix`` with the covariate, nuisance
                                   covariates and an intercept; ``contrast="age"``
+    any difference of several     ``contrast=["a - b", "b - c"]`` (F)
     ============================  =====================================================
 
     Parameters
@@ -70,11 +73,12 @@ def second_level_test(  # noqa: PLR0913 - eight that every test has
         ``participant_id``, or an index of labels ("sub-08", "08" or 8), puts rows into
         the order of images with ``sub-<label>`` in their names. Rows that count 0, 1, 2
         ..., arrays, and rows of images without such names are in the order of `imgs`.
-    contrast : str, Series, dict, array-like of shape (n_columns,) or None, default=None
+    contrast : str, Series, dict, array-like, list of str or None, default=None
         What is tested: a column, or an expression of columns, numbers, ``+ - * /`` and
         parentheses (names that are no plain words in backticks); weights by the names
         of columns, 0 for those that are not named; or one weight per column, in their
-        order. May be None if the design has one column.
+        order. May be None if the design has one column. Several contrasts, as a list of
+        expressions or an array (n_contrasts, n_columns), are tested at once by F.
     blocks : array-like of shape (n_subjects,) or None, default=None
         Exchangeability block of each row: rows are rearranged within blocks (scanners,
         families). A Series with labels of subjects is put into the order of `imgs`, as
@@ -94,12 +98,13 @@ def second_level_test(  # noqa: PLR0913 - eight that every test has
     -------
     maps : dict of ndarray of shape (n_features,), or of images
         ``effect`` (estimate of the contrast), ``t`` (Student's), the statistic if it is
-        another (``v``, ``pseudo_t``, ``median``), ``p_value`` (each voxel by itself),
-        ``p_value_fwe`` (family-wise, by the largest statistic) and, unless all
-        arrangements were listed, ``p_value_fwe_tail`` (small ones refined by a
-        generalized Pareto tail, see :func:`neuroextrap.stats.tail_p_value`). With
-        clusters ``cluster_extent`` (voxels), ``cluster_mass`` (sum of the excess over
-        the threshold), ``p_value_fwe_cluster_extent`` and
+        another (``v``, ``pseudo_t``, ``median``; of several contrasts only ``f``),
+        ``p_value`` (each voxel by itself), ``p_value_fwe`` (family-wise, by the largest
+        statistic) and, unless all arrangements were listed, ``p_value_fwe_tail`` (small
+        ones refined by a generalized Pareto tail, see
+        :func:`neuroextrap.stats.tail_p_value`). With clusters ``cluster_extent``
+        (voxels), ``cluster_mass`` (sum of the excess over the threshold),
+        ``p_value_fwe_cluster_extent`` and
         ``p_value_fwe_cluster_mass``; with TFCE ``tfce`` and ``p_value_fwe_tfce``; with
         `min_subjects` ``n_subjects``; with at least 37 permutations
         ``true_discovery_proportion``, see ``maps.true_discoveries(region)``. NaN where
@@ -161,6 +166,8 @@ def second_level_test(  # noqa: PLR0913 - eight that every test has
     test, subjects = choose_test(subjects, values, design_matrix, contrast)
     blocks = per_subject(blocks, "blocks", subjects)
     asked.check(test, design_matrix, blocks)
+    if test.effect.ndim > 1:  # F knows no direction
+        asked = replace(asked, two_sided=True)
     groups = per_subject(asked.variance_groups, "variance_groups", subjects)
     compared = np.full(values.shape, np.nan)
     values = values[:, subjects.usable]
@@ -201,7 +208,7 @@ def second_level_test(  # noqa: PLR0913 - eight that every test has
             "contrast": contrast,
             "paired": asked.paired_imgs is not None,
             "baseline": asked.baseline,
-            "two_sided": bool(two_sided),
+            "two_sided": bool(asked.two_sided),
             "cluster_threshold": cluster_threshold,
             "tfce": tfce,
             "of_mean": test.is_intercept,
@@ -228,6 +235,8 @@ def _arrangements(asked, test, blocks):
 
 def _estimates(test, values, n_known):
     """Return the maps that are there whatever is compared: effect and Student's t."""
+    if test.effect.ndim > 1:
+        return {}
     effect = linear_scores.Mean(values, np.linalg.norm(test.effect), n_known)
     unit = linear_scores.unit_length(test.residuals(values))
     t = linear_scores.StudentT(unit, test.degrees_of_freedom, n_known)
@@ -240,6 +249,9 @@ def _scorer(asked, test, values, n_known, groups, subjects):
     """Return the statistic as a function of designs, and its name among the maps."""
     length = np.linalg.norm(test.effect)
     residuals = test.residuals(values)
+    if test.effect.ndim > 1:
+        unit, freedom = linear_scores.unit_length(residuals), test.degrees_of_freedom
+        return linear_scores.FRatio(unit, test.n_effects, freedom), "f"
     if asked.statistic == "mean":
         return linear_scores.Mean(residuals, length, n_known), "effect"
     if asked.statistic == "median":
@@ -267,9 +279,13 @@ def _corrections(asked, test, subjects, n_known):
     neighbors = usable_neighbors(subjects, asked.adjacency)
     threshold = None
     if asked.cluster_threshold is not None:
-        p = asked.cluster_threshold / (2 if asked.two_sided else 1)
-        freedom = test.degrees_of_freedom if n_known is None else n_known - 1
-        threshold = student.isf(p, freedom) * np.ones(subjects.usable.sum())
+        p, freedom = asked.cluster_threshold, test.degrees_of_freedom
+        if test.effect.ndim > 1:
+            height = fisher.isf(p, test.n_effects, freedom)
+        else:
+            p = p / (2 if asked.two_sided else 1)
+            height = student.isf(p, freedom if n_known is None else n_known - 1)
+        threshold = height * np.ones(subjects.usable.sum())
     return Corrections(
         **corrections, neighbors=neighbors, threshold=threshold, enhance=asked.tfce
     )

@@ -170,6 +170,12 @@ class SecondLevelOptions:
                 "min_subjects is for the mean over subjects; with a design_matrix test "
                 "the voxels that all subjects have, or leave subjects out"
             )
+        plain = self.statistic == "t" and self.variance_groups is None
+        if test.effect.ndim > 1 and not (plain and self.variance_fwhm is None):
+            raise ValueError(
+                "several contrasts are tested by F with one variance; use "
+                "statistic='t' without variance_groups and variance_fwhm"
+            )
         one_sample = test.is_intercept and self.flips(test)
         if self.statistic == "median" and not one_sample:
             raise ValueError(
@@ -196,10 +202,11 @@ class SecondLevelOptions:
 
 def _check_effect_moves(test, blocks, whole_blocks):
     """Raise if no permutation changes the effect."""
-    effect = test.rows[:, 0]
+    effect = test.rows[:, : test.n_effects]
     groups = np.zeros(len(effect)) if blocks is None or whole_blocks else blocks
     moves = any(
-        np.ptp(effect[groups == group]) > _NOTHING for group in np.unique(groups)
+        np.ptp(effect[groups == group], axis=0).max() > _NOTHING
+        for group in np.unique(groups)
     )
     if moves:
         return

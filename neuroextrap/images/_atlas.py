@@ -272,6 +272,26 @@ def atlas_names_at(atlas, places):
     return found
 
 
+_HARVARD_OXFORD = "cort-maxprob-thr25-2mm"
+
+
+def installed_atlas():
+    """Return the cortical Harvard-Oxford atlas if nilearn downloaded it once, or None.
+
+    A Bunch, as nilearn's fetcher returns it; nothing is downloaded.
+    """
+    from nilearn.datasets import fetch_atlas_harvard_oxford, get_data_dirs
+
+    for folder in map(Path, get_data_dirs()):
+        atlases = folder / "fsl" / "data" / "atlases"
+        image = f"HarvardOxford/HarvardOxford-{_HARVARD_OXFORD}.nii.gz"
+        if all((atlases / f).is_file() for f in (image, "HarvardOxford-Cortical.xml")):
+            return fetch_atlas_harvard_oxford(
+                _HARVARD_OXFORD, data_dir=folder, verbose=0
+            )
+    return None
+
+
 def labels_of(atlas, masker):
     """Return the label of every feature and the names of the labels of an atlas.
 

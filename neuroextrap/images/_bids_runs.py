@@ -175,7 +175,7 @@ def _events_of(path, entities, folders):
     """
     best: list[tuple] = []
     for folder in folders:
-        best = best or _tables_for(entities, folder)
+        best = best or fitting_files(entities, folder, "events.tsv")
     if not best:
         return None
     if len(best) > 1 and best[-1][:2] == best[-2][:2]:
@@ -186,17 +186,17 @@ def _events_of(path, entities, folders):
     return str(best[-1][2])
 
 
-def _tables_for(entities, folder):
-    """Return (n_entities, depth, path) of the tables that fit, the most specific last.
+def fitting_files(entities, folder, ending):
+    """Return (n_entities, depth, path) of the files that fit, the most specific last.
 
-    A table fits where each entity of its name is the series' own.
+    A file of a data set fits where each entity of its name is the series' own.
     """
     levels = [folder, folder / f"sub-{entities['sub']}"]
     if "ses" in entities:
         levels.append(levels[-1] / f"ses-{entities['ses']}")
     levels += [level / "func" for level in levels[1:]]
     found = []
-    for table in (t for level in levels for t in level.glob("*_events.tsv")):
+    for table in (t for level in levels for t in level.glob(f"*_{ending}")):
         own = loose_entities(table)
         if all(same_label(entities.get(key), own[key]) for key in own):
             found.append((len(own), len(table.parts), table))

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import numpy as np
 
+from neuroextrap.images._bids_names import file_entities
+from neuroextrap.images._bids_runs import find_raw, fitting_files
 from neuroextrap.stats._validation import check_flags
 
 _logger = logging.getLogger(__name__)
@@ -87,16 +89,37 @@ def _of_header(img):
 
 
 def _of_sidecar(img):
-    """Return RepetitionTime of the JSON file beside an image, or None."""
+    """Return RepetitionTime of the JSON file beside an image, or None.
+
+    Where there is none, the image's own entities find the files of the data sets that
+    it lies in (``task-x_bold.json``; BIDS: "inheritance principle").
+    """
     if img.file is None:
         return None
     path = Path(img.file)
     stem = next(
         (path.name.removesuffix(e) for e in _EXTENSIONS if path.name.endswith(e)), None
     )
-    if stem is None or not path.with_name(f"{stem}.json").is_file():
-        return None
-    sidecar = path.with_name(f"{stem}.json")
+    beside = [] if stem is None else [path.with_name(f"{stem}.json")]
+    times = map(_time_in, [each for each in beside if each.is_file()])
+    told = next((time for time in times if time is not None), None)
+    return _inherited(path) if told is None else told
+
+
+def _inherited(path):
+    """Return RepetitionTime of the most specific file of the image's data sets."""
+    entities, root = file_entities(path), find_raw(path)
+    while entities is not None and "sub" in entities and root is not None:
+        for _, _, sidecar in reversed(fitting_files(entities, root, "bold.json")):
+            time = _time_in(sidecar)
+            if time is not None:
+                return time
+        root = find_raw(root)
+    return None
+
+
+def _time_in(sidecar):
+    """Return RepetitionTime of a JSON file, or None."""
     try:
         value = json.loads(sidecar.read_text(encoding="utf-8-sig"))
     except (ValueError, RecursionError) as error:

@@ -373,6 +373,7 @@ _DRAWN_OVER_SUBJECTS = {  # in the overview of pages: description and unit by na
     "minimum": ("Smallest score over subjects", "as the maps"),
     "t": ("One-sample t over subjects, against the baseline", "t"),
     "v": ("Aspin-Welch v of the contrast, groups of unequal variance", "v"),
+    "f": ("F of the contrasts, all at once", "F"),
     "pseudo_t": ("t of the contrast, its variance smoothed in space", "pseudo-t"),
     "cluster_extent": ("Voxels of the cluster that the voxel is in", "count"),
     "tfce": ("Threshold-free cluster enhancement of t", "t"),

@@ -171,6 +171,7 @@ _CORRECTIONS = {
 _STATISTICS = {
     "t": "Student's t",
     "v": "the Aspin-Welch v",
+    "f": "F",
     "pseudo_t": "t with a variance smoothed in space",
     "effect": "the estimate of the contrast",
     "median": "the median",
@@ -214,6 +215,8 @@ def _contrast_words(contrast):
     """Name a contrast: its text, or its weights."""
     if contrast is None or isinstance(contrast, str):
         return f"“{contrast}”" if contrast else "of the design"
+    if isinstance(contrast[0], str):
+        return f"of “{'”, “'.join(contrast)}”, at least one,"
     return f"({', '.join(f'{weight:g}' for weight in np.ravel(contrast))})"
 
 

@@ -23,7 +23,7 @@ _P_VALUES = {
     "p_value_fwe_tfce": "p (TFCE)",
     "p_value_prevalence": "p (prevalence), uncorrected",
 }
-_T_LIKE = ("t", "v", "pseudo_t")
+_T_LIKE = ("t", "v", "pseudo_t", "f")
 _NUMBERS = (
     "effect",
     "mean",

@@ -7,7 +7,9 @@ from typing import Any
 import numpy as np
 from markupsafe import Markup
 
-from neuroextrap.images._atlas import atlas_names_at
+from neuroextrap.images._atlas import atlas_names_at, installed_atlas
+from neuroextrap.images._maskers import is_surface_masker
+from neuroextrap.images._space import MNI, space_code
 from neuroextrap.maps._registry import MAPS, record_of
 from neuroextrap.reporting._discoveries import cluster_columns, neighboring_regions
 from neuroextrap.reporting._finding import find, place_words
@@ -46,7 +48,9 @@ def peak_table(
         Labels image in the space of the maps, or an atlas fetched by nilearn, which
         says where the center of each region lies. Names of the labels of a file are
         read from the table beside it (``atlas.tsv`` beside ``atlas.nii.gz``, columns
-        index and name), if there is one. If None, places are not named.
+        index and name), if there is one. If None, places of maps that lie in MNI space
+        are named by the cortical Harvard-Oxford atlas if nilearn's data folder has it,
+        and others are not; False names none.
 
     Returns
     -------
@@ -100,11 +104,21 @@ def peak_table(
     peaks = strongest(strength, places, n_peaks, min_distance)
     if places is not None:
         peaks = _one_for_every_cluster(peaks, strength, surviving_clusters(fitted))
+    atlas = _atlas_of(fitted, places, atlas)
     columns = place_columns(peaks, places, fitted.results_.choice.names, atlas)
     tabulated = [name for name, record in MAPS.items() if record.tabulated]
     columns |= {name: scores[name][peaks] for name in tabulated if name in scores}
     columns |= cluster_columns(fitted, peaks)
     return pd.DataFrame(columns)
+
+
+def _atlas_of(fitted, places, atlas):
+    """Return the atlas that names places, None if they are not named."""
+    if atlas is not None:
+        return None if atlas is False else atlas
+    if places is None or is_surface_masker(fitted.masker_):
+        return None
+    return installed_atlas() if space_code(fitted.masker_.mask_img_) == MNI else None
 
 
 def place_columns(regions, places, names=None, atlas=None):

@@ -255,6 +255,31 @@ def _glass_outline(axis):
     return {"source": data_uri(figure, "png"), "frame": frame}
 
 
+def projections(data, span):
+    """Return three views of a volume as a data URI: the largest value along each axis.
+
+    Colors go from the smallest to the largest value of `span`; NaN is transparent.
+    """
+    import matplotlib.pyplot as plt
+
+    filled = np.where(np.isfinite(data), data, -np.inf)
+    views = [filled.max(axis=axis).T[::-1] for axis in (0, 1, 2)]
+    height = max(view.shape[0] for view in views)
+    blank = np.full((height, 1), -np.inf)
+    padded = [
+        np.pad(view, ((height - len(view), 0), (0, 0)), constant_values=-np.inf)
+        for view in views
+    ]
+    row = np.hstack([padded[0], blank, padded[1], blank, padded[2]])
+    colors = plt.Normalize(*span)(np.ma.masked_invalid(row))
+    image = plt.get_cmap(COLORMAP)(colors, bytes=True)
+    image[~np.isfinite(row), 3] = 0
+    target = io.BytesIO()
+    plt.imsave(target, image, format="png")
+    data = base64.b64encode(target.getvalue()).decode("ascii")
+    return f"data:image/png;base64,{data}"
+
+
 def few_colors(data):
     """Return a picture (bytes of a PNG) with a table of at most 256 colors."""
     from PIL import Image

@@ -31,7 +31,8 @@ class LinearTest:
     """A contrast of a linear model with `n` observations.
 
     `effect` (n,) is the regressor whose coefficient is the contrast, `nuisance`
-    (n, q) an orthonormal basis of the rest of the design, orthogonal to it.
+    (n, q) an orthonormal basis of the rest of the design, orthogonal to it. Of several
+    contrasts at once `effect` (n, r) is an orthonormal basis.
     """
 
     effect: FloatArray
@@ -43,19 +44,26 @@ class LinearTest:
         return len(self.effect)
 
     @property
+    def n_effects(self) -> int:
+        """Number of independent contrasts."""
+        return 1 if self.effect.ndim == 1 else self.effect.shape[1]
+
+    @property
     def degrees_of_freedom(self) -> int:
         """Degrees of freedom of the residuals."""
-        return len(self.effect) - 1 - self.nuisance.shape[1]
+        return len(self.effect) - self.n_effects - self.nuisance.shape[1]
 
     @property
     def rows(self) -> FloatArray:
-        """The effect (of unit length) and the nuisance side by side, (n, 1 + q)."""
-        unit = self.effect / np.linalg.norm(self.effect)
+        """The effects (of unit length) and the nuisance side by side, (n, r + q)."""
+        unit = self.effect / np.linalg.norm(self.effect, axis=0)
         return np.column_stack([unit, self.nuisance])
 
     @property
     def is_intercept(self) -> bool:
         """Whether the effect is one number for all observations, with no nuisance."""
+        if self.effect.ndim > 1:
+            return False
         constant = np.ptp(self.effect) <= _RANK_TOLERANCE * np.abs(self.effect).max()
         return bool(constant) and not self.nuisance.shape[1]
 
@@ -69,13 +77,15 @@ class LinearTest:
 def linear_test(design: ArrayLike, contrast: ArrayLike) -> LinearTest:
     """Split a design (n, n_columns) by a contrast (n_columns,) of its coefficients.
 
+    Several contrasts (n_contrasts, n_columns) are tested at once.
     The effect is ``M D c / (c' D c)`` with ``D`` the inverse of ``M' M``: its simple
     regression coefficient is the contrast of the full model (Beckmann et al. 2001,
     written out in Winkler et al. 2014, appendix A).
     """
     matrix = np.asarray(design, dtype=np.float64)
     weights = np.asarray(contrast, dtype=np.float64)
-    if matrix.ndim != 2 or weights.shape != matrix.shape[1:] or not weights.any():
+    fits = matrix.ndim == 2 and weights.shape[-1:] == matrix.shape[1:]
+    if not fits or weights.ndim > 2 or not weights.any(axis=-1).all():
         raise ValueError(
             "design_matrix must have shape (n_subjects, n_columns) and contrast one "
             f"weight per column, not all zero; got {matrix.shape} and {weights.shape}"
@@ -100,12 +110,20 @@ def linear_test(design: ArrayLike, contrast: ArrayLike) -> LinearTest:
             f"design_matrix has {matrix.shape[1]} columns for {len(matrix)} subjects; "
             "a test needs more subjects than columns"
         )
-    solved = np.linalg.solve(matrix.T @ matrix, weights)
-    effect = matrix @ solved / (weights @ solved)
-    unit = effect / np.linalg.norm(effect)
-    rest = matrix - np.outer(unit, unit @ matrix)
-    left, values, _ = scipy.linalg.svd(rest, full_matrices=False)
-    return LinearTest(effect, left[:, values > _RANK_TOLERANCE])
+    solved = np.linalg.solve(matrix.T @ matrix, weights.T)
+    effect = matrix @ solved
+    if weights.ndim == 1:
+        effect = effect / (weights @ solved)
+        unit = (effect / np.linalg.norm(effect))[:, np.newaxis]
+    else:
+        effect = unit = _basis(effect / np.linalg.norm(effect, axis=0))
+    return LinearTest(effect, _basis(matrix - unit @ (unit.T @ matrix)))
+
+
+def _basis(columns: FloatArray) -> FloatArray:
+    """Return an orthonormal basis of what columns (n, n_columns) span."""
+    left, values, _ = scipy.linalg.svd(columns, full_matrices=False)
+    return np.asarray(left[:, values > _RANK_TOLERANCE])
 
 
 Smoother = Callable[[FloatArray], FloatArray]
@@ -182,6 +200,37 @@ class StudentT(Scorer):
         if self.n_known is not None:
             return scores
         return _t(scores, self.degrees_of_freedom)
+
+
+@dataclass(frozen=True)
+class FRatio(Scorer):
+    """F of several contrasts at once, one variance for all observations.
+
+    Residuals under the null hypothesis have unit length. The score is the share of
+    their squares that the rearranged effects take, of which F is a rising function.
+    """
+
+    values: FloatArray
+    n_effects: int
+    degrees_of_freedom: int
+
+    def __call__(self, designs: FloatArray) -> FloatArray:
+        """Return shares of the squares, shape (n_arrangements, n_features)."""
+        taken = np.zeros((len(designs), self.values.shape[1]))
+        left = np.ones_like(taken)
+        for column in range(designs.shape[2]):
+            share = (designs[..., column] @ self.values) ** 2
+            if column < self.n_effects:
+                taken += share
+            else:
+                left -= share
+        return taken / left
+
+    def heights(self, scores: FloatArray) -> FloatArray:
+        """Return F of shares."""
+        left = np.maximum(1 - scores, 0.0)
+        with np.errstate(divide="ignore"):
+            return scores * self.degrees_of_freedom / (self.n_effects * left)
 
 
 def _t(correlation: FloatArray, freedom: FloatArray | int) -> FloatArray:

@@ -16,8 +16,10 @@ from neuroextrap.stats._bound_methods import largest_reached
 from neuroextrap.stats._forward import LAMBDAS
 from neuroextrap.stats._validation import FloatArray, check_integer, check_level
 
-# shares of the largest bet, fixed before any data are seen
+# shares of the largest bet and what each weighs, fixed before any data are seen: the
+# largest is the best one where subjects differ little
 SHARES = np.array([0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.7, 0.85, 1.0])
+WEIGHTS = np.append(np.full(8, 1 / 16), 1 / 2)
 _BATCH_NUMBERS = 2**22
 _SLACK = 1e-6  # outcomes of runs are kept in float32, whose rounding can exceed one
 
@@ -30,9 +32,10 @@ def population_accuracy_lower_bound(
     Each subject's test accuracy lies between 0 and 1, and is on average at most the
     subject's Bayes accuracy for the classes at hand. With subjects drawn independently,
     ``prod(1 - c + c accuracy / m)`` is an e-value against a population mean of at most
-    m, for every c between 0 and 1; the bound is the m at which the mean over a fixed
-    grid of c falls to ``n_regions / (1 - confidence_level)``. Nothing is assumed of how
-    accuracies are distributed.
+    m, for every c between 0 and 1; the bound is the m at which the weighted mean over a
+    fixed grid of c (half of the weight on c = 1) falls to
+    ``n_regions / (1 - confidence_level)``. Nothing is assumed of how accuracies are
+    distributed.
 
     Parameters
     ----------
@@ -62,7 +65,7 @@ def population_accuracy_lower_bound(
     Examples
     --------
     >>> population_accuracy_lower_bound([0.5, 0.55, 0.6, 0.45, 0.52, 0.58, 0.61, 0.49])
-    array(0.309...)
+    array(0.344...)
     """
     values = np.asarray(accuracy, dtype=np.float64)
     level, n_bounds = _check(confidence_level, n_regions)
@@ -75,7 +78,7 @@ def population_accuracy_lower_bound(
     flat = values.reshape(len(values), -1)
 
     def log_e_value(mean: FloatArray) -> FloatArray:
-        total = np.full((len(SHARES), flat.shape[1]), -np.log(len(SHARES)))
+        total = np.tile(np.log(WEIGHTS)[:, np.newaxis], flat.shape[1])
         with np.errstate(divide="ignore", over="ignore"):
             for row in flat:
                 ratio = SHARES[:, np.newaxis] * (row / mean - 1)
@@ -161,6 +164,70 @@ def subjects_accuracy_lower_bound(
         for first in range(0, flat.shape[1], width)
     ]
     return np.concatenate(bounds).reshape(shape)
+
+
+def mixed_subjects_lower_bound(
+    designs: list, *, confidence_level: float = 0.95, n_regions: int = 1
+) -> FloatArray:
+    """Bound the mean Bayes accuracy of exactly these subjects, of different designs.
+
+    `designs` holds, for each subject, outcomes (n_regions, n_orders, n_steps), units
+    and first steps as :func:`subjects_accuracy_lower_bound` takes them. E-values
+    multiply whatever the designs: each subject bets in proportion to 1 / its number of
+    units, so that all weigh alike, and the product is compared with the largest
+    expectation that Bayes accuracies of a mean of at most beta allow. Of the first
+    steps, those that all subjects have by position are used. Returns (n_regions,).
+    """
+    level, n_bounds = _check(confidence_level, n_regions)
+    goal = np.log(n_bounds / (1 - level))
+    parts = []
+    for n_correct, n_units, first_steps in designs:
+        counts = np.asarray(n_correct, dtype=np.float64)
+        units = np.broadcast_to(np.asarray(n_units, float), counts.shape[-2:])
+        parts.append(_from_first_steps(np.clip(counts, 0, units), units, first_steps))
+    n_first = min(len(totals) for _, totals in parts)
+    units = np.stack([totals[:n_first] for _, totals in parts])
+    bets = LAMBDAS[:, np.newaxis] * (units.mean(axis=0) / units)[:, np.newaxis]
+    gained = np.zeros((len(parts[0][0]), *bets.shape[1:]))
+    for (sums, _), bet in zip(parts, bets, strict=True):
+        scaled = bet[..., np.newaxis] * sums[:, np.newaxis, :n_first]
+        gained += logsumexp(scaled, axis=-1) - np.log(sums.shape[-1])
+    largest = _largest_growth(units, bets)
+
+    def log_e_value(beta: FloatArray) -> FloatArray:
+        terms = gained - largest[np.ceil(beta * _STEPS).astype(int)]
+        n_terms = bets[0].size
+        return np.asarray(logsumexp(terms, axis=(1, 2)) - np.log(n_terms))
+
+    bound = _largest_mean(log_e_value, goal, len(gained))
+    return np.where(np.isnan(gained).any(axis=(1, 2)), np.nan, bound)
+
+
+_STEPS = 1000  # of the means for which the largest growth is tabulated
+
+
+def _largest_growth(units: FloatArray, bets: FloatArray) -> FloatArray:
+    """Return the largest growth that means of 0, 1 / _STEPS, ..., 1 allow.
+
+    The growth is the sum over subjects of n log(1 + (exp(bet) - 1) beta), concave in
+    every beta, so that at its largest all slopes are one number or beta is 0 or 1; the
+    number is found by bisection. `units` (n_subjects, n_first) and `bets` (n_subjects,
+    n_lambda, n_first) give (_STEPS + 1, n_lambda, n_first).
+    """
+    means = np.linspace(0, 1, _STEPS + 1)[:, np.newaxis, np.newaxis]
+    found, number = np.unique(units, axis=0, return_index=True, return_counts=True)[1:]
+    units, odds = units[found][:, np.newaxis], np.expm1(bets[found])
+    shares = (number / number.sum())[:, np.newaxis, np.newaxis, np.newaxis]
+    low = np.full((_STEPS + 1, *odds.shape[1:]), 1e-12)
+    high = np.full_like(low, float((units * odds).max()))
+    for _ in range(80):
+        slope = np.sqrt(low * high)
+        each = np.clip(units[:, np.newaxis] / slope - 1 / odds[:, np.newaxis], 0, 1)
+        above = (shares * each).sum(axis=0) > means
+        low, high = np.where(above, slope, low), np.where(above, high, slope)
+    each = np.clip(units[:, np.newaxis] / low - 1 / odds[:, np.newaxis], 0, 1)
+    growth = units[:, np.newaxis] * np.log1p(odds[:, np.newaxis] * each)
+    return np.asarray((number.sum() * shares * growth).sum(axis=0))
 
 
 def _from_first_steps(

@@ -1,6 +1,7 @@
 """A small data set as fMRIPrep leaves it: eight subjects, two with faults."""
 
 import json
+import shutil
 
 import nibabel
 import numpy as np
@@ -209,3 +210,33 @@ def forty(tmp_path):
 def pair(tmp_path):
     """Folder of derivatives of two subjects, to be changed."""
     return make_dataset(tmp_path / "raw", ["01", "02"])
+
+
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory):
+    """Two sessions, two spaces, copies, text covariates, one damaged participant."""
+    labels = [f"{k}" for k in range(11, 19)]
+    root = tmp_path_factory.mktemp("tree") / "raw"
+    derivatives = make_dataset(root, labels)
+    for top in (root, derivatives):
+        for path in sorted(top.glob("sub-*/func/*_run-*")):
+            run = int(path.name.partition("_run-")[2][0])
+            session, run = (run + 1) // 2, 2 - run % 2
+            name = path.name.replace("_task", f"_ses-{session}_task")
+            folder = path.parents[1] / f"ses-{session}" / "func"
+            folder.mkdir(parents=True, exist_ok=True)
+            start, _, rest = name.partition("_run-")
+            path.rename(folder / f"{start}_run-{run}{rest[1:]}")
+    for path in derivatives.rglob("*_bold.nii.gz"):
+        for new in (
+            path.name.replace(SPACE, "T1w"),
+            path.name.replace("_space", "_echo-1_space"),
+        ):
+            shutil.copy(path, path.with_name(new))
+    for path in derivatives.glob("sub-18/ses-*/func/*_bold.nii.gz"):
+        path.write_bytes(path.read_bytes()[:2000])
+    table = {"participant_id": [f"sub-{label}" for label in labels]}
+    table |= {"group": ["patient", "control"] * 4, "age": [*"33445566"]}
+    frame = pd.DataFrame(table).replace({"age": {"6": "60"}})
+    frame.to_csv(root / "participants.tsv", sep="\t", index=False)
+    return derivatives

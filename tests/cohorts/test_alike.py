@@ -83,7 +83,7 @@ def test_what_is_allowed_by_name_is_told(cohort, two, tmp_path, caplog):
     assert f"participants differ, which is allowed, in {words}" in caplog.text
     assert np.nanmax(maps["n_subjects"].get_fdata()) == 3
     index = (out / "index.html").read_text(encoding="utf-8")
-    assert f"<li>{words}</li><li>runs (sub-03 unlike sub-01)</li>" in index
+    assert f"<li>{words}</li>\n<li>runs (sub-03 unlike sub-01)</li>" in index
     sidecar = next((out / "group").glob("*_desc-accuracyT_stat.json"))
     (found,) = json.loads(sidecar.read_text("utf-8"))["findings"]
     assert (found["name"], found["grade"]) == ("mixed_subjects", "note")

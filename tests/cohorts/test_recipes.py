@@ -3,6 +3,7 @@
 import os
 import re
 import subprocess
+import sys
 import textwrap
 import tomllib
 from pathlib import Path
@@ -17,6 +18,12 @@ PAGE = (ROOT / "docs/guide/cohorts.rst").read_text(encoding="utf-8")
 BLOCK = re.compile(r"^\.\. code-block:: (\w+)\n\n((?:   .*\n|\n)+)", re.M)
 BLOCKS = [(kind, textwrap.dedent(text)) for kind, text in BLOCK.findall(PAGE)]
 LABELS = ["01", "02", "03"]
+PROGRAM = """#!/bin/sh
+if [ "$4" = list ]; then
+    exec "{python}" -c "from neuroextrap.cli import main; raise SystemExit(main())" "$@"
+fi
+printf "%s\\n" "$*" >> calls
+"""
 
 
 def recipe(kind, word):
@@ -27,13 +34,18 @@ def recipe(kind, word):
 
 @pytest.fixture
 def shell(tmp_path):
-    """Return a function that runs a script where ``neuroextrap`` notes its words."""
+    """Return a function that runs a script where ``neuroextrap`` notes its words.
+
+    Asked for a list it gives one, of a tree in which 02 has sessions.
+    """
     for label in LABELS:
-        (tmp_path / f"derivatives/fmriprep/sub-{label}/func").mkdir(parents=True)
+        session = "ses-1/" if label == "02" else ""
+        folder = tmp_path / f"derivatives/fmriprep/sub-{label}/{session}func"
+        folder.mkdir(parents=True)
     (tmp_path / "options.toml").write_text(recipe("toml", "samples"))
     program = tmp_path / "bin" / "neuroextrap"
     program.parent.mkdir()
-    program.write_text('#!/bin/sh\nprintf "%s\\n" "$*" >> calls\n')
+    program.write_text(PROGRAM.format(python=sys.executable))
     program.chmod(0o755)
 
     def run(script, **environment):
@@ -67,9 +79,9 @@ def test_a_loop(shell):
 
 def test_an_array_of_jobs(shell):
     script = recipe("bash", "#SBATCH")
-    for number in range(1, 4):
+    for number in range(1, 5):  # one more than participants
         calls = shell(script, SLURM_ARRAY_TASK_ID=str(number))
-    assert [call.participant_label for call in calls] == [[f"sub-{n}"] for n in LABELS]
+    assert [call.participant_label for call in calls] == [[name] for name in LABELS]
     assert {call.n_jobs for call in calls} == {4}
 
 
@@ -93,16 +105,19 @@ def test_the_rules_of_a_workflow(shell):
     assert call.level == "group"
 
 
-def test_a_workflow_finds_participants_with_and_without_sessions(tmp_path, monkeypatch):
+def test_a_workflow_finds_participants_with_and_without_sessions(
+    shell, tmp_path, monkeypatch
+):
     """The lines before the first rule are Python, run where Snakemake runs them."""
     root = tmp_path / "derivatives" / "fmriprep"
-    for folder in ("sub-01/func", "sub-02/ses-1/func", "sub-B3/ses-2/func", "logs"):
-        (root / folder).mkdir(parents=True)
+    (root / "sub-B3" / "ses-2" / "func").mkdir(parents=True)
+    (root / "logs").mkdir()
     (root / "sub-01.html").write_text("a page of fMRIPrep")
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}{os.pathsep}{os.environ['PATH']}")
     found = {}
     exec(recipe("text", "rule group").partition("rule ")[0], found)
-    assert found["LABELS"] == find_participants(root) == ["01", "02", "B3"]
+    assert found["LABELS"] == find_participants(root) == [*LABELS, "B3"]
     assert (found["IN"], found["OUT"]) == (
         "derivatives/fmriprep",
         "derivatives/neuroextrap",

@@ -140,3 +140,15 @@ def test_accuracies_of_runs_may_exceed_one_by_rounding():
     assert (exact > 0.5).all()
     with pytest.raises(ValueError, match="n_correct must lie between 0 and n_units"):
         subjects_accuracy_lower_bound(ones * 1.001, 1, **options)
+
+
+def test_subjects_with_different_numbers_of_runs_have_a_common_bound():
+    rng, subjects = np.random.default_rng(0), []
+    for n_runs in (4, 6, 5):
+        y, runs = np.tile(np.arange(4), 2 * n_runs), np.repeat(np.arange(n_runs), 8)
+        X = rng.normal(size=(8 * n_runs, 10)) + 2 * np.eye(4, 10)[y]
+        subjects.append(IdentificationSearchLight().fit(X, y, groups=runs))
+    maps = group_information(subjects)
+    bound = maps["subjects_bayes_accuracy_bound"][0]
+    assert maps["accuracy"][0] > bound > 0.4
+    assert bound >= maps["subjects_bayes_accuracy_bound_fwe"][0]

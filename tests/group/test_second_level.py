@@ -660,3 +660,74 @@ def test_faces_survive_every_correction_and_agree_with_nilearn(real_data):
         clustered = extent > 0
         difference = np.abs(ours.get_fdata()[common] - p)[clustered]
         assert difference.max() < 4 * np.sqrt(0.25 * (1 / 100 + 1 / 200))
+
+
+def naive_f(values, design, contrasts):
+    """F by two least-squares fits, one with and one without the contrasts."""
+    full, contrasts = np.asarray(design, dtype=float), np.atleast_2d(contrasts)
+    kept = np.linalg.svd(contrasts)[2][np.linalg.matrix_rank(contrasts) :]
+    squares, ranks = [], []
+    for matrix in (full @ kept.T, full):
+        fitted = matrix @ np.linalg.lstsq(matrix, values, rcond=None)[0]
+        squares.append(np.square(values - fitted).sum(axis=0))
+        ranks.append(np.linalg.matrix_rank(matrix))
+    freedom = len(full) - ranks[1]
+    return (squares[0] - squares[1]) / (ranks[1] - ranks[0]) / (squares[1] / freedom)
+
+
+def three_groups(rng, n=18):
+    groups = np.eye(3)[np.arange(n) % 3]
+    design = pd.DataFrame(groups, columns=list("abc"))
+    return design.assign(age=rng.normal(size=n))
+
+
+@pytest.mark.parametrize("contrast", [["a - b", "b - c"], ["a - b", "b - c", "a - c"]])
+def test_several_contrasts_are_tested_by_f(contrast):
+    """Equal to two fits, whatever the contrasts are that span the same."""
+    rng = np.random.default_rng(0)
+    design, values = three_groups(rng), rng.normal(size=(18, 40))
+    values[::3, 0] += 3
+    maps = second_level_test(values, design, contrast=contrast, n_permutations=199)
+    weights = np.array([[1, -1, 0, 0], [0, 1, -1, 0]])
+    np.testing.assert_allclose(maps["f"], naive_f(values, design, weights))
+    assert maps["p_value_fwe"][0] == 1 / 200
+    assert "t" not in maps
+    assert "effect" not in maps
+    one = second_level_test(
+        values, design, contrast=[contrast[0]], n_permutations=199, random_state=3
+    )
+    t = second_level_test(
+        values,
+        design,
+        contrast=contrast[0],
+        n_permutations=199,
+        two_sided=True,
+        random_state=3,
+    )
+    np.testing.assert_allclose(one["f"], t["t"] ** 2)
+    np.testing.assert_array_equal(one["p_value_fwe"], t["p_value_fwe"])
+
+
+def test_f_refuses_what_it_has_not():
+    design = three_groups(np.random.default_rng(0))
+    values = np.random.default_rng(1).normal(size=(18, 5))
+    for more in (
+        {"statistic": "mean"},
+        {"variance_groups": np.arange(18) % 2},
+    ):
+        with pytest.raises(ValueError, match="tested by F with one variance"):
+            second_level_test(values, design, contrast=["a - b", "b - c"], **more)
+
+
+def test_f_holds_its_level():
+    """With a nuisance covariate that goes with the groups, in skewed data."""
+    rng, found = np.random.default_rng(0), []
+    for _ in range(200):
+        design = three_groups(rng, 15)
+        design["age"] += design["a"]
+        values = rng.exponential(size=(15, 20)) + design[["age"]].to_numpy()
+        maps = second_level_test(
+            values, design, contrast=["a - b", "b - c"], n_permutations=99
+        )
+        found.append(maps["p_value_fwe"].min() <= 0.05)
+    assert np.mean(found) <= 0.05 + 2.6 * (0.05 * 0.95 / 200) ** 0.5

@@ -2,13 +2,14 @@
 
 import re
 
+import nibabel
 import numpy as np
 import pytest
 
 from neuroextrap.datasets import simulate_brain
 from neuroextrap.decoding import IdentificationSearchLight
 from neuroextrap.images._space import new_volume, space_code
-from neuroextrap.reporting import interactive_viewer
+from neuroextrap.reporting import interactive_viewer, peak_table
 from neuroextrap.reporting._maps_section import fitted_background
 
 
@@ -96,3 +97,42 @@ def test_arrays_and_surfaces_have_no_volume_below():
     y, runs = np.tile([0, 1, 2], 6), np.repeat(np.arange(6), 3)
     fitted = IdentificationSearchLight().fit(rng.normal(size=(18, 9)), y, groups=runs)
     assert fitted_background(fitted, None) == (None, False, "")
+
+
+@pytest.fixture
+def downloaded(tmp_path, monkeypatch):
+    """A folder as nilearn leaves it: two halves of space are the labels."""
+    folder = tmp_path / "fsl" / "data" / "atlases"
+    (folder / "HarvardOxford").mkdir(parents=True)
+    labels = np.ones((20, 24, 20), dtype=np.uint8)
+    labels[10:] = 2
+    labels[0, 0, 0] = 0
+    affine = np.diag([10.0, 10.0, 10.0, 1.0])
+    affine[:3, 3] = -95, -125, -85
+    path = folder / "HarvardOxford" / "HarvardOxford-cort-maxprob-thr25-2mm.nii.gz"
+    nibabel.Nifti1Image(labels, affine).to_filename(path)
+    names = "".join(
+        f'<label index="{i}">{name}</label>'
+        for i, name in enumerate(("Left half", "Right half"))
+    )
+    text = f"<atlas><data>{names}</data></atlas>"
+    (folder / "HarvardOxford-Cortical.xml").write_text(text)
+    monkeypatch.setenv("NILEARN_DATA", str(tmp_path))
+    monkeypatch.setenv("NILEARN_SHARED_DATA", "")
+
+
+def test_an_atlas_that_was_downloaded_names_places_in_mni_space(downloaded, native):
+    in_mni = _fit(4)
+    table = peak_table(in_mni)
+    expected = np.where(table["x"] < 5, "Left half", "Right half")
+    assert set(table["atlas_label"]) <= {"Left half", "Right half"}
+    np.testing.assert_array_equal(table["atlas_label"], expected)
+    assert "atlas_label" not in peak_table(in_mni, atlas=False)
+    assert "atlas_label" not in peak_table(native)
+
+
+def test_nothing_is_downloaded_for_names(tmp_path, monkeypatch):
+    monkeypatch.setenv("NILEARN_DATA", str(tmp_path))
+    monkeypatch.setenv("NILEARN_SHARED_DATA", "")
+    monkeypatch.setattr("nilearn.datasets.fetch_atlas_harvard_oxford", None)
+    assert "atlas_label" not in peak_table(_fit(4))

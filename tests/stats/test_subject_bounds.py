@@ -21,7 +21,7 @@ def test_the_population_bound_is_the_root_of_the_mean_wager():
 
         def excess(mean, x=accuracy[:, voxel]):
             wagers = [np.prod(1 - c + c * x / mean) for c in shares]
-            return np.mean(wagers) - 5 / 0.05
+            return np.average(wagers, weights=[1] * 8 + [8]) - 5 / 0.05
 
         expected = optimize.brentq(excess, 1e-3, 1)
         assert bounds[voxel] == pytest.approx(expected)
@@ -104,3 +104,25 @@ def test_bad_arguments_are_named():
         subjects_accuracy_lower_bound([[[4.0]]], 8, first_steps=(1,))
     with pytest.raises(ValueError, match="same in every order"):
         subjects_accuracy_lower_bound(np.zeros((2, 2, 2)), [[8, 8], [8, 7]])
+
+
+def test_the_population_bound_is_near_students_limit_with_twenty_subjects():
+    """At most .04 below the one-sided limit, for accuracies as labs have them."""
+    accuracy = np.random.default_rng(0).normal(0.35, 0.08, size=(20, 400)).clip(0, 1)
+    error = accuracy.std(axis=0, ddof=1) / 20**0.5
+    limit = accuracy.mean(axis=0) - scipy_stats.t.isf(0.05, 19) * error
+    bound = population_accuracy_lower_bound(accuracy)
+    assert 0 < np.mean(limit - bound) < 0.04
+
+
+@pytest.mark.parametrize("kind", ["two values", "like others", "rare zeros"])
+def test_the_population_bound_covers_the_mean(kind):
+    rng = np.random.default_rng(0)
+    accuracy = {
+        "two values": rng.choice([0.1, 0.6], size=(12, 4000)),
+        "like others": rng.normal(0.4, 0.05, size=(12, 4000)),
+        "rare zeros": np.where(rng.random((12, 4000)) < 0.05, 0.0, 0.4),
+    }[kind]
+    mean = {"two values": 0.35, "like others": 0.4, "rare zeros": 0.38}[kind]
+    bound = population_accuracy_lower_bound(accuracy)
+    assert np.mean(bound > mean) <= 0.05

@@ -1,0 +1,196 @@
+"""From a table of participants to the design of a test over them."""
+
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from neuroextrap.cohorts._measures import MEASURES
+from neuroextrap.images._bids_runs import find_raw
+from neuroextrap.images._tables import MISSING, read_text_table
+
+TABLE = "participants.tsv"
+_ID = "participant_id"
+_WORD = re.compile(r"`([^`]+)`|([^\W\d]\w*)")
+_CODES = range(3, 7)  # so many different whole numbers may be names of groups
+_INTERCEPT = "intercept"
+
+
+@dataclass(frozen=True)
+class CohortDesign:
+    """The linear model of participants, numbers by column, and what is tested of it.
+
+    `contrast` is an expression of columns, or a list of them for an F test; `words`
+    say how columns were made; `left_out` are reasons by participant.
+    """
+
+    table: Any
+    contrast: Any
+    words: tuple
+    left_out: dict = field(default_factory=dict)
+
+
+def find_table(folder):
+    """Return ``participants.tsv`` of a folder or the data sets that it lies in."""
+    folder = Path(folder).absolute()
+    while folder is not None:
+        if (folder / TABLE).is_file():
+            return folder / TABLE
+        folder = find_raw(folder)
+    return None
+
+
+def read_participants(given, out):
+    """Return the table of participants as text, indexed by "sub-<label>".
+
+    `given` is a path, a DataFrame, or None for ``participants.tsv`` in `out` or the
+    data sets that it lies in; empty if there is none.
+    """
+    import pandas as pd
+
+    given = find_table(out) if given is None else given
+    if given is None:
+        return pd.DataFrame()
+    is_frame = isinstance(given, pd.DataFrame)
+    name = "participants_table" if is_frame else str(given)
+    table = given.astype(object) if is_frame else read_text_table(given, TABLE)
+    if is_frame and _ID not in table and table.index.name == _ID:
+        table = table.reset_index()
+    if _ID not in table:
+        raise ValueError(f"{name} has no column {_ID}; add one, sub-01 and so on")
+    table.index = [f"sub-{str(x).removeprefix('sub-')}" for x in table.pop(_ID)]
+    if not table.index.is_unique:
+        twice = table.index[table.index.duplicated()][0]
+        raise ValueError(f"{name} has {twice} in two rows; leave one")
+    missing = table.isna() | table.isin([MISSING, ""])
+    return table.where(~missing, None)
+
+
+def make_design(table, members, contrast, covariates):
+    """Return the CohortDesign of participants, None where their mean is tested.
+
+    `table` (indexed by participant) holds text and numbers, `members` are names. Names
+    in the contrast are columns of numbers, or values of one column of text, each of
+    which becomes a column of 0 and 1. A column of text alone means any difference
+    between its values (F). Other columns are centered; without a column for each group
+    there is an intercept.
+    """
+    if contrast is None and not covariates:
+        return None
+    given = _INTERCEPT if contrast is None else contrast
+    parts = [given] if isinstance(given, str) else list(given)
+    if not all(isinstance(part, str) for part in parts):
+        raise TypeError(
+            f"contrast={contrast!r} must be text, such as 'patients - controls'"
+        )
+    rows = table.reindex(members)
+    words = [a or b for part in parts for a, b in _WORD.findall(part)]
+    if not words:
+        raise ValueError(
+            f"contrast={contrast!r} names no column or group; {_choices(rows)}"
+        )
+    sources = {word: _source(word, rows) for word in words if word != _INTERCEPT}
+    used = list(dict.fromkeys([*sources.values(), *covariates]))
+    for name in set(used) - set(rows):
+        raise ValueError(f"covariates: {name!r} is not in the table; {_choices(rows)}")
+    left_out = {
+        name: f"no {', '.join(rows.columns[row & rows.columns.isin(used)])} in the "
+        "table of participants"
+        for name, row in zip(members, rows.isna().to_numpy(), strict=True)
+        if (row & rows.columns.isin(used)).any()
+    }
+    rows = rows.drop(index=left_out)
+    texts = [name for name in used if not _is_numeric(rows[name], name)]
+    grouped = [name for name in dict.fromkeys(sources.values()) if name in texts]
+    if len(grouped) > 1:
+        raise ValueError(
+            f"contrast={contrast!r} compares values of {' and '.join(grouped)}; make "
+            "one column of both, a value for each combination"
+        )
+    columns, tested, told = _columns(rows, used, texts, grouped, parts)
+    return CohortDesign(columns, tested, told, left_out)
+
+
+def _columns(rows, used, texts, grouped, parts):
+    """Return the design of rows, the contrast and the words about both."""
+    import pandas as pd
+
+    columns, words = {}, []
+    for name in used:
+        if name not in texts:
+            values = pd.to_numeric(rows[name])
+            columns[name] = values - values.mean()
+            words.append(_number_words(name, values))
+            continue
+        counts = rows[name].value_counts().sort_index()
+        _check_levels(name, counts)
+        shares = {level: (rows[name] == level).astype(float) for level in counts.index}
+        if name not in grouped:  # the first level is what the others differ from
+            shares = {f"{name}={k}": v - v.mean() for k, v in list(shares.items())[1:]}
+        taken = sorted(set(shares) & set(columns))
+        if taken:
+            raise ValueError(f"{taken[0]!r} is a column and a value; rename one")
+        columns |= shares
+        told = ", ".join(f"{level} {n}" for level, n in counts.items())
+        words.append(f"{name} ({told}){'' if name in grouped else ', centered'}")
+    contrast = parts[0] if len(parts) == 1 else parts
+    if grouped and parts == grouped:
+        first, *others = sorted(set(rows[grouped[0]]))
+        contrast = [f"`{other}` - `{first}`" for other in others]
+    if not grouped:
+        columns[_INTERCEPT] = pd.Series(1.0, index=rows.index)
+        words.append("an intercept")
+    told = f"{len(rows)} participants: {'; '.join(words)}"
+    return pd.DataFrame(columns), contrast, (told,)
+
+
+def _number_words(name, values):
+    """Say how a column of numbers enters."""
+    told = f"{name} ({MEASURES[name]})" if name in MEASURES else name
+    told += f", centered at {values.mean():.4g} (SD {values.std():.3g})"
+    repeated = values.nunique() in _CODES and 2 * values.nunique() <= len(values)
+    whole = repeated and (values % 1 == 0).all()
+    return f"{told}, a slope: write text if its numbers name groups" if whole else told
+
+
+def _check_levels(name, counts):
+    """Raise if a column of text does not group participants."""
+    if len(counts) < 2 or counts.max() < 2:
+        what = "one value" if len(counts) < 2 else "another value for everyone"
+        raise ValueError(
+            f"{name} has {what} in the participants that are tested, so that it groups "
+            "nobody; leave it out"
+        )
+
+
+def _source(word, rows):
+    """Return the column that a word of the contrast is, or is a value of."""
+    if word in rows:
+        return word
+    found = [name for name in rows if (rows[name].astype(str) == word).any()]
+    if len(found) == 1:
+        return found[0]
+    what = f"values of {' and '.join(found)}" if found else "no column and no value"
+    raise ValueError(f"contrast: {word!r} is {what}; {_choices(rows)}")
+
+
+def _choices(rows):
+    """Say what columns there are."""
+    return f"the table of participants has {', '.join(map(str, rows)) or 'no column'}"
+
+
+def _is_numeric(values, name):
+    """Return whether a column holds numbers; ValueError if only some entries do."""
+    import pandas as pd
+
+    read = pd.to_numeric(values, errors="coerce").astype(float)
+    known = np.isfinite(read)
+    if known.any() and not known.all():
+        where = known.index[~known][0]
+        raise ValueError(
+            f"column {name} has {values[where]!r} for {where} and numbers for others; "
+            "give numbers, n/a, or text for everyone"
+        )
+    return bool(known.all())

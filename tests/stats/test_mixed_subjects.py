@@ -1,0 +1,53 @@
+"""The bound on the mean of subjects whose designs differ."""
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+
+from neuroextrap.stats._forward import LAMBDAS
+from neuroextrap.stats._subject_bounds import (
+    _largest_growth,
+    mixed_subjects_lower_bound,
+    subjects_accuracy_lower_bound,
+)
+
+
+def test_equal_designs_give_the_bound_of_one_design():
+    rng = np.random.default_rng(0)
+    counts = rng.binomial(8, 0.6, size=(6, 20, 3, 5)).astype(float)
+    one = subjects_accuracy_lower_bound(counts, 8, first_steps=(0, 2))
+    mixed = mixed_subjects_lower_bound([(own, 8, (0, 2)) for own in counts])
+    assert (mixed <= one + 1e-9).all()
+    np.testing.assert_allclose(mixed, one, atol=1.5e-3)  # the table has steps of .001
+
+
+@pytest.mark.parametrize("mean", [0.1, 0.45, 0.8])
+def test_the_largest_growth_is_that_of_an_optimizer(mean):
+    units = np.array([[16.0], [40.0], [72.0]])
+    bets = LAMBDAS[:, None] * (units.mean(axis=0) / units)[:, None]
+    found = _largest_growth(units, bets)[round(mean * 1000), ::4, 0]
+    for bet, value in zip(bets[:, ::4, 0].T, found, strict=True):
+
+        def loss(beta, bet=bet):
+            return -np.sum(units[:, 0] * np.log1p(np.expm1(bet) * beta))
+
+        best = minimize(
+            loss,
+            np.full(3, mean),
+            bounds=[(0, 1)] * 3,
+            constraints={"type": "eq", "fun": lambda beta: beta.mean() - mean},
+        )
+        assert value == pytest.approx(-best.fun, rel=1e-4)
+
+
+@pytest.mark.parametrize("accuracies", [(0.9, 0.3, 0.3), (0.3, 0.3, 0.9), (0.5,) * 3])
+def test_the_plain_mean_is_bounded_whoever_has_more_runs(accuracies):
+    """Also where those with more runs are better, whom a pooled mean overrates."""
+    rng, runs = np.random.default_rng(0), (12, 3, 5)
+    designs = [
+        (rng.binomial(8, p, size=(4000, 1, n)).astype(float), 8, (0,))
+        for p, n in zip(accuracies, runs, strict=True)
+    ]
+    bound = mixed_subjects_lower_bound(designs)
+    assert np.mean(bound > np.mean(accuracies)) <= 0.05
+    assert np.median(bound) > np.mean(accuracies) - 0.3
