@@ -100,9 +100,7 @@ TABLE = {
             least=2,
         ),
     },
-    ("analysis", "searchlight targets", "result own"): {
-        "blocks": None,
-    },
+    ("analysis", "searchlight targets", "result own"): {"blocks": None},
     ("analysis", "searchlight", "result extra"): {
         "curves": one_of(
             "classifiers behind accuracy among fewer conditions than all: trained on "
@@ -111,9 +109,7 @@ TABLE = {
             "trained_on_all",
         ),
     },
-    ("analysis", "searchlight encoding targets", "result extra"): {
-        "per_fold": None,
-    },
+    ("analysis", "searchlight encoding targets", "result extra"): {"per_fold": None},
     ("analysis", "encoding", "result"): {
         "encoder": one_of(
             "encoding model; each voxel has its own cross-validated penalty, and "
@@ -141,7 +137,7 @@ TABLE = {
         "statistic": None,
     },
     ("analysis", "searchlight encoding targets", "result own"): {
-        "noise_covariance": None,
+        "noise_covariance": None
     },
     ("analysis", "searchlight encoding targets", "result"): {
         "cv": None,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from functools import partial
 from typing import Any, ClassVar
 
@@ -251,38 +250,6 @@ class RegionAnalysis(
             which holds no data.
         """
         return self.run_.margins(self.find_region(region))
-
-    @described_by(find_region)
-    def standard_error(self, region: Any) -> np.ndarray:
-        """Return standard errors of a region's accuracy curve, by leaving classes out.
-
-        Returns
-        -------
-        standard_error : ndarray of shape (n_set_sizes,)
-            Standard errors at ``set_sizes_``, as proportions. NaN where they cannot be
-            computed: for a region that was not analyzed, fewer than three classes,
-            classes without test points (no class could be left out), and results read
-            from a folder (which holds no margins). Where accuracy is measured, that of
-            the mean over disjoint subsets of the classes; NaN beyond half of them.
-        """
-        return self._standard_error(self.find_region(region))
-
-    def _standard_error(self, region):
-        """Return the standard errors of a region by its index."""
-        errors = zip(self.set_sizes_, self._jackknife_error(region), strict=True)
-        measured = self._results.measured_errors(region)
-        return np.array([measured.get(k, error) for k, error in errors])
-
-    def _jackknife_error(self, region):
-        """Return the same by the jackknife over the columns of margins."""
-        codes, n_classes = self.test_codes_, self.wins_.shape[1]
-        unknown = codes is None or len(np.unique(codes)) < max(n_classes, 3)
-        if unknown or np.isnan(self.wins_[region, 0]):
-            return np.full(len(self.set_sizes_), np.nan)
-        margins = self.run_.margins(region)
-        with warnings.catch_warnings():  # of wrong signs, which a fit warns of once
-            warnings.filterwarnings("ignore", message="the true class beats")
-            return stats.average_accuracy_jackknife(margins, codes, self.set_sizes_)[1]
 
     @described_by(find_region)
     def accuracy_curve(self, region: Any, set_sizes: ArrayLike | None = None) -> tuple:

@@ -13,17 +13,18 @@ from neuroextrap.models._receptive_field_grid import (
     OPPONENT_KINDS,
     area_windows,
     cell_means,
+    cell_positions,
     check_images,
     coarsened,
     gaussian_windows,
     gray_levels,
     grid_centers,
-    grid_positions,
     in_batches,
     mirrored_energies,
     opponent_features,
     windowed_waves,
 )
+from neuroextrap.stats._shared_options import described_by
 from neuroextrap.stats._validation import check_flags_of
 
 COMPRESSIONS: dict[str, Callable] = {
@@ -200,16 +201,9 @@ class GaborPyramid(TransformerMixin, BaseEstimator):
             self._learn_scales(gray, self._energies(gray))
         return self
 
+    @described_by(fit)
     def fit_transform(self, images: ArrayLike, y: Any = None) -> np.ndarray:  # noqa: ARG002
         """Fit, and compute the features of the same images, in little over half a time.
-
-        Parameters
-        ----------
-        images : array-like of shape (n_images, height, width) or \
-                (n_images, height, width, 3)
-            Training images.
-        y : None, default=None
-            Ignored.
 
         Returns
         -------
@@ -472,7 +466,7 @@ class GaborPyramid(TransformerMixin, BaseEstimator):
         for kind, grid in kinds:
             side = min(np.divide(self.image_shape_[:2], grid))
             blocks.append((kind, 0.0, np.nan, side / np.sqrt(12), grid))
-        places = [self._cell_positions(grid) for *_, grid in blocks]
+        places = [cell_positions(self.image_shape_[:2], grid) for *_, grid in blocks]
         counts = [len(positions) for positions in places]
         self.feature_positions_ = np.concatenate(places)
         self.feature_kinds_, *described = (
@@ -481,8 +475,3 @@ class GaborPyramid(TransformerMixin, BaseEstimator):
         )
         self.feature_frequencies_, self.feature_orientations_, widths = described
         self.feature_widths_ = widths
-
-    def _cell_positions(self, grid):
-        """Centers of a grid of cells (down, across) in pixels, row-major."""
-        sides = zip(self.image_shape_[:2], grid, strict=True)
-        return grid_positions(*(grid_centers(size, size / n) for size, n in sides))

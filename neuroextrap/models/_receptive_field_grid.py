@@ -120,6 +120,12 @@ def grid_positions(rows, columns):
     return np.stack(np.meshgrid(rows, columns, indexing="ij"), axis=-1).reshape(-1, 2)
 
 
+def cell_positions(shape, grid):
+    """Return centers (n_cells, 2) of a grid of cells (down, across), row-major."""
+    sides = zip(shape, grid, strict=True)
+    return grid_positions(*(grid_centers(size, size / n) for size, n in sides))
+
+
 def area_windows(size, n_cells):
     """Weights (n_cells, size) that average `size` entries over equal cells.
 

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike
 
 from neuroextrap.stats._bound_methods import bound_method, upper_class_bound
-from neuroextrap.stats._shared_options import described_by
+from neuroextrap.stats._shared_options import (
+    as_options,
+    described_by,
+    takes_options,
+)
 from neuroextrap.stats._test_design import TestDesign
 from neuroextrap.stats._validation import (
     FloatArray,
@@ -16,18 +22,13 @@ from neuroextrap.stats._validation import (
 from neuroextrap.stats._warn import warn
 
 
-def average_bayes_accuracy_lower_bound(  # noqa: PLR0913
+@takes_options(TestDesign)
+def average_bayes_accuracy_lower_bound(
     accuracy: ArrayLike,
     *,
-    n_classes: int,
-    n_repeats: ArrayLike,
     set_sizes: ArrayLike,
     method: str = "subgaussian",
-    confidence_level: float = 0.95,
-    n_models: int = 1,
-    n_regions: int = 1,
-    n_set_sizes: int = 1,
-    fold_weights: ArrayLike | None = None,
+    **design: Any,
 ) -> FloatArray:
     r"""Bound the average Bayes accuracy of k random classes from below.
 
@@ -51,17 +52,12 @@ def average_bayes_accuracy_lower_bound(  # noqa: PLR0913
     accuracy : array-like of shape (..., n_sizes), or (...) for one size
         Accuracy curve of the test points (per fold first, then averaged with
         `fold_weights`, under cross-validation); NaN gives NaN.
-    n_classes, n_repeats : int, and float or array-like
-        Number of classes K, and test points of each, see :class:`TestDesign`.
     set_sizes : int or array-like of int of shape (n_sizes,)
         Set sizes k of 2..n_classes; "chebyshev" needs k = n_classes.
     method : {"subgaussian", "chebyshev", "hybrid"}, default="subgaussian"
         Inequality behind the bound. "hybrid" is tighter near 0 and 1 (and with one or
         two repeats; it takes the smallest number of repeats for all); "chebyshev" is
         the older bound, wider than both.
-    confidence_level, n_models, n_regions, n_set_sizes, fold_weights
-        How many bounds hold with which confidence, and the weights of the folds, see
-        :class:`TestDesign`.
 
     Returns
     -------
@@ -96,32 +92,19 @@ def average_bayes_accuracy_lower_bound(  # noqa: PLR0913
     ... )
     array([0.776..., 0.626...])
     """
-    design = TestDesign(
-        n_classes,
-        n_repeats,
-        fold_weights=fold_weights,
-        confidence_level=confidence_level,
-        n_models=n_models,
-        n_regions=n_regions,
-        n_set_sizes=n_set_sizes,
-    )
-    _warn_if_vacuous(design, set_sizes, method)
-    return design.average_bayes_accuracy_bound(accuracy, set_sizes, method=method)
+    described = as_options(TestDesign, average_bayes_accuracy_lower_bound, design)
+    _warn_if_vacuous(described, set_sizes, method)
+    return described.average_bayes_accuracy_bound(accuracy, set_sizes, method=method)
 
 
 @described_by(average_bayes_accuracy_lower_bound)
-def information_lower_bound(  # noqa: PLR0913
+@takes_options(TestDesign)
+def information_lower_bound(
     accuracy: ArrayLike,
     *,
-    n_classes: int,
-    n_repeats: ArrayLike,
     set_sizes: ArrayLike,
     method: str = "subgaussian",
-    confidence_level: float = 0.95,
-    n_models: int = 1,
-    n_regions: int = 1,
-    n_set_sizes: int = 1,
-    fold_weights: ArrayLike | None = None,
+    **design: Any,
 ) -> FloatArray:
     """Bound the mutual information of stimulus and response from below, in bits.
 
@@ -159,29 +142,17 @@ def information_lower_bound(  # noqa: PLR0913
     ... )
     array([4.41452417, 4.82335575])
     """
-    design = TestDesign(
-        n_classes,
-        n_repeats,
-        fold_weights=fold_weights,
-        confidence_level=confidence_level,
-        n_models=n_models,
-        n_regions=n_regions,
-        n_set_sizes=n_set_sizes,
-    )
-    _warn_if_vacuous(design, set_sizes, method)
-    return design.information_bound(accuracy, set_sizes, method=method)
+    described = as_options(TestDesign, information_lower_bound, design)
+    _warn_if_vacuous(described, set_sizes, method)
+    return described.information_bound(accuracy, set_sizes, method=method)
 
 
-def bayes_accuracy_lower_bound(  # noqa: PLR0913
+@takes_options(TestDesign, without="n_set_sizes")
+def bayes_accuracy_lower_bound(
     accuracy: ArrayLike,
     *,
-    n_classes: int,
-    n_repeats: ArrayLike,
     method: str = "hoeffding",
-    confidence_level: float = 0.95,
-    n_models: int = 1,
-    n_regions: int = 1,
-    fold_weights: ArrayLike | None = None,
+    **design: Any,
 ) -> FloatArray:
     r"""Bound the Bayes accuracy among the given K classes from below.
 
@@ -195,8 +166,6 @@ def bayes_accuracy_lower_bound(  # noqa: PLR0913
     ----------
     accuracy : array-like of shape (...)
         Class-averaged accuracy among all K classes; NaN gives NaN.
-    n_classes, n_repeats : int, and float or array-like
-        Number of classes K, and test points of each, see :class:`TestDesign`.
     method : {"hoeffding", "clopper_pearson", "kl"}, default="hoeffding"
         Inequality behind the bound. "hoeffding" is
         :math:`A_K - \sqrt{s^2 \log(n_{bounds} / \alpha) / (2 K)}`, s**2 being 1/r
@@ -206,9 +175,6 @@ def bayes_accuracy_lower_bound(  # noqa: PLR0913
         :math:`n\, \mathrm{KL}(A_K, L) = \log(n_{bounds} / \alpha)` for n test
         points, allows ties and unequal repeats, and is never wider than "hoeffding"
         where repeats are equal.
-    confidence_level, n_models, n_regions, fold_weights
-        How many bounds hold with which confidence, and the weights of the folds, see
-        :class:`TestDesign`.
 
     Returns
     -------
@@ -240,25 +206,16 @@ def bayes_accuracy_lower_bound(  # noqa: PLR0913
     >>> bayes_accuracy_lower_bound(91 / 96, **design, method="clopper_pearson")
     array(0.894...)
     """
-    design = TestDesign(
-        n_classes,
-        n_repeats,
-        fold_weights=fold_weights,
-        confidence_level=confidence_level,
-        n_models=n_models,
-        n_regions=n_regions,
-    )
-    return design.bayes_accuracy_bound(accuracy, method=method)
+    described = as_options(TestDesign, bayes_accuracy_lower_bound, design)
+    return described.bayes_accuracy_bound(accuracy, method=method)
 
 
+@takes_options(TestDesign, without="n_models n_set_sizes fold_weights")
 def accuracy_upper_bound(
     accuracy: ArrayLike,
     *,
-    n_classes: int,
-    n_repeats: ArrayLike,
-    confidence_level: float = 0.95,
     method: str = "clopper_pearson",
-    n_regions: int = 1,
+    **design: Any,
 ) -> FloatArray:
     """Bound the accuracy of this classifier among the given K classes from above.
 
@@ -270,17 +227,11 @@ def accuracy_upper_bound(
     ----------
     accuracy : array-like of shape (...)
         Class-averaged accuracy among all K classes; NaN gives NaN.
-    n_classes : int
-        Number of classes K in the data.
     n_repeats : int or array-like of int of shape (n_classes,)
         Test points per class in a single split into training and test set.
-    confidence_level : float, default=0.95
-        Confidence level of the upper bounds.
     method : {"clopper_pearson", "kl"}, default="clopper_pearson"
         How the noise of the test points is bounded, see
         :func:`bayes_accuracy_lower_bound`; "kl" allows ties and unequal repeats.
-    n_regions : int, default=1
-        Number of regions whose bounds hold simultaneously.
 
     Returns
     -------
@@ -305,10 +256,9 @@ def accuracy_upper_bound(
     >>> accuracy_upper_bound(12 / 96, n_classes=8, n_repeats=12)
     array(0.194...)
     """
-    design = TestDesign(
-        n_classes, n_repeats, confidence_level=confidence_level, n_regions=n_regions
-    )
-    return upper_class_bound(check_probabilities(accuracy, "accuracy"), design, method)
+    described = as_options(TestDesign, accuracy_upper_bound, design)
+    values = check_probabilities(accuracy, "accuracy")
+    return upper_class_bound(values, described, method)
 
 
 def _warn_if_vacuous(design: TestDesign, set_sizes: ArrayLike, method: str) -> None:

@@ -31,7 +31,7 @@ def takes_options(*kinds: Any, without: str = "") -> Callable[[Thing], Thing]:
             )
             for kind in kinds
             for field in fields(kind)
-            if field.name not in lacking
+            if field.init and field.name not in lacking
         ]
         function.__signature__ = own.replace(parameters=[*first, *words])
         sources = [base for kind in kinds for base in kind.__mro__[:-1]]
@@ -49,6 +49,13 @@ def as_options(kind: Any, function: Any, given: dict[str, Any], **fixed: Any) ->
     if unknown:
         raise TypeError(
             f"{function.__name__}() got an unexpected keyword argument {unknown[0]!r}"
+        )
+    required = [f.name for f in fields(kind) if f.init and f.default is MISSING]
+    missing = [name for name in required if name not in {**given, **fixed}]
+    if missing:
+        raise TypeError(
+            f"{function.__name__}() missing 1 required keyword-only argument: "
+            f"{missing[0]!r}"
         )
     names = {field.name for field in fields(kind)} & given.keys()
     return kind(**{name: given[name] for name in names}, **fixed)

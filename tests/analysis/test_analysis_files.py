@@ -8,9 +8,9 @@ import pytest
 from sklearn.linear_model import Ridge
 
 from neuroextrap.analysis import Keep
-from neuroextrap.analysis._analysis_files import find_analysis
 from neuroextrap.decoding import IdentificationSearchLight
 from neuroextrap.encoding import EncodingIdentification
+from tests.analysis.seam import find_analysis
 
 
 @pytest.fixture(scope="module")

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from sklearn.linear_model import Ridge
 
-from neuroextrap.analysis._merging import missing_parts
 from neuroextrap.cli import main
 from neuroextrap.decoding import IdentificationSearchLight
 from tests.analyses import encoding_of, searchlight_of
+from tests.analysis.seam import missing_parts
 
 SHAPE = (8, 8, 5)
 AFFINE = np.diag([3.0, 3, 3, 1])

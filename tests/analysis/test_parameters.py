@@ -8,25 +8,28 @@ import numpy as np
 import pytest
 
 from neuroextrap.analysis import Regions, _run_parameters
-from neuroextrap.analysis._options import real, text, whole
-from neuroextrap.analysis._parameters import (
-    KINDS,
-    PARAMETERS,
-    Parameter,
-    of_arrays,
-    of_no_places,
-    parameters,
-    shared_parameters,
-)
-from neuroextrap.analysis._run_parameters import RunParameters
 from neuroextrap.cohorts import analyze_group, analyze_participants
 from neuroextrap.decoding import IdentificationSearchLight, TargetSearchLight
 from neuroextrap.encoding import EncodingIdentification
-from neuroextrap.images._region_choice import choose_regions
-from neuroextrap.images._sample_options import SampleOptions
-from neuroextrap.maps._described_parameters import described_parameters, flat_parameters
-from neuroextrap.margins.running._described import WITHOUT_EFFECT
 from tests.analyses import searchlight_of
+from tests.analysis.seam import (
+    KINDS,
+    PARAMETERS,
+    WITHOUT_EFFECT,
+    Parameter,
+    RunParameters,
+    SampleOptions,
+    choose_regions,
+    described_parameters,
+    flat_parameters,
+    of_arrays,
+    of_no_places,
+    parameters,
+    real,
+    shared_parameters,
+    text,
+    whole,
+)
 
 ANALYSES = (IdentificationSearchLight, EncodingIdentification, TargetSearchLight)
 

@@ -7,7 +7,7 @@ from sklearn.exceptions import NotFittedError
 
 from neuroextrap import stats
 from neuroextrap.decoding import IdentificationSearchLight
-from neuroextrap.maps._identification import bound_set_sizes
+from tests.analysis.seam import bound_set_sizes
 
 
 @pytest.fixture(scope="module")

@@ -7,10 +7,9 @@ import pytest
 from nilearn.surface import InMemoryMesh, PolyMesh, SurfaceImage
 from sklearn.exceptions import NotFittedError
 
-from neuroextrap.analysis._presentation import find_region
 from neuroextrap.decoding import IdentificationSearchLight
 from neuroextrap.images import resolve_masker
-from neuroextrap.images._region_choice import choose_regions
+from tests.analysis.seam import choose_regions, find_region
 
 AFFINE = np.array([[-3.0, 0, 0, 30], [0, 2, 1, -8], [0, -1, 2, 5], [0, 0, 0, 1]])
 SHAPE = (6, 5, 4)

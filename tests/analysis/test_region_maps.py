@@ -7,7 +7,6 @@ import pandas as pd
 import pytest
 from nibabel import Nifti1Image
 
-from neuroextrap.analysis._region_maps import RegionMaps
 from neuroextrap.decoding import (
     IdentificationSearchLight,
     compare_decoders,
@@ -15,6 +14,7 @@ from neuroextrap.decoding import (
 )
 from neuroextrap.group import second_level_test
 from neuroextrap.maps import read_maps
+from tests.analysis.seam import RegionMaps
 
 
 @pytest.fixture(scope="module")

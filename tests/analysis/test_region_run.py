@@ -8,12 +8,14 @@ import scipy.sparse
 from sklearn.svm import SVC
 
 from neuroextrap.analysis import _region_run
-from neuroextrap.analysis._region_analysis import RegionAnalysis
 from neuroextrap.decoding import IdentificationSearchLight
-from neuroextrap.decoding._decoding_run import plan_decoding
-from neuroextrap.margins.classifiers._registry import resolve_classifier
-from neuroextrap.margins.running._identity import differing
 from tests.analyses import searchlight_of
+from tests.analysis.seam import (
+    RegionAnalysis,
+    differing,
+    plan_decoding,
+    resolve_classifier,
+)
 
 
 def simulate():

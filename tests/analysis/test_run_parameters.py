@@ -9,14 +9,17 @@ from sklearn.base import clone
 
 from neuroextrap import stats
 from neuroextrap.analysis import Bounds, Keep, Regions
-from neuroextrap.analysis._parameters import shared_parameters
-from neuroextrap.analysis._region_analysis import RegionAnalysis
-from neuroextrap.analysis._run_parameters import RunParameters
 from neuroextrap.decoding import IdentificationSearchLight
 from neuroextrap.encoding import EncodingIdentification
-from neuroextrap.images._region_choice import choose_regions
-from neuroextrap.maps._described_parameters import flat_parameters, nested_parameters
 from tests.analyses import searchlight_of
+from tests.analysis.seam import (
+    RegionAnalysis,
+    RunParameters,
+    choose_regions,
+    flat_parameters,
+    nested_parameters,
+    shared_parameters,
+)
 
 ANALYSES = [IdentificationSearchLight, EncodingIdentification]
 

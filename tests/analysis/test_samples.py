@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from neuroextrap.analysis import _samples
-from neuroextrap.analysis._samples import read_residuals, read_samples
+from tests.analysis.seam import read_residuals, read_samples
 
 
 def some_samples():

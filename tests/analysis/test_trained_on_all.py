@@ -9,7 +9,7 @@ from sklearn.svm import LinearSVC
 
 from neuroextrap.decoding import IdentificationSearchLight
 from neuroextrap.images import resolve_masker, to_img
-from neuroextrap.margins.classifiers._registry import CLASSIFIERS
+from tests.analysis.seam import CLASSIFIERS
 
 SAYS = "of the classifier trained on all 12 classes"
 

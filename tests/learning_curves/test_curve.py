@@ -15,8 +15,7 @@ from neuroextrap.learning_curves import (
     sensitivity_map,
     simulate_hierarchical_scans,
 )
-from neuroextrap.learning_curves._information import best_prior_weight
-from neuroextrap.learning_curves._splits import draw_split
+from tests.learning_curves.seam import best_prior_weight, draw_split
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,7 @@ import pytest
 from scipy.optimize import minimize_scalar
 
 from neuroextrap.learning_curves import prediction_information
-from neuroextrap.learning_curves._information import (
+from tests.learning_curves.seam import (
     best_prior_weight,
     check_priors,
     label_entropy,

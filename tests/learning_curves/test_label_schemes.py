@@ -7,7 +7,7 @@ from neuroextrap.learning_curves import (
     fine_probabilities,
     prediction_information,
 )
-from neuroextrap.learning_curves._protocol import agnostic_labels
+from tests.learning_curves.seam import agnostic_labels
 
 
 def test_translation_leaves_information_unchanged():

@@ -9,8 +9,7 @@ from neuroextrap.learning_curves import (
     information_learning_curve,
     protocol_learning_curves,
 )
-from neuroextrap.learning_curves._protocol import agnostic_labels, protocol_setups
-from neuroextrap.learning_curves._scans import scale_scans
+from tests.learning_curves.seam import agnostic_labels, protocol_setups, scale_scans
 
 
 def _tracing(n_subjects=5, seed=0):

@@ -10,8 +10,7 @@ from neuroextrap.learning_curves import (
     pattern_reproducibility,
     simulate_hierarchical_scans,
 )
-from neuroextrap.learning_curves._reproducibility import _signal_to_noise
-from neuroextrap.learning_curves._splits import draw_split
+from tests.learning_curves.seam import _signal_to_noise, draw_split
 
 
 @pytest.fixture(scope="module")

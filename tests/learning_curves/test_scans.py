@@ -11,7 +11,7 @@ from neuroextrap.learning_curves import (
     information_learning_curve,
     pattern_reproducibility,
 )
-from neuroextrap.learning_curves._scans import read_scans
+from tests.learning_curves.seam import read_scans
 
 AFFINE = np.diag([3.0, 3.0, 3.0, 1.0])
 

@@ -17,7 +17,7 @@ from neuroextrap.learning_curves import (
     VoxelwiseGaussian,
     sensitivity_map,
 )
-from neuroextrap.learning_curves._sensitivity import sensitivity_factor
+from tests.learning_curves.seam import sensitivity_factor
 
 CLASSIFIERS = {
     "canonical": CanonicalVariates(n_components=4),

@@ -11,7 +11,7 @@ from neuroextrap.learning_curves import (
     prediction_information,
     simulate_hierarchical_scans,
 )
-from neuroextrap.learning_curves._simulation import binary_gaussian_information
+from tests.learning_curves.seam import binary_gaussian_information
 
 
 @pytest.mark.parametrize("separation", [0.5, 1.5, 4.0])

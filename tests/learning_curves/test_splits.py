@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from neuroextrap.learning_curves._splits import check_train_sizes, draw_split
+from tests.learning_curves.seam import check_train_sizes, draw_split
 
 
 def test_every_subset_is_equally_likely():

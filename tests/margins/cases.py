@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from neuroextrap.design._design import Design
 from neuroextrap.margins import _paths
+from tests.margins.seam import Design
 
 K = 3
 

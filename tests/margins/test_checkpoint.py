@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from neuroextrap.margins.running import _checkpoint
-from neuroextrap.margins.running._checkpoint import Checkpoint
+from tests.margins.seam import Checkpoint
 
 IDENTITY = {"data": "a", "labels": ["b", 1]}
 RESULT = {"wins": np.arange(6.0).reshape(2, 3), "maxima": np.array([1.0, np.nan])}

@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 from scipy.special import softmax
 
-from neuroextrap.design._design import Design, Labelings
-from neuroextrap.margins.classifiers._registry import CLASSIFIERS, resolve_classifier
 from tests.margins.cases import unequal_design
+from tests.margins.seam import CLASSIFIERS, Design, Labelings, resolve_classifier
 from tests.margins.twins import (
     TWINS,
     GaussianNBTwin,

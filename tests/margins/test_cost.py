@@ -7,19 +7,19 @@ import numpy as np
 import pytest
 import scipy.sparse
 
-from neuroextrap.design._folds import make_design
 from neuroextrap.margins import _estimated_cost as _cost
-from neuroextrap.margins._engine import score_regions
-from neuroextrap.margins._estimated_cost import (
+from tests.margins.seam import (
+    MarginKernel,
+    Plan,
     estimate_memory,
     estimate_seconds,
+    lattice_spheres,
+    make_design,
     quick_seconds,
+    resolve_classifier,
+    resolve_statistic,
+    score_regions,
 )
-from neuroextrap.margins._kernel import MarginKernel
-from neuroextrap.margins._plan import Plan
-from neuroextrap.margins._statistic import resolve_statistic
-from neuroextrap.margins.classifiers._registry import resolve_classifier
-from neuroextrap.regions._lattice import lattice_spheres
 
 _FACTOR = 4  # an estimate is at least the peak, and at most so many times the peak
 

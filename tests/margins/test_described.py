@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from neuroextrap.margins.running._described import array_hash
+from tests.margins.seam import array_hash
 
 
 def test_layout_and_byte_order_do_not_matter():

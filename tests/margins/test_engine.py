@@ -7,20 +7,25 @@ import pytest
 import scipy.sparse
 
 from neuroextrap import stats
-from neuroextrap.design._folds import make_design
 from neuroextrap.margins import _engine, _plan, _task
-from neuroextrap.margins._engine import observed_margins, score_regions
-from neuroextrap.margins._estimated_cost import estimate_memory, estimate_seconds
-from neuroextrap.margins._kernel import MarginKernel
-from neuroextrap.margins._paths import with_path
-from neuroextrap.margins._plan import Plan
-from neuroextrap.margins._resources import parse_memory
-from neuroextrap.margins._statistic import AccuracyStatistic, resolve_statistic
-from neuroextrap.margins.classifiers._lda import LDAMargins
-from neuroextrap.margins.classifiers._nearest_centroid import NearestCentroidMargins
-from neuroextrap.margins.classifiers._registry import resolve_classifier
-from neuroextrap.margins.classifiers._ridge import RidgeMargins
-from neuroextrap.stats._null_counts import unpacked_largest
+from tests.margins.seam import (
+    AccuracyStatistic,
+    LDAMargins,
+    MarginKernel,
+    NearestCentroidMargins,
+    Plan,
+    RidgeMargins,
+    estimate_memory,
+    estimate_seconds,
+    make_design,
+    observed_margins,
+    parse_memory,
+    resolve_classifier,
+    resolve_statistic,
+    score_regions,
+    unpacked_largest,
+    with_path,
+)
 from tests.margins.twins import noise_gaps
 
 

@@ -11,12 +11,7 @@ import numpy as np
 import pytest
 
 from neuroextrap.margins.running import _execution
-from neuroextrap.margins.running._execution import (
-    MAX_LOSSES,
-    Work,
-    run_tasks,
-    use_executor,
-)
+from tests.margins.seam import MAX_LOSSES, Work, run_tasks, use_executor
 
 
 def double(shared, data):

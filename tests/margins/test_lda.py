@@ -3,11 +3,8 @@
 import numpy as np
 import pytest
 
-from neuroextrap.design._design import Design, Labelings
 from neuroextrap.margins.algebra import _grams
-from neuroextrap.margins.algebra._grams import ridge_penalty
 from neuroextrap.margins.classifiers import _lda, _lda_algebra
-from neuroextrap.margins.classifiers._lda import LDAMargins
 from tests.margins.cases import (
     K,
     correlated_regions,
@@ -15,6 +12,7 @@ from tests.margins.cases import (
     take_path,
     unequal_design,
 )
+from tests.margins.seam import Design, Labelings, LDAMargins, ridge_penalty
 from tests.margins.twins import LDATwin, explained, noise_gaps
 
 

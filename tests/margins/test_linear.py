@@ -5,21 +5,25 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from neuroextrap.design._design import Design, Labelings
-from neuroextrap.margins._paths import path_of
 from neuroextrap.margins.algebra import _grams
-from neuroextrap.margins.algebra._grams import ridge_penalty, scatter_penalty
-from neuroextrap.margins.algebra._linear import ClassSums
-from neuroextrap.margins.classifiers._lda import LDAMargins
-from neuroextrap.margins.classifiers._naive_bayes import GaussianNBMargins
-from neuroextrap.margins.classifiers._nearest_centroid import NearestCentroidMargins
-from neuroextrap.margins.classifiers._ridge import RidgeMargins
 from tests.margins.cases import (
     K,
     correlated_regions,
     labels,
     take_path,
     unequal_design,
+)
+from tests.margins.seam import (
+    ClassSums,
+    Design,
+    GaussianNBMargins,
+    Labelings,
+    LDAMargins,
+    NearestCentroidMargins,
+    RidgeMargins,
+    path_of,
+    ridge_penalty,
+    scatter_penalty,
 )
 from tests.margins.twins import GaussianNBTwin, LDATwin, NearestCentroidTwin, RidgeTwin
 

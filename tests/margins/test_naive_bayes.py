@@ -3,11 +3,14 @@
 import numpy as np
 import pytest
 
-from neuroextrap.design._design import Design, Labelings
 from neuroextrap.margins.classifiers import _nearest_centroid
-from neuroextrap.margins.classifiers._naive_bayes import GaussianNBMargins
-from neuroextrap.margins.classifiers._nearest_centroid import NearestCentroidMargins
 from tests.margins.cases import K, labels, unequal_design
+from tests.margins.seam import (
+    Design,
+    GaussianNBMargins,
+    Labelings,
+    NearestCentroidMargins,
+)
 from tests.margins.twins import GaussianNBTwin
 
 

@@ -5,9 +5,8 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from neuroextrap.design._design import Design, Labelings
-from neuroextrap.margins.classifiers._nearest_neighbor import NearestNeighborMargins
 from tests.margins.cases import K, correlated_regions, labels, unequal_design
+from tests.margins.seam import Design, Labelings, NearestNeighborMargins
 from tests.margins.twins import NearestNeighborTwin
 
 

@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from neuroextrap.margins.running import _null
-from neuroextrap.margins.running._locks import Lock
-from neuroextrap.margins.running._null import null_file, read_about_null
+from tests.margins.seam import Lock, null_file, read_about_null
 
 
 def listing(folder):

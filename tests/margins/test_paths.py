@@ -7,17 +7,22 @@ import pytest
 import scipy.sparse
 
 from neuroextrap import stats
-from neuroextrap.design._design import Design
-from neuroextrap.design._folds import make_design
 from neuroextrap.margins import _engine, _paths
-from neuroextrap.margins._engine import observed_margins, score_regions
-from neuroextrap.margins._paths import describe_paths, path_of, with_path
-from neuroextrap.margins._plan import Plan
-from neuroextrap.margins._statistic import resolve_statistic
-from neuroextrap.margins._task import run_task
-from neuroextrap.margins.classifiers._naive_bayes import GaussianNBMargins
-from neuroextrap.margins.classifiers._nearest_centroid import NearestCentroidMargins
-from neuroextrap.regions._lattice import lattice_spheres
+from tests.margins.seam import (
+    Design,
+    GaussianNBMargins,
+    NearestCentroidMargins,
+    Plan,
+    describe_paths,
+    lattice_spheres,
+    make_design,
+    observed_margins,
+    path_of,
+    resolve_statistic,
+    run_task,
+    score_regions,
+    with_path,
+)
 
 
 def spheres():

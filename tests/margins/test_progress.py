@@ -8,7 +8,7 @@ import types
 import pytest
 
 from neuroextrap.margins.running import _progress
-from neuroextrap.margins.running._progress import Progress
+from tests.margins.seam import Progress
 
 
 class _Screen(io.StringIO):

@@ -3,10 +3,9 @@
 import numpy as np
 import pytest
 
-from neuroextrap.design._design import Design, Labelings
 from neuroextrap.margins.classifiers import _qda
-from neuroextrap.margins.classifiers._qda import QDAMargins
 from tests.margins.cases import K, correlated_regions, labels, unequal_design
+from tests.margins.seam import Design, Labelings, QDAMargins
 from tests.margins.twins import noise_gaps
 
 

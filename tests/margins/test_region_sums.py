@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 
-from neuroextrap.margins.algebra._region_sums import share_sums
-from neuroextrap.regions._lattice import lattice_spheres
+from tests.margins.seam import lattice_spheres, share_sums
 
 
 def mask_with_holes(shape=(12, 11, 14), seed=0):

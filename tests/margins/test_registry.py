@@ -8,17 +8,21 @@ from sklearn.linear_model import LogisticRegressionCV
 from sklearn.svm import LinearSVC
 
 from neuroextrap import stats
-from neuroextrap.analysis._parameters import parameters
 from neuroextrap.decoding import IdentificationScorer, IdentificationSearchLight
-from neuroextrap.design._design import Labelings
-from neuroextrap.design._folds import make_design
 from neuroextrap.margins import MarginKernel
-from neuroextrap.margins._engine import observed_margins, score_regions
-from neuroextrap.margins._kernel import AdditiveKernel
-from neuroextrap.margins._plan import Plan
-from neuroextrap.margins._statistic import resolve_statistic
-from neuroextrap.margins.classifiers._nearest_centroid import NearestCentroidMargins
-from neuroextrap.margins.classifiers._registry import CLASSIFIERS, resolve_classifier
+from tests.margins.seam import (
+    CLASSIFIERS,
+    AdditiveKernel,
+    Labelings,
+    NearestCentroidMargins,
+    Plan,
+    make_design,
+    observed_margins,
+    parameters,
+    resolve_classifier,
+    resolve_statistic,
+    score_regions,
+)
 
 N_CLASSES, N_RUNS = 3, 4
 RUNS = np.repeat(np.arange(N_RUNS), 2 * N_CLASSES)

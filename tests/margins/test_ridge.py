@@ -5,17 +5,21 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from neuroextrap.design._design import Design, Labelings
 from neuroextrap.margins.algebra import _grams
-from neuroextrap.margins.algebra._grams import ledoit_wolf_intensity, ridge_penalty
-from neuroextrap.margins.classifiers._lda import LDAMargins
-from neuroextrap.margins.classifiers._ridge import RidgeMargins
 from tests.margins.cases import (
     K,
     correlated_regions,
     labels,
     take_path,
     unequal_design,
+)
+from tests.margins.seam import (
+    Design,
+    Labelings,
+    LDAMargins,
+    RidgeMargins,
+    ledoit_wolf_intensity,
+    ridge_penalty,
 )
 from tests.margins.twins import explained, noise_gaps
 

@@ -4,23 +4,25 @@ import numpy as np
 import pytest
 import scipy.sparse
 
-from neuroextrap.design._design import Labelings
-from neuroextrap.design._folds import class_weights, make_design
 from neuroextrap.margins import _plan
-from neuroextrap.margins._engine import score_regions
-from neuroextrap.margins._plan import Plan
-from neuroextrap.margins._statistic import AccuracyStatistic, resolve_statistic
-from neuroextrap.margins._wins import (
-    beaten_and_tied,
-    best_share,
-    rank_tables,
-    win_histogram,
-)
 from neuroextrap.margins.algebra import _linear
-from neuroextrap.margins.algebra._grams import round_terms
-from neuroextrap.margins.classifiers._registry import resolve_classifier
 from neuroextrap.stats import win_distribution
 from tests.margins.cases import take_path, unequal_design
+from tests.margins.seam import (
+    AccuracyStatistic,
+    Labelings,
+    Plan,
+    beaten_and_tied,
+    best_share,
+    class_weights,
+    make_design,
+    rank_tables,
+    resolve_classifier,
+    resolve_statistic,
+    round_terms,
+    score_regions,
+    win_histogram,
+)
 from tests.margins.twins import TWINS
 
 COUNTED = ("score", "n_reached", "maxima", "n_best", "null")

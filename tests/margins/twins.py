@@ -10,8 +10,7 @@ import math
 import numpy as np
 from scipy.special import digamma
 
-from neuroextrap.margins.algebra._grams import centered_gram, ridge_penalty
-from neuroextrap.margins.classifiers._qda import qda_shrinkage
+from tests.margins.seam import centered_gram, qda_shrinkage, ridge_penalty
 
 
 def class_means(x, codes):

@@ -7,8 +7,7 @@ from sklearn.base import clone
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from neuroextrap.models._canonical_space import leading_svd
-from neuroextrap.models._canonical_variates import CanonicalVariates
+from tests.models.seam import CanonicalVariates, leading_svd
 
 
 def _subjects(n_subjects=6, n_features=300, n_classes=3, repeats=2, shift=1.0, seed=0):

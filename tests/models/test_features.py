@@ -4,10 +4,14 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from neuroextrap.encoding._image_features import IMAGE_MODELS, image_features
-from neuroextrap.models._gabor import GaborPyramid
-from neuroextrap.models._receptive_field_grid import mirrored_energies, separable_sums
-from neuroextrap.models._retinotopic import RetinotopicFeatures
+from tests.models.seam import (
+    IMAGE_MODELS,
+    GaborPyramid,
+    RetinotopicFeatures,
+    image_features,
+    mirrored_energies,
+    separable_sums,
+)
 
 
 @pytest.fixture

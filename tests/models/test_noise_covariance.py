@@ -6,10 +6,7 @@ from scipy.stats import multivariate_normal
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from neuroextrap import encoding
-from neuroextrap.models._noise_covariance import (
-    SchaeferStrimmerCovariance,
-    schaefer_strimmer_covariance,
-)
+from tests.models.seam import SchaeferStrimmerCovariance, schaefer_strimmer_covariance
 
 
 def _naive(E):

@@ -9,7 +9,7 @@ from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, ShuffleSpli
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from neuroextrap.models import _ridge
-from neuroextrap.models._ridge import RidgeEncoder
+from tests.models.seam import RidgeEncoder
 
 ALPHAS = np.logspace(-1, 4, 6)
 

@@ -4,16 +4,15 @@ import numpy as np
 import pytest
 from sklearn.model_selection import KFold
 
-from neuroextrap.models.elastic_net._acceleration import objective
-from neuroextrap.models.elastic_net._active_set import FeatureProblems, polish
-from neuroextrap.models.elastic_net._folds import (
-    all_samples,
-    fold_grams,
-    prepare_targets,
-)
-from neuroextrap.models.elastic_net._search import (
+from tests.models.seam import (
+    FeatureProblems,
     SearchOptions,
+    all_samples,
     cross_validated_elastic_net,
+    fold_grams,
+    objective,
+    polish,
+    prepare_targets,
 )
 
 

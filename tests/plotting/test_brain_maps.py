@@ -10,9 +10,9 @@ from nilearn.datasets import load_fsaverage, load_fsaverage_data
 from nilearn.surface import InMemoryMesh, PolyMesh, SurfaceImage
 
 from neuroextrap.images import resolve_masker
-from neuroextrap.images._maskers import mni152_mask
 from neuroextrap.plotting import plot_map
-from neuroextrap.plotting._backgrounds import (
+from tests.plotting.seam import (
+    mni152_mask,
     mni152_template,
     share_in_mni152,
     surface_grays,

@@ -16,8 +16,8 @@ from neuroextrap.plotting import (
     plot_null_distribution,
     plot_receptive_field,
 )
-from neuroextrap.plotting._null_distribution import _critical_value
 from neuroextrap.stats import permutation_p_value
+from tests.plotting.seam import _critical_value
 
 
 @pytest.fixture(autouse=True)

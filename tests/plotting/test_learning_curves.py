@@ -12,7 +12,7 @@ from neuroextrap.plotting import (
     plot_learning_curves,
     plot_map,
 )
-from neuroextrap.plotting._backgrounds import mni152_template
+from tests.plotting.seam import mni152_template
 
 
 @pytest.fixture(autouse=True)

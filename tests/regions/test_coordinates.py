@@ -3,8 +3,7 @@ import pytest
 
 from neuroextrap.regions import _coordinates as loose
 from neuroextrap.regions import coordinate_spheres
-from neuroextrap.regions._coordinates import nearest_features
-from neuroextrap.regions._lattice import lattice_spheres
+from tests.regions.seam import lattice_spheres, nearest_features
 
 
 def _gaps(points):

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from neuroextrap.regions._membership import label_regions
+from tests.regions.seam import label_regions
 
 
 @pytest.mark.parametrize("background", [0, None, 5])

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from neuroextrap.regions import _lattice as lattice
-from neuroextrap.regions._lattice import lattice_spheres, strided_centers
+from tests.regions.seam import lattice_spheres, strided_centers
 
 
 def naive_spheres(mask, affine, radius):

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from neuroextrap.regions._membership import check_regions
+from tests.regions.seam import check_regions
 
 
 def _is_canonical(regions):

@@ -6,7 +6,7 @@ import pytest
 from scipy.spatial import ConvexHull
 
 from neuroextrap.regions import _surfaces as surfaces
-from neuroextrap.regions._surfaces import cached_surface_discs, surface_discs
+from tests.regions.seam import cached_surface_discs, surface_discs
 
 
 def ball_mesh(n_vertices=120, seed=0):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 
-from neuroextrap.regions._membership import usable_regions
+from tests.regions.seam import usable_regions
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 
 from neuroextrap.stats import average_accuracy, default_set_sizes
-from neuroextrap.stats._accuracy import accuracy_weights
+from tests.stats.seam import accuracy_weights
 
 
 @pytest.mark.parametrize("n_classes", [2, 3, 7, 40])

@@ -5,8 +5,7 @@ from itertools import permutations, product
 import numpy as np
 import pytest
 
-from neuroextrap.stats._arrangements import _equal_rows, flipped, permuted
-from neuroextrap.stats._linear_scores import linear_test
+from tests.stats.seam import _equal_rows, flipped, linear_test, permuted
 
 MEAN = linear_test(np.ones((4, 1)), [1])
 MEAN_OF_12 = linear_test(np.ones((12, 1)), [1])

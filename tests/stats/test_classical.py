@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from neuroextrap.stats import confusion_information, fano_information
-from neuroextrap.stats._classical import _relevant_responses
+from tests.stats.seam import _relevant_responses
 
 
 def entropy(labels):

@@ -4,11 +4,7 @@ import numpy as np
 import pytest
 
 from neuroextrap.stats import _cluster_statistics
-from neuroextrap.stats._cluster_statistics import (
-    enhance,
-    find_clusters,
-    threshold_free_enhancement,
-)
+from tests.stats.seam import enhance, find_clusters, threshold_free_enhancement
 
 
 def graph(seed, n=40, n_pairs=90):

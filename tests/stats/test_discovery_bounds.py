@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from neuroextrap.stats import true_discoveries, true_discovery_thresholds
-from neuroextrap.stats._null_counts import LargestValues, packed_largest
-from neuroextrap.stats._true_discoveries import DiscoveryBounds
+from tests.stats.seam import DiscoveryBounds, LargestValues, packed_largest
 
 
 def bounds(seed=0, n_regions=30, n_kept=30, signal=2.0, decimals=1):

@@ -5,14 +5,18 @@ import pytest
 from scipy import special
 
 from neuroextrap.stats import average_accuracy, win_distribution
-from neuroextrap.stats._extrapolation import AccuracyExtrapolator, _auto
-from neuroextrap.stats._extrapolation._auto import Auto, LogitMean
-from neuroextrap.stats._extrapolation._gaussian import Gaussian
-from neuroextrap.stats._extrapolation._gaussian_mixture import GaussianMixture
-from neuroextrap.stats._extrapolation._logistic import Logistic
-from neuroextrap.stats._extrapolation._method import ExtrapolationMethod
-from neuroextrap.stats._extrapolation._sample import WinSample
-from neuroextrap.stats._extrapolation._tail import Tail
+from tests.stats.seam import (
+    AccuracyExtrapolator,
+    Auto,
+    ExtrapolationMethod,
+    Gaussian,
+    GaussianMixture,
+    Logistic,
+    LogitMean,
+    Tail,
+    WinSample,
+    _auto,
+)
 
 
 def nearest_center(n_classes, noise, seed, n_repeats=1, n_dims=6):

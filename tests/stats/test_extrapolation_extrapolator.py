@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from neuroextrap.stats import win_distribution
-from neuroextrap.stats._extrapolation import AccuracyExtrapolator
-from neuroextrap.stats._extrapolation._sample import LeftOut
+from tests.stats.seam import AccuracyExtrapolator, LeftOut
 
 
 def noisy_margins(n_classes, strength, seed, n_repeats=1):

@@ -11,20 +11,19 @@ from neuroextrap.stats import (
     gaussian_identification_accuracy,
     win_distribution,
 )
-from neuroextrap.stats._extrapolation import AccuracyExtrapolator, extrapolate_wins
-from neuroextrap.stats._extrapolation._gaussian import invert_gaussian_accuracy
-from neuroextrap.stats._extrapolation._gaussian_mixture import (
+from tests.stats.seam import (
+    AccuracyExtrapolator,
     GaussianMixture,
-    fit_normal_mixture,
-    minimize_pairs,
-)
-from neuroextrap.stats._extrapolation._mixtures import (
     binomial_table,
+    extrapolate_wins,
+    fit_normal_mixture,
+    invert_gaussian_accuracy,
+    log_spaced_set_sizes,
+    minimize_pairs,
     power_table,
     table_derivatives,
     table_means,
 )
-from neuroextrap.stats._extrapolation._sample import log_spaced_set_sizes
 
 
 def random_wins(n_regions, n_classes, n_test, seed):

@@ -11,9 +11,12 @@ from neuroextrap.stats import (
     implied_information,
     win_distribution,
 )
-from neuroextrap.stats._extrapolation import EXTRAPOLATION_METHODS, AccuracyExtrapolator
-from neuroextrap.stats._extrapolation._intervals import measured_logit_error
-from neuroextrap.stats._extrapolation._sample import WinSample
+from tests.stats.seam import (
+    EXTRAPOLATION_METHODS,
+    AccuracyExtrapolator,
+    WinSample,
+    measured_logit_error,
+)
 
 
 def nearest_center(n_classes, noise, seed, n_repeats=1):

@@ -4,19 +4,19 @@ import numpy as np
 import pytest
 from scipy import integrate, optimize, stats
 
-from neuroextrap.stats._accuracy import average_accuracy
-from neuroextrap.stats._extrapolation import AccuracyExtrapolator, _likelihood
-from neuroextrap.stats._extrapolation._likelihood import (
-    maximize_likelihood,
-    peaks_over_columns,
-)
-from neuroextrap.stats._extrapolation._mixtures import uniform_mixture_accuracy
-from neuroextrap.stats._extrapolation._monotone_mple import (
+from tests.stats.seam import (
+    AccuracyExtrapolator,
+    _angle_grid,
+    _likelihood,
+    average_accuracy,
+    binomial_columns,
     knot_distances,
+    maximize_likelihood,
     pair_proposer,
+    peaks_over_columns,
     uniform_columns,
+    uniform_mixture_accuracy,
 )
-from neuroextrap.stats._extrapolation._mple import _angle_grid, binomial_columns
 
 
 def mixed_wins(n_classes, n_test, seed):

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from neuroextrap.stats import average_accuracy, win_distribution
-from neuroextrap.stats._extrapolation import (
+from tests.stats.seam import (
     EXTRAPOLATION_METHODS,
     AccuracyExtrapolator,
+    ExtrapolationMethod,
 )
-from neuroextrap.stats._extrapolation._method import ExtrapolationMethod
 
 NAMES = sorted(EXTRAPOLATION_METHODS)
 WINS_ONLY = [n for n in NAMES if not EXTRAPOLATION_METHODS[n].needs_scores]

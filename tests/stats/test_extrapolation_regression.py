@@ -12,26 +12,23 @@ from neuroextrap.stats import (
     extrapolate_risk,
     win_distribution,
 )
-from neuroextrap.stats._extrapolation import AccuracyExtrapolator
-from neuroextrap.stats._extrapolation._mixtures import (
+from tests.stats.seam import (
+    AccuracyExtrapolator,
+    Moment,
+    ProbitBasis,
+    RadialBasis,
+    SplineBasis,
+    WinSample,
+    basis_moments,
     binomial_table,
+    equispaced_set_sizes,
+    log_spaced_set_sizes,
+    radial_columns,
+    radial_knots,
     simplex_least_squares,
     table_means,
     uniform_mixture_accuracy,
 )
-from neuroextrap.stats._extrapolation._moment import (
-    Moment,
-    ProbitBasis,
-    SplineBasis,
-    basis_moments,
-)
-from neuroextrap.stats._extrapolation._radial_basis import (
-    RadialBasis,
-    equispaced_set_sizes,
-    radial_columns,
-    radial_knots,
-)
-from neuroextrap.stats._extrapolation._sample import WinSample, log_spaced_set_sizes
 
 
 def noisy_margins(n_classes, strength, seed, n_repeats=1):

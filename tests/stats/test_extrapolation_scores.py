@@ -5,22 +5,20 @@ import pytest
 from scipy import optimize, special, stats
 
 from neuroextrap.stats import average_accuracy, win_distribution
-from neuroextrap.stats._extrapolation import (
+from tests.stats.seam import (
     AccuracyExtrapolator,
+    LeftOut,
+    PointWins,
+    WinSample,
     _sample,
-)
-from neuroextrap.stats._extrapolation._kde import (
-    cross_validated_bandwidth,
-    pair_lag_counts,
-)
-from neuroextrap.stats._extrapolation._pitman_yor import pitman_yor_accuracy
-from neuroextrap.stats._extrapolation._point_wins import PointWins, split_ties
-from neuroextrap.stats._extrapolation._sample import LeftOut, WinSample
-from neuroextrap.stats._extrapolation._tail import (
     best_distractors,
     calibrate_log_lose,
     compress,
+    cross_validated_bandwidth,
     fit_generalized_pareto,
+    pair_lag_counts,
+    pitman_yor_accuracy,
+    split_ties,
 )
 
 

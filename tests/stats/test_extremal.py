@@ -7,7 +7,7 @@ import pytest
 from scipy import integrate, optimize
 
 from neuroextrap.stats import fano_information, max_average_accuracy, min_information
-from neuroextrap.stats._extremal import extremal_channel
+from tests.stats.seam import extremal_channel
 
 
 def naive_channel(tilt, k):

@@ -11,7 +11,7 @@ from neuroextrap.stats import (
     forward_bayes_accuracy_lower_bound,
     forward_e_value,
 )
-from neuroextrap.stats._forward import LAMBDAS
+from tests.stats.seam import LAMBDAS
 
 
 def naive_e_value(n_correct, n_units, accuracy, first_steps, unit_weights=None):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from neuroextrap.stats import forward_bayes_accuracy_lower_bound, forward_e_value
-from neuroextrap.stats._forward_design import ForwardDesign
+from tests.stats.seam import ForwardDesign
 
 N_UNITS = np.array([[6, 8, 7], [8, 7, 6]])
 WEIGHTS = 1.1 / N_UNITS

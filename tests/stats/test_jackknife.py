@@ -12,7 +12,7 @@ from neuroextrap.stats import (
     implied_information_jackknife,
     win_distribution,
 )
-from neuroextrap.stats._jackknife import (
+from tests.stats.seam import (
     jackknife_error,
     leave_one_class_out_accuracy,
     lost_point_error,

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from neuroextrap.stats._validation import check_labels
+from tests.stats.seam import check_labels
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ import pytest
 from scipy import stats as scipy_stats
 
 from neuroextrap.stats import _linear_scores as linear_scores
-from neuroextrap.stats._linear_scores import linear_test
+from tests.stats.seam import linear_test
 
 RNG = np.random.default_rng(8)
 COVARIATES = np.column_stack([np.ones(9), RNG.normal(size=(9, 2))])

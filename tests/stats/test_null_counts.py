@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from neuroextrap.stats import max_statistic_p_value, permutation_p_value
-from neuroextrap.stats._null_counts import (
+from tests.stats.seam import (
     LargestValues,
     NullCounts,
     n_largest,

@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 from neuroextrap.stats import permute_labels
-from neuroextrap.stats._permutation import count_permutations
+from tests.stats.seam import count_permutations
 
 
 def all_labelings(y, groups):

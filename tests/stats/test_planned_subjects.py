@@ -5,7 +5,7 @@ import pytest
 
 from neuroextrap.group import prevalence_test, sign_flip_test
 from neuroextrap.stats import required_subjects
-from neuroextrap.stats._subject_bounds import population_accuracy_lower_bound
+from tests.stats.seam import population_accuracy_lower_bound
 
 pytestmark = pytest.mark.filterwarnings("ignore:(all|.*, with 999 permuted maps)")
 PILOT = np.array([0.31, 0.24, 0.38, 0.27, 0.35, 0.29, 0.22, 0.33])

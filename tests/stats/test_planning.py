@@ -14,7 +14,7 @@ from neuroextrap.stats import (
     required_classes,
     required_repeats,
 )
-from neuroextrap.stats._bound_methods import clopper_pearson_lower
+from tests.stats.seam import clopper_pearson_lower
 
 pytestmark = pytest.mark.filterwarnings("ignore:the bound's margin:UserWarning")
 

@@ -10,7 +10,7 @@ from neuroextrap.stats import (
     permutation_p_value,
     step_down_p_value,
 )
-from neuroextrap.stats._pvalues import z_from_p
+from tests.stats.seam import z_from_p
 
 
 def test_counts_ties_as_at_least_as_large():

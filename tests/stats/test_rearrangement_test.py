@@ -4,18 +4,18 @@ import numpy as np
 import pytest
 
 from neuroextrap.stats import step_down_p_value
-from neuroextrap.stats._arrangements import flipped
-from neuroextrap.stats._cluster_statistics import (
-    find_clusters,
-    threshold_free_enhancement,
-)
-from neuroextrap.stats._linear_scores import Mean, Median, linear_test
-from neuroextrap.stats._null_counts import tie_floor
-from neuroextrap.stats._rearrangement_test import (
+from tests.stats.seam import (
     Corrections,
+    Mean,
+    Median,
     Part,
+    find_clusters,
+    flipped,
+    linear_test,
     permute,
     rearrangement_test,
+    threshold_free_enhancement,
+    tie_floor,
 )
 
 CHAIN = np.stack([np.arange(8), np.arange(1, 9)], axis=1)

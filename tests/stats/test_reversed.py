@@ -13,7 +13,7 @@ from neuroextrap.stats import (
     implied_information_jackknife,
     win_distribution,
 )
-from neuroextrap.stats._wins import warn_if_reversed
+from tests.stats.seam import warn_if_reversed
 
 
 def squared_distances(n_classes=20, n_repeats=4, seed=0):

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from neuroextrap.stats._shared_options import as_options, described_by, takes_options
+from tests.stats.seam import as_options, described_by, takes_options
 
 
 @dataclass(frozen=True, kw_only=True)

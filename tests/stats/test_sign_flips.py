@@ -7,7 +7,7 @@ import pytest
 from scipy.optimize import brentq
 
 from neuroextrap.stats import _rearrangement_test, paired_sign_flip_test
-from neuroextrap.stats._arrangements import count_sign_flips, sign_flips
+from tests.stats.seam import count_sign_flips, sign_flips
 
 
 @pytest.mark.parametrize("two_sided", [True, False])

@@ -9,7 +9,7 @@ from neuroextrap.stats import (
     accuracy_upper_bound,
     bayes_accuracy_lower_bound,
 )
-from neuroextrap.stats._bound_methods import clopper_pearson_lower, kl_lower
+from tests.stats.seam import clopper_pearson_lower, kl_lower
 
 EIGHT = {"n_classes": 8, "n_repeats": 12}
 

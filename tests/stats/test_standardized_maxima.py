@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from neuroextrap.stats._standardized_maxima import standardized_by_maxima
+from tests.stats.seam import standardized_by_maxima
 
 INF = np.inf
 

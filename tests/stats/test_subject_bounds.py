@@ -6,8 +6,8 @@ from scipy import optimize
 from scipy import stats as scipy_stats
 
 from neuroextrap.stats import forward_bayes_accuracy_lower_bound
-from neuroextrap.stats._forward import LAMBDAS
-from neuroextrap.stats._subject_bounds import (
+from tests.stats.seam import (
+    LAMBDAS,
     population_accuracy_lower_bound,
     subjects_accuracy_lower_bound,
 )

@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 from neuroextrap.stats import permutation_p_value, tail_p_value
-from neuroextrap.stats._tail_p_value import _fit_tail
+from tests.stats.seam import _fit_tail
 
 Z = stats.norm.ppf(0.95)
 

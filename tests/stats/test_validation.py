@@ -4,11 +4,7 @@ import numpy as np
 import pytest
 
 from neuroextrap import stats
-from neuroextrap.stats._validation import (
-    check_n_jobs,
-    check_numbers,
-    random_generator,
-)
+from tests.stats.seam import check_n_jobs, check_numbers, random_generator
 
 
 @pytest.mark.parametrize(

@@ -100,20 +100,20 @@ def centered_grams(xs: Sequence[np.ndarray]) -> np.ndarray:
     return kept_with(xs, "grams", lambda: _stacked_grams(xs))
 
 
-def _stacked_grams(xs: Sequence[np.ndarray]) -> np.ndarray:
-    """Return `centered_gram` of every region."""
-    grams = np.empty((len(xs), len(xs[0]), len(xs[0])))
-    for x, gram in zip(xs, grams, strict=True):
-        gram[:] = centered_gram(x)
-    return grams
-
-
 def rounded_grams(xs: Sequence[np.ndarray]) -> np.ndarray:
     """Return the same rounded so that 4 n^2 numbers add up exactly."""
     n_terms = 4 * len(xs[0]) ** 2
-    return kept_with(
-        xs, "rounded grams", lambda: round_terms(_stacked_grams(xs), n_terms)
-    )
+    return kept_with(xs, "rounded grams", lambda: _stacked_grams(xs, n_terms))
+
+
+def _stacked_grams(xs: Sequence[np.ndarray], n_terms: int = 0) -> np.ndarray:
+    """Return `centered_gram` of every region, rounded if a number of terms is given."""
+    grams = np.empty((len(xs), len(xs[0]), len(xs[0])))
+    for x, gram in zip(xs, grams, strict=True):
+        gram[:] = centered_gram(x)
+        if n_terms:  # no product is larger than those on the diagonal
+            _round(gram, float(gram.diagonal().max()), n_terms)
+    return grams
 
 
 def round_terms(terms: np.ndarray, n_terms: int) -> np.ndarray:
@@ -122,14 +122,19 @@ def round_terms(terms: np.ndarray, n_terms: int) -> np.ndarray:
     ``terms`` are float64 of shape (n_regions, ...). The error of one is at most
     2^-52 times the number of terms times the largest of the region.
     """
-    digits = _DIGITS - (n_terms - 1).bit_length()
     for region in terms:  # one of them stays in cache
-        _, exponent = math.frexp(max(region.max(), -region.min()))
-        # adding and subtracting 1.5 * 2^52 units leaves a whole number of units
-        shift = math.ldexp(1.5, exponent - digits + 52)
-        region += shift
-        region -= shift
+        _round(region, max(region.max(), -region.min()), n_terms)
     return terms
+
+
+def _round(region: np.ndarray, largest: float, n_terms: int) -> None:
+    """Round the numbers of one region, the largest of which is known, in place."""
+    _, exponent = math.frexp(largest)
+    digits = _DIGITS - (n_terms - 1).bit_length()
+    # adding and subtracting 1.5 * 2^52 units leaves a whole number of units
+    shift = math.ldexp(1.5, exponent - digits + 52)
+    region += shift
+    region -= shift
 
 
 def allows_single(penalties: Any, norms: Any) -> Any:

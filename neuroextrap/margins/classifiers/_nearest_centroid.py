@@ -160,7 +160,8 @@ def _margins(
     if path == "products":
         return _gram_margins(grams, design, labelings)
     counts = labelings.training_counts(design)
-    if counts.min() < 1 or not np.isfinite(grams).all():
+    lengths = np.einsum("snn->sn", grams)  # no product is larger
+    if counts.min() < 1 or not np.isfinite(lengths).all():
         raise ValueError(NAN_MARGINS)
     n_regions, B = len(grams), labelings.n_labelings
     shape = n_regions, B, labelings.n_classes, len(design.test)

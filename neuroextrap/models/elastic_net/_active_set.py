@@ -3,6 +3,8 @@
 import numpy as np
 
 MAX_ROUNDS = 20
+# relative gap of a system that was solved exactly; nearly singular ones are not
+_EXACT = 1e-10
 
 
 class FeatureProblems:
@@ -66,8 +68,9 @@ def polish(problems, weights, l1, l2):
     none does (feature-sign search: Lee, Battle, Raina & Ng 2007, "Efficient sparse
     coding algorithms"; Zou & Hastie 2005, eq. 3). From nearly optimal `weights` of
     shape (n_targets, n_features), and penalties of shape (n_targets,), returns the best
-    round of each target by duality gap, or its start if all are singular, and the gaps
-    relative to y'y. A round's gradients of all targets are one product.
+    round of each target by duality gap, or its start if none is better (all are
+    singular, or nearly so), and the gaps relative to y'y. A round's gradients of all
+    targets are one product.
 
     >>> X = np.array([[1.0, 0.0], [0.0, 1.0], [-1.0, -1.0]])
     >>> problems = FeatureProblems(X, np.array([[2.0, 0.1, -2.1]]))
@@ -95,9 +98,12 @@ def polish(problems, weights, l1, l2):
         signs[which] = np.where(flipped, 0.0, signs[which])
         signs[which] = np.where(entering, np.sign(gradient), signs[which])
         which = which[(flipped | entering).any(axis=1)]
-    left = np.flatnonzero(best_gap == np.inf)
-    if left.size:
-        best_gap[left] = relative_gap(problems, left, best[left], l1[left], l2[left])[0]
+    poor = np.flatnonzero(best_gap > _EXACT)  # or there was none, and it is infinite
+    if poor.size:
+        start = np.array(weights[poor], dtype=np.float64)
+        gap = relative_gap(problems, poor, start, l1[poor], l2[poor])[0]
+        better = gap < best_gap[poor]
+        best[poor[better]], best_gap[poor[better]] = start[better], gap[better]
     return best, best_gap
 
 

@@ -1,0 +1,31 @@
+"""All private names of the package that the tests of analysis use."""
+
+from neuroextrap.analysis._analysis_files import find_analysis
+from neuroextrap.analysis._merging import missing_parts
+from neuroextrap.analysis._options import real, text, whole
+from neuroextrap.analysis._parameters import (
+    KINDS,
+    PARAMETERS,
+    Parameter,
+    of_arrays,
+    of_no_places,
+    parameters,
+    shared_parameters,
+)
+from neuroextrap.analysis._presentation import find_region
+from neuroextrap.analysis._region_analysis import RegionAnalysis
+from neuroextrap.analysis._region_maps import RegionMaps
+from neuroextrap.analysis._run_parameters import RunParameters
+from neuroextrap.analysis._samples import read_residuals, read_samples
+from neuroextrap.decoding._decoding_run import plan_decoding
+from neuroextrap.images._region_choice import choose_regions
+from neuroextrap.images._sample_options import SampleOptions
+from neuroextrap.maps._described_parameters import (
+    described_parameters,
+    flat_parameters,
+    nested_parameters,
+)
+from neuroextrap.maps._identification import bound_set_sizes
+from neuroextrap.margins.classifiers._registry import CLASSIFIERS, resolve_classifier
+from neuroextrap.margins.running._described import WITHOUT_EFFECT
+from neuroextrap.margins.running._identity import differing

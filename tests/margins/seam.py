@@ -1,0 +1,52 @@
+"""All private names of the package that the tests of margins use."""
+
+from neuroextrap.analysis._parameters import parameters
+from neuroextrap.design._design import Design, Labelings
+from neuroextrap.design._folds import class_weights, make_design
+from neuroextrap.margins._engine import observed_margins, score_regions
+from neuroextrap.margins._estimated_cost import (
+    estimate_memory,
+    estimate_seconds,
+    quick_seconds,
+)
+from neuroextrap.margins._kernel import AdditiveKernel, MarginKernel
+from neuroextrap.margins._paths import describe_paths, path_of, with_path
+from neuroextrap.margins._plan import Plan
+from neuroextrap.margins._resources import parse_memory
+from neuroextrap.margins._statistic import AccuracyStatistic, resolve_statistic
+from neuroextrap.margins._task import run_task
+from neuroextrap.margins._wins import (
+    beaten_and_tied,
+    best_share,
+    rank_tables,
+    win_histogram,
+)
+from neuroextrap.margins.algebra._grams import (
+    centered_gram,
+    ledoit_wolf_intensity,
+    ridge_penalty,
+    round_terms,
+    scatter_penalty,
+)
+from neuroextrap.margins.algebra._linear import ClassSums
+from neuroextrap.margins.algebra._region_sums import share_sums
+from neuroextrap.margins.classifiers._lda import LDAMargins
+from neuroextrap.margins.classifiers._naive_bayes import GaussianNBMargins
+from neuroextrap.margins.classifiers._nearest_centroid import NearestCentroidMargins
+from neuroextrap.margins.classifiers._nearest_neighbor import NearestNeighborMargins
+from neuroextrap.margins.classifiers._qda import QDAMargins, qda_shrinkage
+from neuroextrap.margins.classifiers._registry import CLASSIFIERS, resolve_classifier
+from neuroextrap.margins.classifiers._ridge import RidgeMargins
+from neuroextrap.margins.running._checkpoint import Checkpoint
+from neuroextrap.margins.running._described import array_hash
+from neuroextrap.margins.running._execution import (
+    MAX_LOSSES,
+    Work,
+    run_tasks,
+    use_executor,
+)
+from neuroextrap.margins.running._locks import Lock
+from neuroextrap.margins.running._null import null_file, read_about_null
+from neuroextrap.margins.running._progress import Progress
+from neuroextrap.regions._lattice import lattice_spheres
+from neuroextrap.stats._null_counts import unpacked_largest

@@ -1,0 +1,10 @@
+"""All private names of the package that the tests of figures use."""
+
+from neuroextrap.images._maskers import mni152_mask
+from neuroextrap.plotting._backgrounds import (
+    mni152_template,
+    share_in_mni152,
+    surface_grays,
+    volume_background,
+)
+from neuroextrap.plotting._null_distribution import _critical_value

@@ -1,0 +1,128 @@
+"""All private names of the package that the tests of statistics use."""
+
+from neuroextrap.stats._accuracy import accuracy_weights, average_accuracy
+from neuroextrap.stats._arrangements import (
+    _equal_rows,
+    count_sign_flips,
+    flipped,
+    permuted,
+    sign_flips,
+)
+from neuroextrap.stats._bound_methods import clopper_pearson_lower, kl_lower
+from neuroextrap.stats._classical import _relevant_responses
+from neuroextrap.stats._cluster_statistics import (
+    enhance,
+    find_clusters,
+    threshold_free_enhancement,
+)
+from neuroextrap.stats._extrapolation import (
+    EXTRAPOLATION_METHODS,
+    AccuracyExtrapolator,
+    _auto,
+    _likelihood,
+    _sample,
+    extrapolate_wins,
+)
+from neuroextrap.stats._extrapolation._auto import Auto, LogitMean
+from neuroextrap.stats._extrapolation._gaussian import (
+    Gaussian,
+    invert_gaussian_accuracy,
+)
+from neuroextrap.stats._extrapolation._gaussian_mixture import (
+    GaussianMixture,
+    fit_normal_mixture,
+    minimize_pairs,
+)
+from neuroextrap.stats._extrapolation._intervals import measured_logit_error
+from neuroextrap.stats._extrapolation._kde import (
+    cross_validated_bandwidth,
+    pair_lag_counts,
+)
+from neuroextrap.stats._extrapolation._likelihood import (
+    maximize_likelihood,
+    peaks_over_columns,
+)
+from neuroextrap.stats._extrapolation._logistic import Logistic
+from neuroextrap.stats._extrapolation._method import ExtrapolationMethod
+from neuroextrap.stats._extrapolation._mixtures import (
+    binomial_table,
+    power_table,
+    simplex_least_squares,
+    table_derivatives,
+    table_means,
+    uniform_mixture_accuracy,
+)
+from neuroextrap.stats._extrapolation._moment import (
+    Moment,
+    ProbitBasis,
+    SplineBasis,
+    basis_moments,
+)
+from neuroextrap.stats._extrapolation._monotone_mple import (
+    knot_distances,
+    pair_proposer,
+    uniform_columns,
+)
+from neuroextrap.stats._extrapolation._mple import _angle_grid, binomial_columns
+from neuroextrap.stats._extrapolation._pitman_yor import pitman_yor_accuracy
+from neuroextrap.stats._extrapolation._point_wins import PointWins, split_ties
+from neuroextrap.stats._extrapolation._radial_basis import (
+    RadialBasis,
+    equispaced_set_sizes,
+    radial_columns,
+    radial_knots,
+)
+from neuroextrap.stats._extrapolation._sample import (
+    LeftOut,
+    WinSample,
+    log_spaced_set_sizes,
+)
+from neuroextrap.stats._extrapolation._tail import (
+    Tail,
+    best_distractors,
+    calibrate_log_lose,
+    compress,
+    fit_generalized_pareto,
+)
+from neuroextrap.stats._extremal import extremal_channel
+from neuroextrap.stats._forward import LAMBDAS
+from neuroextrap.stats._forward_design import ForwardDesign
+from neuroextrap.stats._jackknife import (
+    jackknife_error,
+    leave_one_class_out_accuracy,
+    lost_point_error,
+)
+from neuroextrap.stats._linear_scores import Mean, Median, linear_test
+from neuroextrap.stats._null_counts import (
+    LargestValues,
+    NullCounts,
+    n_largest,
+    packed_largest,
+    round_ties,
+    spread_known,
+    tie_floor,
+    unpacked_largest,
+)
+from neuroextrap.stats._permutation import count_permutations
+from neuroextrap.stats._pvalues import z_from_p
+from neuroextrap.stats._rearrangement_test import (
+    Corrections,
+    Part,
+    permute,
+    rearrangement_test,
+)
+from neuroextrap.stats._shared_options import as_options, described_by, takes_options
+from neuroextrap.stats._standardized_maxima import standardized_by_maxima
+from neuroextrap.stats._subject_bounds import (
+    population_accuracy_lower_bound,
+    subjects_accuracy_lower_bound,
+)
+from neuroextrap.stats._tail_p_value import _fit_tail
+from neuroextrap.stats._true_discoveries import DiscoveryBounds
+from neuroextrap.stats._validation import (
+    check_labels,
+    check_n_jobs,
+    check_numbers,
+    random_generator,
+)
+from neuroextrap.stats._wins import warn_if_reversed
