@@ -29,6 +29,7 @@ from neuroextrap.margins.algebra._grams import (
     scatter_penalty,
 )
 from neuroextrap.margins.algebra._linear import ClassSums
+from neuroextrap.margins.algebra._operators import penalized_grams
 from neuroextrap.margins.algebra._region_sums import share_sums
 from neuroextrap.margins.classifiers._lda import LDAMargins
 from neuroextrap.margins.classifiers._naive_bayes import GaussianNBMargins

@@ -1,5 +1,6 @@
 """Few features beside many samples: sums instead of inner products, equal margins."""
 
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -20,8 +21,10 @@ from tests.margins.seam import (
     Labelings,
     LDAMargins,
     NearestCentroidMargins,
+    QDAMargins,
     RidgeMargins,
     path_of,
+    penalized_grams,
     ridge_penalty,
     scatter_penalty,
 )
@@ -131,6 +134,27 @@ def test_the_penalty_is_that_of_inner_products(shrinkage):
         expected = ridge_penalty(x, shrinkage=shrinkage)
         found, _ = scatter_penalty(centered, shrinkage)
         assert found == pytest.approx(expected, rel=1e-10)
+
+
+@pytest.mark.parametrize("shrinkage", ["auto", 0.3])
+def test_the_penalty_of_some_samples_is_that_of_these_alone(shrinkage):
+    """What a design leaves `unlabeled` decides, in both forms; naive Bayes floors."""
+    rows = np.array([0, 2, 3, 7, 11, 12])
+    for x in correlated_regions((5, 39)):
+        expected = ridge_penalty(x[rows], shrinkage=shrinkage)
+        found, _ = scatter_penalty(x - x.mean(axis=0), shrinkage, rows)
+        assert found == pytest.approx(expected, rel=1e-10)
+        design = replace(unequal_design(), unlabeled=rows)
+        _, penalties = penalized_grams([x], design, shrinkage=shrinkage)
+        assert penalties == pytest.approx([expected], rel=1e-10)
+        _, floor = GaussianNBMargins(variance_floor=0.1)._features(x, design)
+        np.testing.assert_allclose(floor, 0.1 * x[rows].var(axis=0), rtol=1e-10)
+        (_, _, intensity, variance), *_ = QDAMargins(shrinkage=0.5).prepare(
+            [x], design
+        )[1]
+        assert (intensity, variance) == pytest.approx(
+            (1 / 3, x[rows].var(axis=0).mean())
+        )
 
 
 @pytest.mark.usefixtures("tall")

@@ -264,3 +264,11 @@ def test_other_bounds_refuse():
         information_lower_bound(
             0.9, n_classes=10, n_repeats=1, set_sizes=5, n_regions=0
         )
+
+
+def test_set_sizes_that_leave_nothing_above_chance_are_named():
+    """With 8 classes, each tested once, the margin is .61: above 1/2, below 2/3."""
+    with pytest.warns(UserWarning, match=r"margin 0\.61 .* sizes \[2\]: more classes"):
+        average_bayes_accuracy_lower_bound(
+            [0.9, 0.9, 0.9], n_classes=8, n_repeats=1, set_sizes=[2, 3, 8]
+        )

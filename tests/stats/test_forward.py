@@ -179,6 +179,8 @@ def test_adding_runs_after_looking_is_allowed_in_chronological_order():
         ({"first_steps": (0.5,)}, "first_steps must be one or more integers"),
         ({"first_steps": ()}, "first_steps must be one or more integers"),
         ({"unit_weights": 0.01}, "unit_weights must be the largest"),
+        ({"unit_weights": 0.12}, "unit_weights must be the largest"),
+        ({"unit_weights": 1.01}, "unit_weights must be the largest"),
         ({"confidence_level": 1.0}, "confidence_level must lie strictly"),
         ({"n_regions": 0}, "n_regions must be an integer"),
     ],
@@ -187,6 +189,11 @@ def test_bad_designs_are_refused(change, message):
     arguments = {"n_correct": [[4.0]], "n_units": 8} | change
     with pytest.raises(ValueError, match=message):
         forward_bayes_accuracy_lower_bound(**arguments)
+
+
+def test_equal_weights_are_those_of_the_units():
+    found = forward_e_value([[4.0, 3.0]], 5, 0.5, unit_weights=1 / 5)
+    assert found == forward_e_value([[4.0, 3.0]], 5, 0.5)
 
 
 def test_a_hypothesis_is_a_probability():
