@@ -66,7 +66,7 @@ class DiscoveryCounts:
         >>> import numpy as np
         >>> from neuroextrap.decoding import IdentificationSearchLight
         >>> y, runs = np.tile([0, 1, 2], 6), np.repeat(range(6), 3)
-        >>> X = np.random.default_rng(0).normal(size=(18, 8))
+        >>> X = np.random.default_rng(1).normal(size=(18, 8))
         >>> X[:, :3] += 3 * y[:, np.newaxis]
         >>> pairs = np.repeat(np.eye(8), 2, axis=1)
         >>> light = IdentificationSearchLight(regions=pairs, n_permutations=99)

@@ -4,6 +4,7 @@ import contextlib
 import importlib.util
 import json
 import logging
+import re
 import signal
 import threading
 from pathlib import Path
@@ -11,6 +12,7 @@ from pathlib import Path
 logger = logging.getLogger(__name__)
 
 _SECONDS_TO_CONNECT = 10
+_ADDRESS = re.compile(r"((tcp|tls|ucx|wss?)://)?[^/\s]+:\d+/?")
 
 
 @contextlib.contextmanager
@@ -41,6 +43,8 @@ def _client(named):
 
     address = _address_in(named) if Path(named).is_file() else named
     try:
+        if not _ADDRESS.fullmatch(str(address)):  # a client would try for long
+            raise ValueError("that is no host:port and no file")
         return Client(address, timeout=_SECONDS_TO_CONNECT, set_as_default=False)
     except (OSError, ValueError, TypeError) as error:
         reason = " ".join(str(error).split())

@@ -10,11 +10,13 @@ from numpy.typing import ArrayLike
 
 from neuroextrap.analysis._values import Bounds, Keep, Regions
 from neuroextrap.decoding._region_predictions import RegionPredictions
+from neuroextrap.decoding._searchlight import IdentificationSearchLight
 from neuroextrap.decoding._target_run import check_targets, plan_targets, unscaled
 from neuroextrap.margins._new_samples import regression_rule
 from neuroextrap.stats._shared_options import described_by
 
 
+@described_by(IdentificationSearchLight)
 class TargetSearchLight(RegionPredictions):
     """Measure how well every region predicts a number or a vector for each sample.
 
@@ -27,23 +29,6 @@ class TargetSearchLight(RegionPredictions):
 
     Parameters
     ----------
-    mask : None, path, image, NiftiMasker or SurfaceMasker, default=None
-        Voxels to analyze. None computes a mask from the images; a masker's own
-        smoothing, detrending and standardizing are honored. Arrays need no mask.
-    radius : float, default=8.0
-        Radius of the spheres (or of the discs on a surface) in mm; a voxel whose center
-        is at exactly the radius belongs to the sphere.
-    labels_img : image, path or None, default=None
-        Atlas whose regions are analyzed instead of spheres; label 0 is background. An
-        atlas fetched by nilearn brings its names.
-    regions : sparse matrix of shape (n_regions, n_features), Regions or None, \
-            default=None
-        Members of the regions, if they are neither spheres nor those of an atlas; or a
-        choice of nearest voxels, every n-th center and fewest voxels, see
-        :class:`neuroextrap.analysis.Regions`.
-    process_mask_img : image, path or None, default=None
-        Mask of the centers of regions, whose voxels may lie outside of it. If None,
-        centers lie anywhere in the mask.
     metric : {"auto", "cosine", "correlation", "euclidean"}, default="auto"
         How a decoded target is compared with candidates, both about the mean target of
         the training samples: cosine, correlation over target columns, or minus the
@@ -57,19 +42,9 @@ class TargetSearchLight(RegionPredictions):
         "auto" is the Ledoit-Wolf intensity on the region's total scatter, which no
         target enters; a float is the penalty as a multiple of trace(total scatter) /
         number of voxels.
-    noise_covariance : None, array or images, default=None
-        Noise to whiten by (Mahalanobis distances): residuals of shape (n_observations,
-        n_features) or images of them; every region's covariance is shrunk towards its
-        diagonal. If None, samples are not whitened.
     cv : None, int, scikit-learn splitter, or iterable of (train, test), default=None
         Cross-validation. None leaves one group out at a time; an integer is that many
         folds of whole groups, or of consecutive samples without groups.
-    within_runs : {None, "center", "zscore"}, default=None
-        Whether every feature is centered, or centered and divided by its standard
-        deviation, within each run (``groups``) before anything else. This removes
-        run-to-run offsets, such as the baseline of beta images, which can otherwise
-        dominate the result. No label enters; the lower bounds are then those of
-        classifiers that may see a whole run at once, and a run is one test unit.
     set_sizes : sequence of int or None, default=None
         Numbers of candidates to choose from, of curves and implied information. If
         None, all of 2..K up to K = 32, else at most 32 of them, log-spaced.
@@ -90,31 +65,6 @@ class TargetSearchLight(RegionPredictions):
         Where the lower confidence bounds come from, as in
         :class:`IdentificationSearchLight`. They need every candidate in every tested
         run, and are left out, with a note, where targets differ from run to run.
-    keep : None, path-like or Keep, default=None
-        What is kept beside the maps: the file of permuted statistics, wins of every
-        fold. See :class:`neuroextrap.analysis.Keep`.
-    max_memory : str or int, default="2G"
-        Memory budget of samples, regions and results, such as "2G" or a number of
-        bytes. Fewer workers start if need be, and a budget that is too small for one is
-        refused. Images as they are read come on top. Does not affect results.
-    checkpoint : path-like or None, default=None
-        Folder for finished work; the same call resumes from it.
-    shard : tuple of (int, int), str "i/N", or None, default=None
-        Compute the i-th of N parts only, counting from 1; parts are joined by
-        :meth:`merge`.
-    memory : None, path or joblib.Memory, default=None
-        Cache of what is read from image files (through the masker, and a computed
-        mask), so that fitting again does not read them again, and of surface discs by
-        mesh and radius; a changed file is read again. joblib keeps pickles there, so a
-        folder that others can write to is refused. If None, nothing is cached. Does
-        not affect results.
-    n_jobs : int, default=1
-        Number of joblib workers. Does not affect results.
-    random_state : None, int or numpy.random.Generator, default=0
-        Seed of the permutations.
-    verbose : int, default=0
-        If positive, terminals and notebooks show a progress bar; elsewhere progress
-        is logged at level INFO.
 
     Attributes
     ----------
@@ -227,6 +177,7 @@ class TargetSearchLight(RegionPredictions):
         self.random_state = random_state
         self.verbose = verbose
 
+    @described_by(IdentificationSearchLight.fit)
     def fit(
         self,
         imgs: Any,
@@ -239,8 +190,6 @@ class TargetSearchLight(RegionPredictions):
 
         Parameters
         ----------
-        imgs : 4-D image, list of images, path(s), SurfaceImage, or array
-            Samples, one volume (row) for each.
         targets : array-like of shape (n_samples,) or (n_samples, n_columns)
             One number, or one vector, for every sample.
         groups : array-like of shape (n_samples,) or None, default=None
@@ -288,6 +237,7 @@ class TargetSearchLight(RegionPredictions):
         fitted.candidates_ = None
         return fitted
 
+    @described_by(fit)
     def estimate_cost(
         self,
         imgs: Any,
@@ -298,17 +248,6 @@ class TargetSearchLight(RegionPredictions):
     ) -> dict:
         """Estimate the time and memory of :meth:`fit`, by timing a few regions.
 
-        Parameters
-        ----------
-        imgs : 4-D image, list of images, path(s), SurfaceImage, or array
-            Samples, one volume (row) for each.
-        targets : array-like of shape (n_samples,) or (n_samples, n_columns)
-            One number, or one vector, for every sample.
-        groups : array-like of shape (n_samples,) or None, default=None
-            Run of every sample.
-        order : array-like of shape (n_samples,) or None, default=None
-            Time of every sample in its run, as in :meth:`fit`.
-
         Returns
         -------
         cost : dict
@@ -317,6 +256,7 @@ class TargetSearchLight(RegionPredictions):
         """
         return plan_targets(self, imgs, targets, groups, order)[0].cost()
 
+    @described_by(IdentificationSearchLight.score)
     def score(
         self,
         imgs: Any,
@@ -329,15 +269,8 @@ class TargetSearchLight(RegionPredictions):
 
         Parameters
         ----------
-        imgs : 4-D image, list of images, path(s), SurfaceImage, or array
-            New samples of the same voxels (features), one volume (row) for each.
         targets : array-like of shape (n_samples,) or (n_samples, n_columns)
             True targets, in the columns that were fitted.
-        groups : array-like of shape (n_samples,) or None, default=None
-            Run of every new sample; needed with ``within_runs``.
-        region : int, str, tuple of float or None, default=None
-            Region, as for :meth:`find_region`; None for the only one, such as that of
-            an array.
 
         Returns
         -------

@@ -157,7 +157,7 @@ def temporal_generalization(  # noqa: PLR0913
     One exchange of names is used for all pairs of moments, for those tested before they
     are trained the other way round. Every pair by itself is tested exactly, and so is
     the maximum where there are two codes, each over any length of time; where every
-    moment has a code of its own the largest accuracy was significant in at most .06 of
+    moment has a code of its own its largest value was significant in at most .07 of
     simulated recordings (see the table of guarantees). With two to four classes no
     p-value off the diagonal can be below 1 / K!, which ``notes`` says; test several
     subjects together, by giving ``scores["accuracy"]`` to

@@ -51,6 +51,8 @@ def test_maps_from_a_cluster_are_those_of_this_machine(words, tmp_path):
         ("tcp://127.0.0.1:1", "--dask tcp://127.0.0.1:1: no scheduler answers"),
         ("words.json", "the file is no scheduler file; give the one that"),
         ("no_such_file.json", "no scheduler answers"),
+        ("127.0.0.1", "no scheduler answers (that is no host:port and no file)"),
+        ("ftp://127.0.0.1:1", "that is no host:port and no file"),
     ],
 )
 def test_a_cluster_that_is_not_there_is_one_line(

@@ -1,5 +1,7 @@
 """Targets that are numbers or vectors: refits of ridge regression, tests, misuse."""
 
+from types import SimpleNamespace
+
 import nibabel
 import numpy as np
 import pytest
@@ -337,3 +339,31 @@ def test_ratings_as_classes_are_noted():
     equal = rng.permuted(np.tile(np.arange(1, 8), (6, 7)), axis=1).ravel()
     assert examine(equal, np.repeat(np.arange(6), 49)) == []
     assert TargetMargins(np.eye(2)).marginal
+
+
+def test_tied_candidates_share_the_best_place(monkeypatch):
+    # two labelings of a region; scores (K, 2 points, 2 labelings)
+    scores = np.array([[[1.0, 2], [3, 3]], [[1, 0], [3, 1]], [[0, 2], [3, 3]]])
+    codes = np.array([[0, 1], [0, 2]])  # of the points, in each labeling
+    kernel = TargetMargins(np.eye(3), tested="best")
+    monkeypatch.setattr(kernel, "_scores", lambda *_: iter([(slice(0, 2), scores)]))
+    design = SimpleNamespace(test=np.arange(2))
+    state = design, [(SimpleNamespace(regions=[0]), {})]
+    found = kernel._outcomes(state, SimpleNamespace(codes=codes))
+    assert found.tolist() == [[1 / 2, 1 / 2], [1 / 3, 1 / 2]]
+    codes[0] = 2
+    found = kernel._outcomes(state, SimpleNamespace(codes=codes))
+    assert found[:, 0].tolist() == [0, 1 / 3]
+
+
+@pytest.mark.parametrize("n_features", [4, 90])
+def test_few_columns_are_decoded_as_many(n_features):
+    # a single number takes the short way, permutations of it the operator's
+    X, targets = simulate(n_columns=1, n_features=n_features)
+    options = {"shrinkage": 0.3, "statistic": "correlation"}
+    few = TargetSearchLight(**options).fit(X, targets, groups=RUNS)
+    many = TargetSearchLight(n_permutations=99, **options).fit(X, targets, groups=RUNS)
+    for name in ("correlation", "accuracy", "pairwise_accuracy"):
+        np.testing.assert_allclose(
+            few.region_scores_[name], many.region_scores_[name], rtol=1e-5
+        )

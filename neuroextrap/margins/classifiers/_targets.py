@@ -8,14 +8,14 @@ import numpy as np
 from neuroextrap.design._design import Design, Labelings
 from neuroextrap.margins._kernel import Batch, BatchedLabelings, MarginKernel
 from neuroextrap.margins.algebra._operators import RegionOperators, residual_operators
-from neuroextrap.margins.classifiers._ridge import out_of_fold, thin_predictions
+from neuroextrap.margins.classifiers._ridge import out_of_fold
 from neuroextrap.margins.running._described import array_hash
 
 METRICS = ("cosine", "correlation", "euclidean")
 """How a decoded vector is compared with candidates."""
 
-# operators of the regions of one pass: (group of regions, C minus the training means)
-Operators = list[tuple[RegionOperators, np.ndarray | None]]
+# operators of the regions of one pass: (group of regions, what was made of them)
+Operators = list[tuple[RegionOperators, dict[str, np.ndarray]]]
 
 
 class TargetMargins(MarginKernel):
@@ -63,7 +63,7 @@ class TargetMargins(MarginKernel):
     def prepare(self, xs: Sequence[np.ndarray], design: Design) -> Any:
         """Compute each region's out-of-fold operator."""
         groups = residual_operators(xs, design, shrinkage=self.shrinkage)
-        return design, [(group, _centered(group, design)) for group in groups]
+        return design, [(group, {}) for group in groups]
 
     def margins(self, state: Any, labelings: Labelings) -> np.ndarray:
         design, operators = state
@@ -196,17 +196,22 @@ def _coordinates(targets: np.ndarray, metric: str) -> np.ndarray:
     return left * values
 
 
-def _centered(group: RegionOperators, design: Design) -> np.ndarray | None:
-    """Return C minus the training means, (n_regions, n_test, n_samples), or None.
-
-    None where features are so few that a factor of C is smaller.
-    """
-    if group.dense is None and 2 * len(design.test) > group.n_factor_columns:
-        return None
+def _centered(group: RegionOperators, design: Design) -> np.ndarray:
+    """Return C minus the training means, (n_regions, n_test, n_samples)."""
     operator = out_of_fold(group, design, group.dtype)
     for rows, (train, _) in zip(design.fold_slices, design.folds, strict=True):
         operator[:, rows, train] -= 1 / len(train)
     return operator
+
+
+def _few_decoded(group: RegionOperators, design: Design, flat: Any) -> np.ndarray:
+    """Return predictions (n_regions, n_test, n_columns) of few columns, without C."""
+    residuals = group.residuals(flat[np.newaxis])[:, 0]
+    out = np.empty((len(residuals), len(design.test), flat.shape[1]), group.dtype)
+    for fold, (held, rows) in enumerate(design.fold_views):
+        errors = group.inverses[fold][:, rows] @ residuals[:, held]
+        out[:, design.fold_slices[fold]] = flat[held][rows] - errors
+    return out
 
 
 def _decoded(
@@ -221,14 +226,22 @@ def _decoded(
     dtype = np.result_type(*(group.dtype for group, _ in operators))
     n_regions = sum(len(group.regions) for group, _ in operators)
     out = np.empty((n_regions, len(design.test), n_columns * B), dtype)
-    for group, operator in operators:
+    few = labelings.n_together * n_columns <= len(design.test)
+    for group, kept in operators:
         flat = _flat(labelings, vectors, group.dtype, name)
-        if operator is not None:
-            out[group.regions] = operator @ flat
-            continue
-        means = training_means(labelings, design, vectors, name)
-        part = thin_predictions(group, design, flat)
-        part -= means.reshape(len(means), -1)[design.fold_of_test].astype(part.dtype)
+        # a factor of C is smaller where features are few, and C more than it is worth
+        # where columns are
+        if few or (
+            group.dense is None and 2 * len(design.test) > group.n_factor_columns
+        ):
+            means = training_means(labelings, design, vectors, name)
+            part = _few_decoded(group, design, flat)
+            means = means.reshape(len(means), -1)[design.fold_of_test]
+            part -= means.astype(part.dtype)
+        else:
+            if "C" not in kept:
+                kept["C"] = _centered(group, design)
+            part = kept["C"] @ flat
         out[group.regions] = part
     return out.reshape(n_regions, -1, n_columns, B)
 
