@@ -41,9 +41,8 @@ def run_accuracies(X, y, runs):
 
 def corrected(score, explained, total, n):
     """Divide t by the root of 2 (n - 1) / (n - 3), and return the score that has it."""
-    t_squared = explained / (total - explained) * (n - 3) / (2 * (n - 1))
-    smaller = total * t_squared / (1 + t_squared)
-    return score * np.sqrt(smaller / explained)
+    ratio = (n - 3) / (2 * (n - 1)) / (total - explained)  # of t squared to explained
+    return score * np.sqrt(total * ratio / (1 + ratio * explained))
 
 
 def naive_paired(first, second):
