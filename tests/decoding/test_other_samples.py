@@ -41,8 +41,10 @@ def run_accuracies(X, y, runs):
 
 def corrected(score, explained, total, n):
     """Divide t by the root of 2 (n - 1) / (n - 3), and return the score that has it."""
-    ratio = (n - 3) / (2 * (n - 1)) / (total - explained)  # of t squared to explained
-    return score * np.sqrt(total * ratio / (1 + ratio * explained))
+    t_squared = explained / (total - explained) * (n - 3) / (2 * (n - 1))
+    smaller = total * t_squared / (1 + t_squared)
+    share = np.divide(smaller, explained, np.zeros(len(score)), where=explained > 0)
+    return score * np.sqrt(share)
 
 
 def naive_paired(first, second):
