@@ -201,6 +201,7 @@ def _of_recipes(known):
     known |= {"betasmd": data, "ratings": rng.normal(size=24)}
     known["trials"] = rng.normal(size=(24, 5, 8))
     known["times"] = np.linspace(-0.1, 0.6, 8)
+    known["reaction_times"] = rng.normal(size=24)
     known["scores"] = np.eye(30) + rng.normal(size=(30, 30))
 
 

@@ -14,7 +14,7 @@ from neuroextrap.plotting import plot_map
 from neuroextrap.plotting._brain_maps import COLORMAP
 
 COLORS = ["#0072B2", "#D55E00", "#009E73"]
-BEYOND = np.unique(np.geomspace(32, 1000, 25).astype(int))
+BEYOND = np.unique(np.geomspace(32, 320, 25).astype(int))
 
 # 32 stimuli in six runs; three spheres whose responses carry 6, 10 and 14 bits
 brain = simulate_brain(
@@ -41,12 +41,10 @@ plot_map(
     colorbar=False,
 )
 colors = plt.cm.ScalarMappable(plt.Normalize(0, 12), COLORMAP)
-figure.colorbar(
-    colors,
-    cax=figure.add_axes((0.55, 0.25, 0.01, 0.5)),
-    label="bits",
-    ticks=[0, 4, 8, 12],
+bar = figure.colorbar(
+    colors, cax=figure.add_axes((0.55, 0.25, 0.01, 0.5)), ticks=[0, 4, 8, 12]
 )
+bar.ax.set_title("bits", fontsize="medium")
 for place, color in zip(brain.coordinates, COLORS, strict=True):
     region = light.find_region(tuple(place))
     sizes, accuracy = light.accuracy_curve(region)
@@ -70,7 +68,7 @@ how_much.set(
     xlabel="number of stimuli to choose from",
     ylabel="accuracy",
 )
-how_much.set_xticks([2, 10, 32, 100, 1000], labels=[2, 10, 32, 100, 1000])
+how_much.set_xticks([2, 10, 32, 100, 320], labels=[2, 10, 32, 100, 320])
 how_much.minorticks_off()
 how_much.legend(frameon=False, loc="lower left", bbox_to_anchor=(0, 0.08))
 target = Path(__file__).resolve().parents[1] / "_static" / "overview.png"

@@ -41,10 +41,9 @@ def mean_places(choice, masker):
 
     NaN for regions without a feature.
     """
-    coordinates = feature_coordinates(masker)
     if choice.centers is not None:
-        return coordinates[choice.centers]
-    inside = choice.owner >= 0
+        return choice.places(masker)
+    coordinates, inside = feature_coordinates(masker), choice.owner >= 0
     owner = choice.owner[inside]
     n = np.bincount(owner, minlength=choice.n_regions)
     sums = [np.bincount(owner, x, choice.n_regions) for x in coordinates[inside].T]

@@ -12,7 +12,6 @@ from neuroextrap import stats
 from neuroextrap.analysis._presentation import region_images
 from neuroextrap.analysis._region_discoveries import DiscoveryCounts
 from neuroextrap.design._findings import Finding, findings_about
-from neuroextrap.images import feature_coordinates
 from neuroextrap.maps._files import (
     check_output_directory,
     describe_map,
@@ -243,9 +242,8 @@ def maps_of_regions(run: Any, scores: dict, **about: Any) -> RegionMaps:
     """
     import pandas as pd
 
-    choice, masker, places = run.choice, run.masker, None
-    if masker is not None and choice.centers is not None:
-        places = feature_coordinates(masker)[choice.centers]
+    choice, masker = run.choice, run.masker
+    places = choice.places(masker)
     columns = place_columns(np.arange(choice.n_regions), places, choice.names)
     return RegionMaps(
         region_images(scores, choice, masker) or scores,

@@ -16,22 +16,36 @@ def check_conditions(args):
         )
 
 
-def events_by_condition(imgs, events, column, excluded):
-    """Return tables of events whose conditions are written behind their classes.
+def relabeled(imgs, events, column, excluded, label):
+    """Return tables of events with other labels, one table if there is only one.
 
-    So that volumes of a class in two conditions are not averaged. Rows without an entry
-    in the column, and of classes that are `excluded`, stay as they are.
+    ``label(shown, entries, given, name)`` makes the labels of a table called `name` of
+    those it has, its entries in a column ("" for none), and which rows are `given`:
+    have a label that is not `excluded`.
     """
     from neuroextrap.images._events import event_labels
     from neuroextrap.images._labeled_samples import read_tables
 
     _, tables = read_tables(imgs, events)
     for table, name in tables:
-        shown, where = table["trial_type"], event_labels(table, name, column)
-        told = (shown != "") & (where != "") & ~shown.isin(excluded)
-        table.loc[told, "trial_type"] = shown[told] + _BETWEEN + where[told]
+        shown, entries = table["trial_type"], event_labels(table, name, column)
+        given = (shown != "") & ~shown.isin(excluded)
+        table["trial_type"] = label(shown, entries, given, name)
     only = [table for table, _ in tables]
     return only if len(only) > 1 else only[0]
+
+
+def events_by_condition(imgs, events, column, excluded):
+    """Return tables of events whose conditions are written behind their classes.
+
+    So that volumes of a class in two conditions are not averaged. Rows without an entry
+    in the column, and of classes that are `excluded`, stay as they are.
+    """
+
+    def label(shown, where, given, _):
+        return shown.mask(given & (where != ""), shown + _BETWEEN + where)
+
+    return relabeled(imgs, events, column, excluded, label)
 
 
 def split_conditions(labels):

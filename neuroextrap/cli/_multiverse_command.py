@@ -4,7 +4,7 @@ from typing import Any
 
 from neuroextrap.cli._console import say
 from neuroextrap.cli._parser import OVERWRITE, RaisingParser, add_options, options_of
-from neuroextrap.cli._results import text_table
+from neuroextrap.cli._results import page_file, text_table
 from neuroextrap.cli._searchlight_command import add_analysis_options, prepare
 
 _EXAMPLES = """\
@@ -86,8 +86,7 @@ def run(args):
     found = multiverse(pipelines, None, first.y, first.runs, order=first.order)
     found.bg_img_ = first.bg_img
     page = found.generate_report().get_standalone()
-    report = {"report.html": lambda path: path.write_text(page, encoding="utf-8")}
-    found.to_directory(args.out, overwrite=args.overwrite, more=report)
+    found.to_directory(args.out, overwrite=args.overwrite, more=page_file(page))
     say(
         f"p_value_fwe holds for all voxels and pipelines together:\n"
         f"{text_table(found.table_, _SHOWN)}\n"

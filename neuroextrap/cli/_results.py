@@ -74,7 +74,7 @@ def write_results(fitted, args, bids=None, origin=None, tables=None):
     frames = {"peaks": peaks, **(tables or {})}
     more = {f"{n}.tsv": _writer(t) for n, t in frames.items() if t is not None}
     if page is not None:
-        more["report.html"] = lambda path: path.write_text(page, encoding="utf-8")
+        more |= page_file(page)
     write_analysis(
         fitted, args.out, overwrite=args.overwrite, bids=bids, origin=origin, more=more
     )
@@ -97,10 +97,7 @@ def write_region_maps(maps, fitted, args, shown, **about):
     `fitted` writes the `maps` (RegionMaps), which have the columns `shown`, ordered by
     the first; `about` are bids and origin.
     """
-    more = {}
-    if args.report:
-        page = page_of(maps, args)
-        more["report.html"] = lambda path: path.write_text(page, encoding="utf-8")
+    more = page_file(page_of(maps, args)) if args.report else {}
     fitted.to_directory(args.out, overwrite=args.overwrite, more=more, **about)
     best = maps.table_.sort_values(shown[0], ascending=False).head(_SHOWN)
     lines = [
@@ -110,6 +107,11 @@ def write_region_maps(maps, fitted, args, shown, **about):
         f"maps, sidecars and regions.tsv in {args.out}",
     ]
     return "\n".join(lines)
+
+
+def page_file(page):
+    """Return what writes a page (HTML) to a path, by the name of its file, a dict."""
+    return {"report.html": lambda path: path.write_text(page, encoding="utf-8")}
 
 
 def _writer(table):

@@ -3,6 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
+from neuroextrap.cli._conditions import relabeled
 from neuroextrap.cli._console import say
 from neuroextrap.cli._results import cost_of_regions, write_region_maps
 
@@ -32,23 +33,19 @@ def confound_of_samples(imgs, events, options, column):
     import numpy as np
 
     from neuroextrap.images._event_samples import labels_of_samples
-    from neuroextrap.images._events import event_labels
-    from neuroextrap.images._labeled_samples import read_tables
 
-    _, tables = read_tables(imgs, events)
-    for table, name in tables:
-        shown, value = table["trial_type"], event_labels(table, name, column)
-        given = (shown != "") & ~shown.isin(options.excluded)
+    def label(_, value, given, name):
         missing = np.flatnonzero(given & (value == ""))
         if len(missing):
             raise ValueError(
                 f"{name}: column {column} has no entry in row {missing[0] + 1}; give "
                 "every trial one, or leave it out (trial_type n/a)"
             )
-        table["trial_type"] = np.where(given, value, "")
-    only = [table for table, _ in tables]
+        return np.where(given, value, "")
+
+    tables = relabeled(imgs, events, column, options.excluded, label)
     plain = replace(options, exclude=(), label_column="trial_type", confounds=None)
-    values, _ = labels_of_samples(imgs, only if len(only) > 1 else only[0], plain)
+    values, _ = labels_of_samples(imgs, tables, plain)
     try:
         return values.astype(float)
     except ValueError:  # names of levels

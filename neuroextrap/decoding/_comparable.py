@@ -1,24 +1,51 @@
-"""What two decoders must share to be compared, and the units of both."""
+"""Searchlights that other analyses take: their options, and what two must share."""
 
 import numpy as np
 
+from neuroextrap.decoding._searchlight import IdentificationSearchLight
 from neuroextrap.design._labels import row_codes
+from neuroextrap.maps._described_parameters import flat_parameters
 from neuroextrap.margins._statistic import accuracy_set_size
+
+OF_FILES = {"checkpoint": None, "save_null": None, "shard": None}
+"""Parameters of runs that are kept or divided, where none is."""
 
 _UNITS = ("sample", "block", "run")
 _ENOUGH_RUNS = 6
 
 
+def check_searchlight(light, name):
+    """Raise TypeError unless an argument is an IdentificationSearchLight."""
+    if not isinstance(light, IdentificationSearchLight):
+        raise TypeError(
+            f"{name} must be an IdentificationSearchLight, got {type(light).__name__}; "
+            "give one with its options"
+        )
+
+
+def taken_options(light, analysis, unused, name="light"):
+    """Return the parameters of a searchlight, as an `analysis` takes them over.
+
+    `unused` are those that it does not use, with the values that they must have. It is
+    called `name` in messages: TypeError unless it is an IdentificationSearchLight,
+    ValueError where an unused parameter has another value.
+    """
+    check_searchlight(light, name)
+    parameters = flat_parameters(light)
+    for option, plain in unused.items():
+        given = parameters[option]
+        if given is not plain and not (np.isscalar(given) and given == plain):
+            raise ValueError(
+                f"{name} has {option}={given!r}, which {analysis} does not use; leave "
+                f"{option}={plain!r}"
+            )
+    return parameters
+
+
 def check_pair(first, second, paired):
     """Return the runs of both searchlights; raise unless they share what they must."""
-    from neuroextrap.decoding._searchlight import IdentificationSearchLight
-
-    for name, light in (("first", first), ("second", second)):
-        if not isinstance(light, IdentificationSearchLight):
-            raise TypeError(
-                f"{name} must be an IdentificationSearchLight, got "
-                f"{type(light).__name__}"
-            )
+    check_searchlight(first, "first")
+    check_searchlight(second, "second")
     one, two = first.run_, second.run_
     if paired != "samples":
         _check_runs(one, two, paired)

@@ -12,14 +12,12 @@ from numpy.typing import ArrayLike
 from neuroextrap.analysis._parameters import plain_maps
 from neuroextrap.analysis._region_maps import RegionMaps, maps_of_regions
 from neuroextrap.analysis._run_parameters import RunParameters
+from neuroextrap.decoding._comparable import taken_options
 from neuroextrap.decoding._decoding_run import plan_decoding
 from neuroextrap.decoding._searchlight import IdentificationSearchLight
 from neuroextrap.design._cross_folds import cross_samples
 from neuroextrap.design._findings import P_VALUES, Finding, tell
-from neuroextrap.maps._described_parameters import (
-    described_parameters,
-    flat_parameters,
-)
+from neuroextrap.maps._described_parameters import described_parameters
 from neuroextrap.maps._identification import permutation_statistics
 from neuroextrap.margins._choices import choice_tables
 from neuroextrap.margins.running._null import null_file
@@ -166,7 +164,10 @@ def cross_identification(  # noqa: PLR0913
     >>> maps.n_permutations_, (maps["p_value_fwe"] <= 0.05).tolist()
     (719, [True, False])
     """
-    parameters = _options_of(light)
+    more = plain_maps(IdentificationSearchLight())
+    unused = _NOT_USED | {k: v for k, v in more.items() if k not in _USED}
+    parameters = taken_options(light, "cross_identification", unused)
+    RunParameters.of(light)
     pair = {"train": train, "test": test}
     samples = cross_samples(y, groups, conditions, light.classes, pair)
     n_classes = len(samples.classes)
@@ -194,25 +195,6 @@ def cross_identification(  # noqa: PLR0913
         n_permutations_=len(maxima),
         null_maxima_=maxima,
     )
-
-
-def _options_of(light):
-    """Return a searchlight's parameters; raise if one is not used here."""
-    if not isinstance(light, IdentificationSearchLight):
-        raise TypeError(
-            f"light must be an IdentificationSearchLight, got {type(light).__name__}; "
-            "give one with its options"
-        )
-    RunParameters.of(light)
-    parameters = flat_parameters(light)
-    for name, plain in (plain_maps(light) | _NOT_USED).items():
-        given = parameters[name]
-        if name not in _USED and given is not plain and given != plain:
-            raise ValueError(
-                f"light has {name}={given!r}, which cross_identification does not use; "
-                f"leave {name}={plain!r}"
-            )
-    return parameters
 
 
 def few_names(n_classes):

@@ -26,7 +26,6 @@ from neuroextrap.design._findings import TRAINED_ON_TESTS
 from neuroextrap.design._folds import class_weights
 from neuroextrap.maps._trained_on_all import not_marginal_below
 from neuroextrap.margins._engine import region_outcomes
-from neuroextrap.reporting._peaks import region_places
 from neuroextrap.stats._null_counts import round_ties
 from neuroextrap.stats._sign_flips import two_sample_exchange_test
 from neuroextrap.stats._validation import check_flags, check_integer
@@ -201,13 +200,10 @@ def compare_decoders(  # noqa: PLR0913
         random_state=random_state,
     )
     of_pairs = regions is not None
-    masker = None if of_pairs else first.masker_
-    maps = region_images(scores, first.results_.choice, masker)
-    xyz = None if of_pairs else region_places(first)
-    names, n_units = (
-        names_of_pairs(first, second, pairs, paired=of_pairs),
-        outcomes.shape[1],
-    )
+    masker, choice = None if of_pairs else first.masker_, first.results_.choice
+    maps, xyz = region_images(scores, choice, masker), choice.places(masker)
+    names = names_of_pairs(first, second, pairs, paired=of_pairs)
+    n_units = outcomes.shape[1]
     return RegionMaps(
         maps or scores,
         masker=masker if maps else None,

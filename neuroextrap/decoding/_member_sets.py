@@ -6,11 +6,12 @@ import numpy as np
 
 from neuroextrap.analysis._parameters import of_no_places, plain_maps, with_parameters
 from neuroextrap.analysis._samples import Samples
+from neuroextrap.decoding._comparable import taken_options
 from neuroextrap.decoding._decoding_run import plan_decoding
 from neuroextrap.decoding._reading import read_labeled_samples
+from neuroextrap.decoding._searchlight import IdentificationSearchLight
 from neuroextrap.design._labels import code_labels
 from neuroextrap.images import load_samples
-from neuroextrap.maps._described_parameters import flat_parameters
 from neuroextrap.maps._identification import accuracy_statistics
 from neuroextrap.margins.classifiers._registry import resolve_classifier
 
@@ -31,18 +32,10 @@ def read_sample_set(searchlight, imgs, y, groups, *, permuted=False):
     null maps, folds, or (unless `permuted`) permutations, which these analyses do not
     give, or when labels do not fit images.
     """
-    if not hasattr(searchlight, "get_params") or not hasattr(searchlight, "radius"):
-        raise TypeError(
-            f"searchlight must be an IdentificationSearchLight, got "
-            f"{type(searchlight).__name__}; give one with its options"
-        )
-    parameters = flat_parameters(searchlight)
-    for name, plain in plain_maps(searchlight).items():
-        if parameters[name] != plain and not (permuted and name == "n_permutations"):
-            raise ValueError(
-                f"searchlight has {name}={parameters[name]!r}, which this analysis "
-                f"does not give; use {name}={plain!r}"
-            )
+    unused = plain_maps(IdentificationSearchLight())
+    if permuted:
+        del unused["n_permutations"]
+    parameters = taken_options(searchlight, "this analysis", unused, "searchlight")
     labels = code_labels(y, searchlight.classes, groups, searchlight.blocks)
     kernel = resolve_classifier(searchlight.estimator, shrinkage=searchlight.shrinkage)
     samples = read_labeled_samples(searchlight, kernel, imgs, labels)

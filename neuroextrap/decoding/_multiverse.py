@@ -12,13 +12,11 @@ from numpy.typing import ArrayLike
 from neuroextrap import stats
 from neuroextrap.analysis._presentation import feature_images
 from neuroextrap.analysis._region_maps import RegionMaps
+from neuroextrap.decoding._comparable import OF_FILES, taken_options
 from neuroextrap.decoding._decoding_run import DecodingRun, plan_decoding
 from neuroextrap.decoding._searchlight import IdentificationSearchLight
 from neuroextrap.images import feature_coordinates
-from neuroextrap.maps._described_parameters import (
-    described_parameters,
-    flat_parameters,
-)
+from neuroextrap.maps._described_parameters import described_parameters
 from neuroextrap.reporting._multiverse_page import multiverse_page
 from neuroextrap.stats._pvalues import LEVEL
 from neuroextrap.stats._shared_options import described_by
@@ -26,7 +24,6 @@ from neuroextrap.stats._standardized_maxima import standardized_by_maxima
 
 _MM = 1e-3  # by which places may differ that are the same
 _SAME = "n_permutations", "random_state"
-_NOT_USED = "checkpoint", "save_null", "shard"
 
 
 @described_by(IdentificationSearchLight.fit)
@@ -181,20 +178,9 @@ def _checked(pipelines, imgs):
         for name, given in pipelines.items()
     }
     for name, (light, own) in pairs.items():
-        if not isinstance(light, IdentificationSearchLight):
-            raise TypeError(
-                f"pipelines[{name!r}] must be an IdentificationSearchLight, got "
-                f"{type(light).__name__}"
-            )
+        taken_options(light, "multiverse", OF_FILES, f"pipelines[{name!r}]")
         if own is None:
             raise ValueError(f"pipelines[{name!r}] has no imgs; give imgs for all")
-        given = flat_parameters(light)
-        kept = [option for option in _NOT_USED if given[option] is not None]
-        if kept:
-            raise ValueError(
-                f"pipelines[{name!r}] has {kept[0]}={given[kept[0]]!r}, which "
-                "multiverse does not use; leave it out"
-            )
     _check_same([light for light, _ in pairs.values()])
     return pairs
 

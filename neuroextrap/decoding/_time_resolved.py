@@ -9,8 +9,8 @@ import scipy.sparse
 from numpy.typing import ArrayLike
 
 from neuroextrap.analysis._parameters import of_no_places, with_parameters
+from neuroextrap.decoding._comparable import taken_options
 from neuroextrap.decoding._searchlight import IdentificationSearchLight
-from neuroextrap.maps._described_parameters import flat_parameters
 from neuroextrap.stats._validation import check_integer, check_numbers
 
 
@@ -88,22 +88,10 @@ def options_of(searchlight, others=None):
 
     `others` are further parameters with the values that they must have.
     """
-    if not hasattr(searchlight, "get_params") or not hasattr(searchlight, "radius"):
-        raise TypeError(
-            "searchlight must be an IdentificationSearchLight, got "
-            f"{type(searchlight).__name__}; give one with its options"
-        )
-    parameters = flat_parameters(searchlight)
     # regions are moments: the searchlight's options for other regions mean nothing here
-    plain_values = {**of_no_places(searchlight), "shard": None, **(others or {})}
-    for name, plain in plain_values.items():
-        given = parameters[name]
-        if given is not plain and not (np.isscalar(given) and given == plain):
-            raise ValueError(
-                f"searchlight has {name}={given!r}, which an analysis over time does "
-                f"not use; leave {name}={plain!r}"
-            )
-    return parameters
+    places = of_no_places(IdentificationSearchLight())
+    unused = {**places, "shard": None, **(others or {})}
+    return taken_options(searchlight, "an analysis over time", unused, "searchlight")
 
 
 class TimeResolvedIdentification(NamedTuple):

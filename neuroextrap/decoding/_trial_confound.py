@@ -13,8 +13,8 @@ import scipy.sparse
 from numpy.typing import ArrayLike
 
 from neuroextrap import stats
-from neuroextrap.analysis._presentation import region_images
-from neuroextrap.analysis._region_maps import RegionMaps
+from neuroextrap.analysis._region_maps import RegionMaps, maps_of_regions
+from neuroextrap.decoding._comparable import OF_FILES, taken_options
 from neuroextrap.decoding._decoding_run import plan_decoding
 from neuroextrap.decoding._reading import read_labeled_samples
 from neuroextrap.decoding._searchlight import IdentificationSearchLight
@@ -25,7 +25,6 @@ from neuroextrap.design._labels import code_labels
 from neuroextrap.design._permutations import permuted_codes
 from neuroextrap.design._strata import confound_strata
 from neuroextrap.design._tests import BoundOptions, forward_tests
-from neuroextrap.images import feature_coordinates
 from neuroextrap.maps._described_parameters import (
     described_parameters,
     flat_parameters,
@@ -34,7 +33,6 @@ from neuroextrap.maps._identification import permutation_statistics
 from neuroextrap.margins._engine import score_regions, why_untrainable
 from neuroextrap.margins._statistic import resolve_statistic
 from neuroextrap.margins.running._progress import Progress
-from neuroextrap.reporting._peaks import place_columns
 from neuroextrap.reporting._region_page import confound_page, confound_summary
 from neuroextrap.stats._null_counts import round_ties
 from neuroextrap.stats._shared_options import described_by
@@ -42,7 +40,6 @@ from neuroextrap.stats._standardized_maxima import standardized_by_region
 from neuroextrap.stats._validation import check_integer
 
 _CLOSE = 0.9  # accuracy from numbers; pairs keep the level up to .84 (2 SD apart)
-_NOT_USED = "checkpoint", "save_null", "shard"
 _P_VALUES = "p_value", "p_value_fwe"
 
 
@@ -175,8 +172,6 @@ def trial_confound(
     >>> (maps["p_value"] <= 0.05).tolist()
     [False, True]
     """
-    import pandas as pd
-
     stratum_size = check_integer(stratum_size, "stratum_size", minimum=2)
     _check(light)
     labels = code_labels(y, light.classes, groups, light.blocks, order)
@@ -203,19 +198,14 @@ def trial_confound(
     close = _too_close(alone["accuracy"]) if strata.of_numbers else ()
     findings = (*run.findings, *restricted.findings, *close, *why_not, *why_not_levels)
     tell(findings[len(run.findings) :])
-    choice, masker, places = run.choice, run.masker, _places(run)
-    columns = place_columns(np.arange(choice.n_regions), places, choice.names)
     cells = within.exchanged
-    maps = RegionMaps(
-        region_images(scores, choice, masker) or scores,
-        masker=masker if choice.has_place else None,
-        region_scores=scores,
-        table=pd.DataFrame(columns | scores),
+    maps = maps_of_regions(
+        run,
+        scores,
         parameters=described_parameters(light) | {"stratum_size": stratum_size},
         random_state=light.random_state,
         findings=findings,
         page=confound_page,
-        table_file="regions.tsv",
         class_from_confound_=alone,
         classes_=run.classes,
         levels_=np.unique(strata.levels),
@@ -223,9 +213,6 @@ def trial_confound(
         strata_=cells,
         n_strata_=int(cells.max()) + 1,
         exchangeable_=_share_exchanged(cells, within.codes),
-        choice_=choice,
-        places_=places,
-        bg_img_=run.bg_img,
         n_permutations_=len(maxima),
         null_maxima_=maxima,
     )
@@ -235,22 +222,11 @@ def trial_confound(
 
 def _check(light):
     """Raise unless a searchlight asks for permuted maps, and for nothing more."""
-    if not isinstance(light, IdentificationSearchLight):
-        raise TypeError(
-            f"light must be an IdentificationSearchLight, got {type(light).__name__}; "
-            "give one with its options"
-        )
+    taken_options(light, "trial_confound", OF_FILES)
     if not light.n_permutations:
         raise ValueError(
             "light has n_permutations=0, but labels are exchanged within strata of the "
             "confound; give n_permutations=1000, say"
-        )
-    given = flat_parameters(light)
-    kept = [option for option in _NOT_USED if given[option] is not None]
-    if kept:
-        raise ValueError(
-            f"light has {kept[0]}={given[kept[0]]!r}, which trial_confound does not "
-            "use; leave it out"
         )
 
 
@@ -290,13 +266,6 @@ def _tested(found):
     """Return the p-values of RegionScores, by name."""
     tested = permutation_statistics(found.score, found.n_reached, found.maxima)
     return {name: tested[name] for name in _P_VALUES}
-
-
-def _places(run):
-    """Return the centers of regions in mm, (n_regions, 3); None without centers."""
-    if run.masker is None or run.choice.centers is None:
-        return None
-    return feature_coordinates(run.masker)[run.choice.centers]
 
 
 def _share_exchanged(cells, codes):

@@ -46,6 +46,12 @@ class RegionChoice:
         """Whether every region's value belongs somewhere in an image."""
         return self.centers is not None or self.owner is not None
 
+    def places(self, masker):
+        """Return the centers in mm, (n_regions, 3); None without centers or masker."""
+        if masker is None or self.centers is None:
+            return None
+        return feature_coordinates(masker)[self.centers]
+
     def to_features(self, values):
         """Spread values (..., n_regions) over (..., n_features), NaN elsewhere."""
         values = np.asarray(values, dtype=float)

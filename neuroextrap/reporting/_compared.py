@@ -7,7 +7,7 @@ import numpy as np
 
 from neuroextrap.reporting._finding import decide, words_of_features, words_of_regions
 from neuroextrap.reporting._maps_section import Look, PageMaps, features_as_regions
-from neuroextrap.reporting._peaks import place_columns, strongest
+from neuroextrap.reporting._peaks import peaks_of
 from neuroextrap.reporting._pictures import color_range
 from neuroextrap.reporting._rendering import sentences
 
@@ -15,7 +15,6 @@ DIFFERENCE, P = "accuracy_difference", "p_value_fwe"
 NEEDED = ("first_accuracy", "second_accuracy", DIFFERENCE, P)
 """Names of the maps without which there is nothing to report."""
 
-_DISTANCE = 16.0
 _DIVERGING = "RdBu_r"
 
 
@@ -50,13 +49,10 @@ class Compared:
 
     def peaks(self, n_peaks, atlas=None):
         """Tabulate the regions that differ most, spheres at least 16 mm apart."""
-        import pandas as pd
-
         strength = self.scores[DIFFERENCE]
         strength = np.abs(strength) if self.two_sided else strength
-        rows = strongest(strength, self.places, n_peaks, _DISTANCE)
-        columns = place_columns(rows, self.places, self.names, atlas)
-        return pd.DataFrame(columns | {n: v[rows] for n, v in self.scores.items()})
+        found = peaks_of(self.scores, strength, self.names, self.places, n_peaks, atlas)
+        return found[1]
 
     def view(self, names):
         """Return the maps for a page, every feature a region; `names` are two texts."""

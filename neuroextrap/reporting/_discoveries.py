@@ -67,7 +67,7 @@ class Counted(NamedTuple):
         Neighbors are regions whose centers are; None for regions of an atlas, which
         have none.
         """
-        if self.choice.centers is None or self.masker is None:
+        if self.places is None:
             return None
         excess = np.where(self.p_value <= self.forming, 1.0, -1.0)  # NaN: outside
         pairs = neighboring_regions(self.choice, self.masker)
@@ -75,10 +75,8 @@ class Counted(NamedTuple):
 
     @property
     def places(self):
-        """Places of the centers in mm, (n_regions, 3)."""
-        from neuroextrap.images import feature_coordinates
-
-        return feature_coordinates(self.masker)[self.choice.centers]
+        """Places of the centers in mm, (n_regions, 3), or None."""
+        return self.choice.places(self.masker)
 
     def sets(self, clusters, areas):
         """Yield the name of every set and which regions (n_regions,) are in it.
@@ -107,7 +105,6 @@ def neighboring_regions(choice, masker):
 
     Centers on a coarser grid (every n-th voxel) are those a step of that grid apart.
     """
-    from neuroextrap.images import feature_coordinates
     from neuroextrap.images._clusters import neighbor_pairs
 
     place = np.full(choice.regions.shape[1], -1, dtype=np.intp)
@@ -116,7 +113,7 @@ def neighboring_regions(choice, masker):
     pairs = pairs[(pairs >= 0).all(axis=1)]
     if len(pairs) or choice.n_regions == 1:
         return pairs
-    places = feature_coordinates(masker)[choice.centers]
+    places = choice.places(masker)
     tree = cKDTree(places)
     step = tree.query(places, k=2)[0][:, 1].min()
     return tree.query_pairs(1.01 * step, output_type="ndarray")

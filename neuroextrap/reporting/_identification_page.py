@@ -34,7 +34,6 @@ from neuroextrap.reporting._page import (
 from neuroextrap.reporting._peaks import (
     peak_rows,
     ranked_peaks,
-    region_places,
     tables_of_peaks,
 )
 from neuroextrap.reporting._pictures import null_figure
@@ -153,7 +152,7 @@ def identification_sections(
     areas = None
     if atlas is not None and fitted.masker_ is not None:
         areas = area_names(atlas, fitted.masker_)
-    places = region_places(fitted)
+    places = fitted.results_.choice.places(fitted.masker_)
     place = None if places is None else places[peaks["region"].iloc[0]]
     pictures = Pictures(view, place, background, bg_img)
     viewer = ""

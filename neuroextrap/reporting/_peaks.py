@@ -17,6 +17,8 @@ from neuroextrap.reporting._page import frame_table, tsv_uri
 from neuroextrap.reporting._rendering import render
 from neuroextrap.stats._cluster_statistics import find_clusters
 
+_DISTANCE = 16.0  # mm between peaks of analyses without a radius
+
 
 def peak_table(
     fitted: Any,
@@ -95,7 +97,7 @@ def peak_table(
         raise ValueError(f"n_peaks={n_peaks} must be at least 1")
     if statistic not in scores:
         raise ValueError(f"statistic={statistic!r} must be one of {sorted(scores)}")
-    places = region_places(fitted)
+    places = fitted.results_.choice.places(fitted.masker_)
     if places is not None and min_distance is None:
         min_distance = 2 * fitted.radius
     strength = record_of(statistic).strength(scores[statistic])
@@ -142,14 +144,18 @@ def place_columns(regions, places, names=None, atlas=None):
     return columns
 
 
-def region_places(fitted):
-    """Return the regions' centers (mm), shape (n_regions, 3); None without centers."""
-    centers = fitted.results_.choice.centers
-    if centers is None or fitted.masker_ is None:
-        return None
-    from neuroextrap.images import feature_coordinates
+def peaks_of(scores, strength, names, places, n_peaks=10, atlas=None):
+    """Return the strongest regions, 16 mm apart, and their numbers as a table.
 
-    return feature_coordinates(fitted.masker_)[centers]
+    `scores` (n_regions,) are by name, `strength` orders the regions; `names` and
+    `places` (mm) of regions are None if unknown.
+    """
+    import pandas as pd
+
+    rows = strongest(strength, places, n_peaks, _DISTANCE)
+    columns = place_columns(rows, places, names, atlas)
+    numbers = {name: values[rows] for name, values in scores.items()}
+    return rows, pd.DataFrame(columns | numbers)
 
 
 def surviving_clusters(fitted):

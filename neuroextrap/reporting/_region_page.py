@@ -16,12 +16,11 @@ from neuroextrap.reporting._page import (
     list_of,
     make_page,
 )
-from neuroextrap.reporting._peaks import place_columns, strongest
+from neuroextrap.reporting._peaks import peaks_of
 from neuroextrap.reporting._pictures import embed_figure
 from neuroextrap.reporting._rendering import paragraphs, sentences
 from neuroextrap.stats._pvalues import LEVEL
 
-_DISTANCE = 16.0  # mm between peaks
 _OF_CONFOUND = "neg_log10_p_fwe", "confound_accuracy", "information_bound_beyond"
 
 
@@ -138,8 +137,6 @@ def _page(  # noqa: PLR0913 - each is one thing that pages have
 
 def _known(maps, about, by, tested, n_peaks=1, atlas=None):
     """Return what words say, PageMaps, the regions with most `by`, and their table."""
-    import pandas as pd
-
     scores, places = maps.region_scores_, maps.places_
     known = {"p_value_fwe": scores[tested]} if tested in scores else {by: scores[by]}
     view = PageMaps(
@@ -152,9 +149,8 @@ def _known(maps, about, by, tested, n_peaks=1, atlas=None):
         records=maps.records or MAPS,
         n_classes=len(maps.classes_),
     )
-    rows = strongest(scores[by], places, n_peaks, _DISTANCE)
-    columns = place_columns(rows, places, maps.choice_.names, atlas)
-    peaks = pd.DataFrame(columns | {name: v[rows] for name, v in scores.items()})
+    names = maps.choice_.names
+    rows, peaks = peaks_of(scores, scores[by], names, places, n_peaks, atlas)
     about = {
         **about,
         "finding": view.finding,
