@@ -222,7 +222,41 @@ def _of_readme(known):
         pd.DataFrame(events).to_csv(f"run-{run}_events.tsv", sep="\t", index=False)
 
 
+def _of_confounds(known):
+    """Betas of two conditions with reaction times."""
+    rng = np.random.default_rng(0)
+    conditions = np.concatenate([rng.permutation(np.repeat([0, 1], 8)) for _ in "abcd"])
+    known |= {"betas": volumes(rng.normal(size=(64, 60))), "conditions": conditions}
+    known["runs"] = np.arange(64) // 16
+    known["reaction_times"] = rng.normal(size=64)
+
+
+def _of_predictions(known):
+    """Betas with names of classes, and new ones."""
+    names = np.array(["cat", "face", "house", "shoe"])
+    known["betas"], known["y"] = known["imgs"], names[known["y"]]
+    new = decoding_data(1)
+    known |= {"new_betas": new["imgs"], "new_y": names[new["y"]]}
+    known["X"] = known["imgs"].get_fdata().reshape(60, -1).T
+
+
+def _of_tests(known):
+    """Half of the trials of every run attended; two sessions."""
+    rng = np.random.default_rng(0)
+    y = np.tile(np.arange(4), 12)
+    X = rng.normal(size=(4, 60))[y] + 0.5 * rng.normal(size=(48, 60))
+    known |= {"imgs": volumes(X), "y": y, "runs": np.repeat(np.arange(6), 8)}
+    known["cue"] = np.tile(np.repeat(["attend", "ignore"], 4), 6)
+    for seed, session in enumerate(("monday", "friday")):
+        data = decoding_data(seed)
+        light = IdentificationSearchLight(known["mask_img"])
+        known[session] = light.fit(data["imgs"], data["y"], 10 * seed + data["runs"])
+
+
 SETUP = {
+    "docs/guide/confounds.rst": _of_confounds,
+    "docs/guide/predictions.rst": _of_predictions,
+    "docs/guide/tests.rst": _of_tests,
     "README.md": _of_readme,
     "docs/recipes.rst": _of_recipes,
     "docs/guide/cross.rst": _of_cross,

@@ -1,6 +1,7 @@
 """Scores of any decoder: exchange of targets, and two decoders compared."""
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 from scipy.special import logit
@@ -75,7 +76,8 @@ def equal_decoders(rng, n_sets, *, mistake=False):
                 chosen = pools[[0, 0]] if one_pool else pools
                 found = [decoder(rng, pool, repeats, 10) for pool in chosen]
                 if not one_pool:  # names of their own, so that they are not paired
-                    found[1].names[:] = np.arange(n_candidates) + 1000
+                    others = (np.arange(n_candidates) + 1000).astype(str)
+                    found[1] = replace(found[1], names=others)
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore")
                     compared = found[0].compare(found[1], n_permutations=99)

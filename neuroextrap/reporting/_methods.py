@@ -24,6 +24,9 @@ _WORKS = {
     "Blanchard et al. 2020": "Blanchard, Neuvial & Roquain (2020). Post hoc confidence "
     "bounds on false positives using reference families. Annals of Statistics 48, "
     "1281-1303.",
+    "Görgen et al. 2018": "Görgen, Hebart, Allefeld & Haynes (2018). The same analysis "
+    "approach: practical protection against the pitfalls of novel neuroimaging "
+    "analysis methods. NeuroImage 180, 19-30.",
     "Hesterberg 2015": "Hesterberg (2015). What teachers should know about the "
     "bootstrap. The American Statistician 69, 371-386.",
     "Kjems et al. 2002": "Kjems et al. (2002). The quantitative evaluation of "
@@ -51,6 +54,8 @@ _WORKS = {
     "testing. Wiley.",
     "Winkler et al. 2014": "Winkler et al. (2014). Permutation inference for the "
     "general linear model. NeuroImage 92, 381-397.",
+    "Winkler et al. 2015": "Winkler et al. (2015). Multi-level block permutation. "
+    "NeuroImage 123, 253-268.",
     "Zheng & Benjamini 2016": "Zheng & Benjamini (2016). Estimating mutual information "
     "in high dimensions via classification error. arXiv:1606.05229.",
     "Zheng et al. 2018": "Zheng, Achanta & Benjamini (2018). Extrapolating expected "

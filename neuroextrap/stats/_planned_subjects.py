@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import logsumexp, nctdtr, ndtr, ndtri, stdtrit
 
-from neuroextrap.stats._subject_bounds import SHARES
+from neuroextrap.stats._subject_bounds import SHARES, WEIGHTS
 from neuroextrap.stats._validation import (
     brief,
     check_choice,
@@ -167,7 +167,7 @@ def _information_powers(
             f"got a mean of {mean:.3g}, a deviation of {sd:.3g} and {bound}"
         )
     rng = np.random.default_rng(0)
-    bets = np.full((len(SHARES), _DRAWS), -np.log(len(SHARES)))
+    bets = np.tile(np.log(WEIGHTS)[:, np.newaxis], _DRAWS)
     while True:
         accuracy = rng.beta(mean * spread, (1 - mean) * spread, _DRAWS)
         with np.errstate(divide="ignore"):

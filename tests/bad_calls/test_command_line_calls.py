@@ -237,7 +237,7 @@ ENCODING = [
     ("--stimulus-images few.npy", "few.npy"),
     ("--stimulus-images nothing.npy", "nothing.npy"),
     ("--imgs nothing.npy", "nothing.npy"),
-    ("--imgs few.npy", "few.npy", "(5, 2)"),
+    ("--imgs few.npy", "--imgs has 5 volumes", "12 rows"),
     ("--imgs archive.npy", "archive.npy"),
     ("--imgs none.nii", "none.nii"),
     ("--imgs code_imgs.nii", "code_imgs.nii"),

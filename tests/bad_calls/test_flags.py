@@ -90,11 +90,6 @@ def _plot_map(**flag):
     return light.plot_map("accuracy", **flag)
 
 
-def _write_distances(**flag):
-    light = decoding.DissimilaritySearchLight().fit(ROWS, Y, RUNS)
-    return light.to_directory("no_such_folder", **flag)
-
-
 def _merge(**flag):
     return RegionAnalysis.merge(None, **flag)
 
@@ -118,7 +113,6 @@ CALLS = {
     "ElasticNetEncoder": _fit(encoding.ElasticNetEncoder, ROWS, ROWS),
     "EncodingIdentification": _fit(encoding.EncodingIdentification, ROWS, ROWS),
     "ContinuousEncoding": _fit(encoding.ContinuousEncoding, [ROWS] * 2, [ROWS] * 2),
-    "DissimilaritySearchLight.to_directory": _write_distances,
     "TargetSearchLight": _fit(decoding.TargetSearchLight, ROWS, ROWS[:, :2], RUNS),
     "TargetSearchLight.merge": _merge,
     "TargetSearchLight.plot_map": _plot_map,

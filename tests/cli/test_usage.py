@@ -39,10 +39,10 @@ def _flat(words):
 
 
 def options_of(parser):
-    """Yield every option that takes one word or none, with such a word, and none."""
+    """Yield no option, then each that takes one word or none, but those of help."""
     yield []
     for action in parser._actions:
-        if action.dest != "help" and action.option_strings:
+        if action.dest not in ("help", "help_all") and action.option_strings:
             word = next(iter(action.choices)) if action.choices else "3"
             if action.nargs == 0:
                 yield [action.option_strings[0]]

@@ -43,7 +43,8 @@ def corrected(score, explained, total, n):
     """Divide t by the root of 2 (n - 1) / (n - 3), and return the score that has it."""
     t_squared = explained / (total - explained) * (n - 3) / (2 * (n - 1))
     smaller = total * t_squared / (1 + t_squared)
-    return score * np.sqrt(smaller / explained)
+    share = np.divide(smaller, explained, np.zeros(len(score)), where=explained > 0)
+    return score * np.sqrt(share)
 
 
 def naive_paired(first, second):

@@ -126,6 +126,9 @@ ELSEWHERE = {
     "left_out_level": "nor of these",
     "mixed_subjects": "tests/cohorts/test_alike.py",
     "small_variance_groups": "tests/group/test_second_level.py",
+    "not_computed": "tests/decoding/test_trial_confound.py",
+    "repeated_trials": "tests/scores/test_findings.py",
+    "few_targets": "tests/scores/test_findings.py",
     **dict.fromkeys(
         (
             "reversed_scores",

@@ -149,7 +149,7 @@ def test_many_runs_are_drawn():
     ("codes", "exchange", "message"),
     [
         ([0, 1, 2, 0], "shifts", "one response to each stimulus"),
-        ([0, 1, 2, 3], "blocks", "exchange='blocks' must be one of"),
+        ([0, 1, 2, 3], "blocks", "exchange='blocks' is unknown; choose one of"),
     ],
 )
 def test_what_cannot_be_exchanged(codes, exchange, message):

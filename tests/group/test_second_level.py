@@ -690,7 +690,8 @@ def test_several_contrasts_are_tested_by_f(contrast):
     maps = second_level_test(values, design, contrast=contrast, n_permutations=199)
     weights = np.array([[1, -1, 0, 0], [0, 1, -1, 0]])
     np.testing.assert_allclose(maps["f"], naive_f(values, design, weights))
-    assert maps["p_value_fwe"][0] == 1 / 200
+    assert maps["p_value_fwe"][0] <= 0.05
+    assert (maps["p_value_fwe"][1:] > 0.05).all()
     assert "t" not in maps
     assert "effect" not in maps
     one = second_level_test(

@@ -38,7 +38,7 @@ def test_every_map_has_a_record_of_its_name(fitted):
 
 def test_simultaneous_bounds_differ_by_their_scope_only():
     bounds = [name for name in MAPS if f"{name}_fwe" in MAPS and "bound" in name]
-    assert len(bounds) == 4
+    assert len(bounds) == 5
     for name in bounds:
         single, simultaneous = MAPS[name], MAPS[f"{name}_fwe"]
         assert single.description.endswith("; every region by itself")

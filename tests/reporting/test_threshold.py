@@ -88,7 +88,8 @@ def test_every_map_has_its_unit_and_first_threshold(browser, fitted, tmp_path):
     _open(browser, tmp_path, fitted)
     menu = "document.querySelector('.nx-map')"
     names = browser.value(f"Array.from({menu}.options).map(o => o.text).join()")
-    names = [name.replace(" ", "_") for name in names.split(",")]
+    name_of = {record.label: name for name, record in MAPS.items()}
+    names = [name_of[label] for label in names.split(",")]
     scores = fitted.region_scores_
     overview = [name for name, record in MAPS.items() if record.overview]
     assert names == [n for n in overview if n in scores and scores[n].max() > 0]
@@ -226,8 +227,8 @@ def test_surfaces_are_colored_turned_and_clicked(browser, surface, tmp_path, pag
         assert state["place"].startswith(f"vertex {vertex} (left), (")
         shown = dict(item.split("=") for item in state["numbers"])
         region = data["region_of"][side["features"][vertex]]
-        for label in ("accuracy", "implied information", "p value fwe"):
-            value = surface.region_scores_[label.replace(" ", "_")][region]
+        for name in ("accuracy", "implied_information", "p_value_fwe"):
+            label, value = MAPS[name].label, surface.region_scores_[name][region]
             assert float(shown[label]) == pytest.approx(value, rel=1e-3)
     assert browser.complaints() == []
     assert browser.requests() <= {"file", "data", "about"}

@@ -8,6 +8,7 @@ import pytest
 from nibabel.affines import apply_affine
 
 from neuroextrap.decoding import IdentificationSearchLight
+from neuroextrap.maps._registry import MAPS
 from neuroextrap.reporting import interactive_viewer
 from neuroextrap.reporting._maps_section import fitted_background
 from neuroextrap.reporting._page import make_page
@@ -50,8 +51,8 @@ def test_a_click_changes_the_curve(browser, fitted, tmp_path):
     place = [int(v) for v in re.findall(r"-?\d+", after["place"])[:3]]
     region = fitted.find_region(tuple(place))
     shown = dict(item.split("=") for item in after["numbers"])
-    for label in ("accuracy", "implied information", "p value fwe", "n voxels"):
-        value = fitted.region_scores_[label.replace(" ", "_")][region]
+    for name in ("accuracy", "implied_information", "p_value_fwe", "n_voxels"):
+        label, value = MAPS[name].label, fitted.region_scores_[name][region]
         assert float(shown[label]) == pytest.approx(value, rel=1e-3)
     browser.screenshot(tmp_path / "viewer.png")
     assert (tmp_path / "viewer.png").stat().st_size > 20_000

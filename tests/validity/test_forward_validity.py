@@ -19,6 +19,17 @@ def too_often(n_missed, n_draws, level=0.05):
     return n_missed > n_draws * level + 4 * np.sqrt(n_draws * level * (1 - level))
 
 
+def batches(n_draws):
+    """Draws as independent regions, a hundred in one fit: the number in each fit."""
+    return [min(100, n_draws)] * max(1, n_draws // 100)
+
+
+def side_by_side(x, width):
+    """Regions of so many neighboring features."""
+    members = np.kron(np.eye(x.shape[1] // width), np.ones((1, width)))
+    return Regions(scipy.sparse.csr_array(members), min_voxels=1)
+
+
 def null_design(name):
     """Labels, runs and blocks of designs that people have."""
     rng = np.random.default_rng(len(name))
@@ -59,14 +70,17 @@ def test_nothing_is_shown_where_nothing_is(name, n_draws):
     y, runs, blocks = null_design(name)
     chance, rng = 1 / (y.max() + 1), np.random.default_rng([1, len(name)])
     missed, e_values = 0, []
-    for _ in range(n_draws):
-        x = rng.normal(size=(len(y), 6)) + rng.normal(size=(runs.max() + 1, 6))[runs]
+    for n_regions in batches(n_draws):
+        size = runs.max() + 1, 6 * n_regions
+        x = rng.normal(size=(len(y), size[1])) + rng.normal(size=size)[runs]
         if blocks is not None:  # scans of one block are nearly the same
-            x = 0.2 * x + rng.normal(size=(blocks.max() + 1, 6))[blocks]
-        light = IdentificationSearchLight(blocks=blocks).fit(x, y, groups=runs)
+            x = 0.2 * x + rng.normal(size=(blocks.max() + 1, size[1]))[blocks]
+        light = IdentificationSearchLight(regions=side_by_side(x, 6), blocks=blocks)
+        found = light.fit(x, y, groups=runs).region_scores_
         assert light.results_.forward is not None
-        missed += light.region_scores_["bayes_accuracy_bound"][0] > chance + 1e-9
-        e_values.append(light.region_scores_["e_value"][0])
+        missed += np.sum(found["bayes_accuracy_bound"] > chance + 1e-9)
+        e_values.extend(found["e_value"])
+    assert len(e_values) == n_draws
     assert not too_often(missed, n_draws), missed / n_draws
     # a mean of at most 1: few e-values are large (Markov), none is everything
     assert not too_often(np.sum(np.array(e_values) >= 20), n_draws)
@@ -98,12 +112,12 @@ def test_a_known_bayes_accuracy_is_not_exceeded(distance, n_runs, n_draws):
     y = np.tile([0, 0, 0, 0, 1, 1, 1, 1], n_runs)
     runs = np.repeat(np.arange(n_runs), 8)
     bounds = []
-    for _ in range(n_draws):
-        x = rng.normal(size=(len(y), 1)) + distance * (2 * y[:, None] - 1)
-        light = IdentificationSearchLight(regions=Regions(min_voxels=1)).fit(
-            x, y, groups=runs
-        )
-        bounds.append(light.region_scores_["bayes_accuracy_bound"][0])
+    for n_regions in batches(n_draws):
+        x = rng.normal(size=(len(y), n_regions)) + distance * (2 * y[:, None] - 1)
+        light = IdentificationSearchLight(regions=side_by_side(x, 1))
+        light.fit(x, y, groups=runs)
+        bounds.extend(light.region_scores_["bayes_accuracy_bound"])
+    assert len(bounds) == n_draws
     assert not too_often(np.sum(np.array(bounds) > bayes), n_draws)
     assert np.mean(bounds) > bayes - 0.2  # and it says something
 
