@@ -72,30 +72,27 @@ def run(args):
     if n_permutations is None:
         n_permutations = 99 if args.quick else 1000
     out, played = Path(args.out), []
-    for act in ACTS:
-        logger.info("%s", act.title)
-        brain, fitted = play(
-            act,
-            n_permutations=n_permutations,
-            size=QUICK if args.quick else WHOLE,
-            n_jobs=args.n_jobs,
-            random_state=args.random_state,
-            verbose=0 if args.quiet else 1,
-        )
-        table = compare_with_truth(act, brain, fitted)
-        write_analysis(
-            fitted,
-            out / act.name,
-            overwrite=args.overwrite,
-            origin=Origin(record=command_record(args)),
-            more={"truth.tsv": partial(table.to_csv, sep="\t", index=False)},
-        )
-        say(truth_text(act, fitted, table))
-        played.append((act, brain, fitted, table))
-    page = demo_page(played).get_standalone()
-    files = ResultFiles.below(out)
-    with replaced_results(
-        files, overwrite=True, provenance=command_record(args)
-    ) as folder:
+    how = {"overwrite": args.overwrite, "provenance": command_record(args)}
+    with replaced_results(ResultFiles.below(out), **how) as folder:
+        for act in ACTS:
+            logger.info("%s", act.title)
+            brain, fitted = play(
+                act,
+                n_permutations=n_permutations,
+                size=QUICK if args.quick else WHOLE,
+                n_jobs=args.n_jobs,
+                random_state=args.random_state,
+                verbose=0 if args.quiet else 1,
+            )
+            table = compare_with_truth(act, brain, fitted)
+            write_analysis(
+                fitted,
+                folder / act.name,
+                origin=Origin(record=command_record(args)),
+                more={"truth.tsv": partial(table.to_csv, sep="\t", index=False)},
+            )
+            say(truth_text(act, fitted, table))
+            played.append((act, brain, fitted, table))
+        page = demo_page(played).get_standalone()
         (folder / "report.html").write_text(page, encoding="utf-8")
     say(f"maps, sidecars and truth.tsv of each act in {out}; open {out}/report.html")

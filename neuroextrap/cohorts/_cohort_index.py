@@ -32,10 +32,13 @@ _HEADS = {
 
 
 def write_index(out):
-    """Write ``index.html`` to the folder of the results, over an older one."""
-    out = Path(out)
-    write_text(out / INDEX, index_text(out))
-    return out / INDEX
+    """Write ``index.html`` to the folder of the results, over an older one.
+
+    It is written again if another process meanwhile changed what it is about.
+    """
+    out, seen = Path(out), None
+    while seen != (seen := read_records(out)):
+        write_text(out / INDEX, index_text(out))
 
 
 def index_text(out, left_out=None, *, coming=(), going=(), mixed=()):

@@ -159,7 +159,7 @@ def read_toml(path):
         raise ValueError(f"no file {path}; check the path of the configuration")
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (ValueError, RecursionError) as error:  # not TOML, not UTF-8, too deep
         raise ValueError(f"{path} is no TOML ({error}); correct it") from error
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from neuroextrap.analysis._analysis_files import write_analysis
 from neuroextrap.cohorts._cohort_encoding import analysis_of
-from neuroextrap.cohorts._cohort_index import write_index
+from neuroextrap.cohorts._cohort_index import INDEX, write_index
 from neuroextrap.cohorts._cohort_options import ParticipantOptions
 from neuroextrap.cohorts._cohort_records import (
     cause_of,
@@ -157,11 +157,13 @@ def analyze_participants(
     prepare_dataset(out, derivatives)
     writing = {"report": asked.report, "overwrite": asked.overwrite}
     causes: dict[str, str] = {}
-    outcomes = [
-        _outcome(request, label, Path(out), writing, causes) for label in labels
-    ]
+    try:
+        outcomes = [
+            _outcome(request, label, Path(out), writing, causes) for label in labels
+        ]
+    finally:
+        write_index(out)
     tell_missing_runs(outcomes)
-    write_index(out)
     return outcome_table(outcomes)
 
 
@@ -230,6 +232,7 @@ def _outcome(request, label, out, writing, causes):
         # the record of results that are there stays theirs
         results = any((out / f"sub-{label}").rglob("*_desc-analysis_stat.json"))
         path = record_path(out, name, failed=results)
+        (out / INDEX).unlink(missing_ok=True)
         write_record(path, _record(request, participant, out, entry, path))
     return entry
 
@@ -251,6 +254,7 @@ def _mend_record(request, participant, out, entry):
     path, known = record_path(out, name), read_outcome(out, name)
     if (known.get("status"), known.get("identity")) != ("done", participant.identity):
         done = entry | {"status": "done"}
+        (out / INDEX).unlink(missing_ok=True)
         write_record(path, _record(request, participant, out, done, path))
 
 
@@ -289,5 +293,6 @@ def _write(fitted, origin, participant, out, folder, writing, record):
         bids=participant.bids,
         origin=replace(origin, samples=samples),
         more=more,
-        elsewhere={"record.toml": record[0]},
+        # the page of all is of what was there before: it goes, and is made at the end
+        elsewhere={"record.toml": record[0], INDEX: out / INDEX},
     )

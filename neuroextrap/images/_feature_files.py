@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import struct
+from contextlib import contextmanager
 from os import PathLike
 from typing import Any
 from zipfile import BadZipFile
@@ -290,8 +292,9 @@ def photograph_files(folder, names):
     return [os.path.join(folder, by_name[name][0]) for name in names]
 
 
+@contextmanager
 def _opened(path):
-    """Open an image file, whose pixels are not read yet."""
+    """Yield an image file, whose pixels are not read yet; ValueError if it is none."""
     try:
         from PIL import Image, UnidentifiedImageError
     except ModuleNotFoundError as error:
@@ -300,10 +303,21 @@ def _opened(path):
             "matplotlib: pip install 'neuroextrap[plotting]'"
         ) from error
     try:
-        return Image.open(path)
+        with Image.open(path) as image:
+            yield image
     except UnidentifiedImageError as error:
         raise ValueError(
             f"{path} is no image that can be read; give .png or .jpg files"
+        ) from error
+    except Image.DecompressionBombError as error:
+        raise ValueError(
+            f"{path} has too many pixels ({error}); give smaller images"
+        ) from error
+    except (OSError, ValueError, SyntaxError, LookupError, struct.error) as error:
+        if getattr(error, "filename", None) is not None:
+            raise
+        raise ValueError(
+            f"{path} is a damaged image ({error}); give the whole file"
         ) from error
 
 

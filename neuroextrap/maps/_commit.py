@@ -55,8 +55,8 @@ def commit(staging, moves, remove=()):
     """Move staged files to their names in the folder above, all or none.
 
     `moves` is a dict of paths in the staging folder to names in the folder, or paths
-    from it to places in its data set; files named in `remove` are deleted. Until the
-    list is written nothing has changed.
+    from it to places in its data set; files at the paths in `remove` are deleted
+    before that. Until the list is written nothing has changed.
     """
     for name in moves:
         _sync(staging / name)
@@ -134,13 +134,13 @@ def _finish(staging):
     """Carry out the list of a staging folder, as far as that is not yet done."""
     folder = staging.parent
     plan = _read_list(staging)
+    for name in plan["remove"]:
+        Path(os.path.normpath(folder / name)).unlink(missing_ok=True)
     for name, target in plan["move"].items():
         place = Path(os.path.normpath(folder / target))
         place.parent.mkdir(parents=True, exist_ok=True)
         with suppress(FileNotFoundError):  # moved before
             _move(staging / name, place)
-    for name in plan["remove"]:
-        (folder / name).unlink(missing_ok=True)
     _sync(folder)
     shutil.rmtree(staging, ignore_errors=True)
 
@@ -168,9 +168,8 @@ def _read_list(staging):
     try:
         plan = json.loads(path.read_text(encoding="utf-8"))
         targets, removed = [*plan["move"].values()], [*plan["remove"]]
-        inside = [_is_inside(staging, staging / name) for name in plan["move"]]
-        inside += [_is_own(staging.parent, target) for target in targets]
-        inside += [Path(name).name == name for name in removed]
+        inside = [is_inside(staging, staging / name) for name in plan["move"]]
+        inside += [_is_own(staging.parent, path) for path in [*targets, *removed]]
     except FileNotFoundError:  # another process has finished it
         return {"move": {}, "remove": []}
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
@@ -187,18 +186,18 @@ def _read_list(staging):
 
 
 def _is_own(folder, target):
-    """Return whether a file may go to a folder, or to the data set that it is in."""
-    if Path(target).name == target:
+    """Return whether a path is in a folder, or in the data set that this is in."""
+    if is_inside(folder, folder / target):
         return True
     root = dataset_of(folder / DESCRIPTION)
     with suppress(ValueError):  # a data set of others
         if root is not None:
             check_dataset(root, overwrite=False)
-            return _is_inside(root, folder / target)
+            return is_inside(root, folder / target)
     return False
 
 
-def _is_inside(folder, path):
+def is_inside(folder, path):
     """Return whether a path lies below a folder."""
     path, folder = os.path.abspath(path), os.path.abspath(folder)
     return Path(path).is_relative_to(folder) and path != folder

@@ -11,6 +11,7 @@ from neuroextrap.maps._commit import (
     commit,
     finish_interrupted,
     is_committed,
+    is_inside,
     new_staging,
     remove_abandoned,
 )
@@ -51,9 +52,8 @@ def replaced_together(parts, *, overwrite=False, sources=(), elsewhere=None, sta
     """Yield a folder for each of several results that take their places in one step.
 
     `parts` are pairs of ResultFiles, all in one folder, and provenance. Results that
-    are there and lie in `stale`, ResultFiles too, are removed, and so are files of that
-    folder at paths in `elsewhere` that are not written. Otherwise as
-    ``replaced_results``.
+    are there and lie in `stale`, ResultFiles too, are removed, and so are files at
+    paths in `elsewhere` that are not written. Otherwise as ``replaced_results``.
     """
     first = parts[0][0]
     for files, _ in parts:
@@ -105,7 +105,7 @@ def _take_places(staging, staged, elsewhere, stale, *, overwrite):
     }
     for part, files, provenance in staged:
         for path in _record(part, files, provenance, elsewhere):
-            target = places.get(path.name) or files.name(path.name)
+            target = places.get(path.name) or _name(files, part, path)
             moves[path.relative_to(staging).as_posix()] = target
     targets = set(moves.values())
     lock = _wait_for(folder)
@@ -122,9 +122,9 @@ def _take_places(staging, staged, elsewhere, stale, *, overwrite):
 
 def _record(part, files, provenance, elsewhere):
     """Write the record of one of the results; return all that is staged of it."""
-    paths = sorted(part.iterdir())
+    paths = sorted(path for path in part.rglob("*") if path.is_file())
     hashes = {
-        files.name(path.name): file_hash(path)
+        _name(files, part, path): file_hash(path)
         for path in paths
         if path.name not in elsewhere
     }
@@ -136,6 +136,12 @@ def _record(part, files, provenance, elsewhere):
     text = json_text(PROVENANCE_FILE, record)
     (part / PROVENANCE_FILE).write_text(text, encoding="utf-8")
     return [*paths, part / PROVENANCE_FILE]
+
+
+def _name(files, part, path):
+    """Return what a staged file will be called; results in folders keep their names."""
+    inside = path.relative_to(part).as_posix()
+    return files.name(inside) if "/" not in inside else inside
 
 
 def _wait_for(folder):
@@ -164,7 +170,8 @@ def _written_before(files):
     return {
         name
         for name in names
-        if Path(name).name == name and (files.folder / name).is_file()
+        if is_inside(files.folder, files.folder / name)
+        and (files.folder / name).is_file()
     }
 
 

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betaincinv, xlogy
 
-from neuroextrap.stats._validation import FloatArray
+from neuroextrap.stats._validation import FloatArray, check_choice
 
 if TYPE_CHECKING:
     from neuroextrap.stats._test_design import TestDesign
@@ -85,9 +85,7 @@ _METHODS: dict[str, BoundMethod] = {
 
 def bound_method(name: str) -> BoundMethod:
     """Return the bound of this name."""
-    if name not in _METHODS:
-        raise ValueError(f"method must be one of {sorted(_METHODS)}; got {name!r}")
-    return _METHODS[name]
+    return _METHODS[check_choice(name, "method", sorted(_METHODS))]
 
 
 @lru_cache(maxsize=32)
@@ -185,9 +183,7 @@ _CLASS_METHODS: dict[str, ClassBoundMethod] = {
 
 def class_bound_method(name: str) -> ClassBoundMethod:
     """Return the bound of this name."""
-    if name not in _CLASS_METHODS:
-        raise ValueError(f"method={name!r} must be one of {sorted(_CLASS_METHODS)}")
-    return _CLASS_METHODS[name]
+    return _CLASS_METHODS[check_choice(name, "method", sorted(_CLASS_METHODS))]
 
 
 def upper_class_bound(
@@ -198,10 +194,8 @@ def upper_class_bound(
     With a single error less than one may have been expected; Clopper-Pearson then holds
     for equal chances only, and the union bound takes its place.
     """
-    if method == "kl":
+    if check_choice(method, "method", ("clopper_pearson", "kl")) == "kl":
         return np.asarray(1 - _kl(1 - accuracy, design))
-    if method != "clopper_pearson":
-        raise ValueError(f"method={method!r} must be 'clopper_pearson' or 'kl'")
     n_correct, n_test = count_correct(accuracy, design)
     alpha = design.alpha / design.n_bounds
     lowest_error = clopper_pearson_lower(n_test - n_correct, n_test, alpha)

@@ -8,6 +8,7 @@ from scipy.special import entr, xlogy
 
 from neuroextrap.stats._validation import (
     FloatArray,
+    check_choice,
     check_n_classes,
     check_probabilities,
     check_real,
@@ -118,11 +119,7 @@ def confusion_information(
     """
     unit = nats_per_unit(base)
     biases = {"miller_madow": _cell_bias, "panzeri_treves": _row_bias}
-    if correction is not None and correction not in biases:
-        raise ValueError(
-            "correction must be None, 'miller_madow' or 'panzeri_treves'; "
-            f"got {correction!r}"
-        )
+    check_choice(correction, "correction", (None, *biases))
     if y_pred is None:
         counts: NDArray[np.floating | np.intp] = _check_table(
             y_true, whole=correction is not None

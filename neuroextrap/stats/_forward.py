@@ -26,6 +26,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from neuroextrap.stats._validation import (
     FloatArray,
+    brief,
     check_integer,
     check_level,
     real_array,
@@ -99,9 +100,15 @@ def forward_e_value(
     design = _forward_design(n_correct, n_units, first_steps, unit_weights)
     level = real_array(accuracy, "accuracy")
     if not ((level >= 0) & (level <= 1)).all():
-        raise ValueError(f"accuracy must lie between 0 and 1; got {accuracy!r}")
+        raise ValueError(f"accuracy must lie between 0 and 1; got {brief(accuracy)}")
     sums, shape = design.sums()
-    flat = np.broadcast_to(level, shape).ravel()
+    try:
+        flat = np.broadcast_to(level, shape).ravel()
+    except ValueError as error:
+        raise ValueError(
+            f"accuracy must be a number, or of the shape {shape} of n_correct without "
+            f"its last two axes; got shape {level.shape}"
+        ) from error
     return np.exp(_in_blocks(design, sums, flat, _log_e_values)).reshape(shape)
 
 
@@ -259,10 +266,11 @@ def _forward_design(
             "n_correct must lie between 0 and n_units (or 1 / unit_weights); give "
             "numbers of correct outcomes, not accuracies"
         )
+    steps = real_array(first_steps, "first_steps")
     first = np.atleast_1d(np.asarray(first_steps))
-    if first.ndim != 1 or not len(first) or first.dtype.kind not in "iu":
+    if steps.ndim > 1 or not len(first) or first.dtype.kind not in "iu":
         raise ValueError(
-            f"first_steps must be one or more integers; got {first_steps!r}"
+            f"first_steps must be one or more integers; got {brief(first_steps)}"
         )
     if (first < 0).any() or (first >= correct.shape[-1]).any():
         raise ValueError(
@@ -276,12 +284,13 @@ def _forward_design(
 
 def _per_step(values: ArrayLike, name: str, shape: tuple[int, ...]) -> FloatArray:
     """Broadcast numbers to (n_orders, n_steps)."""
+    array = real_array(values, name)
     try:
-        return np.broadcast_to(np.asarray(values, dtype=np.float64), shape)
+        return np.broadcast_to(array, shape)
     except ValueError:
         raise ValueError(
-            f"{name} must broadcast to (n_orders, n_steps) = {shape}; got shape "
-            f"{np.shape(values)}"
+            f"{name} must broadcast to (n_orders, n_steps) = {shape}, those of "
+            f"n_correct; got shape {array.shape}"
         ) from None
 
 

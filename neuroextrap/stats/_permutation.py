@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from neuroextrap.stats._validation import check_integer, check_real, random_generator
 from neuroextrap.stats._warn import warn
 
+_MOST_ENTRIES = 10**9  # of permuted labels at once, 8 GB
 _LISTED = 8  # list all labelings when they are at most this many times those asked
 
 Codes = NDArray[np.intp]
@@ -153,6 +154,12 @@ def draw_labelings(
             "y has no other labeling: every group holds a single label; use groups "
             "that hold several conditions (or none)"
         )
+    n_entries = min(others, n_permutations) * len(units.of_sample)
+    if n_entries > _MOST_ENTRIES:
+        raise ValueError(
+            f"n_permutations={n_permutations} of {len(units.of_sample)} labels are "
+            f"{n_entries:,} entries; ask for {_MOST_ENTRIES:,} at most"
+        )
     codes = _labelings(units, n_permutations, others, random_state)
     few = others < n_permutations
     return (
@@ -260,7 +267,7 @@ def _units(y: ArrayLike, groups: ArrayLike | None, blocks: ArrayLike | None) -> 
     if values.ndim != 1 or len(values) == 0:
         raise ValueError(f"y must have shape (n,), n >= 1; got {values.shape}")
     n = len(values)
-    labels, code = np.unique(values, return_inverse=True)
+    labels, code = _distinct(values, "y")
     group = _numbers(groups, "groups", n, np.zeros(n, dtype=np.intp))
     block = _numbers(blocks, "blocks", n, np.arange(n))
     _, first, of_sample = np.unique(
@@ -284,12 +291,26 @@ def _numbers(values: ArrayLike | None, name: str, n: int, default: Codes) -> Cod
     """Return values as numbers 0, 1, ..., or the default."""
     if values is None:
         return default
-    array = np.asarray(values)
+    try:
+        array = np.asarray(values)
+    except ValueError:  # rows of unequal length
+        array = np.empty((n, 0))
     if array.shape != (n,):
         raise ValueError(
             f"{name} must have one entry per label ({n}); got shape {array.shape}"
         )
-    return np.unique(array, return_inverse=True)[1]
+    return _distinct(array, name)[1]
+
+
+def _distinct(array: NDArray, name: str) -> tuple[NDArray, Codes]:
+    """Return the sorted labels and the number of each entry's."""
+    try:
+        return np.unique(array, return_inverse=True)
+    except TypeError as error:  # None, or text beside numbers
+        raise TypeError(
+            f"{name} has entries that cannot be sorted ({error}); give all as numbers, "
+            "or all as text"
+        ) from error
 
 
 def _count(units: _Units) -> int:

@@ -10,7 +10,14 @@ from numpy.typing import ArrayLike
 from scipy.special import logsumexp, nctdtr, ndtr, ndtri, stdtrit
 
 from neuroextrap.stats._subject_bounds import SHARES, WEIGHTS
-from neuroextrap.stats._validation import check_integer, check_level, real_array
+from neuroextrap.stats._validation import (
+    brief,
+    check_choice,
+    check_integer,
+    check_level,
+    check_number,
+    real_array,
+)
 
 _TESTS = ("t", "prevalence", "information")
 _MOST_SUBJECTS = 10_000
@@ -90,14 +97,16 @@ def required_subjects(  # noqa: PLR0913 - the options of one documented call
     >>> required_subjects(pilot, test="t", baseline=0.25, pilot_confidence=0.8)
     21
     """
-    if test not in _TESTS or (null_sd is None) == (test == "prevalence"):
+    check_choice(test, "test", _TESTS)
+    if (null_sd is None) == (test == "prevalence"):
         raise ValueError(
-            f"test={test!r} must be one of {_TESTS}, with null_sd for 'prevalence' and "
-            f"without for the others; got null_sd={null_sd!r}"
+            f"test={test!r} goes with null_sd for 'prevalence' and without for the "
+            f"others; got null_sd={brief(null_sd)}"
         )
     scores, level = real_array(pilot, "pilot"), check_level(power, "power")
     sd = scores.std(ddof=1) if scores.ndim == 1 and len(scores) > 1 else 0.0
-    own_sd = 1.0 if null_sd is None else null_sd
+    own_sd = 1.0 if null_sd is None else check_number(null_sd, "null_sd")
+    baseline = check_number(baseline, "baseline")
     if not (0 < sd < np.inf and own_sd > 0):
         raise ValueError(
             "pilot must have finite scores of two or more subjects that differ, and "

@@ -12,7 +12,13 @@ from scipy.stats import binom
 from neuroextrap.stats._forward import forward_e_value
 from neuroextrap.stats._forward_design import cyclic_orders, joined_runs
 from neuroextrap.stats._test_design import TestDesign
-from neuroextrap.stats._validation import check_integer, check_level
+from neuroextrap.stats._validation import (
+    brief,
+    check_choice,
+    check_integer,
+    check_level,
+    check_number,
+)
 
 _MOST_CLASSES = 2**40
 _MOST_TESTS = 2**36
@@ -217,17 +223,19 @@ def _forward_tests(n_runs: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 def _check_runs(analysis: str, n_runs: int | None) -> int:
     """Return the number of runs, 1 for a split; raise unless they fit the analysis."""
-    if analysis not in _ANALYSES or (n_runs is None) != (analysis == "split"):
+    check_choice(analysis, "analysis", _ANALYSES)
+    if (n_runs is None) != (analysis == "split"):
         raise ValueError(
-            f"analysis={analysis!r} must be one of {_ANALYSES}, with n_runs for "
-            f"'forward' and 'folds' and without for 'split'; got n_runs={n_runs!r}"
+            f"analysis={analysis!r} goes with n_runs for 'forward' and 'folds' and "
+            f"without for 'split'; got n_runs={brief(n_runs)}"
         )
     return 1 if n_runs is None else check_integer(n_runs, "n_runs", minimum=2)
 
 
 def _check_goal(accuracy: float, bound: float) -> None:
     """Raise unless the bound is a proportion below the accuracy."""
-    if not 0 < bound < accuracy <= 1:
+    expected = check_number(accuracy, "accuracy")
+    if not 0 < check_number(bound, "bound") < expected <= 1:
         raise ValueError(
             f"accuracy={accuracy!r} and bound={bound!r} must be proportions, the bound "
             "above 0 and below the accuracy; a bound cannot exceed what is observed"

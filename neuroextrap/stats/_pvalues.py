@@ -76,6 +76,9 @@ def permutation_p_value(score: ArrayLike, null_scores: ArrayLike) -> FloatArray:
             f"score of shape {observed.shape} does not broadcast with null_scores "
             f"{null.shape} after its first axis"
         ) from None
+    # scores of more axes than those of one permutation: none of them is permutations
+    more = max(0, observed.ndim - (null.ndim - 1))
+    null = null.reshape(len(null), *[1] * more, *null.shape[1:])
     if (np.isnan(null) & ~np.isnan(observed)).any():
         raise ValueError("null_scores hold NaN where score is a number; drop them")
     p = p_value_from_counts(np.count_nonzero(null >= observed, axis=0), len(null))

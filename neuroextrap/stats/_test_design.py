@@ -19,6 +19,7 @@ from neuroextrap.stats._validation import (
     check_level,
     check_probabilities,
     check_set_sizes,
+    real_array,
 )
 
 
@@ -264,7 +265,7 @@ def _test_noise(
     n_repeats: ArrayLike, n_classes: int, fold_weights: ArrayLike | None
 ) -> tuple[float, float]:
     """Return s**2 (mean of 1/r_i without folds) and the least repeats."""
-    repeats = np.asarray(n_repeats, dtype=np.float64)
+    repeats = real_array(n_repeats, "n_repeats")
     if repeats.ndim > 2 or (repeats.ndim and repeats.shape[-1] != n_classes):
         raise ValueError(
             "n_repeats must be a number, one number per class, or one row per fold "
@@ -296,7 +297,7 @@ def _check_fold_weights(
     """Return weights of the folds (n_folds,); proportional to their sizes if None."""
     if fold_weights is None:
         return repeats.sum(axis=-1) / repeats.sum()
-    weights = np.asarray(fold_weights, dtype=np.float64)
+    weights = real_array(fold_weights, "fold_weights")
     if weights.shape != repeats.shape[:1]:
         raise ValueError(
             f"fold_weights must have one weight per fold ({len(repeats)}); "

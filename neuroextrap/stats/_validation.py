@@ -11,6 +11,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 FloatArray = NDArray[np.float64]
+_LARGEST_INTEGER = 2**53  # of counts, up to which they are exact as floats
+_LONGEST = 60  # text of a value in a message
+_LARGEST_N_CLASSES = 1e100  # its cube is a number, too
 _MISSING = ("NAType", "NaTType")  # those of pandas, by name: it is not imported here
 
 
@@ -18,12 +21,46 @@ def check_integer(value: Any, name: str, *, minimum: int) -> int:
     """Return `value` as an int of at least `minimum`; TypeError if it is no integer."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer):
         raise TypeError(
-            f"{name} must be an integer >= {minimum}; got {value!r} "
+            f"{name} must be an integer >= {minimum}; got {brief(value)} "
             f"({type(value).__name__})"
         )
     if value < minimum:
         raise ValueError(f"{name} must be an integer >= {minimum}; got {value}")
+    if value > _LARGEST_INTEGER:
+        raise ValueError(f"{name} must be at most {_LARGEST_INTEGER:,}; got {value}")
     return int(value)
+
+
+def check_number(value: Any, name: str) -> float:
+    """Return a real number as a float; TypeError for arrays, text and all else."""
+    array = value if isinstance(value, np.ndarray) and value.ndim == 0 else None
+    scalar = value if array is None else array[()]
+    if np.ma.is_masked(value) or not isinstance(
+        scalar, int | float | np.integer | np.floating
+    ):
+        raise TypeError(f"{name} must be a number; got {_kind_of(value)}")
+    return float(scalar)
+
+
+def check_choice(value: Any, name: str, choices: Any) -> Any:
+    """Return one of several texts (or None); ValueError unless it is among them."""
+    known = value is None or isinstance(value, str)
+    if not known or value not in choices:
+        shown = repr(value) if known else _kind_of(value)
+        listed = ", ".join(repr(choice) for choice in choices)
+        raise ValueError(f"{name}={shown} must be one of {listed}")
+    return value
+
+
+def _kind_of(value: Any) -> str:
+    """Show a value of the wrong kind, in short."""
+    return f"{type(value).__name__} ({brief(value)})"
+
+
+def brief(value: Any) -> str:
+    """Show a value in one short line."""
+    text = " ".join(repr(value).split())
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
 
 
 def check_flags(**flags: Any) -> None:
@@ -31,7 +68,8 @@ def check_flags(**flags: Any) -> None:
     for name, value in flags.items():
         if not isinstance(value, bool | np.bool_):
             raise TypeError(
-                f"{name}={value!r} must be True or False; got {type(value).__name__}"
+                f"{name}={brief(value)} must be True or False; got "
+                f"{type(value).__name__}"
             )
 
 
@@ -63,8 +101,8 @@ def check_n_jobs(n_jobs: Any) -> int:
 def random_generator(random_state: Any) -> np.random.Generator:
     """Return the generator that a seed stands for: None, a whole number, or one."""
     text = (
-        f"random_state={random_state!r} must be None, a whole number of at least 0 or "
-        "a numpy.random.Generator; give a seed such as 0"
+        f"random_state={brief(random_state)} must be None, a whole number of at least "
+        "0 or a numpy.random.Generator; give a seed such as 0"
     )
     generators = (np.random.Generator, np.random.RandomState, np.random.BitGenerator)
     if random_state is None or isinstance(random_state, generators):
@@ -83,7 +121,11 @@ def check_real(values: ArrayLike, name: str) -> ArrayLike:
     without a word.
     """
     _check_unmasked(values, name)
-    if np.iscomplexobj(values):
+    try:
+        is_complex = np.iscomplexobj(values)
+    except ValueError as error:  # rows of unequal length
+        raise _no_numbers(values, name) from error
+    if is_complex:
         raise TypeError(
             f"{name} must be real numbers; got complex ones: take their absolute "
             "value, or real and imaginary parts by themselves"
@@ -93,18 +135,32 @@ def check_real(values: ArrayLike, name: str) -> ArrayLike:
 
 def real_array(values: ArrayLike, name: str) -> FloatArray:
     """Return `values` as a float64 array; TypeError if they are complex or masked."""
-    return np.asarray(check_real(values, name), dtype=np.float64)
+    checked = check_real(values, name)
+    try:
+        return np.asarray(checked, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise _no_numbers(values, name) from error
+
+
+def _no_numbers(values: Any, name: str) -> ValueError:
+    """Return the error of what is no array of numbers."""
+    return ValueError(
+        f"{name} must be a number, or an array of numbers with rows of equal length; "
+        f"got {_kind_of(values)}"
+    )
 
 
 def check_level(value: float, name: str) -> float:
     """Return a number strictly between zero and one."""
-    if not 0 < value < 1:
+    level = check_number(value, name)
+    if not 0 < level < 1:
         raise ValueError(f"{name} must lie strictly between 0 and 1; got {value!r}")
-    return float(value)
+    return level
 
 
 def nats_per_unit(base: float) -> float:
     """Return how many nats one unit of information in this base is."""
+    base = check_number(base, "base")
     if not (math.isfinite(base) and base > 1):
         raise ValueError(
             f"base must be a number > 1 (2 = bits, math.e = nats); got {base!r}"
@@ -127,16 +183,16 @@ def check_set_sizes(
     return whole.astype(np.int64)
 
 
-def check_real_set_sizes(set_sizes: ArrayLike) -> FloatArray:
+def check_real_set_sizes(set_sizes: ArrayLike, name: str = "set_sizes") -> FloatArray:
     """Return set sizes that are finite real numbers >= 2, a scalar or one axis."""
-    sizes = real_array(set_sizes, "set_sizes")
+    sizes = real_array(set_sizes, name)
     if sizes.ndim > 1 or sizes.size == 0:
         raise ValueError(
-            "set_sizes must be a number or a one-dimensional sequence; "
+            f"{name} must be a number or a one-dimensional sequence; "
             f"got shape {sizes.shape}"
         )
     if not (np.isfinite(sizes).all() and (sizes >= 2).all()):
-        raise ValueError(f"set_sizes must be at least 2; got {_brief(sizes)}")
+        raise ValueError(f"{name} must be at least 2; got {_brief(sizes)}")
     return sizes
 
 
@@ -184,10 +240,14 @@ def check_information(information: ArrayLike) -> FloatArray:
 
 
 def check_n_classes(n_classes: ArrayLike) -> FloatArray:
-    """Return numbers of classes, finite real numbers >= 2."""
+    """Return numbers of classes, real numbers >= 2."""
     array = real_array(n_classes, "n_classes")
-    if array.size == 0 or not (np.isfinite(array).all() and (array >= 2).all()):
-        raise ValueError(f"n_classes must be at least 2; got {_brief(array)}")
+    good = (array >= 2) & (array <= _LARGEST_N_CLASSES)
+    if array.size == 0 or not good.all():
+        raise ValueError(
+            f"n_classes must be at least 2, and at most {_LARGEST_N_CLASSES:g}; got "
+            f"{_brief(array)}"
+        )
     return array
 
 
@@ -220,9 +280,9 @@ def check_margins(
 
     float32 stays float32; labels must be column numbers already.
     """
-    array = np.asarray(check_real(margins, "margins"))
+    array: Any = np.asarray(check_real(margins, "margins"))
     if array.dtype != np.float32:
-        array = array.astype(np.float64, copy=False)
+        array = real_array(array, "margins")
     if array.ndim < 2 or array.shape[-1] < 2 or array.shape[-2] < 1:
         raise ValueError(
             "margins must have shape (..., n_test, n_classes) with at least one "

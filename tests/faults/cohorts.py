@@ -15,7 +15,7 @@ import tomllib
 import warnings
 from pathlib import Path
 
-from tests.faults.runs import in_child
+from tests.faults.runs import die_at_move, in_child
 
 OLD, NEW = "9", "4"
 """Radii of the analysis that is there, and of the one that replaces it."""
@@ -42,30 +42,11 @@ def run(words):
         return main(words), said.getvalue()
 
 
-def die_at_move(number):
-    """Kill this process before its n-th move of files into place; 0 is the list's."""
-    from neuroextrap.maps import _commit
-
-    replace, moves = os.replace, []
-
-    class Moves:
-        def __getattr__(self, name):
-            return getattr(os, name)
-
-        def replace(self, source, target):
-            if len(moves) == number:
-                os.kill(os.getpid(), signal.SIGKILL)
-            moves.append(target)
-            replace(source, target)
-
-    _commit.os = Moves()
-
-
 def killed(words, number):
     """Run a command that is killed before a move; whether there was that move."""
 
     def work():
-        die_at_move(number)
+        die_at_index() if number == "index" else die_at_move(number)
         return run(words)[0]
 
     return in_child(work) == -signal.SIGKILL
@@ -78,15 +59,33 @@ def radii(out, label):
     return record["radius"], json.loads(index.read_text())["parameters"]["radius"]
 
 
+def index_agrees(out):
+    """Return whether the page of all is that of what is there, or is not there."""
+    from neuroextrap.cohorts._cohort_index import INDEX, index_text
+
+    path = out / INDEX
+    return not path.exists() or path.read_text(encoding="utf-8") == index_text(out)
+
+
+def die_at_index():
+    """Kill this process before it writes the page of all."""
+    from neuroextrap.cohorts import _cohort_index
+
+    def write(*args):
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    _cohort_index.write_text = write
+
+
 def participants(root):
     """Kill a participant who is analyzed anew; others then come by every door."""
     out, found = root / "out", []
     one = ("--participant-label", "01")
     new = words_of(root, "participant", out, "--radius", NEW, *one, "--overwrite")
-    for number in (0, 1, 9):
+    for number in (0, 1, 9, "index"):
         shutil.rmtree(out, ignore_errors=True)
         shutil.copytree(root / "old", out)
-        dead = killed(new, number)
+        dead = killed(new, number) and index_agrees(out)
         for again in (
             words_of(root, "participant", out, "--radius", "5"),  # refused
             words_of(root, "participant", out, "--radius", NEW, *one),  # maybe done
@@ -96,6 +95,7 @@ def participants(root):
             shutil.copytree(out, state)
             again[2] = str(state)
             code, _ = run(again)
+            dead = dead and (state / "index.html").exists() and index_agrees(state)
             found.append([number, dead, code, *radii(state, "01"), *radii(state, "02")])
         code, said = run(words_of(root, "group", out, "--no-report"))
         found.append([number, dead, code, said.splitlines()[0], *radii(out, "01")])

@@ -7,6 +7,7 @@ Python: ``python -m tests.faults.runs FAULT ARGUMENTS FOLDER``; it prints counts
 
 import contextlib
 import errno
+import functools
 import io
 import json
 import os
@@ -25,7 +26,7 @@ import numpy as np
 from neuroextrap.maps._result_files import ResultFiles
 
 KINDS = ("searchlight", "encoding", "merge", "report", "group", "compare")
-KINDS += ("learning-curve",)
+KINDS += ("learning-curve", "multiverse", "scores", "demo")
 CHANGES = {"os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.link"}
 SHAPE, AFFINE = (8, 8, 6), np.diag([3.0, 3.0, 3.0, 1.0])
 
@@ -54,6 +55,8 @@ def words_of(kind, root, out, seed=0):
     """Return the words of a command of a kind that writes to a folder."""
     images = ["--imgs", f"{root}/b.nii.gz", "--mask", f"{root}/mask.nii.gz"]
     shared = ["--random-state", str(seed), "--overwrite", "--quiet"]
+    if kind == "multiverse":
+        return [kind, pipelines(root, seed), "--overwrite", "--quiet", str(out)]
     if kind in OVER_RESULTS:
         return [kind, *OVER_RESULTS[kind](root), *shared, str(out)]
     searchlight = [
@@ -115,8 +118,51 @@ def scans(root):
     return [*words, "--n-splits", "4", "--report"]
 
 
-OVER_RESULTS = {"compare": models, "group": subjects, "learning-curve": scans}
-"""Commands over results of others, and the words that each takes besides."""
+def pipelines(root, seed):
+    """Return a configuration of two searchlights."""
+    path = Path(root) / f"pipelines-{seed}.toml"
+    shared = [f'imgs = ["{root}/b.nii.gz"]', f'events = ["{root}/events.tsv"]']
+    shared += [f'mask = "{root}/mask.nii.gz"', "n_permutations = 20"]
+    shared += [f"random_state = {seed}", 'samples = "volumes"']
+    tables = [f"[pipeline.r{radius}]\nradius = {radius}" for radius in (3, 4)]
+    path.write_text("\n".join([*shared, *tables]))
+    return str(path)
+
+
+def scored(root):
+    """Return scores of a decoder's candidates, made once, with a page."""
+    rng = np.random.default_rng(5)
+    np.save(
+        f"{root}/scores.npy", rng.normal(size=(40, 8)) + np.eye(8)[np.arange(40) % 8]
+    )
+    np.save(f"{root}/labels.npy", np.arange(40) % 8)
+    return [f"{root}/scores.npy", "--targets", f"{root}/labels.npy"]
+
+
+def acts(root):
+    """Return the options of a small demo; its pages and simulations are made once."""
+    from neuroextrap.cli import _demo_acts
+    from neuroextrap.reporting._page import make_page
+
+    def short(played):  # a whole page takes seconds
+        tables = [table.to_csv() for _, _, _, table in played]
+        return make_page("Demo", [("Values", str(tables))])
+
+    if not hasattr(_demo_acts.play, "cache_info"):
+        _demo_acts.play = functools.cache(_demo_acts.play)
+        _demo_acts.demo_page = short
+    return ["--quick", "--n-permutations", "9", "--n-jobs", "1"]
+
+
+OVER_RESULTS = {
+    "compare": models,
+    "group": subjects,
+    "learning-curve": scans,
+    "multiverse": lambda root: [pipelines(root, 0)],
+    "scores": scored,
+    "demo": acts,
+}
+"""Commands of which a record of provenance is all that is read, and their words."""
 
 
 def run(words):
@@ -184,6 +230,80 @@ def die_at_change(number):
                 os.kill(os.getpid(), signal.SIGKILL)
 
     sys.addaudithook(hook)
+
+
+def die_at_move(number):
+    """Kill this process before its n-th move of files into place; 0 is the list's.
+
+    Returns the list of what was moved.
+    """
+    from neuroextrap.maps import _commit
+
+    replace, moves = os.replace, []
+
+    class Moves:
+        def __getattr__(self, name):
+            return getattr(os, name)
+
+        def replace(self, source, target):
+            if len(moves) == number:
+                os.kill(os.getpid(), signal.SIGKILL)
+            moves.append(target)
+            replace(source, target)
+
+    _commit.os = Moves()
+    return moves
+
+
+def at_moves(root):
+    """Kill every kind of command before the first, last and other moves of files.
+
+    Returns, by kind, numbers of kills, and of what was there then.
+    """
+    from neuroextrap.maps import _commit
+
+    found = {}
+    for kind in KINDS:
+        place = root / kind
+        place.mkdir()
+        make_inputs(place)
+        old, new, out = _old_and_new(kind, place)
+        moves = die_at_move(-1)
+        assert run(words_of(kind, place, out)) == 0
+        _commit.os, last = os, len(moves) - 1
+        counts = dict.fromkeys(("kills", "old", "new", "mixed"), 0)
+        for number in sorted({0, last // 4, last // 2 + 1, last}):
+            _restore(out, place / "old")
+
+            def work(number=number, kind=kind, place=place, out=out):
+                die_at_move(number)
+                return run(words_of(kind, place, out))
+
+            assert in_child(work) == -signal.SIGKILL
+            counts["kills"] += 1
+            counts[_state(kind, out, old, new)] += 1
+        found[kind] = counts
+    return found
+
+
+def a_check(root):
+    """Check a design; return its exit code, and what of the folder it changed."""
+    from neuroextrap.cli import main
+
+    words = ["--imgs", f"{root}/b.nii.gz", "--mask", f"{root}/mask.nii.gz"]
+    words += ["--events", f"{root}/events.tsv", "--samples", "volumes"]
+    os.chdir(root)
+    before, opened = content(root), []
+
+    def hook(event, args):
+        writes = event == "open" and args[2] & (os.O_WRONLY | os.O_RDWR)
+        if event in CHANGES or writes:
+            opened.append(f"{event} {args[0]}")
+
+    sys.addaudithook(hook)
+    with contextlib.redirect_stdout(io.StringIO()):
+        code = main(["check", *words, "--quiet"])
+    return {"code": code, "same": content(root) == before, "written": opened}
 
 
 def at_every_change(kind, step, root):
@@ -284,7 +404,8 @@ def at_random(kind, n_kills, root):
 def _old_and_new(kind, root):
     """Return what the folder of results holds before and after, and the folder."""
     for name, seed in (("old", 1), ("new", 0)):
-        assert run(words_of(kind, root, root / name, seed)) == 0
+        assert run(words_of(kind, root, root / "out", seed)) == 0
+        (root / "out").rename(root / name)  # pages name their folder
     shutil.copytree(root / "old", root / "out")
     return content(root / "old"), content(root / "new"), root / "out"
 
@@ -430,6 +551,8 @@ def program(fault, *arguments):
 
 FAULTS = {
     "changes": at_every_change,
+    "moves": at_moves,
+    "check": a_check,
     "errors": errors,
     "random": at_random,
     "limits": limits,

@@ -13,6 +13,7 @@ import pytest
 from neuroextrap.decoding import IdentificationSearchLight
 from neuroextrap.margins import _plan, use_executor
 
+dask = pytest.importorskip("dask")
 distributed = pytest.importorskip("distributed")
 
 
@@ -107,6 +108,57 @@ def test_a_killed_worker_changes_no_bit(cluster, small_tasks, monkeypatch, tally
     assert len(killed) == 1
     assert_same(expected, got)
     tally("workers of Dask killed in use_executor", 1, same_maps=1)
+
+
+@pytest.fixture
+def in_process():
+    """A scheduler and a worker in this process, and their client."""
+    quiet = {"silence_logs": 50, "dashboard_address": "127.0.0.1:0"}
+    one = {"n_workers": 1, "threads_per_worker": 1, "processes": False}
+    soon = {"distributed.comm.timeouts.connect": "1s"}
+    with dask.config.set(soon):
+        cluster = distributed.LocalCluster(protocol="tcp://", **one, **quiet)
+        client = distributed.Client(cluster.scheduler_address, set_as_default=False)
+        yield cluster, client
+        client.close()
+        cluster.close()
+
+
+def test_a_client_that_is_closed_is_refused(in_process, tally):
+    _, client = in_process
+    with use_executor(client):
+        client.close()
+        with pytest.raises(ConnectionError, match=r"client is closed .* give one"):
+            analyze()
+    with (
+        pytest.raises(ConnectionError, match="client is closed"),
+        use_executor(client),
+    ):
+        pass
+    tally("clients of Dask that are closed", 2, one_line=2)
+
+
+def test_a_scheduler_that_goes_away_ends_the_work(
+    in_process, small_tasks, monkeypatch, tally
+):
+    cluster, client = in_process
+    done = []
+
+    def progress(n, total):
+        if not done:
+            cluster.close()
+        done.append(n)
+
+    monkeypatch.setattr(
+        "neuroextrap.analysis._region_run.Progress", lambda verbose: progress
+    )
+    with (
+        use_executor(client),
+        pytest.raises(ConnectionError, match="scheduler is gone"),
+    ):
+        analyze(2000)
+    assert done[-1] < 60
+    tally("schedulers of Dask that go away", 1, one_line=1)
 
 
 @pytest.mark.slow

@@ -4,6 +4,7 @@ import os
 
 import pytest
 
+from neuroextrap.cli._main import build_parser
 from tests.faults.runs import KINDS, program
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
@@ -22,6 +23,29 @@ def check_changes(kind, step, folder, tally):
 def test_a_few_kills_while_results_are_written(tmp_path, tally):
     counts = check_changes("searchlight", 14, tmp_path, tally)
     assert min(counts["old"], counts["new"]) >= 2
+
+
+def test_every_command_is_killed_while_its_files_take_their_places(tmp_path, tally):
+    found = program("moves", tmp_path)
+    assert set(found) == set(KINDS)
+    for kind, counts in found.items():
+        n_kills = counts.pop("kills")
+        tally(f"{kind} killed at moves of files", n_kills, **counts)
+        assert counts["mixed"] == 0
+        assert min(counts["old"], counts["new"]) >= 1
+        assert counts["old"] + counts["new"] == n_kills
+
+
+def test_a_check_writes_nothing(tmp_path, tally):
+    found = program("check", tmp_path)
+    assert found == {"code": 0, "same": True, "written": []}
+    tally("checks that write nothing", 1, nothing=1)
+
+
+def test_every_command_is_killed():
+    """Those of cohorts are in another module, and a check writes nothing."""
+    [action] = [a for a in build_parser()._actions if isinstance(a.choices, dict)]
+    assert set(action.choices) == ({*KINDS} - {"report"}) | {"bids", "check"}
 
 
 @pytest.mark.slow

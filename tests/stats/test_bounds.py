@@ -238,7 +238,7 @@ def test_the_best_of_several_models_is_the_largest_corrected_bound(method):
             "sum to 1",
         ),
         ({"confidence_level": 95}, ValueError, "confidence_level must lie strictly"),
-        ({"method": "normal"}, ValueError, "method must be one of"),
+        ({"method": "normal"}, ValueError, "must be one of"),
         ({"method": "chebyshev", "set_sizes": 20}, ValueError, "all classes"),
         ({"n_models": 0}, ValueError, "n_models must be"),
         ({"n_regions": 2.5}, TypeError, "n_regions must be"),

@@ -137,7 +137,7 @@ def test_corrections_remove_most_of_the_bias(correction):
         ([0, 1], [0], {}, "of one length"),
         ([], [], {}, "of one length"),
         ([[0]], [[0]], {}, "of one length"),
-        ([0], [0], {"correction": "jackknife"}, "correction must be None"),
+        ([0], [0], {"correction": "jackknife"}, "must be one of None"),
         ([0], [0], {"base": 1}, "base must be"),
     ],
 )

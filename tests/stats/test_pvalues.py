@@ -31,6 +31,17 @@ def test_permutation_broadcasts_and_keeps_missing():
     assert one_null.shape == (4,)
 
 
+@pytest.mark.parametrize("shape", [(4,), (3,), (2, 3)])
+def test_many_scores_against_one_null_distribution(shape):
+    """As many scores as permutations, too: each is against all permutations."""
+    rng = np.random.default_rng(1)
+    score, null = rng.normal(size=shape), rng.normal(size=3)
+    naive = np.array([(1 + sum(null >= one)) / 4 for one in score.ravel()])
+    np.testing.assert_array_equal(
+        permutation_p_value(score, null), naive.reshape(shape)
+    )
+
+
 def test_maximum_counts_over_regions():
     scores = np.array([[0.1, 0.5], [0.9, np.nan]])
     maxima = np.array([0.5, 0.4, 0.9, 0.2])

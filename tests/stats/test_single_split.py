@@ -223,7 +223,7 @@ def test_upper_bound_of_unequal_repeats_and_refusals():
         0.3, n_classes=4, n_repeats=[9, 9, 9, 12], method="kl", n_regions=50
     )
     assert more > bound
-    with pytest.raises(ValueError, match="must be 'clopper_pearson' or 'kl'"):
+    with pytest.raises(ValueError, match="must be one of 'clopper_pearson', 'kl'"):
         accuracy_upper_bound(0.3, **EIGHT, method="hoeffding")
     with pytest.raises(ValueError, match="forward_bayes_accuracy"):
         accuracy_upper_bound(0.5, n_classes=2, n_repeats=np.ones((3, 2)))

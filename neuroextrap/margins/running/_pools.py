@@ -13,6 +13,8 @@ logger = logging.getLogger(__name__)
 # tasks given out at a time, at least: a task's data wait in memory until it is done
 _MIN_PENDING = 64
 _SECONDS_BETWEEN_WARNINGS = 60.0
+_ENDED = ("closing", "closed", "newly-created")
+"""What the status of a client of Dask is that takes no tasks."""
 
 
 class LostTask(Exception):  # noqa: N818
@@ -121,6 +123,7 @@ class DaskPool(Pool):
         self._client = client
         self._shared: Any = None
         self._on_workers: Any = None
+        self._check_open()
         n_threads = sum(client.nthreads().values())
         self.n_pending = max(_MIN_PENDING, 2 * n_threads)
 
@@ -132,6 +135,7 @@ class DaskPool(Pool):
         self, run: Callable, function: Callable, origin: Any, number: int, data: Any
     ) -> Any:
         """Give out a task, before the first one what is shared."""
+        self._check_open()
         if getattr(self._on_workers, "status", None) in (None, "cancelled", "lost"):
             with warnings.catch_warnings():  # of its size, which cannot be helped
                 warnings.simplefilter("ignore", UserWarning)
@@ -169,6 +173,16 @@ class DaskPool(Pool):
             raise LostTask(str(error)) from error
 
     def cancel(self, pending: Iterable[Any]) -> None:
-        """Cancel tasks, and free what was shared."""
-        self._client.cancel(list(pending))
+        """Cancel tasks, and free what was shared; a closed client has none."""
+        if self._client.status not in _ENDED:
+            self._client.cancel(list(pending))
         self._on_workers = None
+
+    def _check_open(self) -> None:
+        """Raise ConnectionError if the client takes no more tasks."""
+        if self._client.status in _ENDED:
+            raise ConnectionError(
+                "executor: the Dask client is closed (by close(), or because its "
+                "scheduler is gone); give one that is connected, and set "
+                "checkpoint=... to keep finished tasks"
+            )

@@ -22,7 +22,12 @@ from neuroextrap.stats._extrapolation._gaussian_mixture import (
 )
 from neuroextrap.stats._extrapolation._logistic import fit_lines, predict_lines
 from neuroextrap.stats._extrapolation._method import log_anchors
-from neuroextrap.stats._validation import check_real_set_sizes, check_wins
+from neuroextrap.stats._validation import (
+    check_choice,
+    check_real_set_sizes,
+    check_wins,
+    real_array,
+)
 
 
 def extrapolate_wins(
@@ -73,14 +78,10 @@ def extrapolate_wins(
     array([[0.05  , 0.01  ],
            [0.9975, 0.9906]])
     """
-    if method not in _METHODS:
-        raise ValueError(
-            f"method={method!r} is not available for many regions at once; use "
-            "'auto', 'gaussian_mixture' or 'gaussian'"
-        )
+    check_choice(method, "method", _METHODS)
     wins = check_wins(wins)
     sizes = check_real_set_sizes(set_sizes)
-    n_test = np.asarray(n_test, float)
+    n_test = real_array(n_test, "n_test")
     if wins.ndim != 2 or n_test.shape not in ((), wins.shape[:1]):
         raise ValueError(
             "wins must have shape (n_regions, n_classes) and n_test be one number or "

@@ -17,6 +17,7 @@ from neuroextrap.stats._extrapolation._sample import LeftOut, WinSample
 from neuroextrap.stats._jackknife import lost_point_error
 from neuroextrap.stats._shared_options import described_by
 from neuroextrap.stats._validation import (
+    check_choice,
     check_integer,
     check_real_set_sizes,
     check_wins,
@@ -80,11 +81,7 @@ class AccuracyExtrapolator(PredictionIntervals):
     """
 
     def __init__(self, method: str = "auto", **options: Any) -> None:
-        if method not in EXTRAPOLATION_METHODS:
-            raise ValueError(
-                f"method={method!r} is not known; use one of "
-                f"{', '.join(EXTRAPOLATION_METHODS)}"
-            )
+        check_choice(method, "method", EXTRAPOLATION_METHODS)
         _check_options(method, options)
         self.method = method
         self.options = options

@@ -17,9 +17,11 @@ from neuroextrap.stats._extrapolation._mixtures import (
     table_means,
 )
 from neuroextrap.stats._extrapolation._sample import WinSample, log_spaced_set_sizes
+from neuroextrap.stats._validation import brief, check_real_set_sizes, real_array
 
 Basis = Callable[[np.ndarray], np.ndarray]
 DEFAULT_BASES = ("probit", 3, 4, 6)
+_MOST_SPLINES = 1000
 PROBIT_SDS = (0.7, 1.4)
 
 
@@ -80,8 +82,13 @@ def basis_moments(basis: Basis, set_sizes: ArrayLike) -> np.ndarray:
         return np.asarray(basis.moments(set_sizes), float)
     nodes, weights = _exponential_quadrature()
     power = np.asarray(set_sizes, float) - 1
-    rows = [weights @ np.asarray(basis(np.exp(-nodes / p)), float) for p in power]
-    return np.array(rows)
+    values = [real_array(basis(np.exp(-nodes / p)), "basis(u)") for p in power]
+    if any(each.ndim != 2 or len(each) != len(nodes) for each in values):
+        raise ValueError(
+            "basis must turn u of shape (m,) into an array (m, n_basis); got shape "
+            f"{values[0].shape} for {nodes.shape}"
+        )
+    return np.array([weights @ each for each in values])
 
 
 def _exponential_quadrature(
@@ -150,7 +157,9 @@ def extrapolate_risk(
     >>> extrapolate_risk((sizes - 1) / sizes, sizes, [100], basis=1)
     array([0.99])
     """
-    risk, sizes = np.asarray(risk, float), np.asarray(fit_set_sizes, float)
+    risk = real_array(risk, "risk")
+    sizes = check_real_set_sizes(fit_set_sizes, "fit_set_sizes")
+    wanted = check_real_set_sizes(set_sizes)
     if risk.shape != sizes.shape or risk.ndim != 1:
         raise ValueError(
             "risk and fit_set_sizes must be one-dimensional and equally long, got "
@@ -160,17 +169,18 @@ def extrapolate_risk(
         raise ValueError("risk must be finite, got NaN or infinity")
     basis = as_basis(basis, int(sizes.max()))
     coefficients = moment_coefficients(basis, risk, sizes, weights)
-    return basis_moments(basis, set_sizes) @ coefficients
+    return basis_moments(basis, np.atleast_1d(wanted)) @ coefficients
 
 
 def as_basis(basis: int | Basis, n_classes: int) -> Basis:
     """Turn a number of splines into a basis; leave a function as it is."""
     if callable(basis):
         return basis
-    if isinstance(basis, int | np.integer) and basis >= 1:
+    if isinstance(basis, int | np.integer) and 1 <= basis <= _MOST_SPLINES:
         return SplineBasis(basis, n_classes)
     raise ValueError(
-        f"basis must be a callable or a number of splines >= 1, got {basis!r}"
+        f"basis must be a callable or a number of splines in 1..{_MOST_SPLINES}, got "
+        f"{brief(basis)}"
     )
 
 
@@ -181,7 +191,7 @@ def moment_coefficients(
     weights: ArrayLike | None = None,
 ) -> np.ndarray:
     """Fit a risk curve by weighted least squares on the moments of a basis."""
-    root = np.ones(len(risk)) if weights is None else np.asarray(weights, float)
+    root = np.ones(len(risk)) if weights is None else real_array(weights, "weights")
     if root.shape != risk.shape or not (root >= 0).all() or not root.any():
         raise ValueError(
             "weights must be non-negative, one per set size, and not all zero, got "

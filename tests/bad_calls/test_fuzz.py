@@ -1,0 +1,251 @@
+"""Random files and arguments: a result, or one line that names what came and a remedy.
+
+Seeds are fixed. Nothing here asks for one particular message; what is asked is that no
+error of another library, no hang and no traceback comes through.
+"""
+
+import contextlib
+import decimal
+import functools
+import inspect
+import io
+import signal
+import warnings
+
+import nibabel
+import numpy as np
+import pandas as pd
+import pytest
+
+from neuroextrap import stats
+from neuroextrap.cohorts._cohort_records import read_configuration
+from neuroextrap.images._events import read_events
+from neuroextrap.images._feature_files import Photographs
+from neuroextrap.images._opening import open_image, read_image
+
+OWN = (ValueError, TypeError)
+SECONDS = 5
+RNG = np.random.default_rng(0)
+M, Y = RNG.normal(size=(12, 4)), np.tile(np.arange(4), 3)
+WINS = np.full((2, 4), 0.25)
+OF_BOUND = {"accuracy": [0.5], "n_classes": 4, "n_repeats": 3}
+OF_MARGINS = {"margins": M, "y_true": Y, "set_sizes": [2, 3]}
+OF_RUNS = {"n_correct": [[3, 4, 2]], "n_units": [[5, 5, 5]]}
+GOOD = {
+    "AccuracyExtrapolator": {},
+    "TestDesign": {"n_classes": 4, "n_repeats": 3},
+    "accuracy_upper_bound": OF_BOUND,
+    "average_accuracy": {"wins": WINS, "set_sizes": [2, 3]},
+    "average_accuracy_interval": OF_MARGINS,
+    "average_accuracy_jackknife": OF_MARGINS,
+    "average_bayes_accuracy_lower_bound": OF_BOUND | {"set_sizes": [4]},
+    "average_risk": OF_MARGINS | {"cost": 1 - np.eye(4)},
+    "bayes_accuracy_lower_bound": OF_BOUND,
+    "binomial_p_value": {"n_correct": 3, "n_test": 9, "n_classes": 3},
+    "confusion_information": {"y_true": Y, "y_pred": Y},
+    "default_set_sizes": {"n_classes": 4},
+    "e_value_false_discovery_rate": {"e_values": [1.0, 2, 30]},
+    "extrapolate_risk": {
+        "risk": [0.1, 0.2, 0.3],
+        "fit_set_sizes": [2, 3, 4],
+        "set_sizes": [6],
+    },
+    "extrapolate_wins": {"wins": WINS, "n_test": 12, "set_sizes": [9]},
+    "fano_information": {"accuracy": 0.5, "n_classes": 4},
+    "forward_bayes_accuracy_lower_bound": OF_RUNS,
+    "forward_e_value": OF_RUNS | {"accuracy": 0.25},
+    "gaussian_identification_accuracy": {"information": 1.0, "set_sizes": [4]},
+    "implied_information": {"accuracy": [0.5], "set_sizes": [4]},
+    "implied_information_interval": OF_MARGINS,
+    "implied_information_jackknife": OF_MARGINS,
+    "information_drift": {"accuracy": [0.8, 0.7, 0.6], "set_sizes": [2, 3, 4]},
+    "information_lower_bound": OF_BOUND | {"set_sizes": [4]},
+    "max_average_accuracy": {"information": 1.0, "n_classes": 4},
+    "max_statistic_p_value": {"scores": [0.5], "null_maxima": [0.1, 0.2, 0.6]},
+    "min_information": {"accuracy": 0.5, "n_classes": 4},
+    "paired_sign_flip_test": {"differences": M, "n_permutations": 20},
+    "permutation_p_value": {"score": 0.5, "null_scores": [0.1, 0.2, 0.6]},
+    "permute_labels": {"y": np.tile(["a", "b"], 30), "n_permutations": 3},
+    "required_classes": {"accuracy": 0.5, "bound": 0.2, "analysis": "split"},
+    "required_repeats": {
+        "accuracy": 0.5,
+        "bound": 0.3,
+        "n_classes": 4,
+        "analysis": "split",
+    },
+    "required_subjects": {"pilot": [0.6, 0.7, 0.5], "test": "t", "baseline": 0.4},
+    "resolution_information": {"n_classes": 4, "n_test": 12, "set_sizes": [2, 3]},
+    "step_down_p_value": {"scores": [0.5, 0.6], "null_scores": M[:, :2]},
+    "tail_p_value": {"score": 0.5, "null_scores": RNG.normal(size=99)},
+    "true_discoveries": {"scores": [0.5, 0.6], "thresholds": [0.1, 0.2]},
+    "true_discovery_thresholds": {"largest": RNG.normal(size=(99, 3))},
+    "win_distribution": {"margins": M, "y_true": Y},
+}
+NAN = float("nan")
+BAD = [
+    *(NAN, np.inf, -np.inf, -1, 0, -0.5, 2.5, 1e308, 10**7, 10**30, True, 1 + 2j),
+    *("x", "5", b"5", None, [], ["a", "b"], [[1, 2], [3]], {"a": 1}, {1, 2}, len),
+    *(object(), slice(3), (i for i in "ab"), pd.NA, decimal.Decimal("0.5")),
+    *(np.array([NAN, NAN]), np.full((2, 3), np.inf), np.ones((0, 3)), np.array(0.5)),
+    *(np.ones((2, 2, 2)), np.array([1, None]), np.array([True, False]), np.array("x")),
+    *(np.datetime64("2020-01-01"), np.array(["2020-01-01"], "M8[D]"), np.ones(3) * 1j),
+    *(np.ma.masked_array([1.0, 2.0], [True, False]), np.ma.masked),
+    *(pd.Series([0.5, 0.4]), pd.DataFrame({"a": [0.5, 0.2]})),
+]
+
+
+class Hang(Exception):  # noqa: N818
+    """A call took longer than it may."""
+
+
+@contextlib.contextmanager
+def at_most(seconds):
+    """Raise `Hang` when the block takes longer, where the system has an alarm."""
+
+    def ring(number, frame):
+        raise Hang
+
+    if not hasattr(signal, "setitimer"):
+        yield
+        return
+    before = signal.signal(signal.SIGALRM, ring)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def refusal(call, *names):
+    """Return what is wrong with how a call ends, "" where nothing is."""
+    try:
+        with at_most(SECONDS), warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")
+            call()
+    except Hang:
+        return "it hangs"
+    except OWN as error:
+        text = str(error)
+        if any(name in text for name in names) and "\n" not in text:
+            return ""
+        return f"{type(error).__name__}: {text}"
+    except Exception as error:
+        return f"{type(error).__name__}: {error}"
+    return ""
+
+
+def test_every_public_function_is_tried():
+    functions = {name for name in stats.__all__ if callable(getattr(stats, name))}
+    assert functions == set(GOOD)
+
+
+@pytest.mark.parametrize("name", sorted(GOOD))
+def test_arguments_of_statistics(name):
+    """Every argument takes every bad value; another one may be named for it."""
+    function, good = getattr(stats, name), GOOD[name]
+    function(**good)
+    parameters = [
+        argument.name
+        for argument in inspect.signature(function).parameters.values()
+        if argument.kind is not argument.VAR_KEYWORD
+    ]
+    wrong = {}
+    for argument in parameters:
+        for bad in BAD:
+            call = functools.partial(function, **good | {argument: bad})
+            if told := refusal(call, *parameters):
+                wrong[f"{argument}={bad!r:.60}"] = told
+    assert not wrong
+
+
+def spoiled(content, rng):
+    """Return bytes with some of them changed, or cut, or both."""
+    content = bytearray(content)
+    for place in rng.integers(len(content), size=rng.integers(0, 12)):
+        content[place] = rng.integers(256)
+    cut = rng.integers(len(content) + 1) if rng.random() < 0.5 else len(content)
+    return bytes(content[:cut])
+
+
+TOML = b"""\
+radius = 4.0
+samples = "blocks"
+confounds = ["motion", "wm_csf"]
+[pipeline.small]
+n_permutations = 19
+[[runs]]
+bold = "sub-01_bold.nii.gz"
+"""
+EVENTS = b"""\
+onset\tduration\ttrial_type\trun
+0.0\t2.5\tface\t1
+4.0\t2.5\thouse\t1
+8.0\t1.5\tface\t2
+"""
+
+
+def png(size=(9, 7)):
+    """Return a small picture as bytes."""
+    image = pytest.importorskip("PIL.Image")
+    file, values = io.BytesIO(), np.random.default_rng(3).integers(256, size=size)
+    image.fromarray(values.astype(np.uint8)).save(file, "PNG")
+    return file.getvalue()
+
+
+def nifti():
+    """Return a small image as bytes."""
+    values = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
+    return nibabel.Nifti1Image(values, np.diag([3.0, 3, 3, 1])).to_bytes()
+
+
+def photographs(path):
+    """Read a picture as stimuli are."""
+    return Photographs([path])[:]
+
+
+def image(path):
+    """Read an image with its data."""
+    return read_image(open_image(path, "imgs"))
+
+
+FILES = {
+    "a.toml": (lambda: TOML, read_configuration, 300),
+    "a.tsv": (lambda: EVENTS, lambda path: read_events(str(path)), 300),
+    "a.png": (png, photographs, 300),
+    "a.nii": (nifti, image, 300),
+}
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_files_with_wrong_bytes(name, tmp_path):
+    make, read, n_times = FILES[name]
+    content, path, wrong = make(), tmp_path / name, []
+    path.write_bytes(content)
+    read(path)
+    for seed in range(n_times):
+        path.write_bytes(spoiled(content, np.random.default_rng(seed)))
+        told = refusal(functools.partial(read, path), str(path))
+        wrong += [(seed, told)] if told else []
+    assert not wrong
+
+
+@pytest.mark.parametrize("text", ["a = " + "[" * 100_000, "a = " + "{b=" * 5_000])
+def test_deep_toml(text, tmp_path):
+    path = tmp_path / "deep.toml"
+    path.write_text(text)
+    with pytest.raises(ValueError, match=r"deep\.toml is no TOML .*correct it"):
+        read_configuration(path)
+
+
+def test_pictures_that_claim_too_many_pixels(tmp_path):
+    """A PNG of few bytes whose header says 100,000 x 100,000."""
+    import zlib
+
+    content = bytearray(png())
+    content[16:24] = (100_000).to_bytes(4, "big") * 2
+    content[29:33] = zlib.crc32(content[12:29]).to_bytes(4, "big")
+    path = tmp_path / "bomb.png"
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match=r"bomb\.png has too many pixels .*smaller"):
+        photographs(path)
