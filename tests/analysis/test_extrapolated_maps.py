@@ -64,7 +64,7 @@ def test_all_regions_at_once_equal_one_by_one(fitted, method):
         ([1], {}, "set_sizes must be at least 2"),
         ([20.5], {}, "set_sizes must be whole numbers"),
         ([], {}, "set_sizes must be a number or"),
-        ([20], {"method": "magic"}, "method='magic' is not known"),
+        ([20], {"method": "magic"}, "method='magic' must be one of 'auto'"),
     ],
 )
 def test_arguments_are_checked_before_any_work(
