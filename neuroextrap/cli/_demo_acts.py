@@ -288,7 +288,9 @@ def _transposed(table):
 
     labels = [label[:1].upper() + label[1:] for label in _PRINTED.values()]
     columns = {
-        f"at {place_words(row)}": row[list(_PRINTED)].to_numpy(dtype=float)
+        f"at {place_words(row)}": [
+            float(shown_values([row[name]], name)[0]) for name in _PRINTED
+        ]
         for _, row in table.iterrows()
     }
     return pd.DataFrame({"sphere": labels, **columns})
