@@ -206,7 +206,10 @@ def _score_forward(
     y = plan.codes[0, forward.design.test[points], np.newaxis]
     beaten, tied = beaten_and_tied(batch.margins, np.repeat(y, _n(rows), axis=1))
     outcomes = correct_outcomes(beaten, tied, n_classes)
-    result["n_correct"][rows, folds] = (forward.sums[folds, points] @ outcomes).T
+    sums = forward.sums
+    if folds.stop - folds.start < sums.shape[0]:
+        sums = sums[folds, points]
+    result["n_correct"][rows, folds] = (sums @ outcomes).T
     weights = forward.weighting[points, np.newaxis]
     result["forward_wins"][rows] += win_histogram(beaten, tied, weights, n_classes)
 
