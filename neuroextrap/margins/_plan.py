@@ -87,12 +87,6 @@ class Plan:
         return isinstance(self.kernel, AdditiveKernel) and self.whitener is None
 
     @property
-    def needs_best_only(self) -> bool:
-        """Whether permuted labels need the best class of each test point only."""
-        best_only = getattr(self.statistic, "needs_best_only", False)
-        return bool(best_only) and not self.pairing and self.n_permutations > 0
-
-    @property
     def size(self) -> int:
         """Numbers in the margins, or other outputs, of one labeling of one region."""
         n_outputs = self.kernel.n_outputs or self.design.n_classes

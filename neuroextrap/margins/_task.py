@@ -9,7 +9,7 @@ the number of workers.
 import itertools
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 
@@ -21,10 +21,9 @@ from neuroextrap.margins._kernel import (
     RegionSamples,
 )
 from neuroextrap.margins._plan import PASS_SIZE, Plan, TaskData
-from neuroextrap.margins._statistic import AccuracyStatistic, CorrelationStatistic
+from neuroextrap.margins._statistic import CorrelationStatistic
 from neuroextrap.margins._wins import (
     beaten_and_tied,
-    best_share,
     correct_outcomes,
     rank_tables,
     win_histogram,
@@ -179,7 +178,10 @@ def _subset_accuracies(
                 f"which this classifier cannot ({error}); give larger set_sizes, or "
                 "curves='trained_on_all'"
             ) from error
-        shares = best_share(margins, plan.test_codes(), plan.weights())
+        n_columns, n_classes = margins.shape[2], plan.design.n_classes
+        counts = beaten_and_tied(margins, np.repeat(plan.test_codes(), n_columns, 1))
+        weights = plan.weights_of(slice(0, 1), n_columns)
+        shares = win_histogram(*counts, weights, n_classes)[:, -1]
         values[:, start : start + len(rows)] = shares.reshape(len(xs), -1)
     return values
 
@@ -228,8 +230,6 @@ def _score(plan: Plan, rows: slice, batches: Iterator[Batch], result: Result) ->
             _score_wins(plan, slice(region, region + 1), counts, result)
     elif plan.kernel.correlates:
         _score_correlated(plan, rows, batches, result)
-    elif plan.needs_best_only:
-        _score_best(plan, rows, batches, result)
     else:
         _score_wins(plan, rows, _label_counts(plan, _n(rows), batches), result)
 
@@ -268,21 +268,6 @@ def _score_wins(
         _compare(plan.statistic(wins), start, rows, result)
 
 
-def _score_best(
-    plan: Plan, rows: slice, batches: Iterator[Batch], result: Result
-) -> None:
-    """Fill the same where permuted labels need the best class of each point only."""
-    of_best = cast(AccuracyStatistic, plan.statistic).of_best
-    for margins, start, width, *_ in batches:
-        columns = slice(start, start + width)
-        y, weights = plan.test_codes()[:, columns], plan.weights_of(columns, 1)
-        if start == 0:
-            observed = np.repeat(y[:, :1], _n(rows), axis=1)
-            counts = beaten_and_tied(margins[:, :, ::width], observed)
-            _observe(plan, rows, counts, result)
-        _compare(of_best(best_share(margins, y, weights)), start, rows, result)
-
-
 def _score_correlated(
     plan: Plan, rows: slice, batches: Iterator[Batch], result: Result
 ) -> None:
@@ -291,7 +276,7 @@ def _score_correlated(
     result["correlation"][rows] = cast(np.ndarray, first.correlation)[:, 0]
     every = itertools.chain([first], batches)
     by_correlation = isinstance(plan.statistic, CorrelationStatistic)
-    if not by_correlation and not plan.needs_best_only:
+    if not by_correlation and cast(Any, plan.kernel).tested == "wins":
         _score_wins(plan, rows, _label_counts(plan, _n(rows), every), result)
         return
     observed = np.repeat(plan.test_codes()[:, :1], _n(rows), axis=1)

@@ -17,7 +17,6 @@ from neuroextrap.margins._statistic import AccuracyStatistic, resolve_statistic
 from neuroextrap.margins._task import run_task
 from neuroextrap.margins._wins import (
     beaten_and_tied,
-    best_share,
     rank_tables,
     win_histogram,
 )

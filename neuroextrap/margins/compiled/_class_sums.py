@@ -1,9 +1,9 @@
 """Compiled sums over the samples of each class, and margins made of them.
 
-Nothing but a mean is fast math here. Sums of rounded terms are exact (``algebra/_grams.py``), so
-that every batch gives the same bits. Margins lie labeling by labeling, the test points
-last, where loops over them are contiguous. Indices are unsigned, since a signed one is
-asked each time whether it is negative.
+Nothing here is fast math but a mean. Sums of rounded terms are exact
+(``algebra/_grams.py``), so that every batch gives the same bits. Margins lie labeling
+by labeling, the test points last, where loops over them are contiguous. Indices are
+unsigned, since a signed one is asked each time whether it is negative.
 """
 
 from collections import namedtuple
