@@ -10,8 +10,7 @@ import threadpoolctl
 from neuroextrap.margins._engine import task_data
 from neuroextrap.margins._paths import middle_task, with_path
 from neuroextrap.margins._plan import Plan
-from neuroextrap.margins._task import run_task
-from neuroextrap.margins.algebra._region_sums import COLUMNS
+from neuroextrap.margins._task import COLUMNS, run_task
 from neuroextrap.stats._null_counts import n_largest
 
 # what an estimate may take, as far as it can be known, and what it looks at

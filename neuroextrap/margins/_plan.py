@@ -12,7 +12,6 @@ from neuroextrap.design._design import Design, Labelings, TestedRows
 from neuroextrap.design._folds import class_weights
 from neuroextrap.design._forward_tests import ForwardFolds
 from neuroextrap.margins._kernel import AdditiveKernel, MarginSource, RegionSamples
-from neuroextrap.margins.algebra._region_sums import RegionSums, share_sums
 
 # numbers in the margins of one pass: small enough for the cache, large enough for BLAS
 PASS_SIZE = 2**18
@@ -215,21 +214,11 @@ class TaskData:
     features: np.ndarray
     regions: scipy.sparse.csr_array
     columns: np.ndarray
-    _kept: dict[str, Any] = field(
-        default_factory=dict, init=False, repr=False, compare=False
-    )
 
     @property
     def n_regions(self) -> int:
         """Number of regions of the task."""
         return self.regions.shape[0]
-
-    @property
-    def sums(self) -> RegionSums:
-        """How features are summed over the regions, with arrays for the work."""
-        if "sums" not in self._kept:
-            self._kept["sums"] = share_sums(self.regions)
-        return self._kept["sums"]
 
     def members(self, region: int) -> np.ndarray:
         """Return where the features of a region lie among those of the task."""
