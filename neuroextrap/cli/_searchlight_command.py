@@ -50,8 +50,8 @@ events: tab-separated text, one table for each image or one for all volumes.
 
 models: instead of images, an SPM.mat, FEAT folders (run-*.feat), a result of
   GLMsingle (.hdf5, .mat, .npy; --mask, and --events with a row for each trial)
-  or folders of nilearn's save_glm_to_bids. Their own names are conditions; events
-  with columns name and trial_type say otherwise.
+  or folders of nilearn's save_glm_to_bids. Their own names are conditions;
+  events with columns name and trial_type say otherwise.
 
 names: when all images have BIDS names, results are BIDS derivatives, such as
   OUT/sub-01/func/sub-01_task-x_space-T1w_desc-impliedinformation_stat.nii.gz,
