@@ -127,7 +127,7 @@ def estimate_memory(
     if plan.by_sums:
         task = _sums_bytes(plan, members_of_a_task, n_features)
     if plan.forward is not None and not plan.by_sums:
-        task = max(task, _passes_bytes(plan.forward_plan(), regions))
+        task = max(task, _passes_bytes(plan.forward_plan, regions))
     n_tasks = -(-int((np.diff(regions.indptr) > 0).sum()) // plan.task_size)
     n_workers = min(n_workers, n_tasks)
     waiting = 1 if n_workers == 1 else min(2 * n_workers, n_tasks)  # made ahead of time

@@ -75,7 +75,7 @@ def run_task(plan: Plan, data: TaskData) -> Result:
     for rows, xs in _passes(plan, data):
         _score(plan, rows, plan.kernel.batches(xs, plan), result)
         if forward is not None:  # what is made of the samples serves both
-            batches = plan.kernel.batches(xs, plan.forward_plan())
+            batches = plan.kernel.batches(xs, plan.forward_plan)
             folds = slice(0, len(forward.design.folds))
             _score_forward(plan, rows, folds, next(iter(batches)), result)
     return result
@@ -181,7 +181,7 @@ def _subset_accuracies(
                 "curves='trained_on_all'"
             ) from error
         n_columns, n_classes = margins.shape[2], plan.design.n_classes
-        counts = beaten_and_tied(margins, np.repeat(plan.test_codes(), n_columns, 1))
+        counts = beaten_and_tied(margins, np.repeat(plan.test_codes, n_columns, 1))
         weights = plan.weights_of(slice(0, 1), n_columns)
         shares = win_histogram(*counts, weights, n_classes)[:, -1]
         values[:, start : start + len(rows)] = shares.reshape(len(xs), -1)
@@ -193,7 +193,7 @@ def _score_forward_by_sums(plan: Plan, data: TaskData, result: Result) -> None:
 
     As many as the plan's own tests, so that they take no more memory than these.
     """
-    tests = plan.forward_plan()
+    tests = plan.forward_plan
     design = cast(Design, tests.design)
     for folds in _folds_at_once(design, len(plan.design.test)):
         part = replace(tests, design=design.some_folds(folds))
@@ -241,13 +241,13 @@ def _label_counts(
 ) -> Iterator[Counts]:
     """Count wins where every labeling has margins of its own."""
     for margins, start, width, *_ in batches:
-        y = np.tile(plan.test_codes()[:, start : start + width], n_regions)
+        y = np.tile(plan.test_codes[:, start : start + width], n_regions)
         yield *beaten_and_tied(margins, y), start, width
 
 
 def _pairing_counts(plan: Plan, margins: np.ndarray) -> Iterator[Counts]:
     """Count one region's wins when only the labels of its test points are permuted."""
-    y = plan.test_codes()
+    y = plan.test_codes
     beaten, tied = rank_tables(margins)
     row = np.arange(len(y))[:, None] * margins.shape[1]
     width = max(1, PASS_SIZE // len(y))
@@ -281,7 +281,7 @@ def _score_correlated(
     if not by_correlation and cast(Any, plan.kernel).tested == "wins":
         _score_wins(plan, rows, _label_counts(plan, _n(rows), every), result)
         return
-    observed = np.repeat(plan.test_codes()[:, :1], _n(rows), axis=1)
+    observed = np.repeat(plan.test_codes[:, :1], _n(rows), axis=1)
     counts = beaten_and_tied(first.margins, observed)
     if by_correlation:
         of_batch = plan.statistic.of_batch
