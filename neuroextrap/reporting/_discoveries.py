@@ -7,8 +7,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.spatial import cKDTree
 
+from neuroextrap.plotting._axes import COLORS
 from neuroextrap.reporting._finding import find, mm_words, region_words
 from neuroextrap.reporting._page import frame_table, tsv_uri
+from neuroextrap.reporting._pictures import embed_figure
 from neuroextrap.reporting._rendering import (
     format_confidence,
     format_number,
@@ -21,6 +23,7 @@ from neuroextrap.stats._cluster_statistics import find_clusters
 
 _FORMING = 0.001  # p-value of a region by itself up to which it belongs to a cluster
 _MOST_CLUSTERS = 12
+_MOST_STEPS = 500  # of a curve
 
 
 class Counted(NamedTuple):
@@ -192,10 +195,34 @@ def discoveries_section(counted, areas=None):
         level=format_confidence(counted.bounds.confidence_level),
         table=table,
         tsv=tsv_uri(frame),
+        curve=_curve(counted),
         forming=None if clusters is None else f"{counted.forming:.2g}",
         n_clusters=0 if clusters is None else int(clusters.max()) + 1,
         n_shown=_MOST_CLUSTERS,
     )
+
+
+def _curve(counted):
+    """Draw how many reach each threshold, and how many of them count; "" if none do."""
+    import matplotlib.pyplot as plt
+
+    levels, n_reached, n_true = counted.bounds.curve()
+    if not n_true[-1]:
+        return ""
+    n_drawn = np.searchsorted(n_reached, max(3 * n_true[-1], n_reached[0]), "right")
+    some = np.unique(np.linspace(0, n_drawn - 1, _MOST_STEPS).astype(int))
+    figure, ax = plt.subplots(figsize=(5, 3), layout="constrained")
+    what = f"{counted.claim.split()[-1]}, at least"
+    drawn = ((n_reached, "0.6", "all of them"), (n_true, COLORS[1], what))
+    for numbers, color, label in drawn:
+        ax.step(levels[some], numbers[some], color, where="post", label=label)
+    many = counted.words[1]
+    ax.set(xlabel="threshold of the tested statistic", ylabel=f"{many} above it")
+    ax.legend(frameon=False)
+    caption = f"Of the {many} above any threshold, how many {counted.claim}, at least."
+    if n_drawn < len(levels):
+        caption += " At thresholds below those drawn the bound hardly grows."
+    return embed_figure(figure, caption, "true_discovery_curve.svg")
 
 
 def viewer_discoveries(counted):
