@@ -1,27 +1,53 @@
-"""``neuroextrap compare``: which of several encoding models identifies better."""
+"""``neuroextrap compare``: which decoder, condition or encoding model is better."""
 
 from pathlib import Path
 
-from neuroextrap.analysis._options import flag, text, texts, whole
+from neuroextrap.analysis._options import flag, one_of, text, texts, whole
 from neuroextrap.cli._console import say
 from neuroextrap.cli._parser import OVERWRITE, add_options
 
 _EXAMPLES = """\
-The folders were written by neuroextrap encoding (or to_directory), of the same
-test responses and regions. Every pair of models is compared by exchanging the
-outcomes of stimuli; p_value_fwe holds for all regions and pairs at once.
-OUT gets comparison.tsv, of images maps of every pair, and with --report a page
-of two models, report.html, or of every pair, report_FIRST_SECOND.html.
+Encoding models: the folders were written by neuroextrap encoding (or
+to_directory), of the same test responses and regions. Every pair of models is
+compared by exchanging the outcomes of stimuli; p_value_fwe holds for all regions
+and pairs at once. OUT gets comparison.tsv, of images maps of every pair, and with
+--report a page of two models, report.html, or of every pair,
+report_FIRST_SECOND.html.
+
+Decoders, conditions, sessions or tasks of one person: CONFIG.toml has two tables
+[pipeline.NAME], with the options of neuroextrap searchlight, as in neuroextrap
+multiverse --help. Both are fitted, and compared region by region, or one region of
+each (--regions). Over persons, compare their maps: neuroextrap group --paired-imgs.
+
+  imgs = ["run-1_bold.nii.gz", "run-2_bold.nii.gz"]
+  events = ["run-1_events.tsv", "run-2_events.tsv"]
+  t_r = 2.0
+
+  [pipeline.attended]
+  classes = ["attended_face", "attended_house"]
+  [pipeline.ignored]
+  classes = ["ignored_face", "ignored_house"]
 
 examples:
   neuroextrap compare results_gabor results_retinotopic comparison
   neuroextrap compare a b c --names gabor layer1 layer5 comparison
+  neuroextrap compare attention.toml --paired runs --report comparison
 """
 _OPTIONS = {
+    "paired": one_of(
+        "what both pipelines of CONFIG.toml have in common: the same samples (two "
+        "classifiers), the same runs (two conditions), or none (two sessions)",
+        "samples runs none",
+        said="samples",
+    ),
+    "regions": texts(
+        "a region of the first pipeline and one of the second, by name or number",
+        said="every region with itself",
+    ),
     "names": texts("names of the models", said="those of their folders"),
     "statistic": text(
         "statistic that is compared: accuracy, pairwise_accuracy, or a number of "
-        "candidates",
+        "classes (candidates)",
         "accuracy",
     ),
     "n_permutations": whole("number of exchanges of each pair", 1000),
@@ -37,9 +63,11 @@ def add_parser(subparsers):
     """Add the command to what ``ArgumentParser.add_subparsers`` returned."""
     parser = subparsers.add_parser(
         "compare",
-        help="compare encoding models from their results",
-        usage="neuroextrap compare A B [C ...] [options] OUT",
-        description="Test which of two or more encoding models identifies better.",
+        help="compare encoding models, decoders, conditions or sessions",
+        usage="neuroextrap compare A B [C ...] [options] OUT\n"
+        "       neuroextrap compare CONFIG.toml [options] OUT",
+        description="Test which of two or more encoding models identifies better, or\n"
+        "which of two decoders, conditions, sessions or tasks.",
         epilog=_EXAMPLES,
         intermixed=True,
     )
@@ -47,40 +75,95 @@ def add_parser(subparsers):
         "models",
         nargs="+",
         metavar="A",
-        help="folders of the models' results; the last word, OUT, is the folder for "
-        "the comparison",
+        help="folders of the models' results, or CONFIG.toml with two decoders; the "
+        "last word, OUT, is the folder for the comparison",
     )
     add_options(parser, None, _OPTIONS)
 
 
 def run(args):
-    """Read the models, compare every pair, write table and maps."""
+    """Compare every pair of models, or two decoders; write table, maps and page."""
+    from neuroextrap.maps._files import check_output_directory
+
+    # OUT may have been taken for the last of the names, or of the regions
+    last = args.models
+    for taken, n in ((args.names, len(args.models)), (args.regions, 2)):
+        last = taken if len(taken or []) > n else last
+    args.out = last.pop()
+    of_decoders = args.models[:1] and Path(args.models[0]).suffix == ".toml"
+    _check_kind(args, of_decoders)
+    statistic = args.statistic
+    options = {
+        "statistic": int(statistic) if statistic.isdecimal() else statistic,
+        "n_permutations": args.n_permutations,
+        "two_sided": not args.one_sided,
+        "n_jobs": args.n_jobs,
+        "random_state": args.random_state,
+    }
+    names = () if of_decoders else _names(args)
+    check_output_directory(args.out, overwrite=args.overwrite)
+    say(_decoders(args, options) if of_decoders else _models(args, names, options))
+
+
+def _check_kind(args, of_decoders):
+    """Raise if an option belongs to the other kind of comparison."""
+    if of_decoders and len(args.models) > 1:
+        raise ValueError(
+            f"{args.models[0]} {args.models[1]} OUT: give one file with two pipelines"
+        )
+    if of_decoders and args.names:
+        raise ValueError("--names: pipelines have the names of their tables")
+    if not of_decoders and (args.paired or args.regions):
+        raise ValueError("--paired and --regions need CONFIG.toml with two pipelines")
+
+
+def _models(args, names, options):
+    """Compare encoding models from their folders; return what was found, in lines."""
     from neuroextrap.encoding import (
         EncodingIdentification,
         compare_encoding_models_pairwise,
     )
-    from neuroextrap.maps._files import check_output_directory
 
-    # OUT may have been taken for the last of the names
-    last = args.names if len(args.names or []) > len(args.models) else args.models
-    args.out = last.pop()
-    names = _names(args)
-    check_output_directory(args.out, overwrite=args.overwrite)
     models = {
         name: EncodingIdentification.from_directory(folder)
         for name, folder in zip(names, args.models, strict=True)
     }
-    statistic = args.statistic
-    found = compare_encoding_models_pairwise(
-        models,
-        statistic=int(statistic) if statistic.isdecimal() else statistic,
-        n_permutations=args.n_permutations,
-        two_sided=not args.one_sided,
-        n_jobs=args.n_jobs,
-        random_state=args.random_state,
-    )
+    found = compare_encoding_models_pairwise(models, **options)
     found.to_directory(args.out, overwrite=args.overwrite, report=args.report)
-    say(_summary(found, args.out))
+    best = found.table_.dropna(subset=["p_value"])
+    best = best.sort_values(["p_value_fwe", "p_value"], kind="stable")
+    best = best.drop_duplicates(["first", "second"]).sort_index()
+    return _summary("every pair, where it differs most surely", best, args.out)
+
+
+def _decoders(args, options):
+    """Fit and compare the pipelines of a file; return what was found, in lines."""
+    from neuroextrap.cli._multiverse_command import planned_pipelines
+    from neuroextrap.cli._results import page_file
+    from neuroextrap.decoding import compare_decoders
+
+    lights = {}
+    for name, light, samples, data in planned_pipelines(args.models[0], most=2):
+        light.set_params(bounds=None, n_permutations=0)
+        lights[name] = light.fit(*data, order=samples.order)
+        light.bg_img_ = samples.bg_img  # of the images before any cleaning
+    regions = args.regions and [
+        [
+            light.find_region(int(word) if word.isdecimal() else word)
+            for light, word in zip(lights.values(), args.regions, strict=True)
+        ]
+    ]
+    paired = None if args.paired == "none" else args.paired or "samples"
+    found = compare_decoders(
+        *lights.values(), paired=paired, regions=regions, **options
+    )
+    more = {}
+    if args.report:
+        page = found.generate_report(names=tuple(lights))
+        more = page_file(page.get_standalone())
+    found.to_directory(args.out, overwrite=args.overwrite, more=more)
+    best = found.table_.sort_values(["p_value_fwe", "p_value"], kind="stable").head(10)
+    return _summary(" and ".join(lights), best, args.out)
 
 
 def _names(args):
@@ -100,25 +183,16 @@ def _names(args):
     return names
 
 
-def _summary(found, out):
-    """Describe the region of every pair in which the p-value is smallest."""
+def _summary(what, table, out):
+    """Describe rows of a comparison in lines of text."""
     from neuroextrap.cli._results import text_table
 
-    table = found.table_.dropna(subset=["p_value"])
-    best = table.sort_values(["p_value_fwe", "p_value"], kind="stable")
-    best = best.drop_duplicates(["first", "second"]).sort_index()
     shown = (
-        "first",
-        "second",
-        "region",
-        "first_accuracy",
-        "second_accuracy",
-        "accuracy_difference",
-        "p_value",
-        "p_value_fwe",
+        *("first", "second", "region", "name", "x", "y", "z"),
+        *("first_accuracy", "second_accuracy", "accuracy_difference"),
+        *("p_value", "p_value_fwe"),
     )
     return (
-        "every pair, where it differs most surely (accuracies are proportions; "
-        f"p_value_fwe holds for all regions and pairs):\n{text_table(best, shown)}\n"
-        f"comparison.tsv in {out}"
+        f"{what} (accuracies are proportions; p_value_fwe holds for all regions, and "
+        f"pairs):\n{text_table(table, shown)}\ncomparison.tsv in {out}"
     )
