@@ -17,7 +17,11 @@ report_FIRST_SECOND.html.
 Decoders, conditions, sessions or tasks of one person: CONFIG.toml has two tables
 [pipeline.NAME], with the options of neuroextrap searchlight, as in neuroextrap
 multiverse --help. Both are fitted, and compared region by region, or one region of
-each (--regions). Over persons, compare their maps: neuroextrap group --paired-imgs.
+each (--regions).
+
+Over subjects: with --regions, the folders are those of one analysis each, of the
+regions of an atlas; their accuracies are compared within subjects by flipping
+signs, every pair. For maps of two decoders see neuroextrap group --paired-imgs.
 
   imgs = ["run-1_bold.nii.gz", "run-2_bold.nii.gz"]
   events = ["run-1_events.tsv", "run-2_events.tsv"]
@@ -32,6 +36,7 @@ examples:
   neuroextrap compare results_gabor results_retinotopic comparison
   neuroextrap compare a b c --names gabor layer1 layer5 comparison
   neuroextrap compare attention.toml --paired runs --report comparison
+  neuroextrap compare results/sub-* comparison --regions V1 V2 FFA
 """
 _OPTIONS = {
     "paired": one_of(
@@ -41,7 +46,8 @@ _OPTIONS = {
         said="samples",
     ),
     "regions": texts(
-        "a region of the first pipeline and one of the second, by name or number",
+        "regions by name or number: one of the first pipeline and one of the second; "
+        "or of subjects' folders, compared over subjects, every pair",
         said="every region with itself",
     ),
     "names": texts("names of the models", said="those of their folders"),
@@ -65,7 +71,8 @@ def add_parser(subparsers):
         "compare",
         help="compare encoding models, decoders, conditions or sessions",
         usage="neuroextrap compare A B [C ...] [options] OUT\n"
-        "       neuroextrap compare CONFIG.toml [options] OUT",
+        "       neuroextrap compare CONFIG.toml [options] OUT\n"
+        "       neuroextrap compare DIR DIR [DIR ...] OUT --regions X Y [options]",
         description="Test which of two or more encoding models identifies better, or\n"
         "which of two decoders, conditions, sessions or tasks.",
         epilog=_EXAMPLES,
@@ -82,16 +89,18 @@ def add_parser(subparsers):
 
 
 def run(args):
-    """Compare every pair of models, or two decoders; write table, maps and page."""
+    """Compare models, decoders or regions; write the table, maps and page."""
     from neuroextrap.maps._files import check_output_directory
 
     # OUT may have been taken for the last of the names, or of the regions
-    last = args.models
-    for taken, n in ((args.names, len(args.models)), (args.regions, 2)):
-        last = taken if len(taken or []) > n else last
+    last = args.names if len(args.names or []) > len(args.models) else args.models
+    of_decoders = Path(args.models[0]).suffix == ".toml"
+    if of_decoders and len(args.models) == 1 and len(args.regions or []) > 2:
+        last = args.regions
     args.out = last.pop()
-    of_decoders = args.models[:1] and Path(args.models[0]).suffix == ".toml"
-    _check_kind(args, of_decoders)
+    compare = _decoders if of_decoders else _regions if args.regions else _models
+    names = _names(args) if compare is _models else args.models
+    _check_kind(args, compare)
     statistic = args.statistic
     options = {
         "statistic": int(statistic) if statistic.isdecimal() else statistic,
@@ -100,25 +109,36 @@ def run(args):
         "n_jobs": args.n_jobs,
         "random_state": args.random_state,
     }
-    names = () if of_decoders else _names(args)
     check_output_directory(args.out, overwrite=args.overwrite)
-    say(_decoders(args, options) if of_decoders else _models(args, names, options))
+    what, best = compare(args, names, options)
+    say(_summary(what, best, args.out))
 
 
-def _check_kind(args, of_decoders):
-    """Raise if an option belongs to the other kind of comparison."""
-    if of_decoders and len(args.models) > 1:
+def _check_kind(args, compare):
+    """Raise if an option belongs to another kind of comparison."""
+    if compare is _decoders and len(args.models) != 1:
+        raise ValueError("CONFIG.toml OUT: give one file with two pipelines, then OUT")
+    if compare is _decoders and args.regions and len(args.regions) != 2:
+        raise ValueError("--regions: name one of each pipeline, two in all")
+    if compare is _regions and (len(args.models) < 2 or len(args.regions) < 2):
         raise ValueError(
-            f"{args.models[0]} {args.models[1]} OUT: give one file with two pipelines"
+            "--regions: name at least two, of at least two subjects' folders; then OUT"
         )
-    if of_decoders and args.names:
-        raise ValueError("--names: pipelines have the names of their tables")
-    if not of_decoders and (args.paired or args.regions):
-        raise ValueError("--paired and --regions need CONFIG.toml with two pipelines")
+    if compare is not _models and args.names:
+        raise ValueError("--names are those of encoding models; leave them out")
+    if compare is not _decoders and args.paired:
+        raise ValueError("--paired needs CONFIG.toml with two pipelines")
+    if compare is _regions and args.report:
+        raise ValueError("--report: there is no page of regions; leave it out")
+
+
+def _region(word):
+    """Return the name or the number of a region."""
+    return int(word) if word.isdecimal() else word
 
 
 def _models(args, names, options):
-    """Compare encoding models from their folders; return what was found, in lines."""
+    """Compare encoding models from their folders; return the surest region of pairs."""
     from neuroextrap.encoding import (
         EncodingIdentification,
         compare_encoding_models_pairwise,
@@ -133,23 +153,69 @@ def _models(args, names, options):
     best = found.table_.dropna(subset=["p_value"])
     best = best.sort_values(["p_value_fwe", "p_value"], kind="stable")
     best = best.drop_duplicates(["first", "second"]).sort_index()
-    return _summary("every pair, where it differs most surely", best, args.out)
+    return "every pair, where it differs most surely", best
 
 
-def _decoders(args, options):
-    """Fit and compare the pipelines of a file; return what was found, in lines."""
+def _regions(args, folders, options):
+    """Compare regions over subjects, every pair; return what they are, and a table."""
+    from itertools import combinations
+
+    import pandas as pd
+
+    from neuroextrap.analysis._presentation import find_region
+    from neuroextrap.analysis._region_maps import RegionMaps
+    from neuroextrap.group import second_level_test
+    from neuroextrap.group._analyses import read_analyses
+    from neuroextrap.margins._statistic import accuracy_set_size
+
+    subjects, findings = read_analyses(folders)
+    size = accuracy_set_size(options["statistic"], len(subjects[0].classes))
+
+    def accuracy(subject, word):
+        known, masker = subject.results, subject.masker
+        region = find_region(_region(word), known.choice, masker, None)
+        return float(known.curve(region, size)[1][0])
+
+    frame = pd.DataFrame({w: [accuracy(s, w) for s in subjects] for w in args.regions})
+    pairs = list(combinations(frame, 2))
+    first, second = (
+        frame[list(names)].to_numpy() for names in zip(*pairs, strict=True)
+    )
+    used = {k: options[k] for k in ("n_permutations", "two_sided", "random_state")}
+    tested = second_level_test(first, paired_imgs=second, **used)
+    table = pd.DataFrame(pairs, columns=["first", "second"]).assign(
+        first_accuracy=first.mean(axis=0),
+        second_accuracy=second.mean(axis=0),
+        accuracy_difference=(first - second).mean(axis=0),
+        p_value=tested["p_value"],
+        p_value_fwe=tested["p_value_fwe"],
+    )
+    found = RegionMaps(
+        {},
+        table=table,
+        table_file="comparison.tsv",
+        inputs={"accuracy": frame.to_numpy()},
+        parameters=options | {"regions": args.regions, "subjects": folders},
+        findings=findings,
+    )
+    found.to_directory(args.out, overwrite=args.overwrite)
+    return f"means over {len(subjects)} subjects", table
+
+
+def _decoders(args, files, options):
+    """Compare the pipelines of a file; return their names, and the surest regions."""
     from neuroextrap.cli._multiverse_command import planned_pipelines
     from neuroextrap.cli._results import page_file
     from neuroextrap.decoding import compare_decoders
 
     lights = {}
-    for name, light, samples, data in planned_pipelines(args.models[0], most=2):
+    for name, light, samples, data in planned_pipelines(files[0], most=2):
         light.set_params(bounds=None, n_permutations=0)
         lights[name] = light.fit(*data, order=samples.order)
         light.bg_img_ = samples.bg_img  # of the images before any cleaning
     regions = args.regions and [
         [
-            light.find_region(int(word) if word.isdecimal() else word)
+            light.find_region(_region(word))
             for light, word in zip(lights.values(), args.regions, strict=True)
         ]
     ]
@@ -163,7 +229,7 @@ def _decoders(args, options):
         more = page_file(page.get_standalone())
     found.to_directory(args.out, overwrite=args.overwrite, more=more)
     best = found.table_.sort_values(["p_value_fwe", "p_value"], kind="stable").head(10)
-    return _summary(" and ".join(lights), best, args.out)
+    return " and ".join(lights), best
 
 
 def _names(args):
@@ -193,6 +259,6 @@ def _summary(what, table, out):
         *("p_value", "p_value_fwe"),
     )
     return (
-        f"{what} (accuracies are proportions; p_value_fwe holds for all regions, and "
+        f"{what} (accuracies are proportions; p_value_fwe holds for all regions and "
         f"pairs):\n{text_table(table, shown)}\ncomparison.tsv in {out}"
     )

@@ -7,9 +7,11 @@ import nibabel
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.utils import Bunch
 
 from neuroextrap.cli import main
 from neuroextrap.decoding import IdentificationSearchLight, compare_decoders
+from neuroextrap.group import second_level_test
 from neuroextrap.maps import read_maps
 
 COMMON = """\
@@ -120,9 +122,10 @@ def test_decoders_of_the_same_samples(folder):
         (DECODERS.partition("[pipeline.centroid]")[0], "", "must have two tables"),
         (DECODERS + "[pipeline.third]\n", "", "must have two tables"),
         (DECODERS + "radus = 2\n", "", "did you mean --radius"),
-        (DECODERS, "--names a b", "have the names of their tables"),
+        (DECODERS, "--names a b", "are those of encoding models"),
         (DECODERS, "more", "one file with two pipelines"),
         (DECODERS, "--regions 0 500", "region=500"),
+        (DECODERS, "--regions 0", "then OUT"),
         (CONDITIONS, "", "classes"),
         (SESSIONS, "--paired runs", "same names of runs"),
     ],
@@ -134,6 +137,63 @@ def test_what_cannot_be_compared_is_one_line(folder, text, words, message, capsy
     assert not Path("out").exists()
 
 
-def test_options_of_decoders_need_a_file(capsys):
-    assert main(["compare", "A", "B", "--paired", "runs", "out"]) == 2
-    assert "need CONFIG.toml" in capsys.readouterr().err
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("A B --paired runs out", "--paired needs CONFIG.toml"),
+        ("A out --regions V1 V2", "at least two subjects"),
+        ("A B out --regions V1", "at least two, of at least two"),
+        ("A B out --regions V1 V2 --report", "no page of regions"),
+    ],
+)
+def test_options_of_other_comparisons_are_refused(words, message, capsys):
+    assert main(["compare", *words.split()]) == 2
+    assert message in capsys.readouterr().err
+
+
+@pytest.fixture(scope="module")
+def subjects(tmp_path_factory):
+    """Folders of eight subjects: one of three regions tells."""
+    rng, folders = np.random.default_rng(0), []
+    labels = np.repeat([1, 2, 3], 20).reshape(3, 5, 4).astype(np.int16)
+    atlas = nibabel.Nifti1Image(labels, np.eye(4))
+    for subject in range(8):
+        y, runs = np.tile(np.arange(4), 6), np.repeat(np.arange(6), 4)
+        data = rng.normal(size=(3, 5, 4, 24))
+        data[0] += rng.normal(size=(5, 4, 4))[..., y]
+        light = IdentificationSearchLight(
+            labels_img=Bunch(maps=atlas, labels=["V1", "V2", "V3"]), bounds=None
+        )
+        light.fit(nibabel.Nifti1Image(data.astype(np.float32), np.eye(4)), y, runs)
+        folders.append(str(tmp_path_factory.mktemp("of") / f"sub-{subject:02}"))
+        light.to_directory(folders[-1])
+    return folders
+
+
+def test_regions_over_subjects(subjects, tmp_path, capsys):
+    out = str(tmp_path / "out")
+    words = [*subjects, out, "--regions", "V1", "2", "V2", "--n-permutations", "100"]
+    assert main(["compare", *words]) == 0
+    table = pd.read_csv(f"{out}/comparison.tsv", sep="\t", dtype={"first": str})
+    assert table[["first", "second"]].to_numpy().tolist() == [
+        ["V1", "2"],
+        ["V1", "V2"],
+        ["2", "V2"],
+    ]
+    lights = [IdentificationSearchLight.from_directory(folder) for folder in subjects]
+    accuracy = np.array([light.region_scores_["accuracy"] for light in lights])
+    expected = second_level_test(
+        accuracy[:, [0, 0, 2]],
+        paired_imgs=accuracy[:, [2, 1, 1]],
+        two_sided=True,
+        n_permutations=100,
+    )
+    np.testing.assert_allclose(table["p_value_fwe"], expected["p_value_fwe"])
+    np.testing.assert_allclose(
+        table["accuracy_difference"],
+        (accuracy[:, [0, 0, 2]] - accuracy[:, [2, 1, 1]]).mean(0),
+    )
+    assert (table["p_value_fwe"] <= 0.05).tolist() == [True, True, False]
+    assert "means over 8 subjects" in capsys.readouterr().out
+    assert main(["compare", *subjects, f"{out}2", "--regions", "V1", "V4"]) == 2
+    assert "V4" in capsys.readouterr().err
