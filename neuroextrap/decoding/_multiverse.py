@@ -17,7 +17,9 @@ from neuroextrap.decoding._decoding_run import DecodingRun, plan_decoding
 from neuroextrap.decoding._searchlight import IdentificationSearchLight
 from neuroextrap.images import feature_coordinates
 from neuroextrap.maps._described_parameters import described_parameters
-from neuroextrap.reporting._multiverse_page import multiverse_page
+from neuroextrap.reporting._finding import words_of_features
+from neuroextrap.reporting._maps_section import features_as_regions
+from neuroextrap.reporting._region_page import multiverse_page
 from neuroextrap.stats._pvalues import LEVEL
 from neuroextrap.stats._shared_options import described_by
 from neuroextrap.stats._standardized_maxima import standardized_by_maxima
@@ -160,6 +162,10 @@ def multiverse(
         table_file="pipelines.tsv",
         rows="pipelines",
         bg_img_=first.bg_img,
+        choice_=features_as_regions(p_values.shape[1]),
+        places_=None if masker is None else feature_coordinates(masker),
+        words_=("region", "regions") if masker is None else words_of_features(masker),
+        classes_=first.classes,
         standardized_={name: standard for name, (standard, _) in tested.items()},
         null_maxima_=maxima,
         n_permutations_=len(maxima),
