@@ -5,7 +5,11 @@ from typing import Any
 from neuroextrap.cli._console import say
 from neuroextrap.cli._parser import OVERWRITE, RaisingParser, add_options, options_of
 from neuroextrap.cli._results import page_file, text_table
-from neuroextrap.cli._searchlight_command import add_analysis_options, prepare
+from neuroextrap.cli._searchlight_command import (
+    add_analysis_options,
+    prepare,
+    take_betas,
+)
 
 _EXAMPLES = """\
 CONFIG.toml has the options of neuroextrap searchlight, with _ for -, those that
@@ -93,8 +97,6 @@ def planned_pipelines(path, most=None):
     That is its searchlight, its samples, and what it is fitted to (images, labels,
     runs). All options are read before any image is; `most` is the largest number.
     """
-    from neuroextrap.images._opening import image_files
-
     parsed = {}
     for name, options in _pipelines(path, most).items():
         reader = RaisingParser(is_command=False)
@@ -102,7 +104,7 @@ def planned_pipelines(path, most=None):
         add_options(reader, None, options_of("searchlight", "resources"))
         parsed[name] = reader.parse_file(f"{path}: pipeline {name!r}", options)
     for name, own in parsed.items():
-        yield name, *prepare(own, image_files(own.imgs))
+        yield name, *prepare(own, take_betas(own))
 
 
 def _pipelines(path, most):
