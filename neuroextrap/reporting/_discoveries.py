@@ -65,16 +65,8 @@ class Counted(NamedTuple):
         return max(_FORMING, 1 / (self.n_permutations + 1))
 
     def clusters(self):
-        """Return the cluster of every region (n_regions,), -1 outside.
-
-        Neighbors are regions whose centers are; None for regions of an atlas, which
-        have none.
-        """
-        if self.places is None:
-            return None
-        excess = np.where(self.p_value <= self.forming, 1.0, -1.0)  # NaN: outside
-        pairs = neighboring_regions(self.choice, self.masker)
-        return find_clusters(excess, pairs).number
+        """Return the cluster of every region, as :func:`clusters_of` does."""
+        return clusters_of(self.p_value <= self.forming, self.choice, self.masker)
 
     @property
     def places(self):
@@ -103,23 +95,26 @@ class Counted(NamedTuple):
                 yield name, chosen
 
 
-def neighboring_regions(choice, masker):
-    """Return pairs (n_pairs, 2) of regions whose centers are neighbors.
+def clusters_of(chosen, choice, masker):
+    """Return the cluster of every chosen region (n_regions,), -1 outside.
 
-    Centers on a coarser grid (every n-th voxel) are those a step of that grid apart.
+    Neighbors are regions whose centers are; centers on a coarser grid (every n-th
+    voxel) are those a step of that grid apart. None for regions without centers.
     """
     from neuroextrap.images._clusters import neighbor_pairs
 
+    places = choice.places(masker)
+    if places is None:
+        return None
     place = np.full(choice.regions.shape[1], -1, dtype=np.intp)
     place[choice.centers] = np.arange(choice.n_regions)
     pairs = place[neighbor_pairs(masker)]
     pairs = pairs[(pairs >= 0).all(axis=1)]
-    if len(pairs) or choice.n_regions == 1:
-        return pairs
-    places = choice.places(masker)
-    tree = cKDTree(places)
-    step = tree.query(places, k=2)[0][:, 1].min()
-    return tree.query_pairs(1.01 * step, output_type="ndarray")
+    if not len(pairs) and choice.n_regions > 1:
+        tree = cKDTree(places)
+        step = tree.query(places, k=2)[0][:, 1].min()
+        pairs = tree.query_pairs(1.01 * step, output_type="ndarray")
+    return find_clusters(chosen.astype(float), pairs).number
 
 
 def cluster_columns(fitted, peaks):

@@ -24,10 +24,8 @@ from neuroextrap.stats._validation import (
 class PairedTest:
     """What :func:`paired_sign_flip_test` returns.
 
-    `score`, `p_value` (each region by itself), `p_value_fwe` (by the largest sum over
-    regions) and, if requested, `p_value_fwe_step_down` (by the largest sum over the
-    regions left) have shape (n_regions,); `n_permutations` sign flips were used beside
-    the observed signs.
+    `p_value` is of each region by itself, `p_value_fwe` by the largest sum over regions
+    and `p_value_fwe_step_down` by the largest sum over the regions left.
     """
 
     score: FloatArray
@@ -72,10 +70,9 @@ def paired_sign_flip_test(
     Returns
     -------
     test : PairedTest
-        The attributes ``score`` (sum of the differences), ``p_value`` and
-        ``p_value_fwe`` (family-wise, by the largest sum over regions) are ndarrays of
-        shape (n_regions,), and so is ``p_value_fwe_step_down``, which is None unless
-        requested; ``n_permutations`` is the number of flips used.
+        ``score`` (sums of the differences), ``p_value``, ``p_value_fwe`` and
+        ``p_value_fwe_step_down`` (None unless requested) are of shape (n_regions,);
+        ``n_permutations`` is the number of flips used.
 
     Raises
     ------
