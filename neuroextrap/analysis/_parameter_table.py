@@ -405,7 +405,7 @@ TABLE = {
         ),
         "within": texts(
             "sessions or tasks of everyone that are compared, first minus second, such "
-            "as ses-2 ses-1; one chooses it",
+            "as ses-2 ses-1 (four: an interaction); one chooses it",
             metavar="ENTITY",
             said="none",
         ),
