@@ -99,7 +99,7 @@ def population_accuracy_lower_bound(
                 total += np.log1p(ratio)
         return np.asarray(logsumexp(total, axis=0))
 
-    known = ~np.isnan(flat).any(axis=0)
+    known = np.isfinite(flat.sum(axis=0))
     if chance is not None:
         e_values = log_e_value(np.full(len(known), float(chance)))[known]
         goals = np.log(len(e_values) / (1 - level) / np.arange(1, len(e_values) + 1))

@@ -372,7 +372,7 @@ def test_command_line(tmp_path, program, capsys):
     assert np.nanmean(light.region_scores_["accuracy"]) > 0.8
     assert main(["check", "--imgs", *words, "--radius", "5", "--quiet"]) == 0
     assert main(["searchlight", "--imgs", "a.nii", "--quiet", str(out / "b")]) == 2
-    assert "--events" in capsys.readouterr().err
+    assert "events is missing" in capsys.readouterr().err
 
 
 @pytest.mark.filterwarnings("ignore")  # of nilearn's own fits and pages
