@@ -1,6 +1,6 @@
 """What is known of the decoding of targets before the work begins."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from sklearn.model_selection import KFold
@@ -44,12 +44,19 @@ _CANDIDATES = (
 )
 
 
+@dataclass(frozen=True, kw_only=True)
+class TargetRun(RegionRun):
+    """A run that decodes targets; `candidates` (K, n_columns) are as they came."""
+
+    candidates: np.ndarray
+
+
 def plan_targets(light, imgs, targets, groups, order=None):
     """Check everything, then read the samples, choose regions and plan the run.
 
-    The arguments are those of :meth:`TargetSearchLight.fit`. Returns RegionRun and the
-    candidates (K, n_columns) as they were given. ValueError when they do not fit one
-    another, or the examination refuses them; what is doubtful is warned of.
+    The arguments are those of :meth:`TargetSearchLight.fit`; returns TargetRun.
+    ValueError when they do not fit one another, or the examination refuses them; what
+    is doubtful is warned of.
     """
     parameters, given = RunParameters.of(light), flat_parameters(light)
     candidate_penalties(light.shrinkage)
@@ -94,7 +101,8 @@ def plan_targets(light, imgs, targets, groups, order=None):
         weightings=tests.weightings(False),
         forward=tests.forward,
     )
-    run = RegionRun(
+    return TargetRun(
+        candidates=candidates,
         parameters=parameters,
         rows=samples.X,
         masker=samples.masker,
@@ -117,7 +125,6 @@ def plan_targets(light, imgs, targets, groups, order=None):
         location=samples.location,
         scale=samples.scale,
     )
-    return run, candidates
 
 
 def _penalty_note(kernel):

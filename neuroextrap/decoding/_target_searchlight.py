@@ -213,32 +213,8 @@ class TargetSearchLight(RegionPredictions):
         ValueError
             When parameters, images, targets and groups do not match.
         """
-        run, self.candidates_ = plan_targets(self, imgs, targets, groups, order)
+        run = plan_targets(self, imgs, targets, groups, order)
         return self._complete(run, imgs=imgs)
-
-    @classmethod
-    def from_directory(cls, path: str | PathLike) -> Self:
-        """Read what :meth:`to_directory` wrote.
-
-        Parameters
-        ----------
-        path : path-like
-            Folder of results, or one above it that holds no others.
-
-        Returns
-        -------
-        fitted : TargetSearchLight
-            Everything but the data, without which there are no margins.
-
-        Raises
-        ------
-        ValueError
-            When the folder holds no analysis, several, or one of another kind, or a
-            file in it is not the one that was written with the others.
-        """
-        fitted = super().from_directory(path)
-        fitted.candidates_ = None
-        return fitted
 
     @described_by(fit)
     def estimate_cost(
@@ -257,7 +233,7 @@ class TargetSearchLight(RegionPredictions):
             By name: n_regions, n_features, n_permutations, seconds (on n_jobs workers),
             memory (bytes) and paths, the ways in which margins are made.
         """
-        return plan_targets(self, imgs, targets, groups, order)[0].cost()
+        return plan_targets(self, imgs, targets, groups, order).cost()
 
     @described_by(IdentificationSearchLight.score)
     def score(
@@ -298,6 +274,11 @@ class TargetSearchLight(RegionPredictions):
         spread = np.sqrt(np.square(true).sum(axis=0) * np.square(decoded).sum(axis=0))
         products = (true * decoded).sum(axis=0)
         return float(np.mean(products / np.where(spread > 0, spread, np.inf)))
+
+    def _publish(self, results):
+        """Publish the candidates beside the rest."""
+        super()._publish(results)
+        self.candidates_ = getattr(self._run, "candidates", None)
 
     def _decide(self, region, new):
         scaled = self._fit_rule(region).scores(new)

@@ -79,9 +79,9 @@ class TargetMargins(MarginKernel):
     def prepare(self, xs: Sequence[np.ndarray], design: Design) -> Any:
         """Compute each region's out-of-fold operator, or those of every penalty."""
         if self.candidate_penalties:
-            return design, InnerFolds(xs, design, self)
+            return design, InnerFolds(xs, design, self), {}
         groups = residual_operators(xs, design, shrinkage=self.shrinkage)
-        return design, [(group, {}) for group in groups]
+        return design, [(group, {}) for group in groups], {}
 
     def workspace(self, n_features: int, n_regions: int, design: Any) -> int:
         if self.candidate_penalties:
@@ -90,7 +90,7 @@ class TargetMargins(MarginKernel):
         return super().workspace(n_features, n_regions, design)
 
     def margins(self, state: Any, labelings: Labelings) -> np.ndarray:
-        design, decoders = state
+        design, decoders, _ = state
         n_regions, dtype = _shape(decoders)
         n_columns = n_regions * labelings.n_labelings
         margins = np.empty((len(design.test), len(self.targets), n_columns), dtype)
@@ -101,7 +101,8 @@ class TargetMargins(MarginKernel):
     def _scores(self, state: Any, labelings: Labelings) -> Iterator[Any]:
         """Yield (rows, scores of the candidates) of every fold, scores (K, rows, M)."""
         design, vectors = state[0], self._coordinates
-        decoded = _decoded(state, labelings, vectors, "coordinates")
+        name = "targets" if vectors is self.targets else "coordinates"
+        decoded = _decoded(state, labelings, vectors, name)
         rules = labelings.keep(
             ("rules", decoded.dtype),
             lambda: _rules(vectors, labelings, design, self.metric, decoded.dtype),
@@ -263,8 +264,21 @@ def _shape(decoders: Decoders) -> tuple[int, np.dtype]:
 def _decoded(
     state: Any, labelings: Labelings, vectors: np.ndarray, name: str
 ) -> np.ndarray:
-    """Return (n_regions, n_test, n_columns, B) decoded, about training means."""
-    design, decoders = state
+    """Return (n_regions, n_test, n_columns, B) decoded, about training means.
+
+    The last of them is kept, as it serves correlations and margins.
+    """
+    design, decoders, kept = state
+    if kept.get("asked") != (labelings, name):
+        values = _new_decoded(design, decoders, labelings, vectors, name)
+        kept |= {"asked": (labelings, name), "decoded": values}
+    return kept["decoded"]
+
+
+def _new_decoded(
+    design: Design, decoders: Decoders, labelings: Labelings, vectors: Any, name: str
+) -> np.ndarray:
+    """Decode them."""
     n_columns, B = vectors.shape[1], labelings.n_labelings
     n_regions, dtype = _shape(decoders)
     if isinstance(decoders, InnerFolds):
