@@ -26,7 +26,7 @@ PYTHON = {
     ".rst": re.compile(r"^\.\. code-block:: python\n\n((?:   .*\n|\n)+)", re.M),
     ".md": re.compile(r"^```python\n((?:.*\n)*?)^```", re.M),
 }
-NAMES = "demo|bids|searchlight|merge|encoding|compare|learning-curve|group"
+NAMES = "demo|bids|searchlight|merge|encoding|compare|learning-curve|group|continuous"
 COMMANDS = re.compile(rf"^ *(neuroextrap (?:{NAMES}) (?:[^\n\\]|\\\n)*)", re.M)
 
 
