@@ -31,12 +31,14 @@ class RegionDecoder(NamedTuple):
         Tables are data frames by name, images functions that write to a path.
         """
         import pandas as pd
-        from nilearn.image import concat_imgs
+
+        from neuroextrap.images import load_samples, to_img
 
         files = {}
         for of in ("activation", "weights"):
             patterns = light.patterns(self.region, of=of)
-            image = concat_imgs(list(patterns.values()))
+            values = load_samples([*patterns.values()], light.masker_)
+            image = to_img(values, light.masker_)
             files[f"decoder_{of}.nii.gz"] = image.to_filename
         outputs = pd.DataFrame({"volume": range(len(patterns)), "output": [*patterns]})
         tables = {"decoder": outputs}

@@ -123,6 +123,7 @@ class TargetSearchLight(RegionPredictions):
     """
 
     kind = "targets"
+    candidates_: Any
     VALUES: ClassVar = {"regions": Regions, "bounds": Bounds, "keep": Keep}
 
     def __init__(  # noqa: PLR0913

@@ -37,7 +37,7 @@ def kinds(measured):
 
 @pytest.fixture(scope="module")
 def measured_v4(real_data):
-    """Roots of spike counts, kinds, twelve sets of ten photographs of each, measures."""
+    """Roots of spike counts, kinds, sets of ten photographs of each, measures."""
     from PIL import Image
 
     folder = real_data("v4_natural_images")
