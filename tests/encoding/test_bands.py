@@ -224,6 +224,10 @@ def test_bands_of_the_encoder_are_those_of_a_dict():
     np.testing.assert_array_equal(*found)
     assert "weight_of_motion" in of_dict.penalties_
     assert of_dict.feature_names_in_[3] == "words.0"
+    single = RidgeEncoder(bands=["all"] * 5)
+    single = model(encoder=single).fit(arrays[:2], responses[:2])
+    plain = model(encoder=RidgeEncoder()).fit(arrays[:2], responses[:2])
+    np.testing.assert_array_equal(single.encoder_.coef_, plain.encoder_.coef_)
     with pytest.raises(ValueError, match="by the features and by the encoder"):
         model(encoder=banded).fit(features[:2], responses[:2])
 
