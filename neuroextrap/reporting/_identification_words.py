@@ -43,6 +43,7 @@ def found(fitted, peaks):
         finding=finding,
         one=one,
         many=many,
+        classes=_class_words(fitted),
         n_regions=n_analyzed(fitted),
         n_places=None if clusters is None else int(clusters.max()) + 1,
         level=LEVEL,
@@ -52,6 +53,13 @@ def found(fitted, peaks):
         in_space="x" in peak,
         interval=None if np.isnan(lower[-1]) else (lower[-1], upper[-1]),
     )
+
+
+def _class_words(fitted):
+    """Say what is identified: classes of a classifier, or targets, or stimuli."""
+    if fitted.results_.scores.correlation is not None:
+        return "targets"
+    return "classes" if described_parameters(fitted).get("estimator") else "stimuli"
 
 
 def known_interval(fitted, region):

@@ -78,7 +78,7 @@ def multiverse_page(maps, title=None, *, bg_img=None):
             "Table of pipelines",
             frame_table(
                 table,
-                "pipelines",
+                "Every pipeline, in its own right and among all",
                 headings=_HEADINGS,
                 formats=dict.fromkeys(p_values, format_p_value),
             ),
