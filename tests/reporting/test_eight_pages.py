@@ -346,5 +346,5 @@ def test_pages_look_as_they_did(browser, pages, kind, width, tmp_path):
     expected = Image.open(path)
     assert seen.height == pytest.approx(expected.height, rel=0.08)
     aligned = np.asarray(seen.resize(expected.size), dtype=float)
-    assert np.abs(aligned - np.asarray(expected)).mean() < 12
+    assert np.abs(aligned - np.asarray(expected)).mean() < 3
     assert browser.complaints() == []
