@@ -6,7 +6,6 @@ import gzip
 import numpy as np
 
 from neuroextrap.plotting._backgrounds import surface_grays
-from neuroextrap.plotting._brain_maps import COLORMAP
 from neuroextrap.reporting._pictures import (
     TREND_SHARE,
     glass_outlines,
