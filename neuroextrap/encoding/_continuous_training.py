@@ -57,7 +57,7 @@ class TrainedRuns(NamedTuple):
             trained.encoder,
             spread_known(runs.usable, {"variance": squares})["variance"],
             some_voxels(runs),
-            (*scaling.notes, *trained.notes),
+            scaling.notes,
         )
 
     def predict(self, runs, within_runs):

@@ -14,7 +14,7 @@ from neuroextrap.design._copies import check_copies_apart
 from neuroextrap.design._series import exchanged
 from neuroextrap.encoding._encoding_run import planned_run
 from neuroextrap.encoding._experiment import stack_folds
-from neuroextrap.encoding._margins import RULES, EncodingMargins, separate_repeats
+from neuroextrap.encoding._margins import EncodingMargins, separate_repeats
 from neuroextrap.encoding._same_stimuli import (
     check_candidates,
     stimulus_numbers,
@@ -46,14 +46,8 @@ _LEFT_OVER = (
 _CHOSEN = "rule='auto' chose, in each fold by its own training data: {rules}"
 _N_FOLDS, _N_CALIBRATION_FOLDS = 5, 10
 _FEWEST_STIMULI = 4
-_OF_TRAINING = (
-    "covariance",
-    "residuals",
-    "standardize",
-    "cv",
-    "repeats",
-    "random_state",
-)
+_OF_TRAINING = ("standardize", "cv", "repeats", "random_state")
+_AUTO = ("mahalanobis", "correlation")  # what rule="auto" chooses from
 _MOST_REGIONS = 100
 _SHARE = 0.5
 """Regions count that are explained at least this well, relative to the best one."""
@@ -266,7 +260,6 @@ def _fold(model, shown, held_out, *, choose):
         encoder_of_columns(model.encoder, scaling.kept),
         scaling(x),
         responses[:, usable],
-        residuals=model.residuals,
         cv=model.cv,
         groups=groups,
         random_state=model.random_state,
@@ -283,7 +276,7 @@ def _fold(model, shown, held_out, *, choose):
     if choose:
         of_training = samples._replace(X=responses)
         rules = [training_rule(model, x, of_training, groups, trained.residuals)[0]]
-    return found, rules, (*scaling.notes, *notes, *trained.notes)
+    return found, rules, (*scaling.notes, *notes)
 
 
 def training_rule(model, X, samples, groups, residuals):
@@ -313,8 +306,8 @@ def training_rule(model, X, samples, groups, residuals):
         )
     n_folds = min(_N_FOLDS, len(shown.X) // 2)
     experiment = _training_experiment(model, shown, n_folds)
-    accuracy = {rule: _accuracy(model, experiment, regions, rule) for rule in RULES}
-    best = max(RULES, key=accuracy.__getitem__)  # the first of equal ones
+    accuracy = {rule: _accuracy(experiment, regions, rule) for rule in _AUTO}
+    best = max(_AUTO, key=accuracy.__getitem__)  # the first of equal ones
     where = "in the region that is predicted best"
     if len(regions) > 1:
         where = f"average of the {len(regions)} regions that are predicted best"
@@ -370,12 +363,12 @@ class TrainingData:
         copy = clone(type(model)(encoder=encoder, **given))
         return cls(copy, shown, noise, candidates)
 
-    def margins(self, voxels, number):
+    def margins(self, voxels, number, rule):
         """Identify averages of `number` training responses in a region, in folds.
 
         Beside the true one, candidates are those of the test: their number and
-        likeness decide what a temperature has to be. `voxels` are those of the region.
-        Returns margins (n, K), the true candidate first; none of fewer than four
+        likeness decide what a temperature has to be. `voxels` are those of the region,
+        `rule` that of the margins. Returns margins (n, K), the true candidate first; none of fewer than four
         stimuli.
         """
         if len(self.shown.X) < _FEWEST_STIMULI:
@@ -393,7 +386,7 @@ class TrainingData:
             number,
             self.candidates,
         )
-        source = EncodingMargins(experiment.repeats, model.covariance)
+        source = EncodingMargins(experiment.repeats, rule)
         margins = source.margins([experiment.rows], experiment.layout)[..., 0]
         true = np.take_along_axis(margins, experiment.codes[:, np.newaxis], axis=1)
         others = margins[:, margins.shape[1] - len(self.candidates) + 1 :]
@@ -419,9 +412,9 @@ def _best_regions(model, samples, residuals):
     ]
 
 
-def _accuracy(model, experiment, regions, rule):
+def _accuracy(experiment, regions, rule):
     """Return the accuracy among the candidates of a fold, averaged over regions."""
-    source = EncodingMargins(experiment.repeats, model.covariance, rule)
+    source = EncodingMargins(experiment.repeats, rule)
     shares = [
         win_distribution(
             source.margins([experiment.rows[:, voxels]], experiment.layout)[..., 0],

@@ -75,16 +75,17 @@ class EncodingIdentification(ResponsePredictions):
         :class:`neuroextrap.analysis.Regions`.
     process_mask_img : image, path or None, default=None
         Where centers of regions may lie. If None, everywhere in the mask.
-    covariance : str, default="shrunk"
-        Noise covariance: "shrunk", "ledoit_wolf", "oas", "diagonal" or "identity".
-    rule : {"mahalanobis", "correlation", "auto"}, default="mahalanobis"
-        Margins: the distance above, or the Pearson correlation of response and
-        prediction over voxels, about their training means and in units of the standard
-        deviation of their residuals, which needs no covariance and is better where
-        residuals are far fewer than voxels. "auto": whichever identifies more of the
-        training stimuli, in five folds, each with a fit of the encoder.
-    residuals : {"cross_validated", "training"}, default="cross_validated"
-        Residuals of training data: out of fold, or of the fit itself.
+    rule : {"mahalanobis", "ledoit_wolf", "oas", "diagonal", "euclidean", \
+            "correlation", "auto"}, default="mahalanobis"
+        How a response is compared with predictions. "mahalanobis" is the distance
+        above, its covariance shrunk to the diagonal; "ledoit_wolf" and "oas" shrink it
+        as scikit-learn does. "diagonal" takes the noise of voxels to be independent,
+        "euclidean" to be equal as well. "correlation" is the Pearson correlation of
+        response and prediction over voxels, about their training means and in units of
+        the standard deviation of their residuals, which is better where residuals are
+        far fewer than voxels. "auto": "mahalanobis" or "correlation", whichever
+        identifies more of the training stimuli, in five folds, each with a fit of the
+        encoder.
     standardize : bool, default=True
         Whether features are scaled by training means and standard deviations.
     cv : int or scikit-learn splitter, default=5
@@ -212,9 +213,7 @@ class EncodingIdentification(ResponsePredictions):
         labels_img: Any = None,
         regions: Any = None,
         process_mask_img: Any = None,
-        covariance: str = "shrunk",
         rule: str = "mahalanobis",
-        residuals: str = "cross_validated",
         standardize: bool = True,
         cv: Any = 5,
         repeats: str = "average",
@@ -239,9 +238,7 @@ class EncodingIdentification(ResponsePredictions):
         self.labels_img = labels_img
         self.regions = regions
         self.process_mask_img = process_mask_img
-        self.covariance = covariance
         self.rule = rule
-        self.residuals = residuals
         self.standardize = standardize
         self.cv = cv
         self.repeats = repeats
@@ -311,7 +308,6 @@ class EncodingIdentification(ResponsePredictions):
             encoder_of_columns(self.encoder, scaling.kept),
             scaling(X),
             samples.X[:, samples.usable],
-            residuals=self.residuals,
             cv=self.cv,
             groups=groups,
             random_state=self.random_state,
@@ -331,7 +327,7 @@ class EncodingIdentification(ResponsePredictions):
             scaling,
             samples.location,
             shown,
-            (*samples.notes, *scaling.notes, *group_notes, *trained.notes, *rule_notes),
+            (*samples.notes, *scaling.notes, *group_notes, *rule_notes),
             rule,
             shown.numbers if self.noise_covariance is None else None,
             some_responses(samples, samples.usable),

@@ -241,7 +241,7 @@ ENCODING = [
     ("--imgs archive.npy", "archive.npy"),
     ("--imgs none.nii", "none.nii"),
     ("--imgs code_imgs.nii", "code_imgs.nii"),
-    ("--covariance magic", "covariance", "magic"),
+    ("--rule magic", "rule", "magic"),
     ("--encoder magic", "--encoder", "magic"),
     ("--repeats magic", "--repeats", "magic"),
     ("--n-jobs 0", "n_jobs", "0"),
