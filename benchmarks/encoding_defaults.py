@@ -248,11 +248,10 @@ def statistics(n_candidates, signal, share, n_draws):
             model.identify(X[n_train:], Y[n_train:])
             found = model.region_scores_["p_value_fwe"] <= 0.05
             hits[name].append((found[:planted].mean(), found[planted:].any()))
-    text = ", ".join(
-        f"{name} {np.mean([h for h, _ in v]):.2f} (false {np.mean([f for _, f in v]):.2f})"
-        for name, v in hits.items()
-    )
-    print(f"  {n_candidates} candidates, signal {signal}, share {share}: {text}", flush=True)
+    print(f"  {n_candidates} candidates, signal {signal}, share {share:.2f}:")
+    for name, values in hits.items():
+        found, false = np.mean(values, axis=0)
+        print(f"    {name!s:20s} {found:.2f} (a false one: {false:.2f})", flush=True)
 
 
 def main():
@@ -282,7 +281,12 @@ def main():
         kinds["photographs, 1,000 to train"] = photographs(args.v4, 1000), 8, 4
     for name, (draw, n_draws, n_elastic) in kinds.items():
         if any(word in name for word in args.only):
-            compare(name, draw, 2 if few else n_draws, min(n_elastic, 2) if few else n_elastic)
+            compare(
+                name,
+                draw,
+                2 if few else n_draws,
+                min(n_elastic, 2) if few else n_elastic,
+            )
     if any(word in "films" for word in args.only):
         films(2 if few else 10)
     if any(word in "statistics" for word in args.only):

@@ -130,7 +130,12 @@ TABLE = {
             "mahalanobis",
         ),
         "standardize": None,
-        "statistic": None,
+        "statistic": text(
+            "statistic of the permutation test: implied_information, accuracy, "
+            "pairwise_accuracy, or a set size",
+            "implied_information",
+            kind=set_size_or_name,
+        ),
     },
     ("analysis", "searchlight encoding targets", "result own"): {
         "noise_covariance": None

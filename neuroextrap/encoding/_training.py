@@ -12,8 +12,7 @@ from sklearn.utils.validation import has_fit_parameter
 from neuroextrap.analysis._samples import read_residuals
 from neuroextrap.design._series import check_exchange
 from neuroextrap.encoding._margins import RULES
-from neuroextrap.encoding._same_stimuli import Trained
-from neuroextrap.encoding._stimuli import FeatureScaling, check_groups
+from neuroextrap.encoding._stimuli import check_groups
 from neuroextrap.models._ridge import RidgeEncoder
 from neuroextrap.models._splitters import encoder_splits
 from neuroextrap.models.elastic_net._estimator import ElasticNetEncoder
@@ -129,22 +128,6 @@ class TrainedModel(NamedTuple):
 
     encoder: Any  # fitted on the usable voxels
     residuals: np.ndarray  # float32 (n_samples, n_targets), mean zero up to rounding
-
-
-class Training(NamedTuple):
-    """What identification needs of the training data besides the encoder.
-
-    Of a model that was read from a folder only the first two, and perhaps ``data``.
-    """
-
-    scaling: FeatureScaling  # of the stimulus features
-    location: np.ndarray  # mean response of every voxel of shape (n_features,)
-    shown: Trained | None = None  # stimuli that were trained on
-    notes: tuple = ()
-    rule: str = ""  # of the margins
-    stimuli: np.ndarray | None = None  # of the residuals, (n_observations,), if known
-    responses: np.ndarray | None = None  # of some voxels, see `some_responses`
-    data: Any = None  # TrainingData
 
 
 def some_responses(samples, usable):
