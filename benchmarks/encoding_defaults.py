@@ -74,7 +74,7 @@ def embeddings(rng, n_train, n_test, n_columns, n_voxels, signal):
 
 def objects(rng):
     """81 objects, each shown once, 400 voxels, and 1,000 features of a network."""
-    return embeddings(rng, 54, 27, 1000, 400, 0.03)
+    return embeddings(rng, 54, 27, 1000, 400, 0.2)
 
 
 def words(rng):
@@ -193,6 +193,48 @@ def compare(name, draw, n_draws, n_elastic):
     print("  CPU s: " + ", ".join(f"{k} {np.median(v):.2f}" for k, v in cpu.items()))
 
 
+def kinds_of_features(folder, n_draws, n_elastic):
+    """Print what kinds of features of photographs add, by encoder."""
+    images = np.load(Path(folder) / "images.npy").astype(np.float32) / 255
+    Y = np.load(Path(folder) / "responses.npy")
+    pyramid = GaborPyramid()
+    start = time.process_time()
+    X = pyramid.fit_transform(images)
+    print(
+        f"\nfeatures of {len(images)} photographs: {time.process_time() - start:.1f} s"
+    )
+    kinds = pyramid.feature_kinds_
+    texture = kinds == "texture"
+    energies = np.char.endswith(kinds, "_gabor")
+    color = np.char.startswith(kinds, "red") | np.char.startswith(kinds, "blue")
+    plain = ~texture & ~energies
+    chosen = {
+        "without colors": plain & ~color,
+        "texture, without colors": (plain & ~color) | texture,
+        "texture": plain | texture,
+        "energies of colors": plain | energies,
+        "both": np.ones_like(plain),
+    }
+    for n_train in (300, 1000):
+        for encoder, model in encoders().items():
+            base, gains = [], {name: [] for name in chosen}
+            for number in range(n_draws if encoder == "ridge" else n_elastic):
+                trial = split(np.random.default_rng(number), X, Y, n_train, 200, 100)
+
+                def accuracy(columns, trial=trial, model=model):
+                    part = trial._replace(X=trial.X[:, columns])
+                    return accuracies(part, model, RULES[:1])[0]["mahalanobis"]
+
+                base.append(accuracy(plain))
+                for name, columns in chosen.items():
+                    if encoder == "ridge" or name == "both":
+                        gains[name].append(accuracy(columns) - base[-1])
+            print(f"  {n_train} to train, {encoder}: {np.mean(base):.3f}", flush=True)
+            for name, values in gains.items():
+                if values:
+                    print(f"    {name:24s} {chosen[name].sum():5d} {interval(values)}")
+
+
 def films(n_draws):
     """Print what elastic nets gain for films: r, and segments among two."""
     print(f"\nfilms, 4 runs to train and 2 to test, {n_draws} draws", flush=True)
@@ -214,7 +256,7 @@ def films(n_draws):
             scores = model.score(features[4:], responses[4:])
             cut = model.identify_segments(features[4:], responses[4:], seconds=20)
             pair = cut["pairwise_accuracy"][0]
-            found.append((np.mean(scores["correlation"]), pair))
+            found.append((np.nan_to_num(scores["correlation"]).mean(), pair))
         for values, ridge, elastic in zip(gains.values(), *found, strict=True):
             values.append(elastic - ridge)
     for key, values in gains.items():
@@ -287,6 +329,8 @@ def main():
                 2 if few else n_draws,
                 min(n_elastic, 2) if few else n_elastic,
             )
+    if args.v4 and any(word in "kinds of features" for word in args.only):
+        kinds_of_features(args.v4, *((2, 1) if few else (8, 4)))
     if any(word in "films" for word in args.only):
         films(2 if few else 10)
     if any(word in "statistics" for word in args.only):

@@ -352,7 +352,7 @@ def test_statistic_groups_and_bands_are_those_of_python(experiment):
     bands = np.array(["first", "first", "second", "second"])
     (folder / "bands.txt").write_text("\n".join(bands))
     sessions = np.arange(100) // 10
-    table = pd.read_csv(folder / "full.tsv", sep="\t").drop(columns="run")
+    table = pd.read_csv(folder / "full.tsv", sep="\t")
     table.insert(0, "session", sessions)
     table.to_csv(folder / "sessions.tsv", sep="\t", index=False)
     words = _words(folder, "Y.npy", "sessions.tsv", "--groups", "session")
@@ -361,7 +361,8 @@ def test_statistic_groups_and_bands_are_those_of_python(experiment):
     found = EncodingIdentification.from_directory(folder / "out")
     encoder = RidgeEncoder(bands=bands)
     model = EncodingIdentification(encoder=encoder, statistic=3, n_permutations=19)
-    model.fit(X[:80], Y[:80], sessions[:80]).identify(X[80:], Y[80:])
+    model.fit(X[:80], Y[:80], sessions[:80])
+    model.identify(X[80:], Y[80:], np.full(20, 5))
     np.testing.assert_allclose(found.wins_, model.wins_)
     np.testing.assert_array_equal(found.null_maxima_, model.null_maxima_)
     assert "weight_of_first" in model.penalties_
