@@ -10,6 +10,7 @@ import nibabel
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.io import savemat
 
 from neuroextrap import datasets
 from neuroextrap.cli._main import build_parser
@@ -25,7 +26,7 @@ PYTHON = {
     ".rst": re.compile(r"^\.\. code-block:: python\n\n((?:   .*\n|\n)+)", re.M),
     ".md": re.compile(r"^```python\n((?:.*\n)*?)^```", re.M),
 }
-NAMES = "demo|bids|searchlight|merge|encoding|compare|learning-curve|group"
+NAMES = "demo|bids|searchlight|merge|encoding|compare|learning-curve|group|continuous"
 COMMANDS = re.compile(rf"^ *(neuroextrap (?:{NAMES}) (?:[^\n\\]|\\\n)*)", re.M)
 
 
@@ -188,17 +189,28 @@ def _of_recipes(known):
     """Betas as several packages write them, an atlas, trials over time, scores."""
     rng = np.random.default_rng(0)
     data, affine = known["imgs"].get_fdata(), known["imgs"].affine
-    Path("spm").mkdir()
+    names = ["face", "house", "cat", "shoe"]
     for number in range(24):
         img = nibabel.Nifti1Image(data[..., number], affine)
+        feat = Path(f"run-{number // 4 + 1}.feat")
+        (feat / "stats").mkdir(parents=True, exist_ok=True)
+        Path("spm").mkdir(exist_ok=True)
         nibabel.save(img, f"spm/beta_{number + 1:04}.nii")
-        folder = Path(f"run-{number // 4 + 1}.feat/stats")
-        folder.mkdir(parents=True, exist_ok=True)
-        nibabel.save(img, folder / f"cope{number % 4 + 1}.nii.gz")
+        nibabel.save(img, feat / f"stats/pe{number % 4 + 1}.nii.gz")
+        evs = {f"evtitle{i}": name for i, name in enumerate(names, start=1)}
+        design = {"evs_orig": 4, "evs_real": 4, **evs}
+        lines = [f"set fmri({key}) {value}" for key, value in design.items()]
+        (feat / "design.fsf").write_text("\n".join(lines))
+        ones = nibabel.Nifti1Image(np.ones((5, 4, 3), "uint8"), affine)
+        for mask in ("spm/mask.nii", feat / "mask.nii.gz"):
+            nibabel.save(ones, mask)
+    regressors = [f"Sn({k}) {name}*bf(1)" for k in range(1, 7) for name in names]
+    model = {"xX": {"name": np.array(regressors, dtype=object)}}
+    savemat("spm/SPM.mat", {"SPM": model})
     labels = np.repeat([1, 2], 30).reshape(5, 4, 3).astype(np.int16)
     nibabel.save(nibabel.Nifti1Image(labels, affine), "atlas.nii.gz")
     Path("atlas.tsv").write_text("index\tname\n1\tV1\n2\tV2\n")
-    known |= {"betasmd": data, "ratings": rng.normal(size=24)}
+    known["ratings"] = rng.normal(size=24)
     known["trials"] = rng.normal(size=(24, 5, 8))
     known["times"] = np.linspace(-0.1, 0.6, 8)
     known["reaction_times"] = rng.normal(size=24)

@@ -19,10 +19,10 @@ from neuroextrap.analysis._options import (
 )
 
 TABLE = {
-    ("voxels", "searchlight encoding targets group", "identity"): {
+    ("voxels", "searchlight encoding targets group continuous", "identity"): {
         "mask": path("brain mask", said="computed from the images", first=True),
     },
-    ("regions", "searchlight encoding targets", "result"): {
+    ("regions", "searchlight encoding targets continuous", "result"): {
         "radius": real(
             "radius of the spheres in mm",
             8.0,
@@ -31,6 +31,8 @@ TABLE = {
             allowed="a length in mm above 0",
             first=True,
         ),
+    },
+    ("regions", "searchlight encoding targets", "result"): {
         "n_nearest": whole(
             "take the N voxels nearest to each center instead of a radius", least=1
         ),
@@ -38,7 +40,7 @@ TABLE = {
             "use every N-th voxel in each direction as a center", 1, least=1
         ),
     },
-    ("regions", "searchlight encoding targets", "result own"): {
+    ("regions", "searchlight encoding targets continuous", "result own"): {
         "labels_img": path(
             "atlas whose regions are analyzed instead of spheres", first=True
         ),
@@ -222,7 +224,40 @@ TABLE = {
         "standardize_targets": None,
         "statistic": None,
     },
-    ("analysis", "searchlight encoding targets group", "identity"): {
+    ("analysis", "continuous", "result"): {
+        "delays": whole(
+            "delays of the features, in volumes, from about 2 to 8 seconds",
+            (1, 2, 3, 4),
+            many=True,
+            said="1 2 3 4",
+            first=True,
+        ),
+        "within_runs": one_of(
+            "whether responses of each run are centered, or scaled as well",
+            "none center zscore",
+            "zscore",
+        ),
+        "encoder": None,
+        "standardize": None,
+        "cv": None,
+    },
+    ("analysis", "continuous", "identity"): {
+        "t_r": real(
+            "repetition time in seconds",
+            None,
+            "S",
+            said="from the header of each image, or RepetitionTime in its .json",
+        ),
+        "n_permutations": whole(
+            "number of circular shifts of whole runs",
+            0,
+            said="0, no p-values",
+            least=0,
+            first=True,
+        ),
+    },
+    ("resources", "continuous", "resource"): {"memory": None},
+    ("analysis", "searchlight encoding targets group continuous", "identity"): {
         "random_state": whole("seed of the permutations", 0, "SEED"),
     },
     ("resources", "searchlight encoding targets", "resource extra"): {

@@ -199,11 +199,12 @@ class RegionMaps(DiscoveryCounts, dict):
             image nor a table to write.
         """
         check_output_directory(path, overwrite=overwrite, bids=bids)
-        described, more = self.described(), dict(more or {})
-        for maps in self._further:
+        described, more = [], dict(more or {})
+        for maps in (self, *self._further):
             described += maps.described()
-        if self.table_ is not None:
-            more[getattr(self, "table_file", _TABLE)] = table_writer(self.table_)
+        for maps in (*self._further, self):
+            if maps.table_ is not None:
+                more[getattr(maps, "table_file", _TABLE)] = table_writer(maps.table_)
         about = provenance(
             parameters=self.parameters,
             inputs=self.inputs,
@@ -234,10 +235,12 @@ class RegionMaps(DiscoveryCounts, dict):
         return [(records[name], image) for name, image in self.items()]
 
 
-def maps_of_regions(run: Any, scores: dict, **about: Any) -> RegionMaps:
+def maps_of_regions(
+    run: Any, scores: dict, *, table_file: str = "regions.tsv", **about: Any
+) -> RegionMaps:
     """Return numbers of the regions of a planned run (RegionRun) as maps.
 
-    `scores` (n_regions,) go to images where these have places, and to ``regions.tsv``;
+    `scores` (n_regions,) go to images where these have places, and to a table;
     `about` are further arguments of RegionMaps.
     """
     import pandas as pd
@@ -250,7 +253,7 @@ def maps_of_regions(run: Any, scores: dict, **about: Any) -> RegionMaps:
         masker=masker if choice.has_place else None,
         region_scores=scores,
         table=pd.DataFrame(columns | scores),
-        table_file="regions.tsv",
+        table_file=table_file,
         choice_=choice,
         places_=places,
         bg_img_=run.bg_img,

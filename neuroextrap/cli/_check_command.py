@@ -9,6 +9,7 @@ from neuroextrap.cli._searchlight_command import (
     add_analysis_options,
     examined,
     prepare,
+    take_betas,
 )
 
 _EXAMPLES = """\
@@ -66,14 +67,13 @@ def _add_options(parser, *, required=True):
 def run(args):
     """Read the samples and say what is found; simulate on request."""
     from neuroextrap.cohorts._cohort_records import read_toml
-    from neuroextrap.images._opening import image_files
 
     options = {} if args.config is None else read_toml(args.config)
     reader, words = RaisingParser(is_command=False), list(args.argv)
     words.remove("check")
     _add_options(reader)
     args = reader.parse_file(args.config or "neuroextrap check", options, words)
-    light, samples, data = prepare(args, image_files(args.imgs))
+    light, samples, data = prepare(args, take_betas(args))
     lines = examined(light, samples)
     for line in lines:
         say(line)

@@ -22,6 +22,7 @@ _COMMANDS = (
     "bids",
     "merge",
     "encoding",
+    "continuous",
     "compare",
     "scores",
     "learning_curve",

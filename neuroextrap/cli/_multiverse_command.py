@@ -5,7 +5,11 @@ from typing import Any
 from neuroextrap.cli._console import say
 from neuroextrap.cli._parser import OVERWRITE, RaisingParser, add_options, options_of
 from neuroextrap.cli._results import page_file, text_table
-from neuroextrap.cli._searchlight_command import add_analysis_options, prepare
+from neuroextrap.cli._searchlight_command import (
+    add_analysis_options,
+    prepare,
+    take_betas,
+)
 
 _EXAMPLES = """\
 CONFIG.toml has the options of neuroextrap searchlight, with _ for -, those that
@@ -64,7 +68,6 @@ def run(args):
     import numpy as np
 
     from neuroextrap.decoding import multiverse
-    from neuroextrap.images._opening import image_files
     from neuroextrap.maps._files import check_output_directory
 
     check_output_directory(args.out, overwrite=args.overwrite)
@@ -76,7 +79,7 @@ def run(args):
         add_options(reader, None, options_of("searchlight", "resources"))
         where = f"{args.config}: pipeline {name!r}"
         own = reader.parse_file(where, options)
-        light, samples, (data, y, runs) = prepare(own, image_files(own.imgs))
+        light, samples, (data, y, runs) = prepare(own, take_betas(own))
         pipelines[name], first = (light, data), first or samples
         if not (np.array_equal(y, first.y) and np.array_equal(runs, first.runs)):
             raise ValueError(

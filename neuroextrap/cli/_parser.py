@@ -272,7 +272,7 @@ def parameters_of(args, kind, *, without=()):
         for row in parameters(kind)
         if row.option is not None and row.word not in without
     }
-    if "encoder" in given:
+    if kind == "encoding":
         given["encoder"] = _encoder_of(args)
     is_analysis = kind in ("searchlight", "encoding", "targets")
     return given | {"verbose": 0 if args.quiet else 1} if is_analysis else given

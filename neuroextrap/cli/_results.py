@@ -99,12 +99,14 @@ def write_region_maps(maps, fitted, args, shown, **about):
     """
     more = page_file(page_of(maps, args)) if args.report else {}
     fitted.to_directory(args.out, overwrite=args.overwrite, more=more, **about)
+    rows = getattr(maps, "rows", "regions")
     best = maps.table_.sort_values(shown[0], ascending=False).head(_SHOWN)
+    where = [name for name in ("name", *"xyz") if name in best] or ["region"]
     lines = [
-        f"highest {shown[0].replace('_', ' ')} of {len(maps.table_)} regions (mm):",
-        text_table(best, ("name", "x", "y", "z", "n_voxels", *shown)),
+        f"highest {shown[0].replace('_', ' ')} of {len(maps.table_)} {rows} (mm):",
+        text_table(best, (*where, "n_voxels", *shown)),
         *map("note: {}".format, maps.notes_),
-        f"maps, sidecars and regions.tsv in {args.out}",
+        f"maps, sidecars and {maps.table_file} in {args.out}",
     ]
     return "\n".join(lines)
 

@@ -48,6 +48,11 @@ events: tab-separated text, one table for each image or one for all volumes.
   If names of images and tables hold BIDS entities (sub, ses, task, run), tables
   are matched to images by them, and refused if they disagree.
 
+models: instead of images, an SPM.mat, FEAT folders (run-*.feat), a result of
+  GLMsingle (.hdf5, .mat, .npy; --mask, and --events with a row for each trial)
+  or folders of nilearn's save_glm_to_bids. Their own names are conditions;
+  events with columns name and trial_type say otherwise.
+
 names: when all images have BIDS names, results are BIDS derivatives, such as
   OUT/sub-01/func/sub-01_task-x_space-T1w_desc-impliedinformation_stat.nii.gz,
   with the entities that the images share; subjects can go to the same OUT.
@@ -64,17 +69,21 @@ examples:
       --events run-1.tsv run-2.tsv --t-r 2 --samples lss --dry-run results
   neuroextrap searchlight --imgs sub-01_task-x_run-*_space-T1w_bold.nii.gz \\
       --events sub-01_task-x_run-*_events.tsv --t-r 2 derivatives/neuroextrap
+  neuroextrap searchlight --imgs spm/SPM.mat --within-runs center results
   neuroextrap searchlight --imgs bold.nii.gz --events volumes.tsv \\
       --targets embedding.tsv --n-permutations 1000 --report results
   neuroextrap searchlight --imgs bold.nii.gz --events volumes.tsv \\
       --dissimilarities model.tsv --n-permutations 1000 --report results
 """
 _INPUT = {
-    "imgs": paths("images, one for each run, or one of all runs", required=True),
+    "imgs": paths(
+        "images, one for each run, or one of all runs; or models of other programs",
+        required=True,
+    ),
     "events": paths(
         "tables of events, one for each image, or one for all (see --help-all)",
         "TSV",
-        required=True,
+        said="what a model says",
     ),
 }
 _TESTED = {
@@ -113,7 +122,7 @@ def add_analysis_options(parser, *, required=True):
     Images and events may be `required`.
     """
     given = {
-        name: each._replace(required=required, first=True)
+        name: each._replace(required=required and each.required, first=True)
         for name, each in _INPUT.items()
     }
     add_options(parser, "input", given | options_of("samples"))
@@ -124,17 +133,18 @@ def add_analysis_options(parser, *, required=True):
 def run(args):
     """Read the samples, fit the searchlight, write maps and summary."""
     take_last_as_output(args)
-    bids, files = bids_of_inputs(args, args.imgs)
+    tables = args.events
+    bids, files = bids_of_inputs(args, take_betas(args))
     _check_arguments(args, bids)
     from neuroextrap.cli._results import write_results
 
     origin = origin_of_command(
         args,
         imgs=files,
-        events=args.events,
+        events=tables,
         targets=args.targets,
         dissimilarities=model_files(args),
-        mask=args.mask,
+        mask=args.mask if isinstance(args.mask, str) else None,
         labels_img=args.labels_img,
         process_mask=args.process_mask,
         confounds=None if _is_strategy(args.confounds) else args.confounds,
@@ -159,6 +169,23 @@ def run(args):
     # of the images themselves, before any cleaning
     light.bg_img_ = samples.bg_img
     say(write_results(light, args, bids, origin))
+
+
+def take_betas(args):
+    """Put the images of other programs' models into the arguments; return all files.
+
+    Their tables and brain masks go with them.
+    """
+    from neuroextrap.images._fits import ready_betas
+    from neuroextrap.images._opening import image_files
+
+    found = ready_betas(args.imgs, args.events, args.mask)
+    args.of_model = found[0] is not args.imgs
+    if args.of_model:
+        args.imgs, args.events, args.mask = found[0], [found[1]], found[2]
+    return image_files(
+        [img if isinstance(img, str) else img.get_filename() for img in args.imgs]
+    )
 
 
 def prepare(args, files):
@@ -225,7 +252,7 @@ def _check_arguments(args, bids):
     check_confound(args)
     if not args.dry_run:
         check_output_directory(args.out, overwrite=args.overwrite, bids=bids)
-    if args.samples == "volumes" and args.n_permutations:
+    if args.samples == "volumes" and args.n_permutations and not args.of_model:
         logger.warning(
             "volumes are permuted one by one; if several belong to one block or trial "
             "use --samples blocks, or p-values are too small"
@@ -236,9 +263,8 @@ def _check_runs(args, samples):
     """Raise unless there are runs to leave out, or some to test on are named."""
     if len(set(samples.runs.tolist())) < 2 and not args.test_runs:
         raise ValueError(
-            f"--events {' '.join(args.events[:2])}: all samples belong to one "
-            "run, but one run is left out at a time; give one image and table for each "
-            "run, or add a column run"
+            "all samples belong to one run, but one run is left out at a time; give "
+            "one image and table for each run (--events), or add a column run to it"
         )
 
 

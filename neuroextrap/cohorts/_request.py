@@ -13,7 +13,8 @@ import neuroextrap
 from neuroextrap.analysis._parameters import with_parameters
 from neuroextrap.analysis._sidecars import origin_of, recorded_options
 from neuroextrap.cohorts._cohort_encoding import beta_tables, encoding_data
-from neuroextrap.images._bids_runs import find_betas, find_runs
+from neuroextrap.images._bids_betas import find_betas
+from neuroextrap.images._bids_runs import find_runs
 from neuroextrap.images._cleaning import fmriprep_confounds
 from neuroextrap.images._event_samples import (
     event_samples,
@@ -21,6 +22,7 @@ from neuroextrap.images._event_samples import (
     late_events,
 )
 from neuroextrap.images._events import read_events, read_runs
+from neuroextrap.images._fits import ready_betas
 from neuroextrap.maps._bids import shared_entities
 from neuroextrap.maps._described_parameters import described_parameters
 from neuroextrap.maps._json import json_text
@@ -145,8 +147,9 @@ def find_participant(request, label):
     """Return the Participant with this label, files hashed; ValueError if unusable."""
     runs, conditions, left_out = found_runs(request, label)
     bids = shared_entities([run.bold for run in runs])
-    bids.pop("desc", None)
-    for key in ("contrast", "stat"):
+    if bids is None:  # a model's own names
+        bids = {k: e for k, e in runs[0].entities.items() if k in ("sub", "ses")}
+    for key in ("desc", "contrast", "stat"):
         bids.pop(key, None)
     identity = _identity(request, runs)
     made_of = _made_of(request, runs)
@@ -251,32 +254,27 @@ def working_folder(request, participant, out):
 
 def samples_of(request, participant):
     """Return the LabeledSamples of a participant."""
-    return event_samples(
-        participant.imgs,
-        tables_of(request, participant),
-        mask_of(request, participant),
-        sample_options(request, participant),
-    )
+    imgs, tables, mask = _data_of(request, participant)
+    return event_samples(imgs, tables, mask, sample_options(request, participant))
 
 
 def labels_of(request, participant):
     """Return label and run of every sample, no data of the images read."""
     from neuroextrap.images import resolve_masker
 
-    tables = tables_of(request, participant)
-    options = sample_options(request, participant)
-    found = labels_of_samples(participant.imgs, tables, options)
-    mask = mask_of(request, participant)
+    imgs, tables, mask = _data_of(request, participant)
+    found = labels_of_samples(imgs, tables, sample_options(request, participant))
     if mask is not None:
-        resolve_masker(mask, participant.imgs)  # checks that images lie on its grid
+        resolve_masker(mask, imgs)  # checks that images lie on its grid
     return found
 
 
-def tables_of(request, participant):
-    """Return the events of a participant's images as samples are made of them."""
+def _data_of(request, participant):
+    """Return images, their events as samples are made of them, and the mask."""
+    tables = participant.events
     if request.stimuli is not None and request.of_betas:
-        return beta_tables(request, participant)
-    return participant.events
+        tables = beta_tables(request, participant)
+    return ready_betas(participant.imgs, tables, mask_of(request, participant))
 
 
 def sample_options(request, participant):
@@ -371,7 +369,7 @@ def _runs_in(run, of_betas):
     if not of_betas:
         return [run.bold]
     if run.events is None:
-        return [run.entities["run"]]
+        return [run.entities.get("run", run.bold)]
     table, name = read_events(run.events)
     return read_runs(table, name).tolist() if "run" in table else [run.bold]
 

@@ -17,6 +17,7 @@ from neuroextrap.decoding._region_predictions import RegionPredictions
 from neuroextrap.design._labels import codes_of
 from neuroextrap.images import to_img
 from neuroextrap.images._event_samples import event_samples
+from neuroextrap.images._fits import ready_betas
 from neuroextrap.images._sample_options import SampleOptions
 from neuroextrap.margins._new_samples import linear_rule, margins_of_new
 from neuroextrap.stats._shared_options import as_options, takes_options
@@ -278,7 +279,7 @@ class IdentificationSearchLight(RegionPredictions):
         return self._complete(run, imgs=imgs)
 
     @takes_options(SampleOptions, without="label_column")
-    def fit_events(self, imgs: Any, events: Any, **options: Any) -> Self:
+    def fit_events(self, imgs: Any, events: Any = None, **options: Any) -> Self:
         """Make samples of BOLD series and their events, and analyze every region.
 
         What ``neuroextrap searchlight`` does, in one call: one series and one table of
@@ -287,11 +288,13 @@ class IdentificationSearchLight(RegionPredictions):
         Parameters
         ----------
         imgs : Niimg, SurfaceImage, path, glob pattern, or list of these
-            BOLD series, one per run, or all runs in one.
-        events : path-like, glob pattern, DataFrame, or list of these
+            BOLD series, one per run, or all runs in one. Or a model of SPM, FEAT,
+            GLMsingle or nilearn, as :func:`~neuroextrap.images.load_betas` reads it.
+        events : path-like, glob pattern, DataFrame, list of these, or None
             One table per series: BIDS events (``onset``, ``duration`` in seconds,
             ``trial_type``). Or one row per volume (``trial_type`` and ``run``), in one
-            table or one per series.
+            table or one per series. Models say themselves what their betas are of, if
+            None (the default).
 
         Returns
         -------
@@ -325,9 +328,9 @@ class IdentificationSearchLight(RegionPredictions):
             SampleOptions, IdentificationSearchLight.fit_events, options
         )
         given = options.given(without="label_column")
+        imgs, events, mask = ready_betas(imgs, events, self.mask)
         sources = {"imgs": source_files(imgs), "events": source_files(events)}
-        caching = {"memory": self.memory}
-        read = event_samples(imgs, events, self.mask, options, **caching)
+        read = event_samples(imgs, events, mask, options, memory=self.memory)
         light = copy(self).set_params(mask=read.masker.mask_img_)
         data = to_img(read.data, read.masker)
         run = plan_decoding(light, data, read.y, read.runs, read.order)

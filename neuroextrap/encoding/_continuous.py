@@ -4,28 +4,40 @@ from __future__ import annotations
 
 import math
 from numbers import Real
+from types import SimpleNamespace
 from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from neuroextrap.analysis._presentation import feature_images, region_images
 from neuroextrap.analysis._region_files import check_trained
-from neuroextrap.analysis._region_maps import RegionMaps
+from neuroextrap.analysis._region_maps import RegionMaps, maps_of_regions
 from neuroextrap.design._findings import tell
 from neuroextrap.design._permutations import few_exchanges
 from neuroextrap.design._series import correlation_length, findings_of_series
-from neuroextrap.encoding._continuous_runs import WITHIN_RUNS, read_runs
-from neuroextrap.encoding._continuous_training import TrainedRuns
+from neuroextrap.encoding._band_partition import partition_scores
+from neuroextrap.encoding._continuous_runs import (
+    WITHIN_RUNS,
+    read_runs,
+    read_table_of_runs,
+)
+from neuroextrap.encoding._continuous_training import TrainedRuns, with_bands
 from neuroextrap.encoding._identification import EncodingIdentification
 from neuroextrap.encoding._response_predictions import prediction_scores
 from neuroextrap.encoding._segments import cut_segments, score_segments
 from neuroextrap.encoding._training import check_encoder, voxel_penalties
 from neuroextrap.images._region_choice import choose_regions
-from neuroextrap.maps._registry import series_record
+from neuroextrap.maps._registry import (
+    band_records,
+    segment_record,
+    series_record,
+)
 from neuroextrap.models._delayer import check_delays
 from neuroextrap.models._splitters import check_cv_argument
 from neuroextrap.regions._membership import usable_regions
+from neuroextrap.reporting._finding import words_of_features
+from neuroextrap.reporting._maps_section import features_as_regions
+from neuroextrap.reporting._region_page import continuous_page
 from neuroextrap.stats import average_accuracy
 from neuroextrap.stats._null_counts import spread_known
 from neuroextrap.stats._permutation import FewLabelings
@@ -50,7 +62,9 @@ class ContinuousEncoding(BaseEstimator):
     other rate, as a DataFrame with a column ``onset``, in seconds from the start of the
     run, and perhaps ``duration``. The feature of a volume is then the integral over the
     volume, from v to v + 1 repetition times, divided by the repetition time; without
-    durations a row lasts until the next onset.
+    durations a row lasts until the next onset. BIDS events (with ``trial_type``) are a
+    feature for each condition. A dict of tables by name has several bands of features,
+    each at a rate of its own; :meth:`partition` tells what each of them explains.
 
     Parameters
     ----------
@@ -58,7 +72,8 @@ class ContinuousEncoding(BaseEstimator):
         Voxels to analyze. None computes a mask from the images; arrays need no mask.
     encoder : scikit-learn multi-output regressor or None, default=None
         Model of the delayed features. If None, :class:`RidgeEncoder`. The ``bands`` of
-        a :class:`RidgeEncoder` are those of the features before they are delayed.
+        a :class:`RidgeEncoder` are those of the features before they are delayed, and
+        those of features in a dict if it has none: each band has its own penalty.
     delays : sequence of int, default=(1, 2, 3, 4)
         Delays of the features, in volumes; choose those from about 2 to 8 seconds.
     within_runs : {None, "center", "zscore"}, default="zscore"
@@ -181,9 +196,9 @@ class ContinuousEncoding(BaseEstimator):
 
         Parameters
         ----------
-        features : list of array-like of shape (n_volumes, n_columns)
+        features : list of array-like of shape (n_volumes, n_columns), or of dict
             Features of every run, or of a single run without a list: a row for every
-            volume, or tables with onsets.
+            volume, or tables with onsets, or paths of such; or a dict of these by band.
         imgs : list of images, paths or arrays of shape (n_volumes, n_features)
             Responses in every run: 4-D images or surfaces, in the order of `features`.
 
@@ -199,7 +214,7 @@ class ContinuousEncoding(BaseEstimator):
         """
         self._check()
         self.__dict__.pop("feature_names_in_", None)  # of an earlier fit
-        runs = self._read(self.mask, features, imgs)
+        runs = with_bands(self._read(self.mask, features, imgs), self.encoder)
         if not runs.usable.any():
             raise ValueError(
                 "imgs has no usable voxel: each has NaN or is constant in a run; check "
@@ -218,6 +233,49 @@ class ContinuousEncoding(BaseEstimator):
         notes = (f"{left_out} (NaN, or constant in a run)",) if n_left_out else ()
         self.notes_ = (*notes, *trained.notes)
         return self
+
+    def fit_runs(self, runs: Any, *, seconds: float | None = None) -> RegionMaps:
+        """Train on some runs of a table, and make all maps of the others.
+
+        Parameters
+        ----------
+        runs : pandas.DataFrame or path of a table
+            A row for every run. The column ``set`` is train or test, ``imgs`` names the
+            images (or a ``.npy`` of volumes x neurons), and every other column is a
+            band of features, called by its name: files of features (``.tsv``, ``.csv``,
+            ``.npy``, ...; tables with ``onset``, or BIDS events, at any rate), beside
+            the table. A DataFrame may have arrays, tables and images as entries.
+        seconds : float or None, default=None
+            Length of the segments that are identified; None identifies none.
+
+        Returns
+        -------
+        maps : RegionMaps
+            The maps of :meth:`score` and, of several bands, of :meth:`partition`, with
+            those of :meth:`identify_segments` in ``segments_`` (or None), which
+            go to the same folder. ``generate_report`` makes a page.
+
+        Raises
+        ------
+        ValueError
+            When the table lacks a column or an entry, or as the methods named.
+        """
+        features, imgs, sets = read_table_of_runs(runs)
+        train, test = (
+            [
+                [each for each, own in zip(given, sets, strict=True) if own == name]
+                for given in (features, imgs)
+            ]
+            for name in ("train", "test")
+        )
+        read, tested = self.fit(*train)._test(*test)
+        segments = None if seconds is None else self._segments(tested, seconds)
+        bands = self._trained.runs.bands
+        several = bands is not None and len(np.unique(bands)) > 1
+        scores = self._scores(tested)
+        if several:
+            scores |= partition_scores(self, self._trained, read, tested)
+        return self._maps(tested, scores, segments)
 
     def score(self, features: Any, imgs: Any) -> RegionMaps:
         """Score how well the responses of every voxel in new runs are predicted.
@@ -239,8 +297,8 @@ class ContinuousEncoding(BaseEstimator):
             ``correlation`` and ``r2``; where runs were repeated ``noise_ceiling``,
             ``correlation_normalized`` and ``r2_normalized``, see
             :func:`prediction_scores`; with permutations ``p_value`` and ``p_value_fwe``
-            (over all voxels) of the correlation. It has ``findings_``, ``notes_`` and
-            ``to_directory``.
+            (over all voxels) of the correlation. It has ``findings_``, ``notes_``,
+            ``table_``, ``to_directory`` and ``generate_report``.
 
         Raises
         ------
@@ -248,25 +306,80 @@ class ContinuousEncoding(BaseEstimator):
             When features, voxels or lengths differ from training or each other, or a
             run was trained on.
         """
-        tested = self._test(features, imgs)
-        scores = prediction_scores(
-            tested.responses,
-            tested.predictions,
-            groups=tested.run,
-            noise_variance=tested.noise_variance,
-            n_permutations=self.n_permutations,
-            exchange="shifts",
-            random_state=self.random_state,
-        )
-        scores = spread_known(tested.usable, scores)
-        findings = self._findings(tested, tested.run)
-        return RegionMaps(
-            feature_images(scores, self.masker_),
-            records={name: series_record(name) for name in scores},
-            inputs=scores,
-            findings=findings,
-            **self._about(),
-        )
+        _, tested = self._test(features, imgs)
+        return self._maps(tested, self._scores(tested))
+
+    def partition(self, features: Any, imgs: Any) -> RegionMaps:
+        """Split what is explained of new runs among the bands of features.
+
+        Bands are those of a dict in :meth:`fit`, or of ``RidgeEncoder(bands=...)``. The
+        prediction f is the sum of the parts f_b of bands, and so is r2, of responses y
+        centered like them (product measure) ::
+
+            r2 = sum_b <f_b, 2 y - f> / <y, y>
+
+        What is unique to a band is the r2 that is lost by a model that was trained,
+        penalties and all, without it.
+
+        Parameters
+        ----------
+        features : list of dict, or of array-like of shape (n_volumes, n_columns)
+            Features of every run, as in :meth:`score`.
+        imgs : list of images, paths or arrays of shape (n_volumes, n_features)
+            Responses in every run.
+
+        Returns
+        -------
+        maps : RegionMaps
+            A dict of images (of ndarray of shape (n_elements_,) for arrays) named
+            ``r2``, ``r2_shared`` (r2 less all that is unique), and, of every band B,
+            ``r2_product_of_B``, ``r2_unique_of_B`` and, with permutations,
+            ``p_value_unique_of_B`` and ``p_value_fwe_unique_of_B`` (over all voxels and
+            bands): 1 where nothing is unique to the band, else of the partial
+            correlation of responses and the band's part, given the prediction without
+            the band, by circular shifts. It is approximate where bands go together.
+
+        Raises
+        ------
+        ValueError
+            When there are not two bands at least, and as in :meth:`score`.
+
+        References
+        ----------
+        Dupré la Tour, Eickenberg, Nunez-Elizalde & Gallant 2022, "Feature-space
+        selection with banded ridge regression" (product measure). Lescroart, Stansbury
+        & Gallant 2015, "Fourier power, subjective distance, and object categories all
+        provide plausible models of BOLD responses in scene-selective visual areas"
+        (variance partitioning).
+
+        Examples
+        --------
+        Of two bands only one has to do with the responses:
+
+        >>> import numpy as np
+        >>> from neuroextrap.encoding import ContinuousEncoding
+        >>> rng = np.random.default_rng(0)
+        >>> runs = [rng.normal(size=(90, 4)) for _ in range(4)]
+        >>> features = [{"motion": X[:, :2], "words": X[:, 2:]} for X in runs]
+        >>> imgs = [
+        ...     X[:, :2] @ [[1, 2], [3, 4]] + rng.normal(size=(90, 2)) for X in runs
+        ... ]
+        >>> model = ContinuousEncoding(delays=(0, 1)).fit(features[:2], imgs[:2])
+        >>> maps = model.partition(features[2:], imgs[2:])
+        >>> (
+        ...     maps["r2_unique_of_motion"].round(1),
+        ...     abs(maps["r2_unique_of_words"]).round(1),
+        ... )
+        (array([0.9, 1. ]), array([0., 0.]))
+        """
+        read, tested = self._test(features, imgs)
+        bands = self._trained.runs.bands
+        if bands is None or len(np.unique(bands)) < 2:
+            raise ValueError(
+                "features have no bands to be told apart; give a dict of tables by "
+                "band for every run, or RidgeEncoder(bands=...)"
+            )
+        return self._maps(tested, partition_scores(self, self._trained, read, tested))
 
     def identify_segments(
         self, features: Any, imgs: Any, *, seconds: float = 20.0
@@ -299,51 +412,15 @@ class ContinuousEncoding(BaseEstimator):
             ``p_value_fwe`` of the pairwise accuracy, by circular shifts of the windows
             of every run. Further attributes are ``wins_`` of shape (n_regions,
             n_candidates_), ``set_sizes_``, ``curves_`` of shape (n_regions,
-            n_set_sizes), ``n_segments_``, and ``correlation_length_`` in volumes.
+            n_set_sizes), ``n_segments_``, and ``correlation_length_`` in volumes. Files
+            are called ``segment_accuracy``, ...
 
         Raises
         ------
         ValueError
             When the time between volumes is not known, or runs are too short.
         """
-        tested = self._test(features, imgs)
-        if tested.t_r is None:
-            raise ValueError(
-                "seconds cannot be counted in volumes, because the time between them "
-                "is not known; give t_r, in seconds"
-            )
-        width = round(_positive(seconds) / tested.t_r)
-        apart = correlation_length(tested.responses, tested.predictions, tested.run)
-        segments = cut_segments(tested.run, max(1, width), apart)
-        choice = choose_regions(
-            self.masker_,
-            self.n_elements_,
-            radius=self.radius,
-            labels_img=self.labels_img,
-            regions=self.regions,
-            process_mask_img=self.process_mask_img,
-        )
-        members = usable_regions(choice.regions, tested.usable, 1).regions
-        scored = score_segments(
-            tested,
-            self.residual_variance_,
-            segments,
-            members,
-            n_permutations=self.n_permutations,
-            random_state=self.random_state,
-        )
-        return RegionMaps(
-            region_images(scored.scores, choice, self.masker_),
-            region_scores=scored.scores,
-            findings=self._findings(tested, segments.run),
-            n_candidates_=segments.n_candidates,
-            n_segments_=len(segments.run),
-            correlation_length_=apart,
-            wins_=scored.wins,
-            set_sizes_=scored.set_sizes,
-            curves_=average_accuracy(scored.wins, scored.set_sizes),
-            **self._about(seconds=seconds),
-        )
+        return self._segments(self._test(features, imgs)[1], seconds)
 
     def _check(self):
         """Raise before data are read if a parameter is none that is allowed."""
@@ -372,10 +449,97 @@ class ContinuousEncoding(BaseEstimator):
         )
 
     def _test(self, features, imgs):
-        """Predict new runs, and average repeats; returns HeldOut."""
+        """Predict new runs, and average repeats; returns Runs and HeldOut."""
         check_trained(self)
         runs = self._read(self.masker_, features, imgs)
-        return self._trained.predict(runs, self.within_runs)
+        runs = runs._replace(bands=self._trained.runs.bands)
+        return runs, self._trained.test(runs)
+
+    def _scores(self, tested):
+        """Return scores of the usable voxels by name."""
+        return prediction_scores(
+            tested.responses,
+            tested.predictions,
+            groups=tested.run,
+            noise_variance=tested.noise_variance,
+            n_permutations=self.n_permutations,
+            exchange="shifts",
+            random_state=self.random_state,
+        )
+
+    def _segments(self, tested, seconds):
+        """Identify segments of held-out runs; returns RegionMaps."""
+        if tested.t_r is None:
+            raise ValueError(
+                "seconds cannot be counted in volumes, because the time between them "
+                "is not known; give t_r, in seconds"
+            )
+        width = round(_positive(seconds) / tested.t_r)
+        apart = correlation_length(tested.responses, tested.predictions, tested.run)
+        segments = cut_segments(tested.run, max(1, width), apart)
+        choice = choose_regions(
+            self.masker_,
+            self.n_elements_,
+            radius=self.radius,
+            labels_img=self.labels_img,
+            regions=self.regions,
+            process_mask_img=self.process_mask_img,
+        )
+        scored = score_segments(
+            tested,
+            self.residual_variance_,
+            segments,
+            usable_regions(choice.regions, tested.usable, 1).regions,
+            n_permutations=self.n_permutations,
+            random_state=self.random_state,
+        )
+        return self._placed(
+            choice,
+            scored.scores,
+            records={name: segment_record(name) for name in scored.scores},
+            table_file="segments.tsv",
+            findings=self._findings(tested, segments.run),
+            n_candidates_=segments.n_candidates,
+            n_segments_=len(segments.run),
+            correlation_length_=apart,
+            wins_=scored.wins,
+            set_sizes_=scored.set_sizes,
+            curves_=average_accuracy(scored.wins, scored.set_sizes),
+            seconds_=seconds,
+        )
+
+    def _maps(self, tested, scores, segments=None):
+        """Return `scores` of the usable voxels as maps, perhaps with segments."""
+        bands, words = self._trained.runs.bands, words_of_features(self.masker_)
+        known = {} if bands is None else band_records(np.unique(bands))
+        return self._placed(
+            features_as_regions(self.n_elements_),
+            spread_known(tested.usable, scores),
+            records={name: known.get(name) or series_record(name) for name in scores},
+            table_file="voxels.tsv",
+            further=() if segments is None else (segments,),
+            findings=self._findings(tested, tested.run),
+            page=continuous_page,
+            classes_=(),
+            segments_=segments,
+            bands_=bands,
+            words_=words,
+            rows=words[1],
+            n_runs_=tested.run.max() + 1,
+        )
+
+    def _placed(self, choice, scores, **about):
+        """Return numbers of regions, or voxels, as RegionMaps."""
+        seed = self.random_state
+        run = SimpleNamespace(choice=choice, masker=self.masker_, bg_img=None)
+        return maps_of_regions(
+            run,
+            scores,
+            parameters=self.get_params(deep=False),
+            random_state=seed if isinstance(seed, int) else None,
+            n_permutations_=self.n_permutations,
+            **about,
+        )
 
     def _findings(self, tested, shifted):
         """Return what makes p-values by shifts doubtful, and warn of it.
@@ -392,15 +556,6 @@ class ContinuousEncoding(BaseEstimator):
         if n_others >= self.n_permutations:
             return found
         return (*found, few_exchanges(FewLabelings(n_others, 1, "shifts")))
-
-    def _about(self, **options):
-        """Return what all maps of the model are described by."""
-        seed = self.random_state
-        return {
-            "masker": self.masker_,
-            "parameters": self.get_params(deep=False) | options,
-            "random_state": seed if isinstance(seed, int) else None,
-        }
 
 
 def _positive(seconds):

@@ -1,5 +1,8 @@
 """Runs of a film or a story: features and responses, volume by volume."""
 
+from os import PathLike
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,12 +17,18 @@ from neuroextrap.encoding._stimuli import (
     pair_responses,
 )
 from neuroextrap.images import resolve_masker
-from neuroextrap.images._feature_timing import features_of_volumes, has_onsets
+from neuroextrap.images._feature_timing import (
+    feature_tables,
+    features_of_volumes,
+    has_onsets,
+)
 from neuroextrap.images._opening import list_images
 from neuroextrap.images._repetition_time import repetition_times
+from neuroextrap.images._tables import MISSING, load_array, read_text_table, text_column
 
 WITHIN_RUNS = (None, "center", "zscore")
 _SOME_VOXELS = 64
+_SET, _IMGS = "set", "imgs"
 _EQUAL = 1e-5  # of a standard deviation: features of the same stimulus
 
 
@@ -31,6 +40,7 @@ class Runs(NamedTuple):
     run: np.ndarray  # number of the run of each volume, (n_volumes,)
     usable: np.ndarray  # voxels that are finite and vary in every run, (n_voxels,)
     names: np.ndarray | None  # of the columns
+    bands: np.ndarray | None  # of the columns, (n_columns,)
     t_r: float | None  # seconds between volumes, where known
     masker: Any
 
@@ -45,32 +55,82 @@ class HeldOut(NamedTuple):
     noise_variance: np.ndarray | None  # (n_usable,), None without repeats
     usable: np.ndarray  # (n_voxels,)
     t_r: float | None
+    rows: np.ndarray  # of the predictions of all volumes, (n_rows,)
+
+
+def read_table_of_runs(runs):
+    """Return features, images and sets of a table of runs, a list each.
+
+    `runs` is a DataFrame or a file, which names other files beside it. Columns ``set``
+    (train, test) and ``imgs``; every other column is a band of features. ValueError
+    where an entry is missing or no run is for training, or for testing.
+    """
+    folder = None
+    if isinstance(runs, (str, PathLike)):
+        runs, folder = read_text_table(runs, "runs"), Path(runs).parent
+    missing = [name for name in (_SET, _IMGS) if name not in runs]
+    if missing or len(runs.columns) < 3:
+        raise ValueError(
+            f"runs has columns {', '.join(map(str, runs.columns))}; give set (train or "
+            "test), imgs, and one for each band of features"
+        )
+    sets = text_column(runs, _SET, "runs").tolist()
+    if {*sets} != {"train", "test"}:
+        raise ValueError(
+            "runs: column set must hold train and test, got "
+            f"{', '.join(sorted({*sets}))}"
+        )
+    cells = {
+        name: [_cell(each, folder, f"runs: column {name}") for each in runs[name]]
+        for name in runs
+        if name != _SET
+    }
+    imgs = cells.pop(_IMGS)
+    if len(cells) == 1:  # no bands to be told apart
+        return next(iter(cells.values())), imgs, sets
+    return _by_run(cells), imgs, sets
+
+
+def _by_run(bands):
+    """Return a dict of lists, an entry for every run, as a list of dicts."""
+    rows = zip(*bands.values(), strict=True)
+    return [dict(zip(bands, row, strict=True)) for row in rows]
+
+
+def _cell(entry, folder, name):
+    """Return an entry of the table of runs, files as paths from `folder`."""
+    if not isinstance(entry, str):
+        return entry
+    if entry in ("", MISSING):
+        raise ValueError(f"{name} lacks an entry; name a file for every run")
+    return entry if folder is None else str(folder / entry)
 
 
 def read_runs(mask, features, imgs, *, within_runs, t_r, memory=None, known=None):
     """Read features and responses of some runs; returns Runs.
 
     `features` and `imgs` are lists with an entry for each run, or those of a single
-    run. Features with onsets are averaged over volumes. `known` are names of columns in
-    an earlier fit. ValueError where lengths or columns do not match.
+    run; features may be a dict of bands. Features with onsets are averaged over
+    volumes. `known` are names of columns in an earlier fit. ValueError where lengths or
+    columns do not match.
     """
     tables, series = as_runs(features, "features"), as_runs(imgs, "imgs")
+    tables = _by_band(tables, () if known is None else known)
     if len(tables) != len(series):
         raise ValueError(
             f"features has {len(tables)} runs, imgs {len(series)}; give one table of "
             "features for every run"
         )
-    times = _times_of(series, t_r, needed=any(map(has_onsets, tables)))
+    timed = any(has_onsets(table) for run in tables for table in run.values())
+    times = _times_of(series, t_r, needed=timed)
     arrays = isinstance(series[0], np.ndarray)
     if not arrays:
         mask = resolve_masker(mask, series, memory=memory)
     # nothing is subtracted over runs: it is done in each of them
     read = [read_samples(mask, img, center=False, dtype=None) for img in series]
     volumes = [
-        _of_volumes(table, len(samples.X), time, f"features[{i}]", known)
-        for i, (table, samples, time) in enumerate(
-            zip(tables, read, times, strict=True)
-        )
+        _of_volumes(run, len(samples.X), time, f"features[{i}]", known)
+        for i, (run, samples, time) in enumerate(zip(tables, read, times, strict=True))
     ]
     names = _one_set_of_columns(volumes)
     if len({samples.X.shape[1] for samples in read}) > 1:
@@ -79,11 +139,12 @@ def read_runs(mask, features, imgs, *, within_runs, t_r, memory=None, known=None
     run = np.repeat(np.arange(len(read)), [len(samples.X) for samples in read])
     responses = np.concatenate([samples.X for samples in read])
     return Runs(
-        np.concatenate([values for values, _ in volumes]),
+        np.concatenate([values for values, *_ in volumes]),
         rescaled(responses, run, within_runs),
         run,
         usable,
         names,
+        volumes[0][2],
         times[0],
         None if arrays else mask,
     )
@@ -94,6 +155,8 @@ def as_runs(given, name):
     runs = list(given) if isinstance(given, (list, tuple)) else [given]
     if not runs:
         raise ValueError(f"{name} is empty; give an entry for every run")
+    if name == "imgs":
+        runs = [load_array(run) if str(run)[-4:] == ".npy" else run for run in runs]
     kinds = {isinstance(run, np.ndarray) for run in runs}
     if name == "imgs" and len(kinds) > 1:
         raise TypeError("imgs mixes arrays and images; give runs of one kind")
@@ -125,25 +188,57 @@ def _times_of(series, t_r, *, needed):
     return repetition_times(named, t_r)
 
 
-def _of_volumes(table, n_volumes, t_r, name, known):
-    """Return features of volumes, (n_volumes, n_columns), and names of columns."""
-    if has_onsets(table):
-        table = features_of_volumes(table, n_volumes, t_r, name)
-    check_feature_names(table, known, name)
-    values = check_features(table, name)
-    if len(values) != n_volumes:
-        raise ValueError(
-            f"{name} has {len(values)} rows, its run {n_volumes} volumes; give one row "
-            "for every volume, or a table with a column onset (seconds), which is "
-            "averaged over volumes"
-        )
-    return values, feature_names(table)
+def _by_band(runs, known):
+    """Return the features of every run as a dict of tables by band, files read.
+
+    Features without bands are those of the band "". `known` are names of columns.
+    """
+    given = [run if isinstance(run, dict) else {"": run} for run in runs]
+    bands = list(given[0])
+    for number, run in enumerate(given):
+        if list(run) != bands or not bands:
+            raise ValueError(
+                f"features[{number}] has bands {list(run)}, features[0] {bands}; give "
+                "the same bands, in the same order, for every run"
+            )
+    of_bands = {}
+    for band in bands:
+        before = f"{band}." if band else ""
+        columns = [n.removeprefix(before) for n in known if n.startswith(before)]
+        name = f"features, band {band!r}" if band else "features"
+        of_bands[band] = feature_tables([run[band] for run in given], name, columns)
+    return _by_run(of_bands)
+
+
+def _of_volumes(run, n_volumes, t_r, name, known):
+    """Return features of volumes (n_volumes, n_columns), names and bands of columns."""
+    parts, names, bands = [], None, None
+    for band, table in run.items():
+        where = f"{name}[{band!r}]" if band else name
+        if has_onsets(table):
+            table = features_of_volumes(table, n_volumes, t_r, where)
+        values, own = check_features(table, where), feature_names(table)
+        if len(values) != n_volumes:
+            raise ValueError(
+                f"{where} has {len(values)} rows, its run {n_volumes} volumes; give "
+                "one row for every volume, or a table with a column onset (seconds), "
+                "which is averaged over volumes"
+            )
+        parts.append(values)
+        if not band:
+            check_feature_names(table, known, name)
+            return values, own, None
+        own = range(values.shape[1]) if own is None else own
+        names = [*(names or ()), *(f"{band}.{column}" for column in own)]
+        bands = [*(bands or ()), *[band] * values.shape[1]]
+    check_feature_names(SimpleNamespace(columns=names), known, name)
+    return np.hstack(parts), np.array(names, dtype=object), np.array(bands)
 
 
 def _one_set_of_columns(volumes):
     """Return names of the columns, None without any; ValueError if runs differ."""
-    (first, names), *others = volumes
-    for number, (values, other) in enumerate(others, start=1):
+    (first, names, _), *others = volumes
+    for number, (values, other, _) in enumerate(others, start=1):
         same = (names is None) == (other is None) and np.array_equal(names, other)
         if values.shape[1] != first.shape[1] or not same:
             raise ValueError(
@@ -188,24 +283,10 @@ def cross_validation_units(run, n_folds, n_delayed):
     return np.arange(len(run)) * n_folds // len(run)
 
 
-def some_voxels(runs):
-    """Return runs with responses of the first usable voxels only."""
-    return runs._replace(responses=runs.responses[:, _first(runs.usable)])
-
-
-def _first(usable):
-    """Return the places of the first usable voxels."""
-    return np.flatnonzero(usable)[:_SOME_VOXELS]
-
-
 def check_new_runs(trained, tested):
-    """Raise where a tested run shows a trained stimulus, or is a trained run itself.
-
-    `trained` are :func:`some_voxels` of the training runs.
-    """
-    columns = _first(trained.usable)
-    kept = tested.usable[columns]
-    check_new_rows(trained.responses[:, kept], tested.responses[:, columns[kept]])
+    """Raise where a tested run shows a trained stimulus, or is a trained run itself."""
+    columns = np.flatnonzero(trained.usable & tested.usable)[:_SOME_VOXELS]
+    check_new_rows(trained.responses[:, columns], tested.responses[:, columns])
     for number in range(tested.run.max() + 1):
         values = tested.features[tested.run == number]
         for other in range(trained.run.max() + 1):
@@ -242,6 +323,7 @@ def average_repeats(runs, predictions):
         paired.noise_variance,
         runs.usable,
         runs.t_r,
+        kept,
     )
 
 

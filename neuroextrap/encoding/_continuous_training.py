@@ -11,7 +11,6 @@ from neuroextrap.encoding._continuous_runs import (
     check_new_runs,
     cross_validation_units,
     rescaled,
-    some_voxels,
 )
 from neuroextrap.encoding._stimuli import FeatureScaling
 from neuroextrap.encoding._training import train_encoder, with_fewer_folds
@@ -23,13 +22,14 @@ _N_BLOCKS = 5  # of a single run, where cv is a splitter
 
 
 class TrainedRuns(NamedTuple):
-    """What training on runs has found, and what it needs to know of these runs."""
+    """What training on runs has found, and these runs."""
 
     scaling: FeatureScaling
     delayer: Delayer
     encoder: Any  # fitted on the usable voxels
     residual_variance: np.ndarray  # (n_voxels,), NaN where not usable
-    runs: Runs  # with some of their voxels only
+    runs: Runs
+    within_runs: str | None
     notes: tuple
 
     @classmethod
@@ -42,8 +42,9 @@ class TrainedRuns(NamedTuple):
         reach = np.abs(check_delays(model.delays)).max()
         units = cross_validation_units(runs.run, n_folds, reach)
         n_units = len(np.unique(units))
+        bands = None if runs.bands is None else runs.bands[scaling.kept]
         trained = train_encoder(
-            with_fewer_folds(_encoder_of_delays(model, scaling.kept), n_units),
+            with_fewer_folds(_encoder_of_delays(model, bands), n_units),
             _delayed(runs, scaling, delayer, model.within_runs),
             runs.responses[:, runs.usable],
             cv=min(n_folds, n_units) if whole else model.cv,
@@ -56,11 +57,12 @@ class TrainedRuns(NamedTuple):
             delayer,
             trained.encoder,
             spread_known(runs.usable, {"variance": squares})["variance"],
-            some_voxels(runs),
+            runs,
+            model.within_runs,
             scaling.notes,
         )
 
-    def predict(self, runs, within_runs):
+    def test(self, runs):
         """Predict new Runs, and average repeats; returns HeldOut."""
         for what, given, known in (
             ("imgs has {} voxels", runs.usable, self.runs.usable),
@@ -78,10 +80,22 @@ class TrainedRuns(NamedTuple):
                 "imgs has no voxel that varies in training and in these runs; check "
                 "the images"
             )
-        X = _delayed(runs, self.scaling, self.delayer, within_runs)
-        predicted = self.encoder.predict(X).reshape(len(X), -1)
-        known = usable[self.runs.usable]
-        return average_repeats(runs._replace(usable=usable), predicted[:, known])
+        return average_repeats(
+            runs._replace(usable=usable),
+            self.predict(runs)[:, runs.usable[self.runs.usable]],
+        )
+
+    def predict(self, runs, band=None):
+        """Predict all volumes of Runs in the voxels of training, (n_volumes, n_usable).
+
+        Of a `band` its part of the prediction, which all bands' parts add up to but for
+        a constant.
+        """
+        X = _delayed(runs, self.scaling, self.delayer, self.within_runs)
+        if band is not None:
+            own = np.asarray(self.runs.bands)[self.scaling.kept] == band
+            X = X * np.tile(own, X.shape[1] // len(own))
+        return self.encoder.predict(X).reshape(len(X), -1)
 
 
 def _delayed(runs, scaling, delayer, within_runs):
@@ -90,18 +104,31 @@ def _delayed(runs, scaling, delayer, within_runs):
     return rescaled(delayed, runs.run, None if within_runs is None else "center")
 
 
-def _encoder_of_delays(model, kept):
-    """Return the encoder, with bands of the delayed columns that are `kept`."""
+def with_bands(runs, encoder):
+    """Return Runs with the bands of columns that features or the encoder have."""
+    own = getattr(encoder, "bands", None)
+    if own is None:
+        return runs
+    if runs.bands is not None:
+        raise ValueError(
+            "bands were given by the features and by the encoder; leave bands=None"
+        )
+    bands, n_columns = np.asarray(own), runs.features.shape[1]
+    if bands.shape != (n_columns,):
+        raise ValueError(
+            f"bands of the encoder has {len(bands)} entries, features has {n_columns} "
+            "columns; name the band of every column, not of its delays"
+        )
+    return runs._replace(bands=bands)
+
+
+def _encoder_of_delays(model, bands):
+    """Return the encoder, with the `bands` (n_kept,) of all delays where it has any."""
     encoder = model.encoder
     if encoder is None:
         encoder = RidgeEncoder(cv=model.cv, random_state=model.random_state)
-    if not isinstance(encoder, RidgeEncoder) or encoder.bands is None:
+    if bands is None or not isinstance(encoder, RidgeEncoder):
         return encoder
-    bands = np.asarray(encoder.bands)
-    if bands.shape != kept.shape:
-        raise ValueError(
-            f"bands of the encoder has {len(bands)} entries, features has {len(kept)} "
-            "columns; name the band of every column, not of its delays"
-        )
     n_delays = len(check_delays(model.delays))
-    return clone(encoder).set_params(bands=np.tile(bands[kept], n_delays))
+    several = np.tile(bands, n_delays) if len(np.unique(bands)) > 1 else None
+    return clone(encoder).set_params(bands=several)

@@ -109,7 +109,7 @@ def prediction_scores(
     total = ((Y - Y.mean(axis=0)) ** 2).sum(axis=0)
     with np.errstate(divide="ignore", invalid="ignore"):
         r2 = np.where(total > 0, 1 - ((Y - F) ** 2).sum(axis=0) / total, np.nan)
-    y, f = _standardized(Y), _standardized(F)
+    y, f = standardized(Y), standardized(F)
     scores = {"r2": r2, "correlation": np.einsum("tv,tv->v", y, f)}
     if noise_variance is not None:
         scores |= _normalized(scores, Y, noise_variance)
@@ -122,7 +122,7 @@ def prediction_scores(
             random_state=random_state,
         )
         tell(findings_of_series(Y, F, groups, exchange=exchange))
-        scores |= _p_values(y, f, scores["correlation"], orders)
+        scores |= p_values_of_correlation(y, f, scores["correlation"], orders)
     return scores
 
 
@@ -145,7 +145,7 @@ def _normalized(scores, Y, noise_variance):
         }
 
 
-def _standardized(values):
+def standardized(values):
     """Columns of mean zero and length one; NaN where constant."""
     centered = values - values.mean(axis=0)
     length = np.sqrt((centered**2).sum(axis=0))
@@ -153,7 +153,7 @@ def _standardized(values):
     return centered / np.where(varies & (length > 0), length, np.nan)
 
 
-def _p_values(y, f, observed, orders):
+def p_values_of_correlation(y, f, observed, orders):
     """Count permuted correlations that reach the observed ones."""
     known = ~np.isnan(observed)
     y, f = y[:, known], f[:, known]

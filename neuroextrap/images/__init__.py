@@ -2,8 +2,9 @@
 
 Maskers: ``resolve_masker``, ``mni152_mask``. Images to samples x features:
 ``load_samples``. Samples from BOLD series: ``labeled_samples``,
-``single_trial_betas``. Where features are: ``feature_coordinates``,
-``feature_values``, ``atlas_labels``, ``surface_regions``. Back to images: ``to_img``.
+``single_trial_betas``. Betas of other programs: ``load_betas``. Where features are:
+``feature_coordinates``, ``feature_values``, ``atlas_labels``, ``surface_regions``. Back
+to images: ``to_img``.
 
 Other rooms import the rest from its file: opening and naming images (``_opening``),
 grids and binary masks (``_opening``), lattices, meshes and centers (``_geometry``),
@@ -12,6 +13,7 @@ event tables (``_events``), caching (``_caching``) and image files (``_saving``)
 """
 
 from neuroextrap.images._betas import single_trial_betas
+from neuroextrap.images._fits import load_betas
 from neuroextrap.images._geometry import feature_coordinates, feature_values
 from neuroextrap.images._labeled_samples import labeled_samples
 from neuroextrap.images._loading import load_samples
@@ -23,6 +25,7 @@ __all__ = [
     "feature_coordinates",
     "feature_values",
     "labeled_samples",
+    "load_betas",
     "load_samples",
     "resolve_masker",
     "single_trial_betas",

@@ -14,6 +14,8 @@ _logger = logging.getLogger(__name__)
 
 PAIR = re.compile(r"([a-z]+)-([A-Za-z0-9+]+)")
 _SUFFIX = re.compile(r"[A-Za-z0-9]+")
+RUN_KEYS = ("ses", "task", "acq", "dir", "run")
+"""Entities that tell runs apart; the others (echo, rec, part) tell copies of one."""
 _COMPARED = ("sub", "ses", "task", "acq", "dir", "rec", "run")
 
 

@@ -1,11 +1,60 @@
 """Features with times of their own, averaged over the volumes of a run."""
 
+import os
+
 import numpy as np
 
-from neuroextrap.images._tables import numbers
+from neuroextrap.images._events import read_events
+from neuroextrap.images._feature_files import read_features
+from neuroextrap.images._tables import numbers, read_text_table
 from neuroextrap.stats._validation import check_numbers
 
-ONSET, DURATION = "onset", "duration"
+ONSET, DURATION, CONDITION = "onset", "duration", "trial_type"
+
+
+def feature_tables(runs, name, known=()):
+    """Return features of some runs as tables or arrays; those of files are read.
+
+    BIDS events, tables with a column ``trial_type``, become a column of ones for each
+    condition of any run, or that is `known`: 0 where it was not shown. ValueError if
+    some runs are events and others are not.
+    """
+    tables = [_opened(run, name) for run in runs]
+    are_events = [CONDITION in getattr(table, "columns", ()) for table in tables]
+    if not any(are_events):
+        return tables
+    if not all(are_events):
+        raise ValueError(
+            f"{name}: run {are_events.index(False)} has no column trial_type, others "
+            "are events; give tables of one kind"
+        )
+    import pandas as pd
+
+    events = [read_events(table, name)[0] for table in tables]
+    shown = set().union(*(table[CONDITION] for table in events)) - {""}
+    columns = sorted(shown.union(known))
+    return [
+        pd.concat(
+            [
+                table[[ONSET, DURATION]],
+                *((table[CONDITION] == c).rename(c) for c in columns),
+            ],
+            axis=1,
+        ).astype(float)
+        for table in events
+    ]
+
+
+def _opened(table, name):
+    """Return features, read if they are a file."""
+    if not isinstance(table, (str, os.PathLike)):
+        return table
+    path = os.fspath(table)
+    if path.lower().removesuffix(".gz").endswith((".tsv", ".csv")):
+        read = read_text_table(path, name)
+        if CONDITION in read:
+            return read
+    return read_features(path)
 
 
 def has_onsets(features):

@@ -496,10 +496,9 @@ def voxel_record(name):
     The record's name, of letters, digits and underscores, says that it is not a number
     of regions.
     """
-    plain = "".join(c if c.isalnum() else "_" for c in name)
     other = f"{name.replace('_', ' ')}, chosen by cross-validation"
     return MapRecord(
-        name=f"voxel_{plain}",
+        name=f"voxel_{_plain(name)}",
         description=f"{_VOXEL_SCORES.get(name, other)}; voxel by voxel",
         unit=_VOXEL_UNITS.get(name, "1"),
     )
@@ -577,6 +576,68 @@ def series_record(name):
     where, simultaneous = _SERIES_P_VALUES[name]
     text = f"p of the correlation, by circular shifts of whole runs; {where}"
     return _p_value(name, text, simultaneous=simultaneous)
+
+
+def segment_record(name):
+    """Return the record of a score of regions by which segments are identified."""
+    record = replace(record_of(name), name=f"segment_{name}")
+    if name not in _SERIES_P_VALUES:
+        return record
+    text = "p of the pairwise accuracy of segments, by circular shifts of whole runs"
+    return replace(record, description=text)
+
+
+def band_names(band):
+    """Return the names of a band's maps: product, unique, p-values, family-wise ones.
+
+    >>> band_names("words")[:2]
+    ('r2_product_of_words', 'r2_unique_of_words')
+    """
+    kinds = "r2_product", "r2_unique", "p_value_unique", "p_value_fwe_unique"
+    return tuple(f"{kind}_of_{band}" for kind in kinds)
+
+
+def band_records(bands):
+    """Return the records of what bands of features explain, a dict by name of map.
+
+    The names of files are of letters, digits and underscores.
+    """
+    records = [
+        series_record("r2"),
+        MapRecord(
+            name="r2_shared",
+            description="Explained variance that more than one band explains: r2 less "
+            "what is unique to any (negative where bands explain more together)",
+            unit="proportion",
+        ),
+    ]
+    for band in bands:
+        product, unique, *p_values = band_names(band)
+        texts = {
+            product: f"Part of {band} in r2 (product measure), which all bands add up "
+            "to",
+            unique: f"Explained variance that is lost without {band}, by a model "
+            "trained anew",
+        }
+        records += [
+            MapRecord(name=name, description=text, unit="proportion")
+            for name, text in texts.items()
+        ]
+        what = f"p of what {band} adds to the other bands, by circular shifts; "
+        records += [
+            _p_value(p_values[0], f"{what}every voxel by itself"),
+            _p_value(
+                p_values[1],
+                f"{what}against the maximum over voxels and bands",
+                simultaneous=True,
+            ),
+        ]
+    return {r.name: replace(r, name=_plain(r.name)) for r in records}
+
+
+def _plain(name):
+    """Return a name of letters, digits and underscores."""
+    return "".join(c if c.isalnum() else "_" for c in name)
 
 
 def extrapolation_record(set_size, end=""):

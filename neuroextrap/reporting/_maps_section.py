@@ -230,7 +230,8 @@ class Pictures:
     def _caption(self, name, title):
         """Describe a map, its unit, and what is drawn of it."""
         view, record = self._view, self._view.record(name)
-        unit = f" ({record.unit})" if record.unit not in ("", record.label) else ""
+        plain = record.unit in ("", "1", record.label)
+        unit = "" if plain else f" ({record.unit})"
         (caption,) = sentences(
             "caption",
             title=title or f"{sentence_case(record.label)}: {record.description}{unit}",

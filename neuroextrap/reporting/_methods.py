@@ -27,6 +27,8 @@ _WORKS = {
     "Görgen et al. 2018": "Görgen, Hebart, Allefeld & Haynes (2018). The same analysis "
     "approach: practical protection against the pitfalls of novel neuroimaging "
     "analysis methods. NeuroImage 180, 19-30.",
+    "Harris 2020": "Harris (2020). A shift test for independence in generic time "
+    "series. arXiv:2012.06862.",
     "Hesterberg 2015": "Hesterberg (2015). What teachers should know about the "
     "bootstrap. The American Statistician 69, 371-386.",
     "Kjems et al. 2002": "Kjems et al. (2002). The quantitative evaluation of "
@@ -34,6 +36,10 @@ _WORKS = {
     "NeuroImage 15, 772-786.",
     "Kriegeskorte et al. 2006": "Kriegeskorte, Goebel & Bandettini (2006). "
     "Information-based functional brain mapping. PNAS 103, 3863-3868.",
+    "Lescroart et al. 2015": "Lescroart, Stansbury & Gallant (2015). Fourier power, "
+    "subjective distance, and object categories all provide plausible models of BOLD "
+    "responses in scene-selective visual areas. Frontiers in Computational "
+    "Neuroscience 9, 135.",
     "Nadeau & Bengio 2003": "Nadeau & Bengio (2003). Inference for the generalization "
     "error. Machine Learning 52, 239-281.",
     "Nichols & Holmes 2002": "Nichols & Holmes (2002). Nonparametric permutation tests "
@@ -43,6 +49,9 @@ _WORKS = {
     "the minimum statistic. NeuroImage 25, 653-660.",
     "Nili et al. 2014": "Nili et al. (2014). A toolbox for representational similarity "
     "analysis. PLoS Computational Biology 10, e1003553.",
+    "Nishimoto et al. 2011": "Nishimoto et al. (2011). Reconstructing visual "
+    "experiences from brain activity evoked by natural movies. Current Biology 21, "
+    "1641-1646.",
     "Smith & Nichols 2009": "Smith & Nichols (2009). Threshold-free cluster "
     "enhancement. NeuroImage 44, 83-98.",
     "Stelzer et al. 2013": "Stelzer, Chen & Turner (2013). Statistical inference and "

@@ -4,7 +4,7 @@ import numpy as np
 
 import neuroextrap
 from neuroextrap.design._findings import doubts_about
-from neuroextrap.maps._registry import MAPS, dissimilarity_names
+from neuroextrap.maps._registry import MAPS, band_names, dissimilarity_names
 from neuroextrap.plotting._distances import draw_distances
 from neuroextrap.reporting._finding import decide, named_place, words_of_regions
 from neuroextrap.reporting._maps_section import PageMaps, Pictures, choose_background
@@ -68,6 +68,57 @@ def confound_page(maps, title=None, **options):
     title = title or "The class, or its confound"
     shown = {"by": "accuracy", "tested": "p_value_fwe", "drawn": drawn}
     return _page(maps, title, "confound", _about_confound(maps), **shown, **options)
+
+
+def continuous_page(maps, title=None, **options):
+    """Make the page of how well responses to a film or a story are predicted.
+
+    The options are those of :func:`cross_page`.
+    """
+    bands = np.unique([] if maps.bands_ is None else maps.bands_)
+    about = {
+        "runs": maps.n_runs_,
+        "model": maps.parameters,
+        "bands": _about_bands(maps, bands),
+        "segments": _about_segments(maps.segments_),
+    }
+    unique = [band_names(band)[1] for band in bands]
+    drawn = [n for n in ("r2", "noise_ceiling", *unique) if n in maps.region_scores_]
+    shown = {"by": "correlation", "tested": "p_value_fwe", "drawn": drawn}
+    title = title or "Responses to films and stories, predicted"
+    return _page(maps, title, "continuous", about, **shown, **options)
+
+
+def _about_bands(maps, bands):
+    """Return what words say of every band that was told apart, a list of dicts."""
+    scores = maps.region_scores_
+    names = {band: band_names(band) for band in bands}
+    return [
+        {
+            "name": band,
+            "most": float(np.nanmax(scores[unique])),
+            "n": int((scores[p_value] <= LEVEL).sum()) if p_value in scores else None,
+        }
+        for band, (_, unique, _, p_value) in names.items()
+        if unique in scores
+    ]
+
+
+def _about_segments(maps):
+    """Return what words say of segments, None if none were identified."""
+    if maps is None:
+        return None
+    scores = maps.region_scores_
+    p_value = scores.get("p_value_fwe")
+    return {
+        "seconds": maps.seconds_,
+        "n": len(scores["accuracy"]),
+        "n_candidates": maps.n_candidates_,
+        "pairwise": float(np.nanmax(scores["pairwise_accuracy"])),
+        "accuracy": float(np.nanmax(scores["accuracy"])),
+        "notes": maps.notes_,
+        "n_found": None if p_value is None else int((p_value <= LEVEL).sum()),
+    }
 
 
 def confound_summary(maps):
@@ -144,7 +195,8 @@ def _known(maps, about, by, tested, n_peaks=1, atlas=None):
         scores=scores,
         masker=maps.masker_,
         choice=maps.choice_,
-        words=words_of_regions(maps.masker_, has_centers=places is not None),
+        words=getattr(maps, "words_", None)
+        or words_of_regions(maps.masker_, has_centers=places is not None),
         finding=decide(known),
         records=maps.records or MAPS,
         n_classes=len(maps.classes_),

@@ -10,7 +10,7 @@ import pytest
 from neuroextrap.analysis import Regions, _run_parameters
 from neuroextrap.cohorts import analyze_group, analyze_participants
 from neuroextrap.decoding import IdentificationSearchLight, TargetSearchLight
-from neuroextrap.encoding import EncodingIdentification
+from neuroextrap.encoding import ContinuousEncoding, EncodingIdentification
 from tests.analyses import searchlight_of
 from tests.analysis.seam import (
     KINDS,
@@ -49,6 +49,7 @@ def options_of(function):
         *((analysis().kind, flat_parameters(analysis())) for analysis in ANALYSES),
         ("samples", options_of(IdentificationSearchLight.fit_events)),
         ("group", options_of(analyze_group)),
+        ("continuous", ContinuousEncoding().get_params()),
     ],
 )
 def test_every_parameter_is_in_the_table_once(kind, names):

@@ -99,7 +99,7 @@ def test_options_come_from_a_file_and_words_win(folder, capsys):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("radius = 4", "the following arguments are required: --imgs, --events"),
+        ("radius = 4", "the following arguments are required: --imgs"),
         ("[pipeline.one]", "pipeline is a table; give a value"),
         (
             'imgs = "a"\nevents = "b"\nradiu = 4',

@@ -60,7 +60,7 @@ def test_help_is_short_and_names_what_is_needed(command, capsys, monkeypatch):
         ([], "name a command"),
         (["dance"], "invalid choice: 'dance'"),
         (["demo"], "required: OUT"),
-        (["searchlight", "out"], "required: --imgs, --events"),
+        (["searchlight", "out"], "required: --imgs"),
         (["searchlight", "--imgs", "a", "--events", "b", "--radius", "x"], "--radius"),
         (
             ["searchlight", "--imgs", "a", "--events", "b", "--samples", "x", "o"],

@@ -219,4 +219,4 @@ def test_what_betas_lack_is_told(betas, tmp_path):
         path.unlink()
     [run, none] = analyze(folder, tmp_path / "two", **given)["reason"]
     assert "has no run-<label> in its name" in run
-    assert "has no *_betas.nii.gz and no *_stat-effect_statmap.nii.gz" in none
+    assert "no model of SPM, FEAT or GLMsingle in" in none

@@ -1,0 +1,244 @@
+"""Betas as SPM, FEAT and GLMsingle leave them: which image is of which condition.
+
+Nothing here is unpickled; files of MATLAB 7.3 and HDF5 need h5py.
+"""
+
+import re
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+_HDF5 = b"\x89HDF\r\n\x1a\n"
+_USER_BLOCK = 512
+"""Bytes of text that MATLAB writes before what is HDF5."""
+_IMAGES = (".nii", ".nii.gz", ".img")
+
+
+class Fit(NamedTuple):
+    """The betas of one fit: images, what its program calls them, and their runs.
+
+    `images` are paths, or one 4-D image; `names` and `runs` have an entry per volume,
+    None where the program does not say; `mask` is the path of its brain mask.
+    """
+
+    images: list
+    names: list | None
+    runs: list | None
+    mask: Any
+
+
+def read_spm(path):
+    """Return the Fit of an ``SPM.mat``: every condition's first regressor.
+
+    Parametric modulators, derivatives of the response and regressors of the user are no
+    conditions.
+    """
+    content = read_matlab(path, "SPM")["SPM"]
+    found = []
+    for number, text in enumerate(_texts(content["xX"]["name"]), start=1):
+        match = re.fullmatch(r"Sn\((\d+)\) (.+)\*bf\((\d+)\)", text)
+        if match and not re.fullmatch(r".+x.+\^\d+", match[2]):
+            found.append((number, *match.groups()))
+    basis = "".join(_texts(content.get("xBF", {}).get("name", "hrf")))
+    if any(order != "1" for *_, order in found) and not basis.startswith("hrf"):
+        raise ValueError(
+            f"{path} models responses by {basis!r}, where no single beta is a "
+            "response; estimate it with the canonical response (hrf)"
+        )
+    found = [each for each in found if each[3] == "1"]
+    if not found:
+        raise ValueError(
+            f"{path} has no regressor of a condition, such as 'Sn(1) face*bf(1)'; give "
+            "the SPM.mat of a first-level model"
+        )
+    folder = Path(path).parent
+    images = [_image(folder, f"beta_{number:04d}") for number, *_ in found]
+    names, runs = [each[2] for each in found], [each[1] for each in found]
+    return Fit(images, names, runs, _image(folder, "mask"))
+
+
+def read_feat(path):
+    """Return the Fit of a first-level ``.feat`` folder: an image for each original EV.
+
+    It is the cope of the contrast that is the EV and nothing else, or the EV's
+    parameter estimate, which are the same; those in standard space
+    (``reg_standard``) where FEAT has put them there.
+    """
+    design = _design_of_feat(Path(path) / "design.fsf")
+    n_real = int(design["evs_real"])
+    names, columns, column = [], [], 1
+    for ev in range(1, int(design["evs_orig"]) + 1):
+        if int(design.get(f"convolve{ev}", 0)) > 3:
+            raise ValueError(
+                f"{path} models {design[f'evtitle{ev}']!r} by several basis functions, "
+                "none of which is the response; fit it with one (such as double gamma)"
+            )
+        names.append(design[f"evtitle{ev}"])
+        columns.append(column)
+        column += 1 + int(design.get(f"deriv_yn{ev}", 0))
+    if column != n_real + 1:
+        raise ValueError(
+            f"{path}: design.fsf has {n_real} columns, its EVs make {column - 1}; give "
+            "the folder of a first-level analysis as FEAT left it"
+        )
+    standard = Path(path) / "reg_standard"
+    root = standard if any(standard.glob("stats/*pe*.nii*")) else Path(path)
+    copes = {
+        tuple(
+            float(design.get(f"con_real{contrast}.{real}", 0))
+            for real in range(1, n_real + 1)
+        ): f"cope{contrast}"
+        for contrast in range(int(design.get("ncon_real", 0)), 0, -1)
+    }
+    units = [copes.get(tuple(np.eye(n_real)[column - 1])) for column in columns]
+    images = [
+        _image(root / "stats", *filter(None, (cope, f"pe{column}")))
+        for cope, column in zip(units, columns, strict=True)
+    ]
+    runs = [Path(path).stem] * len(names)
+    return Fit(images, names, runs, _image(root, "mask"))
+
+
+def read_glmsingle(path, mask):
+    """Return the Fit of a result of GLMsingle, its betas as an image on a mask's grid.
+
+    Conditions and runs are known where MATLAB's ``DESIGNINFO.mat`` lies beside it.
+    """
+    path = Path(path)
+    if path.suffix == ".npy":
+        betas = _plain_array(path)
+    else:
+        content = read_matlab(path, "betasmd", "modelmd")
+        betas = content.get("betasmd", content.get("modelmd"))
+    if betas is None or np.ndim(betas) not in (2, 4):
+        raise ValueError(
+            f"{path} has no betas of x, y, z and trials (betasmd, or modelmd of "
+            "MATLAB); give the result of a single-trial model, TYPEB to TYPED"
+        )
+    names = runs = None
+    design = path.parent / "DESIGNINFO.mat"
+    if design.is_file():
+        about = read_matlab(design, "stimorder", "numtrialrun")
+        names = [f"{int(k)}" for k in np.ravel(about["stimorder"])]
+        counts = np.ravel(about["numtrialrun"]).astype(int)
+        runs = [str(i) for i in np.repeat(np.arange(1, len(counts) + 1), counts)]
+    return Fit([_on_grid(betas, mask, path)], names, runs, mask)
+
+
+def _on_grid(betas, mask, path):
+    """Return betas as an image on the grid of a mask; they have none of their own."""
+    from nibabel import Nifti1Image
+
+    from neuroextrap.images._opening import open_image
+
+    if mask is None:
+        raise ValueError(
+            f"{path} does not say where its voxels are; give the brain mask on the "
+            "grid of the series (mask, --mask), or put it beside as mask.nii.gz"
+        )
+    grid = open_image(mask, "mask").img
+    if betas.shape[:3] != grid.shape[:3]:
+        raise ValueError(
+            f"{path} has betas of shape {betas.shape} for a mask of {grid.shape}; give "
+            "the mask on the grid of the series, and to GLMsingle whole volumes (x, y, "
+            "z, time): in which order voxels were listed is not known afterwards"
+        )
+    img = Nifti1Image(np.asarray(betas, dtype=np.float32), grid.affine)
+    img.file_map["image"].filename = str(path)  # by which it is named and hashed
+    return img
+
+
+def _plain_array(path):
+    """Return the array of a file of numpy that holds no pickled objects."""
+    try:
+        return np.load(path, allow_pickle=False)
+    except ValueError as error:
+        raise ValueError(
+            f"{path} is a pickled dict, which can run any code when it is opened and "
+            "is not read; let GLMsingle write HDF5 (wanthdf5=1), or save the array "
+            "alone: numpy.save('betas.npy', results['typed']['betasmd'])"
+        ) from error
+
+
+def read_matlab(path, *names):
+    """Return variables of a MATLAB file of any version, or of HDF5, those there are.
+
+    Arrays have MATLAB's order of axes; structs are dicts, cells lists, text is str.
+    """
+    path = Path(path)
+    try:
+        with path.open("rb") as file:
+            start = file.read(_USER_BLOCK + len(_HDF5))
+        if _HDF5 in (start[: len(_HDF5)], start[_USER_BLOCK:]):
+            return _read_hdf5(path, names, of_matlab=start[: len(_HDF5)] != _HDF5)
+        from scipy.io import loadmat
+
+        found = loadmat(path, simplify_cells=True, variable_names=list(names))
+    except ImportError:
+        raise
+    except Exception as error:  # whatever is wrong with the bytes of others
+        raise ValueError(
+            f"{path} cannot be read as a MATLAB or HDF5 file ({error}); save it again"
+        ) from error
+    return {name: found[name] for name in names if name in found}
+
+
+def _read_hdf5(path, names, *, of_matlab):
+    """Return variables of a file of HDF5, some of which MATLAB writes."""
+    try:
+        import h5py
+    except ImportError as error:
+        raise ImportError(
+            f"{path} is HDF5 (MATLAB's version 7.3); install h5py: pip install h5py"
+        ) from error
+    with h5py.File(path, "r") as file:
+        return {n: _value(file, file[n], of_matlab) for n in names if n in file}
+
+
+_READ = ("xX", "name", "xBF", "SPM")
+"""What is read of structs; those of SPM hold objects that need not be understood."""
+
+
+def _value(file, node, of_matlab):
+    """Return what a node of a file holds."""
+    if hasattr(node, "keys"):
+        known = [key for key in node if key in _READ]
+        return {key: _value(file, node[key], of_matlab) for key in known}
+    data = node[()]
+    if not of_matlab:
+        return data
+    if data.dtype == object:  # a cell: references
+        return [_value(file, file[reference], of_matlab) for reference in data.flat]
+    if node.attrs.get("MATLAB_class") == b"char":
+        return "".join(map(chr, data.T.flat))
+    return data.T
+
+
+def _texts(value):
+    """Return the texts of a cell, of which a lone one may have lost its cell."""
+    return [str(text) for text in np.atleast_1d(np.asarray(value, dtype=object))]
+
+
+def _design_of_feat(path):
+    """Return the settings of a ``design.fsf`` by name; those of a first level."""
+    if not path.is_file():
+        raise ValueError(f"{path.parent} has no design.fsf; give the .feat folder")
+    text = path.read_text(encoding="utf-8", errors="replace")
+    pairs = re.findall(r"^set fmri\(([^)]+)\)\s+(.*?)\s*$", text, re.MULTILINE)
+    design = {key: value.strip('"') for key, value in pairs}
+    if design.get("level", "1") != "1" or "evs_real" not in design:
+        raise ValueError(
+            f"{path} is not of a first-level analysis; give the .feat folder of every "
+            "run, not the .gfeat of all"
+        )
+    return design
+
+
+def _image(folder, *stems):
+    """Return the image of the first stem that there is one of."""
+    for stem in stems:
+        for ending in _IMAGES:
+            if (path := folder / f"{stem}{ending}").is_file():
+                return str(path)
+    raise ValueError(f"{folder} has no image {' or '.join(stems)}; estimate it again")

@@ -1,0 +1,311 @@
+"""Betas that other programs estimated, read where they lie, behind one door."""
+
+import logging
+import os
+import re
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from neuroextrap.images._bids_names import RUN_KEYS, label_key, loose_entities
+from neuroextrap.images._events import read_events, read_runs
+from neuroextrap.images._fit_formats import Fit, read_feat, read_glmsingle, read_spm
+from neuroextrap.images._opening import is_pattern, matching_files
+from neuroextrap.images._tables import read_text_table
+
+_logger = logging.getLogger(__name__)
+
+_EFFECT = re.compile(r"(.*?)_?contrast-([A-Za-z0-9]+)_stat-effect_statmap\.nii(\.gz)?")
+_ARRAYS = (".hdf5", ".h5", ".mat", ".npy")
+TABLE = "betas.tsv"
+_GLMSINGLE = "TYPED_FITHRF_GLMDENOISE_RR"
+
+
+class Betas(NamedTuple):
+    """Betas of another program, as the analyses take them.
+
+    `imgs` is a list of paths, or of 4-D images; `events` a DataFrame with a row per
+    volume: ``name``, what the program calls it, ``trial_type`` ("" for no sample) and
+    ``run``; `mask` the brain masks of all fits in one, or None.
+    """
+
+    imgs: list
+    events: Any
+    mask: Any
+
+
+def load_betas(path: Any, events: Any = None, *, mask: Any = None) -> Betas:
+    """Read betas of SPM, FEAT, GLMsingle or nilearn, with their conditions and runs.
+
+    Parameters
+    ----------
+    path : path-like, glob pattern, or list of these
+        An ``SPM.mat``, a first-level ``.feat`` folder for each run, GLMsingle's result
+        (``TYPED_FITHRF_GLMDENOISE_RR.hdf5``, ``.mat``, or betas alone in a ``.npy``),
+        folders of nilearn's ``save_glm_to_bids``, or a folder that holds one of these.
+    events : path-like, DataFrame or None, default=None
+        What the betas are of. Columns ``name`` (as the program calls them; and ``run``,
+        where a name means something else in every run) and ``trial_type``: those
+        without a row give no sample. For GLMsingle a row for each trial in the order
+        of their onsets instead, ``trial_type`` and ``run``; if None, ``betas.tsv``
+        beside the file, or the numbers of conditions in MATLAB's ``DESIGNINFO.mat``.
+        Else, if None, a condition is called what the program calls it.
+    mask : path-like, Niimg or None, default=None
+        Brain mask, on whose grid GLMsingle's arrays lie. If None, the program's own
+        (``mask.nii.gz`` beside GLMsingle's).
+
+    Returns
+    -------
+    Betas
+        Named tuple of ``imgs``, ``events`` (a row per volume) and ``mask``, for
+        ``fit_events(*betas[:2], samples="volumes")``.
+
+    Raises
+    ------
+    ImportError
+        If a file is HDF5 and h5py is not installed.
+    ValueError
+        If nothing of these programs is found, something is missing, or a file is
+        pickled.
+
+    Notes
+    -----
+    Of SPM, the first regressor of every condition is read; of FEAT, the copes (or
+    parameter estimates) of every original EV, in standard space where they are there;
+    of nilearn, contrasts that are regressors of the design. An effect that nilearn
+    estimated from several runs at once is one sample: fits, not runs, are then left
+    out, so that each needs a folder (or prefix) of its own.
+
+    Examples
+    --------
+    >>> from neuroextrap.images import load_betas
+    >>> load_betas("spm/SPM.mat")
+    Traceback (most recent call last):
+    ValueError: spm/SPM.mat: no such file or folder; check the path
+    """
+    fits = [fit for each in _paths(path) for fit in read_fits(Path(each), mask)]
+    by_place = not isinstance(fits[0].images[0], str)  # trials of GLMsingle
+    label = _labeled_by_place if by_place else labeled_by_name
+    table = label(fits, events if isinstance(events, list) else [events])
+    masks = [fit.mask for fit in fits]
+    if mask is None and None not in masks:
+        from neuroextrap.images._maskers import shared_mask
+
+        mask = shared_mask(masks)
+    return Betas([img for fit in fits for img in fit.images], table, mask)
+
+
+def ready_betas(imgs, events, mask):
+    """Return images, tables and mask; those of a program's model are read."""
+    if is_fit(imgs):
+        return tuple(load_betas(imgs, events, mask=mask))
+    if events is None:
+        raise ValueError(
+            "events is missing: only the models of SPM, FEAT, GLMsingle and nilearn "
+            "say what their images are of; give a table for each image (--events)"
+        )
+    return imgs, events, mask
+
+
+def is_fit(imgs):
+    """Return whether what came as images are results of a program's models."""
+    given = list(imgs) if isinstance(imgs, (list, tuple)) else [imgs]
+    named = given and all(isinstance(each, (str, os.PathLike)) for each in given)
+    return bool(named) and all(
+        os.path.isdir(each) or Path(each).suffix in _ARRAYS for each in _paths(given)
+    )
+
+
+def effects_of(paths):
+    """Return the Fits of nilearn's effect maps; maps of one design are one fit.
+
+    Contrasts that are no regressor of their design are left out.
+    """
+    fits: dict[tuple[Path, str], list] = {}
+    for path in map(Path, paths):
+        if match := _EFFECT.fullmatch(path.name):
+            fits.setdefault((path.parent, match[1]), []).append((match[2], str(path)))
+    designs = {fit: _designs(*fit) for fit in fits}
+    _check_apart(designs)
+    labels = [_run_of(*fit, designs[fit]) for fit in fits]
+    if None in labels or len(set(labels)) < len(labels):
+        labels = [str(i) for i in range(1, len(fits) + 1)]
+    found = []
+    for (folder, start), label in zip(fits, labels, strict=True):
+        maps = _conditions(fits[folder, start], designs[folder, start])
+        mask = folder / f"{start}_mask.nii.gz".lstrip("_")
+        mask = str(mask) if mask.is_file() else None
+        names, images = zip(*maps, strict=True)
+        found.append(Fit(list(images), list(names), [label] * len(maps), mask))
+    return found
+
+
+def _paths(path):
+    """Return the paths that one, a pattern or a list stands for."""
+    if isinstance(path, (list, tuple)):
+        return [each for one in path for each in _paths(one)]
+    return matching_files(path, "imgs") if is_pattern(path) else [os.fspath(path)]
+
+
+def read_fits(path, mask=None):
+    """Return the Fits that a file or a folder holds."""
+    if path.name == "SPM.mat" and path.is_file():
+        return [read_spm(path)]
+    if path.is_file():
+        beside = path.with_name("mask.nii.gz")
+        own = beside if mask is None and beside.is_file() else mask
+        return [read_glmsingle(path, own)]
+    if not path.is_dir():
+        raise ValueError(f"{path}: no such file or folder; check the path")
+    if (path / "design.fsf").is_file():
+        return [read_feat(path)]
+    if models := models_below(path):
+        return [fit for model in models for fit in read_fits(model, mask)]
+    if maps := sorted(path.rglob("*stat-effect_statmap.nii*")):
+        return effects_of(maps)
+    raise ValueError(
+        f"{path} has no SPM.mat, design.fsf (FEAT), {_GLMSINGLE} (GLMsingle) or "
+        "*stat-effect_statmap.nii.gz (nilearn); give the folder of a first-level model"
+    )
+
+
+def models_below(folder):
+    """Return the models that a folder holds: SPM.mat, .feat folders, GLMsingle's."""
+    trials = sorted(
+        folder.rglob(f"{_GLMSINGLE}.*"), key=lambda p: -_ARRAYS.index(p.suffix)
+    )
+    return [
+        *(design.parent for design in sorted(folder.rglob("design.fsf"))),
+        *sorted(folder.rglob("SPM.mat")),
+        *sorted({path.parent: path for path in trials}.values()),
+    ]
+
+
+def labeled_by_name(fits, tables):
+    """Return name, condition and run of every volume; a table may say conditions."""
+    import pandas as pd
+
+    runs = _distinct([fit.runs for fit in fits])
+    names = [name for fit in fits for name in fit.names]
+    frame = pd.DataFrame({"name": names, "trial_type": names, "run": runs})
+    if tables[0] is None:
+        return frame
+    table, source = read_events(tables[0])
+    if "name" not in table:
+        raise ValueError(
+            f"{source} has no column name; betas are matched by what their program "
+            f"calls them: {', '.join(sorted(set(names))[:8])}"
+        )
+    keys = [key for key in ("name", "run") if key in table]
+    table = table[[*keys, "trial_type"]].astype(str).set_index(keys)["trial_type"]
+    known = pd.MultiIndex.from_frame(frame[keys])
+    unknown = [key for key in table.index if key not in (known if keys[1:] else names)]
+    if unknown or table.index.has_duplicates:
+        raise ValueError(
+            f"{source}: {' and '.join(keys)} must be those of betas, each once; "
+            + (f"there is no {unknown[0]}" if unknown else "one is there twice")
+        )
+    own = table.reindex(known if keys[1:] else names).fillna("")
+    return frame.assign(trial_type=own.to_numpy())
+
+
+def _labeled_by_place(fits, tables):
+    """Return condition and run of every trial of GLMsingle, in the order of trials."""
+    import pandas as pd
+
+    if tables[0] is None:
+        beside = [Path(fit.images[0].get_filename()).with_name(TABLE) for fit in fits]
+        tables = beside if all(path.is_file() for path in beside) else None
+    if tables is None:
+        if None in [fit.names for fit in fits]:
+            raise ValueError(
+                f"{fits[0].images[0].get_filename()} does not say what its trials are "
+                "of; give a table with a row for each trial in the order of onsets, "
+                f"trial_type and run (events, --events, or {TABLE} beside it)"
+            )
+        return labeled_by_name(fits, [None])
+    read = [read_events(table) for table in tables]
+    n_trials = sum(fit.images[0].shape[3] for fit in fits)
+    n_rows = sum(len(table) for table, _ in read)
+    source = read[0][1]
+    if n_rows != n_trials or any("run" not in table for table, _ in read):
+        raise ValueError(
+            f"{source} has {n_rows} rows for {n_trials} trials; give a row for each "
+            "trial in the order of onsets, trial_type and run"
+        )
+    frame = pd.concat([table for table, _ in read], ignore_index=True)
+    frame["run"] = _distinct([read_runs(*each).tolist() for each in read])
+    return frame.assign(name=frame["trial_type"])[["name", "trial_type", "run"]]
+
+
+def _distinct(runs):
+    """Return the runs of several fits in one list; none belongs to two of them."""
+    if sum(len(set(own)) for own in runs) == len({run for own in runs for run in own}):
+        return [run for own in runs for run in own]
+    return [f"{i}-{run}" for i, own in enumerate(runs, start=1) for run in own]
+
+
+def _designs(folder, start):
+    """Return the designs of a fit, tables by path: one for each of its runs."""
+    ends = {
+        path: path.name[: -len("design.tsv")] for path in folder.glob("*design.tsv")
+    }
+    own = [path for path, end in ends.items() if end.strip("_") == start]
+    plain = [path for path, end in ends.items() if _without_run(end) == start]
+    return {path: read_text_table(path, "design") for path in sorted(own or plain)}
+
+
+def _without_run(start):
+    """Return the start of a name without its run."""
+    return "_".join(p for p in start.split("_") if p and not p.startswith("run-"))
+
+
+def _check_apart(designs):
+    """Raise if a run, by its BIDS name, belongs to two fits."""
+    seen: dict[tuple, Path] = {}
+    for (folder, start), tables in designs.items():
+        for path in tables or [folder / start]:
+            entities = loose_entities(path)
+            if not {"sub", "run"} <= set(entities):
+                continue
+            run = tuple(label_key(entities.get(key)) for key in ("sub", *RUN_KEYS))
+            other = seen.setdefault(run, path)
+            if other != path:
+                raise ValueError(
+                    f"{path} and {other} are of the same run, which would be tested by "
+                    "its own data; give the folders of separate fits"
+                )
+
+
+def _run_of(folder, start, designs):
+    """Return the session and run of a fit to one run, or None."""
+    name = next(iter(designs)).name if len(designs) == 1 else start
+    entities = loose_entities(folder / name)
+    if "run" in entities:
+        return entities.get("ses", "") + entities["run"]
+    if not designs:
+        raise ValueError(
+            f"{folder / start} has no run-<label> in its name and no design.tsv beside "
+            "it, so its run is not known; give maps of single runs "
+            "(run-<label>_contrast-<condition>)"
+        )
+    return None
+
+
+def _conditions(maps, designs):
+    """Return the maps whose contrasts are regressors, of pairs of contrast and path."""
+    columns = {_plain(name) for table in designs.values() for name in table.columns}
+    known = [each for each in maps if _plain(each[0]) in columns]
+    if columns and not known:
+        raise ValueError(
+            f"{maps[0][1]}: no contrast is a regressor of its design; save an effect "
+            "for each condition (save_glm_to_bids(model, ['face', 'house']))"
+        )
+    left = sorted({name for name, _ in maps} - {name for name, _ in known})
+    if known and left:
+        _logger.info("no conditions, and left out: contrasts %s", ", ".join(left))
+    return known or maps
+
+
+def _plain(name):
+    """Return a name as far as nilearn's names of files keep it."""
+    return re.sub(r"[^a-z0-9]", "", name.lower())
