@@ -34,6 +34,7 @@ from neuroextrap.encoding import (
 from neuroextrap.stats import average_accuracy
 
 RULES = "mahalanobis", "diagonal", "correlation", "auto"
+OF_REPEATS = "averaged rows", "noise within conditions"
 STATISTICS = "accuracy", 20, "pairwise_accuracy", "implied_information"
 
 
@@ -97,12 +98,24 @@ def cortex(rng):
     return split(rng, X, Y[:, voxels], 300, 100)
 
 
-def few_conditions(n_voxels):
-    """15 conditions of 8 repeats, the default's trap, in a random order."""
+def few_conditions(n_voxels, order):
+    """15 conditions of 8 repeats, listed by finger, by speed, or at random."""
 
     def draw(rng):
         X, Y, shown = fingers(rng, n_voxels)
         new = rng.integers(4) == SPEED
+        listed = {
+            "by finger": np.arange(20),
+            "by speed": np.argsort(SPEED, kind="stable"),
+            "at random": rng.permutation(20),
+        }[order]
+        rows = np.concatenate([np.flatnonzero(shown == c) for c in listed])
+        X, Y, shown, new = (
+            X[listed],
+            Y[rows],
+            np.argsort(listed)[shown[rows]],
+            new[listed],
+        )
         old = ~new[shown]
         return Trial(X, shown[old], Y[old], shown[~old], Y[~old], None, True)
 
@@ -149,8 +162,15 @@ def accuracies(trial, encoder, rules):
     repeats = "keep" if trial.single else "average"
     found, start = {}, time.process_time()
     for rule in rules:
-        model = EncodingIdentification(encoder=encoder, repeats=repeats, rule=rule)
-        model.fit(trial.X, trial.Y, stimuli=trial.train)
+        train, Y, options = trial.train, trial.Y, {"rule": rule}
+        if rule not in RULES:
+            unique, place = np.unique(train, return_inverse=True)
+            means = np.array([Y[train == stimulus].mean(axis=0) for stimulus in unique])
+            options = {"noise_covariance": Y - means[place]}
+        if rule == "averaged rows":
+            train, Y, options = unique, means, {}
+        model = EncodingIdentification(encoder=encoder, repeats=repeats, **options)
+        model.fit(trial.X, Y, stimuli=train)
         if rule == rules[0]:
             spent = time.process_time() - start
         shown = np.searchsorted(candidates, trial.test)
@@ -178,7 +198,8 @@ def compare(name, draw, n_draws, n_elastic):
         for encoder, model in encoders().items():
             if encoder != "ridge" and number >= n_elastic:
                 continue
-            rules = RULES if encoder == "ridge" else RULES[:1]
+            rules = RULES + OF_REPEATS * name.startswith("fingers")
+            rules = rules if encoder == "ridge" else RULES[:1]
             found, spent = accuracies(trial, model, rules)
             if encoder == "ridge":
                 base.append(found["mahalanobis"])
@@ -307,8 +328,13 @@ def main():
     warnings.simplefilter("ignore", UserWarning)
     few = args.quick
     kinds = {
-        f"fingers at speeds, {n} voxels": (few_conditions(n), 20, 2 if n < 400 else 0)
+        f"fingers at speeds, {n} voxels, listed {order}": (
+            few_conditions(n, order),
+            20,
+            4 * (order == "at random"),
+        )
         for n in (15, 60, 200, 400)
+        for order in ("by finger", "by speed", "at random")
     }
     kinds |= {
         "objects, embeddings": (objects, 20, 4),
