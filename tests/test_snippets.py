@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.io import savemat
+from sklearn.utils import Bunch
 
 from neuroextrap import datasets
 from neuroextrap.cli._main import build_parser
@@ -26,7 +27,10 @@ PYTHON = {
     ".rst": re.compile(r"^\.\. code-block:: python\n\n((?:   .*\n|\n)+)", re.M),
     ".md": re.compile(r"^```python\n((?:.*\n)*?)^```", re.M),
 }
-NAMES = "demo|bids|searchlight|merge|encoding|compare|learning-curve|group|continuous"
+NAMES = (
+    "demo|bids|searchlight|merge|encoding|compare|multiverse|learning-curve|group"
+    "|continuous"
+)
 COMMANDS = re.compile(rf"^ *(neuroextrap (?:{NAMES}) (?:[^\n\\]|\\\n)*)", re.M)
 
 
@@ -89,8 +93,6 @@ def _offer_haxby(folder, monkeypatch):
     nibabel.save(volumes(X), folder / "bold.nii.gz")
 
     def fetch_haxby():
-        from sklearn.utils import Bunch
-
         return Bunch(
             func=[str(folder / "bold.nii.gz")],
             mask=str(folder / "mask.nii.gz"),
@@ -253,7 +255,15 @@ def _of_predictions(known):
     known["X"] = known["imgs"].get_fdata().reshape(60, -1).T
 
 
-def _of_tests(known):
+def _of_discoveries(known):
+    """An area, and an atlas with names."""
+    labels = np.repeat([1, 2], 30).reshape(5, 4, 3).astype(np.int16)
+    area = nibabel.Nifti1Image(labels % 2, known["mask_img"].affine)
+    atlas = nibabel.Nifti1Image(labels, known["mask_img"].affine)
+    known |= {"area_img": area, "labels_img": Bunch(maps=atlas, labels=["V1", "V2"])}
+
+
+def _of_comparisons(known):
     """Half of the trials of every run attended; two sessions."""
     rng = np.random.default_rng(0)
     y = np.tile(np.arange(4), 12)
@@ -269,7 +279,8 @@ def _of_tests(known):
 SETUP = {
     "docs/guide/confounds.rst": _of_confounds,
     "docs/guide/predictions.rst": _of_predictions,
-    "docs/guide/tests.rst": _of_tests,
+    "docs/guide/comparisons.rst": _of_comparisons,
+    "docs/guide/discoveries.rst": _of_discoveries,
     "README.md": _of_readme,
     "docs/recipes.rst": _of_recipes,
     "docs/guide/cross.rst": _of_cross,

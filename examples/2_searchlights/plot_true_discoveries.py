@@ -14,8 +14,10 @@ in.
 """
 
 # %%
-# Blocks, labels and runs
+# A map with permutations
 # -----------------------
+# Nothing more is needed than ``n_permutations``: a run keeps the largest values of
+# every permuted map.
 import os
 from pathlib import Path
 
@@ -23,45 +25,25 @@ import numpy as np
 import pandas as pd
 
 from neuroextrap.datasets import simulate_brain
-from neuroextrap.images import (
-    feature_coordinates,
-    labeled_samples,
-    resolve_masker,
-    to_img,
-)
+from neuroextrap.decoding import IdentificationSearchLight
+from neuroextrap.images import feature_coordinates
 
 folder = Path(os.environ.get("NEUROEXTRAP_DATA", "")) / "haxby2001_subject1"
+light = IdentificationSearchLight(n_permutations=1000)
 if folder.is_dir():
-    masker = resolve_masker(folder / "mask.nii.gz")
-    events = pd.read_csv(
-        folder / "attributes_literal.txt", sep=r"\s+", names=["trial_type", "run"]
+    table = folder / "attributes_literal.txt"
+    events = pd.read_csv(table, sep=r"\s+", names=["trial_type", "run"])
+    light.set_params(mask=folder / "mask.nii.gz", radius=12.0)
+    light.fit_events(
+        folder / "bold.nii.gz", events, exclude="rest", detrend=True, standardize=True
     )
-    blocks = labeled_samples(
-        folder / "bold.nii.gz",
-        events,
-        masker=masker,
-        exclude="rest",
-        detrend=True,
-        standardize=True,
-    )
-    imgs, y, runs, radius = to_img(blocks.data, masker), blocks.y, blocks.runs, 12.0
-    order = blocks.order  # in which they were acquired
     centers = [(-28, 13, 0), (27, 10, 0)]  # mm
 else:
     brain = simulate_brain(resolution=8, radius=16.0)
-    masker, imgs, y, runs, radius = brain.masker, brain.imgs, brain.y, brain.runs, 16.0
-    order = None
+    light.set_params(mask=brain.masker, radius=16.0)
+    light.fit(brain.imgs, brain.y, groups=brain.runs)
     centers = brain.coordinates  # mm
-
-# %%
-# A map with permutations
-# -----------------------
-# Nothing more is needed than ``n_permutations``: a run keeps the largest values of
-# every permuted map.
-from neuroextrap.decoding import IdentificationSearchLight
-
-light = IdentificationSearchLight(masker, radius=radius, n_permutations=1000)
-light.fit(imgs, y, groups=runs, order=order)
+masker = light.masker_
 survive = light.region_scores_["p_value_fwe"] <= 0.05
 print(f"{survive.sum()} of {len(survive)} spheres survive correction one by one")
 print(f"at least {light.true_discoveries()} of them all are informative")

@@ -1,27 +1,59 @@
-"""``neuroextrap compare``: which of several encoding models identifies better."""
+"""``neuroextrap compare``: which decoder, condition or encoding model is better."""
 
 from pathlib import Path
 
-from neuroextrap.analysis._options import flag, text, texts, whole
+from neuroextrap.analysis._options import flag, one_of, text, texts, whole
 from neuroextrap.cli._console import say
 from neuroextrap.cli._parser import OVERWRITE, add_options
 
 _EXAMPLES = """\
-The folders were written by neuroextrap encoding (or to_directory), of the same
-test responses and regions. Every pair of models is compared by exchanging the
-outcomes of stimuli; p_value_fwe holds for all regions and pairs at once.
-OUT gets comparison.tsv, of images maps of every pair, and with --report a page
-of two models, report.html, or of every pair, report_FIRST_SECOND.html.
+Encoding models: the folders were written by neuroextrap encoding (or
+to_directory), of the same test responses and regions. Every pair of models is
+compared by exchanging the outcomes of stimuli; p_value_fwe holds for all regions
+and pairs at once. OUT gets comparison.tsv, of images maps of every pair, and with
+--report a page of two models, report.html, or of every pair,
+report_FIRST_SECOND.html.
+
+Decoders, conditions, sessions or tasks of one person: CONFIG.toml has two tables
+[pipeline.NAME], with the options of neuroextrap searchlight, as in neuroextrap
+multiverse --help. Both are fitted, and compared region by region, or one region of
+each (--regions).
+
+Over subjects: with --regions, the folders are those of one analysis each, of the
+regions of an atlas; their accuracies are compared within subjects by flipping
+signs, every pair. For maps of two decoders see neuroextrap group --paired-imgs.
+
+  imgs = ["run-1_bold.nii.gz", "run-2_bold.nii.gz"]
+  events = ["run-1_events.tsv", "run-2_events.tsv"]
+  t_r = 2.0
+
+  [pipeline.attended]
+  classes = ["attended_face", "attended_house"]
+  [pipeline.ignored]
+  classes = ["ignored_face", "ignored_house"]
 
 examples:
   neuroextrap compare results_gabor results_retinotopic comparison
   neuroextrap compare a b c --names gabor layer1 layer5 comparison
+  neuroextrap compare attention.toml --paired runs --report comparison
+  neuroextrap compare results/sub-* comparison --regions V1 V2 FFA
 """
 _OPTIONS = {
+    "paired": one_of(
+        "what both pipelines of CONFIG.toml have in common: the same samples (two "
+        "classifiers), the same runs (two conditions), or none (two sessions)",
+        "samples runs none",
+        said="samples",
+    ),
+    "regions": texts(
+        "regions by name or number: one of the first pipeline and one of the second; "
+        "or of subjects' folders, compared over subjects, every pair",
+        said="every region with itself",
+    ),
     "names": texts("names of the models", said="those of their folders"),
     "statistic": text(
         "statistic that is compared: accuracy, pairwise_accuracy, or a number of "
-        "candidates",
+        "classes (candidates)",
         "accuracy",
     ),
     "n_permutations": whole("number of exchanges of each pair", 1000),
@@ -37,9 +69,12 @@ def add_parser(subparsers):
     """Add the command to what ``ArgumentParser.add_subparsers`` returned."""
     parser = subparsers.add_parser(
         "compare",
-        help="compare encoding models from their results",
-        usage="neuroextrap compare A B [C ...] [options] OUT",
-        description="Test which of two or more encoding models identifies better.",
+        help="compare encoding models, decoders, conditions or sessions",
+        usage="neuroextrap compare A B [C ...] [options] OUT\n"
+        "       neuroextrap compare CONFIG.toml [options] OUT\n"
+        "       neuroextrap compare DIR DIR [DIR ...] OUT --regions X Y [options]",
+        description="Test which of two or more encoding models identifies better, or\n"
+        "which of two decoders, conditions, sessions or tasks.",
         epilog=_EXAMPLES,
         intermixed=True,
     )
@@ -47,40 +82,154 @@ def add_parser(subparsers):
         "models",
         nargs="+",
         metavar="A",
-        help="folders of the models' results; the last word, OUT, is the folder for "
-        "the comparison",
+        help="folders of the models' results, or CONFIG.toml with two decoders; the "
+        "last word, OUT, is the folder for the comparison",
     )
     add_options(parser, None, _OPTIONS)
 
 
 def run(args):
-    """Read the models, compare every pair, write table and maps."""
+    """Compare models, decoders or regions; write the table, maps and page."""
+    from neuroextrap.maps._files import check_output_directory
+
+    # OUT may have been taken for the last of the names, or of the regions
+    last = args.names if len(args.names or []) > len(args.models) else args.models
+    of_decoders = Path(args.models[0]).suffix == ".toml"
+    if of_decoders and len(args.models) == 1 and len(args.regions or []) > 2:
+        last = args.regions
+    args.out = last.pop()
+    compare = _decoders if of_decoders else _regions if args.regions else _models
+    names = _names(args) if compare is _models else args.models
+    _check_kind(args, compare)
+    statistic = args.statistic
+    options = {
+        "statistic": int(statistic) if statistic.isdecimal() else statistic,
+        "n_permutations": args.n_permutations,
+        "two_sided": not args.one_sided,
+        "n_jobs": args.n_jobs,
+        "random_state": args.random_state,
+    }
+    check_output_directory(args.out, overwrite=args.overwrite)
+    what, best = compare(args, names, options)
+    say(_summary(what, best, args.out))
+
+
+def _check_kind(args, compare):
+    """Raise if an option belongs to another kind of comparison."""
+    if compare is _decoders and len(args.models) != 1:
+        raise ValueError("CONFIG.toml OUT: give one file with two pipelines, then OUT")
+    if compare is _decoders and args.regions and len(args.regions) != 2:
+        raise ValueError("--regions: name one of each pipeline, two in all")
+    if compare is _regions and (len(args.models) < 2 or len(args.regions) < 2):
+        raise ValueError(
+            "--regions: name at least two, of at least two subjects' folders; then OUT"
+        )
+    if compare is not _models and args.names:
+        raise ValueError("--names are those of encoding models; leave them out")
+    if compare is not _decoders and args.paired:
+        raise ValueError("--paired needs CONFIG.toml with two pipelines")
+    if compare is _regions and args.report:
+        raise ValueError("--report: there is no page of regions; leave it out")
+
+
+def _region(word):
+    """Return the name or the number of a region."""
+    return int(word) if word.isdecimal() else word
+
+
+def _models(args, names, options):
+    """Compare encoding models from their folders; return the surest region of pairs."""
     from neuroextrap.encoding import (
         EncodingIdentification,
         compare_encoding_models_pairwise,
     )
-    from neuroextrap.maps._files import check_output_directory
 
-    # OUT may have been taken for the last of the names
-    last = args.names if len(args.names or []) > len(args.models) else args.models
-    args.out = last.pop()
-    names = _names(args)
-    check_output_directory(args.out, overwrite=args.overwrite)
     models = {
         name: EncodingIdentification.from_directory(folder)
         for name, folder in zip(names, args.models, strict=True)
     }
-    statistic = args.statistic
-    found = compare_encoding_models_pairwise(
-        models,
-        statistic=int(statistic) if statistic.isdecimal() else statistic,
-        n_permutations=args.n_permutations,
-        two_sided=not args.one_sided,
-        n_jobs=args.n_jobs,
-        random_state=args.random_state,
-    )
+    found = compare_encoding_models_pairwise(models, **options)
     found.to_directory(args.out, overwrite=args.overwrite, report=args.report)
-    say(_summary(found, args.out))
+    best = found.table_.dropna(subset=["p_value"])
+    best = best.sort_values(["p_value_fwe", "p_value"], kind="stable")
+    best = best.drop_duplicates(["first", "second"]).sort_index()
+    return "every pair, where it differs most surely", best
+
+
+def _regions(args, folders, options):
+    """Compare regions over subjects, every pair; return what they are, and a table."""
+    from itertools import combinations
+
+    import pandas as pd
+
+    from neuroextrap.analysis._presentation import find_region
+    from neuroextrap.analysis._region_maps import RegionMaps
+    from neuroextrap.group import second_level_test
+    from neuroextrap.group._analyses import read_analyses
+    from neuroextrap.margins._statistic import accuracy_set_size
+
+    subjects, findings = read_analyses(folders)
+    size = accuracy_set_size(options["statistic"], len(subjects[0].classes))
+
+    def accuracy(subject, word):
+        known, masker = subject.results, subject.masker
+        region = find_region(_region(word), known.choice, masker, None)
+        return float(known.curve(region, size)[1][0])
+
+    frame = pd.DataFrame({w: [accuracy(s, w) for s in subjects] for w in args.regions})
+    pairs = list(combinations(frame, 2))
+    first, second = (
+        frame[list(names)].to_numpy() for names in zip(*pairs, strict=True)
+    )
+    used = {k: options[k] for k in ("n_permutations", "two_sided", "random_state")}
+    tested = second_level_test(first, paired_imgs=second, **used)
+    table = pd.DataFrame(pairs, columns=["first", "second"]).assign(
+        first_accuracy=first.mean(axis=0),
+        second_accuracy=second.mean(axis=0),
+        accuracy_difference=(first - second).mean(axis=0),
+        p_value=tested["p_value"],
+        p_value_fwe=tested["p_value_fwe"],
+    )
+    found = RegionMaps(
+        {},
+        table=table,
+        table_file="comparison.tsv",
+        inputs={"accuracy": frame.to_numpy()},
+        parameters=options | {"regions": args.regions, "subjects": folders},
+        findings=findings,
+    )
+    found.to_directory(args.out, overwrite=args.overwrite)
+    return f"means over {len(subjects)} subjects", table
+
+
+def _decoders(args, files, options):
+    """Compare the pipelines of a file; return their names, and the surest regions."""
+    from neuroextrap.cli._multiverse_command import planned_pipelines
+    from neuroextrap.cli._results import page_file
+    from neuroextrap.decoding import compare_decoders
+
+    lights = {}
+    for name, light, samples, data in planned_pipelines(files[0], most=2):
+        light.set_params(bounds=None, n_permutations=0)
+        lights[name] = light.fit(*data, order=samples.order)
+        light.bg_img_ = samples.bg_img  # of the images before any cleaning
+    regions = args.regions and [
+        [
+            light.find_region(_region(word))
+            for light, word in zip(lights.values(), args.regions, strict=True)
+        ]
+    ]
+    paired = None if args.paired == "none" else args.paired or "samples"
+    found = compare_decoders(
+        *lights.values(), paired=paired, regions=regions, **options
+    )
+    more = {}
+    if args.report:
+        page = found.generate_report(names=tuple(lights))
+        more = page_file(page.get_standalone())
+    found.to_directory(args.out, overwrite=args.overwrite, more=more)
+    best = found.table_.sort_values(["p_value_fwe", "p_value"], kind="stable").head(10)
+    return " and ".join(lights), best
 
 
 def _names(args):
@@ -100,25 +249,16 @@ def _names(args):
     return names
 
 
-def _summary(found, out):
-    """Describe the region of every pair in which the p-value is smallest."""
+def _summary(what, table, out):
+    """Describe rows of a comparison in lines of text."""
     from neuroextrap.cli._results import text_table
 
-    table = found.table_.dropna(subset=["p_value"])
-    best = table.sort_values(["p_value_fwe", "p_value"], kind="stable")
-    best = best.drop_duplicates(["first", "second"]).sort_index()
     shown = (
-        "first",
-        "second",
-        "region",
-        "first_accuracy",
-        "second_accuracy",
-        "accuracy_difference",
-        "p_value",
-        "p_value_fwe",
+        *("first", "second", "region", "name", "x", "y", "z"),
+        *("first_accuracy", "second_accuracy", "accuracy_difference"),
+        *("p_value", "p_value_fwe"),
     )
     return (
-        "every pair, where it differs most surely (accuracies are proportions; "
-        f"p_value_fwe holds for all regions and pairs):\n{text_table(best, shown)}\n"
-        f"comparison.tsv in {out}"
+        f"{what} (accuracies are proportions; p_value_fwe holds for all regions and "
+        f"pairs):\n{text_table(table, shown)}\ncomparison.tsv in {out}"
     )

@@ -73,13 +73,7 @@ def run(args):
     check_output_directory(args.out, overwrite=args.overwrite)
     pipelines: dict = {}
     first: Any = None
-    for name, options in _pipelines(args.config).items():
-        reader = RaisingParser(is_command=False)
-        add_analysis_options(reader)
-        add_options(reader, None, options_of("searchlight", "resources"))
-        where = f"{args.config}: pipeline {name!r}"
-        own = reader.parse_file(where, options)
-        light, samples, (data, y, runs) = prepare(own, take_betas(own))
+    for name, light, samples, (data, y, runs) in planned_pipelines(args.config):
         pipelines[name], first = (light, data), first or samples
         if not (np.array_equal(y, first.y) and np.array_equal(runs, first.runs)):
             raise ValueError(
@@ -97,15 +91,33 @@ def run(args):
     )
 
 
-def _pipelines(path):
+def planned_pipelines(path, most=None):
+    """Yield the name of every pipeline in a TOML file, and what it is planned to do.
+
+    That is its searchlight, its samples, and what it is fitted to (images, labels,
+    runs). All options are read before any image is; `most` is the largest number.
+    """
+    parsed = {}
+    for name, options in _pipelines(path, most).items():
+        reader = RaisingParser(is_command=False)
+        add_analysis_options(reader)
+        add_options(reader, None, options_of("searchlight", "resources"))
+        parsed[name] = reader.parse_file(f"{path}: pipeline {name!r}", options)
+    for name, own in parsed.items():
+        yield name, *prepare(own, take_betas(own))
+
+
+def _pipelines(path, most):
     """Return the options of every pipeline in a TOML file, a dict by name."""
     from neuroextrap.cohorts._cohort_records import read_toml
 
     shared = read_toml(path)
     tables = shared.pop("pipeline", {})
-    if not isinstance(tables, dict) or len(tables) < 2:
+    n = len(tables) if isinstance(tables, dict) else 0
+    if not 2 <= n <= (most or n):
+        wanted = "two" if most else "at least two"
         raise ValueError(
-            f"{path} must have at least two tables [pipeline.NAME]; see --help"
+            f"{path} must have {wanted} tables [pipeline.NAME]; see --help"
         )
     for name, table in (tables | shared).items():
         if isinstance(table, dict) != (name in tables):

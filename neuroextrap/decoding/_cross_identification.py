@@ -107,26 +107,20 @@ def cross_identification(  # noqa: PLR0913
 
     Notes
     -----
-    *What is tested.* The usual test permutes labels. Its null hypothesis is that labels
-    have nothing to do with the predictions, and it is false as soon as two strong but
-    unrelated codes are not exactly orthogonal, which a few classes never are: unrelated
-    codes then give p-values of at most .05 in a fifth of the regions. Here the null
-    hypothesis is that class c of one condition belongs to no particular class of the
-    other, so that all K! pairings of names are equally likely. The statistic is the
-    pairwise accuracy, minus its mean over all pairings of names, in units of its
-    standard deviation over them. Each pairing is read from the same K x K table of how
-    often class d beats the others at test points of class c, and no classifier is
-    trained again. All exchanges are used where they are no more than
-    ``n_permutations``, else that many random ones. The test is exact, and its maximum
-    over regions controls the family-wise error. Pairwise accuracy uses what the choice
-    of the best class leaves out, and units of each region keep regions with strong,
-    unrelated codes from hiding those with a weak shared one.
+    *What is tested.* Permuted labels ask whether labels have anything to do with the
+    predictions; strong but unrelated codes of a few classes, which are never exactly
+    orthogonal, then give p-values of at most .05 in a fifth of the regions. Here the
+    null hypothesis is that class c of one condition belongs to no particular class of
+    the other, so that all K! pairings of names are equally likely. ``name_agreement``
+    is read, for every pairing, from one K x K table of how often class d beats the
+    others at test points of class c: no classifier is trained again. All exchanges are
+    used where they are no more than ``n_permutations``, else that many random ones. The
+    test is exact, and its maximum over regions controls the family-wise error.
 
     *Few classes.* The p-value of K classes cannot be below 1 / K!: .5 for two, .17 for
-    three, .042 for four. One subject cannot show then that a code is shared; several
-    can: give the maps ``accuracy_above_names`` of all subjects to
-    :func:`neuroextrap.group.sign_flip_test`. It assumes that chance alignments of
-    unrelated codes differ from subject to subject.
+    three, .042 for four. Several subjects can show then that a code is shared: give
+    their maps ``accuracy_above_names`` to :func:`neuroextrap.group.sign_flip_test`. It
+    assumes that chance alignments of unrelated codes differ from subject to subject.
 
     With ``within_runs`` features are centered within each condition of a run, which
     removes a response that all classes of a condition share. Penalties that are chosen

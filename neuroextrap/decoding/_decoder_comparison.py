@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -162,78 +162,126 @@ def compare_decoders(  # noqa: PLR0913
     >>> float(found["p_value_fwe"][0])
     0.025
     """
-    n_permutations = check_integer(n_permutations, "n_permutations", minimum=1)
+    options = {
+        "n_permutations": check_integer(n_permutations, "n_permutations", minimum=1),
+        "two_sided": two_sided,
+        "step_down": step_down,
+    }
     check_flags(two_sided=two_sided, step_down=step_down)
-    runs = check_pair(first, second, paired)
+    lights, runs = (first, second), check_pair(first, second, paired)
     size = common_size(statistic, runs)
     pairs = region_pairs(first, second, regions)
-    places, what = units_of_both(runs, unit, paired)
-    known = ~np.isnan(first.wins_[pairs[0], 0]) & ~np.isnan(second.wins_[pairs[1], 0])
-    if not known.any():
-        raise ValueError("no region was analyzed by both searchlights")
-    accuracy, outcomes = _outcomes(
-        runs,
-        [rows[known] for rows in pairs],
-        size,
-        places,
-        paired=paired is not None,
-        n_jobs=n_jobs,
-    )
-    test: Any = stats.paired_sign_flip_test
-    if paired is None:
-        test = partial(two_sample_exchange_test, n_first=int(places[0].max()) + 1)
-    information = [
-        light.region_scores_["implied_information"][rows]
-        for light, rows in zip((first, second), pairs, strict=True)
-    ]
+    units, what = units_of_both(runs, unit, paired)
     approximate = any(_tests_what_trains(run.plan.design) for run in runs)
-    scores, tested = exchange_test(
-        known,
-        accuracy,
-        outcomes,
-        information,
-        test=test,
-        n_permutations=n_permutations,
-        two_sided=two_sided,
-        step_down=step_down,
-        cross_validated=approximate,
-        random_state=random_state,
-    )
-    of_pairs = regions is not None
-    masker, choice = None if of_pairs else first.masker_, first.results_.choice
-    maps, xyz = region_images(scores, choice, masker), choice.places(masker)
-    names = names_of_pairs(first, second, pairs, paired=of_pairs)
-    n_units = outcomes.shape[1]
-    return RegionMaps(
-        maps or scores,
-        masker=masker if maps else None,
-        region_scores=scores,
-        table=_table(pairs, names, xyz, scores),
-        parameters={
-            "paired": paired,
-            "statistic": statistic,
-            "classifiers": f"trained on all {len(first.classes_)} classes",
-            "unit": what,
-            "n_permutations": n_permutations,
-            "two_sided": two_sided,
-            "step_down": step_down,
-            "approximate": approximate,
-            "first": repr(first),
-            "second": repr(second),
-            "n_units": n_units,
-        },
+    sampled = options | {"cross_validated": approximate, "random_state": random_state}
+    compared = _Compared(lights, pairs, size, units, paired is not None)
+    scores, tested, n_units = compared.tested(n_jobs, sampled)
+    asked = {"paired": paired, "statistic": statistic, "unit": what} | options
+    asked |= {"approximate": approximate, "n_units": n_units}
+    return compared.maps(
+        scores,
+        of_pairs=regions is not None,
+        parameters=asked,
         random_state=random_state if isinstance(random_state, int) else None,
-        findings=_findings((first, second), approximate, size),
-        page=comparison_page,
-        pairs_=np.stack(pairs, axis=1),
+        findings=_findings(lights, approximate, size),
         n_permutations_=tested.n_permutations,
         n_units_=n_units,
         approximate_=approximate,
-        names_=names,
-        places_=xyz,
-        table_file="comparison.tsv",
-        rows="compared pairs of regions",
     )
+
+
+class _Compared(NamedTuple):
+    """Pairs of regions of two searchlights, compared by accuracy among `size` classes.
+
+    `pairs` are the regions of both, each (n_pairs,), `units` what every test point of
+    both belongs to, and `same_units` says whether units of both are the same.
+    """
+
+    lights: tuple
+    pairs: tuple
+    size: int
+    units: tuple
+    same_units: bool
+
+    def tested(self, n_jobs, options):
+        """Return numbers (n_pairs,) by name, the test, and the number of units."""
+        first, second = self.lights
+        known = ~np.isnan(first.wins_[self.pairs[0], 0])
+        known &= ~np.isnan(second.wins_[self.pairs[1], 0])
+        if not known.any():
+            raise ValueError("no region was analyzed by both searchlights")
+        accuracy, outcomes = self._outcomes(known, n_jobs)
+        test: Any = stats.paired_sign_flip_test
+        if not self.same_units:
+            n_first = int(self.units[0].max()) + 1
+            test = partial(two_sample_exchange_test, n_first=n_first)
+        information = [
+            light.region_scores_["implied_information"][rows]
+            for light, rows in zip(self.lights, self.pairs, strict=True)
+        ]
+        found = exchange_test(
+            known, accuracy, outcomes, information, test=test, **options
+        )
+        return *found, outcomes.shape[1]
+
+    def _outcomes(self, known, n_jobs):
+        """Return accuracies (2, n_known) and outcomes (n_known, n_units) of pairs.
+
+        Of the same units outcomes are differences, which add up to that in accuracy;
+        else what each unit has, of the first and of the second, whose means are the
+        accuracies.
+        """
+        weights, shares, streams = [], [], []
+        for light, place, rows in zip(self.lights, self.units, self.pairs, strict=True):
+            run = light.run_
+            weights.append(class_weights(run.test_codes[:, None], len(run.classes)))
+            # what each test point adds to its unit, (n_test, n_units)
+            share = np.zeros((len(place), place.max() + 1))
+            share[np.arange(len(place)), place] = weights[-1][:, 0]
+            shares.append(share if self.same_units else share * share.shape[1])
+            data = run.rows, run.usable.regions, run.plan, rows[known]
+            streams.append(region_outcomes(*data, self.size, n_jobs=n_jobs))
+        accuracy, outcomes = [], []
+        for (_, one), (_, two) in zip(*streams, strict=True):
+            accuracy.append(np.hstack([one @ weights[0], two @ weights[1]]))
+            units = one @ shares[0], two @ shares[1]
+            same = self.same_units
+            outcomes.append(np.subtract(*units) if same else np.hstack(units))
+        return round_ties(np.concatenate(accuracy)).T, np.concatenate(outcomes)
+
+    def maps(self, scores, *, of_pairs, parameters, **found):
+        """Return numbers of the pairs as maps, of arrays if regions were paired."""
+        import pandas as pd
+
+        first, second = self.lights
+        masker, choice = None if of_pairs else first.masker_, first.results_.choice
+        images, places = region_images(scores, choice, masker), choice.places(masker)
+        names = names_of_pairs(first, second, self.pairs, paired=of_pairs)
+        columns = {"first_region": self.pairs[0], "second_region": self.pairs[1]}
+        if names is not None:
+            columns["name"] = names
+        if places is not None:
+            columns |= dict(zip("xyz", places.T, strict=True))
+        described = {
+            "classifiers": f"trained on all {len(first.classes_)} classes",
+            "first": repr(first),
+            "second": repr(second),
+        }
+        return RegionMaps(
+            images or scores,
+            masker=masker if images else None,
+            region_scores=scores,
+            table=pd.DataFrame(columns | scores),
+            parameters=parameters | described,
+            page=comparison_page,
+            pairs_=np.stack(self.pairs, axis=1),
+            names_=names,
+            places_=places,
+            table_file="comparison.tsv",
+            rows="compared pairs of regions",
+            bg_img_=getattr(first, "bg_img_", None),
+            **found,
+        )
 
 
 def _tests_what_trains(design):
@@ -253,41 +301,3 @@ def _findings(lights, approximate, size):
         elif each.touches("implied_information"):
             found.append(each._replace(maps=("information_difference",)))
     return list(dict.fromkeys([*found, *([TRAINED_ON_TESTS] if approximate else [])]))
-
-
-def _table(pairs, names, places, scores):
-    """Return the numbers as a table, one row for every compared pair of regions."""
-    import pandas as pd
-
-    columns = {"first_region": pairs[0], "second_region": pairs[1]}
-    if names is not None:
-        columns["name"] = names
-    if places is not None:
-        columns |= dict(zip("xyz", places.T, strict=True))
-    return pd.DataFrame(columns | scores)
-
-
-def _outcomes(runs, pairs, size, places, *, paired, n_jobs):
-    """Return both accuracies (2, n_pairs), and outcomes (n_pairs, n_units).
-
-    Of pairs these are differences, which add up to that in accuracy; else what each
-    unit has, of the first and of the second, whose means are the accuracies.
-    """
-    weights, shares, streams = [], [], []
-    for run, place, rows in zip(runs, places, pairs, strict=True):
-        codes = run.test_codes
-        weights.append(class_weights(codes[:, None], len(run.classes))[:, 0])
-        # what each test point adds to its unit, (n_test, n_units)
-        share = np.zeros((len(place), place.max() + 1))
-        share[np.arange(len(place)), place] = weights[-1]
-        shares.append(share if paired else share * share.shape[1])
-        data = run.rows, run.usable.regions, run.plan
-        streams.append(region_outcomes(*data, rows, size, n_jobs=n_jobs))
-    n_units = [share.shape[1] for share in shares]
-    accuracy = np.empty((2, len(pairs[0])))
-    outcomes = np.empty((len(pairs[0]), n_units[0] if paired else sum(n_units)))
-    for (part, one), (_, two) in zip(*streams, strict=True):
-        accuracy[:, part] = round_ties(np.stack([one @ weights[0], two @ weights[1]]))
-        of_units = one @ shares[0], two @ shares[1]
-        outcomes[part] = np.subtract(*of_units) if paired else np.hstack(of_units)
-    return accuracy, outcomes

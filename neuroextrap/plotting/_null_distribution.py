@@ -63,7 +63,7 @@ def plot_null_distribution(
         raise ValueError("null_scores must be finite; drop regions without a score")
     ax = resolve_axes(ax)
     ax.hist(null_scores, bins=n_bins, color="0.7", label="permuted labels")
-    critical = _critical_value(null_scores, level)
+    critical = critical_value(null_scores, level)
     if critical is not None:
         ax.axvline(critical, ls="--", color="0.2", label=f"p ≤ {level:g}")
     for number, value in enumerate(np.atleast_1d([] if observed is None else observed)):
@@ -74,7 +74,7 @@ def plot_null_distribution(
     return ax
 
 
-def _critical_value(null_scores, level):
+def critical_value(null_scores, level):
     """Return the score from which on p <= level, or None when there is none."""
     allowed = int(np.floor(level * (len(null_scores) + 1) + 1e-9)) - 1
     if allowed < 0:

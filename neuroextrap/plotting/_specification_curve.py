@@ -7,15 +7,16 @@ from typing import Any
 import numpy as np
 
 from neuroextrap.plotting._axes import COLORS, LINES
+from neuroextrap.plotting._null_distribution import critical_value
 
 _CURVE, _ROW, _LETTER = 2.2, 0.2, 0.06  # inch
 
 
-def draw_specification_curve(table: Any, options: list[str], threshold: float) -> Any:
+def draw_specification_curve(table: Any, options: list[str], maxima: Any) -> Any:
     """Draw pipelines by their largest statistic, above dots that say their options.
 
     `table` has columns ``pipeline``, ``largest_standardized``, ``p_value_fwe`` and
-    `options`; `threshold` is what the largest statistic must exceed to survive.
+    `options`; `maxima` (n_permutations,) are the largest statistics over all pipelines.
     Returns the figure.
     """
     import matplotlib.pyplot as plt
@@ -37,7 +38,8 @@ def draw_specification_curve(table: Any, options: list[str], threshold: float) -
     for chosen, color in ((survives, COLORS[1]), (~survives, "0.6")):
         values = table["largest_standardized"].to_numpy()[chosen]
         above.plot(place[chosen], values, "o", color=color)
-    if np.isfinite(threshold):
+    threshold = critical_value(maxima, 0.05)
+    if threshold is not None and np.isfinite(threshold):
         above.axhline(threshold, **LINES["threshold"])
     above.set_ylabel("largest\nstandardized\nstatistic")
     for row, (option, level) in enumerate(levels):

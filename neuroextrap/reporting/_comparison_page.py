@@ -106,7 +106,8 @@ def comparison_report(
     place = None
     if compared.places is not None:
         place = peaks.loc[0, ["x", "y", "z"]].to_numpy(dtype=float)
-    background = choose_background(compared.masker if compared.maps else None, bg_img)
+    masker, own = compared.masker, getattr(comparison, "bg_img_", None)
+    background = choose_background(masker if compared.maps else None, bg_img, own)
     pictures = Pictures(compared.view(names), place, background, bg_img)
     others = ("information_difference", "first_accuracy", "second_accuracy")
     parameters = getattr(comparison, "parameters", None)

@@ -7,8 +7,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.spatial import cKDTree
 
+from neuroextrap.plotting._axes import COLORS
 from neuroextrap.reporting._finding import find, mm_words, region_words
 from neuroextrap.reporting._page import frame_table, tsv_uri
+from neuroextrap.reporting._pictures import embed_figure
 from neuroextrap.reporting._rendering import (
     format_confidence,
     format_number,
@@ -21,6 +23,7 @@ from neuroextrap.stats._cluster_statistics import find_clusters
 
 _FORMING = 0.001  # p-value of a region by itself up to which it belongs to a cluster
 _MOST_CLUSTERS = 12
+_MOST_STEPS = 500  # of a curve
 
 
 class Counted(NamedTuple):
@@ -62,16 +65,8 @@ class Counted(NamedTuple):
         return max(_FORMING, 1 / (self.n_permutations + 1))
 
     def clusters(self):
-        """Return the cluster of every region (n_regions,), -1 outside.
-
-        Neighbors are regions whose centers are; None for regions of an atlas, which
-        have none.
-        """
-        if self.places is None:
-            return None
-        excess = np.where(self.p_value <= self.forming, 1.0, -1.0)  # NaN: outside
-        pairs = neighboring_regions(self.choice, self.masker)
-        return find_clusters(excess, pairs).number
+        """Return the cluster of every region, as :func:`clusters_of` does."""
+        return clusters_of(self.p_value <= self.forming, self.choice, self.masker)
 
     @property
     def places(self):
@@ -100,23 +95,26 @@ class Counted(NamedTuple):
                 yield name, chosen
 
 
-def neighboring_regions(choice, masker):
-    """Return pairs (n_pairs, 2) of regions whose centers are neighbors.
+def clusters_of(chosen, choice, masker):
+    """Return the cluster of every chosen region (n_regions,), -1 outside.
 
-    Centers on a coarser grid (every n-th voxel) are those a step of that grid apart.
+    Neighbors are regions whose centers are; centers on a coarser grid (every n-th
+    voxel) are those a step of that grid apart. None for regions without centers.
     """
     from neuroextrap.images._clusters import neighbor_pairs
 
+    places = choice.places(masker)
+    if places is None:
+        return None
     place = np.full(choice.regions.shape[1], -1, dtype=np.intp)
     place[choice.centers] = np.arange(choice.n_regions)
     pairs = place[neighbor_pairs(masker)]
     pairs = pairs[(pairs >= 0).all(axis=1)]
-    if len(pairs) or choice.n_regions == 1:
-        return pairs
-    places = choice.places(masker)
-    tree = cKDTree(places)
-    step = tree.query(places, k=2)[0][:, 1].min()
-    return tree.query_pairs(1.01 * step, output_type="ndarray")
+    if not len(pairs) and choice.n_regions > 1:
+        tree = cKDTree(places)
+        step = tree.query(places, k=2)[0][:, 1].min()
+        pairs = tree.query_pairs(1.01 * step, output_type="ndarray")
+    return find_clusters(chosen.astype(float), pairs).number
 
 
 def cluster_columns(fitted, peaks):
@@ -192,10 +190,34 @@ def discoveries_section(counted, areas=None):
         level=format_confidence(counted.bounds.confidence_level),
         table=table,
         tsv=tsv_uri(frame),
+        curve=_curve(counted),
         forming=None if clusters is None else f"{counted.forming:.2g}",
         n_clusters=0 if clusters is None else int(clusters.max()) + 1,
         n_shown=_MOST_CLUSTERS,
     )
+
+
+def _curve(counted):
+    """Draw how many reach each threshold, and how many of them count; "" if none do."""
+    import matplotlib.pyplot as plt
+
+    levels, n_reached, n_true = counted.bounds.curve()
+    if not n_true[-1]:
+        return ""
+    n_drawn = np.searchsorted(n_reached, max(3 * n_true[-1], n_reached[0]), "right")
+    some = np.unique(np.linspace(0, n_drawn - 1, _MOST_STEPS).astype(int))
+    figure, ax = plt.subplots(figsize=(5, 3), layout="constrained")
+    what = f"{counted.claim.split()[-1]}, at least"
+    drawn = ((n_reached, "0.6", "all of them"), (n_true, COLORS[1], what))
+    for numbers, color, label in drawn:
+        ax.step(levels[some], numbers[some], color, where="post", label=label)
+    many = counted.words[1]
+    ax.set(xlabel="threshold of the tested statistic", ylabel=f"{many} above it")
+    ax.legend(frameon=False)
+    caption = f"Of the {many} above any threshold, how many {counted.claim}, at least."
+    if n_drawn < len(levels):
+        caption += " At thresholds below those drawn the bound hardly grows."
+    return embed_figure(figure, caption, "true_discovery_curve.svg")
 
 
 def viewer_discoveries(counted):

@@ -11,11 +11,10 @@ from neuroextrap.images._atlas import atlas_names_at, installed_atlas
 from neuroextrap.images._maskers import is_surface_masker
 from neuroextrap.images._space import MNI, space_code
 from neuroextrap.maps._registry import MAPS, record_of
-from neuroextrap.reporting._discoveries import cluster_columns, neighboring_regions
+from neuroextrap.reporting._discoveries import cluster_columns, clusters_of
 from neuroextrap.reporting._finding import find, place_words
 from neuroextrap.reporting._page import frame_table, tsv_uri
 from neuroextrap.reporting._rendering import render
-from neuroextrap.stats._cluster_statistics import find_clusters
 
 _DISTANCE = 16.0  # mm between peaks of analyses without a radius
 
@@ -164,15 +163,7 @@ def surviving_clusters(fitted):
     They are the number of every region's set, (n_regions,), -1 outside; None where
     regions have no centers in an image.
     """
-    choice = fitted.results_.choice
-    if choice.centers is None or fitted.masker_ is None:
-        return None
-    survives = find(fitted).survives
-    if not survives.any():
-        return np.full(len(survives), -1)
-    return find_clusters(
-        np.where(survives, 1.0, -1.0), neighboring_regions(choice, fitted.masker_)
-    ).number
+    return clusters_of(find(fitted).survives, fitted.results_.choice, fitted.masker_)
 
 
 def _one_for_every_cluster(peaks, strength, cluster):

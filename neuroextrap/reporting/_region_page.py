@@ -6,6 +6,7 @@ import neuroextrap
 from neuroextrap.design._findings import doubts_about
 from neuroextrap.maps._registry import MAPS, band_names, dissimilarity_names
 from neuroextrap.plotting._distances import draw_distances
+from neuroextrap.plotting._specification_curve import draw_specification_curve
 from neuroextrap.reporting._finding import decide, named_place, words_of_regions
 from neuroextrap.reporting._maps_section import PageMaps, Pictures, choose_background
 from neuroextrap.reporting._methods import methods_section
@@ -18,9 +19,18 @@ from neuroextrap.reporting._page import (
 )
 from neuroextrap.reporting._peaks import peaks_of
 from neuroextrap.reporting._pictures import embed_figure
-from neuroextrap.reporting._rendering import paragraphs, sentences
+from neuroextrap.reporting._rendering import format_p_value, paragraphs, sentences
 from neuroextrap.stats._pvalues import LEVEL
 
+_OF_PIPELINES = {
+    "n_regions": "regions",
+    "largest_standardized": "in units of maxima",
+    "p_value_fwe": "p over all",
+    "p_value_fwe_alone": "p alone",
+    "n_surviving": "survive",
+    "n_surviving_alone": "survive alone",
+}
+_TIE = 1e-6  # by which p-values order regions with equal numbers
 _OF_CONFOUND = "neg_log10_p_fwe", "confound_accuracy", "information_bound_beyond"
 
 
@@ -57,6 +67,32 @@ def dissimilarity_page(maps, title=None, **options):
     shown = {"by": by, "tested": tested, "drawn": drawn, "more": draw}
     title = title or "Distances between classes"
     return _page(maps, title, "dissimilarity", about, **shown, **options)
+
+
+def multiverse_page(maps, title=None, **options):
+    """Make the page of what ``multiverse`` returned, a Report.
+
+    The options are those of :func:`cross_page`.
+    """
+    table = maps.table_
+    about = {
+        "n_pipelines": len(table),
+        "n_all": int((maps.region_scores_["p_value_fwe_all"] <= LEVEL).sum()),
+        "unusual": table.loc[table["largest_standardized"].idxmax()],
+    }
+
+    def draw(_):
+        differ = list(next(iter(maps.parameters["pipelines"].values())))
+        curve = draw_specification_curve(table, differ, maps.null_maxima_)
+        caption = sentences("multiverse_caption", many=maps.words_[1])[0]
+        formats = dict.fromkeys(("p_value_fwe", "p_value_fwe_alone"), format_p_value)
+        rows = frame_table(table, "pipelines", headings=_OF_PIPELINES, formats=formats)
+        figure = embed_figure(curve, caption, "specification_curve.svg")
+        return [("Pipelines", figure), ("Table of pipelines", rows)]
+
+    shown = {"by": "n_pipelines", "tested": "p_value_fwe_any", "drawn": ()}
+    title = title or f"{len(table)} pipelines, one test"
+    return _page(maps, title, "multiverse", about, **shown, more=draw, **options)
 
 
 def confound_page(maps, title=None, **options):
@@ -173,6 +209,7 @@ def _page(  # noqa: PLR0913 - each is one thing that pages have
     place = None if maps.places_ is None else maps.places_[rows[0]]
     pictures = Pictures(view, place, background, bg_img)
     found = answer(sentences(f"{kind}_found", **about), pictures.figure(by))
+    plain = {k: v for k, v in maps.parameters.items() if k != "pipelines"}
     notes = [f"{note[:1].upper()}{note[1:]}." for note in maps.notes_]
     sections = [
         ("What was found", found + paragraphs(*notes, note=True)),
@@ -181,7 +218,7 @@ def _page(  # noqa: PLR0913 - each is one thing that pages have
         ("Maps", pictures.section(drawn)),
         ("What this does not show", list_of(sentences(f"{kind}_limits", **about))),
         ("Methods", methods_section(sentences(f"{kind}_methods", **about))),
-        ("Parameters", key_value_table(maps.parameters, "Parameters")),
+        ("Parameters", key_value_table(plain, "Parameters") if plain else ""),
     ]
     return make_page(title, sections)
 
@@ -202,7 +239,8 @@ def _known(maps, about, by, tested, n_peaks=1, atlas=None):
         n_classes=len(maps.classes_),
     )
     names = maps.choice_.names
-    rows, peaks = peaks_of(scores, scores[by], names, places, n_peaks, atlas)
+    strength = scores[by] - _TIE * scores.get(tested, 0)
+    rows, peaks = peaks_of(scores, strength, names, places, n_peaks, atlas)
     about = {
         **about,
         "finding": view.finding,

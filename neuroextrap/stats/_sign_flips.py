@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -23,10 +24,8 @@ from neuroextrap.stats._validation import (
 class PairedTest:
     """What :func:`paired_sign_flip_test` returns.
 
-    `score`, `p_value` (each region by itself), `p_value_fwe` (by the largest sum over
-    regions) and, if requested, `p_value_fwe_step_down` (by the largest sum over the
-    regions left) have shape (n_regions,); `n_permutations` sign flips were used beside
-    the observed signs.
+    `p_value` is of each region by itself, `p_value_fwe` by the largest sum over regions
+    and `p_value_fwe_step_down` by the largest sum over the regions left.
     """
 
     score: FloatArray
@@ -71,10 +70,9 @@ def paired_sign_flip_test(
     Returns
     -------
     test : PairedTest
-        The attributes ``score`` (sum of the differences), ``p_value`` and
-        ``p_value_fwe`` (family-wise, by the largest sum over regions) are ndarrays of
-        shape (n_regions,), and so is ``p_value_fwe_step_down``, which is None unless
-        requested; ``n_permutations`` is the number of flips used.
+        ``score`` (sums of the differences), ``p_value``, ``p_value_fwe`` and
+        ``p_value_fwe_step_down`` (None unless requested) are of shape (n_regions,);
+        ``n_permutations`` is the number of flips used.
 
     Raises
     ------
@@ -120,23 +118,18 @@ def paired_sign_flip_test(
             "differences must be finite numbers of shape (n_regions, n_units), at "
             f"least one unit; got shape {values.shape}: leave out regions without them"
         )
-    flips = sign_flips(
-        values.shape[1], n_permutations, two_sided=two_sided, random_state=random_state
+    n = values.shape[1]
+    seed = random_state
+    flips = sign_flips(n, n_permutations, two_sided=two_sided, random_state=seed)
+    return _exchanged(
+        values,
+        np.ones(n),
+        flips,
+        (1 / n, n),
+        two_sided=two_sided,
+        step_down=step_down,
+        cross_validated=cross_validated,
     )
-    scores = values.sum(axis=1)
-    size = np.abs(values).sum(axis=1)
-    compared = scores
-    if cross_validated:
-        n = values.shape[1]
-        total = n * np.square(values).sum(axis=1)
-        compared = _shrunk(scores, np.square(scores), total, n)
-    counted = permute(
-        lambda permutations, _: flips[permutations] @ values.T,
-        tie_floor(np.abs(compared) if two_sided else compared, size),
-        len(flips),
-        Corrections(two_sided=two_sided, step_down=step_down),
-    )
-    return PairedTest(scores, n_permutations=len(flips), **counted.p_values())
 
 
 def two_sample_exchange_test(
@@ -144,10 +137,8 @@ def two_sample_exchange_test(
     n_first: int,
     *,
     n_permutations: int = 1000,
-    two_sided: bool = True,
-    step_down: bool = False,
-    cross_validated: bool = False,
-    random_state: int | np.random.Generator | None = 0,
+    random_state: Any = 0,
+    **options: bool,
 ) -> PairedTest:
     """Test the difference in mean of units that have one outcome each.
 
@@ -161,35 +152,45 @@ def two_sample_exchange_test(
     (array([6.]), array([0.1]), 19)
     """
     n = outcomes.shape[1]
+    n_second = n - n_first
     belongs = (np.arange(n) >= n_first).astype(np.intp)
-    weights = np.array([1 / n_first, -1 / (n - n_first)])
+    weights = np.array([1 / n_first, -1 / n_second])
     orders, _ = draw_labelings(belongs, None, None, n_permutations, random_state)
     values = outcomes - outcomes.mean(axis=1, keepdims=True)
-    scores, size = values @ weights[belongs], np.abs(values) @ np.abs(weights[belongs])
-    compared = scores
+    squares = n_first * n_second / n, min(n_first, n_second)
+    return _exchanged(values, weights[belongs], weights[orders], squares, **options)
+
+
+def _exchanged(
+    values: FloatArray,
+    weights: FloatArray,
+    exchanged: FloatArray,
+    squares: tuple[float, int],
+    *,
+    two_sided: bool = True,
+    step_down: bool = False,
+    cross_validated: bool = False,
+) -> PairedTest:
+    """Compare weighted sums of values (n_regions, n_units) with those of others.
+
+    The observed weights have shape (n_units,), the `exchanged` ones (n_permutations,
+    n_units). `squares` are what times the square of a sum is the sum of squares that it
+    explains, and a number of units n: under cross-validation t^2, proportional to
+    explained / (total - explained), is divided by 2 (n - 1) / (n - 3).
+    """
+    compared = scores = values @ weights
     if cross_validated:
-        explained = np.square(scores) * n_first * (n - n_first) / n
-        total, fewest = np.square(values).sum(axis=1), min(n_first, n - n_first)
-        compared = _shrunk(scores, explained, total, fewest)
+        share, n = squares
+        explained, total = share * np.square(scores), np.square(values).sum(axis=1)
+        factor = 2 * (n - 1) / max(n - 3, 1)
+        corrected = explained + factor * np.maximum(total - explained, 0.0)
+        ratio = np.divide(total, corrected, np.zeros_like(total), where=corrected > 0)
+        compared = scores * np.sqrt(ratio)
+    size = np.abs(values) @ np.abs(weights)
     counted = permute(
-        lambda permutations, _: weights[orders[permutations]] @ values.T,
+        lambda permutations, _: exchanged[permutations] @ values.T,
         tie_floor(np.abs(compared) if two_sided else compared, size),
-        len(orders),
+        len(exchanged),
         Corrections(two_sided=two_sided, step_down=step_down),
     )
-    return PairedTest(scores, n_permutations=len(orders), **counted.p_values())
-
-
-def _shrunk(
-    scores: FloatArray, explained: FloatArray, total: FloatArray, n: int
-) -> FloatArray:
-    """Return scores (n_regions,) with their corrected t statistics.
-
-    With the explained and the total sum of squares, t^2 is proportional to explained /
-    (total - explained); it is divided by 2 (n - 1) / (n - 3).
-    """
-    factor = 2 * (n - 1) / max(n - 3, 1)
-    corrected = explained + factor * np.maximum(total - explained, 0.0)
-    return scores * np.sqrt(
-        np.divide(total, corrected, np.zeros_like(scores), where=corrected > 0)
-    )
+    return PairedTest(scores, n_permutations=len(exchanged), **counted.p_values())

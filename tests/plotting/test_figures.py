@@ -17,7 +17,7 @@ from neuroextrap.plotting import (
     plot_receptive_field,
 )
 from neuroextrap.stats import permutation_p_value
-from tests.plotting.seam import _critical_value
+from tests.plotting.seam import critical_value
 
 
 @pytest.fixture(autouse=True)
@@ -81,12 +81,12 @@ def test_fan_draws_the_interval_as_a_band():
     assert corners >= {(20, 0.3), (20, 0.7), (1000, 0.05), (1000, 0.2)}
 
 
-def test_critical_value_is_the_smallest_significant_score():
+def testcritical_value_is_the_smallest_significant_score():
     null = np.random.default_rng(0).permutation(np.arange(99.0))
-    critical = _critical_value(null, 0.05)
+    critical = critical_value(null, 0.05)
     assert permutation_p_value(critical + 1e-9, null) <= 0.05
     assert permutation_p_value(critical - 1e-9, null) > 0.05
-    assert _critical_value(null, 0.005) is None
+    assert critical_value(null, 0.005) is None
 
 
 def test_null_histogram_counts_every_permutation():

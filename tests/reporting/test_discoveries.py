@@ -13,10 +13,11 @@ from sklearn.utils import Bunch
 
 from neuroextrap.datasets import simulate_brain
 from neuroextrap.images import feature_coordinates
-from neuroextrap.reporting import identification_sections, peak_table
+from neuroextrap.reporting import _discoveries, identification_sections, peak_table
 from neuroextrap.reporting._discoveries import Counted, discoveries_section
 from neuroextrap.reporting._rendering import read_text
 from neuroextrap.stats import true_discoveries
+from neuroextrap.stats._true_discoveries import DiscoveryBounds
 from tests.analyses import searchlight_of
 
 
@@ -47,6 +48,31 @@ def halves(light):
     labels[: len(labels) // 2] *= 2
     img = nibabel.Nifti1Image(labels, mask.affine)
     return Bunch(maps=img, labels=["right", "left"])
+
+
+def test_the_curve_is_the_bound_at_every_threshold(light, monkeypatch):
+    drawn = []
+    monkeypatch.setattr(
+        _discoveries, "embed_figure", lambda figure, *_: drawn.append(figure) or ""
+    )
+    section(light)
+    (figure,) = drawn
+    reached, counted = figure.axes[0].lines
+    for level, n_reached, n_true in zip(
+        *reached.get_data(), counted.get_ydata(), strict=True
+    ):
+        accuracy = light.region_scores_["accuracy"]
+        assert n_reached == (accuracy >= level).sum()
+        assert n_true == light.true_discoveries(accuracy >= level)
+    assert max(counted.get_ydata()) == light.true_discoveries()
+
+
+def test_no_curve_where_the_bound_is_zero():
+    bounds = DiscoveryBounds(np.zeros(9), np.ones(3), 0.95)
+    counted = Counted(bounds, None, None, None, None, 99, ("voxel", "voxels"))
+    assert _discoveries._curve(counted) == ""
+    some = counted._replace(bounds=DiscoveryBounds(np.arange(9.0), np.ones(3), 0.95))
+    assert "true_discovery_curve.svg" in _discoveries._curve(some)
 
 
 def test_a_page_answers_for_all_regions_and_an_atlas(light):

@@ -91,6 +91,7 @@ def test_the_page_says_what_the_maps_say(tested, page_data, imgs):
     assert f"{n_voxel} by the largest statistic" in text
     assert "Ten &lt;subjects&gt;" in text
     assert "sub-99: &lt;no&gt; maps" in text
+    assert "true_discovery_curve.svg" in text
     for heading in ("Clusters", "Null distributions", "Who was analyzed", "Methods"):
         assert f">{heading}<a" in text
     data = page_data(text)
