@@ -20,6 +20,7 @@ from neuroextrap.cohorts._group_members import (
 )
 from neuroextrap.cohorts._measures import MEASURES, voxels_lost
 from neuroextrap.group import second_level_test
+from neuroextrap.group._subjects import differences_of
 from neuroextrap.maps._bids import shared_entities
 
 logger = logging.getLogger(__name__)
@@ -87,6 +88,8 @@ def gather(out, asked, allow_mixed):
 def compared(group, options, shared, asked):
     """Return the RegionMaps of a contrast over participants, or within them."""
     options, imgs, design = {**options, **shared}, group.imgs, group.design
+    if len(imgs) == 4:
+        imgs = [differences_of(*imgs[:2]), differences_of(*imgs[2:])]
     if len(imgs) > 1:
         options["paired_imgs"] = imgs[1]
     if design is not None:
@@ -95,8 +98,15 @@ def compared(group, options, shared, asked):
     if design is not None:
         maps.summary.options["design"] = "; ".join(design.words)
     if len(imgs) > 1:
-        maps.summary.options["within"] = " - ".join(asked.within)
+        maps.summary.options["within"] = _within_words(asked.within)
     return maps
+
+
+def _within_words(within):
+    """Say what is subtracted from what."""
+    if len(within) < 4:
+        return " - ".join(within)
+    return "({} - {}) - ({} - {})".format(*within)
 
 
 def regions_of(out, group, asked):
@@ -151,7 +161,8 @@ def _contrast_label(asked):
     given = asked.contrast or (["mean"] if asked.covariates else [])
     parts = [given] if isinstance(given, str) else list(given)
     within = [each.replace("-", "") for each in asked.within]
-    parts += [" - ".join(within)] if len(within) > 1 else []
+    sides = [" - ".join(within[i : i + 2]) for i in range(0, len(within), 2)]
+    parts += [" against ".join(sides)] if len(within) > 1 else []
     words = " and ".join(parts).replace(" - ", " minus ").replace("-", " minus ")
     return "".join(
         word[0].upper() + word[1:] for word in re.findall("[A-Za-z0-9]+", words)

@@ -82,6 +82,8 @@ class MarginSource(ABC):
     correlates: bool = False
     #: numbers made of a test point, None where these are its margins
     n_outputs: int | None = None
+    #: regions of a pass at most, fewer where much is kept of each
+    most_regions: int = 64
     #: name of the classifier if it may favor classes of many samples, else ""
     frequent_first: str = ""
 

@@ -21,8 +21,8 @@ PASS_SIZE = 2**18
 _TOGETHER, _FEWEST = 64, 8
 # indicators of the classes of all labelings, kept for the next region up to this size
 _KEPT_INDICATORS = 2**26
-# regions of a pass at most: what is made of all labelings is made once for them
-_PASS_REGIONS, _PERMUTED_PASS_REGIONS = 64, 4
+# regions of a pass at most, with permutations
+_PERMUTED_PASS_REGIONS = 4
 # numbers per margin array of a task, and bounds on its regions: fixed, so that neither
 # workers nor memory decide where one task ends
 _TASK_SIZE = 2**24
@@ -101,9 +101,9 @@ class Plan:
     @property
     def pass_regions(self) -> int:
         """Number of regions whose margins are made in one pass."""
-        size, most = self.size, _PASS_REGIONS
+        size, most = self.size, self.kernel.most_regions
         if self.n_trained > 1:  # with room for several labelings
-            size, most = 8 * self.size, _PERMUTED_PASS_REGIONS
+            size, most = 8 * self.size, min(most, _PERMUTED_PASS_REGIONS)
         if self.forward is not None:
             size = max(size, self.forward_plan().size)
         return max(1, min(most, PASS_SIZE // size))

@@ -377,3 +377,74 @@ def test_models_of_distances_are_checked(
     assert main(_words(folder, *more, *words, out=tmp_path / "out")) == 2
     assert message in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
+
+
+def _new(folder, run=5):
+    """Words that name the images and events of one run as new samples."""
+    return [
+        *("--new-imgs", str(folder / f"run-{run}.nii.gz")),
+        *("--new-events", str(folder / f"run-{run}.tsv"), "--t-r", "2"),
+    ]
+
+
+@pytest.mark.parametrize("region", ["60", "9,6,3"])
+def test_the_decoder_of_a_region_is_written(region, folder, tmp_path, capsys):
+    out = tmp_path / "out"
+    options = ["--estimator", "ridge", "--decoder", region, *_new(folder)]
+    assert main(_words(folder, *options, out=out)) == 0
+    said = capsys.readouterr().out
+    assert "predictions:" in said
+    given = nibabel.load(folder / "bold.nii.gz"), folder / "volumes.tsv"
+    mask = NiftiMasker(folder / "mask.nii.gz", standardize=None).fit()
+    samples = labeled_samples(*given, masker=mask, exclude="rest")
+    light = IdentificationSearchLight(mask.mask_img_, radius=6, estimator="ridge")
+    light.fit(to_img(samples.data, mask), samples.y, groups=samples.runs)
+    index = light.find_region(60 if region == "60" else (9, 6, 3))
+    outputs = pd.read_csv(out / "decoder.tsv", sep="\t")["output"].tolist()
+    assert outputs == ["cat", "face", "house"]
+    for of in ("activation", "weights"):
+        found = nibabel.load(out / f"decoder_{of}.nii.gz").get_fdata()
+        for volume, image in enumerate(light.patterns(index, of=of).values()):
+            expected = image.get_fdata()
+            np.testing.assert_allclose(found[..., volume], expected, rtol=1e-4)
+    table = pd.read_csv(out / "predictions.tsv", sep="\t")
+    last = samples.runs == 5
+    assert table["trial_type"].tolist() == samples.y[last].tolist()
+    new = to_img(samples.data[last], mask)
+    assert table["predicted"].tolist() == light.predict(index, new).tolist()
+
+
+def test_targets_of_new_samples_are_decoded(folder, targets, tmp_path):
+    words, _ = targets
+    out = tmp_path / "out"
+    options = ["--shrinkage", "inner_folds", "--decoder", "60", *_new(folder), *words]
+    assert main(_words(folder, *options, out=out)) == 0
+    table = pd.read_csv(out / "predictions.tsv", sep="\t")
+    assert [*table] == ["run", "trial_type", "decoded_0", "decoded_1"]
+    sizes = table.set_index("trial_type")["decoded_0"]
+    assert sizes["cat"] < sizes["house"] > sizes["face"]
+    assert nibabel.load(out / "decoder_weights.nii.gz").shape == (7, 6, 4, 2)
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        (("--decoder", "168"), "168"),
+        (("--decoder", "V1"), "is a name, but these 168 regions have none"),
+        (("--decoder", "0,0,900"), "no region"),
+        (("--decoder", "1,2"), "is a name"),
+        (("--decoder", "0", "--shard", "1/2"), "does not go with"),
+        (("--dissimilarities", "--decoder", "0"), "does not go with"),
+        (("--decoder", "0", "--new-imgs", "x.nii"), "go together"),
+        (("--new-imgs", "x.nii", "--new-events", "x.tsv"), "give --decoder"),
+        (("--decoder", "0", "--new-imgs", "x.nii", "--new-events", "x.tsv"), "x.nii"),
+        (("--decoder", "0", "--estimator", "qda"), "no weights"),
+    ],
+)
+def test_decoders_that_cannot_be_are_refused_before_the_work(
+    more, message, folder, tmp_path, capsys, monkeypatch
+):
+    monkeypatch.setattr(IdentificationSearchLight, "fit", None)
+    assert main(_words(folder, *more, out=tmp_path / "out")) == 2
+    assert message in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()

@@ -52,9 +52,13 @@ def _intensity(norms: np.ndarray, squares: Any, n_features: Any) -> Any:
     return np.clip(ratio, 0.0, 1.0)
 
 
-def check_shrinkage(shrinkage: Any) -> None:
-    """Raise unless `shrinkage` is "auto" or a finite number >= 0."""
-    message = f'shrinkage={shrinkage!r} must be "auto" or a finite number >= 0'
+def check_shrinkage(shrinkage: Any, *more: str) -> None:
+    """Raise unless `shrinkage` is "auto" or a finite number >= 0.
+
+    The message names `more` words that are known where it is called.
+    """
+    words = "".join(f'"{word}", ' for word in more)
+    message = f'shrinkage={shrinkage!r} must be {words}"auto" or a finite number >= 0'
     if isinstance(shrinkage, str):
         if shrinkage != "auto":
             raise ValueError(message)
