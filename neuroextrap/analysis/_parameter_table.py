@@ -77,7 +77,12 @@ TABLE = {
             "X",
             kind=number_or_auto,
         ),
-        "within_runs": None,
+        "within_runs": one_of(
+            "center every voxel within each run (or subject), or divide it by its "
+            "standard deviation too; for betas, whose baseline differs between runs",
+            "center zscore",
+            said="none",
+        ),
         "bounds": one_of(
             "where lower bounds come from: forward (train on the earlier runs, test "
             "on the next), folds, none, or auto (forward if the design allows it)",
@@ -441,7 +446,7 @@ TABLE = {
         ),
         "within": texts(
             "sessions or tasks of everyone that are compared, first minus second, such "
-            "as ses-2 ses-1; one chooses it",
+            "as ses-2 ses-1 (four: an interaction); one chooses it",
             metavar="ENTITY",
             said="none",
         ),

@@ -88,24 +88,22 @@ def plan_targets(light, imgs, targets, groups, order=None):
         *_of_series(light, usable, vectors, labels),
     )
     tell(findings)
-    choice = parameters.choose_regions(samples.masker, samples.X.shape[1])
+    sampled = samples.masker, samples.X.shape[1]
+    choice = parameters.choose_regions(*sampled)
     regions = parameters.usable_regions(choice, samples.usable)
     plan = Plan(
         kernel=kernel,
         design=tests.design,
         codes=tests.permuted.codes,
         statistic=statistic,
-        whitener=make_whitener(
-            light.noise_covariance, samples.masker, samples.X.shape[1]
-        ),
+        whitener=make_whitener(light.noise_covariance, *sampled),
         weightings=tests.weightings(False),
         forward=tests.forward,
     )
     return TargetRun(
         candidates=candidates,
         parameters=parameters,
-        rows=samples.X,
-        masker=samples.masker,
+        **samples.of_run,
         choice=choice,
         usable=regions,
         plan=with_path(plan, regions.regions),
@@ -121,9 +119,6 @@ def plan_targets(light, imgs, targets, groups, order=None):
             *tests.notes(),
         ),
         findings=findings,
-        bg_img=samples.bg_img,
-        location=samples.location,
-        scale=samples.scale,
     )
 
 

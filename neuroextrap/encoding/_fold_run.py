@@ -251,10 +251,13 @@ def _fold(model, shown, held_out, *, choose):
 
     Returns ((predictions, residuals, location), rules, notes): of all voxels, about the
     mean training response `location` (n_features,); residuals with repeats separated;
-    one rule, or none unless it is to `choose`.
+    one rule, or none unless it is to `choose`. Rows are trained on in the order of
+    their stimuli, whatever their own: the encoder's folds are then folds of stimuli in
+    every permutation as in the data, as an exact test requires.
     """
     X, samples, codes, groups = shown
-    train = ~np.isin(codes, held_out)
+    train = np.flatnonzero(~np.isin(codes, held_out))
+    train = train[np.argsort(codes[train], kind="stable")]
     x = X[codes[train]]
     scaling = FeatureScaling.of(x, model.standardize)
     groups = None if groups is None else groups[train]

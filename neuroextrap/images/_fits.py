@@ -101,7 +101,7 @@ def ready_betas(imgs, events, mask):
     if events is None:
         raise ValueError(
             "events is missing: only the models of SPM, FEAT, GLMsingle and nilearn "
-            "say what their images are of; give a table for each image (--events)"
+            "say what their images are of; give a table of events for each image"
         )
     return imgs, events, mask
 
@@ -220,7 +220,7 @@ def _labeled_by_place(fits, tables):
             raise ValueError(
                 f"{fits[0].images[0].get_filename()} does not say what its trials are "
                 "of; give a table with a row for each trial in the order of onsets, "
-                f"trial_type and run (events, --events, or {TABLE} beside it)"
+                f"trial_type and run (events, or {TABLE} beside it)"
             )
         return labeled_by_name(fits, [None])
     read = [read_events(table) for table in tables]

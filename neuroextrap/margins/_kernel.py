@@ -93,18 +93,7 @@ class MarginSource(ABC):
     ) -> Iterator[Batch]:
         """Yield the margins of some regions, one batch of labelings after the other.
 
-        Parameters
-        ----------
-        xs : sequence of ndarray of shape (n_samples, n_features of the region)
-            Samples of each region.
-        plan : BatchedLabelings
-            Design and labelings of the run.
-
-        Yields
-        ------
-        batch : Batch
-            Margins of shape (n_test, K, n_regions * n_labelings), region-major, with
-            the number of the first labeling and the number of labelings.
+        From their samples, each (n_samples, n_features of the region).
         """
 
     def workspace(self, n_features: int, n_regions: int, design: TestedRows) -> int:

@@ -174,7 +174,7 @@ def test_bad_options_are_one_line_and_nothing_is_written(
     assert not (tmp_path / "out").exists()
 
 
-def _fails_with(message, words, tmp_path, capsys):
+def _assert_fails_with(message, words, tmp_path, capsys):
     assert main(words) == 2
     lines = capsys.readouterr().err.splitlines()
     assert len([line for line in lines if line.startswith("error: ")]) == 1
@@ -187,7 +187,7 @@ def test_missing_column_is_named(folder, tmp_path, capsys):
     bad.write_text("condition\trun\nface\t1\n")
     words = _words(folder, out=tmp_path / "out")
     words[words.index("--events") + 1] = str(bad)
-    _fails_with("trial_type", words, tmp_path, capsys)
+    _assert_fails_with("trial_type", words, tmp_path, capsys)
 
 
 def test_truncated_image_is_named(folder, tmp_path, capsys):
@@ -197,13 +197,13 @@ def test_truncated_image_is_named(folder, tmp_path, capsys):
     bad.write_bytes(whole[: len(whole) // 2])
     words = _words(folder, out=tmp_path / "out")
     words[words.index("--imgs") + 1] = str(bad)
-    _fails_with("cut.nii.gz", words, tmp_path, capsys)
+    _assert_fails_with("cut.nii.gz", words, tmp_path, capsys)
 
 
 def test_missing_image_is_named(folder, tmp_path, capsys):
     words = _words(folder, out=tmp_path / "out")
     words[words.index("--imgs") + 1] = str(tmp_path / "none.nii.gz")
-    _fails_with("none.nii.gz", words, tmp_path, capsys)
+    _assert_fails_with("none.nii.gz", words, tmp_path, capsys)
 
 
 def test_output_that_is_not_empty_asks_for_overwrite(folder, tmp_path, capsys):

@@ -248,8 +248,8 @@ def test_what_is_no_first_level_of_feat(tmp_path):
     text = design.read_text()
     for old, new, message in (
         ("set fmri(level) 1", "set fmri(level) 2", "give the .feat folder of every"),
-        ("(convolve2) 3", "(convolve2) 6", "'house' by several basis functions"),
-        ("(evs_real) 6", "(evs_real) 7", "has 7 columns, its EVs make 6"),
+        ("(convolve2) 3", "(convolve2) 6", "'house' has several basis functions"),
+        ("(evs_real) 6", "(evs_real) 7", "EVs make 6 columns of 7"),
     ):
         design.write_text(text.replace(old, new))
         with pytest.raises(ValueError, match=message):
@@ -372,7 +372,7 @@ def test_command_line(tmp_path, program, capsys):
     assert np.nanmean(light.region_scores_["accuracy"]) > 0.8
     assert main(["check", "--imgs", *words, "--radius", "5", "--quiet"]) == 0
     assert main(["searchlight", "--imgs", "a.nii", "--quiet", str(out / "b")]) == 2
-    assert "--events" in capsys.readouterr().err
+    assert "events is missing" in capsys.readouterr().err
 
 
 @pytest.mark.filterwarnings("ignore")  # of nilearn's own fits and pages
