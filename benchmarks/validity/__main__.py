@@ -7,6 +7,7 @@ import time
 from joblib import Parallel, delayed
 
 from benchmarks.validity import (  # noqa: F401  (each file registers its checks)
+    across_subjects,
     class_bounds,
     copied_runs,
     cross_conditions,

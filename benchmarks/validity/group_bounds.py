@@ -3,11 +3,12 @@
 import warnings
 
 import numpy as np
-from scipy.special import ndtr
+from scipy.special import ndtr, ndtri
 
 from benchmarks.validity.registry import Row, check
 from neuroextrap.decoding import IdentificationSearchLight
 from neuroextrap.group import group_information
+from neuroextrap.stats._subject_bounds import population_accuracy_lower_bound
 
 FAMILY = "Information over subjects"
 N_REGIONS = 20
@@ -80,6 +81,34 @@ def subjects_and_population(rng, n_sets, *, mistake=False):
         # few subjects of very unequal, skewed information: see the documentation
         scope = "unequally" not in law
         yield Row(name, where, missed.mean(axis=1), nominal=0.1, in_scope=scope)
+
+
+@check(FAMILY, n_sets=400, quick=15)
+def selected_by_their_e_values(rng, n_sets, *, mistake=False):
+    """Bounds of what exceeds chance; mistake: bounds of one region for the selected."""
+    n_subjects, chance = 20, 0.25
+    n_tested, tie = (1000, 0.0) if mistake else (400, 0.5)
+    laws = {  # accuracies of the same uniform numbers
+        "normal, SD .08": lambda mean, u: (mean + 0.08 * ndtri(u)).clip(0, 1),
+        "all or nothing": lambda mean, u: (u < mean) * 1.0,
+    }
+    for law, draw in laws.items():
+        if mistake and law != "all or nothing":
+            continue
+        for n_told in (0,) if mistake else (4, 120):
+            means = np.where(np.arange(n_tested) < n_told, 0.6, chance)
+            wrong = []
+            for _ in range(n_sets):
+                u = rng.random((n_subjects, n_tested))
+                tied = rng.random(u.shape) < tie  # regions go up and down together
+                u = np.where(tied, rng.random((n_subjects, 1)), u)
+                accuracy = draw(means, u)
+                chosen = {} if mistake else {"chance": chance}
+                bound = population_accuracy_lower_bound(accuracy, **chosen)
+                over = (bound > means + 1e-9)[bound >= chance]
+                wrong.append(over.mean() if len(over) else 0.0)
+            where = f"{n_told} of {n_tested} regions above chance, {law}"
+            yield Row("Bounds of selected regions, false coverage", where, wrong)
 
 
 def _bounds(whose, truth, found, where, mistake):

@@ -23,7 +23,7 @@ def noise(rng, correlation=0.0, runs=RUNS, n_columns=60):
     return np.concatenate([part + rng.normal(size=n_columns) for part in parts])
 
 
-def trials(n_columns, statistic, repeated=False):
+def trials(n_columns, statistic, repeated=False, shrinkage="auto"):
     """Targets in random order, of which each run has its own or the same ones."""
 
     def draw(rng):
@@ -31,7 +31,8 @@ def trials(n_columns, statistic, repeated=False):
         if repeated:
             order = rng.permuted(np.tile(np.arange(12), (6, 1)), axis=1).ravel()
             targets = targets[order]
-        return noise(rng), targets, RUNS, {"statistic": statistic}
+        options = {"statistic": statistic, "shrinkage": shrinkage}
+        return noise(rng), targets, RUNS, options
 
     return draw
 
@@ -55,6 +56,12 @@ DESIGNS = {
     "4 columns, 12 targets that runs share, accuracy": trials(4, "accuracy", True),
     "one number, AR(.95) film, 4 x 150 samples, rows": film("rows", 0.95),
     "one number, AR(.7) film, 4 x 150 samples, shifts": film("shifts", 0.7),
+    "one number, correlation, penalties by inner folds": trials(
+        1, "correlation", shrinkage="inner_folds"
+    ),
+    "4 columns, accuracy among 2, penalties by inner folds": trials(
+        4, "pairwise_accuracy", shrinkage="inner_folds"
+    ),
 }
 
 

@@ -114,8 +114,8 @@ def one_of(sentence, choices, default=None, **more):
 
 
 def number_or_auto(given):
-    """Read a number or the word auto."""
-    return given if given == "auto" else float(given)
+    """Read a number, or how one is chosen: auto or inner_folds."""
+    return given if given in ("auto", "inner_folds") else float(given)
 
 
 def set_size_or_name(given):

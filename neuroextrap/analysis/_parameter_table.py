@@ -71,12 +71,18 @@ TABLE = {
     },
     ("analysis", "searchlight targets", "result"): {
         "shrinkage": text(
-            "shrinkage of the covariance in lda, ridge and qda: a number, or auto",
+            "shrinkage of the covariance in lda, ridge and qda: a number, or auto; "
+            "with --targets inner_folds too, by which every fold chooses one",
             "auto",
             "X",
             kind=number_or_auto,
         ),
-        "within_runs": None,
+        "within_runs": one_of(
+            "center every voxel within each run (or subject), or divide it by its "
+            "standard deviation too; for betas, whose baseline differs between runs",
+            "center zscore",
+            said="none",
+        ),
         "bounds": one_of(
             "where lower bounds come from: forward (train on the earlier runs, test "
             "on the next), folds, none, or auto (forward if the design allows it)",
@@ -119,24 +125,25 @@ TABLE = {
             "elastic-net ridge",
             "elastic-net",
         ),
-        "covariance": text(
-            "covariance of the noise: shrunk, ledoit_wolf, oas, diagonal or identity",
-            "shrunk",
-        ),
         "repeats": one_of(
             "average the repeats of a test stimulus, or keep each as a sample",
             "average keep",
             "average",
         ),
         "rule": one_of(
-            "how a response is compared with predictions; correlation needs no "
-            "covariance, auto lets the training data choose",
-            "mahalanobis correlation auto",
+            "how a response is compared with predictions: by a distance with this "
+            "noise covariance, or by correlation; auto lets the training data choose "
+            "mahalanobis or correlation",
+            "mahalanobis ledoit_wolf oas diagonal euclidean correlation auto",
             "mahalanobis",
         ),
-        "residuals": None,
         "standardize": None,
-        "statistic": None,
+        "statistic": text(
+            "statistic of the permutation test: implied_information, accuracy, "
+            "pairwise_accuracy, or a set size",
+            "implied_information",
+            kind=set_size_or_name,
+        ),
     },
     ("analysis", "searchlight encoding targets", "result own"): {
         "noise_covariance": None
@@ -440,7 +447,7 @@ TABLE = {
         ),
         "within": texts(
             "sessions or tasks of everyone that are compared, first minus second, such "
-            "as ses-2 ses-1; one chooses it",
+            "as ses-2 ses-1 (four: an interaction); one chooses it",
             metavar="ENTITY",
             said="none",
         ),

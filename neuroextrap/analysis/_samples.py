@@ -33,6 +33,12 @@ class Samples(NamedTuple):
     #: By what `X` was multiplied afterwards.
     scale: float = 1.0
 
+    @property
+    def of_run(self):
+        """What a `RegionRun` keeps of them, by its names."""
+        names = "masker", "bg_img", "location", "scale"
+        return {"rows": self.X} | {name: getattr(self, name) for name in names}
+
 
 def read_samples(  # noqa: PLR0913
     mask,

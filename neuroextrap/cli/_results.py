@@ -57,13 +57,13 @@ def _check_atlas(args):
     atlas_names_at(args.atlas, [(0.0, 0.0, 0.0)])
 
 
-def write_results(fitted, args, bids=None, origin=None, tables=None):
+def write_results(fitted, args, bids=None, origin=None, tables=None, files=None):
     """Write maps, tables and perhaps the report of a fitted analysis; return a summary.
 
     All files take their places together, or none does. `args` has ``out``,
     ``overwrite``, ``report``, ``bg_img`` and ``atlas``; `bids` are entities of BIDS
     names or None; `origin` (Origin) says what was analyzed; `tables` are further data
-    frames by name, or None.
+    frames by name, or None, and `files` functions that write to a path by name.
     """
     from neuroextrap.analysis._analysis_files import write_analysis
     from neuroextrap.maps._result_files import ResultFiles
@@ -73,15 +73,16 @@ def write_results(fitted, args, bids=None, origin=None, tables=None):
     peaks = peak_table(fitted, atlas=args.atlas)
     frames = {"peaks": peaks, **(tables or {})}
     more = {f"{n}.tsv": _writer(t) for n, t in frames.items() if t is not None}
+    more |= files or {}
     if page is not None:
         more |= page_file(page)
     write_analysis(
         fitted, args.out, overwrite=args.overwrite, bids=bids, origin=origin, more=more
     )
-    files = ResultFiles.below(args.out, bids)
-    written = f"maps, sidecars and {files.name('peaks.tsv')} in {files.folder}"
+    places = ResultFiles.below(args.out, bids)
+    written = f"maps, sidecars and {places.name('peaks.tsv')} in {places.folder}"
     if page is not None:
-        written += f"; open {files.path('report.html')}"
+        written += f"; open {places.path('report.html')}"
     shown = [summary(fitted, peaks)]
     shown += [
         f"{name}:\n{text_table(table.head(_SHOWN), list(table.columns))}"
@@ -231,6 +232,7 @@ def bids_of_inputs(args, imgs, *, keep_desc=False):
                 "; rename it, or use --no-bids"
             )
         return None, files
+    bids.pop("hemi", None)  # results are of both
     if not keep_desc:
         bids.pop("desc", None)
     example = ResultFiles.below(args.out, bids).path("accuracy.nii.gz")

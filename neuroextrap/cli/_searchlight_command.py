@@ -19,6 +19,7 @@ from neuroextrap.cli._parser import (
     parameters_of,
     take_last_as_output,
 )
+from neuroextrap.cli._region_decoder import DECODER, check_decoder, decoder_of
 from neuroextrap.cli._results import (
     bids_of_inputs,
     cost_of_regions,
@@ -110,6 +111,7 @@ def add_parser(subparsers):
     parser.add_argument("out", nargs="?", metavar="OUT", help="folder for the results")
     add_analysis_options(parser)
     add_options(parser, "targets and distances", TARGETS)
+    add_options(parser, "decoder of one region", DECODER)
     add_options(parser, "from one condition to another", options_of("cross"))
     add_options(parser, "confound of the trials", options_of("confound"))
     add_resource_options(parser, "searchlight")
@@ -143,6 +145,8 @@ def run(args):
         imgs=files,
         events=tables,
         targets=args.targets,
+        new_imgs=args.new_imgs,
+        new_events=args.new_events,
         dissimilarities=model_files(args),
         mask=args.mask if isinstance(args.mask, str) else None,
         labels_img=args.labels_img,
@@ -165,10 +169,12 @@ def run(args):
         for line in () if args.targets else examined(light, samples):
             say(line)
         return
+    decoder = decoder_of(args, light, samples, _read)
     light.fit(*data, order=samples.order)
     # of the images themselves, before any cleaning
     light.bg_img_ = samples.bg_img
-    say(write_results(light, args, bids, origin))
+    more = ({}, {}) if decoder is None else decoder.results(light, args)
+    say(write_results(light, args, bids, origin, *more))
 
 
 def take_betas(args):
@@ -250,6 +256,7 @@ def _check_arguments(args, bids):
     _sample_options(args)
     check_targets(args)
     check_confound(args)
+    check_decoder(args)
     if not args.dry_run:
         check_output_directory(args.out, overwrite=args.overwrite, bids=bids)
     if args.samples == "volumes" and args.n_permutations and not args.of_model:

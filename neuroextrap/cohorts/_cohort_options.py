@@ -122,7 +122,9 @@ class GroupOptions(CohortOptions):
     within : sequence of str, default=()
         Sessions or tasks of every participant that are compared, the second one
         subtracted from the first: ``("ses-2", "ses-1")``. With a contrast of groups
-        that is the interaction. One entry chooses it; commas join entities.
+        that is the interaction. Four are the interaction of two factors, (first -
+        second) - (third - fourth), such as ``("ses-2,task-a", "ses-1,task-a",
+        "ses-2,task-b", "ses-1,task-b")``. One entry chooses it; commas join entities.
     confidence_level : float, default=0.95
         Confidence level of intervals and lower bounds.
     gamma : float, default=0.5
@@ -150,12 +152,13 @@ class GroupOptions(CohortOptions):
 
     @property
     def cells(self):
-        """The entities of the analyses that each participant has, one or two dicts."""
+        """The entities of the analyses that each participant has, up to four dicts."""
         pairs = [[pair.partition("-") for pair in w.split(",")] for w in self.within]
-        if len(pairs) > 2 or not all(key and mark for p in pairs for key, mark, _ in p):
+        named = all(key and mark for p in pairs for key, mark, _ in p)
+        if len(pairs) not in (0, 1, 2, 4) or not named:
             raise ValueError(
-                f"within={list(self.within)} must be one or two of a participant's "
-                "analyses, such as ses-2 ses-1"
+                f"within={list(self.within)} must be one, two or four of a "
+                "participant's analyses, such as ses-2 ses-1"
             )
         chosen = [{key: label for key, _, label in each} for each in pairs] or [{}]
         return [{"task": self.task, "space": self.space, **each} for each in chosen]

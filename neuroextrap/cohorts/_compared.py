@@ -4,6 +4,7 @@ import logging
 import re
 from dataclasses import dataclass
 from itertools import chain
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -20,10 +21,13 @@ from neuroextrap.cohorts._group_members import (
 )
 from neuroextrap.cohorts._measures import MEASURES, voxels_lost
 from neuroextrap.group import second_level_test
+from neuroextrap.group._subjects import differences_of
+from neuroextrap.maps import read_maps
 from neuroextrap.maps._bids import shared_entities
 
 logger = logging.getLogger(__name__)
 
+_MAPS = "desc-maps_stat.json"
 _ACCURACY, _TABLE = "desc-accuracy_stat.nii.gz", "desc-table_stat.tsv"
 
 
@@ -53,13 +57,14 @@ class Members:
 
     @property
     def imgs(self):
-        """The maps of accuracy, a list for each analysis."""
-        return [_accuracy_of(cell) for cell in self.cells]
+        """The maps of accuracy, a list for each analysis: paths, or surfaces."""
+        return [_maps_of(cell) for cell in self.cells]
 
     @property
     def told(self):
         """What sidecars say of the members and their design."""
-        about = origin_of({"imgs": list(chain(*self.imgs))}).sidecar()
+        maps = chain(*map(_accuracy_of, self.cells))
+        about = origin_of({"imgs": list(maps)}).sidecar()
         about |= {"participants": list(self.found), "left_out": self.left_out}
         about["mixed"] = list(self.mixed)
         if self.design is not None:
@@ -87,6 +92,8 @@ def gather(out, asked, allow_mixed):
 def compared(group, options, shared, asked):
     """Return the RegionMaps of a contrast over participants, or within them."""
     options, imgs, design = {**options, **shared}, group.imgs, group.design
+    if len(imgs) == 4:
+        imgs = [differences_of(*imgs[:2]), differences_of(*imgs[2:])]
     if len(imgs) > 1:
         options["paired_imgs"] = imgs[1]
     if design is not None:
@@ -95,8 +102,15 @@ def compared(group, options, shared, asked):
     if design is not None:
         maps.summary.options["design"] = "; ".join(design.words)
     if len(imgs) > 1:
-        maps.summary.options["within"] = " - ".join(asked.within)
+        maps.summary.options["within"] = _within_words(asked.within)
     return maps
+
+
+def _within_words(within):
+    """Say what is subtracted from what."""
+    if len(within) < 4:
+        return " - ".join(within)
+    return "({} - {}) - ({} - {})".format(*within)
 
 
 def regions_of(out, group, asked):
@@ -120,6 +134,15 @@ def regions_of(out, group, asked):
     return pd.concat(parts).join(people, on="participant_id")
 
 
+def _maps_of(found):
+    """Return participants' maps of accuracy, paths or, on surfaces, images."""
+    paths, maps = _accuracy_of(found), []
+    for path, (index, _) in zip(paths, found.values(), strict=True):
+        own = beside(index, _MAPS)
+        maps.append(path if Path(path).is_file() else read_maps(own)["accuracy"])
+    return maps
+
+
 def _accuracy_of(found):
     """Return the paths of participants' maps of accuracy."""
     return [str(beside(index, _ACCURACY)) for index, _ in found.values()]
@@ -137,7 +160,7 @@ def _design_of(out, asked, found):
         for name, label in labels.items()
     }
     table = table.reindex(list(found)).astype(object)
-    lost = dict(zip(found, voxels_lost(_accuracy_of(found)), strict=True))
+    lost = dict(zip(found, voxels_lost(_maps_of(found)), strict=True))
     for name in [name for name in MEASURES if name not in table]:
         values = {each: known[each].get(name) for each in found}
         table[name] = pd.Series(lost if name == "voxels_lost" else values)
@@ -151,7 +174,8 @@ def _contrast_label(asked):
     given = asked.contrast or (["mean"] if asked.covariates else [])
     parts = [given] if isinstance(given, str) else list(given)
     within = [each.replace("-", "") for each in asked.within]
-    parts += [" - ".join(within)] if len(within) > 1 else []
+    sides = [" - ".join(within[i : i + 2]) for i in range(0, len(within), 2)]
+    parts += [" against ".join(sides)] if len(within) > 1 else []
     words = " and ".join(parts).replace(" - ", " minus ").replace("-", " minus ")
     return "".join(
         word[0].upper() + word[1:] for word in re.findall("[A-Za-z0-9]+", words)

@@ -82,7 +82,8 @@ def plan_decoding(searchlight, imgs, y, groups, order=None):
     samples = read_labeled_samples(searchlight, kernel, imgs, labels)
     findings = tests.findings(samples.X[:, samples.usable], kernel.frequent_first)
     tell(findings)
-    choice = parameters.choose_regions(samples.masker, samples.X.shape[1])
+    sampled = samples.masker, samples.X.shape[1]
+    choice = parameters.choose_regions(*sampled)
     usable = parameters.usable_regions(choice, samples.usable)
     plan = Plan(
         kernel=kernel,
@@ -90,9 +91,7 @@ def plan_decoding(searchlight, imgs, y, groups, order=None):
         codes=tests.permuted.codes,
         statistic=statistic,
         pairing=tests.permuted.pairing,
-        whitener=make_whitener(
-            searchlight.noise_covariance, samples.masker, samples.X.shape[1]
-        ),
+        whitener=make_whitener(searchlight.noise_covariance, *sampled),
         forward=tests.forward,
     )
     reason = why_untrainable(samples.X, usable.regions, plan)
@@ -110,8 +109,7 @@ def plan_decoding(searchlight, imgs, y, groups, order=None):
     tell(of_curves)
     return DecodingRun(
         parameters=parameters,
-        rows=samples.X,
-        masker=samples.masker,
+        **samples.of_run,
         choice=choice,
         usable=usable,
         plan=with_path(plan, usable.regions),
@@ -121,9 +119,6 @@ def plan_decoding(searchlight, imgs, y, groups, order=None):
         set_sizes=set_sizes,
         notes=(*samples.notes, *tests.notes()),
         findings=(*findings, *of_curves),
-        bg_img=samples.bg_img,
-        location=samples.location,
-        scale=samples.scale,
         labels=labels,
         whole_runs=tests.options.whole_runs,
     )

@@ -59,9 +59,9 @@ class RegionPredictions(RegionAnalysis):
         Raises
         ------
         ValueError
-            When the samples have other voxels, or NaN in those of the region, the
-            region was not analyzed, or the results were read from a folder, which holds
-            no data.
+            When the samples have other voxels (or columns of a data frame), or NaN in
+            those of the region, the region was not analyzed, or the results were read
+            from a folder, which holds no data.
 
         Examples
         --------
@@ -148,6 +148,10 @@ class RegionPredictions(RegionAnalysis):
         full[:, features] = values.T
         return feature_images(dict(zip(names, full, strict=True)), self.masker_)
 
+    def _complete(self, run, made_by=None, **sources):
+        self._columns = list(getattr(sources.get("imgs"), "columns", ()))
+        return super()._complete(run, made_by, **sources)
+
     def _fitted_samples(self, region):
         """Return features of a region, and its samples as decoders get them."""
         run = self.run_
@@ -170,6 +174,12 @@ class RegionPredictions(RegionAnalysis):
         check_within_runs(how, groups)
         if self.masker_ is None and not hasattr(imgs, "__array__"):
             raise ValueError("imgs must be an array, as those that were fitted")
+        columns = list(getattr(imgs, "columns", self._columns))
+        if self._columns and columns != self._columns:
+            raise ValueError(
+                f"imgs has the columns {columns[:5]}..., fitted were "
+                f"{self._columns[:5]}...; give the same columns in the same order"
+            )
         n_samples = None if groups is None else len(groups)
         read = read_samples(self.masker_, imgs, counted="groups", dtype=None)
         if n_samples not in (None, len(read.X)):

@@ -1,6 +1,6 @@
 """What is known of the decoding of targets before the work begins."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from sklearn.model_selection import KFold
@@ -9,7 +9,7 @@ from neuroextrap.analysis._region_run import RegionRun
 from neuroextrap.analysis._run_parameters import RunParameters
 from neuroextrap.decoding._reading import make_whitener, read_labeled_samples
 from neuroextrap.design._findings import tell
-from neuroextrap.design._labels import code_targets
+from neuroextrap.design._labels import code_targets, row_codes
 from neuroextrap.design._permutations import Permuted
 from neuroextrap.design._series import EXCHANGES, OF_TARGETS, findings_of_series
 from neuroextrap.design._tests import BoundOptions, Tests
@@ -18,7 +18,7 @@ from neuroextrap.margins._paths import with_path
 from neuroextrap.margins._plan import Plan
 from neuroextrap.margins._resources import check_labelings_fit
 from neuroextrap.margins._statistic import CorrelationStatistic, resolve_statistic
-from neuroextrap.margins.algebra._grams import check_shrinkage
+from neuroextrap.margins.classifiers._inner_folds import candidate_penalties
 from neuroextrap.margins.classifiers._targets import METRICS, TargetMargins
 from neuroextrap.stats._permutation import shift_rows
 from neuroextrap.stats._validation import check_flags, check_numbers
@@ -26,6 +26,12 @@ from neuroextrap.stats._validation import check_flags, check_numbers
 _PENALTY = (
     "every region has one ridge penalty, the same for all target columns and folds and "
     "chosen without the targets ({how})"
+)
+_CHOSEN = (
+    "every region and fold has a ridge penalty of its own, the same for all target "
+    "columns: the one of {how} times the mean scatter of its features with the least "
+    "squared error when every run of the fold's training samples is left out; "
+    "permutations choose it again by the permuted targets"
 )
 _TESTED = (
     "p-values test the correlation of decoded and true targets, not the identification "
@@ -38,15 +44,22 @@ _CANDIDATES = (
 )
 
 
+@dataclass(frozen=True, kw_only=True)
+class TargetRun(RegionRun):
+    """A run that decodes targets; `candidates` (K, n_columns) are as they came."""
+
+    candidates: np.ndarray
+
+
 def plan_targets(light, imgs, targets, groups, order=None):
     """Check everything, then read the samples, choose regions and plan the run.
 
-    The arguments are those of :meth:`TargetSearchLight.fit`. Returns RegionRun and the
-    candidates (K, n_columns) as they were given. ValueError when they do not fit one
-    another, or the examination refuses them; what is doubtful is warned of.
+    The arguments are those of :meth:`TargetSearchLight.fit`; returns TargetRun.
+    ValueError when they do not fit one another, or the examination refuses them; what
+    is doubtful is warned of.
     """
     parameters, given = RunParameters.of(light), flat_parameters(light)
-    check_shrinkage(light.shrinkage)
+    candidate_penalties(light.shrinkage)
     check_flags(standardize_targets=light.standardize_targets)
     vectors = check_targets(targets)
     labels, candidates = code_targets(vectors, groups, light.blocks, order)
@@ -66,6 +79,8 @@ def plan_targets(light, imgs, targets, groups, order=None):
     )
     check_labelings_fit(light.n_permutations, n_samples, light.max_memory)
     tests = _tests(light, labels, BoundOptions.of(given, kernel))
+    if kernel.candidate_penalties:
+        kernel.units = _inner_units(labels, tests.design)
     samples = read_labeled_samples(light, kernel, imgs, labels, "targets")
     usable = samples.X[:, samples.usable]
     findings = (
@@ -73,24 +88,22 @@ def plan_targets(light, imgs, targets, groups, order=None):
         *_of_series(light, usable, vectors, labels),
     )
     tell(findings)
-    choice = parameters.choose_regions(samples.masker, samples.X.shape[1])
+    sampled = samples.masker, samples.X.shape[1]
+    choice = parameters.choose_regions(*sampled)
     regions = parameters.usable_regions(choice, samples.usable)
     plan = Plan(
         kernel=kernel,
         design=tests.design,
         codes=tests.permuted.codes,
         statistic=statistic,
-        whitener=make_whitener(
-            light.noise_covariance, samples.masker, samples.X.shape[1]
-        ),
+        whitener=make_whitener(light.noise_covariance, *sampled),
         weightings=tests.weightings(False),
         forward=tests.forward,
     )
-    how = "Ledoit-Wolf" if light.shrinkage == "auto" else f"{light.shrinkage:g}"
-    run = RegionRun(
+    return TargetRun(
+        candidates=candidates,
         parameters=parameters,
-        rows=samples.X,
-        masker=samples.masker,
+        **samples.of_run,
         choice=choice,
         usable=regions,
         plan=with_path(plan, regions.regions),
@@ -101,16 +114,35 @@ def plan_targets(light, imgs, targets, groups, order=None):
         notes=(
             *samples.notes,
             _CANDIDATES.format(n=n_classes),
-            _PENALTY.format(how=how),
+            _penalty_note(kernel),
             *((_TESTED,) if by_correlation and light.n_permutations else ()),
             *tests.notes(),
         ),
         findings=findings,
-        bg_img=samples.bg_img,
-        location=samples.location,
-        scale=samples.scale,
     )
-    return run, candidates
+
+
+def _penalty_note(kernel):
+    """Return which penalties regions have."""
+    if kernel.candidate_penalties:
+        tried = ", ".join(f"{value:g}" for value in kernel.candidate_penalties)
+        return _CHOSEN.format(how=tried)
+    auto = kernel.shrinkage == "auto"
+    return _PENALTY.format(how="Ledoit-Wolf" if auto else f"{kernel.shrinkage:g}")
+
+
+def _inner_units(labels, design):
+    """Return what inner folds leave out together, (n_samples,): runs, or folds."""
+    if labels.groups is not None:
+        return row_codes(labels.groups)
+    if not design.tests_each_once:
+        raise ValueError(
+            "shrinkage chooses penalties by inner folds, which need the run of every "
+            "sample unless the folds of cv test each sample once; give groups=runs"
+        )
+    units = np.empty(len(labels.codes), dtype=int)
+    units[design.test] = design.fold_of_test
+    return units
 
 
 def check_targets(targets):

@@ -37,11 +37,14 @@ class TargetSearchLight(RegionPredictions):
         Whether target columns are divided by their standard deviations over all
         samples, so that columns of large numbers do not decide the identification. It
         does not affect correlations.
-    shrinkage : "auto" or float, default="auto"
-        Ridge penalty, one for each region and the same for all columns and folds.
-        "auto" is the Ledoit-Wolf intensity on the region's total scatter, which no
-        target enters; a float is the penalty as a multiple of trace(total scatter) /
-        number of voxels.
+    shrinkage : "auto", float, "inner_folds" or sequence of float, default="auto"
+        Ridge penalty of a region, the same for all columns. "auto" is the Ledoit-Wolf
+        intensity on the region's total scatter, which no target enters; a float is the
+        penalty as a multiple of trace(total scatter) / number of voxels. From several
+        such multiples ("inner_folds": 0.01, 0.1, ..., 1000) every fold chooses the one
+        with the least squared error when each run of its training samples is left out
+        in turn (each fold of ``cv`` without runs, each sample of a single run).
+        Permutations choose again; it takes five to twenty times as long as one penalty.
     cv : None, int, scikit-learn splitter, or iterable of (train, test), default=None
         Cross-validation. None leaves one group out at a time; an integer is that many
         folds of whole groups, or of consecutive samples without groups.
@@ -120,6 +123,7 @@ class TargetSearchLight(RegionPredictions):
     """
 
     kind = "targets"
+    candidates_: Any
     VALUES: ClassVar = {"regions": Regions, "bounds": Bounds, "keep": Keep}
 
     def __init__(  # noqa: PLR0913
@@ -132,7 +136,7 @@ class TargetSearchLight(RegionPredictions):
         process_mask_img: Any = None,
         metric: str = "auto",
         standardize_targets: bool = True,
-        shrinkage: str | float = "auto",
+        shrinkage: Any = "auto",
         noise_covariance: Any = None,
         cv: Any = None,
         within_runs: str | None = None,
@@ -210,32 +214,8 @@ class TargetSearchLight(RegionPredictions):
         ValueError
             When parameters, images, targets and groups do not match.
         """
-        run, self.candidates_ = plan_targets(self, imgs, targets, groups, order)
+        run = plan_targets(self, imgs, targets, groups, order)
         return self._complete(run, imgs=imgs)
-
-    @classmethod
-    def from_directory(cls, path: str | PathLike) -> Self:
-        """Read what :meth:`to_directory` wrote.
-
-        Parameters
-        ----------
-        path : path-like
-            Folder of results, or one above it that holds no others.
-
-        Returns
-        -------
-        fitted : TargetSearchLight
-            Everything but the data, without which there are no margins.
-
-        Raises
-        ------
-        ValueError
-            When the folder holds no analysis, several, or one of another kind, or a
-            file in it is not the one that was written with the others.
-        """
-        fitted = super().from_directory(path)
-        fitted.candidates_ = None
-        return fitted
 
     @described_by(fit)
     def estimate_cost(
@@ -254,7 +234,7 @@ class TargetSearchLight(RegionPredictions):
             By name: n_regions, n_features, n_permutations, seconds (on n_jobs workers),
             memory (bytes) and paths, the ways in which margins are made.
         """
-        return plan_targets(self, imgs, targets, groups, order)[0].cost()
+        return plan_targets(self, imgs, targets, groups, order).cost()
 
     @described_by(IdentificationSearchLight.score)
     def score(
@@ -296,6 +276,11 @@ class TargetSearchLight(RegionPredictions):
         products = (true * decoded).sum(axis=0)
         return float(np.mean(products / np.where(spread > 0, spread, np.inf)))
 
+    def _publish(self, results):
+        """Publish the candidates beside the rest."""
+        super()._publish(results)
+        self.candidates_ = getattr(self._run, "candidates", None)
+
     def _decide(self, region, new):
         scaled = self._fit_rule(region).scores(new)
         return unscaled(scaled, self, self.run_.plan.codes[0])
@@ -315,7 +300,7 @@ class TargetSearchLight(RegionPredictions):
         """Return the ridge regression of scaled targets on a region (LinearRule)."""
         plan, (_, x) = self.run_.plan, self._fitted_samples(region)
         targets = plan.kernel.targets[plan.codes[0]]
-        return regression_rule(x, targets, plan.kernel.shrinkage)
+        return regression_rule(x, targets, plan.kernel.shrinkage_of_all(x, plan))
 
     @described_by(RegionPredictions.find_region)
     def decoded_targets(self, region: Any) -> np.ndarray:
@@ -335,3 +320,27 @@ class TargetSearchLight(RegionPredictions):
         plan = self.run_.plan
         _, x = self._fitted_samples(self.find_region(region))
         return unscaled(plan.kernel.decoded(x, plan), self, plan.codes[0])
+
+    @described_by(RegionPredictions.find_region, decoded_targets)
+    def chosen_shrinkage(self, region: Any) -> np.ndarray:
+        """Return the penalties that inner folds chose for one region.
+
+        Returns
+        -------
+        shrinkage : ndarray of shape (n_folds,)
+            Multiple of trace(total scatter) / number of voxels, for every fold.
+
+        Raises
+        ------
+        ValueError
+            When ``shrinkage`` is one number or "auto", or the results were read from a
+            folder, which holds no data.
+        """
+        plan = self.run_.plan
+        if not plan.kernel.candidate_penalties:
+            raise ValueError(
+                f"shrinkage={self.shrinkage!r} leaves nothing to choose; use "
+                "'inner_folds', or several numbers"
+            )
+        _, x = self._fitted_samples(self.find_region(region))
+        return plan.kernel.chosen_shrinkage(x, plan)

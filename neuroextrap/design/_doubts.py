@@ -69,20 +69,20 @@ def continuous_target(labels):
     """Return a Finding where classes are numbers that seem to be measured, or None.
 
     They are refused where classes are too rare to be trained, and noted where they look
-    like the points of a rating scale, of which runs hold different numbers.
+    like the points of a rating scale. Numbers that are text are names, never refused.
     """
     classes, counts = labels.classes, np.bincount(labels.codes)
-    if not labels.trained or classes.dtype.kind not in "iuf":
+    points = _as_numbers(classes)
+    if not labels.trained or points is None:
         return None
-    whole = (classes == np.round(classes)).all()
-    rare = 2 * len(classes) > len(labels.codes) or (not whole and counts.min() == 1)
-    scale = np.array_equal(classes, classes.min() + np.arange(len(classes)))
-    scale &= _SHORTEST <= len(classes) <= _LONGEST and classes.min() in (0, 1)
-    if not rare and whole and not (scale and _differs_by_run(labels)):
+    whole = (points == np.round(points)).all()
+    single = counts.min() == 1 and not (whole and len(points) <= _LONGEST)
+    rare = classes.dtype.kind != "U" and (2 * len(points) > len(labels.codes) or single)
+    if not rare and whole and not _like_ratings(points, labels):
         return None
     because = (
-        f"the labels are {len(classes)} numbers from {classes.min():g} to "
-        f"{classes.max():g}, which were taken as classes without an order"
+        f"the labels are {len(points)} numbers from {points[0]:g} to "
+        f"{points[-1]:g}, which were taken as classes without an order"
     )
     effect = "a label that is nearly right counts as one that is wrong"
     if rare:
@@ -90,7 +90,7 @@ def continuous_target(labels):
     return Finding(
         "continuous_target",
         "refused" if rare else "note",
-        float(len(classes)),
+        float(len(points)),
         ("accuracy*", "pairwise_accuracy*", "*information"),
         because,
         effect,
@@ -101,6 +101,37 @@ def continuous_target(labels):
 
 
 _SHORTEST, _LONGEST = 4, 11  # numbers of points of rating scales
+_ODD = (5, 7, 9)  # points of scales from 1 that are noted in balanced designs, too
+_ENDS, _STEPS = (10, 20, 50, 100), 21  # of scales in steps, and most of their points
+
+
+def _as_numbers(classes):
+    """Return classes as sorted numbers, those of text too; None if they are names."""
+    if classes.dtype.kind not in "iufU":
+        return None
+    try:
+        numbers = np.sort(classes.astype(float))
+    except ValueError:
+        return None
+    return numbers if np.isfinite(numbers).all() else None
+
+
+def _like_ratings(points, labels):
+    """Return whether whole numbers look like points of a scale, not like codes.
+
+    Those of a scale in steps do, such as 0, 10, ..., 100, and 1 to 5, 7 or 9. Other
+    neighboring numbers do if runs hold different numbers of them, as people rate; in
+    balanced designs they are taken for codes of classes.
+    """
+    n, low, high = len(points), points[0], points[-1]
+    step = np.gcd.reduce(np.diff(points).astype(int))
+    if n < _SHORTEST or low < 0 or (high - low) / step > n + 1:
+        return False
+    if step > 1:
+        return high in _ENDS and n <= _STEPS
+    if low == 1 and high == n and n in _ODD:
+        return True
+    return high <= _LONGEST and _differs_by_run(labels)
 
 
 def _differs_by_run(labels):

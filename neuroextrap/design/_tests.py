@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from numbers import Real
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -88,7 +89,7 @@ class BoundOptions(NamedTuple):
             given["test_units"],
             given["e_value_order"],
             given["confidence_level"],
-            kernel.shrinks and kernel.shrinkage == "auto",
+            kernel.shrinks and not isinstance(kernel.shrinkage, Real),
             given["within_runs"],
             first,
         )

@@ -73,8 +73,10 @@ def group_information(
         ``population_bayes_accuracy_bound`` and ``population_class_information_bound``;
         ``subjects_bayes_accuracy_bound`` and ``subjects_class_information_bound`` where
         forward tests were stored for all subjects, of whatever numbers of runs. Every
-        bound also with ``_fwe``, for all regions at once. NaN where a subject has no
-        region.
+        bound also with ``_fwe``, for all regions at once, and those of the population
+        with ``_fcr``, of the regions that exceed chance (e-BH; at chance elsewhere):
+        of these bounds an expected proportion of at most 1 - ``confidence_level`` is
+        too high. NaN where a subject has no region.
         Of images, ``maps.generate_report()`` makes a page.
 
     Raises
@@ -200,11 +202,15 @@ def _bounds(analyses, shared, columns, confidence_level):
         return {}
     n_classes = len(analyses[0].classes)
     maps = {}
-    for suffix, n_bounds in (("", 1), ("_fwe", len(columns))):
-        options = {"confidence_level": confidence_level, "n_regions": n_bounds}
-        tested = shared.gather(analyses, _bound_accuracy, columns)
+    tested = shared.gather(analyses, _bound_accuracy, columns)
+    for suffix, correction in (
+        ("", {}),
+        ("_fwe", {"n_regions": len(columns)}),
+        ("_fcr", {"chance": 1 / n_classes}),
+    ):
+        options = {"confidence_level": confidence_level, **correction}
         bounds = {"population": population_accuracy_lower_bound(tested, **options)}
-        if _have_forward_tests(results):
+        if suffix != "_fcr" and _have_forward_tests(results):
             bounds["subjects"] = _of_these_subjects(analyses, shared, columns, options)
         for whose, bound in bounds.items():
             bound = np.maximum(bound, 1 / n_classes)

@@ -203,22 +203,26 @@ def second_level_test(  # noqa: PLR0913 - eight that every test has
         values=compared,
         null_maxima=maxima,
         discoveries=discoveries,
-        options={
-            "statistic": name,
-            "contrast": contrast,
-            "paired": asked.paired_imgs is not None,
-            "baseline": asked.baseline,
-            "two_sided": bool(asked.two_sided),
-            "cluster_threshold": cluster_threshold,
-            "tfce": tfce,
-            "of_mean": test.is_intercept,
-            "tested": test.rows[:, 0],
-            "flips": asked.flips(test),
-            "all": arrangements.are_all,
-            "n_permutations": arrangements.n_permutations,
-        },
+        options={"statistic": name, "contrast": contrast}
+        | _described(asked, test, arrangements),
         findings=findings,
     )
+
+
+def _described(asked, test, arrangements):
+    """Return what a report says of the options, by name."""
+    return {
+        "paired": asked.paired_imgs is not None,
+        "baseline": asked.baseline,
+        "two_sided": bool(asked.two_sided),
+        "cluster_threshold": asked.cluster_threshold,
+        "tfce": asked.tfce,
+        "of_mean": test.is_intercept,
+        "tested": test.rows[:, 0],
+        "flips": asked.flips(test),
+        "all": arrangements.are_all,
+        "n_permutations": arrangements.n_permutations,
+    }
 
 
 def _arrangements(asked, test, blocks):

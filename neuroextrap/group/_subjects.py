@@ -233,6 +233,23 @@ def check_fraction(value, name):
         raise ValueError(f"{name}={value!r} must be a number between 0 and 1")
 
 
+def differences_of(imgs, others):
+    """Return images of subjects less those of others, both in the same order.
+
+    They are named by the files of the first.
+    """
+    from neuroextrap.images._opening import check_same_grid, mapped, read_image
+
+    found = []
+    pairs = zip(_open(imgs, "imgs"), _open(others, "imgs"), strict=True)
+    for first, second in pairs:
+        check_same_grid(second, first)
+        img = mapped(np.subtract, read_image(first).img, read_image(second).img)
+        img.file_map["image"].filename = first.file
+        found.append(img)
+    return found
+
+
 def _open(imgs, name):
     """Open images once; results are completed and checked before."""
     from neuroextrap.images._opening import image_files, list_images

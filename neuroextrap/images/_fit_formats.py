@@ -26,6 +26,7 @@ class Fit(NamedTuple):
     names: list | None
     runs: list | None
     mask: Any
+    series: str | None = None  # what it was fitted to, if that is one run
 
 
 def read_spm(path):
@@ -34,9 +35,10 @@ def read_spm(path):
     Parametric modulators, derivatives of the response and regressors of the user are no
     conditions.
     """
-    content = read_matlab(path, "SPM")["SPM"]
+    content = read_matlab(path, "SPM").get("SPM", {})
+    names = _texts(content.get("xX", {}).get("name", ()))
     found = []
-    for number, text in enumerate(_texts(content["xX"]["name"]), start=1):
+    for number, text in enumerate(names, start=1):
         match = re.fullmatch(r"Sn\((\d+)\) (.+)\*bf\((\d+)\)", text)
         if match and not re.fullmatch(r".+x.+\^\d+", match[2]):
             found.append((number, *match.groups()))
@@ -66,38 +68,48 @@ def read_feat(path):
     (``reg_standard``) where FEAT has put them there.
     """
     design = _design_of_feat(Path(path) / "design.fsf")
-    n_real = int(design["evs_real"])
-    names, columns, column = [], [], 1
-    for ev in range(1, int(design["evs_orig"]) + 1):
-        if int(design.get(f"convolve{ev}", 0)) > 3:
-            raise ValueError(
-                f"{path} models {design[f'evtitle{ev}']!r} by several basis functions, "
-                "none of which is the response; fit it with one (such as double gamma)"
-            )
-        names.append(design[f"evtitle{ev}"])
-        columns.append(column)
-        column += 1 + int(design.get(f"deriv_yn{ev}", 0))
-    if column != n_real + 1:
+    try:
+        evs, copes = _evs_of(design), _copes_of(design)
+    except (KeyError, ValueError) as error:
         raise ValueError(
-            f"{path}: design.fsf has {n_real} columns, its EVs make {column - 1}; give "
-            "the folder of a first-level analysis as FEAT left it"
-        )
+            f"{path}: design.fsf is not as FEAT wrote it ({error}); give the folder of "
+            "a first-level analysis, fitted with one basis function (double gamma)"
+        ) from error
     standard = Path(path) / "reg_standard"
     root = standard if any(standard.glob("stats/*pe*.nii*")) else Path(path)
-    copes = {
-        tuple(
-            float(design.get(f"con_real{contrast}.{real}", 0))
-            for real in range(1, n_real + 1)
-        ): f"cope{contrast}"
-        for contrast in range(int(design.get("ncon_real", 0)), 0, -1)
-    }
-    units = [copes.get(tuple(np.eye(n_real)[column - 1])) for column in columns]
     images = [
-        _image(root / "stats", *filter(None, (cope, f"pe{column}")))
-        for cope, column in zip(units, columns, strict=True)
+        _image(root / "stats", *filter(None, (copes.get(column), f"pe{column}")))
+        for column in evs
     ]
-    runs = [Path(path).stem] * len(names)
-    return Fit(images, names, runs, _image(root, "mask"))
+    runs = [Path(path).stem] * len(evs)
+    mask = _image(root, "mask")
+    return Fit(images, list(evs.values()), runs, mask, design.get("series"))
+
+
+def _evs_of(design):
+    """Return the titles of original EVs by their columns, counted from 1."""
+    found, column = {}, 1
+    for ev in range(1, int(design["evs_orig"]) + 1):
+        if int(design.get(f"convolve{ev}", 0)) > 3:
+            raise ValueError(f"{design[f'evtitle{ev}']!r} has several basis functions")
+        found[column] = design[f"evtitle{ev}"]
+        column += 1 + int(design.get(f"deriv_yn{ev}", 0))
+    if column != int(design["evs_real"]) + 1:
+        raise ValueError(f"EVs make {column - 1} columns of {design['evs_real']}")
+    return found
+
+
+def _copes_of(design):
+    """Return the first cope that is one column and nothing else, by columns."""
+    found = {}
+    for contrast in range(int(design.get("ncon_real", 0)), 0, -1):
+        weights = [
+            float(design.get(f"con_real{contrast}.{column}", 0))
+            for column in range(1, int(design["evs_real"]) + 1)
+        ]
+        if max(weights, default=0) == 1 and sum(map(abs, weights)) == 1:
+            found[weights.index(1) + 1] = f"cope{contrast}"
+    return found
 
 
 def read_glmsingle(path, mask):
@@ -153,7 +165,11 @@ def _plain_array(path):
     """Return the array of a file of numpy that holds no pickled objects."""
     try:
         return np.load(path, allow_pickle=False)
-    except ValueError as error:
+    except Exception as error:  # whatever is wrong with the bytes of others
+        if "pickle" not in str(error):
+            raise ValueError(
+                f"{path} cannot be read as an array of numpy ({error}); save it again"
+            ) from error
         raise ValueError(
             f"{path} is a pickled dict, which can run any code when it is opened and "
             "is not read; let GLMsingle write HDF5 (wanthdf5=1), or save the array "
@@ -226,6 +242,7 @@ def _design_of_feat(path):
         raise ValueError(f"{path.parent} has no design.fsf; give the .feat folder")
     text = path.read_text(encoding="utf-8", errors="replace")
     pairs = re.findall(r"^set fmri\(([^)]+)\)\s+(.*?)\s*$", text, re.MULTILINE)
+    pairs += [("series", s) for s in re.findall(r"feat_files\(1\)\s+(.*?)\s", text)]
     design = {key: value.strip('"') for key, value in pairs}
     if design.get("level", "1") != "1" or "evs_real" not in design:
         raise ValueError(

@@ -436,6 +436,15 @@ _BOUNDED = {
     "bayes_accuracy_bound": ("Bayes accuracy", "proportion"),
     "class_information_bound": ("information (bits)", "bits"),
 }
+_BOUNDED_WHERE = (
+    ("", _EACH_VOXEL),
+    ("_fwe", _ALL_VOXELS),
+    (
+        "_fcr",
+        "for the voxels that exceed chance by e-BH (chance elsewhere); of their bounds "
+        "an expected 5% at most are too high, for 95% confidence (false coverage rate)",
+    ),
+)
 
 
 def _bounds_over_subjects():
@@ -443,13 +452,13 @@ def _bounds_over_subjects():
     for whose, subjects in SUBJECTS_OF_BOUNDS.items():
         for bound, (what, unit) in _BOUNDED.items():
             text = f"Lower confidence bound on the mean {what} for the given classes"
-            for suffix, where in (("", _EACH_VOXEL), ("_fwe", _ALL_VOXELS)):
+            for suffix, where in _BOUNDED_WHERE[: 3 if whose == "population" else 2]:
                 yield MapRecord(
                     name=f"{whose}_{bound}{suffix}",
                     description=f"{text} over {subjects}; {where}",
                     unit=unit,
-                    simultaneous=bool(suffix),
-                    overview=bool(suffix),
+                    simultaneous=suffix == "_fwe",
+                    overview=suffix == "_fwe",
                 )
 
 

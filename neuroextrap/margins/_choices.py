@@ -4,16 +4,12 @@ from collections.abc import Iterator
 
 import numpy as np
 import scipy.sparse
-from joblib import Parallel, delayed
 from scipy.stats import rankdata
 
-from neuroextrap.margins._engine import task_data
-from neuroextrap.margins._paths import with_path
-from neuroextrap.margins._plan import Plan
+from neuroextrap.margins._engine import map_parts
+from neuroextrap.margins._plan import Plan, TaskData
 from neuroextrap.margins._task import observed_margins
 from neuroextrap.margins._wins import NAN_MARGINS
-
-_TOGETHER = 64  # regions of a part, fixed: workers decide nothing
 
 
 def choice_tables(
@@ -35,28 +31,19 @@ def choice_tables(
     n_test) are in the order of ``plan.design.test``. ``n_jobs`` threads do not affect
     results.
     """
-    plan = with_path(plan, regions)
     codes, n_classes = plan.codes[0][plan.design.test], plan.design.n_classes
     is_class = np.arange(n_classes)[:, np.newaxis] == codes
     by_class = (weights[:, np.newaxis] * is_class).reshape(-1, len(codes))
-    parts = [rows[a : a + _TOGETHER] for a in range(0, len(rows), _TOGETHER)]
-    parallel = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")
-    calls = (delayed(_tables)(X, regions, plan, part, by_class) for part in parts)
-    for part, tables in zip(parts, parallel(calls), strict=True):
-        shape = len(part), 2, len(weights), n_classes, n_classes
-        yield part, tables.reshape(shape)
+    given = regions, plan, rows, by_class
+    for part, tables in map_parts(_tables, X, *given, n_jobs=n_jobs):
+        shape = len(tables), 2, len(weights), n_classes, n_classes
+        yield rows[part], tables.reshape(shape)
 
 
-def _tables(
-    X: np.ndarray,
-    regions: scipy.sparse.csr_array,
-    plan: Plan,
-    rows: np.ndarray,
-    by_class: np.ndarray,
-) -> np.ndarray:
+def _tables(plan: Plan, data: TaskData, by_class: np.ndarray) -> np.ndarray:
     """Return both tables of some regions, (n_regions, 2, n_sets * K, K)."""
-    tables = np.empty((len(rows), 2, len(by_class), plan.design.n_classes))
-    for part, margins in observed_margins(plan, task_data(X, regions, rows)):
+    tables = np.empty((data.n_regions, 2, len(by_class), plan.design.n_classes))
+    for part, margins in observed_margins(plan, data):
         if np.isnan(margins.min()):
             raise ValueError(NAN_MARGINS)
         best = margins == margins.max(axis=1, keepdims=True)

@@ -21,7 +21,12 @@ from neuroextrap.margins.running._identity import run_identity
 from neuroextrap.stats._null_counts import LargestValues
 
 Task = tuple[int, np.ndarray]  # its number, and the rows of its regions
-_OUTCOME_REGIONS = 64  # of a part whose outcomes are made together
+_PART_REGIONS = 64  # gone over together where no labels are permuted
+# results of a task that have a row for every region
+_BY_REGION = (
+    *("wins", "score", "n_reached", "n_best", "n_correct", "forward_wins", "measured"),
+    "correlation",
+)
 
 
 @dataclass(frozen=True)
@@ -85,14 +90,20 @@ def score_regions(  # noqa: PLR0913
     called with (regions done, regions in all) after every finished task.
     """
     plan = with_path(plan, regions)
-    tasks = _tasks(regions, plan)
+    filled, size = np.flatnonzero(np.diff(regions.indptr)), plan.task_size
+    starts = range(0, len(filled), size)  # empty regions belong to no task
+    tasks = [(number, filled[a : a + size]) for number, a in enumerate(starts)]
     if shard is not None:
         tasks = tasks[shard[0] :: shard[1]]
     scores = empty_scores(regions.shape[0], plan, null)
     n_total, n_done = sum(len(rows) for _, rows in tasks), 0
-    n_filled = int((np.diff(regions.indptr) > 0).sum())
-    largest = LargestValues.start(plan.n_permutations, n_filled)
-    with _open_checkpoint(checkpoint, X, regions, plan, shard) as store:
+    largest = LargestValues.start(plan.n_permutations, len(filled))
+    part = "whole" if shard is None else f"{shard[0] + 1}of{shard[1]}"
+    kept: AbstractContextManager[Checkpoint | None] = nullcontext()
+    if checkpoint is not None:
+        identity = identify_run(X, regions, plan) | {"kept of tasks": "all statistics"}
+        kept = Checkpoint(checkpoint, identity, part)
+    with kept as store:
         for rows, result in _results(X, regions, plan, tasks, n_jobs, store):
             _fill_in(scores, rows, result)
             np.maximum(scores.maxima, result["maxima"], out=scores.maxima)
@@ -113,21 +124,6 @@ def identify_run(
     """
     plan = with_path(plan, regions)
     return run_identity(X, regions, plan) | {"task size": plan.task_size}
-
-
-def _open_checkpoint(
-    folder: str | Path | None,
-    X: np.ndarray,
-    regions: scipy.sparse.csr_array,
-    plan: Plan,
-    shard: tuple[int, int] | None,
-) -> AbstractContextManager[Checkpoint | None]:
-    """Open the folder of finished tasks, if there is one."""
-    if folder is None:
-        return nullcontext()
-    identity = identify_run(X, regions, plan) | {"kept of tasks": "all statistics"}
-    part = "whole" if shard is None else f"{shard[0] + 1}of{shard[1]}"
-    return Checkpoint(folder, identity, part)
 
 
 def observed_margins(
@@ -161,9 +157,7 @@ def why_untrainable(
     design, codes = plan.forward.design, plan.codes[0]
     fewest = [np.bincount(codes[train]).min() for train, _ in design.folds]
     fold = int(np.argmin(fewest))
-    first = replace(
-        plan.forward_plan(), design=design.some_folds(slice(fold, fold + 1))
-    )
+    first = replace(plan.forward_plan, design=design.some_folds(slice(fold, fold + 1)))
     try:
         next(margins_of_task(first, task_data(X, regions, np.array([sizes.argmax()]))))
     except ValueError as error:
@@ -190,14 +184,6 @@ def task_data(
     )
     features = np.ascontiguousarray(X[:, columns].T)
     return TaskData(features=features, regions=task_regions, columns=columns)
-
-
-def _tasks(regions: scipy.sparse.csr_array, plan: Plan) -> list[Task]:
-    """Return every task; empty regions belong to none."""
-    filled = np.flatnonzero(np.diff(regions.indptr))
-    size = plan.task_size
-    starts = range(0, len(filled), size)
-    return [(number, filled[a : a + size]) for number, a in enumerate(starts)]
 
 
 def _results(
@@ -236,26 +222,28 @@ def _name(number: int, rows: np.ndarray) -> str:
 def empty_scores(n_regions: int, plan: Plan, null: np.ndarray | None) -> RegionScores:
     """Return scores before any task is done."""
     n_classes, forward = plan.design.n_classes, plan.forward
-    n_sums = 0 if forward is None else forward.outcomes.n_sums
-    return RegionScores(
-        wins=np.full((n_regions, n_classes), np.nan),
+
+    def missing(*shape: int, dtype: type = float) -> np.ndarray:
+        return np.full((n_regions, *shape), np.nan, dtype)
+
+    scores = RegionScores(
+        wins=missing(n_classes),
         weighted_wins=np.full((plan.n_weightings, n_regions, n_classes), np.nan),
-        score=np.full(n_regions, np.nan),
+        score=missing(),
         n_reached=np.zeros(n_regions, dtype=np.int64),
-        n_best=np.full(n_regions, np.nan),
+        n_best=missing(),
         maxima=np.full(plan.n_permutations, -np.inf),
         null=null,
         done=np.zeros(n_regions, dtype=bool),
-        n_correct=None
-        if forward is None
-        else np.full((n_regions, n_sums), np.nan, dtype=np.float32),
-        forward_wins=None
-        if forward is None
-        else np.full((n_regions, n_classes), np.nan),
-        measured=np.full((n_regions, len(plan.subset_sizes), 2), np.nan)
-        if plan.subsets
-        else None,
-        correlation=np.full(n_regions, np.nan) if plan.kernel.correlates else None,
+        measured=missing(len(plan.subset_sizes), 2) if plan.subsets else None,
+        correlation=missing() if plan.kernel.correlates else None,
+    )
+    if forward is None:
+        return scores
+    return replace(
+        scores,
+        n_correct=missing(forward.outcomes.n_sums, dtype=np.float32),
+        forward_wins=missing(n_classes),
     )
 
 
@@ -263,22 +251,40 @@ def _fill_in(
     scores: RegionScores, rows: np.ndarray, result: dict[str, np.ndarray]
 ) -> None:
     """Put a task's results where its regions belong."""
-    scores.wins[rows] = result["wins"]
-    scores.weighted_wins[:, rows] = result["weighted_wins"]
-    scores.score[rows] = result["score"]
-    scores.n_reached[rows] = result["n_reached"]
-    if scores.n_best is not None:
-        scores.n_best[rows] = result["n_best"]
     scores.done[rows] = True
-    if scores.n_correct is not None and scores.forward_wins is not None:
-        scores.n_correct[rows] = result["n_correct"]
-        scores.forward_wins[rows] = result["forward_wins"]
-    if scores.measured is not None:
-        scores.measured[rows] = result["measured"]
-    if scores.correlation is not None:
-        scores.correlation[rows] = result["correlation"]
+    scores.weighted_wins[:, rows] = result["weighted_wins"]
     if scores.null is not None:
         scores.null[:, rows] = result["null"]
+    for name in _BY_REGION:
+        values = getattr(scores, name)
+        if values is not None:
+            values[rows] = result[name]
+
+
+def map_parts(
+    function: Callable[..., np.ndarray],
+    X: np.ndarray,
+    regions: scipy.sparse.csr_array,
+    plan: Plan,
+    rows: np.ndarray,
+    given: Any,
+    *,
+    n_jobs: int,
+) -> Iterator[tuple[slice, np.ndarray]]:
+    """Yield (slice of ``rows``, ``function(plan, data of these regions, given)``).
+
+    Some regions at a time, none of them empty; ``n_jobs`` threads do not affect
+    results.
+    """
+    plan = with_path(plan, regions)
+    starts = range(0, len(rows), _PART_REGIONS)
+    parts = [slice(a, min(a + _PART_REGIONS, len(rows))) for a in starts]
+    parallel = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")
+    calls = (
+        delayed(function)(plan, task_data(X, regions, rows[part]), given)
+        for part in parts
+    )
+    yield from zip(parts, parallel(calls), strict=True)
 
 
 def region_outcomes(
@@ -292,34 +298,17 @@ def region_outcomes(
 ) -> Iterator[tuple[slice, np.ndarray]]:
     """Yield (slice of ``rows``, chances to win) under the observed labeling.
 
-    ``rows`` are indices of regions, none of them empty; chances have shape (n of the
-    slice, n_test), in the order of ``plan.design.test``, among ``set_size`` - 1 random
-    distractors. ``n_jobs`` threads do not affect results.
+    Chances have shape (n of the slice, n_test), in the order of ``plan.design.test``,
+    among ``set_size`` - 1 random distractors; the rest as in `map_parts`.
     """
-    plan = with_path(plan, regions)
-    parts = [
-        slice(start, min(start + _OUTCOME_REGIONS, len(rows)))
-        for start in range(0, len(rows), _OUTCOME_REGIONS)
-    ]
-    parallel = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")
-    calls = (
-        delayed(_part_outcomes)(X, regions, plan, rows[part], set_size)
-        for part in parts
-    )
-    yield from zip(parts, parallel(calls), strict=True)
+    return map_parts(_chances, X, regions, plan, rows, set_size, n_jobs=n_jobs)
 
 
-def _part_outcomes(
-    X: np.ndarray,
-    regions: scipy.sparse.csr_array,
-    plan: Plan,
-    rows: np.ndarray,
-    set_size: int,
-) -> np.ndarray:
-    """Return the chances (n_rows, n_test) of some regions."""
+def _chances(plan: Plan, data: TaskData, set_size: int) -> np.ndarray:
+    """Return the chances (n_regions, n_test) of some regions."""
     codes = plan.codes[0][plan.design.test]
-    outcomes = np.empty((len(rows), len(codes)))
-    for part, margins in margins_of_task(plan, task_data(X, regions, rows)):
+    outcomes = np.empty((data.n_regions, len(codes)))
+    for part, margins in margins_of_task(plan, data):
         for i, region in enumerate(range(part.start, part.stop)):
             outcomes[region] = win_chances(margins[:, :, i], codes, set_size)
     return outcomes

@@ -10,8 +10,7 @@ import threadpoolctl
 from neuroextrap.margins._engine import task_data
 from neuroextrap.margins._paths import middle_task, with_path
 from neuroextrap.margins._plan import Plan
-from neuroextrap.margins._task import run_task
-from neuroextrap.margins.algebra._region_sums import COLUMNS
+from neuroextrap.margins._task import COLUMNS, run_task
 from neuroextrap.stats._null_counts import n_largest
 
 # what an estimate may take, as far as it can be known, and what it looks at
@@ -128,7 +127,7 @@ def estimate_memory(
     if plan.by_sums:
         task = _sums_bytes(plan, members_of_a_task, n_features)
     if plan.forward is not None and not plan.by_sums:
-        task = max(task, _passes_bytes(plan.forward_plan(), regions))
+        task = max(task, _passes_bytes(plan.forward_plan, regions))
     n_tasks = -(-int((np.diff(regions.indptr) > 0).sum()) // plan.task_size)
     n_workers = min(n_workers, n_tasks)
     waiting = 1 if n_workers == 1 else min(2 * n_workers, n_tasks)  # made ahead of time

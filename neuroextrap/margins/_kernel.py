@@ -82,6 +82,8 @@ class MarginSource(ABC):
     correlates: bool = False
     #: numbers made of a test point, None where these are its margins
     n_outputs: int | None = None
+    #: regions of a pass at most, fewer where much is kept of each
+    most_regions: int = 64
     #: name of the classifier if it may favor classes of many samples, else ""
     frequent_first: str = ""
 
@@ -91,18 +93,7 @@ class MarginSource(ABC):
     ) -> Iterator[Batch]:
         """Yield the margins of some regions, one batch of labelings after the other.
 
-        Parameters
-        ----------
-        xs : sequence of ndarray of shape (n_samples, n_features of the region)
-            Samples of each region.
-        plan : BatchedLabelings
-            Design and labelings of the run.
-
-        Yields
-        ------
-        batch : Batch
-            Margins of shape (n_test, K, n_regions * n_labelings), region-major, with
-            the number of the first labeling and the number of labelings.
+        From their samples, each (n_samples, n_features of the region).
         """
 
     def workspace(self, n_features: int, n_regions: int, design: TestedRows) -> int:

@@ -8,6 +8,9 @@ from neuroextrap.design._design import Design, Labelings
 from neuroextrap.margins._kernel import MarginSource
 from neuroextrap.margins.algebra._grams import ridge_penalty
 
+LINEAR = ("nearest_centroid", "ridge", "lda")
+"""Names of the classifiers that are linear."""
+
 
 class LinearRule(NamedTuple):
     """Scores ``x @ weights + offsets``: weights (n_features, K), offsets (K,)."""
@@ -30,7 +33,7 @@ def linear_rule(
     leveled as there.
     """
     kind, x = kernel.name, np.asarray(x, dtype=float)
-    if kind not in ("nearest_centroid", "ridge", "lda"):
+    if kind not in LINEAR:
         return None
     counts, sizes = np.bincount(codes), (len(x), codes.max() + 1)
     means = np.stack([x[codes == c].mean(axis=0) for c in range(sizes[1])])

@@ -157,7 +157,7 @@ def describe_paths(plan: Plan, regions: scipy.sparse.csr_array) -> dict[str, str
     plan, sizes = with_path(plan, regions), np.diff(regions.indptr)
     tests = {"tests": plan}
     if plan.forward is not None:
-        tests["forward tests"] = plan.forward_plan()
+        tests["forward tests"] = plan.forward_plan
     if plan.by_sums:
         return dict.fromkeys(tests, "sums over features")
     n_features = float(np.median(sizes[sizes > 0])) if sizes.any() else 1.0

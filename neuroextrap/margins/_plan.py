@@ -1,7 +1,8 @@
 """What the tasks of a run share, and the data of one of them."""
 
-from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
 from typing import Any, Self, cast
 
 import numpy as np
@@ -12,7 +13,6 @@ from neuroextrap.design._design import Design, Labelings, TestedRows
 from neuroextrap.design._folds import class_weights
 from neuroextrap.design._forward_tests import ForwardFolds
 from neuroextrap.margins._kernel import AdditiveKernel, MarginSource, RegionSamples
-from neuroextrap.margins.algebra._region_sums import RegionSums, share_sums
 
 # numbers in the margins of one pass: small enough for the cache, large enough for BLAS
 PASS_SIZE = 2**18
@@ -21,8 +21,8 @@ PASS_SIZE = 2**18
 _TOGETHER, _FEWEST = 64, 8
 # indicators of the classes of all labelings, kept for the next region up to this size
 _KEPT_INDICATORS = 2**26
-# regions of a pass at most: what is made of all labelings is made once for them
-_PASS_REGIONS, _PERMUTED_PASS_REGIONS = 64, 4
+# regions of a pass at most, with permutations
+_PERMUTED_PASS_REGIONS = 4
 # numbers per margin array of a task, and bounds on its regions: fixed, so that neither
 # workers nor memory decide where one task ends
 _TASK_SIZE = 2**24
@@ -58,13 +58,10 @@ class Plan:
     by_sums: bool | None = None
     forward: ForwardFolds | None = None
     subsets: tuple[SubsetTests, ...] = ()
-    _kept: dict[str, Any] = field(
-        default_factory=dict, init=False, repr=False, compare=False
-    )
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave what is kept behind when a plan travels to another process."""
-        return {**self.__dict__, "_kept": {}}
+        return {each.name: getattr(self, each.name) for each in fields(self)}
 
     @property
     def n_permutations(self) -> int:
@@ -87,12 +84,6 @@ class Plan:
         return isinstance(self.kernel, AdditiveKernel) and self.whitener is None
 
     @property
-    def needs_best_only(self) -> bool:
-        """Whether permuted labels need the best class of each test point only."""
-        best_only = getattr(self.statistic, "needs_best_only", False)
-        return bool(best_only) and not self.pairing and self.n_permutations > 0
-
-    @property
     def size(self) -> int:
         """Numbers in the margins, or other outputs, of one labeling of one region."""
         n_outputs = self.kernel.n_outputs or self.design.n_classes
@@ -101,11 +92,11 @@ class Plan:
     @property
     def pass_regions(self) -> int:
         """Number of regions whose margins are made in one pass."""
-        size, most = self.size, _PASS_REGIONS
+        size, most = self.size, self.kernel.most_regions
         if self.n_trained > 1:  # with room for several labelings
-            size, most = 8 * self.size, _PERMUTED_PASS_REGIONS
+            size, most = 8 * self.size, min(most, _PERMUTED_PASS_REGIONS)
         if self.forward is not None:
-            size = max(size, self.forward_plan().size)
+            size = max(size, self.forward_plan.size)
         return max(1, min(most, PASS_SIZE // size))
 
     @property
@@ -144,12 +135,11 @@ class Plan:
         """Return the plan of subsets that are alike: their labels and folds."""
         return self._observed(tests.design, tests.codes[None])
 
+    @cached_property
     def forward_plan(self) -> Self:
-        """Return the plan of the forward tests: their folds, the observed labels."""
-        if "forward" not in self._kept:
-            design = cast(ForwardFolds, self.forward).design
-            self._kept["forward"] = self._observed(design, self.codes[:1])
-        return self._kept["forward"]
+        """Plan of the forward tests: their folds, the observed labels."""
+        design = cast(ForwardFolds, self.forward).design
+        return self._observed(design, self.codes[:1])
 
     def _observed(self, design: Design, codes: np.ndarray) -> Self:
         """Return a plan of other folds, and of the observed labels (1, n_samples)."""
@@ -169,41 +159,40 @@ class Plan:
         They are kept, with the indicators made of them, for the next regions as long as
         they are small together, and made again otherwise.
         """
-        if "batches" in self._kept:
-            return self._kept["batches"]
-        codes = np.array_split(
-            self.codes[: self.n_trained], -(-self.n_trained // self.batch_width)
-        )
-        batches = (Labelings(part, self.design.n_classes) for part in codes)
-        if self.n_kept < self.n_trained:
-            return batches
-        return self._kept.setdefault("batches", list(batches))
+        every = self.n_kept == self.n_trained
+        return self._all_batches if every else self._new_batches()
 
+    @cached_property
+    def _all_batches(self) -> list[Labelings]:
+        return list(self._new_batches())
+
+    def _new_batches(self) -> Iterator[Labelings]:
+        """Yield the batches, with nothing made of them yet."""
+        n_batches = -(-self.n_trained // self.batch_width)
+        for part in np.array_split(self.codes[: self.n_trained], n_batches):
+            yield Labelings(part, self.design.n_classes)
+
+    @cached_property
     def test_codes(self) -> np.ndarray:
-        """Return the codes of the test points, (n_test, 1 + n_permutations)."""
-        if "test" not in self._kept:
-            codes = self.codes[:, self.design.test]
-            self._kept["test"] = np.ascontiguousarray(codes.T)
-        return self._kept["test"]
+        """Codes of the test points, (n_test, 1 + n_permutations)."""
+        return np.ascontiguousarray(self.codes[:, self.design.test].T)
 
+    @cached_property
     def weights(self) -> Any:
-        """Return weights of the test points by which all classes weigh the same.
+        """Weights of the test points by which all classes weigh the same.
 
         A number when all are equal, else an array (n_test, 1 + n_permutations) whose
         columns sum to one.
         """
-        if "weights" not in self._kept:
-            weights = class_weights(self.test_codes(), self.design.n_classes)
-            equal = bool(np.ptp(weights) < 1e-15)
-            self._kept["weights"] = 1.0 / len(weights) if equal else weights
-        return self._kept["weights"]
+        weights = class_weights(self.test_codes, self.design.n_classes)
+        return 1.0 / len(weights) if np.ptp(weights) < 1e-15 else weights
 
     def weights_of(self, columns: slice, n_regions: int) -> Any:
         """Return the weights of some labelings, repeated for some regions.
 
         A number or an array (n_test, n_regions * n_labelings), region-major.
         """
-        weights = self.weights()
+        weights = self.weights
         if np.ndim(weights) == 0:
             return weights
         return np.tile(weights[:, columns], n_regions)
@@ -221,21 +210,11 @@ class TaskData:
     features: np.ndarray
     regions: scipy.sparse.csr_array
     columns: np.ndarray
-    _kept: dict[str, Any] = field(
-        default_factory=dict, init=False, repr=False, compare=False
-    )
 
     @property
     def n_regions(self) -> int:
         """Number of regions of the task."""
         return self.regions.shape[0]
-
-    @property
-    def sums(self) -> RegionSums:
-        """How features are summed over the regions, with arrays for the work."""
-        if "sums" not in self._kept:
-            self._kept["sums"] = share_sums(self.regions)
-        return self._kept["sums"]
 
     def members(self, region: int) -> np.ndarray:
         """Return where the features of a region lie among those of the task."""

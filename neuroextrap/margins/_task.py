@@ -9,7 +9,7 @@ the number of workers.
 import itertools
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 
@@ -21,17 +21,17 @@ from neuroextrap.margins._kernel import (
     RegionSamples,
 )
 from neuroextrap.margins._plan import PASS_SIZE, Plan, TaskData
-from neuroextrap.margins._statistic import AccuracyStatistic, CorrelationStatistic
+from neuroextrap.margins._statistic import CorrelationStatistic
 from neuroextrap.margins._wins import (
     beaten_and_tied,
-    best_share,
     correct_outcomes,
     rank_tables,
     win_histogram,
 )
-from neuroextrap.margins.algebra._region_sums import COLUMNS
 from neuroextrap.stats._null_counts import NullCounts
 
+# numbers of a feature that are summed together: those of a neighborhood stay in cache
+COLUMNS = 64
 # (beaten, tied, first labeling, number of labelings)
 Counts = tuple[np.ndarray, np.ndarray, int, int]
 Result = dict[str, np.ndarray]
@@ -75,7 +75,7 @@ def run_task(plan: Plan, data: TaskData) -> Result:
     for rows, xs in _passes(plan, data):
         _score(plan, rows, plan.kernel.batches(xs, plan), result)
         if forward is not None:  # what is made of the samples serves both
-            batches = plan.kernel.batches(xs, plan.forward_plan())
+            batches = plan.kernel.batches(xs, plan.forward_plan)
             folds = slice(0, len(forward.design.folds))
             _score_forward(plan, rows, folds, next(iter(batches)), result)
     return result
@@ -109,13 +109,14 @@ def _summed_batches(plan: Plan, data: TaskData) -> Iterator[Batch]:
     kernel, design = cast(AdditiveKernel, plan.kernel), cast(Design, plan.design)
     n_test, n_classes, n_regions = len(design.test), design.n_classes, data.n_regions
     together = _folds_at_once(design, COLUMNS // n_classes)
+    members = data.regions.astype(np.float32)
     for labeling, codes in enumerate(plan.codes[: plan.n_trained]):
         margins = np.empty((n_test, n_classes, n_regions), dtype=np.float32)
         blocks = kernel.margins_of_folds(data.features.T, codes, design, together)
         for folds, of_features in zip(together, blocks, strict=True):
             part, rows = design.some_folds(folds), _points(design, folds)
-            out = margins[rows].reshape(-1, n_regions)
-            data.sums.fill(of_features.reshape(len(of_features), -1), out)
+            sums = members @ of_features.reshape(len(of_features), -1)
+            margins[rows] = sums.T.reshape(-1, n_classes, n_regions)
             margins[rows] += kernel.constant(codes, part)[:, :, np.newaxis]
         yield Batch(margins, labeling, 1)
 
@@ -179,7 +180,10 @@ def _subset_accuracies(
                 f"which this classifier cannot ({error}); give larger set_sizes, or "
                 "curves='trained_on_all'"
             ) from error
-        shares = best_share(margins, plan.test_codes(), plan.weights())
+        n_columns, n_classes = margins.shape[2], plan.design.n_classes
+        counts = beaten_and_tied(margins, np.repeat(plan.test_codes, n_columns, 1))
+        weights = plan.weights_of(slice(0, 1), n_columns)
+        shares = win_histogram(*counts, weights, n_classes)[:, -1]
         values[:, start : start + len(rows)] = shares.reshape(len(xs), -1)
     return values
 
@@ -189,7 +193,7 @@ def _score_forward_by_sums(plan: Plan, data: TaskData, result: Result) -> None:
 
     As many as the plan's own tests, so that they take no more memory than these.
     """
-    tests = plan.forward_plan()
+    tests = plan.forward_plan
     design = cast(Design, tests.design)
     for folds in _folds_at_once(design, len(plan.design.test)):
         part = replace(tests, design=design.some_folds(folds))
@@ -206,7 +210,10 @@ def _score_forward(
     y = plan.codes[0, forward.design.test[points], np.newaxis]
     beaten, tied = beaten_and_tied(batch.margins, np.repeat(y, _n(rows), axis=1))
     outcomes = correct_outcomes(beaten, tied, n_classes)
-    result["n_correct"][rows, folds] = (forward.sums[folds, points] @ outcomes).T
+    sums = forward.sums
+    if folds.stop - folds.start < sums.shape[0]:
+        sums = sums[folds, points]
+    result["n_correct"][rows, folds] = (sums @ outcomes).T
     weights = forward.weighting[points, np.newaxis]
     result["forward_wins"][rows] += win_histogram(beaten, tied, weights, n_classes)
 
@@ -225,8 +232,6 @@ def _score(plan: Plan, rows: slice, batches: Iterator[Batch], result: Result) ->
             _score_wins(plan, slice(region, region + 1), counts, result)
     elif plan.kernel.correlates:
         _score_correlated(plan, rows, batches, result)
-    elif plan.needs_best_only:
-        _score_best(plan, rows, batches, result)
     else:
         _score_wins(plan, rows, _label_counts(plan, _n(rows), batches), result)
 
@@ -236,13 +241,13 @@ def _label_counts(
 ) -> Iterator[Counts]:
     """Count wins where every labeling has margins of its own."""
     for margins, start, width, *_ in batches:
-        y = np.tile(plan.test_codes()[:, start : start + width], n_regions)
+        y = np.tile(plan.test_codes[:, start : start + width], n_regions)
         yield *beaten_and_tied(margins, y), start, width
 
 
 def _pairing_counts(plan: Plan, margins: np.ndarray) -> Iterator[Counts]:
     """Count one region's wins when only the labels of its test points are permuted."""
-    y = plan.test_codes()
+    y = plan.test_codes
     beaten, tied = rank_tables(margins)
     row = np.arange(len(y))[:, None] * margins.shape[1]
     width = max(1, PASS_SIZE // len(y))
@@ -265,21 +270,6 @@ def _score_wins(
         _compare(plan.statistic(wins), start, rows, result)
 
 
-def _score_best(
-    plan: Plan, rows: slice, batches: Iterator[Batch], result: Result
-) -> None:
-    """Fill the same where permuted labels need the best class of each point only."""
-    of_best = cast(AccuracyStatistic, plan.statistic).of_best
-    for margins, start, width, *_ in batches:
-        columns = slice(start, start + width)
-        y, weights = plan.test_codes()[:, columns], plan.weights_of(columns, 1)
-        if start == 0:
-            observed = np.repeat(y[:, :1], _n(rows), axis=1)
-            counts = beaten_and_tied(margins[:, :, ::width], observed)
-            _observe(plan, rows, counts, result)
-        _compare(of_best(best_share(margins, y, weights)), start, rows, result)
-
-
 def _score_correlated(
     plan: Plan, rows: slice, batches: Iterator[Batch], result: Result
 ) -> None:
@@ -288,10 +278,10 @@ def _score_correlated(
     result["correlation"][rows] = cast(np.ndarray, first.correlation)[:, 0]
     every = itertools.chain([first], batches)
     by_correlation = isinstance(plan.statistic, CorrelationStatistic)
-    if not by_correlation and not plan.needs_best_only:
+    if not by_correlation and cast(Any, plan.kernel).tested == "wins":
         _score_wins(plan, rows, _label_counts(plan, _n(rows), every), result)
         return
-    observed = np.repeat(plan.test_codes()[:, :1], _n(rows), axis=1)
+    observed = np.repeat(plan.test_codes[:, :1], _n(rows), axis=1)
     counts = beaten_and_tied(first.margins, observed)
     if by_correlation:
         of_batch = plan.statistic.of_batch

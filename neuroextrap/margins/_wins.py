@@ -1,4 +1,4 @@
-"""From margins to wins, correct outcomes and shares of best classes: the one counting.
+"""From margins to wins and correct outcomes: the one counting.
 
 The same counting as :func:`neuroextrap.stats.win_distribution`, laid out for margins of
 shape (n_test, K, M), where M runs over regions and labelings, region by region.
@@ -21,8 +21,8 @@ def beaten_and_tied(
     """Count distractors beaten and tied by the true class, each (n_test, M).
 
     ``margins`` has shape (n_test, K, M), and may lie in memory labeling by labeling,
-    that is as (M, K, n_test); ``y`` (n_test, M) are the true classes. Raises where the
-    margin of a true class is NaN.
+    that is as (M, K, n_test); ``y`` (n_test, M) are the true classes. Raises where a
+    margin is NaN.
 
     >>> margins = np.array([[[0.9], [0.2], [0.2]], [[0.1], [0.1], [0.5]]])
     >>> beaten, tied = beaten_and_tied(margins, np.array([[0], [1]]))
@@ -31,58 +31,18 @@ def beaten_and_tied(
     """
     from neuroextrap.margins.compiled._counting import count_beaten
 
+    if np.isnan(margins.min()):
+        raise ValueError(NAN_MARGINS)
     count = np.int8 if margins.shape[1] < 128 else np.int32
     by_labeling = margins.transpose(2, 1, 0)
     turned = by_labeling.flags.c_contiguous  # points and columns change places
     if turned:
         margins, y = by_labeling, np.ascontiguousarray(y.T)
     beaten, up_to = np.empty((2, len(margins), margins.shape[2]), dtype=count)
-    if not count_beaten(np.ascontiguousarray(margins), y, beaten, up_to):
-        raise ValueError(NAN_MARGINS)
+    count_beaten(np.ascontiguousarray(margins), y, beaten, up_to)
     if turned:
         beaten, up_to = (np.ascontiguousarray(number.T) for number in (beaten, up_to))
     return beaten, up_to - beaten - 1
-
-
-def best_share(margins: np.ndarray, y: np.ndarray, weights: Any) -> np.ndarray:
-    """Return the weight of the test points whose true class is the best, shape (M,).
-
-    The last column of `win_histogram`, in one pass over the margins (n_test, K, M) of
-    M / B regions: where T other classes share the best margin, a point counts
-    1 / (T + 1). ``y`` (n_test, B) and ``weights``, of the same shape or a number, are
-    those of B labelings. Margins may lie in memory labeling by labeling, that is as
-    (M, K, n_test). Raises where a margin is NaN.
-
-    >>> margins = np.array([[[0.9], [0.2], [0.2]], [[0.5], [0.1], [0.5]]])
-    >>> best_share(margins, np.array([[0], [2]]), 0.5)
-    array([0.75])
-    """
-    from neuroextrap.margins.compiled._counting import (
-        add_shares,
-        fill_shares,
-        share_of_points,
-    )
-
-    if np.isnan(margins.min()):
-        raise ValueError(NAN_MARGINS)
-    (n_test, n_classes, n_batch), n_labelings = margins.shape, y.shape[1]
-    share = np.zeros((n_batch // n_labelings, n_labelings))
-    counted = np.ndim(weights) == 0
-    of_points = np.atleast_2d(1.0 if counted else np.asarray(weights, dtype=float))
-    by_labeling = margins.transpose(2, 1, 0)
-    if n_batch == 1:
-        one = np.ascontiguousarray(margins[:, :, 0])
-        share[:] = share_of_points(one, y[:, 0].copy(), of_points[:, 0].copy())
-    elif by_labeling.flags.c_contiguous:
-        if counted:
-            of_points = np.empty((0, n_labelings))
-        by_labeling = by_labeling.reshape(*share.shape, n_classes, n_test)
-        truth, of_points = (np.ascontiguousarray(a.T) for a in (y, of_points))
-        fill_shares(by_labeling, truth, of_points, share)
-    else:
-        margins = np.ascontiguousarray(margins).reshape(n_test, n_classes, *share.shape)
-        add_shares(margins, y, of_points, share)
-    return share.reshape(-1) * (weights if counted else 1.0)
 
 
 def rank_tables(margins: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

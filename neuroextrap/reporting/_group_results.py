@@ -203,6 +203,7 @@ def found_in_group(result, n_clusters):
         doubt=doubts_about(about.findings, scores),
         interval=_interval(scores) if about.test == "information" else None,
         bounds=_bounds(scores) if about.test == "information" else (),
+        selected=scores.get("population_bayes_accuracy_bound_fcr"),
         other_criteria={
             words: int((scores[name] <= LEVEL).sum())
             for name, words in _CORRECTIONS.items()

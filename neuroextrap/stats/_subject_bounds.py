@@ -25,7 +25,11 @@ _SLACK = 1e-6  # outcomes of runs are kept in float32, whose rounding can exceed
 
 
 def population_accuracy_lower_bound(
-    accuracy: ArrayLike, *, confidence_level: float = 0.95, n_regions: int = 1
+    accuracy: ArrayLike,
+    *,
+    confidence_level: float = 0.95,
+    n_regions: int = 1,
+    chance: float | None = None,
 ) -> FloatArray:
     """Bound the mean Bayes accuracy in the population that subjects were drawn from.
 
@@ -46,6 +50,13 @@ def population_accuracy_lower_bound(
         Confidence level of the lower bounds.
     n_regions : int, default=1
         Number of regions whose bounds hold simultaneously.
+    chance : float or None, default=None
+        If given, bounds are of the regions that are selected because they exceed it
+        (e-BH): those k of all regions with e-values of at least n / (k (1 -
+        confidence_level)), k as large as possible, have bounds at this threshold
+        instead. Of the selected bounds, an expected proportion of at most 1 -
+        confidence_level exceeds the truth (false coverage rate), however regions
+        depend on one another; those of the others lie below chance and say nothing.
 
     Returns
     -------
@@ -60,7 +71,10 @@ def population_accuracy_lower_bound(
     References
     ----------
     Waudby-Smith & Ramdas 2024, "Estimating means of bounded random variables by
-    betting", Journal of the Royal Statistical Society B 86, proposition 2.
+    betting", Journal of the Royal Statistical Society B 86, proposition 2. Wang &
+    Ramdas 2022, "False discovery rate control with e-values", same journal 84 (e-BH).
+    Xu, Wang & Ramdas 2024, "Post-selection inference for e-value based confidence
+    intervals", Electronic Journal of Statistics 18 (bounds of what was selected).
 
     Examples
     --------
@@ -85,8 +99,13 @@ def population_accuracy_lower_bound(
                 total += np.log1p(ratio)
         return np.asarray(logsumexp(total, axis=0))
 
+    known = np.isfinite(flat.sum(axis=0))
+    if chance is not None:
+        e_values = log_e_value(np.full(len(known), float(chance)))[known]
+        goals = np.log(len(e_values) / (1 - level) / np.arange(1, len(e_values) + 1))
+        reached = np.flatnonzero(np.sort(e_values)[::-1] >= goals)
+        goal = goals[reached[-1] if len(reached) else 0] if len(goals) else goal
     bound = _largest_mean(log_e_value, goal, flat.shape[1])
-    known = ~np.isnan(flat).any(axis=0)
     return np.where(known, bound, np.nan).reshape(values.shape[1:])
 
 

@@ -174,7 +174,7 @@ def test_bad_options_are_one_line_and_nothing_is_written(
     assert not (tmp_path / "out").exists()
 
 
-def _fails_with(message, words, tmp_path, capsys):
+def _assert_fails_with(message, words, tmp_path, capsys):
     assert main(words) == 2
     lines = capsys.readouterr().err.splitlines()
     assert len([line for line in lines if line.startswith("error: ")]) == 1
@@ -187,7 +187,7 @@ def test_missing_column_is_named(folder, tmp_path, capsys):
     bad.write_text("condition\trun\nface\t1\n")
     words = _words(folder, out=tmp_path / "out")
     words[words.index("--events") + 1] = str(bad)
-    _fails_with("trial_type", words, tmp_path, capsys)
+    _assert_fails_with("trial_type", words, tmp_path, capsys)
 
 
 def test_truncated_image_is_named(folder, tmp_path, capsys):
@@ -197,13 +197,13 @@ def test_truncated_image_is_named(folder, tmp_path, capsys):
     bad.write_bytes(whole[: len(whole) // 2])
     words = _words(folder, out=tmp_path / "out")
     words[words.index("--imgs") + 1] = str(bad)
-    _fails_with("cut.nii.gz", words, tmp_path, capsys)
+    _assert_fails_with("cut.nii.gz", words, tmp_path, capsys)
 
 
 def test_missing_image_is_named(folder, tmp_path, capsys):
     words = _words(folder, out=tmp_path / "out")
     words[words.index("--imgs") + 1] = str(tmp_path / "none.nii.gz")
-    _fails_with("none.nii.gz", words, tmp_path, capsys)
+    _assert_fails_with("none.nii.gz", words, tmp_path, capsys)
 
 
 def test_output_that_is_not_empty_asks_for_overwrite(folder, tmp_path, capsys):
@@ -375,5 +375,76 @@ def test_models_of_distances_are_checked(
     table = pd.read_csv(words[1], sep="\t")
     change(table).to_csv(words[1], sep="\t", index=False)
     assert main(_words(folder, *more, *words, out=tmp_path / "out")) == 2
+    assert message in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
+def _new(folder, run=5):
+    """Words that name the images and events of one run as new samples."""
+    return [
+        *("--new-imgs", str(folder / f"run-{run}.nii.gz")),
+        *("--new-events", str(folder / f"run-{run}.tsv"), "--t-r", "2"),
+    ]
+
+
+@pytest.mark.parametrize("region", ["60", "9,6,3"])
+def test_the_decoder_of_a_region_is_written(region, folder, tmp_path, capsys):
+    out = tmp_path / "out"
+    options = ["--estimator", "ridge", "--decoder", region, *_new(folder)]
+    assert main(_words(folder, *options, out=out)) == 0
+    said = capsys.readouterr().out
+    assert "predictions:" in said
+    given = nibabel.load(folder / "bold.nii.gz"), folder / "volumes.tsv"
+    mask = NiftiMasker(folder / "mask.nii.gz", standardize=None).fit()
+    samples = labeled_samples(*given, masker=mask, exclude="rest")
+    light = IdentificationSearchLight(mask.mask_img_, radius=6, estimator="ridge")
+    light.fit(to_img(samples.data, mask), samples.y, groups=samples.runs)
+    index = light.find_region(60 if region == "60" else (9, 6, 3))
+    outputs = pd.read_csv(out / "decoder.tsv", sep="\t")["output"].tolist()
+    assert outputs == ["cat", "face", "house"]
+    for of in ("activation", "weights"):
+        found = nibabel.load(out / f"decoder_{of}.nii.gz").get_fdata()
+        for volume, image in enumerate(light.patterns(index, of=of).values()):
+            expected = image.get_fdata()
+            np.testing.assert_allclose(found[..., volume], expected, rtol=1e-4)
+    table = pd.read_csv(out / "predictions.tsv", sep="\t")
+    last = samples.runs == 5
+    assert table["trial_type"].tolist() == samples.y[last].tolist()
+    new = to_img(samples.data[last], mask)
+    assert table["predicted"].tolist() == light.predict(index, new).tolist()
+
+
+def test_targets_of_new_samples_are_decoded(folder, targets, tmp_path):
+    words, _ = targets
+    out = tmp_path / "out"
+    options = ["--shrinkage", "inner_folds", "--decoder", "60", *_new(folder), *words]
+    assert main(_words(folder, *options, out=out)) == 0
+    table = pd.read_csv(out / "predictions.tsv", sep="\t")
+    assert [*table] == ["run", "trial_type", "decoded_0", "decoded_1"]
+    sizes = table.set_index("trial_type")["decoded_0"]
+    assert sizes["cat"] < sizes["house"] > sizes["face"]
+    assert nibabel.load(out / "decoder_weights.nii.gz").shape == (7, 6, 4, 2)
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        (("--decoder", "168"), "168"),
+        (("--decoder", "V1"), "is a name, but these 168 regions have none"),
+        (("--decoder", "0,0,900"), "no region"),
+        (("--decoder", "1,2"), "is a name"),
+        (("--decoder", "0", "--shard", "1/2"), "does not go with"),
+        (("--dissimilarities", "--decoder", "0"), "does not go with"),
+        (("--decoder", "0", "--new-imgs", "x.nii"), "go together"),
+        (("--new-imgs", "x.nii", "--new-events", "x.tsv"), "give --decoder"),
+        (("--decoder", "0", "--new-imgs", "x.nii", "--new-events", "x.tsv"), "x.nii"),
+        (("--decoder", "0", "--estimator", "qda"), "no weights"),
+    ],
+)
+def test_decoders_that_cannot_be_are_refused_before_the_work(
+    more, message, folder, tmp_path, capsys, monkeypatch
+):
+    monkeypatch.setattr(IdentificationSearchLight, "fit", None)
+    assert main(_words(folder, *more, out=tmp_path / "out")) == 2
     assert message in capsys.readouterr().err
     assert not (tmp_path / "out").exists()

@@ -8,16 +8,14 @@ from neuroextrap.encoding import EncodingIdentification
 
 
 def test_a_parameter_that_gets_a_word_becomes_an_option(monkeypatch):
-    light = IdentificationSearchLight(within_runs="center", radius=4.0, n_jobs=2)
-    assert _of_analysis(light) == ({"radius": 4.0}, {"within_runs": "center"})
+    light = IdentificationSearchLight(cv=4, radius=4.0, n_jobs=2)
+    assert _of_analysis(light) == ({"radius": 4.0}, {"cv": "4"})
     rows = [
-        row._replace(option=text("how", word="inside"))
-        if row.name == "within_runs"
-        else row
+        row._replace(option=text("how", word="inside")) if row.name == "cv" else row
         for row in _parameters.PARAMETERS
     ]
     monkeypatch.setattr(_parameters, "PARAMETERS", rows)
-    assert _of_analysis(light) == ({"radius": 4.0, "inside": "center"}, {})
+    assert _of_analysis(light) == ({"radius": 4.0, "inside": 4}, {})
 
 
 def test_options_that_the_analysis_lacks_on_the_command_line_are_python():

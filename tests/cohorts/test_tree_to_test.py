@@ -13,6 +13,7 @@ from neuroextrap.cli import main
 from neuroextrap.cohorts import analyze_group, analyze_participants
 from neuroextrap.decoding import IdentificationSearchLight
 from neuroextrap.maps import read_maps
+from tests.cohorts.conftest import CONDITIONS, SHAPE, make_run
 
 SPACE = "MNI152NLin2009cAsym"
 
@@ -123,6 +124,63 @@ def test_sessions_of_everyone_are_compared(tree, tmp_path):
     known = np.isfinite(effect)  # not where the two of one group are equal
     assert known.sum() > 35
     np.testing.assert_allclose(effect[known], interaction[known], atol=1e-6)
+
+
+@pytest.mark.filterwarnings("ignore:only .* distinct", "ignore:only .* other ways")
+def test_the_interaction_of_two_factors_within_everyone(tmp_path):
+    """Two sessions of two tasks: the difference of differences, by its definition."""
+    root, out, rng = tmp_path / "raw", tmp_path / "out", np.random.default_rng(0)
+    labels = ["03", "01", "02", "04"]
+    for label in labels:
+        for session in "12":
+            for task in ("see", "think"):
+                own = f"sub-{label}/ses-{session}/func"
+                for run in (1, 2):
+                    start = f"sub-{label}_ses-{session}_task-{task}_run-{run}"
+                    patterns = rng.normal(size=(4, *SHAPE))
+                    folder = root / "derivatives" / own
+                    make_run(folder, root / own, start, rng, patterns, CONDITIONS)
+    given = {"samples": "blocks", "delay": 4.0, "confounds": (), "report": False}
+    light = IdentificationSearchLight(radius=4.0, bounds=None)
+    for session in "12":
+        for task in ("see", "think"):
+            own = given | {"sessions": [session], "task": task, "raw": root}
+            analyze_participants(root / "derivatives", out, analysis=light, **own)
+
+    def cell(session, task):
+        files = sorted(
+            out.glob(f"sub-*/ses-{session}/func/*task-{task}*accuracy_stat*")
+        )
+        files = [path for path in files if path.name.endswith("-accuracy_stat.nii.gz")]
+        assert len(files) == 4
+        return np.stack([nibabel.load(path).get_fdata() for path in files])
+
+    within = [
+        "ses-2,task-see",
+        "ses-1,task-see",
+        "ses-2,task-think",
+        "ses-1,task-think",
+    ]
+    maps = analyze_group(out, within=within, two_sided=True, report=True)
+    each = (cell(2, "see") - cell(1, "see")) - (cell(2, "think") - cell(1, "think"))
+    effect = maps["effect"].get_fdata()
+    known = np.isfinite(effect)
+    assert known.sum() > 35
+    np.testing.assert_allclose(effect[known], each.mean(axis=0)[known], atol=1e-6)
+    own = each[:, known]
+    t = own.mean(axis=0) / (own.std(axis=0, ddof=1) / 2)
+    np.testing.assert_allclose(maps["t"].get_fdata()[known], t, rtol=1e-4)
+    label = "Ses2TaskseeMinusSes1TaskseeAgainstSes2TaskthinkMinusSes1Taskthink"
+    assert [*out.glob(f"group/*contrast-{label}_desc-accuracyMaps_stat.json")]
+    page = next(out.glob("group/*report_stat.html")).read_text(encoding="utf-8")
+    assert "(ses-2,task-see - ses-1,task-see) - (ses-2,task-think" in page
+    damaged = next(out.glob("sub-02/ses-1/func/*task-think*desc-accuracy_stat.nii.gz"))
+    img = nibabel.load(damaged)
+    nibabel.save(nibabel.Nifti1Image(1 - img.get_fdata(), img.affine), damaged)
+    with pytest.raises(ValueError, match="sub-02"):
+        analyze_group(out, within=within, report=False, overwrite=True)
+    with pytest.raises(ValueError, match="must be one, two or four"):
+        analyze_group(out, within=within[:3], report=False)
 
 
 @pytest.mark.filterwarnings("ignore:only .* distinct", "ignore:only .* other ways")

@@ -100,7 +100,7 @@ def test_many_regions_in_parts_on_threads_equal_pairs_one_by_one(monkeypatch):
         for name in ("nearest_centroid", "lda")
     )
     whole = compare_decoders(first, second, n_permutations=99).region_scores_
-    monkeypatch.setattr(_engine, "_OUTCOME_REGIONS", 5)
+    monkeypatch.setattr(_engine, "_PART_REGIONS", 5)
     parts = compare_decoders(first, second, n_permutations=99, n_jobs=2).region_scores_
     pairs = compare_decoders(
         first,

@@ -6,7 +6,11 @@ import zipfile
 import numpy as np
 import pytest
 
-from neuroextrap.decoding import IdentificationSearchLight, compare_decoders
+from neuroextrap.decoding import (
+    IdentificationSearchLight,
+    TargetSearchLight,
+    compare_decoders,
+)
 
 pytestmark = pytest.mark.real_data
 
@@ -16,20 +20,24 @@ REGIONS = np.vstack(
 )
 
 
-def kinds(photographs):
-    """Bright or dark, warm or cool, upright or lying: eight kinds, halves of each."""
+def measures(photographs):
+    """How bright, how warm, and how upright photographs are, a row for each."""
     gray = photographs.mean(axis=-1)
     upright, lying = (
         np.square(np.diff(gray, axis=axis)).mean(axis=(1, 2)) for axis in (2, 1)
     )
     warm = (photographs[..., 0] - photographs[..., 2]).mean(axis=(1, 2))
-    measured = np.stack([gray.mean(axis=(1, 2)), warm, upright / lying], axis=1)
+    return np.stack([gray.mean(axis=(1, 2)), warm, np.log(upright / lying)], axis=1)
+
+
+def kinds(measured):
+    """Bright or dark, warm or cool, upright or lying: eight kinds, halves of each."""
     return (measured > np.median(measured, axis=0)) @ [4, 2, 1]
 
 
 @pytest.fixture(scope="module")
-def v4(real_data):
-    """Roots of spike counts, kinds, and twelve sets of ten photographs of each."""
+def measured_v4(real_data):
+    """Roots of spike counts, kinds, sets of ten photographs of each, measures."""
     from PIL import Image
 
     folder = real_data("v4_natural_images")
@@ -39,12 +47,18 @@ def v4(real_data):
         photographs = [
             np.asarray(Image.open(io.BytesIO(archive.read(name)))) for name in names
         ]
-    y = kinds(np.array(photographs, dtype=np.float32))
+    measured = measures(np.array(photographs, dtype=np.float32))
+    y = kinds(measured)
     rows = np.stack([np.flatnonzero(y == kind)[:120] for kind in range(8)])
     rows = rows.reshape(8, 10, 12).transpose(2, 1, 0)
     runs = np.broadcast_to(np.arange(12)[:, np.newaxis, np.newaxis], rows.shape)
     rows = rows.ravel()
-    return np.sqrt(responses[rows]), y[rows], runs.ravel()
+    return np.sqrt(responses[rows]), y[rows], runs.ravel(), measured[rows]
+
+
+@pytest.fixture(scope="module")
+def v4(measured_v4):
+    return measured_v4[:3]
 
 
 @pytest.fixture(scope="module")
@@ -95,3 +109,19 @@ def test_a_discriminant_reads_more_than_centroids(v4, centroid):
     maps = compare_decoders(lda, lda, regions=sites, n_permutations=499)
     assert (maps["accuracy_difference"] > 0).all()
     assert np.sum(maps["p_value_fwe"] <= 0.05) >= 6
+
+
+def test_neurons_tell_how_bright_warm_and_upright_photographs_are(measured_v4):
+    X, _, runs, measured = measured_v4
+    some = runs < 4
+    given = X[some], measured[some], runs[some]
+    light = TargetSearchLight(regions=REGIONS, n_permutations=99)
+    found = light.fit(*given).region_scores_
+    assert (found["p_value_fwe"] == 1 / 100).all()
+    assert found["correlation"][0] == pytest.approx(0.63, abs=0.02)
+    assert (found["correlation"][1:] < 0.5).all()
+    assert found["implied_information"][0] > 0.5
+    chosen = TargetSearchLight(regions=REGIONS[:1], shrinkage="inner_folds")
+    r = chosen.fit(*given).region_scores_["correlation"][0]
+    assert r == pytest.approx(found["correlation"][0], abs=0.03)
+    assert set(chosen.chosen_shrinkage(0)) <= {0.01, 0.1, 1.0}

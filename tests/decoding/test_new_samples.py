@@ -2,8 +2,10 @@
 
 import nibabel
 import numpy as np
+import pandas as pd
 import pytest
 from nilearn.maskers import NiftiMasker
+from nilearn.surface import InMemoryMesh, PolyMesh, SurfaceImage
 from scipy.stats import pearsonr
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.linear_model import LogisticRegression, Ridge
@@ -11,6 +13,7 @@ from sklearn.metrics import balanced_accuracy_score
 from sklearn.model_selection import LeaveOneGroupOut, cross_val_score
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier, NearestCentroid
+from sklearn.utils import Bunch
 
 from neuroextrap.decoding import IdentificationSearchLight, TargetSearchLight
 
@@ -306,3 +309,159 @@ def test_targets_of_other_columns_are_refused():
     fitted = TargetSearchLight().fit(X, X[:, :3], groups=runs)
     with pytest.raises(ValueError, match=r"targets are \(20, 2\)"):
         fitted.score(new, new[:, :2])
+
+
+ANALYSES = ["nearest_centroid", "lda", "targets"]
+
+
+def analysis(name, mask=None, **options):
+    """A classifier of the names, or a decoder of two targets, and what it is given."""
+    X, y, runs, new, true = simulate()
+    if name == "targets":
+        light = TargetSearchLight(mask, shrinkage=0.3, **options)
+        weights = np.random.default_rng(5).normal(size=(30, 2))
+        return light, X, X @ weights, runs, new, new @ weights
+    light = IdentificationSearchLight(mask, estimator=name, bounds=None, **options)
+    return light, X, y, runs, new, true
+
+
+def check_region(fitted, region, columns, new_imgs, name):
+    """A region predicts as the same columns do as an array, and scores, and reads."""
+    light, X, y, runs, new, true = analysis(name)
+    alone = light.fit(X[:, columns], y, groups=runs)
+    new = new[:, columns]
+    np.testing.assert_allclose(
+        fitted.margins(region, new_imgs), alone.margins(0, new), rtol=1e-3, atol=1e-3
+    )
+    if name == "targets":
+        np.testing.assert_allclose(
+            fitted.predict(region, new_imgs), alone.predict(0, new), rtol=1e-3
+        )
+    else:
+        assert (fitted.predict(region, new_imgs) == alone.predict(0, new)).all()
+    score = fitted.score(new_imgs, true, region=region)
+    assert score == pytest.approx(alone.score(new, true), abs=1e-4)
+    return {of: alone.patterns(0, of=of) for of in ("activation", "weights")}
+
+
+@pytest.mark.parametrize("name", ANALYSES)
+def test_atlas_regions_predict_by_name(name):
+    labels = np.arange(30).reshape(3, 5, 2) // 12  # background, 12 and 6 voxels
+    affine = np.diag([2.0, 2, 2, 1])
+    atlas = Bunch(
+        maps=nibabel.Nifti1Image(labels.astype(np.int32), affine),
+        labels=["background", "left", "right"],
+    )
+    mask = nibabel.Nifti1Image(np.ones((3, 5, 2), "int8"), affine)
+    light, X, y, runs, new, _ = analysis(name, mask, labels_img=atlas)
+    fitted = light.fit(volumes(X), y, groups=runs)
+    for number, region in ((1, "left"), (2, "right")):
+        columns = np.flatnonzero(labels.ravel() == number)
+        expected = check_region(fitted, region, columns, volumes(new), name)
+        for of, patterns in expected.items():
+            for output, values in patterns.items():
+                image = fitted.patterns(region, of=of)[output].get_fdata().ravel()
+                assert np.isnan(np.delete(image, columns)).all()
+                np.testing.assert_allclose(image[columns], values, rtol=1e-3, atol=1e-4)
+    with pytest.raises(ValueError, match="region='middle' is no region"):
+        fitted.predict("middle", volumes(new))
+    with pytest.raises(ValueError, match="whole number from 0 to 1"):
+        fitted.predict(2, volumes(new))
+
+
+def surface(X):
+    """Two hemispheres of 15 vertices each, a strip of triangles."""
+    vertices = np.stack([np.arange(15) // 2, np.arange(15) % 2, np.zeros(15)], axis=1)
+    faces = np.stack([np.arange(13), np.arange(13) + 1, np.arange(13) + 2], axis=1)
+    parts = {
+        side: InMemoryMesh(vertices.astype(np.float32), faces)
+        for side in ("left", "right")
+    }
+    data = {"left": X[:, :15].T, "right": X[:, 15:].T}
+    return SurfaceImage(mesh=PolyMesh(**parts), data=data)
+
+
+@pytest.mark.parametrize("name", ANALYSES)
+def test_discs_of_surfaces_predict(name):
+    light, X, y, runs, new, _ = analysis(name, radius=2.5)
+    fitted = light.fit(surface(X), y, groups=runs)
+    region = 20  # of the right hemisphere
+    (members,) = fitted.run_.usable.regions[[region]].toarray()
+    columns = np.flatnonzero(members)
+    assert 15 <= columns.min() < columns.max() < 30
+    expected = check_region(fitted, region, columns, surface(new), name)
+    for of, patterns in expected.items():
+        for output, values in patterns.items():
+            image = fitted.patterns(region, of=of)[output]
+            assert isinstance(image, SurfaceImage)
+            assert np.isnan(image.data.parts["left"]).all()
+            right = np.asarray(image.data.parts["right"]).ravel()
+            np.testing.assert_allclose(
+                right[columns - 15], values, rtol=1e-3, atol=1e-4
+            )
+    with pytest.raises(ValueError, match="whole number from 0 to 29"):
+        fitted.predict(30, surface(new))
+
+
+@pytest.mark.parametrize("name", ANALYSES)
+def test_one_sample_is_predicted_as_among_others(name):
+    light, X, y, runs, new, _ = analysis(name)
+    fitted = light.fit(X, y, groups=runs)
+    for call in (fitted.predict, fitted.margins):
+        together, alone = call(0, new), call(0, new[3:4])
+        assert len(alone) == 1
+        if together.dtype.kind == "f":
+            np.testing.assert_allclose(alone[0], together[3], rtol=1e-5)
+        else:
+            assert alone[0] == together[3]
+
+
+@pytest.mark.parametrize("name", ANALYSES)
+def test_columns_of_data_frames_keep_their_order(name):
+    light, X, y, runs, new, _ = analysis(name)
+    columns = [f"v{i}" for i in range(30)]
+    fitted = light.fit(pd.DataFrame(X, columns=columns), y, groups=runs)
+    frame = pd.DataFrame(new, columns=columns)
+    assert (fitted.predict(0, frame) == fitted.predict(0, new)).all()
+    with pytest.raises(ValueError, match="give the same columns in the same order"):
+        fitted.predict(0, frame[columns[::-1]])
+    with pytest.raises(ValueError, match="give the same columns in the same order"):
+        fitted.predict(0, frame.rename(columns={"v3": "w3"}))
+
+
+@pytest.mark.parametrize("name", ANALYSES)
+def test_wrong_samples_and_regions_are_named(name):
+    light, X, y, runs, new, true = analysis(name)
+    fitted = light.fit(X, y, groups=runs)
+    for region in (1, -1, 0.5):
+        with pytest.raises(ValueError, match=f"region={region} must be a whole number"):
+            fitted.predict(region, new)
+    with pytest.raises(ValueError, match="imgs must have shape"):
+        fitted.predict(0, new[0])
+    with pytest.raises(TypeError, match="imgs must be real numbers"):
+        fitted.predict(0, new.astype(str))
+    with pytest.raises(ValueError, match="NaN or infinity in voxels of region 0"):
+        fitted.predict(0, np.full_like(new, np.nan))
+    with pytest.raises(ValueError, match="20"):
+        fitted.score(new, true[:-1])
+    with pytest.raises(ValueError, match="imgs has 31 voxels, 30 were fitted"):
+        fitted.margins(0, np.hstack([new, new[:, :1]]))
+
+
+def test_images_of_another_space_are_not_taken_for_those_of_the_mask():
+    mask = nibabel.Nifti1Image(np.ones((3, 5, 2), "int8"), np.diag([2.0, 2, 2, 1]))
+    light, X, y, runs, new, _ = analysis("lda", mask, radius=3.0)
+    fitted = light.fit(volumes(X), y, groups=runs)
+    other = nibabel.Nifti1Image(volumes(new).get_fdata(), np.diag([3.0, 3, 3, 1]))
+    with pytest.raises(ValueError, match=r"grid|space|affine"):
+        fitted.predict(0, other)
+    with pytest.raises(ValueError, match=r"grid|space|shape"):
+        fitted.predict(0, nibabel.Nifti1Image(np.ones((4, 5, 2, 3)), mask.affine))
+    hole = volumes(new).get_fdata()
+    hole[2, 4, 1, 0] = np.nan  # of another region
+    inside = fitted.find_region((0, 0, 0))
+    whole = fitted.margins(inside, volumes(new))
+    damaged = nibabel.Nifti1Image(hole, mask.affine)
+    np.testing.assert_allclose(fitted.margins(inside, damaged), whole)
+    with pytest.raises(ValueError, match="NaN or infinity"):
+        fitted.margins((4, 8, 2), damaged)

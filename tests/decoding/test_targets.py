@@ -238,7 +238,7 @@ def test_images_are_written_and_read_back(tmp_path):
         np.testing.assert_array_equal(again.region_scores_[name], values)
     page = str(again.generate_report())
     assert "targets were decoded by ridge regression" in page
-    assert "p-values of the correlation come from 20 permutations" in page
+    assert "One-sided p-values of correlation (r) come from 20 permutations" in page
     assert "encoding model" not in page
     atlas = nibabel.Nifti1Image(
         np.arange(20, dtype=np.int32).reshape(mask.shape) // 7, np.eye(4)
@@ -330,15 +330,74 @@ def test_a_continuous_y_is_sent_here():
     assert "continuous_target" not in {f.name for f in examine(names, RUNS)}
 
 
-def test_ratings_as_classes_are_noted():
-    rng = np.random.default_rng(0)
-    ratings = np.clip(np.round(rng.normal(4, 1.2, size=300)), 1, 7)
-    runs = np.repeat(np.arange(6), 50)
-    notes = [f for f in examine(ratings, runs) if f.name == "continuous_target"]
-    assert [f.grade for f in notes] == ["note"]
-    equal = rng.permuted(np.tile(np.arange(1, 8), (6, 7)), axis=1).ravel()
-    assert examine(equal, np.repeat(np.arange(6), 49)) == []
+def rated(points, seed=0):
+    """300 ratings in six runs, middle points more often, and the runs."""
+    points = np.asarray(points, dtype=float)
+    share = np.exp(-(np.linspace(-1.5, 1.5, len(points)) ** 2))
+    rng = np.random.default_rng(seed)
+    return rng.choice(points, size=300, p=share / share.sum()), np.repeat(range(6), 50)
+
+
+def balanced(points, seed=0):
+    """Every point ten times in each of six runs, in random order, and the runs."""
+    rng = np.random.default_rng(seed)
+    each = np.repeat(np.asarray(points), 10)
+    y = np.concatenate([rng.permutation(each) for _ in range(6)])
+    return y, np.repeat(range(6), len(each))
+
+
+def noted(y, runs):
+    """Grades of the finding about numbers taken as classes."""
+    return [f.grade for f in examine(y, runs) if f.name == "continuous_target"]
+
+
+@pytest.mark.parametrize(
+    ("y", "runs"),
+    [
+        rated(range(1, 8)),
+        rated(range(2, 7)),
+        rated(range(11)),
+        rated(np.arange(1, 7.5, 0.5)),
+        rated(range(0, 101, 10)),
+        balanced(range(1, 8)),
+        balanced(range(0, 101, 25)),
+        balanced(np.arange(1, 4.5, 0.5)),
+        balanced([str(point) for point in range(1, 8)]),
+    ],
+)
+def test_ratings_as_classes_are_noted(y, runs):
+    assert noted(y, runs) == ["note"]
+    (note,) = [f.note for f in examine(y, runs) if f.name == "continuous_target"]
+    assert "if they are names of classes, all is well" in note
+    assert "neuroextrap.decoding.TargetSearchLight" in note
+
+
+@pytest.mark.parametrize(
+    ("y", "runs"),
+    [
+        balanced(range(1, 9)),
+        balanced(range(8)),
+        balanced(range(2, 7)),
+        balanced([0, 1]),
+        balanced([0, 45, 90, 135]),
+        balanced([11, 12, 21, 22, 31, 32]),
+        balanced(list("abcdefg")),
+        rated(range(101, 108)),
+        rated([3, 17, 40, 41, 77, 80]),
+    ],
+)
+def test_codes_of_classes_are_not_taken_for_ratings(y, runs):
+    assert noted(y, runs) == []
     assert TargetMargins(np.eye(2)).marginal
+
+
+def test_many_marks_on_a_line_are_sent_here():
+    marks = np.round(np.random.default_rng(0).normal(50, 12, size=300))
+    assert 2 * len(set(marks)) < 300
+    runs = np.repeat(range(6), 50)
+    with pytest.raises(ValueError, match="decode them as numbers"):
+        IdentificationSearchLight().fit(np.zeros((300, 3)), marks, groups=runs)
+    assert noted(marks.astype(int).astype(str), runs) == []
 
 
 def test_tied_candidates_share_the_best_place(monkeypatch):
@@ -348,7 +407,7 @@ def test_tied_candidates_share_the_best_place(monkeypatch):
     kernel = TargetMargins(np.eye(3), tested="best")
     monkeypatch.setattr(kernel, "_scores", lambda *_: iter([(slice(0, 2), scores)]))
     design = SimpleNamespace(test=np.arange(2))
-    state = design, [(SimpleNamespace(regions=[0]), {})]
+    state = design, [(SimpleNamespace(regions=[0], dtype=float), {})]
     found = kernel._outcomes(state, SimpleNamespace(codes=codes))
     assert found.tolist() == [[1 / 2, 1 / 2], [1 / 3, 1 / 2]]
     codes[0] = 2

@@ -34,7 +34,7 @@ def simulate(shape=(12, 12, 8), n_classes=6, n_runs=6, seed=0):
     return nibabel.Nifti1Image(data, affine), mask, y, runs
 
 
-def same(one, other):
+def assert_same(one, other):
     """Compare two fitted searchlights bit by bit."""
     assert set(one.region_scores_) == set(other.region_scores_)
     for name, value in one.region_scores_.items():
@@ -111,7 +111,7 @@ def test_a_killed_run_resumes_and_ends_bit_identical(tmp_path, classifier):
     for name, when in kept.items():
         assert (checkpoint / name).stat().st_mtime_ns == when
     whole = searchlight_of(**options).fit(X, y, groups=runs)
-    same(resumed, whole)
+    assert_same(resumed, whole)
 
 
 def test_a_checkpoint_of_another_run_is_refused(tmp_path):
@@ -122,7 +122,7 @@ def test_a_checkpoint_of_another_run_is_refused(tmp_path):
         return searchlight_of(mask, **{**options, **changed}).fit(img, y, groups=runs)
 
     first = fit()
-    same(fit(n_jobs=2, max_memory="1G"), first)
+    assert_same(fit(n_jobs=2, max_memory="1G"), first)
     assert fit(confidence_level=0.9).wins_.tolist() == first.wins_.tolist()
     other = nibabel.Nifti1Image(img.get_fdata() + (y == 0), img.affine)
     swapped = np.where(y == 0, 1, np.where(y == 1, 0, y))
@@ -152,7 +152,7 @@ def test_shards_with_checkpoints_merge_to_the_whole(tmp_path):
         part.fit(img, y, groups=runs).to_directory(folders[-1])
         assert np.isnan(part.region_scores_["accuracy"]).any()
     parts = [IdentificationSearchLight.from_directory(folder) for folder in folders]
-    same(parts[0].merge(*parts[1:]), whole)
+    assert_same(parts[0].merge(*parts[1:]), whole)
     for name, img_of_whole in whole.maps_.items():
         np.testing.assert_array_equal(
             parts[0].maps_[name].get_fdata(), img_of_whole.get_fdata()
@@ -168,7 +168,7 @@ def test_local_backends_do_not_change_a_bit(backend, classifier):
     with joblib.parallel_config(backend=backend):
         two = searchlight_of(mask, n_jobs=2, **options)
         two.fit(img, y, groups=runs)
-    same(two, one)
+    assert_same(two, one)
 
 
 @pytest.fixture
@@ -216,7 +216,7 @@ def test_dask_workers_do_not_change_a_bit(dask_client, tmp_path):
             two = searchlight_of(
                 mask, n_jobs=-1, checkpoint=tmp_path / classifier, **options
             ).fit(img, y, groups=runs)
-        same(two, one)
+        assert_same(two, one)
         assert len(list((tmp_path / classifier).glob("task_*.npz"))) == 9
     worked = dask_client.run(lambda: "neuroextrap.margins" in __import__("sys").modules)
     assert list(worked.values()) == [True, True]
@@ -302,7 +302,7 @@ def test_a_tight_budget_takes_fewer_workers_and_then_refuses():
     assert both.estimate_cost(img, y, groups=runs)["memory"] > needed
     tight = searchlight_of(mask, n_jobs=2, max_memory=needed, **options)
     assert tight.estimate_cost(img, y, groups=runs)["memory"] == needed
-    same(tight.fit(img, y, groups=runs), alone.fit(img, y, groups=runs))
+    assert_same(tight.fit(img, y, groups=runs), alone.fit(img, y, groups=runs))
     refused = searchlight_of(mask, max_memory=needed - 1, **options)
     with pytest.raises(ValueError, match="is too little: about"):
         refused.fit(img, y, groups=runs)

@@ -192,7 +192,7 @@ def table():
     return pd.DataFrame({"age": age, "one": 1.0}, index=names)
 
 
-def same(maps, expected):
+def assert_same(maps, expected):
     """Whether two results are the same to the last bit."""
     assert maps.keys() == expected.keys()
     for name in maps:
@@ -209,31 +209,33 @@ def test_no_order_of_named_inputs_changes_a_bit(study, table, order):
     """Pairs, designs, blocks and variance groups in any order, by any kind of name."""
     second = [study["b"][k] for k in order]
     expected = second_level_test(study["a"], paired_imgs=study["b"], **FLIPS)
-    same(second_level_test(study["a"], paired_imgs=second, **FLIPS), expected)
+    assert_same(second_level_test(study["a"], paired_imgs=second, **FLIPS), expected)
     opened = [nibabel.load(path) for path in second]
-    same(second_level_test(study["a"], paired_imgs=opened, **FLIPS), expected)
+    assert_same(second_level_test(study["a"], paired_imgs=opened, **FLIPS), expected)
 
     options = {"contrast": "age", **FLIPS}
     expected = second_level_test(study["a"], table.to_numpy(), contrast=[1, 0], **FLIPS)
     names = list(table.index)
     for index in (names, [n[4:] for n in names], [int(n[4:]) for n in names]):
         named = table.set_axis(index)
-        same(second_level_test(study["a"], named.iloc[order], **options), expected)
+        assert_same(
+            second_level_test(study["a"], named.iloc[order], **options), expected
+        )
         column = named.rename_axis("participant_id").reset_index().iloc[order]
         for design in (column, column.reset_index(drop=True)):
-            same(second_level_test(study["a"], design, **options), expected)
+            assert_same(second_level_test(study["a"], design, **options), expected)
     levels = pd.MultiIndex.from_arrays(
         [names, ["x"] * N], names=["participant_id", "site"]
     )
     design = table.set_axis(levels).iloc[order]
-    same(second_level_test(study["a"], design, **options), expected)
+    assert_same(second_level_test(study["a"], design, **options), expected)
 
     blocks = pd.Series(np.arange(N) // 4, index=names)
     shuffled = {"blocks": blocks.iloc[order]}
     expected = second_level_test(
         study["a"], table.to_numpy(), contrast=[1, 0], blocks=np.arange(N) // 4, **FLIPS
     )
-    same(second_level_test(study["a"], table, **shuffled, **options), expected)
+    assert_same(second_level_test(study["a"], table, **shuffled, **options), expected)
 
 
 @pytest.mark.filterwarnings("ignore:variance_groups")
@@ -250,7 +252,7 @@ def test_variance_groups_and_contrasts_go_by_names(study, table):
             variance_groups=groups[::-1],
             **FLIPS,
         )
-        same(maps, expected)
+        assert_same(maps, expected)
         told = maps.summary.options["contrast"]  # what the page says
         assert isinstance(told, str)
         assert "`age`" in told
@@ -299,7 +301,7 @@ def test_pairs_of_other_subjects_go_by_their_order(study, tmp_path):
         name = path.rpartition("/")[2].replace("sub-", "sub-c")
         controls.append(shutil.copy(path, tmp_path / name))
     expected = second_level_test(study["a"], paired_imgs=study["b"], **FLIPS)
-    same(second_level_test(study["a"], paired_imgs=controls, **FLIPS), expected)
+    assert_same(second_level_test(study["a"], paired_imgs=controls, **FLIPS), expected)
 
 
 def test_numbers_that_differ_in_zeros_only_are_told_apart(study, tmp_path):
@@ -315,7 +317,7 @@ def test_numbers_that_differ_in_zeros_only_are_told_apart(study, tmp_path):
         found = second_level_test(
             imgs, paired_imgs=[others[k] for k in (1, 0, 2)], **FLIPS
         )
-    same(found, expected)
+    assert_same(found, expected)
 
 
 def test_the_command_line_pairs_by_names_too(study, tmp_path):

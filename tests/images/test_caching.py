@@ -290,9 +290,9 @@ def test_what_is_the_users_alone_is_taken(mask_img, cache, monkeypatch, tmp_path
         grp, "getgrgid", lambda gid: grp.struct_group((user, "x", gid, [user]))
     )
     cache.chmod(0o775)  # a group of this user's alone, as many systems make them
-    resolve_masker(mask_img, memory=cache)
+    assert resolve_masker(mask_img, memory=cache).memory is not None
     tmp_path.chmod(0o1777)  # as /tmp is
-    resolve_masker(mask_img, memory=cache)
+    assert resolve_masker(mask_img, memory=cache).memory is not None
     resolve_masker(mask_img, memory=tmp_path / "none yet")
 
 

@@ -54,7 +54,7 @@ documents = st.recursive(
 )
 
 
-def result_or_refusal(read):
+def assert_result_or_refusal(read):
     """Call a reader; its refusals must say something, on one line."""
     try:
         return read()
@@ -70,7 +70,7 @@ def result_or_refusal(read):
 def test_events(content, tmp_path):
     path = tmp_path / "events.tsv"
     path.write_bytes(content)
-    result_or_refusal(lambda: read_events(path))
+    assert_result_or_refusal(lambda: read_events(path))
 
 
 @anything
@@ -78,9 +78,9 @@ def test_events(content, tmp_path):
 def test_stimulus_tables(content, tmp_path):
     path = tmp_path / "stimuli.tsv"
     path.write_bytes(content)
-    read = result_or_refusal(lambda: read_table(path))
+    read = assert_result_or_refusal(lambda: read_table(path))
     if read is not None:
-        result_or_refusal(lambda: read_features(*read))
+        assert_result_or_refusal(lambda: read_features(*read))
 
 
 @anything
@@ -92,7 +92,7 @@ def test_descriptions(name, content, tmp_path):
     (folder / "results.npz").write_bytes(b"")
     write_document(folder / name, content)
     read = {"analysis.json": find_analysis, "maps.json": read_maps}[name]
-    result_or_refusal(lambda: read(folder))
+    assert_result_or_refusal(lambda: read(folder))
 
 
 def small_image():
@@ -119,11 +119,11 @@ def test_headers_of_images(edits, length, zipped, tmp_path):
     content = bytes(content[:length] if length < 340 else content)
     path = tmp_path / ("mask.nii.gz" if zipped else "mask.nii")
     path.write_bytes(gzip.compress(content) if zipped else content)
-    opened = result_or_refusal(lambda: open_image(path, "mask"))
+    opened = assert_result_or_refusal(lambda: open_image(path, "mask"))
     # a header may ask for more memory than there is; only small ones are read
     if opened is not None and np.prod(opened.img.shape, dtype=float) < 1e6:
-        result_or_refusal(lambda: read_image(opened))
-        result_or_refusal(lambda: resolve_masker(path))
+        assert_result_or_refusal(lambda: read_image(opened))
+        assert_result_or_refusal(lambda: resolve_masker(path))
 
 
 @anything
@@ -131,7 +131,7 @@ def test_headers_of_images(edits, length, zipped, tmp_path):
 def test_arrays(content, magic, tmp_path):
     path = tmp_path / "array.npy"
     path.write_bytes(b"\x93NUMPY\x01\x00" * magic + content)
-    result_or_refusal(lambda: load_array(path))
+    assert_result_or_refusal(lambda: load_array(path))
 
 
 @anything
@@ -150,7 +150,7 @@ def test_sidecars_of_images(content, tmp_path):
     img.to_filename(path)
     write_document(tmp_path / "bold.json", content)
     named = NamedImage("imgs", nibabel.load(path))
-    times = result_or_refusal(lambda: repetition_times([named], None))
+    times = assert_result_or_refusal(lambda: repetition_times([named], None))
     assert times is None or np.isfinite(times).all()
     assert times is None or min(times) > 0
 
@@ -159,7 +159,7 @@ def test_sidecars_of_images(content, tmp_path):
 @hypothesis.given(content=st.one_of(texts, deep, documents))
 def test_what_stands_beside_permuted_maps(content, tmp_path):
     write_document(tmp_path / "null.npy.json", content)
-    read = result_or_refusal(
+    read = assert_result_or_refusal(
         lambda: read_about_null(tmp_path / "null.npy", np.ones((2, 3)))
     )
     assert read is None  # nothing of this is their fingerprint
@@ -187,7 +187,7 @@ def test_lists_of_what_an_interrupted_run_moves(content, tmp_path):
     for path in (tmp_path / "a", folder / "b", staging / "a"):
         path.write_text(path.parent.name)
     write_document(staging / "commit.json", content)
-    result_or_refusal(lambda: finish_interrupted(folder))
+    assert_result_or_refusal(lambda: finish_interrupted(folder))
     assert (tmp_path / "a").read_text() == tmp_path.name  # others' files stay
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "out"]
 
@@ -197,7 +197,7 @@ def test_lists_of_what_an_interrupted_run_moves(content, tmp_path):
 def test_configurations(content, tmp_path):
     path = tmp_path / "options.toml"
     path.write_bytes(content)
-    result_or_refusal(lambda: read_configuration(path))
+    assert_result_or_refusal(lambda: read_configuration(path))
 
 
 def write_document(path, content):

@@ -17,7 +17,6 @@ from neuroextrap.margins._statistic import AccuracyStatistic, resolve_statistic
 from neuroextrap.margins._task import run_task
 from neuroextrap.margins._wins import (
     beaten_and_tied,
-    best_share,
     rank_tables,
     win_histogram,
 )
@@ -30,7 +29,6 @@ from neuroextrap.margins.algebra._grams import (
 )
 from neuroextrap.margins.algebra._linear import ClassSums
 from neuroextrap.margins.algebra._operators import penalized_grams
-from neuroextrap.margins.algebra._region_sums import share_sums
 from neuroextrap.margins.classifiers._lda import LDAMargins
 from neuroextrap.margins.classifiers._naive_bayes import GaussianNBMargins
 from neuroextrap.margins.classifiers._nearest_centroid import NearestCentroidMargins

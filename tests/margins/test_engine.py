@@ -1,7 +1,5 @@
 """The loop over regions and labelings: one result, however it is cut."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 import scipy.sparse
@@ -9,7 +7,6 @@ import scipy.sparse
 from neuroextrap import stats
 from neuroextrap.margins import _engine, _plan, _task
 from tests.margins.seam import (
-    AccuracyStatistic,
     LDAMargins,
     MarginKernel,
     NearestCentroidMargins,
@@ -382,38 +379,3 @@ def test_cost_is_more_than_nothing_and_memory_more_than_the_data():
     assert estimate_memory(X, regions, plan) > X.nbytes
     with pytest.raises(ValueError, match="must be a size such as"):
         parse_memory("lots")
-
-
-@pytest.mark.parametrize("unequal", [False, True], ids=["equal", "unequal classes"])
-@pytest.mark.parametrize("digits", [None, 0], ids=["continuous", "tied"])
-def test_best_classes_alone_give_the_accuracy(unequal, digits, monkeypatch):
-    X, y, runs, regions = make_case(n_classes=5, n_runs=6)
-    if digits is not None:  # margins of whole numbers tie
-        X = np.round(X)
-    if unequal:
-        y = np.where((y == 4) & (runs > 2), 0, y)
-    monkeypatch.setattr(_plan, "PASS_SIZE", 30 * 5 * 8)
-    plan = make_plan(y, runs, 40)
-    assert plan.needs_best_only
-    weights = np.zeros((1, len(y)))
-    weights[0, :7] = 1 / 7
-    plan = replace(plan, weightings=weights)
-    scores, nulls = [], []
-    for best_only in (True, False):
-        monkeypatch.setattr(AccuracyStatistic, "needs_best_only", best_only)
-        assert plan.needs_best_only == best_only
-        null = np.empty((40, regions.shape[0]), dtype=np.float32)
-        scores.append(score_regions(X, regions, plan, null=null))
-        nulls.append(null)
-    for name in ("wins", "weighted_wins", "score", "n_reached", "maxima", "n_best"):
-        values = [getattr(each, name) for each in scores]
-        np.testing.assert_array_equal(*values, err_msg=name)
-    np.testing.assert_array_equal(*nulls)
-
-
-def test_other_statistics_need_all_classes():
-    _, y, runs, _ = make_case()
-    statistic = resolve_statistic("pairwise_accuracy", 4, [2, 4])
-    assert not make_plan(y, runs, statistic=statistic).needs_best_only
-    assert not make_plan(y, runs, statistic=lambda wins: wins[:, -1]).needs_best_only
-    assert not make_plan(y, runs, pairing=True).needs_best_only

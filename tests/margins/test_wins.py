@@ -9,11 +9,9 @@ from neuroextrap.margins.algebra import _linear
 from neuroextrap.stats import win_distribution
 from tests.margins.cases import take_path, unequal_design
 from tests.margins.seam import (
-    AccuracyStatistic,
     Labelings,
     Plan,
     beaten_and_tied,
-    best_share,
     class_weights,
     make_design,
     rank_tables,
@@ -105,7 +103,7 @@ def refitted(name, X, regions, plan):
 
 
 def assert_refitted(name, X, regions, plan):
-    """Compare the observed wins, and permuted shares of best classes, with refits."""
+    """Compare the observed wins, and permuted accuracies, with refits."""
     found, expected = run(X, regions, plan), refitted(name, X, regions, plan)
     used = np.diff(regions.indptr) > 0
     np.testing.assert_allclose(found.wins[used], expected[:, 0], rtol=0, atol=1e-12)
@@ -115,7 +113,7 @@ def assert_refitted(name, X, regions, plan):
 
 @pytest.mark.parametrize("design", [name for name in DESIGNS if name != "ties"])
 @pytest.mark.parametrize(("name", "path"), TABLE)
-def test_best_classes_equal_refits(name, path, design, monkeypatch):
+def test_permuted_accuracies_equal_refits(name, path, design, monkeypatch):
     if design == "runs of one":  # no variance within so few samples
         name = "nearest_centroid" if name == "gaussian_nb" else name
     take_path(monkeypatch, path)
@@ -125,22 +123,18 @@ def test_best_classes_equal_refits(name, path, design, monkeypatch):
 
 @pytest.mark.parametrize("design", DESIGNS)
 @pytest.mark.parametrize(("name", "path"), TABLE)
-def test_best_classes_equal_the_ranks_whatever_the_batches(
-    name, path, design, monkeypatch
-):
+def test_no_batch_changes_a_permuted_accuracy(name, path, design, monkeypatch):
     if design == "runs of one":
         name = "nearest_centroid" if name == "gaussian_nb" else name
     take_path(monkeypatch, path)
     X, regions, codes, runs = case(design)
-    best = run(X, regions, plan_of(name, codes, runs))
+    wide = run(X, regions, plan_of(name, codes, runs))
     monkeypatch.setattr(_plan, "PASS_SIZE", 2**11)
     narrow = run(X, regions, plan_of(name, codes, runs))
     if path == "products":  # of other sizes may round in other ways
-        np.testing.assert_allclose(narrow.null, best.null, atol=0.05)
+        np.testing.assert_allclose(narrow.null, wide.null, atol=0.05)
     else:
-        assert_same(narrow, best, COUNTED)
-    monkeypatch.setattr(AccuracyStatistic, "needs_best_only", False)
-    assert_same(narrow, run(X, regions, plan_of(name, codes, runs)))
+        assert_same(narrow, wide, COUNTED)
 
 
 def test_blocks_of_test_points_change_nothing_but_rounding(monkeypatch):
@@ -200,34 +194,13 @@ def test_rounded_terms_add_up_exactly_in_any_order():
         assert float(row.sum()) in sums
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("levels", [1, 3, 10**6])
-@pytest.mark.parametrize("n_batch", [1, 7, 1100])
-def test_shares_equal_those_of_plain_numpy(levels, n_batch, dtype):
-    rng = np.random.default_rng(3)
-    margins = rng.integers(levels, size=(15, 5, n_batch)).astype(dtype)
-    y = rng.integers(5, size=(15, n_batch))
-    best = margins == margins.max(axis=1, keepdims=True)
-    hit = np.take_along_axis(best, y[:, np.newaxis], axis=1)[:, 0]
-    of_points = hit / best.sum(axis=1)
-    for weights in (class_weights(y, 5), np.full((15, 1), 1 / 15)):
-        expected = np.cumsum(of_points * weights, axis=0)[-1]  # point by point
-        np.testing.assert_array_equal(best_share(margins, y, weights), expected)
-    expected = np.cumsum(of_points, axis=0)[-1] / 15
-    np.testing.assert_allclose(best_share(margins, y, 1 / 15), expected, rtol=1e-15)
-
-
 def test_margins_may_lie_labeling_by_labeling():
     rng = np.random.default_rng(3)
     margins = rng.integers(3, size=(14, 5, 15)).astype(np.float32)  # of two regions
-    y, weights = rng.integers(5, size=(15, 7)), rng.random((15, 7))
-    by_labeling, by_point = (
-        margins.transpose(2, 1, 0),
-        margins.transpose(2, 1, 0).copy(),
-    )
-    for weight in (weights, 0.5):
-        one, other = (best_share(m, y, weight) for m in (by_labeling, by_point))
-        np.testing.assert_array_equal(one, other)
+    y = rng.integers(5, size=(15, 14))
+    by_labeling = margins.transpose(2, 1, 0)
+    one, other = (beaten_and_tied(m, y) for m in (by_labeling, by_labeling.copy()))
+    np.testing.assert_array_equal(one, other)
 
 
 @pytest.mark.parametrize("place", [(4, 1, 1), (9, 0, 0), (0, 2, 1)])
@@ -235,7 +208,7 @@ def test_nan_is_found_wherever_it_is(place):
     margins = np.random.default_rng(4).random((10, 3, 2))
     margins[place] = np.nan
     with pytest.raises(ValueError, match="contain NaN"):
-        best_share(margins, np.zeros((10, 2), dtype=int), 0.1)
+        beaten_and_tied(margins, np.zeros((10, 2), dtype=int))
 
 
 @pytest.mark.filterwarnings("ignore:divide by zero", "ignore:invalid value")
@@ -308,21 +281,3 @@ def test_rank_tables_hold_the_counts_of_every_possible_truth(levels):
 def test_weights_count_classes_equally():
     y = np.array([[0], [0], [0], [1]])
     np.testing.assert_allclose(class_weights(y, 2)[:, 0], [1 / 6, 1 / 6, 1 / 6, 1 / 2])
-
-
-@pytest.mark.parametrize("levels", [1, 3, 10**6])
-@pytest.mark.parametrize("n_classes", [2, 5, 20])
-def test_the_best_class_is_the_last_column_of_the_wins(n_classes, levels):
-    margins, y = _random_case(40, n_classes, 7, levels=levels)
-    counts = beaten_and_tied(margins, y)
-    for weights in (class_weights(y, n_classes), np.full((40, 1), 1 / 40), 1 / 40):
-        expected = win_histogram(*counts, weights, n_classes)[:, -1]
-        found = best_share(margins, y, weights)
-        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-14)
-
-
-def test_no_best_class_is_found_among_nan():
-    margins, y = _random_case(10, 3, 2, levels=5)
-    margins[4, 1, 1] = np.nan
-    with pytest.raises(ValueError, match="contain NaN"):
-        best_share(margins, y, 0.1)

@@ -27,6 +27,69 @@ def test_the_population_bound_is_the_root_of_the_mean_wager():
         assert bounds[voxel] == pytest.approx(expected)
 
 
+def _e_value(accuracy, mean):
+    shares = [0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.7, 0.85, 1.0]
+    wagers = [np.prod(1 - c + c * accuracy / mean) for c in shares]
+    return np.average(wagers, weights=[1] * 8 + [8])
+
+
+def test_bounds_of_selected_regions_by_their_definition():
+    """The largest k of n with k e-values of n / (.05 k), and bounds at this value."""
+    rng = np.random.default_rng(4)
+    means = np.array([0.5, 0.45, 0.4, 0.35, 0.3, 0.25, 0.25, 0.25])
+    accuracy = rng.normal(means, 0.06, size=(14, 8)).clip(0, 1)
+    e_values = [_e_value(x, 0.25) for x in accuracy.T]
+    [k] = [
+        k
+        for k in range(8, 0, -1)
+        if sum(e >= 8 / (0.05 * k) for e in e_values) >= k
+        and not any(
+            sum(e >= 8 / (0.05 * more) for e in e_values) >= more
+            for more in range(k + 1, 9)
+        )
+    ]
+    assert 2 < k < 6
+    bounds = population_accuracy_lower_bound(accuracy, chance=0.25)
+    for x, e, bound in zip(accuracy.T, e_values, bounds, strict=True):
+        expected = optimize.brentq(lambda m, x=x: _e_value(x, m) - 160 / k, 1e-3, 1)
+        assert bound == pytest.approx(expected)
+        assert (bound >= 0.25) == (e >= 160 / k)  # selected are those above chance
+    at_once = population_accuracy_lower_bound(accuracy, n_regions=8)
+    assert (bounds > at_once).all()
+    spoilt = np.c_[accuracy, np.full(14, np.nan)]  # a region that nobody has
+    found = population_accuracy_lower_bound(spoilt, chance=0.25)
+    np.testing.assert_array_equal(found, [*bounds, np.nan])
+    nothing = population_accuracy_lower_bound(np.full((14, 8), 0.25), chance=0.25)
+    assert (nothing < 0.25).all()
+    alone = population_accuracy_lower_bound(np.full((3, 1), np.nan), chance=0.25)
+    assert np.isnan(alone).all()
+
+
+@pytest.mark.parametrize("copied", [False, True])
+@pytest.mark.parametrize("rates", [(0.1, 0.1), (0.1, 0.5), (0.4, 0.7)])
+def test_an_expected_share_of_selected_bounds_is_wrong_by_enumeration(rates, copied):
+    """All numbers of subjects, of twelve, with accuracy 1 instead of .1, by region."""
+    n, low, high = 12, 0.1, 1.0
+    truth = [low + (high - low) * rate for rate in rates]
+    wrong = total = 0.0
+    for first in range(n + 1):
+        for second in [first] if copied else range(n + 1):
+            weight = scipy_stats.binom.pmf(first, n, rates[0])
+            if not copied:
+                weight *= scipy_stats.binom.pmf(second, n, rates[1])
+            counts = (first, second)
+            accuracy = np.stack(
+                [np.where(np.arange(n) < c, high, low) for c in counts], axis=1
+            )
+            means = [truth[0]] * 2 if copied else truth
+            bounds = population_accuracy_lower_bound(accuracy, chance=0.19)
+            selected = bounds >= 0.19
+            share = np.mean((bounds > means)[selected]) if selected.any() else 0.0
+            wrong, total = wrong + weight * share, total + weight
+    assert total == pytest.approx(1)
+    assert 0 < wrong <= 0.05
+
+
 def test_one_subject_has_the_forward_bound():
     rng = np.random.default_rng(1)
     n_correct = rng.integers(3, 9, size=(1, 6, 4, 5))

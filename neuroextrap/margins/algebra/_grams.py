@@ -12,6 +12,7 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
+from scipy.linalg import blas
 
 from neuroextrap.margins._kernel import kept_with
 
@@ -52,9 +53,13 @@ def _intensity(norms: np.ndarray, squares: Any, n_features: Any) -> Any:
     return np.clip(ratio, 0.0, 1.0)
 
 
-def check_shrinkage(shrinkage: Any) -> None:
-    """Raise unless `shrinkage` is "auto" or a finite number >= 0."""
-    message = f'shrinkage={shrinkage!r} must be "auto" or a finite number >= 0'
+def check_shrinkage(shrinkage: Any, *more: str) -> None:
+    """Raise unless `shrinkage` is "auto" or a finite number >= 0.
+
+    The message names `more` words that are known where it is called.
+    """
+    words = "".join(f'"{word}", ' for word in more)
+    message = f'shrinkage={shrinkage!r} must be {words}"auto" or a finite number >= 0'
     if isinstance(shrinkage, str):
         if shrinkage != "auto":
             raise ValueError(message)
@@ -81,38 +86,42 @@ def ridge_penalty(x: np.ndarray, *, shrinkage: Any = "auto") -> float:
 def centered_gram(x: Any, order: Any = None) -> np.ndarray:
     """Inner products of the samples in float64, feature means removed.
 
-    `order` gives other rows than all in their order. Some features at a time, so that
-    a region as large as a brain takes no memory but its own.
+    `order` gives other rows than all in their order.
     """
     x = np.asarray(x)
-    gram: Any = 0.0
-    for start in range(0, x.shape[1], _GRAM_FEATURES):
-        part = x[:, start : start + _GRAM_FEATURES]
-        part = np.array(part if order is None else part[order], dtype=float)
-        part -= np.add.reduce(part, axis=0) / len(part)
-        product = part @ part.T
-        gram = product if start == 0 else gram + product
-    return gram
+    return _grams([x if order is None else x[order]])[0]
 
 
 def centered_grams(xs: Sequence[np.ndarray]) -> np.ndarray:
     """Return `centered_gram` of every region, (S, n, n), kept with their samples."""
-    return kept_with(xs, "grams", lambda: _stacked_grams(xs))
+    return kept_with(xs, "grams", lambda: _grams(xs))
 
 
 def rounded_grams(xs: Sequence[np.ndarray]) -> np.ndarray:
     """Return the same rounded so that 4 n^2 numbers add up exactly."""
     n_terms = 4 * len(xs[0]) ** 2
-    return kept_with(xs, "rounded grams", lambda: _stacked_grams(xs, n_terms))
+    return kept_with(xs, "rounded grams", lambda: _grams(xs, n_terms))
 
 
-def _stacked_grams(xs: Sequence[np.ndarray], n_terms: int = 0) -> np.ndarray:
-    """Return `centered_gram` of every region, rounded if a number of terms is given."""
+def _grams(xs: Sequence[np.ndarray], n_terms: int = 0) -> np.ndarray:
+    """Return the inner products of every region, rounded if a number is given.
+
+    Some features at a time, so that a region as large as a brain takes no memory but
+    its own.
+    """
+    from neuroextrap.margins.compiled._class_sums import fill_centered, fill_symmetric
+
     grams = np.empty((len(xs), len(xs[0]), len(xs[0])))
     for x, gram in zip(xs, grams, strict=True):
-        gram[:] = centered_gram(x)
+        for start in range(0, x.shape[1], _GRAM_FEATURES):
+            features = x[:, start : start + _GRAM_FEATURES].T
+            part = np.empty(features.shape)
+            fill_centered(features, part)
+            blas.dsyrk(1.0, part.T, start > 0, gram.T, lower=True, overwrite_c=True)
+        shift = 0.0
         if n_terms:  # no product is larger than those on the diagonal
-            _round(gram, float(gram.diagonal().max()), n_terms)
+            shift = _shift(float(gram.diagonal().max()), n_terms)
+        fill_symmetric(gram, shift)
     return grams
 
 
@@ -123,18 +132,20 @@ def round_terms(terms: np.ndarray, n_terms: int) -> np.ndarray:
     2^-52 times the number of terms times the largest of the region.
     """
     for region in terms:  # one of them stays in cache
-        _round(region, max(region.max(), -region.min()), n_terms)
+        shift = _shift(max(region.max(), -region.min()), n_terms)
+        region += shift
+        region -= shift
     return terms
 
 
-def _round(region: np.ndarray, largest: float, n_terms: int) -> None:
-    """Round the numbers of one region, the largest of which is known, in place."""
+def _shift(largest: float, n_terms: int) -> float:
+    """Return what rounds numbers up to the largest when it is added and subtracted.
+
+    Adding 1.5 * 2^52 units leaves a whole number of units.
+    """
     _, exponent = math.frexp(largest)
     digits = _DIGITS - (n_terms - 1).bit_length()
-    # adding and subtracting 1.5 * 2^52 units leaves a whole number of units
-    shift = math.ldexp(1.5, exponent - digits + 52)
-    region += shift
-    region -= shift
+    return math.ldexp(1.5, exponent - digits + 52)
 
 
 def allows_single(penalties: Any, norms: Any) -> Any:

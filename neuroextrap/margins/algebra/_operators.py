@@ -151,7 +151,7 @@ def _dense_residuals(grams: np.ndarray, penalties: np.ndarray) -> np.ndarray:
     for gram, penalty, residual in zip(grams, penalties, out, strict=True):
         level = np.trace(gram) / n
         system = gram + level / n
-        system[np.diag_indices(n)] += penalty
+        np.einsum("ii->i", system)[:] += penalty
         root, _ = lapack.dpotrf(system.T, clean=False, overwrite_a=True)
         inverse, info = lapack.dpotri(root, overwrite_c=True)
         if info != 0:

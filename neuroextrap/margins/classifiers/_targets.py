@@ -8,14 +8,20 @@ import numpy as np
 from neuroextrap.design._design import Design, Labelings
 from neuroextrap.margins._kernel import Batch, BatchedLabelings, MarginKernel
 from neuroextrap.margins.algebra._operators import RegionOperators, residual_operators
+from neuroextrap.margins.classifiers._inner_folds import (
+    InnerFolds,
+    candidate_penalties,
+    inner_fold_bytes,
+)
 from neuroextrap.margins.classifiers._ridge import out_of_fold
 from neuroextrap.margins.running._described import array_hash
 
 METRICS = ("cosine", "correlation", "euclidean")
 """How a decoded vector is compared with candidates."""
 
-# operators of the regions of one pass: (group of regions, what was made of them)
-Operators = list[tuple[RegionOperators, dict[str, np.ndarray]]]
+# decoders of the regions of one pass: (group of regions, what was made of them), or
+# those whose penalties are chosen
+Decoders = list[tuple[RegionOperators, dict[str, np.ndarray]]] | InnerFolds
 
 
 class TargetMargins(MarginKernel):
@@ -31,6 +37,10 @@ class TargetMargins(MarginKernel):
     points, both about the training means, averaged over columns. What is ``tested`` by
     permutations comes for all labelings, the rest for the observed one: the
     "correlation", the outcomes of the "best" candidates, or margins for all "wins".
+
+    Where `shrinkage` is "inner_folds" or several numbers, every fold chooses its
+    penalty by leaving out one of the ``units`` (n_samples,) of its training samples
+    after the other, in every labeling by its own targets.
     """
 
     name = "targets"
@@ -45,30 +55,44 @@ class TargetMargins(MarginKernel):
         metric: str = "cosine",
         shrinkage: Any = "auto",
         tested: str = "wins",
+        units: np.ndarray | None = None,
     ) -> None:
         self.targets = targets
         self.metric, self.shrinkage = metric, shrinkage
-        self.tested = tested
+        self.tested, self.units = tested, units
+        self.candidate_penalties = candidate_penalties(shrinkage)
+        if self.candidate_penalties:
+            self.most_regions = 4
         self.n_outputs = None if tested == "wins" else targets.shape[1]
         self.indicator_bytes = 12 * max(1, -(-targets.shape[1] // len(targets)))
         self._coordinates = _coordinates(targets, metric)
 
     def __repr__(self) -> str:
         """Show the options and a hash of the targets; part of a run's identity."""
+        units = None if self.units is None else array_hash(self.units)
         return (
             f"TargetMargins({array_hash(self.targets)}, metric={self.metric!r}, "
-            f"shrinkage={self.shrinkage!r}, tested={self.tested!r})"
+            f"shrinkage={self.candidate_penalties or self.shrinkage!r}, "
+            f"tested={self.tested!r}, units={units})"
         )
 
     def prepare(self, xs: Sequence[np.ndarray], design: Design) -> Any:
-        """Compute each region's out-of-fold operator."""
+        """Compute each region's out-of-fold operator, or those of every penalty."""
+        if self.candidate_penalties:
+            return design, InnerFolds(xs, design, self), {}
         groups = residual_operators(xs, design, shrinkage=self.shrinkage)
-        return design, [(group, {}) for group in groups]
+        return design, [(group, {}) for group in groups], {}
+
+    def workspace(self, n_features: int, n_regions: int, design: Any) -> int:
+        if self.candidate_penalties:
+            n_penalties = len(self.candidate_penalties)
+            return inner_fold_bytes(n_penalties, n_regions, design)
+        return super().workspace(n_features, n_regions, design)
 
     def margins(self, state: Any, labelings: Labelings) -> np.ndarray:
-        design, operators = state
-        n_columns = sum(len(g.regions) for g, _ in operators) * labelings.n_labelings
-        dtype = np.result_type(*(group.dtype for group, _ in operators))
+        design, decoders, _ = state
+        n_regions, dtype = _shape(decoders)
+        n_columns = n_regions * labelings.n_labelings
         margins = np.empty((len(design.test), len(self.targets), n_columns), dtype)
         for rows, scores in self._scores(state, labelings):
             margins[rows] = scores.swapaxes(0, 1)
@@ -76,9 +100,9 @@ class TargetMargins(MarginKernel):
 
     def _scores(self, state: Any, labelings: Labelings) -> Iterator[Any]:
         """Yield (rows, scores of the candidates) of every fold, scores (K, rows, M)."""
-        design, operators = state
-        vectors = self._coordinates
-        decoded = _decoded(operators, design, labelings, vectors, "coordinates")
+        design, vectors = state[0], self._coordinates
+        name = "targets" if vectors is self.targets else "coordinates"
+        decoded = _decoded(state, labelings, vectors, name)
         rules = labelings.keep(
             ("rules", decoded.dtype),
             lambda: _rules(vectors, labelings, design, self.metric, decoded.dtype),
@@ -103,8 +127,7 @@ class TargetMargins(MarginKernel):
 
         1 / T where T candidates share the best score.
         """
-        design, operators = state
-        n_regions = sum(len(group.regions) for group, _ in operators)
+        design, (n_regions, _) = state[0], _shape(state[1])
         own = np.tile(labelings.codes[:, design.test].T, n_regions)
         outcomes = np.zeros(own.shape)
         for rows, scores in self._scores(state, labelings):
@@ -143,8 +166,7 @@ class TargetMargins(MarginKernel):
 
         Zero where either does not vary.
         """
-        design, operators = state
-        decoded = _decoded(operators, design, labelings, self.targets, "targets")
+        design, decoded = state[0], _decoded(state, labelings, self.targets, "targets")
         true = labelings.keep(
             "true",
             lambda: _true(labelings, design, self.targets).astype(decoded.dtype),
@@ -162,10 +184,27 @@ class TargetMargins(MarginKernel):
         """Return what is decoded from a region, (n_test, n_columns), as targets are."""
         design = cast(Design, plan.design)
         labelings = _first(next(iter(plan.batches())))
-        _, operators = self.prepare([x], design)
-        given = design, labelings, self.targets, "targets"
-        means = training_means(labelings, design, self.targets, "targets")
-        return _decoded(operators, *given)[0, ..., 0] + means[design.fold_of_test, :, 0]
+        given = labelings, self.targets, "targets"
+        means = training_means(labelings, design, *given[1:])[design.fold_of_test]
+        return (_decoded(self.prepare([x], design), *given)[0] + means)[..., 0]
+
+    def chosen_shrinkage(self, x: np.ndarray, plan: BatchedLabelings) -> np.ndarray:
+        """Return the multiple of the penalty that every fold of a region chooses."""
+        return self._chosen(x, plan, cast(Design, plan.design))
+
+    def shrinkage_of_all(self, x: np.ndarray, plan: BatchedLabelings) -> Any:
+        """Return the shrinkage of a fit of all samples of a region."""
+        if not self.candidate_penalties:
+            return self.shrinkage
+        everything = np.arange(len(x)), np.arange(0)
+        design = Design((everything,), len(x), plan.design.n_classes)
+        return float(self._chosen(x, plan, design)[0])
+
+    def _chosen(self, x: np.ndarray, plan: Any, design: Design) -> np.ndarray:
+        """Return the multiples that the folds of a design choose, (n_folds,)."""
+        observed = _first(next(iter(plan.batches())))
+        numbers = InnerFolds([x], design, self).chosen(observed)[0, :, 0]
+        return np.array(self.candidate_penalties)[numbers]
 
     def margins_of_decoded(self, decoded: np.ndarray, codes: np.ndarray) -> np.ndarray:
         """Return the scores (n, K) of vectors decoded by a fit of all samples."""
@@ -214,20 +253,39 @@ def _few_decoded(group: RegionOperators, design: Design, flat: Any) -> np.ndarra
     return out
 
 
+def _shape(decoders: Decoders) -> tuple[int, np.dtype]:
+    """Return the number of regions, and the precision of what they decode."""
+    if isinstance(decoders, InnerFolds):
+        return decoders.n_regions, decoders.dtype
+    dtype = np.result_type(*(group.dtype for group, _ in decoders))
+    return sum(len(group.regions) for group, _ in decoders), dtype
+
+
 def _decoded(
-    operators: Operators,
-    design: Design,
-    labelings: Labelings,
-    vectors: np.ndarray,
-    name: str,
+    state: Any, labelings: Labelings, vectors: np.ndarray, name: str
 ) -> np.ndarray:
-    """Return (n_regions, n_test, n_columns, B) decoded, about training means."""
+    """Return (n_regions, n_test, n_columns, B) decoded, about training means.
+
+    The last of them is kept, as it serves correlations and margins.
+    """
+    design, decoders, kept = state
+    if kept.get("asked") != (labelings, name):
+        values = _new_decoded(design, decoders, labelings, vectors, name)
+        kept |= {"asked": (labelings, name), "decoded": values}
+    return kept["decoded"]
+
+
+def _new_decoded(
+    design: Design, decoders: Decoders, labelings: Labelings, vectors: Any, name: str
+) -> np.ndarray:
+    """Decode them."""
     n_columns, B = vectors.shape[1], labelings.n_labelings
-    dtype = np.result_type(*(group.dtype for group, _ in operators))
-    n_regions = sum(len(group.regions) for group, _ in operators)
+    n_regions, dtype = _shape(decoders)
+    if isinstance(decoders, InnerFolds):
+        return decoders.decoded(labelings, vectors)
     out = np.empty((n_regions, len(design.test), n_columns * B), dtype)
     few = labelings.n_together * n_columns <= len(design.test)
-    for group, kept in operators:
+    for group, kept in decoders:
         flat = _flat(labelings, vectors, group.dtype, name)
         # a factor of C is smaller where features are few, and C more than it is worth
         # where columns are

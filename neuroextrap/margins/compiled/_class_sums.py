@@ -1,9 +1,9 @@
 """Compiled sums over the samples of each class, and margins made of them.
 
-Nothing here is fast math. Sums of rounded terms are exact (``algebra/_grams.py``), so
-that every batch gives the same bits. Margins lie labeling by labeling, the test points
-last, where loops over them are contiguous. Indices are unsigned, since a signed one is
-asked each time whether it is negative.
+Nothing here is fast math but a mean. Sums of rounded terms are exact
+(``algebra/_grams.py``), so that every batch gives the same bits. Margins lie labeling
+by labeling, the test points last, where loops over them are contiguous. Indices are
+unsigned, since a signed one is asked each time whether it is negative.
 """
 
 from collections import namedtuple
@@ -25,6 +25,29 @@ Folds = namedtuple("Folds", "of_sample edges twice inverse")
 Growth = namedtuple("Growth", "first first_edges folds test edges")
 
 _compile = njit(cache=True, nogil=True, error_model="numpy")
+
+
+@njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc"})
+def fill_centered(features: Any, out: Any) -> None:
+    """Fill features (p, n) minus their means over the samples."""
+    for p in range(len(features)):
+        row, centered, total = features[p], out[p], 0.0
+        for i in range(len(row)):
+            total += np.float64(row[i])
+        mean = total / len(row)
+        for i in range(len(row)):
+            centered[i] = row[i] - mean
+
+
+@_compile
+def fill_symmetric(gram: Any, shift: float) -> None:
+    """Round an upper triangle (n, n) by adding and subtracting; mirror it."""
+    for i in range(len(gram)):
+        row = gram[i]
+        for j in range(i):
+            row[j] = gram[j, i]
+        for j in range(i, len(gram)):
+            row[j] = (row[j] + shift) - shift
 
 
 @_compile

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from copy import copy
 from typing import Self
 
 import numpy as np
@@ -13,7 +11,7 @@ from scipy import special
 from neuroextrap.stats._accuracy import accuracy_weights, row_product
 from neuroextrap.stats._extrapolation._gaussian import clip_to_resolution
 from neuroextrap.stats._extrapolation._method import ExtrapolationMethod
-from neuroextrap.stats._extrapolation._sample import LeftOut, WinSample, measured_curve
+from neuroextrap.stats._extrapolation._sample import WinSample, measured_curve
 
 _N_FIT_SIZES = 100
 
@@ -52,20 +50,12 @@ class Logistic(ExtrapolationMethod):
 
     def fit(self, sample: WinSample) -> Self:
         lines = fit_lines(sample.wins[None], np.array([sample.n_test]), self.start)
-        return self._keep(lines[0], sample.wins)
-
-    def refits(self, parts: LeftOut) -> Iterator[Self]:
-        """Fit the lines of parts of one size together."""
-        lines = np.empty((len(parts), 2))
-        for places, wins, n_test in parts.same_size():
-            lines[places] = fit_lines(wins, n_test, self.start)
-        for line, sample in zip(lines, parts.win_samples, strict=True):
-            yield copy(self)._keep(line, sample.wins)
-
-    def _keep(self, line: np.ndarray, wins: np.ndarray) -> Self:
-        """Keep a line, and the measured curve for set sizes below its range."""
-        self.intercept_, self.slope_ = line
-        self.first_, self.wins_ = _fit_sizes(len(wins), self.start)[0], wins
+        self.intercept_, self.slope_ = lines[0]
+        # below its range the measured curve holds
+        self.first_, self.wins_ = (
+            _fit_sizes(sample.n_classes, self.start)[0],
+            sample.wins,
+        )
         return self
 
     def accuracy(self, set_sizes: ArrayLike) -> np.ndarray:

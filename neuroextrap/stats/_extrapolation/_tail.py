@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from copy import copy
 from dataclasses import dataclass
 from typing import Self
 
@@ -15,9 +13,7 @@ from neuroextrap.stats._extrapolation._point_wins import (
     split_ties,
 )
 from neuroextrap.stats._extrapolation._sample import (
-    LeftOut,
     WinSample,
-    class_weights,
     log_spaced_set_sizes,
 )
 
@@ -61,53 +57,16 @@ class Tail(PointMethod):
                 f"the tail of the scores needs at least 4 classes, got "
                 f"{sample.n_classes}; use method='gaussian_mixture'"
             )
-        best = best_distractors(sample, self._n_tail(sample.n_classes))
-        return self._fit_tails(sample, best, sample.point_weights(), None)
-
-    def refits(self, parts: LeftOut) -> Iterator[Self]:
-        """Sort the best distractors of every point once, for all parts."""
-        sample = parts.sample
-        largest_group = np.bincount(parts.group_of_class).max()
-        n_best = self._n_tail(sample.n_classes) + 1 + largest_group
-        best = SortedDistractors(sample, parts.group_of_class, n_best)
-        for group, part in zip(parts.groups, parts.samples(scores=False), strict=True):
-            rows, n_tail = parts.rows(group), self._n_tail(part.n_classes)
-            beaten, tied = parts.beaten_and_tied(group)
-            tails = Tails(
-                best.without(group, rows, n_tail + 1),
-                sample.own_scores()[rows],
-                part.n_classes - 1 - beaten - tied,
-                tied,
-            )
-            weights = class_weights(parts.columns(group))
-            yield copy(self)._fit_tails(part, tails, weights, self.calibration_)
-
-    def _n_tail(self, n_classes: int) -> int:
-        """Return how many distractors make the tail among `n_classes`."""
-        return int(np.clip(round(self.fraction * n_classes), 2, n_classes - 2))
-
-    def _fit_tails(
-        self,
-        sample: WinSample,
-        tails: Tails,
-        weights: np.ndarray,
-        start: np.ndarray | None,
-    ) -> Self:
-        """Fit to the tails of a sample's test points, whose scores are not needed.
-
-        `start` is where the calibration begins, (0, 1) if None.
-        """
-        log_lose, rows, part, self.shape_, self.scale_ = tails.log_lose(
-            sample.n_classes - 1
-        )
-        weights = weights[rows] * part
+        K = sample.n_classes
+        n_tail = int(np.clip(round(self.fraction * K), 2, K - 2))
+        tails = best_distractors(sample, n_tail)
+        log_lose, rows, part, self.shape_, self.scale_ = tails.log_lose(K - 1)
+        weights = sample.point_weights()[rows] * part
         self.calibration_ = np.array([0.0, 1.0])
         if self.calibrate:
-            sizes = log_spaced_set_sizes(sample.n_classes, 100)
+            sizes = log_spaced_set_sizes(K, 100)
             curve = sample.curve(sizes)
-            self.calibration_ = calibrate_log_lose(
-                log_lose, weights, sizes, curve, start=start
-            )
+            self.calibration_ = calibrate_log_lose(log_lose, weights, sizes, curve)
         self.points_ = PointWins(
             _log_win(_calibrated(log_lose, self.calibration_)), weights
         )
@@ -175,36 +134,6 @@ def best_distractors(sample: WinSample, n_tail: int) -> Tails:
         others.partition(n_others - n_tail - 1, axis=1)
         best[rows] = np.sort(others[:, n_others - n_tail - 1 :], axis=1)[:, ::-1]
     return Tails(best, true_scores, above, tied)
-
-
-class SortedDistractors:
-    """The best distractors of every test point, sorted downwards, with their groups.
-
-    Enough of them that `n_best` less the largest group are left without any group.
-    """
-
-    def __init__(self, sample: WinSample, group_of_class: np.ndarray, n_best: int):
-        n_classes = sample.n_classes
-        n_best = min(n_best, n_classes - 1)
-        self.scores = np.empty((sample.n_test, n_best))
-        self.groups = np.empty((sample.n_test, n_best), np.int32)
-        width = max(1, _BATCH_NUMBERS // n_classes)
-        for start in range(0, sample.n_test, width):
-            rows = slice(start, start + width)
-            scores = np.array(sample.margins[rows], float)
-            np.put_along_axis(scores, sample.y_true[rows, None], -np.inf, 1)
-            best = np.argpartition(scores, n_classes - n_best, axis=1)
-            best = best[:, n_classes - n_best :]
-            values = np.take_along_axis(scores, best, 1)
-            order = np.argsort(-values, axis=1, kind="stable")
-            self.scores[rows] = np.take_along_axis(values, order, 1)
-            self.groups[rows] = group_of_class[np.take_along_axis(best, order, 1)]
-
-    def without(self, group: int, rows: np.ndarray, n_best: int) -> np.ndarray:
-        """Return the best scores of these points that are not of a group."""
-        kept = self.groups[rows] != group
-        kept &= np.cumsum(kept, axis=1, dtype=np.int32) <= n_best
-        return self.scores[rows][kept].reshape(len(rows), n_best)
 
 
 def _pareto_log_survival(x: np.ndarray, shape: float, scale: float) -> np.ndarray:
@@ -282,14 +211,11 @@ def calibrate_log_lose(
     weights: np.ndarray,
     set_sizes: np.ndarray,
     curve: np.ndarray,
-    *,
-    start: np.ndarray | None = None,
 ) -> np.ndarray:
     """Fit (a, b), b >= 0.05, of q -> exp(a + b log q) to an accuracy curve.
 
     `log_lose` and `weights` (n_test,) belong to the test points; `curve` (n_sizes,) is
-    the observed average accuracy at `set_sizes`. The search begins at (0, 1), or at
-    `start`.
+    the observed average accuracy at `set_sizes`. The search begins at (0, 1).
     """
     from scipy.optimize import least_squares
 
@@ -311,7 +237,7 @@ def calibrate_log_lose(
 
     fitted = least_squares(
         residual,
-        [0.0, 1.0] if start is None else start,
+        [0.0, 1.0],
         jac=jacobian,
         bounds=([-20.0, 0.05], [20.0, 20.0]),
         x_scale=[1, 0.3],
