@@ -13,6 +13,7 @@ from benchmarks.validity.visible_designs import FAMILY
 from neuroextrap.encoding import (
     ContinuousEncoding,
     EncodingIdentification,
+    RidgeEncoder,
     compare_encoding_models,
 )
 
@@ -47,6 +48,47 @@ def continuous_encoding(rng, n_sets, *, mistake=False):
     yield _compared(rng, n_sets, by_run=True)
 
 
+@check(FAMILY, n_sets=400, quick=20)
+def bands_of_films(rng, n_sets, *, mistake=False):
+    """A slow band that adds nothing; mistake: tested as if it were the only one."""
+    for mix in (0.7,) if mistake else (0.0, 0.7):
+        local, family = [], []
+        for _ in range(n_sets):
+            features, responses = _two_bands(rng, mix)
+            model = ContinuousEncoding(
+                encoder=RidgeEncoder(band_weights=8, cv=4),
+                n_permutations=99,
+                random_state=rng,
+            )
+            if mistake:
+                features = [run["words"] for run in features]
+            model.fit(features[:2], responses[:2])
+            score = model.score if mistake else model.partition
+            end = "" if mistake else "_unique_of_words"
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", UserWarning)
+                maps = score(features[2:], responses[2:])
+            local.append((maps[f"p_value{end}"] <= LEVEL).mean())
+            family.append(float(maps[f"p_value_fwe{end}"].min() <= LEVEL))
+        design = f"AR({SLOW}) band that adds nothing, r {mix} with another"
+        yield Row(LOCAL, f"{design}, unique to it, one of 12 voxels", local)
+        yield Row(FWE, f"{design}, unique to it, any of 12 voxels", family)
+
+
+def _two_bands(rng, mix):
+    """Draw two bands in four runs, and responses that follow the first of them."""
+    weights, turn = rng.normal(size=(3, 12)), rng.normal(size=(3, 3)) / np.sqrt(3)
+    features, responses = [], []
+    for n in (100, 100, 150, 150):
+        rows = series(rng, n, SLOW, 18) * np.sqrt(1 - SLOW**2)
+        motion, own, noise = rows[:, :3], rows[:, 3:6], rows[:, 6:]
+        words = np.sqrt(1 - mix**2) * own + mix * motion @ turn
+        noise[1:] += motion[:-1] @ weights
+        features.append({"motion": motion, "words": words})
+        responses.append(noise)
+    return features, responses
+
+
 def _compared(rng, n_sets, *, by_run):
     """Compare two models that have to do with none of 12 regions."""
     runs, family = np.repeat(np.arange(N_RUNS), LENGTH), []
@@ -58,7 +100,7 @@ def _compared(rng, n_sets, *, by_run):
             warnings.simplefilter("ignore", UserWarning)
             pair = [
                 EncodingIdentification(
-                    encoder=Ridge(), covariance="diagonal", regions=pairs, set_sizes=[2]
+                    encoder=Ridge(), rule="diagonal", regions=pairs, set_sizes=[2]
                 )
                 .fit(train[:, columns], train[:, 10:])
                 .identify(test[:, columns], test[:, 10:], groups=runs)

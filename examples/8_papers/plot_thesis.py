@@ -1,6 +1,6 @@
 """
-Zheng (2017): lesions, ensembles, costs
-=======================================
+Zheng (2017): lesions, ensembles, costs, receptive fields
+=========================================================
 
 The thesis asks what the parts of a representation contribute: what is lost without a
 region (section 1.4.2), how information grows with the number of cells (5.1.1), and what
@@ -17,6 +17,7 @@ from neuroextrap.decoding import (
     ensemble_information,
     lesion_identification,
 )
+from neuroextrap.encoding import GaborPyramid
 
 rng = np.random.default_rng(0)
 n_classes, n_runs, n_voxels = 12, 8, 30
@@ -74,4 +75,25 @@ plt.gca().set(
     xlabel="set size (number of classes)", ylabel="average cost of a response"
 )
 plt.legend(frameon=False)
+plt.show()
+
+# %%
+# Receptive fields
+# ----------------
+# Gabor filters of several sizes and orientations, figure 1.2: a feature of the encoding
+# model of section 1.2 is the energy of an image under a pair of them, of which one is
+# shown.
+pyramid = GaborPyramid(frequencies=(1, 2, 4), n_orientations=4)
+pyramid.fit(rng.random((2, 64, 64)))
+figure, axes = plt.subplots(3, 4, figsize=(6.4, 5), layout="constrained")
+off_center = np.abs(pyramid.feature_positions_ - 31.5).sum(axis=1)
+for row, frequency in zip(axes, pyramid.frequencies_, strict=True):
+    for ax, orientation in zip(row, (0, 45, 90, 135), strict=True):
+        wanted = pyramid.feature_frequencies_ == frequency
+        wanted &= pyramid.feature_orientations_ == orientation
+        nearest = np.argmin(np.where(wanted, off_center, np.inf))
+        (field,) = pyramid.filters(nearest).real
+        ax.imshow(field, cmap="RdBu_r", vmin=-abs(field).max(), vmax=abs(field).max())
+        ax.set(xticks=[], yticks=[])
+    row[0].set_ylabel(f"{frequency:g} cycles per image")
 plt.show()

@@ -232,6 +232,7 @@ def bids_of_inputs(args, imgs, *, keep_desc=False):
                 "; rename it, or use --no-bids"
             )
         return None, files
+    bids.pop("hemi", None)  # results are of both
     if not keep_desc:
         bids.pop("desc", None)
     example = ResultFiles.below(args.out, bids).path("accuracy.nii.gz")

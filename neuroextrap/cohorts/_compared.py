@@ -4,6 +4,7 @@ import logging
 import re
 from dataclasses import dataclass
 from itertools import chain
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -21,10 +22,12 @@ from neuroextrap.cohorts._group_members import (
 from neuroextrap.cohorts._measures import MEASURES, voxels_lost
 from neuroextrap.group import second_level_test
 from neuroextrap.group._subjects import differences_of
+from neuroextrap.maps import read_maps
 from neuroextrap.maps._bids import shared_entities
 
 logger = logging.getLogger(__name__)
 
+_MAPS = "desc-maps_stat.json"
 _ACCURACY, _TABLE = "desc-accuracy_stat.nii.gz", "desc-table_stat.tsv"
 
 
@@ -54,13 +57,14 @@ class Members:
 
     @property
     def imgs(self):
-        """The maps of accuracy, a list for each analysis."""
-        return [_accuracy_of(cell) for cell in self.cells]
+        """The maps of accuracy, a list for each analysis: paths, or surfaces."""
+        return [_maps_of(cell) for cell in self.cells]
 
     @property
     def told(self):
         """What sidecars say of the members and their design."""
-        about = origin_of({"imgs": list(chain(*self.imgs))}).sidecar()
+        maps = chain(*map(_accuracy_of, self.cells))
+        about = origin_of({"imgs": list(maps)}).sidecar()
         about |= {"participants": list(self.found), "left_out": self.left_out}
         about["mixed"] = list(self.mixed)
         if self.design is not None:
@@ -130,6 +134,15 @@ def regions_of(out, group, asked):
     return pd.concat(parts).join(people, on="participant_id")
 
 
+def _maps_of(found):
+    """Return participants' maps of accuracy, paths or, on surfaces, images."""
+    paths, maps = _accuracy_of(found), []
+    for path, (index, _) in zip(paths, found.values(), strict=True):
+        own = beside(index, _MAPS)
+        maps.append(path if Path(path).is_file() else read_maps(own)["accuracy"])
+    return maps
+
+
 def _accuracy_of(found):
     """Return the paths of participants' maps of accuracy."""
     return [str(beside(index, _ACCURACY)) for index, _ in found.values()]
@@ -147,7 +160,7 @@ def _design_of(out, asked, found):
         for name, label in labels.items()
     }
     table = table.reindex(list(found)).astype(object)
-    lost = dict(zip(found, voxels_lost(_accuracy_of(found)), strict=True))
+    lost = dict(zip(found, voxels_lost(_maps_of(found)), strict=True))
     for name in [name for name in MEASURES if name not in table]:
         values = {each: known[each].get(name) for each in found}
         table[name] = pd.Series(lost if name == "voxels_lost" else values)

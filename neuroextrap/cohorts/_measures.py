@@ -47,8 +47,15 @@ def _displacement(path):
 def voxels_lost(imgs):
     """Return the proportion of the voxels of most participants that each one lacks.
 
-    `imgs` are paths of maps on one grid, NaN where there is no value.
+    `imgs` are paths of maps on one grid, or SurfaceImages, NaN where there is no value.
     """
-    known = np.stack([np.isfinite(open_file(img, "imgs").get_fdata()) for img in imgs])
+    known = np.stack([np.isfinite(_values(img)) for img in imgs])
     usual = known.mean(axis=0) > 0.5
     return 1 - known[:, usual].mean(axis=1)
+
+
+def _values(img):
+    """Return the values of a map, of both hemispheres of a surface."""
+    if isinstance(img, str):
+        return open_file(img, "imgs").get_fdata()
+    return np.concatenate([np.ravel(part) for part in img.data.parts.values()])

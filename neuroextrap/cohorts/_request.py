@@ -23,6 +23,7 @@ from neuroextrap.images._event_samples import (
 )
 from neuroextrap.images._events import read_events, read_runs
 from neuroextrap.images._fits import ready_betas
+from neuroextrap.images._surface_files import other_hemisphere
 from neuroextrap.maps._bids import shared_entities
 from neuroextrap.maps._described_parameters import described_parameters
 from neuroextrap.maps._json import json_text
@@ -149,7 +150,7 @@ def find_participant(request, label):
     bids = shared_entities([run.bold for run in runs])
     if bids is None:  # a model's own names
         bids = {k: e for k, e in runs[0].entities.items() if k in ("sub", "ses")}
-    for key in ("desc", "contrast", "stat"):
+    for key in ("desc", "contrast", "stat", "hemi"):
         bids.pop(key, None)
     identity = _identity(request, runs)
     made_of = _made_of(request, runs)
@@ -311,7 +312,7 @@ def _identity(request, runs):
     files = [
         [
             describe_file(path)
-            for path in (run.bold, run.events, run.mask, run.confounds)
+            for path in (*_both(run.bold), run.events, run.mask, run.confounds)
             if path is not None
         ]
         for run in runs
@@ -325,6 +326,12 @@ def _identity(request, runs):
         "version": neuroextrap.__version__,
     }
     return hashlib.sha256(json_text("identity", about).encode()).hexdigest()
+
+
+def _both(path):
+    """Return a file and, of a hemisphere's, that of the other one."""
+    other = str(other_hemisphere(path))
+    return (path,) if other == path else (path, other)
 
 
 def _made_of(request, runs):

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import math
-from numbers import Real
-from types import SimpleNamespace
 from typing import Any, Self
 
-import numpy as np
 from sklearn.base import BaseEstimator
 
 from neuroextrap.analysis._region_files import check_trained
-from neuroextrap.analysis._region_maps import RegionMaps, maps_of_regions
-from neuroextrap.design._findings import tell
-from neuroextrap.design._permutations import few_exchanges
-from neuroextrap.design._series import correlation_length, findings_of_series
+from neuroextrap.analysis._region_maps import RegionMaps
 from neuroextrap.encoding._band_partition import partition_scores
+from neuroextrap.encoding._continuous_maps import (
+    segment_maps,
+    voxel_maps,
+    voxel_scores,
+)
 from neuroextrap.encoding._continuous_runs import (
     WITHIN_RUNS,
     read_runs,
@@ -23,24 +21,9 @@ from neuroextrap.encoding._continuous_runs import (
 )
 from neuroextrap.encoding._continuous_training import TrainedRuns, with_bands
 from neuroextrap.encoding._identification import EncodingIdentification
-from neuroextrap.encoding._response_predictions import prediction_scores
-from neuroextrap.encoding._segments import cut_segments, score_segments
 from neuroextrap.encoding._training import check_encoder, voxel_penalties
-from neuroextrap.images._region_choice import choose_regions
-from neuroextrap.maps._registry import (
-    band_records,
-    segment_record,
-    series_record,
-)
 from neuroextrap.models._delayer import check_delays
 from neuroextrap.models._splitters import check_cv_argument
-from neuroextrap.regions._membership import usable_regions
-from neuroextrap.reporting._finding import words_of_features
-from neuroextrap.reporting._maps_section import features_as_regions
-from neuroextrap.reporting._region_page import continuous_page
-from neuroextrap.stats import average_accuracy
-from neuroextrap.stats._null_counts import spread_known
-from neuroextrap.stats._permutation import FewLabelings
 from neuroextrap.stats._shared_options import described_by
 from neuroextrap.stats._validation import (
     check_flags,
@@ -269,13 +252,11 @@ class ContinuousEncoding(BaseEstimator):
             for name in ("train", "test")
         )
         read, tested = self.fit(*train)._test(*test)
-        segments = None if seconds is None else self._segments(tested, seconds)
-        bands = self._trained.runs.bands
-        several = bands is not None and len(np.unique(bands)) > 1
-        scores = self._scores(tested)
-        if several:
+        segments = None if seconds is None else segment_maps(self, tested, seconds)
+        scores = voxel_scores(self, tested)
+        if read.bands is not None:
             scores |= partition_scores(self, self._trained, read, tested)
-        return self._maps(tested, scores, segments)
+        return voxel_maps(self, tested, scores, segments)
 
     def score(self, features: Any, imgs: Any) -> RegionMaps:
         """Score how well the responses of every voxel in new runs are predicted.
@@ -307,7 +288,7 @@ class ContinuousEncoding(BaseEstimator):
             run was trained on.
         """
         _, tested = self._test(features, imgs)
-        return self._maps(tested, self._scores(tested))
+        return voxel_maps(self, tested, voxel_scores(self, tested))
 
     def partition(self, features: Any, imgs: Any) -> RegionMaps:
         """Split what is explained of new runs among the bands of features.
@@ -373,13 +354,13 @@ class ContinuousEncoding(BaseEstimator):
         (array([0.9, 1. ]), array([0., 0.]))
         """
         read, tested = self._test(features, imgs)
-        bands = self._trained.runs.bands
-        if bands is None or len(np.unique(bands)) < 2:
+        if read.bands is None:
             raise ValueError(
                 "features have no bands to be told apart; give a dict of tables by "
                 "band for every run, or RidgeEncoder(bands=...)"
             )
-        return self._maps(tested, partition_scores(self, self._trained, read, tested))
+        scores = partition_scores(self, self._trained, read, tested)
+        return voxel_maps(self, tested, scores)
 
     def identify_segments(
         self, features: Any, imgs: Any, *, seconds: float = 20.0
@@ -420,7 +401,7 @@ class ContinuousEncoding(BaseEstimator):
         ValueError
             When the time between volumes is not known, or runs are too short.
         """
-        return self._segments(self._test(features, imgs)[1], seconds)
+        return segment_maps(self, self._test(features, imgs)[1], seconds)
 
     def _check(self):
         """Raise before data are read if a parameter is none that is allowed."""
@@ -454,113 +435,3 @@ class ContinuousEncoding(BaseEstimator):
         runs = self._read(self.masker_, features, imgs)
         runs = runs._replace(bands=self._trained.runs.bands)
         return runs, self._trained.test(runs)
-
-    def _scores(self, tested):
-        """Return scores of the usable voxels by name."""
-        return prediction_scores(
-            tested.responses,
-            tested.predictions,
-            groups=tested.run,
-            noise_variance=tested.noise_variance,
-            n_permutations=self.n_permutations,
-            exchange="shifts",
-            random_state=self.random_state,
-        )
-
-    def _segments(self, tested, seconds):
-        """Identify segments of held-out runs; returns RegionMaps."""
-        if tested.t_r is None:
-            raise ValueError(
-                "seconds cannot be counted in volumes, because the time between them "
-                "is not known; give t_r, in seconds"
-            )
-        width = round(_positive(seconds) / tested.t_r)
-        apart = correlation_length(tested.responses, tested.predictions, tested.run)
-        segments = cut_segments(tested.run, max(1, width), apart)
-        choice = choose_regions(
-            self.masker_,
-            self.n_elements_,
-            radius=self.radius,
-            labels_img=self.labels_img,
-            regions=self.regions,
-            process_mask_img=self.process_mask_img,
-        )
-        scored = score_segments(
-            tested,
-            self.residual_variance_,
-            segments,
-            usable_regions(choice.regions, tested.usable, 1).regions,
-            n_permutations=self.n_permutations,
-            random_state=self.random_state,
-        )
-        return self._placed(
-            choice,
-            scored.scores,
-            records={name: segment_record(name) for name in scored.scores},
-            table_file="segments.tsv",
-            findings=self._findings(tested, segments.run),
-            n_candidates_=segments.n_candidates,
-            n_segments_=len(segments.run),
-            correlation_length_=apart,
-            wins_=scored.wins,
-            set_sizes_=scored.set_sizes,
-            curves_=average_accuracy(scored.wins, scored.set_sizes),
-            seconds_=seconds,
-        )
-
-    def _maps(self, tested, scores, segments=None):
-        """Return `scores` of the usable voxels as maps, perhaps with segments."""
-        bands, words = self._trained.runs.bands, words_of_features(self.masker_)
-        known = {} if bands is None else band_records(np.unique(bands))
-        return self._placed(
-            features_as_regions(self.n_elements_),
-            spread_known(tested.usable, scores),
-            records={name: known.get(name) or series_record(name) for name in scores},
-            table_file="voxels.tsv",
-            further=() if segments is None else (segments,),
-            findings=self._findings(tested, tested.run),
-            page=continuous_page,
-            classes_=(),
-            segments_=segments,
-            bands_=bands,
-            words_=words,
-            rows=words[1],
-            n_runs_=tested.run.max() + 1,
-        )
-
-    def _placed(self, choice, scores, **about):
-        """Return numbers of regions, or voxels, as RegionMaps."""
-        seed = self.random_state
-        run = SimpleNamespace(choice=choice, masker=self.masker_, bg_img=None)
-        return maps_of_regions(
-            run,
-            scores,
-            parameters=self.get_params(deep=False),
-            random_state=seed if isinstance(seed, int) else None,
-            n_permutations_=self.n_permutations,
-            **about,
-        )
-
-    def _findings(self, tested, shifted):
-        """Return what makes p-values by shifts doubtful, and warn of it.
-
-        `shifted` (n_rows,) is the run of every row, or window, that is shifted.
-        """
-        if not self.n_permutations:
-            return ()
-        found = findings_of_series(
-            tested.responses, tested.predictions, tested.run, exchange="shifts"
-        )
-        tell(found)  # of few shifts those who draw them have warned
-        n_others = math.prod(np.bincount(shifted)) - 1
-        if n_others >= self.n_permutations:
-            return found
-        return (*found, few_exchanges(FewLabelings(n_others, 1, "shifts")))
-
-
-def _positive(seconds):
-    """Return a length of windows; ValueError unless it is positive."""
-    real = isinstance(seconds, Real) and not isinstance(seconds, bool)
-    if not (real and 0 < seconds < np.inf):
-        raise ValueError(f"seconds={seconds!r} must be positive; give 20, for example")
-    return seconds

@@ -59,7 +59,7 @@ class TrainedRuns(NamedTuple):
             spread_known(runs.usable, {"variance": squares})["variance"],
             runs,
             model.within_runs,
-            (*scaling.notes, *trained.notes),
+            scaling.notes,
         )
 
     def test(self, runs):
@@ -105,21 +105,24 @@ def _delayed(runs, scaling, delayer, within_runs):
 
 
 def with_bands(runs, encoder):
-    """Return Runs with the bands of columns that features or the encoder have."""
-    own = getattr(encoder, "bands", None)
-    if own is None:
-        return runs
-    if runs.bands is not None:
-        raise ValueError(
-            "bands were given by the features and by the encoder; leave bands=None"
-        )
-    bands, n_columns = np.asarray(own), runs.features.shape[1]
-    if bands.shape != (n_columns,):
-        raise ValueError(
-            f"bands of the encoder has {len(bands)} entries, features has {n_columns} "
-            "columns; name the band of every column, not of its delays"
-        )
-    return runs._replace(bands=bands)
+    """Return Runs with the bands of columns that features or the encoder have.
+
+    A single band is none.
+    """
+    bands, own = runs.bands, getattr(encoder, "bands", None)
+    if own is not None:
+        if bands is not None:
+            raise ValueError(
+                "bands were given by the features and by the encoder; leave bands=None"
+            )
+        bands, n_columns = np.asarray(own), runs.features.shape[1]
+        if bands.shape != (n_columns,):
+            raise ValueError(
+                f"bands of the encoder has {len(bands)} entries, features has "
+                f"{n_columns} columns; name the band of every column, not of its delays"
+            )
+    one = bands is None or len(np.unique(bands)) < 2
+    return runs._replace(bands=None if one else bands)
 
 
 def _encoder_of_delays(model, bands):
@@ -127,8 +130,9 @@ def _encoder_of_delays(model, bands):
     encoder = model.encoder
     if encoder is None:
         encoder = RidgeEncoder(cv=model.cv, random_state=model.random_state)
-    if bands is None or not isinstance(encoder, RidgeEncoder):
+    if not isinstance(encoder, RidgeEncoder):
         return encoder
-    n_delays = len(check_delays(model.delays))
-    several = np.tile(bands, n_delays) if len(np.unique(bands)) > 1 else None
-    return clone(encoder).set_params(bands=several)
+    if bands is not None:
+        several = len(np.unique(bands)) > 1
+        bands = np.tile(bands, len(check_delays(model.delays))) if several else None
+    return clone(encoder).set_params(bands=bands)

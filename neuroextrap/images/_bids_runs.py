@@ -68,7 +68,7 @@ def find_runs(
     instead.
     """
     filters = filters or {}
-    found = _series(derivatives, participant, any_version="desc" in filters)
+    found = _series(derivatives, participant, space, any_version="desc" in filters)
     found = apply_filters(found, filters, participant)
     for key, wanted in (("task", task), ("space", space), ("ses", sessions)):
         found = selected(found, key, wanted, participant)
@@ -86,22 +86,23 @@ def find_runs(
     ]
 
 
-def _series(derivatives, participant, *, any_version=False):
+def _series(derivatives, participant, space, *, any_version=False):
     """Return (path, entities) of the series of a participant, in the order of names.
 
-    Preprocessed ones, if there are any, unless those of `any_version` are wanted.
+    Preprocessed ones, if there are any, unless those of `any_version` are wanted; those
+    on surfaces, by the left hemisphere, where no volume is of the wanted space.
     """
     from nilearn.interfaces.bids import get_bids_files
 
-    files = get_bids_files(
-        str(derivatives),
-        file_tag="bold",
-        file_type="nii*",
-        sub_label=participant,
-        modality_folder="func",
-    )
-    named = [(Path(file), file_entities(file)) for file in sorted(set(files))]
-    found = [(path, e) for path, e in named if e is not None]
+    where = {"sub_label": participant, "modality_folder": "func", "file_tag": "bold"}
+    kinds = []
+    for kind in ("nii*", "dtseries.nii", "func.gii"):
+        files = get_bids_files(str(derivatives), file_type=kind, **where)
+        named = [(Path(file), file_entities(file)) for file in sorted(set(files))]
+        kinds.append([(p, e) for p, e in named if e and e.get("hemi") != "R"])
+    kinds = [kind for kind in kinds if kind] or [[]]
+    in_space = [k for k in kinds if space in (None, *(e.get("space") for _, e in k))]
+    found = [*in_space, *kinds][0]
     preprocessed = [(path, e) for path, e in found if e.get("desc") == "preproc"]
     if not found:
         raise ValueError(
@@ -217,7 +218,8 @@ def _mask_of(path, entities):
 
 def _confounds_of(path, entities):
     """Return fMRIPrep's table of confounds of a series, or None."""
-    own = {key: e for key, e in entities.items() if key not in ("space", "res", "desc")}
+    of_image = ("space", "res", "den", "desc", "hemi")
+    own = {key: e for key, e in entities.items() if key not in of_image}
     shared = {key: e for key, e in own.items() if key not in ("echo", "part")}
     for kept in (own, shared):
         for ending in ("timeseries.tsv", "regressors.tsv"):

@@ -10,6 +10,7 @@ from xml.parsers.expat import ExpatError
 import numpy as np
 
 from neuroextrap.images._space import new_volume
+from neuroextrap.images._surface_files import is_surface_file, open_surface
 
 GRID_TOLERANCE = 1e-3
 """Grids are one when no voxel moves by more than this fraction of a voxel."""
@@ -35,6 +36,7 @@ class NamedImage:
 
     name: str
     img: Any
+    path: str | None = None  # of a surface, which does not know its own
 
     @property
     def is_surface(self):
@@ -44,6 +46,8 @@ class NamedImage:
     @property
     def file(self):
         """Path of the file that the image was read from, or None."""
+        if self.path is not None:
+            return self.path
         get = getattr(self.img, "get_filename", None)
         return None if get is None else get()
 
@@ -67,6 +71,8 @@ def open_image(img, name):
     """Open one path, Niimg or SurfaceImage, which came as the argument `name`."""
     if isinstance(img, (str, os.PathLike)):
         path = os.fspath(img)
+        if is_surface_file(path) and os.path.isfile(path):
+            return NamedImage(_with_file(name, path), _read_surface(path, name), path)
         opened = open_file(path, name)
         if not hasattr(opened, "dataobj"):
             raise ValueError(
@@ -84,6 +90,19 @@ def open_image(img, name):
         f"{name} must be an image or the path of one, got {type(img).__name__}; "
         "give a Niimg, a SurfaceImage or a file"
     )
+
+
+def _read_surface(path, name):
+    """Return the SurfaceImage of a file of a series."""
+    try:
+        return open_surface(path)
+    except ValueError:
+        raise
+    except Exception as error:  # whatever is wrong with the bytes of others
+        raise ValueError(
+            f"{_with_file(name, path)} is not a readable series ({_one_line(error)}); "
+            "copy or compute it again"
+        ) from error
 
 
 def _checked_volume(named):

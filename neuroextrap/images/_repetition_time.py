@@ -8,6 +8,7 @@ import numpy as np
 
 from neuroextrap.images._bids_names import file_entities
 from neuroextrap.images._bids_runs import find_raw, fitting_files
+from neuroextrap.images._surface_files import SURFACES
 from neuroextrap.stats._validation import check_flags
 
 _logger = logging.getLogger(__name__)
@@ -19,7 +20,7 @@ _LONGEST = 1e6
 """Seconds between volumes that no scanner needs: what is larger is no time."""
 
 _SECONDS = {"sec": 1.0, "msec": 1e-3, "usec": 1e-6}
-_EXTENSIONS = (".nii.gz", ".nii", ".img.gz", ".img", ".hdr")
+_EXTENSIONS = (*SURFACES, ".nii.gz", ".nii", ".img.gz", ".img", ".hdr")
 
 
 def repetition_times(named, t_r, *, check_t_r=True):

@@ -18,6 +18,7 @@ _LABELS = {
     "e_value": "e-value",
     "e_value_fdr": "false discovery rate by e-value",
     "z": "z of p",
+    "n_pipelines": "number of pipelines",
 }
 """Maps whose name is no label."""
 

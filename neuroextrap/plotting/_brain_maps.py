@@ -14,6 +14,9 @@ _LOGGER = logging.getLogger(__name__)
 COLORMAP = "plasma"
 """Colors of maps: even in lightness, safe for the color-blind, none of them gray."""
 
+SIGNED_COLORMAP = "RdBu_r"
+"""Colors of maps that are strong on both sides of zero, which is white."""
+
 _TRANSPARENT = 1e-9
 
 

@@ -5,17 +5,16 @@ from typing import Any
 
 import numpy as np
 
+from neuroextrap.plotting._brain_maps import COLORMAP, SIGNED_COLORMAP
 from neuroextrap.reporting._finding import decide, words_of_features, words_of_regions
 from neuroextrap.reporting._maps_section import Look, PageMaps, features_as_regions
 from neuroextrap.reporting._peaks import peaks_of
-from neuroextrap.reporting._pictures import color_range
+from neuroextrap.reporting._pictures import color_range, signed_range
 from neuroextrap.reporting._rendering import sentences
 
 DIFFERENCE, P = "accuracy_difference", "p_value_fwe"
 NEEDED = ("first_accuracy", "second_accuracy", DIFFERENCE, P)
 """Names of the maps without which there is nothing to report."""
-
-_DIVERGING = "RdBu_r"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,11 +59,10 @@ class Compared:
         looks: dict[str, tuple] = {}
         for name in ("first_accuracy", "second_accuracy"):
             both = [scores["first_accuracy"], scores["second_accuracy"]]
-            looks[name] = color_range(np.concatenate(both)), None
+            looks[name] = color_range(np.concatenate(both)), COLORMAP
         for name in (DIFFERENCE, "information_difference"):
             if name in scores:
-                largest = np.nanmax(np.abs(scores[name])) or 1.0
-                looks[name] = (-largest, largest), _DIVERGING
+                looks[name] = signed_range(scores[name]), SIGNED_COLORMAP
         n_features = len(next(iter(self.values.values()), ()))
         return PageMaps(
             maps=self.maps,

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 from markupsafe import Markup
 
-from neuroextrap.maps._registry import record_of
 from neuroextrap.reporting._curves import curves_section
 from neuroextrap.reporting._discoveries import (
     Counted,
@@ -19,6 +18,7 @@ from neuroextrap.reporting._identification_words import (
     found,
     limits,
     methods,
+    statistic_words,
     vacuity_notes,
     validity_notes,
 )
@@ -253,16 +253,13 @@ def _dropped(fitted):
 
 def _permutations(fitted):
     """Show the distribution of the permuted maximum."""
-    n_permutations, statistic = fitted.n_permutations_, fitted.statistic
+    n_permutations = fitted.n_permutations_
     if not n_permutations:
         return ""
-    name = f"accuracy among {statistic}"
-    if isinstance(statistic, str):
-        name = record_of(statistic).label_with_unit
     return null_figure(
         fitted.null_maxima_,
         float(np.nanmax(fitted.results_.scores.score)),
-        f"largest {name} over regions",
+        f"largest {statistic_words(fitted)} over regions",
         f"Largest statistic over regions in each of {n_permutations} permutations of "
         "the labels; the family-wise p-values refer to it. The smallest possible "
         f"p-value is {1 / (n_permutations + 1):.2g}.",

@@ -6,7 +6,7 @@ import neuroextrap
 from neuroextrap.design._findings import doubts_about
 from neuroextrap.maps._described_parameters import described_parameters, flat_parameters
 from neuroextrap.maps._provenance import versions
-from neuroextrap.maps._registry import MAPS
+from neuroextrap.maps._registry import MAPS, record_of
 from neuroextrap.reporting._finding import (
     LEVEL,
     find,
@@ -43,6 +43,7 @@ def found(fitted, peaks):
         finding=finding,
         one=one,
         many=many,
+        classes=_class_words(fitted),
         n_regions=n_analyzed(fitted),
         n_places=None if clusters is None else int(clusters.max()) + 1,
         level=LEVEL,
@@ -52,6 +53,13 @@ def found(fitted, peaks):
         in_space="x" in peak,
         interval=None if np.isnan(lower[-1]) else (lower[-1], upper[-1]),
     )
+
+
+def _class_words(fitted):
+    """Say what is identified: classes of a classifier, or targets, or stimuli."""
+    if fitted.results_.scores.correlation is not None:
+        return "targets"
+    return "classes" if described_parameters(fitted).get("estimator") else "stimuli"
 
 
 def known_interval(fitted, region):
@@ -127,6 +135,9 @@ def methods(fitted, samples=None):
         results=fitted.results_,
         is_searchlight=_is_searchlight(fitted),
         many=region_words(fitted)[1],
+        voxels=_voxels(fitted),
+        statistic=statistic_words(fitted),
+        seed=described_parameters(fitted).get("random_state"),
         n_nearest=flat_parameters(fitted).get("n_nearest"),
         estimator="" if estimator is None else short_words(estimator),
         labels=labels,
@@ -139,6 +150,26 @@ def methods(fitted, samples=None):
         in_folds=any("test folds" in f.note for f in fitted.findings_),
         units=_independent_units(fitted, labels),
     )
+
+
+def statistic_words(fitted):
+    """Name the statistic of the permutation test, with its unit."""
+    statistic = fitted.statistic
+    if isinstance(statistic, str):
+        return record_of(statistic).label_with_unit
+    return f"accuracy among {statistic}"
+
+
+def _voxels(fitted):
+    """Return how many voxels a mask has, and their sizes in mm; () if it has none."""
+    from neuroextrap.images._geometry import mask_lattice
+    from neuroextrap.images._maskers import is_surface_masker
+
+    if fitted.masker_ is None or is_surface_masker(fitted.masker_):
+        return ()
+    mask, affine = mask_lattice(fitted.masker_)
+    sizes = np.linalg.norm(affine[:3, :3], axis=0)
+    return int(np.count_nonzero(mask)), [f"{size:.3g}" for size in sizes]
 
 
 def _n_runs(labels):

@@ -12,6 +12,7 @@ from markupsafe import Markup
 from neuroextrap.images._region_choice import RegionChoice
 from neuroextrap.maps._registry import MAPS, record_of
 from neuroextrap.plotting._backgrounds import Background, volume_background
+from neuroextrap.plotting._brain_maps import COLORMAP, SIGNED_COLORMAP
 from neuroextrap.reporting._finding import Verdict, find, region_words
 from neuroextrap.reporting._page import figure_tag
 from neuroextrap.reporting._pictures import (
@@ -21,6 +22,7 @@ from neuroextrap.reporting._pictures import (
     brain_figure,
     color_range,
     data_uri,
+    signed_range,
     trend_limit,
 )
 from neuroextrap.reporting._rendering import (
@@ -39,7 +41,7 @@ class Look(NamedTuple):
 
     title: str
     span: tuple
-    cmap: str | None = None
+    cmap: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,20 +83,34 @@ class PageMaps:
             return None
         return self.record(name).first_threshold(self.n_classes)
 
-    def span(self, name):
-        """Return where the colors of a map begin (chance or zero) and end."""
-        one_sided = self.record(name).tail == "upper" and not self.two_sided
-        return color_range(
-            self.scores[name], self.threshold(name) if one_sided else None
-        )
+    def signed(self, name):
+        """Say whether a map is strong on both sides of zero."""
+        return self.two_sided and np.nanmin(self.scores[name]) < 0
+
+    def look(self, name):
+        """Return how to draw a map: colors begin at chance or zero, or differ in sign.
+
+        That is a Look.
+        """
+        if name in self.looks:
+            return self.looks[name]
+        values, record = self.scores[name], self.record(name)
+        if self.signed(name):
+            return Look("", signed_range(values), SIGNED_COLORMAP)
+        one_sided = record.tail == "upper" and not self.two_sided
+        floor = self.threshold(name) if one_sided else None
+        return Look("", color_range(values, floor), COLORMAP)
 
     def marks(self, name):
         """Return values of a map to be marked in its color bar, by their words.
 
-        Where survivors are the regions above some value, that value is marked.
+        Where survivors are the regions above some value, that value is marked; a count
+        is not what was tested.
         """
         chance = self.record(name).chance_level(self.n_classes)
         marks = {"chance": float(chance)} if chance else {}
+        if self.record(name).unit == "count":
+            return marks
         strength, survives = self.strength(name), self.finding.survives
         known = np.isfinite(strength)
         if not self.finding.by_p_value or not survives.any() or survives[known].all():
@@ -195,7 +211,7 @@ class Pictures:
             drawn &= strength > threshold
         if not drawn.any():
             return Markup("")
-        look = view.looks.get(name) or Look("", view.span(name))
+        look = view.look(name)
         opacity = self._opacity(name, strength) * drawn
         picture = brain_figure(
             view.maps[name],

@@ -23,7 +23,7 @@ TREND_SHARE = 0.05
 
 
 def brain_figure(  # noqa: PLR0913 - what a picture is made of
-    img, masker, opacity, *, place=None, below=None, bg_img=None, span, cmap=None, marks
+    img, masker, opacity, *, place=None, below=None, bg_img=None, span, cmap, marks
 ):
     """Draw one map, as opaque as `opacity`, (n_features,), says for every feature.
 
@@ -34,7 +34,6 @@ def brain_figure(  # noqa: PLR0913 - what a picture is made of
     """
     from neuroextrap.images._maskers import is_surface_masker
 
-    cmap = cmap or COLORMAP
     if is_surface_masker(masker):
         figure = _surface_figure(img, masker, opacity, bg_img, span=span, cmap=cmap)
         box = (0.88, 0.25, 0.02, 0.5)
@@ -161,6 +160,12 @@ def color_range(values, floor=None):
     if low is None:
         low = min(float(np.nanmin(values)), 0.0)
     return low, (high if high > low else low + 1.0)
+
+
+def signed_range(values):
+    """Return where colors begin and end that are white at zero."""
+    largest = float(np.nanmax(np.abs(values))) or 1.0
+    return -largest, largest
 
 
 def _color_bar(figure, span, cmap, marks, box):

@@ -86,7 +86,8 @@ def multiverse_page(maps, title=None, **options):
         curve = draw_specification_curve(table, differ, maps.null_maxima_)
         caption = sentences("multiverse_caption", many=maps.words_[1])[0]
         formats = dict.fromkeys(("p_value_fwe", "p_value_fwe_alone"), format_p_value)
-        rows = frame_table(table, "pipelines", headings=_OF_PIPELINES, formats=formats)
+        title = "Every pipeline, in its own right and among all"
+        rows = frame_table(table, title, headings=_OF_PIPELINES, formats=formats)
         figure = embed_figure(curve, caption, "specification_curve.svg")
         return [("Pipelines", figure), ("Table of pipelines", rows)]
 

@@ -59,7 +59,7 @@ def _draw(view, map_name, place, below):
     """Return nilearn's viewer of the map over its background, cut at a place."""
     from nilearn.plotting import view_img
 
-    low, high = view.span(map_name)
+    low, high = view.look(map_name).span
     return view_img(
         _drawable(view.maps[map_name], view.masker),
         bg_img=_outlined_mask(view.masker) if below is None else _fine(below),

@@ -6,7 +6,6 @@ import gzip
 import numpy as np
 
 from neuroextrap.plotting._backgrounds import surface_grays
-from neuroextrap.plotting._brain_maps import COLORMAP
 from neuroextrap.reporting._pictures import (
     TREND_SHARE,
     glass_outlines,
@@ -27,10 +26,10 @@ def viewer_data(view, first, kept, *, names=None, start=0, trends=False):
     5% of regions. The dict has ``values`` of ``columns``, ``regions`` and ``names``,
     one row per kept region; ``analyzed`` and ``kept``, numbers of regions;
     ``survives`` of every region; ``maps``, of each its label, title, unit, range of
-    colors (low, high), first threshold (start), whether small values are strong
-    (smaller) and its values of all regions (float32, packed); ``shown``, which is
-    first; ``region_of``, region of every voxel or vertex, -1 for none (int32, packed);
-    ``colors``, 256 times rrggbb.
+    colors (low, high), colors (256 times rrggbb), first threshold (start), whether
+    small values are strong (smaller) and its values of all regions (float32, packed);
+    ``shown``, which is first; ``region_of``, region of every voxel or vertex, -1 for
+    none (int32, packed).
     """
     offered = _offered_maps(view, first)
     columns = [name for name in view.records if name in view.scores]
@@ -58,7 +57,6 @@ def viewer_data(view, first, kept, *, names=None, start=0, trends=False):
         "maps": [one_map(view, name, trends=trends) for name in offered],
         "shown": offered.index(first),
         "region_of": packed(np.nan_to_num(region, nan=-1), "<i4"),
-        "colors": _map_colors(),
     }
 
 
@@ -77,10 +75,10 @@ def _offered_maps(view, first):
 def one_map(view, name, *, trends=False):
     """Describe one map to a viewer; one with two tails begins without a threshold."""
     record, values = view.record(name), view.scores[name]
-    low, high = view.span(name)
+    (low, high), cmap = view.look(name)[1:]
     start = record.first_threshold(view.n_classes)
     begins = _first_threshold_text(record, view.n_classes)
-    if view.two_sided and np.nanmin(values) < 0:
+    if view.signed(name):
         start = low - 1e-6 * (high - low)
         begins = "Both signs are drawn at first."
     elif trends:
@@ -96,6 +94,7 @@ def one_map(view, name, *, trends=False):
         "unit": record.unit,
         "low": low,
         "high": high,
+        "colors": _map_colors(cmap),
         "start": start,
         "begins": begins,
         "smaller": record.tail == "lower",
@@ -210,9 +209,9 @@ def compressed(data):
     return base64.b64encode(gzip.compress(data, mtime=0)).decode("ascii")
 
 
-def _map_colors():
-    """Return the 256 colors of the maps as one text of rrggbb."""
+def _map_colors(cmap):
+    """Return the 256 colors of a map as one text of rrggbb."""
     import matplotlib
 
-    table = matplotlib.colormaps[COLORMAP](np.arange(256), bytes=True)[:, :3]
+    table = matplotlib.colormaps[cmap](np.arange(256), bytes=True)[:, :3]
     return table.tobytes().hex()

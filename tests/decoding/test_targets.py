@@ -238,7 +238,7 @@ def test_images_are_written_and_read_back(tmp_path):
         np.testing.assert_array_equal(again.region_scores_[name], values)
     page = str(again.generate_report())
     assert "targets were decoded by ridge regression" in page
-    assert "p-values of the correlation come from 20 permutations" in page
+    assert "One-sided p-values of correlation (r) come from 20 permutations" in page
     assert "encoding model" not in page
     atlas = nibabel.Nifti1Image(
         np.arange(20, dtype=np.int32).reshape(mask.shape) // 7, np.eye(4)

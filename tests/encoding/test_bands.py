@@ -160,6 +160,54 @@ def test_level_of_a_band_that_adds_nothing(mix):
     assert np.mean(power) > 0.8
 
 
+def test_a_search_of_weights_is_one_of_kernels():
+    """As packages of kernels solve it: every weight and penalty, by leaving out runs.
+
+    Kernels of bands are weighted and added, dual weights solved for, run by run.
+    """
+    features, responses = film(lengths=(60, 50, 55, 70))
+    weights, alphas = (
+        np.array([[0.5, 0.5], [0.9, 0.1], [0.1, 0.9]]),
+        np.logspace(0, 3, 7),
+    )
+    encoder = RidgeEncoder(alphas=alphas, band_weights=weights)
+    fitted = model(encoder=encoder).fit(features[:3], responses[:3])
+    found = fitted.score(features[3:], responses[3:])["correlation"]
+
+    bands = {}
+    for name in ("motion", "words"):
+        rows = np.concatenate([run[name] for run in features[:3]])
+        runs = [(run[name] - rows.mean(axis=0)) / rows.std(axis=0) for run in features]
+        late = [
+            np.hstack([np.r_[np.zeros((d, X.shape[1])), X[:-d]] for d in DELAYS])
+            for X in runs
+        ]
+        bands[name] = np.concatenate([X - X.mean(axis=0) for X in late])
+    y = np.concatenate([(Y - Y.mean(axis=0)) / Y.std(axis=0) for Y in responses])
+    run = np.repeat(np.arange(4), [60, 50, 55, 70])
+    kernels = [X @ X.T for X in bands.values()]
+
+    def predict(train, test, weight, alpha):
+        kernel = weight[0] * kernels[0] + weight[1] * kernels[1]
+        inner = kernel[np.ix_(train, train)] + alpha * np.eye(len(train))
+        return kernel[np.ix_(test, train)] @ np.linalg.solve(inner, y[train])
+
+    errors = np.zeros((3, 7, N_VOXELS))
+    for w, a, held in np.ndindex(3, 7, 3):
+        train = np.flatnonzero((run < 3) & (run != held))
+        test = np.flatnonzero(run == held)
+        rest = y[test] - predict(train, test, weights[w], alphas[a])
+        errors[w, a] += (rest**2).mean(axis=0) / 3
+    for v in range(N_VOXELS):
+        w, a = np.unravel_index(errors[:, :, v].argmin(), (3, 7))
+        assert fitted.penalties_["alpha"][v] == alphas[a]
+        assert fitted.penalties_["weight_of_motion"][v] == weights[w, 0]
+        f = predict(
+            np.flatnonzero(run < 3), np.flatnonzero(run == 3), weights[w], alphas[a]
+        )
+        assert found[v] == pytest.approx(np.corrcoef(f[:, v], y[run == 3, v])[0, 1])
+
+
 def test_bands_of_the_encoder_are_those_of_a_dict():
     """Every band has a penalty of its own, in both ways."""
     features, responses = film()
@@ -176,6 +224,10 @@ def test_bands_of_the_encoder_are_those_of_a_dict():
     np.testing.assert_array_equal(*found)
     assert "weight_of_motion" in of_dict.penalties_
     assert of_dict.feature_names_in_[3] == "words.0"
+    single = RidgeEncoder(bands=["all"] * 5)
+    single = model(encoder=single).fit(arrays[:2], responses[:2])
+    plain = model(encoder=RidgeEncoder()).fit(arrays[:2], responses[:2])
+    np.testing.assert_array_equal(single.encoder_.coef_, plain.encoder_.coef_)
     with pytest.raises(ValueError, match="by the features and by the encoder"):
         model(encoder=banded).fit(features[:2], responses[:2])
 

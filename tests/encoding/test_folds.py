@@ -70,7 +70,9 @@ def test_repeats_stay_in_their_fold_and_names_stay_names():
         rows = slice(8 * fold, 8 * fold + 8)
         test = [names.tolist().index(name) for name in model.test_stimuli_[rows]]
         tested = np.isin(order, test)
-        by_hand.fit(X[order[~tested]], responses[~tested])
+        train = np.flatnonzero(~tested)
+        train = train[np.argsort(names[order[train]], kind="stable")]
+        by_hand.fit(X[order[train]], responses[train])
         shown = [test.index(stimulus) for stimulus in order[tested]]
         by_hand.identify(X[test], responses[tested], stimuli=shown)
         found = model.region_margins(0)[rows]
@@ -81,6 +83,22 @@ def test_repeats_stay_in_their_fold_and_names_stay_names():
     kept.identify_folds(table, responses, stimuli=names[order])
     assert kept.region_margins(0).shape == (120, 8)
     assert sorted(kept.test_stimuli_) == sorted(names[order])
+
+
+@pytest.mark.parametrize("rule", ["mahalanobis", "auto"])
+def test_the_order_of_responses_decides_nothing(rule):
+    """Penalties are chosen by folds of stimuli, whatever the rows of the responses."""
+    X, Y = _data(24)
+    order = np.random.default_rng(5).permutation(24)
+    encoder = RidgeEncoder(alphas=[1.0, 30.0, 1000.0], cv=3)
+    given = {"encoder": encoder, "rule": rule, "cv": 3, "n_permutations": 9}
+    straight, mixed = (EncodingIdentification(**given) for _ in range(2))
+    straight.identify_folds(X, Y, groups=np.zeros(24), n_folds=4)
+    mixed.identify_folds(X, Y[order], stimuli=order, groups=np.zeros(24), n_folds=4)
+    np.testing.assert_allclose(mixed.wins_, straight.wins_, rtol=1e-9)
+    np.testing.assert_allclose(
+        mixed.region_margins(0), straight.region_margins(0), rtol=1e-9
+    )
 
 
 def test_folds_are_read_back(tmp_path):
@@ -227,7 +245,7 @@ def test_folds_of_different_rules_are_kept_apart():
     }
     run = models["mahalanobis"].run_
     rules = ["correlation", "mahalanobis", "mahalanobis", "correlation", "correlation"]
-    mixed = EncodingMargins(run.test.repeats, "shrunk", ",".join(rules))
+    mixed = EncodingMargins(run.test.repeats, ",".join(rules))
     found = mixed.margins([run.rows], run.test.layout)[:, :, 0]
     for fold, rule in enumerate(rules):
         rows = slice(8 * fold, 8 * fold + 8)

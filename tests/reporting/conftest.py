@@ -315,7 +315,8 @@ class _Browser:
             time.sleep(0.3)
             self.resize(width, self.value("document.documentElement.scrollHeight"))
             time.sleep(0.3)
-        shot = self.call("Page.captureScreenshot", captureBeyondViewport=True)
+        beyond = width is None  # the viewport is the page otherwise
+        shot = self.call("Page.captureScreenshot", captureBeyondViewport=beyond)
         path.write_bytes(base64.b64decode(shot["data"]))
         if width is not None:
             self.call("Emulation.clearDeviceMetricsOverride")

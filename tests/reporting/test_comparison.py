@@ -74,7 +74,7 @@ def test_what_survives_is_apart_from_trends_and_largest_first():
     page = comparison_report(arrays([0.1, -0.4, 0.2], [0.2, 0.01, 0.03])).html
     regions = [int(n) for n in re.findall(r"<td[^>]*>region (\d)</td>", page)]
     assert regions[:3] == [1, 2, 0]
-    assert "1 more, which do not survive correction" in page
+    assert "1 more, which does not survive correction" in page
     assert "\N{MINUS SIGN}40" in page
 
 

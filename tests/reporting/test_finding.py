@@ -266,3 +266,46 @@ def test_methods_say_within_what_labels_moved(fitted, one_region, tmp_path):
     fitted.to_directory(tmp_path / "all")
     read = type(fitted).from_directory(tmp_path / "all")
     assert "20 permutations, family-wise" in " ".join(methods(read))
+
+
+# what the committee on best practices (COBIDAS, Nichols et al. 2017, appendix D.4-D.6)
+# and nilearn's template of reports ask of a decoding study
+REPORTED = {
+    "how samples were made": "single trials (least squares separate)",
+    "confounds": "confounds were regressed out",
+    "temporal filter": "drifts below 0.01 Hz were removed",
+    "detrending": "voxels were detrended within runs",
+    "normalization": "voxels were standardized within runs",
+    "smoothing": r"smoothed \(4 mm full width at half maximum\)",
+    "numbers of samples and classes": "20 samples of 4 classes in 5 runs, 5 of each",
+    "mask and voxel size": "mask held 3,666 voxels of 8 x 8 x 8 mm",
+    "feature selection": r"3666 regions were spheres of 16 mm radius \(10 to 33 voxels",
+    "learning method": r"classifier \(nearest.centroid",
+    "cross-validation": "leaving one of 5 runs out at a time",
+    "evaluation metric": "identification accuracy is the proportion of 20 test points",
+    "chance and weights": "of 4, scored highest, classes weighted equally",
+    "statistic and side": "One-sided p-values of accuracy come from",
+    "permutations": "20 permutations of the labels within runs",
+    "correction": "family-wise by the maximum over regions",
+    "random seed": "the random seed was 0",
+    "intervals": r"Lower confidence bounds \(95%\)",
+    "independent units": "test samples as independent units",
+    "software": r"neuroextrap [\d.]+.* and nilearn",
+    "versions": r"Python 3.*, numpy .*, scipy .*, scikit-learn .*, nibabel .*, nilearn",
+    "sources": "Nichols &amp; Holmes 2002",
+}
+
+
+@pytest.mark.parametrize("item", REPORTED)
+def test_the_methods_paragraph_says_what_reviewers_ask_for(fitted, item):
+    samples = {
+        "samples": "lss",
+        "confounds": True,
+        "high_pass": 0.01,
+        "detrend": True,
+        "standardize": True,
+        "smoothing_fwhm": 4.0,
+    }
+    said = " ".join(methods(fitted, samples))
+    wanted = REPORTED[item]
+    assert wanted in said or re.search(wanted, said), said

@@ -3,6 +3,7 @@
 import json
 import re
 
+import matplotlib
 import nibabel
 import numpy as np
 import pytest
@@ -231,3 +232,15 @@ def test_a_click_shows_every_subject(browser, imgs, tested, tmp_path):
 def test_pages_are_equal_for_equal_maps(tested):
     one, two = (tested.generate_report().get_standalone() for _ in range(2))
     assert re.sub(r"\s", "", one) == re.sub(r"\s", "", two)
+
+
+@pytest.mark.parametrize("two_sided", [True, False])
+def test_colors_are_white_at_zero_where_both_signs_are_strong(imgs, two_sided):
+    maps = second_level_test(imgs, two_sided=two_sided, n_permutations=20)
+    (result,) = read_group([maps], GROUP_MAPS, None)
+    (low, high), cmap = result.view.look("t")[1:]
+    t = maps["t"].get_fdata()
+    assert high == pytest.approx(np.nanmax(np.abs(t)) if two_sided else np.nanmax(t))
+    assert low == (-high if two_sided else 0)
+    white = np.array(matplotlib.colormaps[cmap]((0 - low) / (high - low)))[:3]
+    assert (white.min() > 0.9) == two_sided

@@ -24,10 +24,10 @@ function isShown(map, value, level) {
   return map.smaller ? value <= limit : value > limit;
 }
 
-function colorOf(colors, map, value) {
+function colorOf(map, value) {
   var share = (value - map.low) / (map.high - map.low);
   var bin = Math.min(Math.max(Math.floor(share * 256), 0), 255);
-  var rgb = parseInt(colors.substr(6 * bin, 6), 16);
+  var rgb = parseInt(map.colors.substr(6 * bin, 6), 16);
   // bytes in memory: red, green, blue, opaque
   return ((255 << 24) | ((rgb & 255) << 16) | (rgb & 0xff00) | (rgb >> 16)) >>> 0;
 }
@@ -38,7 +38,7 @@ function paintOf(section) {
   return Uint32Array.from(map.values, function (value, region) {
     var shown = isShown(map, value, state.level);
     if (state.only && !data.survives[region]) { shown = false; }
-    return shown ? colorOf(data.colors, map, value) : 0;
+    return shown ? colorOf(map, value) : 0;
   });
 }
 
@@ -60,12 +60,16 @@ function repaint(section) {
 function short(value) { return String(Number(value.toPrecision(3))); }
 
 function count(section, paint) {
-  var data = dataOf(section), state = stateOf(section), n = 0;
+  var data = dataOf(section), state = stateOf(section), map = state.map, n = 0;
   data.region_of.forEach(function (region) { n += region >= 0 && paint[region] > 0; });
+  var limits = [];
+  if (map.smaller || state.level >= map.low) {  // else all that the map holds
+    limits.push((map.smaller ? "at or below " : "above ") + short(state.level) +
+      unitOf(map));
+  }
+  if (state.only) { limits.push("surviving correction"); }
   section.querySelector(".nx-shown").textContent =
-    n + " of " + data.region_of.length + " " + data.elements +
-    (state.map.smaller ? " at or below " : " above ") + short(state.level) +
-    unitOf(state.map) + (state.only ? ", of regions that survive correction" : "");
+    [n, "of", data.region_of.length, data.elements, limits.join(", ")].join(" ");
 }
 
 function unitOf(map) {
@@ -79,7 +83,7 @@ function drawBar(section) {
   for (var i = 0; i < 256; i++) {
     var value = map.low + (i + 0.5) / 256 * (map.high - map.low);
     var shown = isShown(map, value, state.level);
-    context.fillStyle = shown ? "#" + data.colors.substr(6 * i, 6) : "#e4e8ec";
+    context.fillStyle = shown ? "#" + map.colors.substr(6 * i, 6) : "#e4e8ec";
     context.fillRect(i, 0, 1, 1);
   }
   section.querySelector(".nx-low").textContent = short(map.low);
