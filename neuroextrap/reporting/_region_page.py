@@ -8,7 +8,12 @@ from neuroextrap.maps._registry import MAPS, band_names, dissimilarity_names
 from neuroextrap.plotting._distances import draw_distances
 from neuroextrap.plotting._specification_curve import draw_specification_curve
 from neuroextrap.reporting._finding import decide, named_place, words_of_regions
-from neuroextrap.reporting._maps_section import PageMaps, Pictures, choose_background
+from neuroextrap.reporting._maps_section import (
+    PageMaps,
+    Pictures,
+    background_note,
+    choose_background,
+)
 from neuroextrap.reporting._methods import methods_section
 from neuroextrap.reporting._page import (
     answer,
@@ -210,13 +215,14 @@ def _page(  # noqa: PLR0913 - each is one thing that pages have
     place = None if maps.places_ is None else maps.places_[rows[0]]
     pictures = Pictures(view, place, background, bg_img)
     found = answer(sentences(f"{kind}_found", **about), pictures.figure(by))
+    found += "" if drawn else background_note(background)
     plain = {k: v for k, v in maps.parameters.items() if k != "pipelines"}
     notes = [f"{note[:1].upper()}{note[1:]}." for note in maps.notes_]
     sections = [
         ("What was found", found + paragraphs(*notes, note=True)),
         *(more(peaks) if more else ()),
         ("Strongest regions", frame_table(peaks, f"{view.words[1]} by {_words(by)}")),
-        ("Maps", pictures.section(drawn)),
+        ("Maps", pictures.section(drawn) if drawn else ""),
         ("What this does not show", list_of(sentences(f"{kind}_limits", **about))),
         ("Methods", methods_section(sentences(f"{kind}_methods", **about))),
         ("Parameters", key_value_table(plain, "Parameters") if plain else ""),
