@@ -11,7 +11,12 @@ from neuroextrap.maps._registry import MAPS, band_names, dissimilarity_names
 from neuroextrap.plotting._distances import draw_distances
 from neuroextrap.plotting._specification_curve import draw_specification_curve
 from neuroextrap.reporting._finding import decide, named_place, words_of_regions
-from neuroextrap.reporting._maps_section import PageMaps, Pictures, choose_background
+from neuroextrap.reporting._maps_section import (
+    PageMaps,
+    Pictures,
+    background_note,
+    choose_background,
+)
 from neuroextrap.reporting._methods import methods_section
 from neuroextrap.reporting._page import (
     answer,
@@ -216,6 +221,7 @@ def _page(  # noqa: PLR0913 - each is one thing that pages have
     place = None if maps.places_ is None else maps.places_[rows[0]]
     pictures = Pictures(view, place, background, bg_img)
     found = answer(sentences(f"{kind}_found", **about), pictures.figure(by))
+    found += "" if drawn else background_note(background)
     figures = [
         Pictures(_tested_by(view, *own[name]), place, background, bg_img).figure(name)
         for name in own
@@ -226,7 +232,10 @@ def _page(  # noqa: PLR0913 - each is one thing that pages have
         ("What was found", found + paragraphs(*notes, note=True)),
         *(more(peaks) if more else ()),
         ("Strongest regions", frame_table(peaks, f"{view.words[1]} by {_words(by)}")),
-        ("Maps", Markup("\n").join([pictures.section(drawn), *figures])),
+        (
+            "Maps",
+            Markup("\n").join([pictures.section(drawn), *figures]) if drawn else "",
+        ),
         ("What this does not show", list_of(sentences(f"{kind}_limits", **about))),
         ("Methods", methods_section(sentences(f"{kind}_methods", **about))),
         ("Parameters", key_value_table(plain, "Parameters") if plain else ""),
