@@ -116,8 +116,8 @@ for name, (few, truth, *predicted) in published.items():
 # %%
 # On average all three come within .05 of the truth for nearest centroid and lda, whose
 # scores of a class depend on that class (of lda nearly so), and promise too much for
-# neighbors, whose proportions among 400 classes are of other neighbors than among 20: so
-# do the exponential and the high-dimensional one in the published table. One subset of
+# neighbors, whose proportions among 400 classes are of other neighbors than among 20:
+# so do the exponential and the high-dimensional one in the published table. One set of
 # 20 classes says much less: the boxes are wide, those of the high-dimensional method,
 # which has one parameter, the narrowest.
 figure, axes = plt.subplots(1, 3, figsize=(10, 3.4), sharey=True, layout="constrained")
