@@ -24,7 +24,7 @@ ROWS = "NEUROEXTRAP_BENCHMARK_ROWS"  # file that the rows of a script go to
 HEADER = ("What", "Size", "neuroextrap", "Other", "Its time", "Ratio", "Equality")
 # parts of other programs, and one that compares with nothing else
 NO_RATIOS = {"families", "populations", "further_populations", "estimates"}
-NO_RATIOS |= {"unequal_classes"}
+NO_RATIOS |= {"unequal_classes", "encoding_defaults"}
 TABLE = """\
 {settings} on {date}: {machine}; CPU seconds of one thread.
 

@@ -14,7 +14,7 @@ FAMILY = "Encoding models"
 FINGER, SPEED = np.repeat(np.arange(5), 4), np.tile(np.arange(4), 5)
 N_REPEATS = 8
 RIVALS = {
-    "covariance='diagonal'": {"covariance": "diagonal"},
+    "rule='diagonal'": {"rule": "diagonal"},
     "rule='correlation'": {"rule": "correlation"},
     "averaged rows": {"averaged": True},
     "noise within conditions": {"within": True},
@@ -119,7 +119,7 @@ def posteriors(rng, n_sets, *, mistake=False):
             noise = 2.5 * rng.normal(size=(len(X), n_shown, n_voxels)) @ B
             Y, stimuli = mean[:, None] + noise, np.repeat(np.arange(len(X)), n_shown)
             old = stimuli < n_train
-            diagonal = {} if n_train > 60 else {"covariance": "diagonal"}
+            diagonal = {} if n_train > 60 else {"rule": "diagonal"}
             model = EncodingIdentification(encoder=RidgeEncoder(), **diagonal)
             if trained_rows:
                 model.fit(X, Y.reshape(-1, n_voxels)[old], stimuli=stimuli[old])

@@ -100,7 +100,7 @@ def _compared(rng, n_sets, *, by_run):
             warnings.simplefilter("ignore", UserWarning)
             pair = [
                 EncodingIdentification(
-                    encoder=Ridge(), covariance="diagonal", regions=pairs, set_sizes=[2]
+                    encoder=Ridge(), rule="diagonal", regions=pairs, set_sizes=[2]
                 )
                 .fit(train[:, columns], train[:, 10:])
                 .identify(test[:, columns], test[:, 10:], groups=runs)

@@ -125,24 +125,25 @@ TABLE = {
             "elastic-net ridge",
             "elastic-net",
         ),
-        "covariance": text(
-            "covariance of the noise: shrunk, ledoit_wolf, oas, diagonal or identity",
-            "shrunk",
-        ),
         "repeats": one_of(
             "average the repeats of a test stimulus, or keep each as a sample",
             "average keep",
             "average",
         ),
         "rule": one_of(
-            "how a response is compared with predictions; correlation needs no "
-            "covariance, auto lets the training data choose",
-            "mahalanobis correlation auto",
+            "how a response is compared with predictions: by a distance with this "
+            "noise covariance, or by correlation; auto lets the training data choose "
+            "mahalanobis or correlation",
+            "mahalanobis ledoit_wolf oas diagonal euclidean correlation auto",
             "mahalanobis",
         ),
-        "residuals": None,
         "standardize": None,
-        "statistic": None,
+        "statistic": text(
+            "statistic of the permutation test: implied_information, accuracy, "
+            "pairwise_accuracy, or a set size",
+            "implied_information",
+            kind=set_size_or_name,
+        ),
     },
     ("analysis", "searchlight encoding targets", "result own"): {
         "noise_covariance": None

@@ -111,7 +111,8 @@ def _add_options(parser):
         mask="the brain masks of all runs, or computed where they lack",
     )
     analysis = options_of("searchlight", "analysis")
-    add_options(parser, "analysis", analysis)
+    said = "accuracy; implied_information of encoding"
+    add_options(parser, "analysis", analysis, statistic=said)
     model = options_of("encoding", "analysis")
     model = {word: model[word] for word in model if word not in analysis}
     add_options(
@@ -243,6 +244,8 @@ def make_analysis(args):
     _check_given(args)
     given = parameters_of(args, args.analysis, without=_OF_PARTICIPANTS)
     if args.analysis == "encoding":
+        if "--statistic" not in args.given:  # its default is that of searchlights
+            del given["statistic"]
         from neuroextrap.encoding import EncodingIdentification
 
         nested = nested_parameters(EncodingIdentification, given)

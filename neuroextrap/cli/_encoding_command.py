@@ -1,6 +1,6 @@
 """``neuroextrap encoding``: from images and stimulus features to identification."""
 
-from neuroextrap.analysis._options import path, paths, real, texts
+from neuroextrap.analysis._options import path, paths, real, text, texts
 from neuroextrap.cli._console import say
 from neuroextrap.cli._parser import (
     add_options,
@@ -28,8 +28,8 @@ _EXAMPLES = """\
 --features: .tsv, .csv, .parquet or .npz with the names of stimuli in a column
   (array) 'stimulus', one row for each stimulus; or, without names, one row for
   each volume, also as .npy.
---stimulus-images: a folder of images, named like the stimuli or in the column
-  stim_file; or .npy (n_volumes x height x width, or x 3 for color). They are
+--stimulus-images: a folder or .zip of images, named like the stimuli or in the
+  column stim_file; or .npy (n_volumes x height x width, or x 3 for color). They are
   turned into --model features.
 Maps voxel_r2 and voxel_correlation say how well test responses are predicted;
 if test stimuli are repeated, also as proportions of the noise ceiling.
@@ -50,6 +50,20 @@ _INPUT = {
     ),
     "stimuli": path(
         "table with one row for each volume (see --help-all)", "TSV", required=True
+    ),
+    "groups": text(
+        "column of --stimuli, such as run, whose entries cross-validation of the "
+        "encoder keeps together",
+        None,
+        "COLUMN",
+        said="stimuli",
+    ),
+    "bands": text(
+        "give each band of features a penalty of its own (--encoder ridge): kinds, of "
+        "features that --model computes, or a file with the band of each, one a line",
+        None,
+        "kinds|FILE",
+        said="one band",
     ),
 }
 _EXTRAPOLATION = {
@@ -97,7 +111,7 @@ def run(args):
     bids, files = bids_of_inputs(args, args.imgs)
     check_pictures(args)
     check_extrapolation(args)
-    _check_folds(args)
+    _check_options(args)
     if not args.dry_run:
         check_output_directory(args.out, overwrite=args.overwrite, bids=bids)
     origin = origin_of_command(
@@ -115,18 +129,25 @@ def run(args):
         from neuroextrap.encoding._cost import estimate_cost
 
         stimuli = f"{len(data.tested)} stimuli, "
-        cost = estimate_cost(_model(args, data.mask), data)
+        cost = estimate_cost(_model(args, data), data)
         say(cost_of_regions(cost, args.shard, stimuli))
         return
-    model = data.identify(_model(args, data.mask))
+    model = data.identify(_model(args, data))
     predicted = extrapolation_table(model, args.extrapolate, args.interval_level)
     say(write_results(model, args, bids, origin, tables={"extrapolation": predicted}))
 
 
-def _check_folds(args):
-    """Raise before any work if --folds cannot be."""
+def _check_options(args):
+    """Raise before any work if options do not go together."""
     if args.folds is not None and args.folds < 2:
         raise ValueError(f"--folds {args.folds} must be at least 2")
+    if args.folds is not None and args.groups is not None:
+        raise ValueError(
+            f"--groups {args.groups} is of training volumes, and with --folds all "
+            "stimuli are tested; give one"
+        )
+    if args.bands is not None and args.encoder != "ridge":
+        raise ValueError(f"--bands {args.bands} needs --encoder ridge")
 
 
 def _one_file(path):
@@ -136,12 +157,14 @@ def _one_file(path):
     return None if path is None or Path(path).is_dir() else path
 
 
-def _model(args, mask):
-    """Return the model that the options describe, not fitted."""
+def _model(args, data):
+    """Return the model that the options and the bands of the data describe."""
     from neuroextrap.encoding import EncodingIdentification
     from neuroextrap.maps._described_parameters import nested_parameters
 
-    given = parameters_of(args, "encoding") | {"mask": mask}
+    given = parameters_of(args, "encoding") | {"mask": data.mask}
+    if data.bands is not None:
+        given["encoder"].set_params(bands=data.bands)
     return EncodingIdentification(**nested_parameters(EncodingIdentification, given))
 
 

@@ -6,7 +6,11 @@ from pathlib import Path
 import numpy as np
 
 from neuroextrap.images import _feature_files as feature_files
-from neuroextrap.images._feature_files import Photographs, photograph_files
+from neuroextrap.images._feature_files import (
+    Photographs,
+    photograph_files,
+    photograph_tree,
+)
 from neuroextrap.images._tables import (
     load_array,
     numbers,
@@ -90,6 +94,11 @@ def check_design(table, is_train, args):
             f"{args.stimuli} has {n_tested} stimuli to be tested, which leaves "
             f"{n_candidates} in {where}; two candidates or more are needed"
         )
+    if args.groups is not None and args.groups not in table:
+        raise ValueError(
+            f"{args.stimuli} has no column {args.groups!r}, which --groups names; it "
+            f"has {', '.join(map(str, table.columns[:8]))}"
+        )
     runs = _runs(table)
     if runs is None or not args.n_permutations:
         return
@@ -118,6 +127,8 @@ def _n_volumes(imgs):
 def read_features(table, is_train, path, args):
     """Return the features of every volume's stimulus, (n_volumes, n_features).
 
+    And their bands (n_features,), or None.
+
     `path` is that of the table. ``args.features`` is a file of features, by volume or
     by name of stimulus; ``args.stimulus_images`` images of which ``args.model``
     computes features, and so are files named in the column stim_file. Without any, the
@@ -126,16 +137,42 @@ def read_features(table, is_train, path, args):
     if args.features is not None and args.stimulus_images is not None:
         raise ValueError("--features and --stimulus-images were both given; give one")
     if args.features is not None:
-        return _feature_file(table, args.features)
-    if args.stimulus_images is not None or "stim_file" in table:
-        from neuroextrap.encoding._image_features import image_features
+        features = _feature_file(table, args.features)
+    elif args.stimulus_images is not None or "stim_file" in table:
+        from neuroextrap.encoding._image_features import (
+            image_feature_kinds,
+            image_features,
+        )
 
         given = args.stimulus_images, args.image_size
         pictures, place = _pictures(table, path, *given)
         trained = np.unique(place[is_train])
         verbose = int(not args.quiet)
-        return image_features(pictures, args.model, trained, verbose=verbose)[place]
-    return _check_rows(_other_columns(table), len(is_train), "--stimuli")
+        features = image_features(pictures, args.model, trained, verbose=verbose)[place]
+        if args.bands == "kinds":
+            return features, image_feature_kinds(pictures, args.model)
+    else:
+        columns = _other_columns(table, args.groups)
+        features = _check_rows(columns, len(is_train), "--stimuli")
+    return features, _bands(args.bands, features.shape[1])
+
+
+def _bands(given, n_features):
+    """Read the band of every feature, (n_features,), from a file; None if not given."""
+    if given is None:
+        return None
+    if given == "kinds":
+        raise ValueError(
+            "--bands kinds are those of features that --model computes of images; give "
+            "a file with the band of each feature, one a line"
+        )
+    bands = Path(given).read_text(encoding="utf-8").split()
+    if len(bands) != n_features:
+        raise ValueError(
+            f"--bands {given} has {len(bands)} lines, there are {n_features} features; "
+            "name the band of each"
+        )
+    return np.array(bands)
 
 
 def _feature_file(table, path):
@@ -159,16 +196,17 @@ def _feature_file(table, path):
 
 def _pictures(table, path, images, max_size):
     """Return pictures, each once, and the picture of every volume, (n_volumes,)."""
-    if images is not None and not Path(images).is_dir():
-        if Path(images).suffix != ".npy":
+    suffix = None if images is None else Path(images).suffix.lower()
+    if suffix not in (None, ".zip") and not Path(images).is_dir():
+        if suffix != ".npy":
             raise ValueError(
-                f"--stimulus-images {images} is neither a folder of images nor a .npy "
-                "array; give one, or a column stim_file in --stimuli"
+                f"--stimulus-images {images} is neither a folder (or .zip) of images "
+                "nor a .npy array; give one, or a column stim_file in --stimuli"
             )
         pixels = _check_rows(load_array(images, mmap_mode="r"), len(table), images)
         return pixels, np.arange(len(table))
     if "stim_file" in table:
-        folder = Path(path).parent if images is None else Path(images)
+        folder = Path(path).parent if images is None else photograph_tree(images)
         files = [str(folder / name) for name in table["stim_file"]]
     elif "stimulus" in table:
         files = photograph_files(images, table["stimulus"])
@@ -257,9 +295,9 @@ def _complete(entries, column, path):
     return entries.astype(object)
 
 
-def _other_columns(table):
-    """Return the columns of the table of volumes that are features."""
-    features = table.drop(columns=[c for c in _NAMES if c in table])
+def _other_columns(table, groups):
+    """Return the columns of the table of volumes that are features, not `groups`."""
+    features = table.drop(columns=[c for c in (*_NAMES, groups) if c in table])
     if not features.shape[1]:
         raise ValueError(
             "--stimuli has no feature column; give features by --features, "
@@ -286,7 +324,7 @@ def read_data(args):
     # a table is refused before all that an analysis needs is loaded
     from neuroextrap.encoding._cost import EncodingData, FoldData
 
-    features = read_features(table, is_train, args.stimuli, args)
+    features, bands = read_features(table, is_train, args.stimuli, args)
     names = _stimuli_shown(table)
     unique, rows = unique_stimuli(features, names)  # repeats agree, before work
     train, test, mask = read_responses(args.imgs, args.mask, is_train)
@@ -294,9 +332,8 @@ def read_data(args):
     if in_folds:
         logger.info("%d volumes, %d features", len(table), features.shape[1])
         every = named(unique, rows, names)
-        return FoldData(
-            None, None, None, every, train, rows, runs, mask, n_folds=args.folds
-        )
+        shared = {"n_folds": args.folds, "bands": bands}
+        return FoldData(None, None, None, every, train, rows, runs, mask, **shared)
     counts = (is_train.sum(), (~is_train).sum(), features.shape[1])
     logger.info("%d training and %d test volumes, %d features", *counts)
     (trained, shown), (tested, stimuli) = (
@@ -312,7 +349,14 @@ def read_data(args):
         stimuli=stimuli,
         runs=None if runs is None else runs[~is_train],
         mask=mask,
+        groups=_groups(table, args.groups, is_train),
+        bands=bands,
     )
+
+
+def _groups(table, column, is_train):
+    """Return what cross-validation keeps together of training volumes, or None."""
+    return None if column is None else table[column].to_numpy(dtype=str)[is_train]
 
 
 def _stimuli_of(features, names):

@@ -59,7 +59,7 @@ class TrainedRuns(NamedTuple):
             spread_known(runs.usable, {"variance": squares})["variance"],
             runs,
             model.within_runs,
-            (*scaling.notes, *trained.notes),
+            scaling.notes,
         )
 
     def test(self, runs):

@@ -72,7 +72,7 @@ def _time_model(model, data, train, test, members):
     voxels = np.unique(members.indices)
     model = with_parameters(model, regions=members[:, voxels])
     start = time.perf_counter()
-    model.fit(data.features, train[:, voxels], stimuli=data.shown)
+    model.fit(data.features, train[:, voxels], data.groups, stimuli=data.shown)
     middle = time.perf_counter()
     model.identify(data.tested, test[:, voxels], data.runs, stimuli=data.stimuli)
     end = time.perf_counter()
@@ -97,7 +97,8 @@ class EncodingData:
     holds features of every test stimulus once, with names in its index where stimuli
     have names, `test` the responses of the test volumes, `stimuli` the row of `tested`
     that each belongs to (or None) and `runs` their runs (or None). `mask` is the mask
-    image used; None for arrays.
+    image used; None for arrays. `groups` are what cross-validation keeps together of
+    the training volumes, and `bands` those of the features (or None).
     """
 
     features: Any
@@ -109,10 +110,12 @@ class EncodingData:
     runs: Any
     mask: Any
     n_folds: int = 1
+    groups: Any = None
+    bands: Any = None
 
     def identify(self, model):
         """Train a model, and identify the test stimuli."""
-        model.fit(self.features, self.train, stimuli=self.shown)
+        model.fit(self.features, self.train, self.groups, stimuli=self.shown)
         return model.identify(self.tested, self.test, self.runs, stimuli=self.stimuli)
 
 

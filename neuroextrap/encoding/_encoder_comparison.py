@@ -214,14 +214,8 @@ def _findings(models):
     found = []
     if models[0].run_.test.folds is not None:
         found.append(TRAINED_ON_TESTS)
-    differing = [
-        f"{name} ({one} and {two})"
-        for name, one, two in (
-            ("rule", *(model.rule_ for model in models)),
-            ("covariance", *(model.covariance for model in models)),
-        )
-        if one != two
-    ]
+    rules = [model.rule_ for model in models]
+    differing = [] if rules[0] == rules[1] else [f"rule ({' and '.join(rules)})"]
     one, two = (model.run_.location for model in models)
     scale = max(np.abs(place).max(initial=0.0) for place in (one, two))
     if not np.allclose(one, two, rtol=1e-4, atol=1e-6 * scale):

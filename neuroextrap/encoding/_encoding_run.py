@@ -125,7 +125,7 @@ class EncodingRun(RegionRun):
         for number in np.unique(self.test.repeats):
             of = self.test.repeats == number
             if self.training is not None:
-                learned = self.training.margins(voxels, number)
+                learned = self.training.margins(voxels, number, self.test.rule)
                 true = np.zeros(len(learned), dtype=int)
                 scaled[of] = margins[of] / temperature(learned, true, len(voxels))
                 continue
@@ -214,18 +214,17 @@ def planned_run(model, experiment, *, masker, notes, order=None, **others):
         notes=(*notes, *plan_notes),
         **others,
     )
-    notes = (*run.notes, *_residual_notes(model, run))
+    notes = (*run.notes, *_residual_notes(run))
     exchange = others.get("exchange")
     n_others = plan.n_permutations if exchange is None else len(exchange)
     findings = findings_of_pairing(model, experiment, n_others, order)
     return replace(run, notes=notes, findings=findings)
 
 
-def _residual_notes(model, run):
+def _residual_notes(run):
     """Warn, and say in a note, where residuals are far fewer than voxels."""
     experiment = run.test
-    needed = "mahalanobis" in experiment.rule
-    if not needed or model.covariance in ("diagonal", "identity"):
+    if not set(experiment.rule.split(",")) & {"mahalanobis", "ledoit_wolf", "oas"}:
         return ()
     sizes = np.diff(run.usable.regions.indptr)
     layout, largest = experiment.layout, int(sizes.max())

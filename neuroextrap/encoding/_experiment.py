@@ -207,9 +207,7 @@ def observed_plan(estimator, experiment, set_sizes):
     """Plan margins and their statistic for the observed pairing only."""
     n_classes = experiment.n_candidates
     return Plan(
-        kernel=EncodingMargins(
-            experiment.repeats, estimator.covariance, experiment.rule
-        ),
+        kernel=EncodingMargins(experiment.repeats, experiment.rule),
         design=experiment.layout,
         codes=experiment.codes[None].astype(np.int32),
         statistic=resolve_statistic(estimator.statistic, n_classes, set_sizes),
@@ -274,7 +272,7 @@ def _permuted(estimator, experiment):
 
 def _notes(estimator, experiment):
     """Say what bounds and p-values rest on."""
-    needed = "mahalanobis" in experiment.rule and estimator.covariance != "identity"
+    needed = set(experiment.rule.split(",")) - {"euclidean", "correlation"}
     unknown = experiment.n_stimuli is None and experiment.repeats.max() > 1
     notes = [REPEATS_NOTE] if needed and unknown else []
     repeats = experiment.bound_repeats()

@@ -4,39 +4,16 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, Self
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from neuroextrap.analysis._region_files import check_trained
 from neuroextrap.analysis._run_parameters import RunParameters
-from neuroextrap.analysis._samples import read_samples
-from neuroextrap.analysis._sidecars import source_files
 from neuroextrap.analysis._values import Keep, Regions
 from neuroextrap.encoding._encoding_run import plan_identification
-from neuroextrap.encoding._fold_run import (
-    Shown,
-    TrainingData,
-    plan_folds,
-    training_rule,
-)
-from neuroextrap.encoding._response_predictions import ResponsePredictions
-from neuroextrap.encoding._same_stimuli import Trained, training_groups
-from neuroextrap.encoding._stimuli import (
-    FeatureScaling,
-    check_feature_names,
-    check_features,
-    feature_names,
-    features_of_responses,
-)
-from neuroextrap.encoding._training import (
-    Training,
-    check_choices,
-    encoder_of_columns,
-    noise_rows,
-    some_responses,
-    train_encoder,
-    voxel_penalties,
-)
+from neuroextrap.encoding._fold_run import plan_folds
+from neuroextrap.encoding._identified_responses import ResponsePredictions
+from neuroextrap.encoding._model_training import trained_attributes
+from neuroextrap.encoding._training import check_choices
 
 
 class EncodingIdentification(ResponsePredictions):
@@ -75,16 +52,17 @@ class EncodingIdentification(ResponsePredictions):
         :class:`neuroextrap.analysis.Regions`.
     process_mask_img : image, path or None, default=None
         Where centers of regions may lie. If None, everywhere in the mask.
-    covariance : str, default="shrunk"
-        Noise covariance: "shrunk", "ledoit_wolf", "oas", "diagonal" or "identity".
-    rule : {"mahalanobis", "correlation", "auto"}, default="mahalanobis"
-        Margins: the distance above, or the Pearson correlation of response and
-        prediction over voxels, about their training means and in units of the standard
-        deviation of their residuals, which needs no covariance and is better where
-        residuals are far fewer than voxels. "auto": whichever identifies more of the
-        training stimuli, in five folds, each with a fit of the encoder.
-    residuals : {"cross_validated", "training"}, default="cross_validated"
-        Residuals of training data: out of fold, or of the fit itself.
+    rule : {"mahalanobis", "ledoit_wolf", "oas", "diagonal", "euclidean", \
+            "correlation", "auto"}, default="mahalanobis"
+        How a response is compared with predictions. "mahalanobis" is the distance
+        above, its covariance shrunk to the diagonal; "ledoit_wolf" and "oas" shrink it
+        as scikit-learn does. "diagonal" takes the noise of voxels to be independent,
+        "euclidean" to be equal as well. "correlation" is the Pearson correlation of
+        response and prediction over voxels, about their training means and in units of
+        the standard deviation of their residuals, which is better where residuals are
+        far fewer than voxels. "auto": "mahalanobis" or "correlation", whichever
+        identifies more of the training stimuli, in five folds, each with a fit of the
+        encoder.
     standardize : bool, default=True
         Whether features are scaled by training means and standard deviations.
     cv : int or scikit-learn splitter, default=5
@@ -96,9 +74,11 @@ class EncodingIdentification(ResponsePredictions):
     set_sizes : sequence of int or None, default=None
         Numbers of candidates, of curves and implied information. If None, all of 2..K
         up to K = 32, else at most 32 of them, log-spaced.
-    statistic : {"accuracy", "pairwise_accuracy", "implied_information"} or int, \
-            default="accuracy"
+    statistic : {"implied_information", "accuracy", "pairwise_accuracy"} or int, \
+            default="implied_information"
         Statistic of the permutation test; an integer k is accuracy among k candidates.
+        Information uses the whole curve, so that little escapes it; accuracy among
+        many candidates misses weak signals.
     n_permutations : int, default=0
         Number of permuted pairings of responses and stimuli; 0 makes no test.
     exchange : {"rows", "shifts"} or int, default="rows"
@@ -212,14 +192,12 @@ class EncodingIdentification(ResponsePredictions):
         labels_img: Any = None,
         regions: Any = None,
         process_mask_img: Any = None,
-        covariance: str = "shrunk",
         rule: str = "mahalanobis",
-        residuals: str = "cross_validated",
         standardize: bool = True,
         cv: Any = 5,
         repeats: str = "average",
         set_sizes: Any = None,
-        statistic: Any = "accuracy",
+        statistic: Any = "implied_information",
         n_permutations: int = 0,
         exchange: str = "rows",
         confidence_level: float = 0.95,
@@ -239,9 +217,7 @@ class EncodingIdentification(ResponsePredictions):
         self.labels_img = labels_img
         self.regions = regions
         self.process_mask_img = process_mask_img
-        self.covariance = covariance
         self.rule = rule
-        self.residuals = residuals
         self.standardize = standardize
         self.cv = cv
         self.repeats = repeats
@@ -295,80 +271,10 @@ class EncodingIdentification(ResponsePredictions):
         """
         check_choices(self)
         RunParameters.of(self)
-        X, names = features_of_responses(features, stimuli)
-        scaling = FeatureScaling.of(X, self.standardize)
-        shown = Trained.of(scaling.varying(X), names)
-        groups, group_notes = training_groups(shown.numbers, groups)
-        samples = read_samples(
-            self.mask,
-            imgs,
-            n_samples=len(X),
-            counted="features" if stimuli is None else "stimuli",
-            dtype=None,
-            memory=self.memory,
-        )
-        trained = train_encoder(
-            encoder_of_columns(self.encoder, scaling.kept),
-            scaling(X),
-            samples.X[:, samples.usable],
-            residuals=self.residuals,
-            cv=self.cv,
-            groups=groups,
-            random_state=self.random_state,
-        )
-        rule, rule_notes = training_rule(self, X, samples, groups, trained.residuals)
+        attributes = trained_attributes(self, features, imgs, groups, stimuli)
         self.__dict__.pop("feature_names_in_", None)  # of an earlier fit
-        if (names := feature_names(features)) is not None:
-            self.feature_names_in_ = names
-        self._training_files = source_files(imgs)
-        self.encoder_, self.masker_ = trained.encoder, samples.masker
-        self.penalties_ = voxel_penalties(trained.encoder, samples.usable)
-        self.usable_, self.n_elements_ = samples.usable, len(samples.usable)
-        self.residuals_ = noise_rows(
-            self.noise_covariance, trained.residuals, samples.usable, samples.masker
-        )
-        self._training = Training(
-            scaling,
-            samples.location,
-            shown,
-            (*samples.notes, *scaling.notes, *group_notes, *trained.notes, *rule_notes),
-            rule,
-            shown.numbers if self.noise_covariance is None else None,
-            some_responses(samples, samples.usable),
-            TrainingData.of(
-                self,
-                self.encoder,
-                Shown.of(X, samples, groups),
-                None if self.noise_covariance is None else self.residuals_,
-            ),
-        )
+        self.__dict__.update(attributes)
         return self
-
-    def predict(self, features: ArrayLike) -> np.ndarray:
-        """Predict the responses to stimuli.
-
-        Parameters
-        ----------
-        features : array-like of shape (n_stimuli, n_columns)
-            Features of the stimuli.
-
-        Returns
-        -------
-        responses : ndarray of shape (n_stimuli, n_elements_)
-            Predicted responses; NaN where a voxel was not usable.
-        """
-        check_trained(self)
-        check_feature_names(features, getattr(self, "feature_names_in_", None))
-        X = check_features(features, n_columns=len(self._training.scaling.kept))
-        return self._predict(X)
-
-    def _predict(self, X):
-        """Predict the responses to features that were checked."""
-        scaling, location = self._training.scaling, self._training.location
-        predicted = np.full((len(X), self.n_elements_), np.nan)
-        values = self.encoder_.predict(scaling(X)).reshape(len(X), -1)
-        predicted[:, self.usable_] = values + location[self.usable_]
-        return predicted
 
     def identify(
         self,

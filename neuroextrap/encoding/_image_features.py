@@ -11,6 +11,12 @@ IMAGE_MODELS = {"gabor": GaborPyramid, "retinotopic": RetinotopicFeatures}
 _PART = 2**26  # numbers (pixels and colors) in a part
 
 
+def image_feature_kinds(images, model="gabor"):
+    """Return the kind of each feature of images, such as "gabor"; (n_features,)."""
+    blank = np.zeros((1, *images.shape[1:]), dtype=np.float32)
+    return IMAGE_MODELS[model]().fit(blank).feature_kinds_
+
+
 def image_features(images, model="gabor", train=None, *, verbose=0, part=_PART):
     """Compute features of images, part by part; (n_images, n_features).
 

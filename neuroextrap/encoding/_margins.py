@@ -13,8 +13,6 @@ from neuroextrap.models._noise_covariance import schaefer_strimmer_covariance
 _FEWEST_WITHIN = 10
 """Noise is separated from misfit by at least this many repeats beyond the first."""
 _PANEL = 48  # rows that are solved for together
-RULES = ("mahalanobis", "correlation")
-"""How a response is compared with predictions."""
 
 
 def separate_repeats(residuals, stimuli=None):
@@ -51,18 +49,18 @@ def separate_repeats(residuals, stimuli=None):
     return np.concatenate([total / root, *contrasts]), len(counts)
 
 
-def response_covariance(residuals, n_stimuli, repeats, method="shrunk"):
+def response_covariance(residuals, n_stimuli, repeats, rule="mahalanobis"):
     """Estimate the covariance L + N / `repeats` of an average of `repeats` responses.
 
-    `residuals` and `n_stimuli` are as `separate_repeats` returns them, `method` is one
+    `residuals` and `n_stimuli` are as `separate_repeats` returns them, `rule` is one
     of `noise_covariance`: both parts are shrunk, each by its own number of rows. In
     directions in which noise by itself explains the means of stimuli, L is zero. Where
     repeats were not separated, the covariance of the residuals as they are.
     """
-    if n_stimuli == len(residuals) or method == "identity":
-        return noise_covariance(residuals, method)
-    stimuli = noise_covariance(residuals[:n_stimuli], method)
-    noise = noise_covariance(residuals[n_stimuli:], method)
+    if n_stimuli == len(residuals) or rule == "euclidean":
+        return noise_covariance(residuals, rule)
+    stimuli = noise_covariance(residuals[:n_stimuli], rule)
+    noise = noise_covariance(residuals[n_stimuli:], rule)
     shown = len(residuals) / n_stimuli
     weight = 1 / repeats - 1 / shown
     if weight >= 0:
@@ -83,23 +81,19 @@ def cholesky(sigma):
     if failed or (np.diag(factor) ** 2 <= least).any():
         raise ValueError(
             f"the noise covariance of {len(sigma)} features is singular; use "
-            "covariance='diagonal', fewer features, or more residuals"
+            "rule='diagonal', fewer features, or more residuals"
         )
     return factor
 
 
-def noise_covariance(residuals, method="shrunk"):
+def noise_covariance(residuals, rule="mahalanobis"):
     """Estimate a region's noise covariance from residuals (n_samples, n_features).
 
-    Residuals of training data are taken to have mean zero. "shrunk" is
-    `doubly_shrunk_covariance`; "ledoit_wolf" and "oas" are scikit-learn's, which shrink
-    towards a multiple of the identity.
+    Residuals of training data are taken to have mean zero. `rule` is one of
+    `COVARIANCES`: "mahalanobis" is `doubly_shrunk_covariance`; "ledoit_wolf" and "oas"
+    are scikit-learn's, which shrink towards a multiple of the identity.
     """
-    if method not in COVARIANCES:
-        raise ValueError(
-            f"covariance={method!r} is unknown; use one of {', '.join(COVARIANCES)}"
-        )
-    return COVARIANCES[method](residuals)
+    return COVARIANCES[rule](residuals)
 
 
 def doubly_shrunk_covariance(residuals):
@@ -132,12 +126,15 @@ def _oas(residuals):
 
 
 COVARIANCES = {
-    "shrunk": doubly_shrunk_covariance,
+    "mahalanobis": doubly_shrunk_covariance,
     "ledoit_wolf": _ledoit_wolf,
     "oas": _oas,
     "diagonal": lambda residuals: np.diag(np.mean(np.square(residuals), axis=0)),
-    "identity": lambda residuals: np.eye(residuals.shape[1]),
+    "euclidean": lambda residuals: np.eye(residuals.shape[1]),
 }
+"""Noise covariances of the distances that a response is compared by."""
+RULES = (*COVARIANCES, "correlation")
+"""How a response is compared with predictions."""
 
 
 def mahalanobis_margins(responses, predictions, covariance):
@@ -280,22 +277,17 @@ class EncodingMargins(MarginSource):
 
     Labels do not enter: a permutation only says which candidate is taken to be the true
     one. ``repeats`` (n_responses,) says how many responses are averaged into each test
-    response, whose covariance is that of `response_covariance`; ``covariance`` is a
-    method of `noise_covariance`, and ``rule`` one of `RULES`, or one for each fold,
-    separated by commas.
+    response, whose covariance is that of `response_covariance`; ``rule`` is one of
+    `RULES`, or one for each fold, separated by commas.
     """
 
-    def __init__(self, repeats, covariance="shrunk", rule="mahalanobis"):
+    def __init__(self, repeats, rule="mahalanobis"):
         self.repeats = np.asarray(repeats)
-        self.covariance = covariance
         self.rule = rule
 
     def __repr__(self):
         """Show the parameters in full; part of a checkpoint's identity."""
-        return (
-            f"EncodingMargins({self.repeats.tolist()}, {self.covariance!r}, "
-            f"{self.rule!r})"
-        )
+        return f"EncodingMargins({self.repeats.tolist()}, {self.rule!r})"
 
     def batches(self, xs, plan):
         """Yield margins (n_responses, K, n_regions), the same for every labeling."""
@@ -334,6 +326,6 @@ class EncodingMargins(MarginSource):
         margins = np.empty((len(responses), len(predictions)))
         for number in np.unique(repeats).tolist():
             of = repeats == number
-            sigma = response_covariance(residuals, n_stimuli, number, self.covariance)
+            sigma = response_covariance(residuals, n_stimuli, number, rule)
             margins[of] = mahalanobis_margins(responses[of], predictions, sigma)
         return margins

@@ -6,9 +6,9 @@ import numpy as np
 from sklearn import linear_model
 
 from neuroextrap.analysis._samples import Samples
-from neuroextrap.encoding._fold_run import Shown, TrainingData
+from neuroextrap.encoding._model_training import Training
 from neuroextrap.encoding._stimuli import FeatureScaling
-from neuroextrap.encoding._training import Training
+from neuroextrap.encoding._training_folds import Shown, TrainingData
 from neuroextrap.models._ridge import RidgeEncoder
 from neuroextrap.models.elastic_net._estimator import ElasticNetEncoder
 

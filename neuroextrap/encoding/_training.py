@@ -11,12 +11,10 @@ from sklearn.utils.validation import has_fit_parameter
 
 from neuroextrap.analysis._samples import read_residuals
 from neuroextrap.design._series import check_exchange
-from neuroextrap.encoding._margins import COVARIANCES, RULES
-from neuroextrap.encoding._same_stimuli import Trained
-from neuroextrap.encoding._stimuli import FeatureScaling, check_groups
+from neuroextrap.encoding._margins import RULES
+from neuroextrap.encoding._stimuli import check_groups
 from neuroextrap.models._ridge import RidgeEncoder
 from neuroextrap.models._splitters import encoder_splits
-from neuroextrap.models.elastic_net._active_set import elastic_net_degrees_of_freedom
 from neuroextrap.models.elastic_net._estimator import ElasticNetEncoder
 from neuroextrap.stats._null_counts import spread_known
 
@@ -126,27 +124,10 @@ def _check_owners(name, encoder, parameters):
 
 
 class TrainedModel(NamedTuple):
-    """A fitted encoder, its residuals, and what a reader should know about them."""
+    """A fitted encoder and its out-of-fold residuals."""
 
     encoder: Any  # fitted on the usable voxels
     residuals: np.ndarray  # float32 (n_samples, n_targets), mean zero up to rounding
-    notes: tuple
-
-
-class Training(NamedTuple):
-    """What identification needs of the training data besides the encoder.
-
-    Of a model that was read from a folder only the first two, and perhaps ``data``.
-    """
-
-    scaling: FeatureScaling  # of the stimulus features
-    location: np.ndarray  # mean response of every voxel of shape (n_features,)
-    shown: Trained | None = None  # stimuli that were trained on
-    notes: tuple = ()
-    rule: str = ""  # of the margins
-    stimuli: np.ndarray | None = None  # of the residuals, (n_observations,), if known
-    responses: np.ndarray | None = None  # of some voxels, see `some_responses`
-    data: Any = None  # TrainingData
 
 
 def some_responses(samples, usable):
@@ -158,9 +139,7 @@ def some_responses(samples, usable):
 def check_choices(model):
     """Raise ValueError if a parameter of a model is none of the names allowed."""
     allowed = {
-        "covariance": tuple(COVARIANCES),
         "rule": (*RULES, "auto"),
-        "residuals": ("cross_validated", "training"),
         "repeats": ("average", "keep"),
     }
     check_exchange(model.exchange)
@@ -201,7 +180,6 @@ def train_encoder(
     X,
     Y,
     *,
-    residuals="cross_validated",
     cv=5,
     groups=None,
     random_state=0,
@@ -210,31 +188,20 @@ def train_encoder(
 
     `X` are scaled features (n_samples, n_columns), `Y` responses (n_samples,
     n_targets). Folds, the encoder's own and those of the residuals, keep `groups`
-    together. Residuals are out of fold
-    ("cross_validated"; `cv`, an int with the seed `random_state`, makes the folds where
-    the encoder brings none of its own),
-    or those of the fit itself, inflated by the degrees of freedom it spent ("training";
-    elastic nets only, ValueError for others). Returns TrainedModel.
+    together. Residuals are out of fold; `cv`, an int with the seed `random_state`,
+    makes the folds where the encoder brings none of its own. Returns TrainedModel.
     """
     check_encoder(encoder)
     groups = check_groups(groups, len(X))
     if encoder is None:
         encoder = ElasticNetEncoder(cv=cv, random_state=random_state)
-    elastic = isinstance(encoder, ElasticNetEncoder)
-    if residuals == "training" and not elastic:
-        raise ValueError(
-            "residuals='training' needs the degrees of freedom of an "
-            f"ElasticNetEncoder, got {type(encoder).__name__}; use 'cross_validated'"
-        )
     folds = {"groups": groups, "cv": cv, "random_state": random_state}
-    fitted, notes = fit_encoder(encoder, X, Y, **folds), ()
-    if residuals == "training":
-        E, notes = _training_residuals(fitted, X, Y)
-    elif isinstance(fitted, (ElasticNetEncoder, RidgeEncoder)):
+    fitted = fit_encoder(encoder, X, Y, **folds)
+    if isinstance(fitted, (ElasticNetEncoder, RidgeEncoder)):
         E = Y - fitted.cv_predictions_
     else:
         E = Y - out_of_fold_predictions(encoder, X, Y, **folds)
-    return TrainedModel(fitted, E.astype(np.float32), notes)
+    return TrainedModel(fitted, E.astype(np.float32))
 
 
 def voxel_penalties(fitted, usable):
@@ -268,21 +235,3 @@ def noise_rows(noise_covariance, residuals, usable, masker):
     given = read_residuals(noise_covariance, masker, usable)
     rows = np.where(usable, given, 0)
     return (rows - rows.mean(axis=0)).astype(np.float32)
-
-
-def _training_residuals(fitted, X, Y):
-    """Residuals of the fit, so scaled that E'E / N has the right expectation."""
-    spent = elastic_net_degrees_of_freedom(
-        X, fitted.coef_, fitted.alpha_, fitted.l1_ratio_
-    )
-    left = len(X) - spent
-    if left.min() < 1:
-        raise ValueError(
-            f"residuals='training': {np.sum(left < 1)} models interpolate their "
-            "training data; use 'cross_validated'"
-        )
-    note = (
-        "the noise covariance comes from residuals of the training fit, inflated by "
-        "degrees of freedom"
-    )
-    return (Y - fitted.predict(X)) * np.sqrt(len(X) / left), (note,)

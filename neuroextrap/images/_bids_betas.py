@@ -7,6 +7,7 @@ from neuroextrap.images._bids_names import file_entities, loose_entities
 from neuroextrap.images._bids_runs import BidsRun, companion, refuse_copies, selected
 from neuroextrap.images._fits import (
     TABLE,
+    check_inputs,
     effects_of,
     labeled_by_name,
     models_below,
@@ -47,6 +48,7 @@ def find_betas(
         runs = [_run(Path(img), known[img]) for fit in fits for img in fit.images]
     elif found[0][0].name == "SPM.mat" or found[0][0].is_dir():
         fits = [read_fits(path)[0] for path, _ in found]
+        check_inputs(fits)
         runs = [
             BidsRun(img, None, fit.mask, None, {"sub": participant, **entities})
             for fit, (_, entities) in zip(fits, found, strict=True)

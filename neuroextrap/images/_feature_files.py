@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import struct
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from os import PathLike
+from pathlib import Path
 from typing import Any
-from zipfile import BadZipFile
+from zipfile import BadZipFile, ZipFile
+from zipfile import Path as ZipPath
 
 import numpy as np
 
@@ -265,13 +267,33 @@ class Photographs:
         return values
 
 
+def photograph_tree(folder):
+    """Return a folder, or the files of a .zip archive, as a path to be walked.
+
+    Of an archive that holds one folder, that folder.
+    """
+    if os.path.splitext(folder)[1].lower() != ".zip":
+        return Path(folder)
+    try:
+        tree = ZipPath(folder)
+    except BadZipFile as error:
+        raise ValueError(f"{folder} is no .zip archive ({error}); pack it again") from (
+            error
+        )
+    inner = [entry for entry in tree.iterdir() if entry.name != "__MACOSX"]
+    return inner[0] if len(inner) == 1 and inner[0].is_dir() else tree
+
+
 def photograph_files(folder, names):
     """Return the file of every name in a folder: a file's name, without suffix or not.
+
+    The folder may be a .zip archive.
 
     FileNotFoundError names the first that is missing, ValueError one that two files
     answer to.
     """
-    files = sorted(entry.name for entry in os.scandir(folder) if entry.is_file())
+    tree = photograph_tree(folder)
+    files = sorted(entry.name for entry in tree.iterdir() if entry.is_file())
     by_name = {name: [name] for name in files}
     for name in files:
         stem = os.path.splitext(name)[0]
@@ -289,7 +311,7 @@ def photograph_files(folder, names):
                 f"{folder} holds {' and '.join(found)}: which is stimulus {name!r}; "
                 "give the name of the file in a column stim_file"
             )
-    return [os.path.join(folder, by_name[name][0]) for name in names]
+    return [str(tree / by_name[name][0]) for name in names]
 
 
 @contextmanager
@@ -302,9 +324,14 @@ def _opened(path):
             "image files are read by pillow, which is not installed; install it with "
             "matplotlib: pip install 'neuroextrap[plotting]'"
         ) from error
+    archive, inside, member = path.rpartition(".zip/")
     try:
-        with Image.open(path) as image:
-            yield image
+        with ExitStack() as stack:
+            source = path
+            if inside and os.path.isfile(f"{archive}.zip"):
+                packed = stack.enter_context(ZipFile(f"{archive}.zip"))
+                source = stack.enter_context(packed.open(member))
+            yield stack.enter_context(Image.open(source))
     except UnidentifiedImageError as error:
         raise ValueError(
             f"{path} is no image that can be read; give .png or .jpg files"
@@ -313,6 +340,8 @@ def _opened(path):
         raise ValueError(
             f"{path} has too many pixels ({error}); give smaller images"
         ) from error
+    except KeyError as error:  # of an archive
+        raise FileNotFoundError(f"{path} is not there; give it") from error
     except (OSError, ValueError, SyntaxError, LookupError, struct.error) as error:
         if getattr(error, "filename", None) is not None:
             raise

@@ -26,6 +26,7 @@ class Fit(NamedTuple):
     names: list | None
     runs: list | None
     mask: Any
+    series: str | None = None  # what it was fitted to, if that is one run
 
 
 def read_spm(path):
@@ -81,7 +82,8 @@ def read_feat(path):
         for column in evs
     ]
     runs = [Path(path).stem] * len(evs)
-    return Fit(images, list(evs.values()), runs, _image(root, "mask"))
+    mask = _image(root, "mask")
+    return Fit(images, list(evs.values()), runs, mask, design.get("series"))
 
 
 def _evs_of(design):
@@ -240,6 +242,7 @@ def _design_of_feat(path):
         raise ValueError(f"{path.parent} has no design.fsf; give the .feat folder")
     text = path.read_text(encoding="utf-8", errors="replace")
     pairs = re.findall(r"^set fmri\(([^)]+)\)\s+(.*?)\s*$", text, re.MULTILINE)
+    pairs += [("series", s) for s in re.findall(r"feat_files\(1\)\s+(.*?)\s", text)]
     design = {key: value.strip('"') for key, value in pairs}
     if design.get("level", "1") != "1" or "evs_real" not in design:
         raise ValueError(

@@ -83,8 +83,11 @@ def load_betas(path: Any, events: Any = None, *, mask: Any = None) -> Betas:
     ValueError: spm/SPM.mat: no such file or folder; check the path
     """
     fits = [fit for each in _paths(path) for fit in read_fits(Path(each), mask)]
-    by_place = not isinstance(fits[0].images[0], str)  # trials of GLMsingle
-    label = _labeled_by_place if by_place else labeled_by_name
+    check_inputs(fits)
+    by_place = {not isinstance(fit.images[0], str) for fit in fits}
+    if len(by_place) > 1:
+        raise ValueError("path names models of several programs; give those of one")
+    label = _labeled_by_place if by_place == {True} else labeled_by_name
     table = label(fits, events if isinstance(events, list) else [events])
     masks = [fit.mask for fit in fits]
     if mask is None and None not in masks:
@@ -139,6 +142,17 @@ def effects_of(paths):
     return found
 
 
+def check_inputs(fits):
+    """Raise if two fits are of the same series."""
+    known = [fit for fit in fits if fit.series is not None]
+    for i, fit in enumerate(known):
+        if fit.series in [other.series for other in known[:i]]:
+            raise ValueError(
+                f"{fit.images[0]} is of a second model of {fit.series}, which would be "
+                "tested by its own data; give one model of every run"
+            )
+
+
 def _paths(path):
     """Return the paths that one, a pattern or a list stands for."""
     if isinstance(path, (list, tuple)):
@@ -170,14 +184,23 @@ def read_fits(path, mask=None):
 
 def models_below(folder):
     """Return the models that a folder holds: SPM.mat, .feat folders, GLMsingle's."""
-    trials = sorted(
-        folder.rglob(f"{_GLMSINGLE}.*"), key=lambda p: -_ARRAYS.index(p.suffix)
-    )
-    return [
-        *(design.parent for design in sorted(folder.rglob("design.fsf"))),
-        *sorted(folder.rglob("SPM.mat")),
-        *sorted({path.parent: path for path in trials}.values()),
+    trials = [p for end in _ARRAYS[::-1] for p in folder.rglob(f"{_GLMSINGLE}{end}")]
+    kinds = [
+        [design.parent for design in sorted(folder.rglob("design.fsf"))],
+        sorted(folder.rglob("SPM.mat")),
+        sorted({path.parent: path for path in trials}.values()),
     ]
+    found = [path for kind in kinds for path in kind]
+    # of SPM and GLMsingle one model has all runs of a session
+    sessions = [loose_entities(path).get("ses") for kind in kinds[1:] for path in kind]
+    mixed = sum(map(bool, kinds)) > 1
+    if mixed or len(set(sessions)) < len(sessions):
+        raise ValueError(
+            f"{folder} has several models, {found[0]} and {found[1]}, which may be of "
+            "the same runs, so that runs would be tested by their own data; name one, "
+            "or list those of separate runs"
+        )
+    return found
 
 
 def labeled_by_name(fits, tables):
@@ -189,6 +212,8 @@ def labeled_by_name(fits, tables):
     frame = pd.DataFrame({"name": names, "trial_type": names, "run": runs})
     if tables[0] is None:
         return frame
+    if len(tables) > 1:
+        raise ValueError("events must be one table, of the names of all betas")
     table, source = read_events(tables[0])
     if "name" not in table:
         raise ValueError(

@@ -1,4 +1,4 @@
-"""Gabor energy, luminance and color features of images."""
+"""Gabor energy, luminance, texture and color features of images."""
 
 from __future__ import annotations
 
@@ -8,21 +8,27 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
 
-from neuroextrap.models._receptive_field_grid import (
-    OPPONENT_KINDS,
-    area_windows,
-    cell_means,
-    cell_positions,
-    check_images,
+from neuroextrap.models._feature_blocks import (
+    cell_block,
+    described,
+    energy_blocks,
+    texture_blocks,
+)
+from neuroextrap.models._gabor_energies import (
+    GaborBank,
+    SeenImages,
     coarsened,
-    gaussian_windows,
+    texture,
+)
+from neuroextrap.models._receptive_field_grid import (
+    OPPONENTS,
+    cell_means,
+    check_images,
     gray_levels,
-    grid_centers,
-    in_batches,
-    mirrored_energies,
+    opponent_channels,
     opponent_features,
-    windowed_waves,
 )
 from neuroextrap.stats._shared_options import described_by
 from neuroextrap.stats._validation import check_flags_of
@@ -43,9 +49,9 @@ class GaborPyramid(TransformerMixin, BaseEstimator):
 
     with l_j the position of pixel j and w_j a Gaussian window about c. Low
     frequencies have wide windows on coarse grids; energies on grids finer than
-    `max_grid` are averaged over equal cells. Signed luminance and, of images in color,
-    two color-opponent channels are added: the default has 1,952 features of a gray and
-    2,208 of a color image of 112 x 112 pixels.
+    `max_grid` are averaged over equal cells. Signed luminance, texture and, of images
+    in color, two color-opponent channels are added: the default has 2,072 features of a
+    gray and 3,416 of a color image of 112 x 112 pixels.
 
     Parameters
     ----------
@@ -74,11 +80,16 @@ class GaborPyramid(TransformerMixin, BaseEstimator):
     luminance : bool, default=True
         Whether to add the signed luminance, averaged over a grid of cells twice as
         fine as `max_grid` (16 x 16 if that is None, and no finer than the pixels).
+    texture : bool, default=True
+        Whether to add what averaging to `max_grid` loses of an image as a whole: the
+        correlation, over a grid twice as fine, of the amplitudes (square roots of
+        energies) of every two filters, of frequencies with at least as many centers.
+        Images too small for that, or with `max_grid` None, have none.
     color : bool, default=True
         Whether to add color-opponent channels of images in color: red - green, and
         blue - (red + green) / 2, each as mean and as standard deviation ("contrast")
-        over the cells of a grid of `max_grid` (8 x 8 if that is None). Gray images have
-        none.
+        over the cells of a grid of `max_grid` (8 x 8 if that is None), and as energies
+        on grids half as fine. Gray images have none.
 
     Attributes
     ----------
@@ -88,27 +99,32 @@ class GaborPyramid(TransformerMixin, BaseEstimator):
         Spatial frequencies in cycles per image.
     energy_scale_ : ndarray of shape (n_frequencies,)
         Divisors of the energies.
+    color_energy_scale_ : ndarray of shape (n_channels, n_frequencies)
+        Divisors of the energies of the color channels, 2 or none.
     luminance_scale_ : float
         Divisor of luminance and color channels: the standard deviation of the gray
         levels of all training pixels (1 without `normalize`).
     feature_kinds_ : ndarray of str of shape (n_features,)
-        "gabor", "luminance", "red_green", "red_green_contrast", "blue_yellow" or
-        "blue_yellow_contrast".
+        "gabor", "luminance", "texture", "red_green", "red_green_contrast",
+        "red_green_gabor", "blue_yellow", "blue_yellow_contrast" or "blue_yellow_gabor".
     feature_positions_ : ndarray of shape (n_features, 2)
-        Center of each feature, (row, column) in pixels.
+        Center of each feature, (row, column) in pixels; of texture that of the image.
     feature_frequencies_ : ndarray of shape (n_features,)
-        Frequency of each feature in cycles per image; zero for luminance and color.
+        Frequency of each energy in cycles per image; zero for all other features.
     feature_orientations_ : ndarray of shape (n_features,)
-        Direction of the wave vector in degrees, from the column axis; NaN for
-        luminance and color.
+        Direction of the wave vector of an energy in degrees, from the column axis; NaN
+        for all other features.
     feature_widths_ : ndarray of shape (n_features,)
         Standard deviation of the window in pixels: of the Gaussian, or of the cell
-        (along its shorter side) that luminance and color are averaged over.
+        (along its shorter side) that luminance and color are averaged over; of texture
+        that of the image.
 
     References
     ----------
     Kay, Naselaris, Prenger & Gallant 2008, "Identifying natural images from human
-    brain activity", Supplementary Methods (Gabor wavelet pyramid).
+    brain activity", Supplementary Methods (Gabor wavelet pyramid). Portilla &
+    Simoncelli 2000, "A parametric texture model based on joint statistics of complex
+    wavelet coefficients".
 
     Examples
     --------
@@ -134,6 +150,7 @@ class GaborPyramid(TransformerMixin, BaseEstimator):
         subtract_mean: bool = True,
         max_grid: int | None = 8,
         luminance: bool = True,
+        texture: bool = True,
         color: bool = True,
     ) -> None:
         self.frequencies = frequencies
@@ -145,6 +162,7 @@ class GaborPyramid(TransformerMixin, BaseEstimator):
         self.subtract_mean = subtract_mean
         self.max_grid = max_grid
         self.luminance = luminance
+        self.texture = texture
         self.color = color
 
     def fit(self, images: ArrayLike, y: Any = None) -> Self:  # noqa: ARG002
@@ -172,11 +190,7 @@ class GaborPyramid(TransformerMixin, BaseEstimator):
         TypeError
             If the images are complex.
         """
-        images = self._lay_out(images)
-        if self.normalize:
-            gray = gray_levels(images)
-            self._learn_scales(gray, self._energies(gray))
-        return self
+        return self._learn(self._lay_out(images))
 
     def partial_fit(self, images: ArrayLike, y: Any = None) -> Self:  # noqa: ARG002
         """Learn the scale of the energies part by part, for images too large to hold.
@@ -196,10 +210,7 @@ class GaborPyramid(TransformerMixin, BaseEstimator):
         """
         if not hasattr(self, "image_shape_"):
             return self.fit(images)
-        if self.normalize:
-            gray = gray_levels(check_images(images, self.image_shape_))
-            self._learn_scales(gray, self._energies(gray))
-        return self
+        return self._learn(check_images(images, self.image_shape_))
 
     @described_by(fit)
     def fit_transform(self, images: ArrayLike, y: Any = None) -> np.ndarray:  # noqa: ARG002
@@ -212,9 +223,8 @@ class GaborPyramid(TransformerMixin, BaseEstimator):
         """
         images = self._lay_out(images)
         gray = gray_levels(images)
-        energies = list(self._energies(gray))
-        if self.normalize:
-            self._learn_scales(gray, energies)
+        energies = list(self._energies(images, gray))
+        self._learn_scales(gray, energies)
         return self._features(images, gray, energies)
 
     def transform(self, images: ArrayLike) -> np.ndarray:
@@ -230,27 +240,26 @@ class GaborPyramid(TransformerMixin, BaseEstimator):
         -------
         features : ndarray of shape (n_images, n_features)
             Energies ordered by frequency, then orientation, then position
-            (row-major); then luminance, then color, by position.
+            (row-major); then luminance by position, then texture by pairs; then means
+            and contrasts of colors by position, then their energies.
 
         Raises
         ------
         ValueError
             If the images have another size than those seen in `fit`.
         """
-        from sklearn.utils.validation import check_is_fitted
-
         check_is_fitted(self)
         images = check_images(images, self.image_shape_)
         gray = gray_levels(images)
-        return self._features(images, gray, self._energies(gray))
+        return self._features(images, gray, self._energies(images, gray))
 
     def filters(self, features: ArrayLike | None = None) -> np.ndarray:
         """Return what each feature weights the pixels of an image by.
 
         The energy of a Gabor feature is the squared absolute value of the sum of filter
-        times gray levels. Where energies of a fine grid are averaged over the cells of
-        `max_grid`, the filter is that at the center of the cell. Of luminance and color
-        (mean and contrast) it is the cell.
+        times gray levels (or the color channel). Where energies of a fine grid are
+        averaged over cells, the filter is that at the center of the cell. Of luminance
+        and color (mean and contrast) it is the cell, of texture the image.
 
         Parameters
         ----------
@@ -262,32 +271,10 @@ class GaborPyramid(TransformerMixin, BaseEstimator):
         filters : ndarray of complex of shape (n_chosen, height, width)
             Real and imaginary part are the even and the odd filter of the pair.
         """
-        from sklearn.utils.validation import check_is_fitted
-
         check_is_fitted(self)
-        n_features = len(self.feature_kinds_)
-        chosen = np.arange(n_features) if features is None else np.atleast_1d(features)
-        angles = np.radians(np.nan_to_num(self.feature_orientations_[chosen]))
-        rates = 2 * np.pi * self.feature_frequencies_ / min(self.image_shape_[:2])
-        found = []
-        for feature, *waves in zip(chosen, np.sin(angles), np.cos(angles), strict=True):
-            grid = self._grid(2 * (self.max_grid or 8))
-            if self.feature_kinds_[feature] != "luminance":
-                grid = self._grid(self.max_grid or 8)
-            gabor = self.feature_kinds_[feature] == "gabor"
-            center, sides = self.feature_positions_[feature], []
-            for size, n, place, wave in zip(
-                self.image_shape_, grid, center, waves, strict=False
-            ):
-                width = self.feature_widths_[feature]
-                window = gaussian_windows(size, [place], width)
-                if not gabor:
-                    window = area_windows(size, n)[
-                        [round((place + 0.5) * n / size - 0.5)]
-                    ]
-                sides.append(windowed_waves([place], window, wave * rates[feature])[0])
-            found.append(np.outer(*sides))
-        return np.stack(found)
+        every = [(block, n) for block in self._blocks for n in range(block.n_features)]
+        chosen = range(len(every)) if features is None else np.atleast_1d(features)
+        return np.stack([every[j][0].filter(every[j][1]) for j in chosen])
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:  # noqa: ARG002
         """Name features by frequency, orientation (degrees) and center (pixels).
@@ -300,24 +287,11 @@ class GaborPyramid(TransformerMixin, BaseEstimator):
         Returns
         -------
         names : ndarray of str of shape (n_features,)
-            Such as ``gabor_f2_o45_r3.5_c7.5`` or ``luminance_r3.5_c7.5``.
+            Such as ``gabor_f2_o45_r3.5_c7.5``, ``luminance_r3.5_c7.5`` or
+            ``texture_f8_o0_f16_o45_r55.5_c55.5``.
         """
-        rows = zip(
-            self.feature_kinds_,
-            self.feature_frequencies_,
-            self.feature_orientations_,
-            self.feature_positions_,
-            strict=True,
-        )
-        return np.array(
-            [
-                f"gabor_f{frequency:g}_o{angle:g}_r{r:g}_c{c:g}"
-                if kind == "gabor"
-                else f"{kind}_r{r:g}_c{c:g}"
-                for kind, frequency, angle, (r, c) in rows
-            ],
-            dtype=object,
-        )
+        names = [name for block in self._blocks for name in block.names]
+        return np.array(names, dtype=object)
 
     def _lay_out(self, images):
         """Check images and options, lay out the grids; return the images."""
@@ -325,45 +299,71 @@ class GaborPyramid(TransformerMixin, BaseEstimator):
         check_flags_of(self)
         self._check_options()
         self.image_shape_ = images.shape[1:]
-        self.frequencies_ = self._resolve_frequencies()
-        self.energy_scale_ = np.ones(len(self.frequencies_))
+        options = self.frequencies, self.n_orientations, self.window, self.step
+        self._bank = GaborBank.of(self.image_shape_[:2], *options)
+        self.frequencies_ = self._bank.frequencies
+        has_color = self.color and len(self.image_shape_) == 3
+        self._opponents = OPPONENTS if has_color else ()
+        self._set_scales(np.ones((1 + len(self._opponents)) * len(self.frequencies_)))
         self.luminance_scale_ = 1.0
-        self._seen: tuple = (
-            0,
-            0.0,
-            0.0,
-            0.0,
-        )  # images; means of energies, gray; its variance
+        self._seen = SeenImages()
         self._describe()
         return images
 
+    def _set_scales(self, scales):
+        """Set the divisors of energies, of gray levels first, then of channels."""
+        scales = scales.reshape(-1, len(self.frequencies_))
+        self.energy_scale_, self.color_energy_scale_ = scales[0], scales[1:]
+
+    def _learn(self, images):
+        """Learn divisors from (further) images; return self."""
+        gray = gray_levels(images)
+        self._learn_scales(gray, self._energies(images, gray))
+        return self
+
     def _learn_scales(self, gray, energies):
         """Learn divisors from gray levels and energies of (further) images."""
-        n_before, *before = self._seen
-        share = len(gray) / (n_before + len(gray))
-        found = [values.mean() for values in energies]
-        energies = before[0] + share * (np.array(found, dtype=float) - before[0])
-        apart = gray.mean(dtype=np.float64) - before[1]
-        variance = (1 - share) * (before[2] + share * apart**2)
-        variance += share * gray.std(dtype=np.float64) ** 2
-        mean = before[1] + share * apart
-        self._seen = n_before + len(gray), energies, mean, variance
-        self.energy_scale_ = np.maximum(energies, np.finfo(float).tiny)
-        self.luminance_scale_ = float(np.sqrt(variance)) or 1.0
+        if not self.normalize:
+            return
+        self._seen = seen = self._seen.and_of(gray, energies)
+        self._set_scales(np.maximum(seen.energies, np.finfo(float).tiny))
+        self.luminance_scale_ = float(np.sqrt(seen.variance)) or 1.0
+
+    def _energies(self, images, gray):
+        """Yield energies by frequency: of gray levels, then of color channels.
+
+        Those of gray levels are on the grid of texture where they are part of it.
+        """
+        twice = self.max_grid and 2 * self.max_grid
+        channels = [(gray, twice if self.texture else self.max_grid)]
+        if self._opponents:
+            halves = max(1, (self.max_grid or 8) // 2)
+            channels += [(channel, halves) for channel in opponent_channels(images)]
+        for values, most in channels:
+            if self.subtract_mean:
+                values = values - values.mean(axis=(1, 2), keepdims=True)
+            yield from self._bank.energies(values, most)
 
     def _features(self, images, gray, energies):
-        """Compress energies (by frequency); add luminance and color."""
+        """Compress energies (by frequency); add luminance, texture and color."""
         compress, cells = COMPRESSIONS[self.compression], self.max_grid or 8
-        features = [
-            compress(values / scale)
-            for values, scale in zip(energies, self.energy_scale_, strict=True)
-        ]
+        fine, compressed = [], []
+        scales = np.append(self.energy_scale_, self.color_energy_scale_)
+        for number, (values, scale) in enumerate(zip(energies, scales, strict=True)):
+            if number in self._texture:
+                fine.append(values)
+            values = coarsened(values, self.max_grid) / scale
+            compressed.append(compress(values).reshape(len(images), -1))
+        n = len(self.frequencies_)
+        luminance, colors = [], []
         if self.luminance:
-            features.append(cell_means(gray, self._grid(2 * cells)))
-        if self._has_color():
-            features += opponent_features(images, self._grid(cells))
-        for values in features[len(self.frequencies_) :]:
+            luminance = [cell_means(gray, self._grid(2 * cells))]
+        if self._opponents:
+            colors = opponent_features(images, self._grid(cells))
+        for values in (*luminance, *colors):
             values /= self.luminance_scale_
+        textures = [texture(fine)] if fine else []
+        features = [*compressed[:n], *luminance, *textures, *colors, *compressed[n:]]
         return np.concatenate(features, axis=1).astype(images.dtype, copy=False)
 
     def _check_options(self):
@@ -373,105 +373,32 @@ class GaborPyramid(TransformerMixin, BaseEstimator):
                 f"compression={self.compression!r} is unknown; choose one of "
                 f"{tuple(COMPRESSIONS)}"
             )
-        if self.n_orientations < 1 or self.window <= 0 or self.step <= 0:
-            raise ValueError(
-                "n_orientations must be at least 1, window and step positive, got "
-                f"{self.n_orientations}, {self.window} and {self.step}"
-            )
         if self.max_grid is not None and self.max_grid < 1:
             raise ValueError(
                 f"max_grid={self.max_grid} must be at least 1; give None for no limit"
             )
 
-    def _resolve_frequencies(self):
-        """Return frequencies in cycles per image, checked against the pixels."""
-        shorter = min(self.image_shape_[:2])
-        if self.frequencies is None:
-            n_octaves = max(1, int(np.floor(np.log2(max(shorter / 4, 1)))) + 1)
-            return 2.0 ** np.arange(n_octaves)
-        frequencies = np.asarray(self.frequencies, dtype=float).ravel()
-        if not ((frequencies > 0) & (frequencies <= shorter / 2)).all():
-            raise ValueError(
-                f"frequencies={frequencies.tolist()} must lie in (0, {shorter / 2:g}] "
-                f"cycles per image of {shorter} pixels; leave out higher ones"
-            )
-        return frequencies
-
-    def _orientations(self):
-        """Directions of the wave vectors in radians."""
-        return np.pi * np.arange(self.n_orientations) / self.n_orientations
-
-    def _windows(self, frequency):
-        """Yield (centers, Gaussian weights) down, then across the image."""
-        period = min(self.image_shape_[:2]) / frequency
-        for size in self.image_shape_[:2]:
-            centers = grid_centers(size, self.step * period)
-            yield centers, gaussian_windows(size, centers, self.window * period)
-
-    def _energies(self, images):
-        """Yield the energies (n_images, n_orientations * n_positions) by frequency."""
-        if self.subtract_mean:
-            images = images - images.mean(axis=(1, 2), keepdims=True)
-        for frequency in self.frequencies_:
-            waves = list(self._waves(frequency))
-            parts = [self._energies_of(some, waves) for some in in_batches(images)]
-            yield np.concatenate(parts)
-
-    def _waves(self, frequency):
-        """Yield the windowed waves down and across the image of each orientation.
-
-        Orientations beyond the upright one are mirror images of those before.
-        """
-        rate = 2 * np.pi * frequency / min(self.image_shape_[:2])
-        sides = list(self._windows(frequency))
-        for angle in self._orientations()[: self.n_orientations // 2 + 1]:
-            # a plane wave is a product of one wave down and one across the image
-            rates = rate * np.array([np.sin(angle), np.cos(angle)])
-            yield list(map(windowed_waves, *zip(*sides, strict=True), rates))
-
-    def _energies_of(self, images, waves):
-        """Energies of gray images of one frequency, by orientation, then position."""
-        n = self.n_orientations
-        energies = [np.empty(0)] * n
-        for number, (down, across) in enumerate(waves):
-            direct, mirrored = mirrored_energies(images, down, across)
-            energies[number] = coarsened(direct, self.max_grid)
-            if 0 < number < n / 2:
-                energies[n - number] = coarsened(mirrored, self.max_grid)
-        return np.concatenate(energies, axis=1)
-
     def _grid(self, most):
         """Numbers of cells, (down, across), at most `most` and one a pixel."""
         return [min(most, n) for n in self.image_shape_[:2]]
 
-    def _has_color(self):
-        """Say whether there are color features."""
-        return self.color and len(self.image_shape_) == 3
-
     def _describe(self):
         """Set the attributes that locate and name the features."""
-        shorter, most = min(self.image_shape_[:2]), self.max_grid or np.inf
-        blocks = []
-        for frequency in self.frequencies_:
-            grid = [min(len(c), most) for c, _ in self._windows(frequency)]
-            width = self.window * shorter / frequency
-            blocks += [
-                ("gabor", frequency, angle, width, grid)
-                for angle in np.degrees(self._orientations())
-            ]
-        cells = self.max_grid or 8
-        kinds = [("luminance", self._grid(2 * cells))] if self.luminance else []
-        if self._has_color():
-            kinds += [(kind, self._grid(cells)) for kind in OPPONENT_KINDS]
-        for kind, grid in kinds:
-            side = min(np.divide(self.image_shape_[:2], grid))
-            blocks.append((kind, 0.0, np.nan, side / np.sqrt(12), grid))
-        places = [cell_positions(self.image_shape_[:2], grid) for *_, grid in blocks]
-        counts = [len(positions) for positions in places]
-        self.feature_positions_ = np.concatenate(places)
-        self.feature_kinds_, *described = (
-            np.repeat(np.array(column), counts)
-            for column in list(zip(*blocks, strict=True))[:4]
-        )
-        self.feature_frequencies_, self.feature_orientations_, widths = described
-        self.feature_widths_ = widths
+        bank, cells = self._bank, self.max_grid or 8
+        self._texture = [
+            number
+            for number, frequency in enumerate(self.frequencies_)
+            if self.texture and self.max_grid and min(bank.grid(frequency)) >= 2 * cells
+        ]
+        blocks = energy_blocks("gabor", bank, self.max_grid)
+        if self.luminance:
+            grid = self._grid(2 * cells)
+            blocks.append(cell_block("luminance", bank.shape, grid))
+        blocks += texture_blocks(bank, self.frequencies_[self._texture])
+        for channel in self._opponents:
+            for kind in (channel, f"{channel}_contrast"):
+                blocks.append(cell_block(kind, bank.shape, self._grid(cells)))
+        for channel in self._opponents:
+            blocks += energy_blocks(f"{channel}_gabor", bank, max(1, cells // 2))
+        self._blocks = blocks
+        self.__dict__.update(described(blocks))

@@ -2,12 +2,8 @@
 
 import numpy as np
 
-OPPONENT_KINDS = (
-    "red_green",
-    "red_green_contrast",
-    "blue_yellow",
-    "blue_yellow_contrast",
-)
+OPPONENTS = "red_green", "blue_yellow"
+"""Names of the color-opponent channels."""
 
 # values of the images that are worked on at once
 _PIXELS = 2**19
@@ -22,21 +18,17 @@ def cell_means(images, grid):
     return separable_sums(images, *windows)
 
 
-def coarsened(images, most):
-    """Average images (n_images, height, width) to at most `most` cells a side.
-
-    Grids are flattened; with None nothing is averaged.
-    """
-    if most is None or max(images.shape[1:]) <= most:
-        return images.reshape(len(images), -1)
-    return cell_means(images, [min(most, n) for n in images.shape[1:]])
+def opponent_channels(images):
+    """Return the channels `OPPONENTS` of images (n_images, height, width, 3)."""
+    red, green, blue = np.moveaxis(images, 3, 0)
+    return red - green, blue - (red + green) / 2
 
 
 def opponent_features(images, grid):
     """Means and standard deviations of color-opponent channels over a grid of cells.
 
-    `images` are (n_images, height, width, 3); four arrays (n_images, n_cells) come in
-    the order of `OPPONENT_KINDS`.
+    `images` are (n_images, height, width, 3); four arrays (n_images, n_cells) come,
+    mean and standard deviation of each of `OPPONENTS`.
     """
     parts = [_opponents(some, grid) for some in in_batches(images)]
     return [np.concatenate(columns) for columns in zip(*parts, strict=True)]
@@ -44,9 +36,8 @@ def opponent_features(images, grid):
 
 def _opponents(images, grid):
     """Features of some images; see `opponent_features`."""
-    red, green, blue = np.moveaxis(images, 3, 0)
     features = []
-    for channel in (red - green, blue - (red + green) / 2):
+    for channel in opponent_channels(images):
         # variances do not depend on an offset; values about zero keep their digits
         offset = channel.mean(axis=(1, 2), keepdims=True)
         channel -= offset

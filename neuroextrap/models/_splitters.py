@@ -44,8 +44,8 @@ def encoder_splits(cv, X, groups=None, random_state=0):
     An int `cv` means that many folds of samples, or of whole groups when `groups` of
     shape (n_samples,) are given, drawn by `deal_folds` and the seed `random_state`;
     raises ValueError if there are fewer samples or groups than folds. Other folds than
-    these may train on groups that they test: a warning counts them. Of `X` only the
-    number of rows matters.
+    these may train on groups that they test, or leave out whole levels of a feature of
+    `X` (n_samples, n_features): warnings say so.
 
     >>> splits = encoder_splits(2, np.zeros((4, 1)), groups=["a", "b", "b", "a"])
     >>> sorted(test.tolist() for _, test in splits)
@@ -71,6 +71,7 @@ def encoder_splits(cv, X, groups=None, random_state=0):
     splits = list(check_cv(cv).split(X, None, groups))
     if groups is not None:
         _warn_of_leaks(cv, splits, np.asarray(groups))
+    _warn_of_levels(cv, splits, np.asarray(X))
     return splits
 
 
@@ -109,3 +110,22 @@ def _warn_of_leaks(cv, splits, groups):
             "folds: penalties and residuals come out too small; give an int, or a "
             "splitter of groups such as GroupKFold"
         )
+
+
+def _warn_of_levels(cv, splits, X):
+    """Warn where every fold tests a level of a feature that it did not train on.
+
+    Such a feature is constant in training, and has other values in at least half of
+    the rows that are tested.
+    """
+    for train, test in splits:
+        first = X[train[:1]]
+        constant = (X[train] == first).all(axis=0)
+        new = X[np.ix_(test, np.flatnonzero(constant))] != first[:, constant]
+        if not (new.mean(axis=0) >= 0.5).any():
+            return
+    warn(
+        f"cv={cv!r} leaves out a whole level of a feature in each of {len(splits)} "
+        "folds: residuals contain its effect, and a noise covariance of them hides it; "
+        "give an int, which draws folds at random, or sort the samples otherwise"
+    )

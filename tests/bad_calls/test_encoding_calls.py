@@ -60,9 +60,8 @@ def spoiled(values, value):
 
 
 PARAMETERS = [
-    ("covariance", "full", V),
-    ("covariance", None, V),
-    ("residuals", "test", V),
+    ("rule", "full", V),
+    ("rule", None, V),
     ("repeats", "mean", V),
     ("radius", -1, V),
     ("n_nearest", 0, V),

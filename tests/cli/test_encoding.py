@@ -1,5 +1,7 @@
 """``neuroextrap encoding`` from images, arrays and tables."""
 
+import shutil
+
 import nibabel
 import numpy as np
 import pandas as pd
@@ -152,7 +154,15 @@ def test_a_folder_of_images_is_an_array_of_them(tmp_path):
         "array": ("shown.tsv", ["--stimulus-images", str(tmp_path / "levels.npy")]),
         "folder": ("shown.tsv", ["--stimulus-images", str(pictures)]),
         "files": ("named.tsv", []),
+        "zip": ("shown.tsv", ["--stimulus-images", str(tmp_path / "packed.zip")]),
+        "files of a zip": (
+            "flat.tsv",
+            ["--stimulus-images", str(tmp_path / "packed.zip")],
+        ),
     }
+    shutil.make_archive(tmp_path / "packed", "zip", tmp_path, "pictures")
+    flat = table.assign(stim_file=[f"photo{i}.png" for i in range(30)])
+    flat.to_csv(tmp_path / "flat.tsv", sep="\t", index=False)
     margins = {}
     for name, (file, options) in ways.items():
         words = _words(tmp_path, "seen.npy", file, *options)
@@ -160,8 +170,8 @@ def test_a_folder_of_images_is_an_array_of_them(tmp_path):
         fitted = EncodingIdentification.from_directory(tmp_path / name)
         assert fitted.classes_[0] == "photo20"
         margins[name] = fitted.region_margins(0)
-    np.testing.assert_array_equal(margins["folder"], margins["array"])
-    np.testing.assert_array_equal(margins["files"], margins["array"])
+    for name in ways:
+        np.testing.assert_array_equal(margins[name], margins["array"])
 
 
 def test_image_files_that_cannot_be_read(tmp_path, capsys):
@@ -169,7 +179,10 @@ def test_image_files_that_cannot_be_read(tmp_path, capsys):
     words = _words(tmp_path, "seen.npy", "shown.tsv", "--stimulus-images")
     out = str(tmp_path / "out")
     assert main([*words, str(tmp_path / "shown.tsv"), out]) == 2
-    assert "neither a folder of images nor a .npy" in capsys.readouterr().err
+    assert "neither a folder (or .zip) of images nor a" in capsys.readouterr().err
+    (tmp_path / "broken.zip").write_text("no archive")
+    assert main([*words, str(tmp_path / "broken.zip"), out]) == 2
+    assert "broken.zip is no .zip archive" in capsys.readouterr().err
     (pictures / "photo3.png").write_text("no image")
     assert main([*words, str(pictures), out]) == 2
     assert "photo3.png is no image that can be read" in capsys.readouterr().err
@@ -332,6 +345,58 @@ def test_test_stimuli_shown_again_in_every_run(experiment, in_folds):
     assert main([*words, str(folder / "out")]) == 0
     found = pd.read_csv(folder / "out" / "table.tsv", sep="\t")
     assert found["p_value"].iloc[0] == pytest.approx(0.05)
+
+
+def test_statistic_groups_and_bands_are_those_of_python(experiment):
+    X, Y, folder = experiment
+    bands = np.array(["first", "first", "second", "second"])
+    (folder / "bands.txt").write_text("\n".join(bands))
+    sessions = np.arange(100) // 10
+    table = pd.read_csv(folder / "full.tsv", sep="\t")
+    table.insert(0, "session", sessions)
+    table.to_csv(folder / "sessions.tsv", sep="\t", index=False)
+    words = _words(folder, "Y.npy", "sessions.tsv", "--groups", "session")
+    words += ["--bands", str(folder / "bands.txt"), "--n-permutations", "19"]
+    assert main([*words, "--statistic", "3", str(folder / "out")]) == 0
+    found = EncodingIdentification.from_directory(folder / "out")
+    encoder = RidgeEncoder(bands=bands)
+    model = EncodingIdentification(encoder=encoder, statistic=3, n_permutations=19)
+    model.fit(X[:80], Y[:80], sessions[:80])
+    model.identify(X[80:], Y[80:], np.full(20, 5))
+    np.testing.assert_allclose(found.wins_, model.wins_)
+    np.testing.assert_array_equal(found.null_maxima_, model.null_maxima_)
+    assert "weight_of_first" in model.penalties_
+    other = EncodingIdentification(encoder=encoder).fit(X[:80], Y[:80])
+    assert (other.penalties_["alpha"] != model.penalties_["alpha"]).any()
+
+
+def test_bands_are_kinds_of_image_features(tmp_path, capsys):
+    _, _, pictures = _photographs(tmp_path)
+    words = _words(tmp_path, "seen.npy", "shown.tsv", "--bands", "kinds")
+    words += ["--stimulus-images", str(pictures)]
+    assert main([*words, str(tmp_path / "out")]) == 0
+    found = EncodingIdentification.from_directory(tmp_path / "out")
+    assert {"weight_of_gabor", "weight_of_luminance"} <= set(found.penalties_)
+    words[words.index("ridge")] = "elastic-net"
+    assert main([*words, str(tmp_path / "no")]) == 2
+    assert "--bands kinds needs --encoder ridge" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--groups", "day"], "no column 'day', which --groups names"),
+        (["--groups", "run", "--folds", "2"], "--groups run is of training volumes"),
+        (["--bands", "kinds"], "give a file with the band of each feature"),
+        (["--bands", "volumes.tsv"], "lines, there are 4 features"),
+    ],
+)
+def test_options_that_cannot_be_are_refused(experiment, capsys, options, message):
+    _, _, folder = experiment
+    options = [str(folder / o) if o == "volumes.tsv" else o for o in options]
+    words = _words(folder, "Y.npy", "volumes.tsv", "--features", str(folder / "X.npy"))
+    assert main([*words, *options, str(folder / "out")]) == 2
+    assert message in capsys.readouterr().err
 
 
 def test_bad_features(experiment, capsys):

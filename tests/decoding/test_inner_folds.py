@@ -2,6 +2,7 @@
 
 import html
 import json
+import tracemalloc
 
 import nibabel
 import numpy as np
@@ -236,3 +237,20 @@ def test_inner_folds_need_something_to_leave_out():
         classes = IdentificationSearchLight(estimator="ridge", shrinkage=shrinkage)
         with pytest.raises((TypeError, ValueError), match='must be "auto" or a finite'):
             classes.fit(X, np.tile([0, 1], 26), groups=RUNS)
+
+
+def test_memory_is_estimated_with_the_folds():
+    rng = np.random.default_rng(0)
+    runs, targets = np.repeat(np.arange(8), 20), rng.normal(size=(160, 2))
+    X = rng.normal(size=(160, 80)).astype(np.float32)
+    light = TargetSearchLight(
+        regions=np.kron(np.eye(4), np.ones(20)),
+        shrinkage="inner_folds",
+        n_permutations=9,
+    )
+    estimated = light.estimate_cost(X, targets, groups=runs)["memory"]
+    tracemalloc.start()
+    light.fit(X, targets, groups=runs)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert 0.2 * estimated < peak < estimated

@@ -32,7 +32,7 @@ def models(seed=0, correlation=0.9, n_test=120, mask=None):
         imgs = [to_img(part, masker) for part in (Y[:90], Y[90:])]
     train, test = (imgs[:90], imgs[90:]) if mask is None else imgs
     return [
-        EncodingIdentification(mask, encoder=Ridge(), covariance="diagonal")
+        EncodingIdentification(mask, encoder=Ridge(), rule="diagonal")
         .fit(rows[:90, columns], train)
         .identify(rows[90:, columns], test, groups=runs)
         for columns in (slice(0, 8), slice(8, 16))

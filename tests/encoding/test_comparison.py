@@ -209,7 +209,7 @@ def test_a_test_set_is_not_compared_with_folds(experiment):
     e = experiment
     one = EncodingIdentification(encoder=e.encoder).fit(e.train, e.Y)
     one.identify(e.test, e.Y_test)
-    folds = EncodingIdentification(encoder=e.encoder, covariance="diagonal")
+    folds = EncodingIdentification(encoder=e.encoder, rule="diagonal")
     folds.identify_folds(e.test, e.Y_test, n_folds=2)
     with pytest.raises(ValueError, match="first and second"):
         compare_encoding_models(one, folds)
@@ -246,7 +246,7 @@ def test_what_else_two_models_differ_in_is_told(experiment):
     assert not compare_encoding_models(plain, fitted()).findings_
     for other, words in (
         (fitted(rule="correlation"), r"rule .mahalanobis and correlation"),
-        (fitted(covariance="diagonal"), r"covariance .shrunk and diagonal"),
+        (fitted(rule="diagonal"), r"rule .mahalanobis and diagonal"),
         (fitted(slice(100)), "training responses"),
     ):
         with pytest.warns(UserWarning, match=words):

@@ -245,7 +245,7 @@ def test_folds_of_different_rules_are_kept_apart():
     }
     run = models["mahalanobis"].run_
     rules = ["correlation", "mahalanobis", "mahalanobis", "correlation", "correlation"]
-    mixed = EncodingMargins(run.test.repeats, "shrunk", ",".join(rules))
+    mixed = EncodingMargins(run.test.repeats, ",".join(rules))
     found = mixed.margins([run.rows], run.test.layout)[:, :, 0]
     for fold, rule in enumerate(rules):
         rows = slice(8 * fold, 8 * fold + 8)

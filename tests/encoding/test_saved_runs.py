@@ -40,7 +40,7 @@ def _fitted(e, columns=8, **options):
     "options",
     [
         {},
-        {"repeats": "keep", "covariance": "ledoit_wolf"},
+        {"repeats": "keep", "rule": "ledoit_wolf"},
         {"rule": "correlation", "statistic": "pairwise_accuracy"},
     ],
 )

@@ -89,7 +89,7 @@ def write_node(h5py, group, name, value, file):
         group.create_dataset(name, data=np.asarray(value).T)
 
 
-def write_feat(folder, *, contrasts=True, standard=False, deriv=1):
+def write_feat(folder, *, contrasts=True, standard=False, deriv=1, series=None):
     """A first-level folder of FEAT: EVs with or without a temporal derivative."""
     n_real = len(CONDITIONS) * (1 + deriv)
     rows = {"version": "6.00", "level": 1, "evs_orig": 3, "evs_real": n_real}
@@ -116,6 +116,7 @@ def write_feat(folder, *, contrasts=True, standard=False, deriv=1):
         save(own[name] if first else beta_of("none"), folder / f"stats/pe{k}.nii.gz")
     save(np.ones(SHAPE), root / "mask.nii.gz")
     lines = [f"# {key}\nset fmri({key}) {value}\n" for key, value in rows.items()]
+    lines.append(f'set feat_files(1) "/data/{series or folder.name}"\n')
     (folder / "design.fsf").write_text("\n".join(lines))
     return own
 
@@ -347,6 +348,33 @@ def test_images_need_events():
     light = IdentificationSearchLight("mask.nii.gz")
     with pytest.raises(ValueError, match="events is missing: only the models of SPM"):
         light.fit_events("bold.nii.gz")
+
+
+def test_two_models_of_the_same_runs(tmp_path):
+    """What lies beside one another by habit is no further data."""
+    for name in ("glm-a", "glm-b"):
+        write_spm(tmp_path / "spm" / name, n_runs=2)
+    with pytest.raises(ValueError, match=r"several models.*glm-a.*name one, or list"):
+        load_betas(tmp_path / "spm")
+    both = [tmp_path / "spm" / name for name in ("glm-a", "glm-b")]
+    assert load_betas(both).events["run"].unique().tolist() == [
+        *("1-1", "1-2", "2-1", "2-2")  # as they were named one by one
+    ]
+    for session in "12":
+        write_spm(tmp_path / f"sessions/ses-{session}", n_runs=2)
+    assert load_betas(tmp_path / "sessions").events["run"].nunique() == 4
+    for name in ("a", "b"):
+        write_feat(tmp_path / f"feat/run-1_model-{name}.feat", series="run-1")
+    with pytest.raises(ValueError, match="is of a second model of /data/run-1"):
+        load_betas(tmp_path / "feat")
+    write_glmsingle(tmp_path / "feat/glm", ending="npy")
+    with pytest.raises(ValueError, match="several models"):
+        load_betas(tmp_path / "feat")
+    with pytest.raises(ValueError, match="models of several programs"):
+        load_betas([*both, tmp_path / "feat/glm"])
+    names = pd.DataFrame({"name": ["face"], "trial_type": ["f"]})
+    with pytest.raises(ValueError, match="events must be one table"):
+        load_betas(both, [names, names])
 
 
 def test_folders_without_models(tmp_path):

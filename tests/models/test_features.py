@@ -89,7 +89,8 @@ def test_gabor_prefers_its_own_orientation_and_frequency():
     rows, columns = np.mgrid[:32, :32]
     waves = 2 * np.pi * 4 / 32
     grating = np.sin(waves * (columns * np.cos(np.pi / 4) + rows * np.sin(np.pi / 4)))
-    pyramid = GaborPyramid(normalize=False, compression="energy", luminance=False)
+    options = {"luminance": False, "texture": False}
+    pyramid = GaborPyramid(normalize=False, compression="energy", **options)
     features = pyramid.fit_transform(grating[None])[0]
     inside = (np.abs(pyramid.feature_positions_ - 15.5) < 8).all(axis=1)
     best = np.flatnonzero(inside)[features[inside].argmax()]
@@ -148,9 +149,11 @@ def test_luminance_and_color_are_means_and_deviations_over_cells():
         "red_green_contrast": 9,
         "blue_yellow": 9,
         "blue_yellow_contrast": 9,
+        "red_green_gabor": 1,
+        "blue_yellow_gabor": 1,
     }
     scale = colors.mean(axis=3).std()
-    for j in np.flatnonzero(kinds != "gabor"):
+    for j in np.flatnonzero([not kind.endswith("gabor") for kind in kinds]):
         name = kinds[j].removesuffix("_contrast")
         channel = opponent.get(name, colors.mean(axis=3))
         n_cells = 6 if name == "luminance" else 3
@@ -163,6 +166,54 @@ def test_luminance_and_color_are_means_and_deviations_over_cells():
             spread = (channel - expected[:, None, None]) ** 2
             expected = np.sqrt((weights * spread).sum(axis=(1, 2)))
         np.testing.assert_allclose(features[:, j], expected / scale, atol=1e-12)
+
+
+def test_texture_is_the_correlation_of_amplitudes_over_a_fine_grid(images):
+    """Twin: numpy's correlation of every two maps, averaged over cells."""
+    options = {"frequencies": (1, 2, 3), "n_orientations": 2, "luminance": False}
+    pyramid = GaborPyramid(max_grid=2, **options).fit(images)
+    found = pyramid.transform(images)[:, pyramid.feature_kinds_ == "texture"]
+    fine = GaborPyramid(
+        max_grid=4, compression="energy", normalize=False, texture=False, **options
+    ).fit(images)
+    energies = fine.transform(images)
+    maps = [  # frequency 1 has two rows of centers, not four
+        energies[:, at & (fine.feature_orientations_ == angle)]
+        for at in (fine.feature_frequencies_ == frequency for frequency in (2, 3))
+        for angle in (0, 90)
+    ]
+    pairs = [(i, j) for i in range(4) for j in range(i + 1, 4)]
+    names = pyramid.get_feature_names_out()[pyramid.feature_kinds_ == "texture"]
+    assert names[3] == "texture_f2_o90_f3_o0_r5.5_c7.5"
+    for image in range(5):
+        expected = np.corrcoef([np.sqrt(values[image]) for values in maps])
+        expected = [expected[pair] for pair in pairs]
+        np.testing.assert_allclose(found[image], expected, atol=1e-12)
+    flat = GaborPyramid(max_grid=2, **options).fit_transform(np.ones((2, 12, 16)))
+    assert np.isfinite(flat).all()
+
+
+def test_texture_does_not_change_the_other_features(images):
+    plain = GaborPyramid(max_grid=2, texture=False).fit(images)
+    pyramid = GaborPyramid(max_grid=2).fit(images)
+    others = pyramid.feature_kinds_ != "texture"
+    assert others.sum() < len(others)
+    found = pyramid.transform(images)[:, others]
+    np.testing.assert_allclose(found, plain.transform(images), rtol=1e-9)
+    names = pyramid.get_feature_names_out()[others]
+    assert (names == plain.get_feature_names_out()).all()
+
+
+def test_energies_of_colors_are_those_of_their_channels():
+    colors = np.random.default_rng(3).random((4, 20, 28, 3))
+    pyramid = GaborPyramid(max_grid=4)
+    features, kinds = pyramid.fit_transform(colors), pyramid.feature_kinds_
+    red, green, blue = np.moveaxis(colors, 3, 0)
+    channels = {"red_green": red - green, "blue_yellow": blue - (red + green) / 2}
+    gray = GaborPyramid(max_grid=2, luminance=False, texture=False)
+    for name, channel in channels.items():
+        found = features[:, kinds == f"{name}_gabor"]
+        np.testing.assert_allclose(found, gray.fit_transform(channel), rtol=1e-9)
 
 
 def test_color_images_without_color_are_gray_images(images):
@@ -188,9 +239,9 @@ def test_every_column_is_documented_and_there_are_few(shape):
     pyramid = GaborPyramid().fit(rng.integers(256, size=(2, *shape), dtype=np.uint8))
     names = pyramid.get_feature_names_out()
     n_features = pyramid.transform(np.zeros((1, *shape))).shape[1]
-    assert n_features == len(set(names)) < 3000
+    assert n_features == len(set(names)) < 4000
     if shape[0] == 112:
-        assert n_features == {3: 2208, 112: 1952}[shape[-1]]
+        assert n_features == {3: 3416, 112: 2072}[shape[-1]]
     described = (
         pyramid.feature_kinds_,
         pyramid.feature_positions_,
@@ -325,6 +376,11 @@ def test_filters_give_the_features(shape):
         means = np.einsum("nhw,fhw->nf", red_green, pyramid.filters(chosen)).real
         means /= pyramid.luminance_scale_
         np.testing.assert_allclose(features[:, chosen], means, rtol=1e-6, atol=1e-9)
+        slow = pyramid.feature_frequencies_ == 1  # on a grid that is not averaged
+        chosen = np.flatnonzero((kinds == "red_green_gabor") & slow)
+        energies = np.einsum("nhw,fhw->nf", red_green, pyramid.filters(chosen))
+        energies = np.log1p(np.abs(energies) ** 2 / pyramid.color_energy_scale_[0, 0])
+        np.testing.assert_allclose(features[:, chosen], energies, rtol=1e-6)
 
 
 @pytest.mark.parametrize("model", ["gabor", "retinotopic"])

@@ -116,6 +116,20 @@ def test_repeats_are_kept_together():
     assert np.mean((Y - grouped.cv_predictions_) ** 2) > 0.95 * Y.var()
 
 
+def test_folds_that_leave_out_levels_are_warned_about():
+    """Five fingers at three speeds, listed by finger; contiguous folds."""
+    finger, speed = np.repeat(np.arange(5), 3), np.tile(np.arange(3.0), 5)
+    X = np.c_[np.eye(5)[finger], speed]
+    Y = np.random.default_rng(0).normal(size=(15, 2))
+    with pytest.warns(UserWarning, match="leaves out a whole level of a feature in ea"):
+        RidgeEncoder(cv=KFold(5)).fit(X, Y)
+    rare = np.c_[X, np.eye(15)]  # each of the last features in one row only
+    for cv, features in ((5, X), (KFold(2), rare), (KFold(5), rare[:, 5:])):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            RidgeEncoder(cv=cv).fit(features, Y)
+
+
 # scikit-learn says it less plainly
 @pytest.mark.filterwarnings("ignore:The groups parameter is ignored by KFold")
 def test_folds_that_split_groups_are_warned_about():

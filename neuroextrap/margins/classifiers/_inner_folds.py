@@ -157,10 +157,10 @@ class InnerFolds:
         return out
 
 
-def inner_fold_bytes(n_penalties: int, design: Any) -> int:
-    """Estimate the memory of a region's folds (a Design), with that of making one."""
-    n = design.n_samples
+def inner_fold_bytes(n_penalties: int, n_regions: int, design: Any) -> int:
+    """Estimate the memory of the folds of some regions, with that of making one."""
     sizes = [(len(train), len(test)) for train, test in design.folds]
     kept = sum(t * (t + 1) // 2 + t * tested for t, tested in sizes)
     making = 5 * max(t for t, _ in sizes) ** 2
-    return 8 * (n_penalties * (kept + making) + 2 * n**2) + 16 * _PAIRS
+    per_region = n_penalties * kept + 2 * design.n_samples**2
+    return 8 * (n_regions * per_region + n_penalties * making) + 16 * _PAIRS

@@ -86,7 +86,7 @@ class TargetMargins(MarginKernel):
     def workspace(self, n_features: int, n_regions: int, design: Any) -> int:
         if self.candidate_penalties:
             n_penalties = len(self.candidate_penalties)
-            return n_regions * inner_fold_bytes(n_penalties, design)
+            return inner_fold_bytes(n_penalties, n_regions, design)
         return super().workspace(n_features, n_regions, design)
 
     def margins(self, state: Any, labelings: Labelings) -> np.ndarray:

@@ -154,28 +154,3 @@ def _solve_signs(problems, v, signs, l1, l2):
     except np.linalg.LinAlgError:
         return None
     return weights
-
-
-def elastic_net_degrees_of_freedom(X, coef, alpha, l1_ratio):
-    """Count the degrees of freedom of elastic nets, intercept included, (n_targets,).
-
-    On the active set A the fit is linear in y: df = 1 + trace(X_A (X_A'X_A + l2 I)^-1
-    X_A') with l2 = N alpha (1 - l1_ratio), an unbiased estimate given the penalties
-    (Tibshirani & Taylor 2012, "Degrees of freedom in lasso problems", section 3; Zou,
-    Hastie & Tibshirani 2007). `coef` has shape (n_targets, n_features), the penalties,
-    in scikit-learn's scale, (n_targets,).
-
-    >>> X = np.array([[1.0], [-1.0], [0.0]])
-    >>> elastic_net_degrees_of_freedom(X, np.array([[1.0], [0.0]]), [1, 1], [1.0, 1.0])
-    array([2., 1.])
-    """
-    centered = X - X.mean(axis=0)
-    spent = np.ones(len(coef))
-    for v, weights in enumerate(coef):
-        active = np.flatnonzero(weights)
-        if active.size:
-            values = np.linalg.svd(centered[:, active], compute_uv=False) ** 2
-            l2 = len(X) * alpha[v] * (1 - l1_ratio[v])
-            kept = values > values[0] * 1e-12
-            spent[v] += (values[kept] / (values[kept] + l2)).sum()
-    return spent
