@@ -3,8 +3,8 @@ Is one better told apart than the other?
 ========================================
 
 Two tasks, two sessions, two classifiers, two regions: two maps at different heights are
-no test. Here is where faces and houses are told apart better than bottles and shoes, in
-the same runs of one person.
+no test. Here is where faces and houses are told apart better than bottles and scissors,
+in the same runs of one person.
 
 The data are those of :doc:`../1_start_here/plot_haxby`, a slice through the ventral
 temporal cortex of a person who saw eight kinds of objects, if the folder that the
@@ -25,7 +25,7 @@ from neuroextrap.decoding import IdentificationSearchLight, compare_decoders
 
 folder = Path(os.environ.get("NEUROEXTRAP_DATA", "")) / "haxby2001_subject1"
 if folder.is_dir():
-    pairs = {"categories": ["face", "house"], "objects": ["bottle", "shoe"]}
+    pairs = {"categories": ["face", "house"], "objects": ["bottle", "scissors"]}
     table = folder / "attributes_literal.txt"
     events = pd.read_csv(table, sep=r"\s+", names=["trial_type", "run"])
     series, mask, radius = folder / "bold.nii.gz", folder / "mask.nii.gz", 12.0
@@ -90,7 +90,7 @@ print(best[columns].round(3).to_string(index=False))
 # Two regions
 # -----------
 # The sphere in which faces and houses are told apart best, against its mirror image on
-# the other side: how well do they tell bottles from shoes? It was chosen with other
+# the other side: how well do they tell bottles from scissors? It was chosen with other
 # samples than are tested.
 best = int(categories.region_scores_["accuracy"].argmax())
 x, y, z = found.table_.loc[best, ["x", "y", "z"]]

@@ -148,6 +148,7 @@ def multiverse(
     found = _over_pipelines(p_values)
     masker = first.masker if _has_places(first) else None
     options = _options(lights)
+    findings = dict.fromkeys(f for run in runs.values() for f in run.findings)
     return RegionMaps(
         feature_images(found, masker),
         masker=masker,
@@ -155,7 +156,7 @@ def multiverse(
         table=_table(options, scored, tested, maxima),
         parameters={"pipelines": options},
         random_state=next(iter(lights.values())).random_state,
-        findings=tuple(dict.fromkeys(f for run in runs.values() for f in run.findings)),
+        findings=[f for f in findings if any(map(f.touches, found))],
         page=multiverse_page,
         table_file="pipelines.tsv",
         rows="pipelines",

@@ -8,12 +8,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 
+from neuroextrap.models._band_gradient import BandGradient
 from neuroextrap.models._ridge_folds import (
     RidgeProducts,
     candidate_weights,
     check_bands,
 )
 from neuroextrap.models._splitters import encoder_splits, partition_order
+from neuroextrap.stats._validation import check_integer
 
 _RELATIVE_ALPHAS = np.logspace(-5, 3, 17)
 """Penalties tried by default, as multiples of the mean eigenvalue of the kernel."""
@@ -42,7 +44,8 @@ class RidgeEncoder(MultiOutputMixin, RegressorMixin, BaseEstimator):
 
     with weights w that sum to one. Weights, too, are chosen for each target by
     cross-validation, from equal ones and others drawn at random. That takes as many
-    times as long as there are weights.
+    times as long as there are weights. Of many bands (ten, say) no draw comes near the
+    best weights; ``gradient_steps`` then improves them, target by target.
 
     Parameters
     ----------
@@ -63,6 +66,11 @@ class RidgeEncoder(MultiOutputMixin, RegressorMixin, BaseEstimator):
         Number of weights tried: equal ones, then draws from Dirichlet distributions of
         concentration 1 and 0.1 in turn. Or the weights themselves, one row each, in the
         order of the sorted bands; rows are divided by their sums.
+    gradient_steps : int, default=0
+        Largest number of steps of a quasi-Newton method (L-BFGS) by which the chosen
+        weights of each target are improved, 10 for example: by the gradient of its
+        cross-validated error. Kernels of all bands and folds are kept in memory, and a
+        step takes about as long as one Cholesky decomposition of each fold.
     random_state : None, int or numpy.random.Generator, default=0
         Seed of the folds and of the draws of weights.
 
@@ -97,7 +105,7 @@ class RidgeEncoder(MultiOutputMixin, RegressorMixin, BaseEstimator):
     problems". Nunez-Elizalde, Huth & Gallant 2019, "Voxelwise encoding models with
     non-spherical multivariate normal priors" (banded ridge regression). Dupre la Tour,
     Eickenberg, Nunez-Elizalde & Gallant 2022, "Feature-space selection with banded
-    ridge regression" (random search).
+    ridge regression" (random search and gradient descent).
 
     Examples
     --------
@@ -125,12 +133,14 @@ class RidgeEncoder(MultiOutputMixin, RegressorMixin, BaseEstimator):
         *,
         bands: ArrayLike | None = None,
         band_weights: ArrayLike = 50,
+        gradient_steps: int = 0,
         random_state: int | np.random.Generator | None = 0,
     ) -> None:
         self.alphas = alphas
         self.cv = cv
         self.bands = bands
         self.band_weights = band_weights
+        self.gradient_steps = gradient_steps
         self.random_state = random_state
 
     def fit(self, X: ArrayLike, y: ArrayLike, groups: ArrayLike | None = None) -> Self:
@@ -164,6 +174,7 @@ class RidgeEncoder(MultiOutputMixin, RegressorMixin, BaseEstimator):
         Y = np.asarray(y, dtype=X.dtype).reshape(len(X), -1)
         self._flat = y.ndim == 1
         given = self._check_alphas()
+        check_integer(self.gradient_steps, "gradient_steps", minimum=0)
         splits = encoder_splits(self.cv, X, groups, self.random_state)
         partition_order(splits, len(X))
         self.bands_, band = check_bands(self.bands, X.shape[1])
@@ -177,6 +188,8 @@ class RidgeEncoder(MultiOutputMixin, RegressorMixin, BaseEstimator):
             self.alphas_ = _RELATIVE_ALPHAS * scale / weights.shape[1]
         products = RidgeProducts.of(X, band)
         chosen = self._choose(Y, products, weights, splits)
+        if self.gradient_steps and weights.shape[1] > 1:
+            weights = self._improve(Y, products, weights, chosen, splits)
         self.band_weights_ = weights[chosen]
         self._fit_chosen(Y, products, weights, chosen)
         return self
@@ -223,17 +236,36 @@ class RidgeEncoder(MultiOutputMixin, RegressorMixin, BaseEstimator):
         for index, row in enumerate(weights):
             folds = products.folds(row, splits)
             for block in _blocks(n_targets, len(Y)):
-                errors, components = _cross_validate(folds, Y[:, block], self.alphas_)
-                # of equal errors the first weights
-                better = errors.min(axis=1) < self.cv_error_[block].min(axis=1)
-                better |= index == 0
-                places = block.start + np.flatnonzero(better)
-                chosen[places] = index
-                self.cv_error_[places] = errors[better]
-                self._keep(
-                    places, folds, [(v[:, better], m[better]) for v, m in components]
-                )
+                chosen[self._better(Y, folds, np.arange(n_targets)[block])] = index
         return chosen
+
+    def _better(self, Y, folds, targets):
+        """Keep what folds with some weights choose where it is better; return where.
+
+        `targets` are their indices.
+        """
+        errors, components = _cross_validate(folds, Y[:, targets], self.alphas_)
+        kept = self.cv_error_[targets]
+        # of equal errors the first weights
+        better = errors.min(axis=1) < kept.min(axis=1)
+        better |= np.isinf(kept).all(axis=1)
+        places = targets[better]
+        self.cv_error_[places] = errors[better]
+        self._keep(places, folds, [(v[:, better], m[better]) for v, m in components])
+        return places
+
+    def _improve(self, Y, products, weights, chosen, splits):
+        """Improve the weights of every target; return them, their rows in `chosen`."""
+        search, rows = BandGradient(products.X, products.band, splits), list(weights)
+        for target, index in enumerate(chosen):
+            start = weights[index] / self.alpha_[target]
+            scales = search.improved(Y[:, target], start, self.gradient_steps)
+            row = scales / scales.sum()
+            folds = products.folds(row, splits)
+            if self._better(Y, folds, np.array([target])).size:
+                chosen[target] = len(rows)
+                rows.append(row)
+        return np.stack(rows)
 
     def _keep(self, places, folds, components):
         """Keep penalties and predictions of the targets at `places`."""

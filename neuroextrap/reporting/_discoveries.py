@@ -212,11 +212,13 @@ def _curve(counted):
     for numbers, color, label in drawn:
         ax.step(levels[some], numbers[some], color, where="post", label=label)
     many = counted.words[1]
-    ax.set(xlabel="threshold of the tested statistic", ylabel=f"{many} above it")
+    ax.set(xlabel="threshold of the tested statistic", ylabel=f"{many} that reach it")
     ax.legend(frameon=False)
-    caption = f"Of the {many} above any threshold, how many {counted.claim}, at least."
+    caption = (
+        f"Of the {many} that reach a threshold, how many {counted.claim}, at least."
+    )
     if n_drawn < len(levels):
-        caption += " At thresholds below those drawn the bound hardly grows."
+        caption += f" Lower ones are not drawn: of all {many}, at least {n_true[-1]:,}."
     return embed_figure(figure, caption, "true_discovery_curve.svg")
 
 

@@ -259,6 +259,8 @@ def test_the_page_says_what_any_and_all_pipelines_find(of_images):
     assert f"finds information in {n_any:,} of" in text
     assert "Pipelines that were tried and are not among these" in text
     assert "specification_curve.svg" in text
+    assert "Nothing to draw" not in text
+    assert not [f for f in of_images.findings_ if not f.touches("p_value_fwe_any")]
     plt.close("all")
 
 

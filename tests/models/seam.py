@@ -1,6 +1,7 @@
 """All private names of the package that the tests of models use."""
 
 from neuroextrap.encoding._image_features import IMAGE_MODELS, image_features
+from neuroextrap.models._band_gradient import BandGradient
 from neuroextrap.models._canonical_space import leading_svd
 from neuroextrap.models._canonical_variates import CanonicalVariates
 from neuroextrap.models._gabor import GaborPyramid

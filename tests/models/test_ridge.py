@@ -9,7 +9,7 @@ from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, ShuffleSpli
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from neuroextrap.models import _ridge
-from tests.models.seam import RidgeEncoder
+from tests.models.seam import BandGradient, RidgeEncoder
 
 ALPHAS = np.logspace(-1, 4, 6)
 
@@ -216,6 +216,48 @@ def test_bands_equal_grid_searches_of_scaled_features(n_features, grouped):
             got = encoder.cv_predictions_[test, v]
             np.testing.assert_allclose(got, expected, rtol=1e-6)
     assert len(chosen) > 1  # weights per target
+
+
+@pytest.mark.parametrize("n_features", [21, 150])
+def test_gradients_are_those_of_differences(n_features):
+    """Of the error, which is that of ridge regressions of scaled features."""
+    X, Y, bands = _banded_data(n_features)
+    codes, splits = np.unique(bands, return_inverse=True)[1], list(KFold(5).split(X))
+    search = BandGradient(X - X.mean(axis=0), codes, splits)
+    point, y = np.log([0.5, 0.02, 0.1]), Y[:, 3]
+    error, gradient = search.error(point, y)
+    scaled, total = X * np.exp(point / 2)[codes], 0.0
+    for train, test in splits:
+        fold = Ridge(1.0).fit(scaled[train], y[train])
+        total += np.square(y[test] - fold.predict(scaled[test])).mean() / 5
+    assert error == pytest.approx(total, rel=1e-8)
+    for band in range(3):
+        step = 1e-5 * np.eye(3)[band]
+        ends = search.error(point + step, y)[0], search.error(point - step, y)[0]
+        assert gradient[band] == pytest.approx((ends[0] - ends[1]) / 2e-5, rel=1e-5)
+
+
+@pytest.mark.parametrize("n_features", [24, 240])
+def test_gradients_find_weights_that_draws_do_not(n_features):
+    """Twelve bands, two of which matter to each target, in new samples."""
+    rng = np.random.default_rng(0)
+    X, bands = rng.normal(size=(300, n_features)), np.arange(n_features) % 12
+    drive = np.array([(bands == v) | (bands == 11 - v) for v in range(4)]).T
+    signal = X @ (drive * rng.normal(size=drive.shape))
+    Y = signal + 0.7 * signal.std(axis=0) * rng.normal(size=signal.shape)
+    found = {}
+    for n_steps in (0, 10):
+        encoder = RidgeEncoder(bands=bands, band_weights=10, gradient_steps=n_steps)
+        encoder.fit(X[:120], Y[:120])
+        rest = signal[120:] - encoder.predict(X[120:])
+        found[n_steps] = np.square(rest).mean(axis=0) / signal.var(axis=0)
+        best = encoder.cv_error_.min(axis=1)
+        errors = np.square(Y[:120] - encoder.cv_predictions_).mean(axis=0)
+        np.testing.assert_allclose(errors, best, rtol=1e-6)
+        found[n_steps, "cv"] = best
+        np.testing.assert_allclose(encoder.band_weights_.sum(axis=1), 1)
+    assert (found[10, "cv"] < found[0, "cv"]).all()
+    assert found[10].mean() < 0.8 * found[0].mean()
 
 
 @pytest.mark.parametrize("n_features", [21, 150])
