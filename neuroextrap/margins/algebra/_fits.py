@@ -28,9 +28,8 @@ from neuroextrap.margins.algebra._operators import (
 
 # a penalty this small beside the mean squared norm leaves too little of float64
 _SMALLEST_PENALTY = 1e-6
-_LARGE = (
-    1e12  # beside which products of residuals, at most the number of samples, vanish
-)
+# products of residuals, at most the number of samples, vanish beside it
+_LARGE = 1e12
 _SINGULAR = "a region's scatter is singular; use a larger shrinkage"
 
 
