@@ -92,6 +92,7 @@ DESIGNS = [  # training stimuli, their repeats, repeats of test stimuli, both as
     (300, 6, 6, True, False),
     (300, 6, 6, False, True),
     (300, 6, 6, False, False),
+    (100, 5, 6, True, True),
     (30, 1, 1, True, True),
     (200, 1, 1, True, True, 300),  # as many features
 ]

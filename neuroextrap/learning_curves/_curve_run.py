@@ -8,8 +8,8 @@ import numpy as np
 from sklearn.utils.validation import has_fit_parameter
 
 from neuroextrap.design._copies import check_copies_apart
-from neuroextrap.learning_curves._information import check_priors
 from neuroextrap.learning_curves._scans import center_groups, read_scans, scale_scans
+from neuroextrap.models._canonical_space import class_priors
 from neuroextrap.models._canonical_variates import CanonicalVariates
 from neuroextrap.stats._validation import check_labels, check_numbers, random_generator
 
@@ -115,7 +115,9 @@ def prepare_run(X, y, groups, options, priors=None):
     _check_preparation(options.center, options.scale, codes, group_codes)
     X = scale_scans(X) if options.scale == "mean" else X
     X = center_groups(X, group_codes) if options.center == "group" else X
-    priors = _known_priors(priors, classifier, codes, len(classes))
+    if priors is None and isinstance(classifier, CanonicalVariates):
+        priors = classifier.priors
+    priors = class_priors(priors, codes)
     rotation_invariant = options.rotation_invariant
     if rotation_invariant is None:
         rotation_invariant = isinstance(classifier, CanonicalVariates)
@@ -188,15 +190,6 @@ def _check_preparation(center, scale, codes, groups):
             "(center='group') would remove all that tells the labels apart; use "
             "center=None"
         )
-
-
-def _known_priors(priors, classifier, codes, n_classes):
-    """Return p(g): as given, else the classifier's, else the design's frequencies."""
-    if priors is None and isinstance(classifier, CanonicalVariates):
-        priors = classifier.priors
-    if priors is None:
-        return np.bincount(codes) / len(codes)
-    return check_priors(priors, n_classes)
 
 
 def _resolve(classifier, priors, groups):

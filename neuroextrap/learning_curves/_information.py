@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from neuroextrap.models._canonical_space import check_priors
 from neuroextrap.stats._validation import check_flags
 
 
@@ -35,25 +36,6 @@ def _class_numbers(y, classes, n_classes):
             f"{classes.tolist()}; add it or leave these samples out"
         )
     return codes
-
-
-def check_priors(priors, n_classes):
-    """Return known class probabilities as float64 of shape (n_classes,), checked.
-
-    They must be positive and sum to one.
-    """
-    priors = np.asarray(priors, dtype=np.float64)
-    if priors.shape != (n_classes,):
-        raise ValueError(
-            f"priors of shape {priors.shape} given; {n_classes} classes need shape "
-            f"({n_classes},)"
-        )
-    if not (np.all(priors > 0) and abs(priors.sum() - 1) < 1e-8):
-        raise ValueError(
-            f"priors must be positive and sum to 1, got {priors.tolist()}; "
-            "normalize them"
-        )
-    return priors
 
 
 def label_entropy(priors):

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from neuroextrap.learning_curves._curve import information_learning_curve
-from neuroextrap.learning_curves._information import check_priors
 from neuroextrap.learning_curves._scans import balanced_scans, scale_scans
+from neuroextrap.models._canonical_space import check_priors
 from neuroextrap.models._canonical_variates import CanonicalVariates
 
 

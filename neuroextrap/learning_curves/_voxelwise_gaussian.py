@@ -9,10 +9,8 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from neuroextrap.learning_curves._information import (
-    check_priors,
-    macroscopic_log_posterior,
-)
+from neuroextrap.learning_curves._information import macroscopic_log_posterior
+from neuroextrap.models._canonical_space import class_priors
 from neuroextrap.stats._shared_options import described_by
 
 _VARIANCES = ("pooled", "class")
@@ -117,9 +115,7 @@ class VoxelwiseGaussian(ClassifierMixin, BaseEstimator):
                 f"y must hold at least 2 classes, got one class, "
                 f"{self.classes_.tolist()[0]!r}; add samples of another"
             )
-        counts = np.bincount(codes)
-        known = counts / len(y) if self.priors is None else self.priors
-        self.priors_ = check_priors(known, n_classes)
+        self.priors_ = class_priors(self.priors, codes)
         rows = self._design_rows()
         coefficients = np.linalg.pinv(rows[codes]) @ X
         self.means_ = rows @ coefficients

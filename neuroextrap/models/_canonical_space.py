@@ -45,17 +45,19 @@ def check_classes(classes, n_samples):
 def class_priors(priors, codes):
     """Class probabilities (n_classes,): `priors` if given, else frequencies of `codes`.
 
-    `codes` are class numbers of the samples; given priors must be positive and sum to
-    one.
+    `codes` are class numbers of the samples.
     """
     counts = np.bincount(codes)
-    if priors is None:
-        return counts / len(codes)
+    return counts / len(codes) if priors is None else check_priors(priors, len(counts))
+
+
+def check_priors(priors, n_classes):
+    """Known class probabilities as float64, (n_classes,): positive, their sum one."""
     priors = np.asarray(priors, dtype=np.float64)
-    if priors.shape != counts.shape:
+    if priors.shape != (n_classes,):
         raise ValueError(
-            f"priors of shape {priors.shape} given; {len(counts)} classes in y need "
-            f"shape ({len(counts)},), in the order of the sorted labels"
+            f"priors of shape {priors.shape} given; {n_classes} classes need shape "
+            f"({n_classes},), in the order of the sorted labels"
         )
     if not (np.all(priors > 0) and abs(priors.sum() - 1) < 1e-8):
         raise ValueError(

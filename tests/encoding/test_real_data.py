@@ -96,12 +96,12 @@ def test_default_features_and_encoder_identify_200_photographs(real_data):
     train, test = slice(0, 800), slice(800, 1000)
     pyramid = GaborPyramid().fit(photographs[train])
     features = pyramid.transform(photographs[:1000])
-    assert features.shape[1] < 3000
+    assert features.shape[1] < 6000
     accuracy = {}
     for encoder in (None, RidgeEncoder()):
         model = EncodingIdentification(encoder=encoder)
         model.fit(features[train], responses[train])
         model.identify(features[test], responses[test])
         accuracy[encoder is None] = model.region_scores_["accuracy"][0]
-    assert accuracy[True] > 0.72  # elastic net; chance 0.005
-    assert accuracy[False] > 0.6
+    assert accuracy[True] > 0.76  # elastic net; chance 0.005
+    assert accuracy[False] > 0.65

@@ -2,7 +2,6 @@
 
 from neuroextrap.learning_curves._information import (
     best_prior_weight,
-    check_priors,
     label_entropy,
     macroscopic_log_posterior,
 )
@@ -12,3 +11,4 @@ from neuroextrap.learning_curves._scans import balanced_scans, read_scans, scale
 from neuroextrap.learning_curves._sensitivity import sensitivity_factor
 from neuroextrap.learning_curves._simulation import binary_gaussian_information
 from neuroextrap.learning_curves._splits import check_train_sizes, draw_split
+from neuroextrap.models._canonical_space import check_priors

@@ -47,5 +47,5 @@ def test_agnostic_labels_count_within_subjects():
 def test_labels_are_those_of_all_columns():
     with pytest.raises(ValueError, match=r"each of the 2 columns of .* got 1"):
         fine_probabilities([[0.5, 0.5]], ["a", "b"], [0, 0], [0.5, 0.5])
-    with pytest.raises(ValueError, match="priors must be positive"):
+    with pytest.raises(ValueError, match=r"priors=.* must be positive"):
         fine_probabilities([[0.5, 0.5]], ["a", "b"], [0, 1], [0.5, 0.6])

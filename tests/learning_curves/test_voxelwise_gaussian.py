@@ -75,5 +75,5 @@ def test_input_is_checked():
         VoxelwiseGaussian(variance="class").fit(X[:5], y[:5])
     with pytest.raises(ValueError, match="one class"):
         VoxelwiseGaussian().fit(X, np.zeros(30))
-    with pytest.raises(ValueError, match="priors must be positive"):
+    with pytest.raises(ValueError, match=r"priors=.* must be positive"):
         VoxelwiseGaussian(priors=[0.5, 0.5, 0.5]).fit(X, y)

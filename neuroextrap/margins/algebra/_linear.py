@@ -55,7 +55,7 @@ class ClassSums:
 
         They are ``rows[:, edges[i] : edges[i + 1]]``; returns (B, n_rows, p).
         """
-        from neuroextrap.margins.compiled._features import add_rows
+        from neuroextrap.margins.compiled._class_sums import add_rows
 
         sums = np.zeros((len(rows), n_rows, self.x.shape[1]))
         add_rows(rows, edges, self.x, sums, self.n_squared)

@@ -79,10 +79,6 @@ class LDAMargins(MarginKernel):
         self.shrinkage = shrinkage
         self.priors = priors
 
-    def __repr__(self) -> str:
-        """Show the parameters."""
-        return f"LDAMargins(shrinkage={self.shrinkage!r}, priors={self.priors!r})"
-
     @property
     def rule(self) -> str:
         """Which margins are made of ridge fits."""

@@ -276,12 +276,12 @@ def _statistics(
 
 def _fill_log_density(test: Any, mean: Any, variance: Any, out: Any) -> None:
     """Write log densities of each feature; test (p, m), the others (p, K)."""
-    from neuroextrap.margins.compiled._features import fill_density_fold
-
     precision = (-0.5 / variance).astype(np.float32)
     level = (-0.5 * np.log(variance)).astype(np.float32)
-    single = np.ascontiguousarray(test), mean.astype(np.float32)
-    fill_density_fold(*single, precision, level, out)
+    np.subtract(test[..., np.newaxis], mean.astype(np.float32)[:, np.newaxis], out=out)
+    out *= out
+    out *= precision[:, np.newaxis]
+    out += level[:, np.newaxis]
 
 
 def _region_log_density(test: Any, mean: Any, variance: Any) -> np.ndarray:

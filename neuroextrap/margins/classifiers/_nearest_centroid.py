@@ -49,8 +49,6 @@ class NearestCentroidMargins(AdditiveKernel):
     def margins_of_folds(
         self, X: Any, codes: Any, design: Design, folds: Any
     ) -> Iterator[np.ndarray]:
-        from neuroextrap.margins.compiled._features import fill_centroid_fold as fill
-
         features = np.ascontiguousarray(X.T, dtype=np.float32)
         exact, classes = features.astype(float), np.eye(design.n_classes)[codes]
         means = training_means(exact, classes, design)
@@ -59,7 +57,11 @@ class NearestCentroidMargins(AdditiveKernel):
             shape = len(features), len(part.test), design.n_classes
             margins = np.empty(shape, dtype=np.float32)
             for (train, test), rows in zip(part.folds, part.fold_slices, strict=True):
-                fill(features, test, next(means).astype(np.float32), margins[:, rows])
+                mean = next(means).astype(np.float32)[:, np.newaxis]
+                np.subtract(
+                    2 * features[:, test, np.newaxis], mean, out=margins[:, rows]
+                )
+                margins[:, rows] *= mean
                 noise = 1.0 / classes[train].sum(axis=0)
                 if np.ptp(noise):
                     spread = exact[:, train].var(axis=1, ddof=1)

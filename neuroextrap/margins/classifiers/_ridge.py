@@ -49,10 +49,6 @@ class RidgeMargins(MarginKernel):
     def __init__(self, *, shrinkage: Any = "auto") -> None:
         self.shrinkage = shrinkage
 
-    def __repr__(self) -> str:
-        """Show the option."""
-        return f"RidgeMargins(shrinkage={self.shrinkage!r})"
-
     def prepare(self, xs: Sequence[np.ndarray], design: Design) -> Any:
         """Compute each region's out-of-fold operator."""
         fits = prepare_fits(self.name, xs, design, self.shrinkage)

@@ -24,6 +24,8 @@ Folds = namedtuple("Folds", "of_sample edges twice inverse")
 # fold, and where each fold's begin, (F + 1,)
 Growth = namedtuple("Growth", "first first_edges folds test edges")
 
+_NUMBERS = 2**14  # of samples that stay in cache
+
 _compile = njit(cache=True, nogil=True, error_model="numpy")
 
 
@@ -186,3 +188,26 @@ def fill_growing_margins(
                         constant = squares[k] * inverse[b, f, k]
                         for i in range(len(new)):
                             margins[k, start + i] = row[new[i]] * factor - constant
+
+
+@_compile
+def add_rows(rows: Any, edges: Any, x: Any, sums: Any, n_squared: int) -> None:
+    """Add samples ``x`` (n, p) to rows of the sums (B, n_rows, p) of every labeling.
+
+    Sample i is added to ``rows[b, edges[i] : edges[i + 1]]`` of labeling b; some
+    samples at a time, which stay in cache for all labelings. The last ``n_squared``
+    columns are the squares of the first: they are not read.
+    """
+    n_read = x.shape[1] - n_squared
+    together = max(1, _NUMBERS // n_read)
+    for start in range(0, len(x), together):
+        samples = range(start, min(start + together, len(x)))
+        for b in range(len(rows)):
+            for i in samples:
+                sample = x[i, :n_read]
+                for a in range(edges[i], edges[i + 1]):
+                    out = sums[b, rows[b, a]]
+                    for j in range(n_read):
+                        out[j] += sample[j]
+                    for j in range(n_squared):
+                        out[n_read + j] += sample[j] * sample[j]
