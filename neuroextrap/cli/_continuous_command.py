@@ -30,7 +30,7 @@ examples:
   neuroextrap continuous runs.tsv results --n-permutations 1000 --report
   neuroextrap continuous runs.tsv results --delays 2 3 4 5 --segments 20
 """
-_PRINTED = ("correlation", "r2", "noise_ceiling", "p_value_fwe")
+_PRINTED = ("correlation", "noise_ceiling", "p_value_fwe", "r2_unique")
 _SEGMENTS = {
     "segments": real(
         "identify segments of so many seconds among others of the run",
@@ -89,6 +89,7 @@ def run(args):
     model = ContinuousEncoding(**parameters_of(args, "continuous"))
     maps: Any = model.fit_runs(args.runs, seconds=args.segments)
     shown = [name for name in maps.region_scores_ if name.startswith(_PRINTED)]
+    shown = [name for name in shown if "normalized" not in name]
     shown.sort(key=lambda name: name != "correlation")
     say(write_region_maps(maps, maps, args, shown, bids=bids, origin=origin))
 

@@ -234,7 +234,7 @@ class ContinuousEncoding(BaseEstimator):
         Returns
         -------
         maps : RegionMaps
-            The maps of :meth:`score` and, of several bands, of :meth:`partition`, with
+            The maps of :meth:`score` or, of several bands, of :meth:`partition`, with
             those of :meth:`identify_segments` in ``segments_`` (or None), which
             go to the same folder. ``generate_report`` makes a page.
 
@@ -312,9 +312,9 @@ class ContinuousEncoding(BaseEstimator):
         Returns
         -------
         maps : RegionMaps
-            A dict of images (of ndarray of shape (n_elements_,) for arrays) named
-            ``r2``, ``r2_shared`` (r2 less all that is unique), and, of every band B,
-            ``r2_product_of_B``, ``r2_unique_of_B`` and, with permutations,
+            A dict of images (of ndarray of shape (n_elements_,) for arrays): those of
+            :meth:`score`, ``r2_shared`` (r2 less all that is unique), and of every band
+            B ``r2_product_of_B``, ``r2_unique_of_B`` and, with permutations,
             ``p_value_unique_of_B`` and ``p_value_fwe_unique_of_B`` (over all voxels and
             bands): 1 where nothing is unique to the band, else of the partial
             correlation of responses and the band's part, given the prediction without
@@ -359,7 +359,8 @@ class ContinuousEncoding(BaseEstimator):
                 "features have no bands to be told apart; give a dict of tables by "
                 "band for every run, or RidgeEncoder(bands=...)"
             )
-        scores = partition_scores(self, self._trained, read, tested)
+        scores = voxel_scores(self, tested)
+        scores |= partition_scores(self, self._trained, read, tested)
         return voxel_maps(self, tested, scores)
 
     def identify_segments(

@@ -1,6 +1,9 @@
 """Pages about one number of every region: its best places, maps and words."""
 
+from dataclasses import replace
+
 import numpy as np
+from markupsafe import Markup
 
 import neuroextrap
 from neuroextrap.design._findings import doubts_about
@@ -124,9 +127,10 @@ def continuous_page(maps, title=None, **options):
         "bands": _about_bands(maps, bands),
         "segments": _about_segments(maps.segments_),
     }
-    unique = [band_names(band)[1] for band in bands]
-    drawn = [n for n in ("r2", "noise_ceiling", *unique) if n in maps.region_scores_]
-    shown = {"by": "correlation", "tested": "p_value_fwe", "drawn": drawn}
+    named = [n for n in map(band_names, bands) if n[1] in maps.region_scores_]
+    own = {unique: p_values for _, unique, *p_values in named}
+    drawn = [n for n in ("r2", "noise_ceiling") if n in maps.region_scores_]
+    shown = {"by": "correlation", "tested": "p_value_fwe", "drawn": drawn, "own": own}
     title = title or "Responses to films and stories, predicted"
     return _page(maps, title, "continuous", about, **shown, **options)
 
@@ -200,6 +204,7 @@ def _page(  # noqa: PLR0913 - each is one thing that pages have
     by,
     tested,
     drawn,
+    own=(),
     more=None,
     n_peaks=10,
     bg_img=None,
@@ -207,7 +212,8 @@ def _page(  # noqa: PLR0913 - each is one thing that pages have
 ):
     """Make a page with the templates of a `kind`, of regions ordered `by` a map.
 
-    `tested` is the name of its p-values, `drawn` are further maps, and `more` makes
+    `tested` is the name of its p-values, `drawn` are further maps, `own` are maps with
+    the names of p-values of their own (plain and family-wise), and `more` makes
     sections of the table of peaks.
     """
     about, view, rows, peaks = _known(maps, about, by, tested, n_peaks, atlas)
@@ -216,18 +222,34 @@ def _page(  # noqa: PLR0913 - each is one thing that pages have
     pictures = Pictures(view, place, background, bg_img)
     found = answer(sentences(f"{kind}_found", **about), pictures.figure(by))
     found += "" if drawn else background_note(background)
+    figures = [
+        Pictures(_tested_by(view, *own[name]), place, background, bg_img).figure(name)
+        for name in own
+    ]
     plain = {k: v for k, v in maps.parameters.items() if k != "pipelines"}
     notes = [f"{note[:1].upper()}{note[1:]}." for note in maps.notes_]
     sections = [
         ("What was found", found + paragraphs(*notes, note=True)),
         *(more(peaks) if more else ()),
         ("Strongest regions", frame_table(peaks, f"{view.words[1]} by {_words(by)}")),
-        ("Maps", pictures.section(drawn) if drawn else ""),
+        (
+            "Maps",
+            Markup("\n").join([pictures.section(drawn), *figures]) if drawn else "",
+        ),
         ("What this does not show", list_of(sentences(f"{kind}_limits", **about))),
         ("Methods", methods_section(sentences(f"{kind}_methods", **about))),
         ("Parameters", key_value_table(plain, "Parameters") if plain else ""),
     ]
     return make_page(title, sections)
+
+
+def _tested_by(view, p_value, p_value_fwe):
+    """Return PageMaps whose regions survive by other p-values, if there are any."""
+    if p_value_fwe not in view.scores:
+        return view
+    finding = decide({"p_value_fwe": view.scores[p_value_fwe]})
+    scores = view.scores | {"p_value": view.scores[p_value]}
+    return replace(view, finding=finding, scores=scores)
 
 
 def _known(maps, about, by, tested, n_peaks=1, atlas=None):

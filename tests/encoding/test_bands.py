@@ -311,6 +311,10 @@ def test_a_table_of_runs_is_one_call(tmp_path):
     assert len(pd.read_csv(tmp_path / "out" / "segments.tsv", sep="\t")) == 1
     page = str(maps.generate_report())
     assert "Without words, up to" in page
+    untested = model().fit(features[1:3], responses[1:3]).partition(*tested)
+    page = str(untested.generate_report())
+    assert "Predictions were not tested" in page
+    assert "of the variance is explained no longer." in page
 
 
 @pytest.mark.parametrize(
