@@ -110,7 +110,7 @@ def unrelated_moments(rng, n_sets, *, mistake=False):
             yield Row("Off the diagonal, all pairs at once", where, family)
 
 
-@check(FAMILY, n_sets=200, quick=14)
+@check(FAMILY, n_sets=300, quick=14)
 def unrelated_conditions_of_subjects(rng, n_sets, *, mistake=False):
     """Accuracy above names over subjects; mistake: codes that all of them have."""
     for n_classes in (2, 3, 4, 8):

@@ -302,8 +302,7 @@ class GaborPyramid(TransformerMixin, BaseEstimator):
         options = self.frequencies, self.n_orientations, self.window, self.step
         self._bank = GaborBank.of(self.image_shape_[:2], *options)
         self.frequencies_ = self._bank.frequencies
-        has_color = self.color and len(self.image_shape_) == 3
-        self._opponents = OPPONENTS if has_color else ()
+        self._opponents = OPPONENTS if self.color and images.ndim == 4 else ()
         self._set_scales(np.ones((1 + len(self._opponents)) * len(self.frequencies_)))
         self.luminance_scale_ = 1.0
         self._seen = SeenImages()
@@ -385,15 +384,12 @@ class GaborPyramid(TransformerMixin, BaseEstimator):
     def _describe(self):
         """Set the attributes that locate and name the features."""
         bank, cells = self._bank, self.max_grid or 8
-        self._texture = [
-            number
-            for number, frequency in enumerate(self.frequencies_)
-            if self.texture and self.max_grid and min(bank.grid(frequency)) >= 2 * cells
-        ]
+        wanted = self.texture and self.max_grid is not None
+        fine = [wanted and min(bank.grid(f)) >= 2 * cells for f in self.frequencies_]
+        self._texture = np.flatnonzero(fine)
         blocks = energy_blocks("gabor", bank, self.max_grid)
         if self.luminance:
-            grid = self._grid(2 * cells)
-            blocks.append(cell_block("luminance", bank.shape, grid))
+            blocks.append(cell_block("luminance", bank.shape, self._grid(2 * cells)))
         blocks += texture_blocks(bank, self.frequencies_[self._texture])
         for channel in self._opponents:
             for kind in (channel, f"{channel}_contrast"):

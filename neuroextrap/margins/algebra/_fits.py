@@ -28,6 +28,9 @@ from neuroextrap.margins.algebra._operators import (
 
 # a penalty this small beside the mean squared norm leaves too little of float64
 _SMALLEST_PENALTY = 1e-6
+# products of residuals, at most the number of samples, vanish beside it
+_LARGE = 1e12
+_SINGULAR = "a region's scatter is singular; use a larger shrinkage"
 
 
 class GrowingRegions(NamedTuple):
@@ -150,25 +153,31 @@ def growing_fits(
     growing: GrowingRegions, indicators: np.ndarray, design: Design
 ) -> RidgeFits:
     """Fit class indicators (n, K) by ridge regression, with a free intercept."""
-    from neuroextrap.margins.compiled._growing import Chains, fill_chains
-
-    def make() -> Any:
-        chains = design.chains
-        return Chains(
-            np.concatenate([chain.held for chain in chains]),
-            np.cumsum([0, *(len(chain.held) for chain in chains)]),
-            np.array([*(chain.first_fold for chain in chains), len(design.folds)]),
-            np.concatenate([chain.edges for chain in chains]),
-            np.array([0, *(rows.stop for rows in design.fold_slices)]),
-        )
-
     n_regions, n_classes = len(growing.dense), indicators.shape[1]
     residuals = growing.dense @ indicators
     errors = np.empty((n_regions, len(design.test), n_classes))
     moments = np.empty((n_regions, len(design.folds), n_classes, n_classes))
     # Y'RY of all samples, of which the held-out ones are taken off
     moments[:] = (indicators.T @ residuals)[:, np.newaxis]
-    chains = design.keep("chains", make)
-    if not fill_chains(growing.dense, residuals, chains, errors, moments):
-        raise ValueError("a region's scatter is singular; use a larger shrinkage")
+    for chain in design.chains:
+        n_held, last = len(chain.held), chain.first_fold + chain.n_folds - 1
+        # below the factor of R_oo, that of this matrix has (L^-1 R Y)'
+        joined = np.zeros((n_regions, *2 * (n_held + n_classes,)))
+        joined[:, :n_held, :n_held] = growing.dense[:, chain.held[:, None], chain.held]
+        joined[:, n_held:, :n_held] = residuals[:, chain.held].swapaxes(1, 2)
+        joined[:, n_held:, n_held:] = _LARGE * np.eye(n_classes)
+        try:
+            factors = np.linalg.cholesky(joined)
+        except np.linalg.LinAlgError as error:
+            raise ValueError(_SINGULAR) from error
+        solved = factors[:, n_held:, :n_held].swapaxes(1, 2)
+        products = 0.0
+        for t, stop in enumerate(chain.edges[1:]):
+            start = chain.edges[t]
+            new = solved[:, (start if t else 0) : stop]
+            products = products + new.swapaxes(1, 2) @ new
+            moments[:, last - t] -= products
+            rows = design.fold_slices[last - t]
+            block = factors[:, start:stop, start:stop].swapaxes(1, 2)
+            errors[:, rows] = np.linalg.solve(block, solved[:, start:stop])
     return RidgeFits(errors, moments)
