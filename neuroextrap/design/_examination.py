@@ -12,7 +12,7 @@ from neuroextrap.design._doubts import continuous_target
 from neuroextrap.design._findings import EVERYTHING, Finding
 from neuroextrap.design._labels import code_labels
 from neuroextrap.design._tests import BoundOptions, Tests
-from neuroextrap.stats._validation import check_labels
+from neuroextrap.stats._validation import check_integer, check_labels
 
 
 def examine(  # noqa: PLR0913 - what an experiment was
@@ -81,6 +81,7 @@ def examine(  # noqa: PLR0913 - what an experiment was
     """
     kept = code_labels(y, classes, groups, blocks, order)
     samples = None if X is None else _samples(X, np.shape(y))[kept.keep]
+    check_integer(n_permutations, "n_permutations", minimum=0)
     factor = None if conditions is None else _factor(conditions, np.shape(y))[kept.keep]
     options = BoundOptions("auto", "samples", "cyclic", 0.95, False, None)
     continuous = continuous_target(kept)

@@ -9,6 +9,7 @@ import numpy as np
 
 from neuroextrap.design._design import Design, Labelings
 from neuroextrap.models._splitters import check_cv_argument
+from neuroextrap.stats._validation import brief
 
 _CHECKED = 2**22  # class codes of labelings that are checked together
 
@@ -41,8 +42,8 @@ def make_design(
         folds = tuple(splitter.split(samples, codes, groups))
     except (TypeError, ValueError) as error:
         raise type(error)(
-            f"cv={cv!r} cannot split these samples ({str(error).rstrip('.')}); choose "
-            "fewer folds or another splitter"
+            f"cv={brief(cv)} cannot split these samples "
+            f"({str(error).rstrip('.')}); choose fewer folds or another splitter"
         ) from error
     folds = tuple(
         _checked_fold(number, fold, len(codes))

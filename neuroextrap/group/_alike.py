@@ -7,6 +7,7 @@ from neuroextrap.design._findings import EVERYTHING, Finding
 from neuroextrap.group._pairing import sidecar_of
 from neuroextrap.images._opening import same_affine
 from neuroextrap.images._space import CODES, MNI, named_space, space_code
+from neuroextrap.stats._validation import brief
 
 _KINDS = "searchlight", "encoding", "cross"
 _COHORT = "task runs versions mask confounds features stimulus_column n_folds"
@@ -38,11 +39,11 @@ def allowed_names(allow_mixed):
         return tuple(names) if allow_mixed else ()
     several = isinstance(allow_mixed, (list, tuple, set, frozenset))
     given = allow_mixed if several else [allow_mixed]
-    unknown = [name for name in given if name not in names]
+    unknown = [e for e in given if not isinstance(e, str) or e not in names]
     if unknown:
         raise ValueError(
-            f"allow_mixed (--allow-mixed): {unknown[0]!r} is nothing that can differ; "
-            f"there are {', '.join(names)}"
+            f"allow_mixed (--allow-mixed): {brief(unknown[0])} is nothing that can "
+            f"differ; there are {', '.join(names)}"
         )
     return tuple(given)
 

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 
 from neuroextrap.stats._linear_scores import linear_test
+from neuroextrap.stats._validation import brief
 
 
 def resolve_test(design_matrix, contrast, n_subjects):
@@ -18,8 +19,8 @@ def resolve_test(design_matrix, contrast, n_subjects):
     if design_matrix is None:
         if contrast is not None:
             raise ValueError(
-                f"contrast={contrast!r} needs a design_matrix; without one the mean "
-                "over subjects is tested"
+                f"contrast={brief(contrast)} needs a design_matrix; without one the "
+                "mean over subjects is tested"
             )
         return linear_test(np.ones((n_subjects, 1)), [1.0])
     names = [str(name) for name in getattr(design_matrix, "columns", ())]

@@ -20,7 +20,8 @@ def read_nulls(null_scores, subjects):
     """Return every subject's permuted maps, checked but not read."""
     check_different(subjects.values, "scores")
     n_subjects, n_features = subjects.values.shape
-    if not isinstance(null_scores, (np.ndarray, Sequence)):
+    several = isinstance(null_scores, (np.ndarray, Sequence))
+    if not several or getattr(null_scores, "ndim", 1) == 0:
         raise ValueError(
             f"null_scores is a {type(null_scores).__name__}; give an array (n_subjects,"
             " n_permutations, n_features) or one entry for each subject"

@@ -13,7 +13,14 @@ from neuroextrap.design._findings import P_VALUES, Finding
 from neuroextrap.group._contrast import resolve_test
 from neuroextrap.group._pairing import check_different, in_order_of, order_of_pairs
 from neuroextrap.group._subjects import check_count, read_subjects
-from neuroextrap.stats._validation import check_flags, random_generator
+from neuroextrap.stats._validation import (
+    brief,
+    check_choice,
+    check_flags,
+    check_n_jobs,
+    check_number,
+    random_generator,
+)
 
 STATISTICS = ("t", "mean", "median")
 _ERRORS = (None, "exchangeable", "symmetric")
@@ -116,26 +123,28 @@ class SecondLevelOptions:
             tfce=self.tfce,
             whole_blocks=self.whole_blocks,
         )
-        if self.statistic not in STATISTICS:
+        check_choice(self.statistic, "statistic", STATISTICS)
+        named = self.errors is None or isinstance(self.errors, str)
+        if not named or self.errors not in _ERRORS:
             raise ValueError(
-                f"statistic={self.statistic!r} must be one of {', '.join(STATISTICS)}"
-            )
-        if self.errors not in _ERRORS:
-            raise ValueError(
-                f"errors={self.errors!r} must be 'exchangeable' (permutations), "
+                f"errors={brief(self.errors)} must be 'exchangeable' (permutations), "
                 "'symmetric' (sign flips) or None"
             )
+        check_n_jobs(self.n_jobs)
         self._check_numbers()
         check_count(self.n_permutations, "n_permutations")
         random_generator(self.random_state)
-        if not np.isfinite(self.baseline):
+        if not np.isfinite(check_number(self.baseline, "baseline")):
             raise ValueError(f"baseline={self.baseline!r} must be a finite number")
 
     def _check_numbers(self):
         """Check thresholds, widths and counts."""
         for name in ("variance_fwhm", "cluster_threshold"):
             value = getattr(self, name)
-            if value is not None and self.statistic != "t":
+            if value is None:
+                continue
+            check_number(value, name)
+            if self.statistic != "t":
                 raise ValueError(
                     f"{name}={value!r} goes with statistic='t' only; leave it out, or "
                     "use tfce=True for clusters of another statistic"
@@ -285,7 +294,11 @@ def per_subject(values, name, subjects):
     """Return one value per subject of SubjectMaps as an array, or None."""
     if values is None:
         return None
-    array = np.asarray(in_order_of(subjects.files, values, name))
+    ordered = in_order_of(subjects.files, values, name)
+    try:
+        array = np.asarray(ordered)
+    except ValueError:  # lists of different lengths
+        array = np.empty((0, 0))
     n_subjects = len(subjects.values)
     if array.shape != (n_subjects,):
         raise ValueError(

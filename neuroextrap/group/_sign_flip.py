@@ -10,6 +10,7 @@ import numpy as np
 from neuroextrap.analysis._region_maps import RegionMaps
 from neuroextrap.group._second_level import second_level_test
 from neuroextrap.stats._shared_options import described_by
+from neuroextrap.stats._validation import check_choice
 
 
 @described_by(second_level_test)
@@ -81,8 +82,7 @@ def sign_flip_test(  # noqa: PLR0913 - the options of one documented call
     >>> float(maps["p_value_fwe"][0]), bool(maps["p_value_fwe"][1] > 0.05)
     (0.001, True)
     """
-    if statistic not in ("t", "mean"):
-        raise ValueError(f"statistic={statistic!r} is not known; use 't' or 'mean'")
+    check_choice(statistic, "statistic", ("t", "mean"))
     maps = second_level_test(
         imgs,
         mask=mask,

@@ -19,7 +19,10 @@ from neuroextrap.group._pairing import check_distinct
 from neuroextrap.images._tables import load_array
 from neuroextrap.maps._files import check_results
 from neuroextrap.stats._null_counts import spread_known
-from neuroextrap.stats._validation import check_flags, check_numbers
+from neuroextrap.stats._validation import brief, check_flags, check_numbers
+
+_MOST = 10**8
+"""Permutations and resamples that nobody waits for."""
 
 
 class SubjectMaps(NamedTuple):
@@ -223,14 +226,17 @@ def _pairs_of(adjacency, n_features):
 def check_count(value, name, least=1):
     """Check that a value is a whole number of at least `least`."""
     whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
-    if not whole or value < least:
-        raise ValueError(f"{name}={value!r} must be an integer of at least {least}")
+    if not whole or not least <= value <= _MOST:
+        raise ValueError(
+            f"{name}={brief(value)} must be an integer of at least {least} (and at "
+            f"most {_MOST:,})"
+        )
 
 
 def check_fraction(value, name):
     """Check that a value lies strictly between 0 and 1."""
     if not isinstance(value, (float, np.floating)) or not 0 < value < 1:
-        raise ValueError(f"{name}={value!r} must be a number between 0 and 1")
+        raise ValueError(f"{name}={brief(value)} must be a number between 0 and 1")
 
 
 def differences_of(imgs, others):

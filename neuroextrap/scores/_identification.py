@@ -40,6 +40,7 @@ from neuroextrap.stats._pvalues import p_value_from_counts
 from neuroextrap.stats._shared_options import as_options, takes_options
 from neuroextrap.stats._validation import (
     FloatArray,
+    check_choice,
     check_flags,
     check_integer,
     check_level,
@@ -107,20 +108,20 @@ class ScoreOptions:
 
     def check(self) -> None:
         """Raise ValueError or TypeError for options that cannot be."""
-        if self.kind not in _KINDS:
-            raise ValueError(f"kind={self.kind!r} must be one of {', '.join(_KINDS)}")
+        check_choice(self.kind, "kind", _KINDS)
         check_flags(cross_validated=self.cross_validated)
         check_integer(self.n_permutations, "n_permutations", minimum=0)
         check_integer(self.random_state, "random_state", minimum=0)
         check_level(self.confidence_level, "confidence_level")
         if self.set_sizes is not None:
             check_set_sizes(self.set_sizes)
-        if self.statistic not in ("accuracy", "pairwise_accuracy"):
-            if isinstance(self.statistic, str):
-                raise ValueError(
-                    f"statistic={self.statistic!r} must be accuracy, pairwise_accuracy "
-                    "or a number of candidates"
-                )
+        named = isinstance(self.statistic, str)
+        if named and self.statistic not in ("accuracy", "pairwise_accuracy"):
+            raise ValueError(
+                f"statistic={self.statistic!r} must be accuracy, pairwise_accuracy "
+                "or a number of candidates"
+            )
+        if not named:
             check_integer(self.statistic, "statistic", minimum=2)
 
     def pool_sizes(self, n_candidates: int) -> np.ndarray:

@@ -80,20 +80,23 @@ def check_flags_of(estimator: Any) -> None:
     check_flags(**{name: getattr(estimator, name) for name in names})
 
 
+_MOST_JOBS = 4096
+
+
 def check_n_jobs(n_jobs: Any) -> int:
     """Return a number of workers, as joblib counts them: not 0; -1 are all processors.
 
     None is one, or what ``joblib.parallel_config`` says.
     """
     text = (
-        f"n_jobs={n_jobs!r} must be a whole number other than 0; use 1 for no "
+        f"n_jobs={brief(n_jobs)} must be a whole number other than 0; use 1 for no "
         "parallel work, or -1 for all processors"
     )
     if n_jobs is None:
         return 1
     if isinstance(n_jobs, bool) or not isinstance(n_jobs, int | np.integer):
         raise TypeError(text)
-    if n_jobs == 0:
+    if n_jobs == 0 or not -_MOST_JOBS <= n_jobs <= _MOST_JOBS:
         raise ValueError(text)
     return int(n_jobs)
 
@@ -199,7 +202,10 @@ def check_real_set_sizes(set_sizes: ArrayLike, name: str = "set_sizes") -> Float
 def check_numbers(values: ArrayLike, name: str) -> NDArray[Any]:
     """Return an array of real numbers as it is; TypeError for masked or other ones."""
     _check_unmasked(values, name)
-    array = np.asarray(values)
+    try:
+        array = np.asarray(values)
+    except ValueError as error:  # lists of different lengths
+        raise _no_numbers(values, name) from error
     if array.dtype.kind not in "buif":
         raise TypeError(
             f"{name} must be real numbers, got dtype {array.dtype}; give them as float"
@@ -335,7 +341,12 @@ def check_labels(values: Any, name: str) -> np.ndarray:
             f"{name} is a masked array; leave masked samples out, and give "
             f"{name}[~{name}.mask].data"
         )
-    array = np.asarray(values)
+    try:
+        array = np.asarray(values)
+    except ValueError as error:
+        raise ValueError(
+            f"{name} holds lists of different lengths; give one entry for every sample"
+        ) from error
     if array.dtype.kind in "US" and not isinstance(values, (np.ndarray, str, bytes)):
         # numpy has turned numbers among text into text
         array = np.asarray(values, dtype=object)

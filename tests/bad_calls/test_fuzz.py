@@ -20,10 +20,18 @@ from scipy.io import savemat
 
 from neuroextrap import stats
 from neuroextrap.cohorts._cohort_records import read_configuration
+from neuroextrap.design import examine
+from neuroextrap.group import (
+    group_permutation_test,
+    prevalence_test,
+    second_level_test,
+    sign_flip_test,
+)
 from neuroextrap.images import load_betas
 from neuroextrap.images._events import read_events
 from neuroextrap.images._feature_files import Photographs
 from neuroextrap.images._opening import open_image, read_image
+from neuroextrap.scores import score_identification
 
 OWN = (ValueError, TypeError)
 SECONDS = 5
@@ -142,15 +150,30 @@ def test_every_public_function_is_tried():
     assert functions == set(GOOD)
 
 
-@pytest.mark.parametrize("name", sorted(GOOD))
-def test_arguments_of_statistics(name):
+SUBJECTS = RNG.normal(0.3, 0.1, size=(6, 5))
+NULLS = {"scores": SUBJECTS, "null_scores": RNG.normal(0.25, 0.05, size=(6, 20, 5))}
+FEW = {"n_permutations": 20}
+ELSEWHERE = {
+    examine: {"y": np.tile(list("abc"), 6), "groups": np.repeat(range(6), 3)},
+    group_permutation_test: NULLS | FEW,
+    prevalence_test: NULLS | FEW,
+    score_identification: {"scores": RNG.normal(size=(12, 12))},
+    second_level_test: {"imgs": SUBJECTS, **FEW},
+    sign_flip_test: {"imgs": SUBJECTS, **FEW},
+}
+CALLED = {getattr(stats, name): good for name, good in GOOD.items()} | ELSEWHERE
+
+
+@pytest.mark.parametrize("function", CALLED, ids=lambda function: function.__name__)
+@pytest.mark.filterwarnings("ignore")  # of few subjects
+def test_arguments(function):
     """Every argument takes every bad value; another one may be named for it."""
-    function, good = getattr(stats, name), GOOD[name]
+    good = CALLED[function]
     function(**good)
     parameters = [
         argument.name
         for argument in inspect.signature(function).parameters.values()
-        if argument.kind is not argument.VAR_KEYWORD
+        if argument.kind is not argument.VAR_KEYWORD and argument.name != "verbose"
     ]
     wrong = {}
     for argument in parameters:

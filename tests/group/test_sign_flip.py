@@ -153,7 +153,7 @@ def test_faces_and_words_of_real_subjects(real_data):
 
 
 BAD = [
-    ({"statistic": "median"}, "statistic='median' is not known"),
+    ({"statistic": "median"}, "statistic='median' must be one of"),
     ({"n_permutations": 0}, "n_permutations=0 must be"),
     ({"baseline": np.nan}, "baseline=nan must be"),
     ({"mask": "some.nii"}, "mask must be None"),
