@@ -191,9 +191,9 @@ def read_matlab(path, *names):
         from scipy.io import loadmat
 
         found = loadmat(path, simplify_cells=True, variable_names=list(names))
-    except ImportError:
-        raise
     except Exception as error:  # whatever is wrong with the bytes of others
+        if isinstance(error.__cause__, ImportError):
+            raise
         raise ValueError(
             f"{path} cannot be read as a MATLAB or HDF5 file ({error}); save it again"
         ) from error
@@ -205,8 +205,9 @@ def _read_hdf5(path, names, *, of_matlab):
     try:
         import h5py
     except ImportError as error:
-        raise ImportError(
-            f"{path} is HDF5 (MATLAB's version 7.3); install h5py: pip install h5py"
+        raise ValueError(
+            f"{path} is HDF5 (MATLAB's version 7.3), which h5py reads; install it "
+            "(python -m pip install h5py)"
         ) from error
     with h5py.File(path, "r") as file:
         return {n: _value(file, file[n], of_matlab) for n in names if n in file}

@@ -61,11 +61,9 @@ def load_betas(path: Any, events: Any = None, *, mask: Any = None) -> Betas:
 
     Raises
     ------
-    ImportError
-        If a file is HDF5 and h5py is not installed.
     ValueError
-        If nothing of these programs is found, something is missing, or a file is
-        pickled.
+        If nothing of these programs is found, something is missing, a file is pickled,
+        or it is HDF5 and h5py is not installed.
 
     Notes
     -----

@@ -1,5 +1,7 @@
 """Betas of SPM, FEAT, GLMsingle and nilearn, in folders as these leave them."""
 
+import sys
+
 import nibabel
 import numpy as np
 import pandas as pd
@@ -293,6 +295,15 @@ def test_pickles_are_never_loaded(tmp_path):
     np.save(path, np.array({"betasmd": _Trap()}, dtype=object), allow_pickle=True)
     with pytest.raises(ValueError, match=r"pickled dict.*wanthdf5=1.*numpy\.save"):
         load_betas(path)
+
+
+def test_without_h5py(tmp_path, monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "h5py", None)
+    path, mask = tmp_path / "a.hdf5", tmp_path / "mask.nii.gz"
+    path.write_bytes(b"\x89HDF\r\n\x1a\n" + bytes(600))
+    save(np.ones(SHAPE), mask)
+    assert main(["searchlight", "--imgs", str(path), str(tmp_path / "out")]) == 2
+    assert "python -m pip install h5py" in capsys.readouterr().err
 
 
 def test_arrays_that_lie_nowhere(tmp_path):
