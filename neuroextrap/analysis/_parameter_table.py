@@ -72,7 +72,7 @@ TABLE = {
     ("analysis", "searchlight targets", "result"): {
         "shrinkage": text(
             "shrinkage of the covariance in lda, ridge and qda: a number, or auto; "
-            "with --targets inner_folds too, by which every fold chooses one",
+            "of targets inner_folds too, by which every fold chooses one",
             "auto",
             "X",
             kind=number_or_auto,

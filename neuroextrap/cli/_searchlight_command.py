@@ -269,9 +269,11 @@ def _check_arguments(args, bids):
 def _check_runs(args, samples):
     """Raise unless there are runs to leave out, or some to test on are named."""
     if len(set(samples.runs.tolist())) < 2 and not args.test_runs:
+        tables = [each for each in args.events or () if isinstance(each, str)]
+        given = " ".join(["--events", *tables[:2]]) if tables else "--imgs"
         raise ValueError(
-            "all samples belong to one run, but one run is left out at a time; give "
-            "one image and table for each run (--events), or add a column run to it"
+            f"{given}: all samples belong to one run, but one run is left out at a "
+            "time; give one image and table for each run, or add a column run"
         )
 
 
