@@ -9,19 +9,20 @@ from neuroextrap.cli._parser import OVERWRITE, add_options
 _EXAMPLES = """\
 Encoding models: the folders were written by neuroextrap encoding (or
 to_directory), of the same test responses and regions. Every pair of models is
-compared by exchanging the outcomes of stimuli; p_value_fwe holds for all regions
-and pairs at once. OUT gets comparison.tsv, of images maps of every pair, and with
---report a page of two models, report.html, or of every pair,
+compared by exchanging the outcomes of stimuli; p_value_fwe holds for all
+regions and pairs at once. OUT gets comparison.tsv, of images maps of every
+pair, and with --report a page of two models, report.html, or of every pair,
 report_FIRST_SECOND.html.
 
-Decoders, conditions, sessions or tasks of one person: CONFIG.toml has two tables
-[pipeline.NAME], with the options of neuroextrap searchlight, as in neuroextrap
-multiverse --help. Both are fitted, and compared region by region, or one region of
-each (--regions).
+Decoders, conditions, sessions or tasks of one person: CONFIG.toml has two
+tables [pipeline.NAME], with the options of neuroextrap searchlight, as in
+neuroextrap multiverse --help. Both are fitted, and compared region by region,
+or one region of each (--regions).
 
-Over subjects: with --regions, the folders are those of one analysis each, of the
-regions of an atlas; their accuracies are compared within subjects by flipping
-signs, every pair. For maps of two decoders see neuroextrap group --paired-imgs.
+Over subjects: with --regions, the folders are those of one analysis each, of
+the regions of an atlas; their accuracies are compared within subjects by
+flipping signs, every pair. For maps of two decoders see neuroextrap group
+--paired-imgs.
 
   imgs = ["run-1_bold.nii.gz", "run-2_bold.nii.gz"]
   events = ["run-1_events.tsv", "run-2_events.tsv"]

@@ -29,8 +29,8 @@ _EXAMPLES = """\
   (array) 'stimulus', one row for each stimulus; or, without names, one row for
   each volume, also as .npy.
 --stimulus-images: a folder or .zip of images, named like the stimuli or in the
-  column stim_file; or .npy (n_volumes x height x width, or x 3 for color). They are
-  turned into --model features.
+  column stim_file; or .npy (n_volumes x height x width, or x 3 for color).
+  They are turned into --model features.
 Maps voxel_r2 and voxel_correlation say how well test responses are predicted;
 if test stimuli are repeated, also as proportions of the noise ceiling.
 Results of images with BIDS names are BIDS derivatives, as of searchlight.

@@ -9,9 +9,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from neuroextrap.stats._warn import warn
+
 _HDF5 = b"\x89HDF\r\n\x1a\n"
 _USER_BLOCK = 512
 """Bytes of text that MATLAB writes before what is HDF5."""
+_APART = 3.0
+"""Distance between runs (mm) that FEAT's registrations do not differ by alone."""
 _IMAGES = (".nii", ".nii.gz", ".img")
 
 
@@ -84,6 +88,26 @@ def read_feat(path):
     runs = [Path(path).stem] * len(evs)
     mask = _image(root, "mask")
     return Fit(images, list(evs.values()), runs, mask, design.get("series"))
+
+
+def check_places(fits):
+    """Warn if FEAT's own registrations say that the runs read lie in different places.
+
+    They do not if they were aligned before FEAT, or are read in standard space.
+    """
+    folders = [Path(fit.mask).parent for fit in fits if isinstance(fit.mask, str)]
+    files = [folder / "reg" / "example_func2standard.mat" for folder in folders]
+    known = [(f.parents[1], np.loadtxt(f, max_rows=4)) for f in files if f.is_file()]
+    corners = np.array([[x, y, 80, 1] for x in (0, 160) for y in (0, 200)]).T
+    for folder, matrix in known[1:]:
+        apart = np.abs((matrix - known[0][1]) @ corners).max()
+        if apart > _APART:
+            warn(
+                f"{folder} lies up to {apart:.0f} mm from {known[0][0]} by FEAT's own "
+                "registration, and voxels of the runs are compared as they are; run "
+                "featregapply, or align the runs before FEAT"
+            )
+            return
 
 
 def _evs_of(design):

@@ -8,7 +8,13 @@ from typing import Any, NamedTuple
 
 from neuroextrap.images._bids_names import RUN_KEYS, label_key, loose_entities
 from neuroextrap.images._events import read_events, read_runs
-from neuroextrap.images._fit_formats import Fit, read_feat, read_glmsingle, read_spm
+from neuroextrap.images._fit_formats import (
+    Fit,
+    check_places,
+    read_feat,
+    read_glmsingle,
+    read_spm,
+)
 from neuroextrap.images._opening import is_pattern, matching_files
 from neuroextrap.images._tables import read_text_table
 
@@ -82,6 +88,7 @@ def load_betas(path: Any, events: Any = None, *, mask: Any = None) -> Betas:
     """
     fits = [fit for each in _paths(path) for fit in read_fits(Path(each), mask)]
     check_inputs(fits)
+    check_places(fits)
     by_place = {not isinstance(fit.images[0], str) for fit in fits}
     if len(by_place) > 1:
         raise ValueError("path names models of several programs; give those of one")

@@ -19,11 +19,13 @@ def test_a_parameter_that_gets_a_word_becomes_an_option(monkeypatch):
 
 
 def test_options_that_the_analysis_lacks_on_the_command_line_are_python():
-    """`neuroextrap bids --analysis encoding` refuses --statistic."""
-    model = EncodingIdentification(statistic="pairwise_accuracy", rule="correlation")
+    """`neuroextrap bids --analysis encoding` refuses --cv."""
+    model = EncodingIdentification(
+        cv=3, statistic="pairwise_accuracy", rule="correlation"
+    )
     options, python = _of_analysis(model)
-    assert options == {"rule": "correlation"}
-    assert python == {"statistic": "pairwise_accuracy"}
+    assert options == {"rule": "correlation", "statistic": "pairwise_accuracy"}
+    assert python == {"cv": "3"}
     light = IdentificationSearchLight(statistic="pairwise_accuracy", bounds=None)
     options, python = _of_analysis(light)
     assert options == {"statistic": "pairwise_accuracy", "bounds": "none"}

@@ -1,6 +1,7 @@
 """Betas of SPM, FEAT, GLMsingle and nilearn, in folders as these leave them."""
 
 import sys
+import warnings
 
 import nibabel
 import numpy as np
@@ -243,6 +244,24 @@ def test_conditions_of_feat(tmp_path, contrasts, standard, deriv):
         found = nibabel.load(img).get_fdata()
         np.testing.assert_allclose(found, expected.astype("float32"))
         assert ("cope" in img, "reg_standard" in img) == (contrasts, standard)
+
+
+@pytest.mark.parametrize(
+    ("moved", "standard", "warned"), [(0, 0, 0), (2, 0, 0), (8, 0, 1), (8, 1, 0)]
+)
+def test_runs_of_feat_that_lie_apart(tmp_path, moved, standard, warned):
+    for run in (1, 2):
+        folder = tmp_path / f"run-{run}.feat"
+        write_feat(folder, standard=bool(standard))
+        (folder / "reg").mkdir()
+        matrix = np.eye(4)
+        matrix[0, 3] = moved * run
+        np.savetxt(folder / "reg/example_func2standard.mat", matrix)
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        load_betas(str(tmp_path / "run-*.feat"))
+    words = [str(each.message) for each in told]
+    assert sum(f"up to {moved} mm" in text for text in words) == warned == len(words)
 
 
 def test_what_is_no_first_level_of_feat(tmp_path):
