@@ -26,7 +26,7 @@ import numpy as np
 from neuroextrap.maps._result_files import ResultFiles
 
 KINDS = ("searchlight", "encoding", "merge", "report", "group", "compare")
-KINDS += ("learning-curve", "multiverse", "scores", "demo")
+KINDS += ("learning-curve", "multiverse", "scores", "demo", "continuous")
 CHANGES = {"os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.link"}
 SHAPE, AFFINE = (8, 8, 6), np.diag([3.0, 3.0, 3.0, 1.0])
 
@@ -139,6 +139,29 @@ def scored(root):
     return [f"{root}/scores.npy", "--targets", f"{root}/labels.npy"]
 
 
+def films(root):
+    """Return a table of runs of films with features and responses, made once."""
+    import nibabel
+    import pandas as pd
+
+    rng, path = np.random.default_rng(6), Path(root) / "runs.tsv"
+    if not path.exists():
+        rows = []
+        for number in range(4):
+            X = rng.normal(size=(60, 2))
+            data = rng.normal(size=(*SHAPE, 60)) + 50
+            data[:3] += X @ [1.0, 2.0]
+            img = nibabel.Nifti1Image(data.astype(np.float32), AFFINE)
+            img.to_filename(Path(root) / f"film{number}.nii.gz")
+            np.save(Path(root) / f"film{number}.npy", X)
+            which = {"set": "test" if number == 3 else "train"}
+            files = {"imgs": f"film{number}.nii.gz", "motion": f"film{number}.npy"}
+            rows.append(which | files)
+        pd.DataFrame(rows).to_csv(path, sep="\t", index=False)
+    given = ["--mask", f"{root}/mask.nii.gz", "--t-r", "2", "--delays", "0"]
+    return [str(path), *given, "--n-permutations", "30"]
+
+
 def acts(root):
     """Return the options of a small demo; its pages and simulations are made once."""
     from neuroextrap.cli import _demo_acts
@@ -161,6 +184,7 @@ OVER_RESULTS = {
     "multiverse": lambda root: [pipelines(root, 0)],
     "scores": scored,
     "demo": acts,
+    "continuous": films,
 }
 """Commands of which a record of provenance is all that is read, and their words."""
 
