@@ -12,6 +12,7 @@ from neuroextrap.design._series import correlation_length, findings_of_series
 from neuroextrap.encoding._response_predictions import prediction_scores
 from neuroextrap.encoding._segments import cut_segments, score_segments
 from neuroextrap.images._region_choice import choose_regions
+from neuroextrap.maps._described_parameters import described_parameters
 from neuroextrap.maps._registry import (
     band_records,
     segment_record,
@@ -112,7 +113,7 @@ def _placed(model, choice, scores, **about):
     return maps_of_regions(
         SimpleNamespace(choice=choice, masker=model.masker_, bg_img=None),
         scores,
-        parameters=model.get_params(deep=False),
+        parameters=described_parameters(model),
         random_state=seed if isinstance(seed, int) else None,
         n_permutations_=model.n_permutations,
         **about,

@@ -11,11 +11,10 @@ from neuroextrap.design._findings import doubts_about
 from neuroextrap.reporting._compared import DIFFERENCE, NEEDED, P, read_comparison
 from neuroextrap.reporting._finding import named_place
 from neuroextrap.reporting._maps_section import Pictures, choose_background
-from neuroextrap.reporting._methods import methods_section
+from neuroextrap.reporting._methods import methods_section, parameter_table
 from neuroextrap.reporting._page import (
     Report,
     answer,
-    key_value_table,
     list_of,
     make_page,
 )
@@ -122,7 +121,7 @@ def comparison_report(
         ("Maps", pictures.section(others)),
         ("What this does not show", list_of(limits)),
         ("Methods", _methods(comparison, compared, names)),
-        ("Parameters", key_value_table(parameters, "Parameters") if parameters else ""),
+        ("Parameters", parameter_table(parameters) if parameters else ""),
     ]
     return make_page(title or f"{_capitalized(names[0])} against {names[1]}", sections)
 

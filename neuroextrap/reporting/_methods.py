@@ -140,16 +140,20 @@ def parameter_tables(fitted):
         if name not in changed
     }
     found = ", ".join(f"{name} {version}" for name, version in versions().items())
-    first = _table(changed) if changed else paragraphs("All parameters have defaults.")
+    first = (
+        parameter_table(changed)
+        if changed
+        else paragraphs("All parameters have defaults.")
+    )
     return render(
         "parameters",
         changed=changed,
         first=first,
-        others=_table({**others, "versions": found}),
+        others=parameter_table({**others, "versions": found}),
     )
 
 
-def _table(parameters):
+def parameter_table(parameters):
     """Tabulate parameters, long values cut."""
     return key_value_table(
         {name: short_words(v) for name, v in sorted(parameters.items())}, "Parameters"

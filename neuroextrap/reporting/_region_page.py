@@ -17,11 +17,10 @@ from neuroextrap.reporting._maps_section import (
     background_note,
     choose_background,
 )
-from neuroextrap.reporting._methods import methods_section
+from neuroextrap.reporting._methods import methods_section, parameter_table
 from neuroextrap.reporting._page import (
     answer,
     frame_table,
-    key_value_table,
     list_of,
     make_page,
 )
@@ -238,7 +237,7 @@ def _page(  # noqa: PLR0913 - each is one thing that pages have
         ),
         ("What this does not show", list_of(sentences(f"{kind}_limits", **about))),
         ("Methods", methods_section(sentences(f"{kind}_methods", **about))),
-        ("Parameters", key_value_table(plain, "Parameters") if plain else ""),
+        ("Parameters", parameter_table(plain) if plain else ""),
     ]
     return make_page(title, sections)
 

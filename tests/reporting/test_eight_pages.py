@@ -1,4 +1,4 @@
-"""Eight kinds of page: sentences, tables, TSV files and images say the same numbers."""
+"""Eight kinds of page, and five more: sentences, tables, files and images agree."""
 
 import base64
 import html as html_module
@@ -17,11 +17,15 @@ from PIL import Image
 from sklearn.linear_model import Ridge
 
 from neuroextrap.decoding import (
+    DissimilaritySearchLight,
     IdentificationSearchLight,
+    TargetSearchLight,
     compare_decoders,
+    cross_identification,
     multiverse,
+    trial_confound,
 )
-from neuroextrap.encoding import EncodingIdentification
+from neuroextrap.encoding import ContinuousEncoding, EncodingIdentification
 from neuroextrap.group import second_level_test
 from neuroextrap.scores import score_identification
 
@@ -89,6 +93,68 @@ def _scores():
     return score_identification(decoded @ vectors.T, n_permutations=99)
 
 
+def _small_study():
+    """Samples of six classes in eight runs in a cube of voxels, and its mask."""
+    rng = np.random.default_rng(4)
+    y, runs = np.tile(np.arange(6), 16), np.repeat(np.arange(8), 12)
+    data = rng.normal(size=(*SHAPE, 96))
+    data[:3] += 1.5 * rng.normal(size=(3, *SHAPE[1:], 6))[..., y]
+    mask = Nifti1Image(np.ones(SHAPE, dtype=np.uint8), AFFINE)
+    return Nifti1Image(data, AFFINE), mask, y, runs, rng
+
+
+def _conditions():
+    imgs, mask, y, runs, _ = _small_study()
+    light = IdentificationSearchLight(mask, radius=6.0, n_permutations=99)
+    tasks = np.tile(np.repeat(["see", "hear"], 6), 8)
+    return cross_identification(light, imgs, y, runs, tasks, train="see", test="hear")
+
+
+def _confound():
+    imgs, mask, y, runs, rng = _small_study()
+    light = IdentificationSearchLight(
+        mask, radius=6.0, n_permutations=99, classes=[0, 1]
+    )
+    time = 0.8 + 0.1 * y + 0.1 * rng.normal(size=len(y))
+    return trial_confound(light, imgs, y, runs, time)
+
+
+def _targets():
+    imgs, mask, y, runs, rng = _small_study()
+    light = TargetSearchLight(mask, radius=6.0, n_permutations=39)
+    return light.fit(imgs, y + 0.1 * rng.normal(size=len(y)), groups=runs)
+
+
+def _distances():
+    imgs, mask, y, runs, _ = _small_study()
+    model = np.abs(np.subtract.outer(np.arange(6), np.arange(6)))
+    light = DissimilaritySearchLight(
+        mask, radius=6.0, models={"order": model}, n_permutations=99
+    )
+    return light.fit(imgs, y, groups=runs).maps_
+
+
+def _film():
+    rng = np.random.default_rng(5)
+    mask = Nifti1Image(np.ones(SHAPE, dtype=np.uint8), AFFINE)
+    features, imgs = [], []
+    for _ in range(5):
+        X = rng.normal(size=(60, 2))
+        data = rng.normal(size=(*SHAPE, 60))
+        data[:3] += X @ [1.0, 2.0]
+        features.append(X)
+        imgs.append(Nifti1Image(data, AFFINE))
+    model = ContinuousEncoding(mask, delays=[0], t_r=2.0, n_permutations=99)
+    return model.fit(features[:3], imgs[:3]).score(features[3:], imgs[3:])
+
+
+OTHER_KINDS = {
+    "conditions": _conditions,
+    "confound": _confound,
+    "targets": _targets,
+    "distances": _distances,
+    "film": _film,
+}
 KINDS = (
     "searchlight",
     "atlas",
@@ -175,14 +241,16 @@ def is_rounded(text, values):
     return any(abs(scale * value - shown) <= 1.001 * unit for value in values)
 
 
-NUMBER = re.compile(r"(?<![\w.])[+-]?(?:\d[\d,]*(?:\.\d+)?|\.\d+)%?")
+NUMBER = re.compile(r"(?<![\w.,])[+-]?(?:\d{1,3}(?:,\d{3})+|\d*\.\d+|\d+)%?")
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_nothing_of_the_machinery_shows(pages, kind):
     page = pages[kind]
     words = visible(page.split("<main", 1)[-1])
-    words = words.rsplit("# Parameters", 1)[0]  # shown as Python writes them
+    words = words.rsplit("Parameters #", 1)[0].rsplit("# Parameters", 1)[
+        0
+    ]  # shown as Python writes them
     for bad in ("nan", "None", "inf", "undefined", "{{", "{%", "&lt;", "np.", "array("):
         at = re.search(rf"(?<!\w){re.escape(bad)}(?!\w)", words)
         assert at is None, words[max(0, at.start() - 80) : at.end() + 80]
@@ -348,3 +416,38 @@ def test_pages_look_as_they_did(browser, pages, kind, width, tmp_path):
     aligned = np.asarray(seen.resize(expected.size), dtype=float)
     assert np.abs(aligned - np.asarray(expected)).mean() < (6 if width > 400 else 9)
     assert browser.complaints() == []
+
+
+@pytest.mark.parametrize("kind", OTHER_KINDS)
+def test_other_pages_quote_their_maps_too(kind):
+    result = OTHER_KINDS[kind]()
+    page = result.generate_report().get_standalone()
+    test_nothing_of_the_machinery_shows({kind: page}, kind)
+    scores = result.region_scores_
+    n_classes = max(len(result.classes_), 1)
+    known = [0, 0.95, 0.05, n_classes, 1 / n_classes]
+    known += [getattr(result, "n_permutations_", 0), getattr(result, "n_runs_", 0)]
+    for name, values in scores.items():
+        best = np.nanargmax(scores.get("correlation", scores.get("accuracy", values)))
+        known += [np.nanmax(values), np.nanmin(values), values[best]]
+        known += [np.isfinite(values).sum(), (values > 0).sum()]
+        known += [(values <= 0.05).sum()] if name.startswith("p_value") else []
+    for table in tables_of(page).values():
+        known += list(table.select_dtypes("number").to_numpy().ravel())
+    if kind == "distances":
+        place = np.nanargmax(scores["order_correlation"])
+        known += [*result.places_[place], scores["noise_ceiling"][place]]
+    elif kind == "film":
+        known += [*result.places_[np.nanargmax(scores["correlation"])]]
+    elif kind == "confound":
+        alone = result.class_from_confound_
+        known += [alone["accuracy"], alone["p_value"], result.exchangeable_]
+        known += [result.n_strata_]
+    elif kind == "conditions":
+        known += [*result.places_[np.nanargmax(scores["accuracy"])]]
+    for img in dict(result if isinstance(result, dict) else result.maps_).values():
+        assert img.shape == SHAPE
+    numbers = NUMBER.findall(visible(first_section(page)))
+    known = [value for value in known if math.isfinite(value)]
+    assert len(numbers) >= 3
+    assert [text for text in numbers if not is_rounded(text, known)] == []
