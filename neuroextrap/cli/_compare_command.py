@@ -15,9 +15,9 @@ pair, and with --report a page of two models, report.html, or of every pair,
 report_FIRST_SECOND.html.
 
 Decoders, conditions, sessions or tasks of one person: CONFIG.toml has two
-tables [pipeline.NAME], with the options of neuroextrap searchlight, as in
-neuroextrap multiverse --help. Both are fitted, and compared region by region,
-or one region of each (--regions).
+tables [pipeline.NAME] with options of neuroextrap searchlight (see the help of
+multiverse). Both are fitted, and compared region by region, or one region of
+each (--regions).
 
 Over subjects: with --regions, the folders are those of one analysis each, of
 the regions of an atlas; their accuracies are compared within subjects by
