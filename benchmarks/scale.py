@@ -14,7 +14,6 @@ feature costs something in every permutation, the unit is that of both.
 import argparse
 import datetime
 import time
-from unittest import mock
 
 import numpy as np
 import scipy.sparse
@@ -97,7 +96,7 @@ def point(classifier, size, is_last):
     X, members, plan = problem(classifier, **size)
     null = np.empty((plan.n_permutations, members.shape[0]), dtype=np.float32)
     few = Plan(plan.kernel, plan.design, plan.codes[:2], plan.statistic)
-    with threadpool_limits(1), mock.patch.object(_cost, "time", CpuClock):
+    with threadpool_limits(1):
         score_regions(X, members[:1], few)  # imports, compiles
         spent, rise = memory_rise(lambda: score_regions(X, members, plan, null=null))
         found = [spent, (rise + X.nbytes) / 2**20]
@@ -105,12 +104,6 @@ def point(classifier, size, is_last):
             found.append(_cost.estimate_seconds(X, members, plan))
             found.append(_cost.estimate_memory(X, members, plan) / 2**20)
     return found, time.process_time()
-
-
-class CpuClock:
-    """The clock of estimates: CPU time, because the machine may have other work."""
-
-    perf_counter = staticmethod(time.process_time)
 
 
 def vary(classifier, name, values, base):

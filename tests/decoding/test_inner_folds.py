@@ -7,7 +7,6 @@ import tracemalloc
 import nibabel
 import numpy as np
 import pytest
-import scipy.sparse
 from sklearn.linear_model import Ridge
 from sklearn.model_selection import GridSearchCV, KFold, LeaveOneGroupOut
 
@@ -141,25 +140,6 @@ def test_permuted_targets_choose_again(statistic, tmp_path):
         assert value == pytest.approx(expected, abs=1e-5)
         choices.append(tuple(again.chosen_shrinkage(0)))
     assert len(set(choices)) > 1
-
-
-def test_regions_and_batches_do_not_change_results():
-    rng = np.random.default_rng(1)
-    X, targets = simulate(n_features=40)
-    members = scipy.sparse.csr_array(rng.random((9, 40)) < 0.4)
-    options = {"n_permutations": 150, "shrinkage": "inner_folds"}
-    light = TargetSearchLight(regions=members, **options)
-    fitted = light.fit(X, targets, groups=RUNS)
-    alone = [
-        TargetSearchLight(**options).fit(X[:, members[[i]].indices], targets, RUNS)
-        for i in range(9)
-    ]
-    for name in ("correlation", "accuracy", "p_value"):
-        each = [float(one.region_scores_[name][0]) for one in alone]
-        np.testing.assert_allclose(fitted.region_scores_[name], each, atol=1e-6)
-    two = TargetSearchLight(regions=members, n_jobs=2, **options)
-    two.fit(X, targets, groups=RUNS)
-    np.testing.assert_array_equal(two.null_maxima_, fitted.null_maxima_)
 
 
 def test_new_samples_are_decoded_by_a_choice_of_all_runs():

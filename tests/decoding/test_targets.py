@@ -169,11 +169,17 @@ def test_the_scale_of_a_column_matters_only_on_request():
         assert same == standardize
 
 
-def test_regions_workers_and_batches_do_not_change_results():
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"n_permutations": 50, "statistic": "pairwise_accuracy"},
+        {"n_permutations": 150, "shrinkage": "inner_folds"},
+    ],
+)
+def test_regions_workers_and_batches_do_not_change_results(options):
     rng = np.random.default_rng(1)
     X, targets = simulate(n_features=40)
     members = scipy.sparse.csr_array(rng.random((9, 40)) < 0.4)
-    options = {"n_permutations": 50, "statistic": "pairwise_accuracy"}
     light = TargetSearchLight(regions=members, **options)
     fitted = light.fit(X, targets, groups=RUNS)
     alone = [
@@ -185,6 +191,9 @@ def test_regions_workers_and_batches_do_not_change_results():
         np.testing.assert_allclose(fitted.region_scores_[name], each, atol=1e-6)
     maxima = np.max([one.null_maxima_ for one in alone], axis=0)
     np.testing.assert_allclose(fitted.null_maxima_, maxima, atol=1e-6)
+    two = TargetSearchLight(regions=members, n_jobs=2, **options)
+    two.fit(X, targets, groups=RUNS)
+    np.testing.assert_array_equal(two.null_maxima_, fitted.null_maxima_)
     parts = [
         TargetSearchLight(regions=members, shard=(i, 2), **options).fit(
             X, targets, groups=RUNS
