@@ -74,17 +74,14 @@ def plan_targets(light, imgs, targets, groups, order=None):
     labels, candidates = code_targets(vectors, groups, light.blocks, order)
     n_classes, n_samples = len(candidates), len(vectors)
     set_sizes = parameters.resolve_set_sizes(n_classes)
-    by_correlation = _is_correlation(light.statistic)
-    statistic = (
-        CorrelationStatistic()
-        if by_correlation
-        else resolve_statistic(light.statistic, n_classes, set_sizes)
-    )
+    given_statistic = light.statistic, n_classes, set_sizes
+    statistic = resolve_statistic(*given_statistic, correlates=True)
+    tested = _tested(statistic, light.n_permutations)
     kernel = TargetMargins(
         _scaled(candidates, labels.codes, light.standardize_targets),
         metric=_metric(light.metric, candidates.shape[1]),
         shrinkage=light.shrinkage,
-        tested=_tested(statistic, light.n_permutations),
+        tested=tested,
     )
     check_labelings_fit(light.n_permutations, n_samples, light.max_memory)
     tests = _tests(light, labels, BoundOptions.of(given, kernel))
@@ -125,7 +122,7 @@ def plan_targets(light, imgs, targets, groups, order=None):
             *samples.notes,
             _CANDIDATES.format(n=n_classes),
             _penalty_note(kernel),
-            *((_TESTED,) if by_correlation and light.n_permutations else ()),
+            *((_TESTED,) if light.n_permutations and tested == "correlation" else ()),
             *tests.notes(),
         ),
         findings=findings,
@@ -222,16 +219,6 @@ def _tested(statistic, n_permutations):
         return "correlation"
     best_only = n_permutations and getattr(statistic, "needs_best_only", False)
     return "best" if best_only else "wins"
-
-
-def _is_correlation(statistic):
-    """Return whether the correlation is tested; ValueError if the name is unknown."""
-    known = "correlation", "accuracy", "pairwise_accuracy", "implied_information"
-    if isinstance(statistic, str) and statistic not in known:
-        raise ValueError(
-            f"statistic={statistic!r} must be one of {known}, or a number of candidates"
-        )
-    return isinstance(statistic, str) and statistic == "correlation"
 
 
 def _tests(light, labels, options):

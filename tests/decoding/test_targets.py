@@ -305,7 +305,7 @@ def test_samples_in_another_order_are_put_in_that_of_acquisition():
         ({"targets": list("ab") * 30}, "targets"),
         ({"metric": "spearman"}, "metric='spearman' must be one of"),
         ({"metric": "cosine", "targets": np.arange(60.0)}, "at least 2 columns"),
-        ({"statistic": "r2"}, "statistic='r2' must be one of"),
+        ({"statistic": "r2"}, "statistic='r2' is not known; use 'correlation'"),
         ({"statistic": 61}, "statistic=61 is not known"),
         ({"exchange": "blocks"}, "exchange='blocks' must be one of"),
         ({"exchange": "shifts", "blocks": RUNS}, "leave blocks out"),
