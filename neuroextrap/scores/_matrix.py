@@ -48,7 +48,8 @@ class ScoreMatrix:
         counts = beaten_and_tied(self.scores[..., np.newaxis], columns[:, np.newaxis])
         beaten, tied = (count[:, 0].astype(np.intp) for count in counts)
         right = (beaten + tied == n_candidates - 1) / (tied + 1)
-        attracted = -np.bincount(columns, right, minlength=n_candidates)
+        attracted = np.zeros(n_candidates)
+        attracted -= np.bincount(columns, right, minlength=n_candidates)
         height = max(1, _BLOCK // n_candidates)
         for start in range(0, len(columns), height):
             block = self.scores[start : start + height]

@@ -355,7 +355,7 @@ def _rules(
     if shared:
         means = means[..., :1]
     rules = (_rule(vectors, of_fold, metric) for of_fold in means)
-    return [tuple(part.astype(dtype) for part in rule) for rule in rules]
+    return [(weights.astype(dtype), last.astype(dtype)) for weights, last in rules]
 
 
 def _rule(
