@@ -27,6 +27,7 @@ from neuroextrap.maps._registry import dissimilarity_names
 from neuroextrap.stats._name_exchange import NameExchanges
 from neuroextrap.stats._null_counts import NullCounts, round_ties, spread_known
 from neuroextrap.stats._permutation import FewLabelings
+from neuroextrap.stats._validation import check_choice
 
 _BLOCK = 2**22  # inner products of means that are in memory together
 _NO_CEILING = (
@@ -149,8 +150,7 @@ def plan_dissimilarities(light, imgs, y, groups, order):
     The arguments are those of :meth:`DissimilaritySearchLight.fit`; ValueError when
     they do not fit one another.
     """
-    if light.method not in METHODS:
-        raise ValueError(f"method={light.method!r} must be one of {METHODS}")
+    check_choice(light.method, "method", METHODS)
     if groups is None:
         raise ValueError(
             "distances are cross-validated over runs, but groups is None; give "

@@ -22,7 +22,7 @@ from neuroextrap.margins.classifiers._inner_folds import candidate_penalties
 from neuroextrap.margins.classifiers._targets import METRICS, TargetMargins
 from neuroextrap.models._splitters import encoder_splits
 from neuroextrap.stats._permutation import shift_rows
-from neuroextrap.stats._validation import check_flags, check_numbers
+from neuroextrap.stats._validation import check_choice, check_flags, check_numbers
 
 _PENALTY = (
     "every region has one ridge penalty, the same for all target columns and folds and "
@@ -200,10 +200,8 @@ def _location(candidates, codes, standardize):
 
 def _metric(metric, n_columns):
     """Return how candidates are compared, for targets of so many columns."""
-    if metric == "auto":
+    if check_choice(metric, "metric", ("auto", *METRICS)) == "auto":
         return "euclidean" if n_columns == 1 else "cosine"
-    if metric not in METRICS:
-        raise ValueError(f"metric={metric!r} must be one of {('auto', *METRICS)}")
     fewest = {"cosine": 2, "correlation": 3, "euclidean": 1}[metric]
     if n_columns < fewest:
         raise ValueError(
@@ -223,9 +221,7 @@ def _tested(statistic, n_permutations):
 
 def _tests(light, labels, options):
     """Return Tests of the targets: folds, exchanged targets and bounds."""
-    shifts = light.exchange == "shifts"
-    if light.exchange not in EXCHANGES:
-        raise ValueError(f"exchange={light.exchange!r} must be one of {EXCHANGES}")
+    shifts = check_choice(light.exchange, "exchange", EXCHANGES) == "shifts"
     if shifts and light.blocks is not None:
         raise ValueError("exchange='shifts' has no blocks; leave blocks out")
     tests = Tests.of(
