@@ -67,7 +67,7 @@ def scores_report(found, compared, title=None):
     sections = [
         ("What was found", answer(words, _curves(found))),
         ("What is doubtful", list_of(dict.fromkeys(notes)) if notes else ""),
-        *(("Two decoders", _pair(*names, each)) for names, each in compared.items()),
+        *(("Two decoders", _pair(names, each)) for names, each in compared.items()),
         ("In numbers", _table(found, "summary", _SUMMARY)),
         ("Pools", _table(found, "pools", _POOLS)),
         *stimuli,
@@ -84,9 +84,9 @@ def named_notes(found, compared):
     return named + [note for each in compared.values() for note in each.notes]
 
 
-def _pair(first, second, compared):
+def _pair(names, compared):
     """Show two decoders beside one another."""
-    headings = {"first": first, "second": second, "p_value": "p"}
+    headings = dict(zip(("first", "second"), names, strict=True)) | {"p_value": "p"}
     table = compared.table.replace({"quantity": {"_": " "}}, regex=True)
     formats = {"p_value": format_p_value}
     return frame_table(table, headings=headings, formats=formats)
