@@ -72,8 +72,9 @@ class NearestCentroidMargins(AdditiveKernel):
     def prepare(self, xs: Sequence[np.ndarray], design: Design) -> Any:
         """Return inner products (n_regions, n, n) of samples, and how they are used.
 
-        In the design's order, rounded to exact sums where samples are few. Regions of few features beside many samples keep their samples instead,
-        by their place in the list.
+        In the design's order, rounded to exact sums where samples are few. Regions of
+        few features beside many samples keep their samples instead, by their place in
+        the list.
         """
         sizes = [x.shape[1] for x in xs]
         ways = {size: path_of(self.name, size, design) for size in set(sizes)}
