@@ -146,9 +146,7 @@ class Plan:
     def of_first_fold(self) -> Self:
         """Return the plan of the first fold alone."""
         design = cast(Design, self.design).some_folds(slice(0, 1))
-        return replace(
-            self, design=design, weightings=None, forward=None, subsets=()
-        )
+        return replace(self, design=design, weightings=None, forward=None, subsets=())
 
     @property
     def subset_sizes(self) -> list[int]:
