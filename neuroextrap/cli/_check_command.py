@@ -110,7 +110,7 @@ def _affordable(light, data, order):
     ]
     if light.estimator == "ridge":
         ways = [ways[0], ways[-1]]
-    said = []
+    said: list[str] = []
     for way, enough in ways:
         planned = clone(light).set_params(**way)
         cost = planned.estimate_cost(*data, order=order)
