@@ -379,7 +379,7 @@ def analysis_of(analysis, asked, samples):
             "would be trained again for every permutation and participant; leave it "
             "out, or say by the column set of the events which stimuli are tested"
         )
-    column = asked.stimulus_column or "trial_type"
+    column = "trial_type" if asked.stimulus_column is None else asked.stimulus_column
     return _with_encoder(analysis), read_stimuli(features, column, n_folds)
 
 
