@@ -47,7 +47,11 @@ class TargetSearchLight(RegionPredictions):
         Permutations choose again; it takes five to twenty times as long as one penalty.
     cv : None, int, scikit-learn splitter, or iterable of (train, test), default=None
         Cross-validation. None leaves one group out at a time; an integer is that many
-        folds of whole groups, or of consecutive samples without groups.
+        folds of whole groups. Without groups they are drawn at random by the seed, as
+        the consecutive samples of a table that is sorted by targets would be trained on
+        others than they test; blocks stay whole, and with ``exchange="shifts"`` folds
+        are consecutive. Samples that depend on their neighbors in time need groups, and
+        a note says so.
     set_sizes : sequence of int or None, default=None
         Numbers of candidates to choose from, of curves and implied information. If
         None, all of 2..K up to K = 32, else at most 32 of them, log-spaced.

@@ -180,11 +180,11 @@ def test_a_region_with_a_signal_of_its_own_is_missed():
     assert table["p_value_fwe"][0] > 0.05
 
 
-@pytest.mark.parametrize("n_sets", [80, pytest.param(1000, marks=pytest.mark.slow)])
+@pytest.mark.slow
 @pytest.mark.parametrize("signal", [0.0, 0.15, 1.0])
-def test_family_wise_errors_are_kept(n_sets, signal):
+def test_family_wise_errors_are_kept(signal):
     """Nothing tells anything; or one region does, and the others' absence is free."""
-    rng = np.random.default_rng([6, int(100 * signal)])
+    rng, n_sets = np.random.default_rng([6, int(100 * signal)]), 1000
     smallest = []
     for _ in range(n_sets):
         X, y, runs, members = noise(rng, n_runs=8)

@@ -157,9 +157,9 @@ def test_blocks_split_over_stratified_folds_are_refused():
 
 @pytest.mark.filterwarnings("ignore:no runs were given:UserWarning")
 @pytest.mark.parametrize(
-    ("n_splits", "groups"), [(5, None), (10, np.repeat([0, 1], 20))]
+    ("as_given", "n_splits", "groups"),
+    [(list, 5, None), (PredefinedSplit, 10, np.repeat([0, 1], 20))],
 )
-@pytest.mark.parametrize("as_given", [list, PredefinedSplit])
 def test_ready_stratified_folds_have_the_nominal_level(as_given, n_splits, groups):
     """Free exchange had p <= .05 in 70% to 85% of such regions."""
     rng, shares = np.random.default_rng(0), []
@@ -184,15 +184,9 @@ def test_ready_stratified_folds_have_the_nominal_level(as_given, n_splits, group
 
 
 @pytest.mark.filterwarnings("ignore:no runs were given:UserWarning")
+@pytest.mark.slow
 @pytest.mark.parametrize(
-    "estimator",
-    [
-        "nearest_centroid",
-        *(
-            pytest.param(name, marks=pytest.mark.slow)
-            for name in ("ridge", "lda", "gaussian_nb", "qda")
-        ),
-    ],
+    "estimator", ["nearest_centroid", "ridge", "lda", "gaussian_nb", "qda"]
 )
 def test_stratified_folds_have_the_nominal_level(estimator):
     """Free exchange had p <= .05 in 62% of such sets: 40 samples, 4 classes."""

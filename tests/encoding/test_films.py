@@ -162,13 +162,6 @@ def level(exchange, n_sets, **options):
     return np.mean(np.array(p) <= 0.05)
 
 
-def test_shifts_keep_the_level_that_rows_break():
-    """Few sets, with a seed; standard error 0.01 or less."""
-    assert level("rows", 40) > 0.15
-    assert level("shifts", 40) < 0.08
-    assert level(25, 40, n_test=300, n_runs=2, correlation=0.5) < 0.08
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "options",
