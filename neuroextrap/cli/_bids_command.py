@@ -42,7 +42,7 @@ examples:
   neuroextrap bids derivatives/fmriprep again participant \\
       --config derivatives/neuroextrap/code/sub-01.toml
   neuroextrap bids derivatives/fmriprep films participant --task film \
-      --analysis continuous --features features --test-runs run=4 --segments 20
+      --analysis continuous --features features --test-runs run=4
 """
 _OF_PARTICIPANTS = ("checkpoint", "save_null", "shard")
 """Parameters of an analysis that mean something else here, or are given by the step."""
