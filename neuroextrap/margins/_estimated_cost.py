@@ -175,8 +175,6 @@ def _passes_bytes(plan: Plan, regions: scipy.sparse.csr_array) -> int:
     workspace = plan.kernel.workspace(largest, n_regions, plan.design)
     if hasattr(plan.whitener, "workspace"):
         workspace += plan.whitener.workspace(largest, n)
-    each = 8 * 12
-    if direct is not None:  # those before are dropped after the next are made
-        each = direct * min(plan.n_trained, 2) + 2
+    each = 8 * 12 if direct is None else direct + 2
     margins = each * plan.size * plan.batch_width * n_regions
     return samples + workspace + margins

@@ -207,7 +207,7 @@ def _fill_growing(
     grams: np.ndarray, design: Design, labelings: Labelings, margins: np.ndarray
 ) -> None:
     """Fill the margins (S, B, K, n_test) of folds whose training sets grow."""
-    from neuroextrap.margins.compiled._class_sums import Growth, fill_growing_margins
+    from neuroextrap.margins.compiled._growing import Growth, fill_growing_margins
 
     def make() -> Any:
         chains, slices = design.chains, design.fold_slices
