@@ -72,7 +72,7 @@ def run(args):
     )
     from neuroextrap.encoding import ContinuousEncoding
     from neuroextrap.encoding._continuous_cost import estimate_cost_of_runs
-    from neuroextrap.encoding._continuous_runs import read_table_of_runs
+    from neuroextrap.encoding._table_of_runs import read_table_of_runs
     from neuroextrap.maps._files import check_output_directory
 
     check_pictures(args)

@@ -17,10 +17,10 @@ from neuroextrap.encoding._continuous_maps import (
 from neuroextrap.encoding._continuous_runs import (
     WITHIN_RUNS,
     read_runs,
-    read_table_of_runs,
 )
 from neuroextrap.encoding._continuous_training import TrainedRuns, with_bands
 from neuroextrap.encoding._identification import EncodingIdentification
+from neuroextrap.encoding._table_of_runs import read_table_of_runs
 from neuroextrap.encoding._training import check_encoder, voxel_penalties
 from neuroextrap.images._sample_options import SampleOptions
 from neuroextrap.models._delayer import check_delays

@@ -7,7 +7,8 @@ import numpy as np
 from scipy.sparse import csr_array
 from sklearn.base import clone
 
-from neuroextrap.encoding._continuous_runs import plan_runs, read_table_of_runs
+from neuroextrap.encoding._continuous_runs import plan_runs
+from neuroextrap.encoding._table_of_runs import read_table_of_runs
 from neuroextrap.images import resolve_masker
 from neuroextrap.margins._resources import continue_line
 

@@ -1,7 +1,6 @@
 """Runs of a film or a story: features and responses, volume by volume."""
 
 from os import PathLike
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
@@ -16,12 +15,12 @@ from neuroextrap.encoding._stimuli import (
     feature_names,
     pair_responses,
 )
+from neuroextrap.encoding._table_of_runs import by_run
 from neuroextrap.images import resolve_masker
 from neuroextrap.images._bids_names import refuse_other_names
 from neuroextrap.images._cleaning import (
     Cleaning,
     clean_runs,
-    fmriprep_confounds,
     read_confounds,
     read_sample_mask,
 )
@@ -34,11 +33,10 @@ from neuroextrap.images._loading import cleans_over_time
 from neuroextrap.images._maskers import smooth_by
 from neuroextrap.images._opening import list_images
 from neuroextrap.images._repetition_time import repetition_times
-from neuroextrap.images._tables import MISSING, load_array, read_text_table, text_column
+from neuroextrap.images._tables import load_array
 
 WITHIN_RUNS = (None, "center", "zscore")
 _SOME_VOXELS = 64
-_SET, _IMGS, _CLEANING = "set", "imgs", ("confounds", "sample_mask")
 _EQUAL = 1e-5  # of a standard deviation: features of the same stimulus
 
 
@@ -67,101 +65,6 @@ class HeldOut(NamedTuple):
     usable: np.ndarray  # (n_voxels,)
     t_r: float | None
     rows: np.ndarray  # of the predictions of all volumes, (n_rows,)
-
-
-class TableOfRuns(NamedTuple):
-    """Sets of runs (train, test), and what each of them has, a list each."""
-
-    sets: list
-    features: list
-    imgs: list
-    confounds: list | None
-    sample_mask: list | None
-
-    def of(self, name):
-        """Return what the runs of a set have, arguments of ``fit`` by name."""
-        own = [number for number, each in enumerate(self.sets) if each == name]
-        given = {n: v for n, v in self._asdict().items() if n != _SET + "s"}
-        return {n: v and [v[i] for i in own] for n, v in given.items()}
-
-    def cleaned_by(self, strategy):
-        """Return the same with confounds of fMRIPrep, as ``load_confounds`` has them.
-
-        ValueError if the table has confounds or masks of its own.
-        """
-        for name in _CLEANING:
-            if getattr(self, name) is not None:
-                raise ValueError(
-                    f"runs has a column {name}, and confounds of fMRIPrep were asked "
-                    "for too; give one"
-                )
-        confounds, sample_mask = fmriprep_confounds(self.imgs, strategy)
-        return self._replace(confounds=confounds, sample_mask=sample_mask)
-
-    @property
-    def files(self):
-        """The files among features, images and confounds, lists by name."""
-        listed: dict = {name: [] for name in ("features", "imgs", "confounds")}
-        for name, found in listed.items():
-            for run in getattr(self, name) or ():
-                each = list(run.values()) if isinstance(run, dict) else [run]
-                found += [file for file in each if isinstance(file, (str, PathLike))]
-        return {name: list(dict.fromkeys(found)) for name, found in listed.items()}
-
-
-def read_table_of_runs(runs):
-    """Return the TableOfRuns of a DataFrame, or of a file, which names files beside it.
-
-    Columns ``set`` (train, test) and ``imgs``, perhaps ``confounds`` and
-    ``sample_mask``; every other column is a band of features. ValueError where an entry
-    is missing or no run is for training, or for testing.
-    """
-    if isinstance(runs, TableOfRuns):
-        return runs
-    folder = None
-    if isinstance(runs, (str, PathLike)):
-        runs, folder = read_text_table(runs, "runs"), Path(runs).parent
-    missing = [name for name in (_SET, _IMGS) if name not in runs]
-    bands = [name for name in runs if name not in (_SET, _IMGS, *_CLEANING)]
-    if missing or not bands:
-        raise ValueError(
-            f"runs has columns {', '.join(map(str, runs.columns))}; give set (train or "
-            "test), imgs, and one for each band of features"
-        )
-    sets = text_column(runs, _SET, "runs").tolist()
-    if {*sets} != {"train", "test"}:
-        raise ValueError(
-            "runs: column set must hold train and test, got "
-            f"{', '.join(sorted({*sets}))}"
-        )
-    cells = {
-        name: [_cell(each, folder, name) for each in runs[name]]
-        for name in runs
-        if name != _SET
-    }
-    imgs, cleaning = cells.pop(_IMGS), [cells.pop(name, None) for name in _CLEANING]
-    features = next(iter(cells.values())) if len(bands) == 1 else _by_run(cells)
-    return TableOfRuns(sets, features, imgs, *cleaning)
-
-
-def _by_run(bands):
-    """Return a dict of lists, an entry for every run, as a list of dicts."""
-    rows = zip(*bands.values(), strict=True)
-    return [dict(zip(bands, row, strict=True)) for row in rows]
-
-
-def _cell(entry, folder, column):
-    """Return an entry of the table of runs, files as paths from `folder`."""
-    if not isinstance(entry, str):
-        return entry
-    if entry in ("", MISSING):
-        if column in _CLEANING:
-            return None
-        raise ValueError(
-            f"runs: column {column} lacks an entry; name a file for every run"
-        )
-    path = entry if folder is None else str(folder / entry)
-    return load_array(path) if column == "sample_mask" else path
 
 
 def read_runs(mask, features, imgs, options, *, within_runs, memory=None, known=None):
@@ -345,7 +248,7 @@ def _by_band(runs, known):
         columns = [n.removeprefix(before) for n in known if n.startswith(before)]
         name = f"features, band {band!r}" if band else "features"
         of_bands[band] = feature_tables([run[band] for run in given], name, columns)
-    return _by_run(of_bands)
+    return by_run(of_bands)
 
 
 def _of_volumes(run, n_volumes, t_r, name, known):
