@@ -41,7 +41,7 @@ examples:
       --stimulus-column stim_file --encoder ridge --folds 5
   neuroextrap bids derivatives/fmriprep again participant \\
       --config derivatives/neuroextrap/code/sub-01.toml
-  neuroextrap bids derivatives/fmriprep films participant --task film \
+  neuroextrap bids derivatives/fmriprep films participant --task film \\
       --analysis continuous --features features --test-runs run=4
 """
 _OF_PARTICIPANTS = ("checkpoint", "save_null", "shard")
