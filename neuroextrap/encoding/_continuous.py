@@ -25,7 +25,7 @@ from neuroextrap.encoding._training import check_encoder, voxel_penalties
 from neuroextrap.images._sample_options import SampleOptions
 from neuroextrap.models._delayer import check_delays
 from neuroextrap.models._splitters import check_cv_argument
-from neuroextrap.stats._shared_options import described_by
+from neuroextrap.stats._shared_options import described_by, suggests_words
 from neuroextrap.stats._validation import (
     check_flags,
     check_integer,
@@ -163,6 +163,7 @@ class ContinuousEncoding(BaseEstimator):
 
     kind = "continuous"
 
+    @suggests_words
     def __init__(  # noqa: PLR0913
         self,
         mask: Any = None,
