@@ -144,11 +144,10 @@ class RegionMaps(DiscoveryCounts, dict):
             Of all maps ``bg_img``, the image drawn under them, as in
             :func:`neuroextrap.reporting.interactive_viewer`. Of a comparison ``names``,
             what to call the first and the second, and ``atlas``, a labels image that
-            names places, as in ``comparison_report``. Of maps
-            over subjects ``labels_img``, the atlas whose regions name the clusters,
-            ``names`` of its labels (list, dict or DataFrame; those of a fetched atlas
-            are known), and ``left_out``, reasons by subject (a dict) of those who are
-            not among these.
+            names places. Of maps over subjects ``labels_img``, the atlas whose regions
+            name the clusters, ``names`` of its labels (list, dict or DataFrame; those
+            of a fetched atlas are known), and ``left_out``, reasons by subject (a dict)
+            of those who are not among these.
 
         Returns
         -------
