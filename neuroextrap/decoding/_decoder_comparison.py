@@ -285,6 +285,7 @@ class _Compared(NamedTuple):
             page=comparison_page,
             pairs_=np.stack(pairs, axis=1),
             names_=names,
+            choice_=None if of_pairs else choice,
             places_=places,
             table_file="comparison.tsv",
             rows="compared pairs of regions",
