@@ -87,7 +87,7 @@ def unrelated_conditions(rng, n_sets, *, mistake=False):
 OWN, LASTING = (0, 1, 2, 3, 4), (0, 0, 1, 1, 2, 2)  # the code of every moment
 
 
-@check(FAMILY, n_sets=300, quick=20)
+@check(FAMILY, n_sets=1500, quick=20)
 def unrelated_moments(rng, n_sets, *, mistake=False):
     """A code of its own at every moment; mistake: no correction for pairs of them."""
     for n_classes in (8,) if mistake else (4, 5, 8):
@@ -95,14 +95,14 @@ def unrelated_moments(rng, n_sets, *, mistake=False):
             yield from _moments(rng, n_sets, n_classes, signal, OWN, mistake)
 
 
-@check(FAMILY, n_sets=300, quick=14)
+@check(FAMILY, n_sets=2000, quick=14)
 def unrelated_moments_of_many_classes(rng, n_sets, *, mistake=False):
     """The same of 16 classes; mistake: no correction for pairs of moments."""
     for signal in (2.0,) if mistake else (1.0, 2.0):
         yield from _moments(rng, n_sets, 16, signal, OWN, mistake)
 
 
-@check(FAMILY, n_sets=300, quick=14)
+@check(FAMILY, n_sets=2000, quick=14)
 def unrelated_moments_of_lasting_codes(rng, n_sets, *, mistake=False):
     """Three codes of two moments each; mistake: no correction for pairs of moments."""
     for n_classes in (8,) if mistake else (5, 8):

@@ -103,7 +103,7 @@ def decoders_of_one_split(rng, n_sets, *, mistake=False):
         yield Row("Two decoders, one split, 5 regions at once", where, family)
 
 
-@check(FAMILY, n_sets=120, quick=12)
+@check(FAMILY, n_sets=300, quick=12)
 def regions_across_folds(rng, n_sets, *, mistake=False):
     """Regions equally good, over folds; mistake: scans of a block as samples.
 

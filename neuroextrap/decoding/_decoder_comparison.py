@@ -9,11 +9,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from neuroextrap import stats
-from neuroextrap.analysis._presentation import find_region, region_images
+from neuroextrap.analysis._presentation import find_region
 from neuroextrap.analysis._region_maps import (
     RegionMaps,
     comparison_page,
     exchange_test,
+    maps_of_regions,
 )
 from neuroextrap.decoding._comparable import Shared, check_searchlight
 from neuroextrap.decoding._decoding_run import plan_decoding
@@ -258,50 +259,38 @@ class _Compared(NamedTuple):
             outcomes.append(np.subtract(*added) if same else np.hstack(added))
         return round_ties(np.concatenate(accuracy)).T, np.concatenate(outcomes)
 
-    def maps(self, scores, *, of_pairs, parameters, **found):
+    def maps(self, scores, *, of_pairs, parameters, **about):
         """Return numbers of the pairs as maps, of arrays if regions were paired."""
         import pandas as pd
 
-        (first, second), pairs = self.lights, self.shared.pairs
-        masker, choice = None if of_pairs else first.masker_, first.results_.choice
-        images, places = region_images(scores, choice, masker), choice.places(masker)
-        names = self._names(of_pairs)
-        columns = {"first_region": pairs[0], "second_region": pairs[1]}
-        if names is not None:
-            columns["name"] = names
-        if places is not None:
-            columns |= dict(zip("xyz", places.T, strict=True))
-        described = {
-            "classifiers": f"trained on all {len(first.classes_)} classes",
-            "first": repr(first),
-            "second": repr(second),
+        (first, second), runs = self.lights, self.shared.runs
+        names = [run.choice.names for run in runs]
+        about |= {
+            "parameters": parameters
+            | {
+                "classifiers": f"trained on all {len(first.classes_)} classes",
+                "first": repr(first),
+                "second": repr(second),
+            },
+            "page": comparison_page,
+            "pairs_": np.stack(self.shared.pairs, axis=1),
+            "table_file": "comparison.tsv",
+            "rows": "compared pairs of regions",
         }
-        return RegionMaps(
-            images or scores,
-            masker=masker if images else None,
-            region_scores=scores,
-            table=pd.DataFrame(columns | scores),
-            parameters=parameters | described,
-            page=comparison_page,
-            pairs_=np.stack(pairs, axis=1),
-            names_=names,
-            choice_=None if of_pairs else choice,
-            places_=places,
-            table_file="comparison.tsv",
-            rows="compared pairs of regions",
-            bg_img_=getattr(first, "bg_img_", None),
-            **found,
-        )
-
-    def _names(self, of_pairs):
-        """Return the names of regions of an atlas; of pairs both; None without."""
-        names = [run.choice.names for run in self.shared.runs]
-        if None in names:
-            return None
         if not of_pairs:
-            return [str(name) for name in names[0]]
-        pairs = zip(*self.shared.pairs, strict=True)
-        return [f"{names[0][i]} / {names[1][j]}" for i, j in pairs]
+            found = maps_of_regions(runs[0], scores, names_=names[0], **about)
+            found.bg_img_ = first.bg_img_
+            return found
+        columns = dict(
+            zip(("first_region", "second_region"), self.shared.pairs, strict=True)
+        )
+        if None not in names:
+            columns["name"] = [
+                f"{names[0][i]} / {names[1][j]}" for i, j in about["pairs_"]
+            ]
+        table = pd.DataFrame(columns | scores)
+        about["names_"] = columns.get("name")
+        return RegionMaps(scores, region_scores=scores, table=table, **about)
 
 
 def _tests_what_trains(design):

@@ -105,28 +105,14 @@ def _looks(scores, names):
 def _values_of_images(maps, masker):
     """Return a masker of the images, and their values at its features."""
     from neuroextrap.images import feature_values, resolve_masker
+    from neuroextrap.images._maskers import finite_mask
+    from neuroextrap.images._opening import open_image, read_image
 
     if masker is None:
-        masker = resolve_masker(_where_finite(maps[DIFFERENCE]))
+        known = read_image(open_image(maps[DIFFERENCE], DIFFERENCE))
+        masker = resolve_masker(finite_mask(known.img))
     values = {
         name: np.asarray(feature_values(img, masker, name), dtype=float)
         for name, img in maps.items()
     }
     return masker, values
-
-
-def _where_finite(img):
-    """Return the mask of a map, 1 where it is finite."""
-    from neuroextrap.images._opening import open_image, read_image
-
-    opened = read_image(open_image(img, DIFFERENCE))
-    if opened.is_surface:
-        from nilearn.surface import SurfaceImage
-
-        parts = opened.img.data.parts.items()
-        data = {side: np.isfinite(np.ravel(x)).astype(np.int8) for side, x in parts}
-        return SurfaceImage(mesh=opened.img.mesh, data=data)
-    from neuroextrap.images._space import new_volume, space_code
-
-    finite = np.isfinite(np.asanyarray(opened.img.dataobj)).astype(np.int8)
-    return new_volume(finite, opened.img, space_code(opened.img))
