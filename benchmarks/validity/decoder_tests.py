@@ -5,7 +5,7 @@ import warnings
 import numpy as np
 import scipy.sparse
 
-from benchmarks.validity.registry import Row, check
+from benchmarks.validity.registry import Row, check, chosen
 from neuroextrap.decoding import (
     IdentificationSearchLight,
     compare_decoders,
@@ -148,7 +148,7 @@ def regions_across_folds(rng, n_sets, *, mistake=False):
         yield Row(f"{name}, 5 pairs at once", where, family, nominal=0.07)
     if mistake:
         return
-    for design in ROTATED:
+    for design in chosen(ROTATED, n_sets):
         local, family = [], []
         while len(family) < n_sets:
             light = rotated_regions(rng, min(10, n_sets - len(family)), *design)
@@ -199,7 +199,7 @@ PIPELINES = {
 }
 
 
-@check(FAMILY, n_sets=300, quick=40)
+@check(FAMILY, n_sets=300, quick=20)
 def several_pipelines(rng, n_sets, *, mistake=False):
     """The best of several pipelines; mistake: as if it were the only one."""
     designs = [
@@ -216,7 +216,7 @@ def several_pipelines(rng, n_sets, *, mistake=False):
             which = "images"
         found = [
             _best_pipeline(rng, n_classes, n_runs, which, signal, alone=mistake)
-            for _ in range(3 * n_sets if mistake else n_sets)
+            for _ in range(6 * n_sets if mistake else n_sets)
         ]
         where = f"{n_runs} runs x {n_classes} classes, {len(PIPELINES[which])} {which}"
         where += ", another region tells" if signal else ", no signal"
@@ -230,7 +230,7 @@ def six_pipelines(rng, n_sets, *, mistake=False):
     for n_runs in (4,) if mistake else (4, 8):
         found = [
             _best_pipeline(rng, 8, n_runs, which, 0.0, alone=mistake)
-            for _ in range(3 * n_sets if mistake else n_sets)
+            for _ in range(6 * n_sets if mistake else n_sets)
         ]
         where = f"{n_runs} runs x 8 classes, {len(PIPELINES[which])} {which}, no signal"
         yield Row("Best of several pipelines, any of 8 regions", where, found)

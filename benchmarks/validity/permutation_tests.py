@@ -152,7 +152,7 @@ def folds_from_labels(rng, n_sets, *, mistake=False):
             yield Row(LOCAL, design, local[True])
 
 
-@check(FAMILY, n_sets=600, quick=60)
+@check(FAMILY, n_sets=600, quick=24)
 def scans_of_blocks(rng, n_sets, *, mistake=False):
     """Scans that share the noise of their block; mistake: blocks not declared."""
     runs, blocks = np.repeat(np.arange(3), 24), np.repeat(np.arange(18), 4)

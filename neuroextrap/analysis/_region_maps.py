@@ -144,7 +144,7 @@ class RegionMaps(DiscoveryCounts, dict):
             Of all maps ``bg_img``, the image drawn under them, as in
             :func:`neuroextrap.reporting.interactive_viewer`. Of a comparison ``names``,
             what to call the first and the second, and ``atlas``, a labels image that
-            names places, as in :func:`neuroextrap.reporting.comparison_report`. Of maps
+            names places, as in ``comparison_report``. Of maps
             over subjects ``labels_img``, the atlas whose regions name the clusters,
             ``names`` of its labels (list, dict or DataFrame; those of a fetched atlas
             are known), and ``left_out``, reasons by subject (a dict) of those who are
@@ -328,6 +328,6 @@ def exchange_test(
 
 def comparison_page(maps, title=None, **options):
     """Make the page of a comparison of two."""
-    from neuroextrap.reporting import comparison_report
+    from neuroextrap.reporting._comparison_page import comparison_report
 
     return comparison_report(maps, title, **options)

@@ -24,7 +24,7 @@ from neuroextrap.encoding._identification import EncodingIdentification
 from neuroextrap.encoding._training import check_encoder, voxel_penalties
 from neuroextrap.models._delayer import check_delays
 from neuroextrap.models._splitters import check_cv_argument
-from neuroextrap.stats._shared_options import described_by
+from neuroextrap.stats._shared_options import described_by, suggests_words
 from neuroextrap.stats._validation import (
     check_flags,
     check_integer,
@@ -141,6 +141,7 @@ class ContinuousEncoding(BaseEstimator):
     (18, 1.0)
     """
 
+    @suggests_words
     def __init__(  # noqa: PLR0913
         self,
         mask: Any = None,

@@ -104,7 +104,8 @@ def _looks(scores, names):
 
 def _values_of_images(maps, masker):
     """Return a masker of the images, and their values at its features."""
-    from neuroextrap.images import feature_values, resolve_masker
+    from neuroextrap.images import resolve_masker
+    from neuroextrap.images._geometry import feature_values
     from neuroextrap.images._maskers import finite_mask
     from neuroextrap.images._opening import open_image, read_image
 

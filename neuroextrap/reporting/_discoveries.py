@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,6 +23,7 @@ from neuroextrap.stats._cluster_statistics import find_clusters
 
 _FORMING = 0.001  # p-value of a region by itself up to which it belongs to a cluster
 _MOST_CLUSTERS = 12
+_CLUSTER = "cluster around"
 _MOST_STEPS = 500  # of a curve
 
 
@@ -76,7 +78,8 @@ class Counted(NamedTuple):
         """Yield the name of every set and which regions (n_regions,) are in it.
 
         All regions, those that survive correction, those in `areas` (n_features,),
-        names or "", and the largest clusters, by the place of their strongest region.
+        names or "", and the largest clusters with any that count, by the place of their
+        strongest region.
         """
         known = ~np.isnan(self.bounds.scores)
         yield f"all {self.words[1]}", known
@@ -88,10 +91,11 @@ class Counted(NamedTuple):
                 yield name, chosen
         if clusters is not None:
             sizes = np.bincount(clusters[clusters >= 0])
-            for cluster in np.argsort(-sizes, kind="stable")[:_MOST_CLUSTERS]:
-                inside = clusters == cluster
+            by_size = (clusters == n for n in np.argsort(-sizes, kind="stable"))
+            counting = (inside for inside in by_size if self.bounds.count(inside))
+            for inside in islice(counting, _MOST_CLUSTERS):
                 peak = np.argmax(np.where(inside, self.bounds.scores, -np.inf))
-                yield f"cluster around {mm_words(self.places[peak])}", inside
+                yield f"{_CLUSTER} {mm_words(self.places[peak])}", inside
 
 
 def clusters_of(chosen, choice, masker):
@@ -195,7 +199,7 @@ def discoveries_section(counted, areas=None):
         curve=_curve(counted),
         forming=None if clusters is None else f"{counted.forming:.2g}",
         n_clusters=0 if clusters is None else int(clusters.max()) + 1,
-        n_shown=_MOST_CLUSTERS,
+        n_shown=sum(name.startswith(_CLUSTER) for name, *_ in rows),
     )
 
 

@@ -306,16 +306,15 @@ def _intervals(
         unknown = np.full((n_candidates, len(sizes)), np.nan)
         return unknown, unknown[:2], unknown[:2, 0]
     how: Any = {"shape": shape, "n_tested": n_tested, "level": chosen.confidence_level}
-    inner, place = np.unique(np.minimum(sizes, n_candidates - 1), return_inverse=True)
+    inner = np.minimum(sizes, n_candidates - 1)
     curves = leave_one_class_out_accuracy(matrix.scores, matrix.columns, inner)
     least = lost_point_error(sizes, n_candidates, n_trials)
-    error = np.maximum(jackknife_error(curves)[place], least)
-    usual = stats.default_set_sizes(n_candidates)
-    used = np.isin(sizes, usual)
-    smaller = curves[:, np.unique(place[used])]
-    bit_ends = information_ends(accuracy[used], smaller, usual, **how)
-    ends = accuracy_ends(accuracy, error, sizes, **how)
-    return curves[:, place], ends, bit_ends
+    ends = accuracy_ends(
+        accuracy, np.maximum(jackknife_error(curves), least), sizes, **how
+    )
+    used = np.isin(sizes, stats.default_set_sizes(n_candidates))
+    of_bits = accuracy[used], curves[:, used], sizes[used]
+    return curves, ends, information_ends(*of_bits, **how)
 
 
 def _curve(

@@ -1,15 +1,16 @@
 """The page about scores, in bits and among how many, and the files of results."""
 
+from functools import partial
+
 import numpy as np
 import pandas as pd
 from markupsafe import Markup
 
 import neuroextrap
 from neuroextrap.design._findings import doubts_about
+from neuroextrap.maps._files import write_maps
 from neuroextrap.maps._json import json_text
 from neuroextrap.maps._provenance import provenance
-from neuroextrap.maps._result_files import ResultFiles
-from neuroextrap.maps._transaction import replaced_results
 from neuroextrap.reporting._methods import methods_section
 from neuroextrap.reporting._page import answer, frame_table, list_of, make_page
 from neuroextrap.reporting._pictures import embed_figure
@@ -153,11 +154,14 @@ def write_results(found, compared, out, *, overwrite=False, report=False, origin
         texts["report.html"] = str(scores_report(found, compared))
     record = provenance(parameters=options, random_state=options["random_state"])
     record |= {} if origin is None else origin.record | origin.sidecar()
-    files = ResultFiles.below(out)
-    with replaced_results(files, overwrite=overwrite, provenance=record) as folder:
-        for name, text in texts.items():
-            (folder / name).write_text(text, encoding="utf-8")
+    more = {name: partial(_write, text) for name, text in texts.items()}
+    write_maps(out, {}, {}, overwrite=overwrite, provenance=record, more=more)
     return tables, ", ".join(texts)
+
+
+def _write(text, path):
+    """Write a text to a path."""
+    path.write_text(text, encoding="utf-8")
 
 
 def joined(several, name):

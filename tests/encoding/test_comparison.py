@@ -215,9 +215,9 @@ def test_a_test_set_is_not_compared_with_folds(experiment):
         compare_encoding_models(one, folds)
 
 
-@pytest.mark.parametrize("n_sets", [40, pytest.param(300, marks=pytest.mark.slow)])
-def test_comparison_in_folds_keeps_its_level(n_sets):
-    rng = np.random.default_rng(0)
+@pytest.mark.slow
+def test_comparison_in_folds_keeps_its_level():
+    rng, n_sets = np.random.default_rng(0), 300
     rejected = 0
     for _ in range(n_sets):
         A, B = rng.normal(size=(2, 30, 4))
