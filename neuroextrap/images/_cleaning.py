@@ -57,9 +57,25 @@ class Cleaning:
             options["confounds"] = self.confounds[first][rows - start]
         if self.options.high_pass:
             options["t_r"] = self.times[first]
+            if "confounds" in options:
+                options |= _with_drifts(options)
         if not self.kept[rows].all():
             options["sample_mask"] = np.flatnonzero(self.kept[rows])
         return options
+
+
+def _with_drifts(options):
+    """Return what changes in options of ``clean`` if cosines are among confounds.
+
+    It makes none itself if a confound resembles one of them, as slow motion does.
+    """
+    from nilearn.signal import create_cosine_drift
+
+    confounds = options["confounds"]
+    times = options["t_r"] * np.arange(len(confounds))
+    drifts = create_cosine_drift(options["high_pass"], times)[:, :-1]
+    own = {"filter": False, "high_pass": None}
+    return own | {"confounds": np.hstack([confounds, drifts])}
 
 
 def read_confounds(confounds, named):

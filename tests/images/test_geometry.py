@@ -1,14 +1,13 @@
 import numpy as np
 import pytest
 
-from neuroextrap.images import (
-    feature_coordinates,
+from neuroextrap.images import feature_coordinates, load_samples, resolve_masker, to_img
+from neuroextrap.images._geometry import (
+    center_features,
     feature_values,
-    load_samples,
-    resolve_masker,
-    to_img,
+    mask_lattice,
+    surface_mesh,
 )
-from neuroextrap.images._geometry import center_features, mask_lattice, surface_mesh
 from neuroextrap.regions import coordinate_spheres
 from neuroextrap.regions._lattice import lattice_spheres
 
