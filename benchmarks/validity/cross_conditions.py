@@ -96,7 +96,7 @@ def unrelated_moments(rng, n_sets, *, mistake=False):
         yield from _moments(rng, n_sets, n_classes, signal, OWN, mistake)
 
 
-@check(FAMILY, n_sets=2000, quick=14)
+@check(FAMILY, n_sets=2000, quick=30)
 def unrelated_moments_of_many_classes(rng, n_sets, *, mistake=False):
     """The same of 16 classes; mistake: no correction for pairs of moments."""
     for signal in [2.0] if mistake else (1.0, 2.0):
