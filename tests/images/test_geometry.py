@@ -8,9 +8,13 @@ from neuroextrap.images import (
     resolve_masker,
     to_img,
 )
-from neuroextrap.images._geometry import center_features, mask_lattice, surface_mesh
 from neuroextrap.regions import coordinate_spheres
-from neuroextrap.regions._lattice import lattice_spheres
+from tests.images.seam import (
+    center_features,
+    lattice_spheres,
+    mask_lattice,
+    surface_mesh,
+)
 
 
 @pytest.fixture
