@@ -37,6 +37,12 @@ def trials(n_columns, statistic, repeated=False, shrinkage="auto"):
     return draw
 
 
+def sorted_trials(rng):
+    """Trials without runs, in a table that is sorted by a number."""
+    x, targets = rng.normal(size=(72, 60)), np.sort(rng.normal(size=72))
+    return x, targets, None, {"cv": 5, "bounds": None}
+
+
 def film(exchange, correlation):
     """Samples and a number that both depend on their neighbors in time."""
 
@@ -62,6 +68,7 @@ DESIGNS = {
     "4 columns, accuracy among 2, penalties by inner folds": trials(
         4, "pairwise_accuracy", shrinkage="inner_folds"
     ),
+    "one number, table sorted by it, no runs, cv=5": sorted_trials,
 }
 
 

@@ -17,7 +17,7 @@ from neuroextrap.decoding._searchlight import IdentificationSearchLight
 from neuroextrap.maps._described_parameters import described_parameters
 from neuroextrap.maps._registry import AGREEMENT, dissimilarity_records
 from neuroextrap.reporting._region_page import dissimilarity_page
-from neuroextrap.stats._shared_options import described_by
+from neuroextrap.stats._shared_options import described_by, suggests_words
 
 
 @described_by(IdentificationSearchLight)
@@ -116,6 +116,7 @@ class DissimilaritySearchLight(FittedAttributes, BaseEstimator):
 
     kind = "dissimilarity"
 
+    @suggests_words
     def __init__(  # noqa: PLR0913
         self,
         mask: Any = None,

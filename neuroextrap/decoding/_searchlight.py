@@ -20,7 +20,12 @@ from neuroextrap.images._event_samples import event_samples
 from neuroextrap.images._fits import ready_betas
 from neuroextrap.images._sample_options import SampleOptions
 from neuroextrap.margins._new_samples import linear_rule, margins_of_new
-from neuroextrap.stats._shared_options import as_options, described_by, takes_options
+from neuroextrap.stats._shared_options import (
+    as_options,
+    described_by,
+    suggests_words,
+    takes_options,
+)
 
 
 class IdentificationSearchLight(RegionPredictions):
@@ -188,6 +193,7 @@ class IdentificationSearchLight(RegionPredictions):
         "keep": Keep,
     }
 
+    @suggests_words
     def __init__(  # noqa: PLR0913
         self,
         mask: Any = None,

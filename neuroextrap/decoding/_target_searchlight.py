@@ -13,7 +13,7 @@ from neuroextrap.decoding._region_predictions import RegionPredictions
 from neuroextrap.decoding._searchlight import IdentificationSearchLight
 from neuroextrap.decoding._target_run import check_targets, plan_targets, unscaled
 from neuroextrap.margins._new_samples import regression_rule
-from neuroextrap.stats._shared_options import described_by
+from neuroextrap.stats._shared_options import described_by, suggests_words
 
 
 @described_by(IdentificationSearchLight)
@@ -130,6 +130,7 @@ class TargetSearchLight(RegionPredictions):
     candidates_: Any
     VALUES: ClassVar = {"regions": Regions, "bounds": Bounds, "keep": Keep}
 
+    @suggests_words
     def __init__(  # noqa: PLR0913
         self,
         mask: Any = None,

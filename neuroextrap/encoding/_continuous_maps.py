@@ -72,6 +72,12 @@ def segment_maps(model, tested, seconds):
         )
     if not 0 < check_number(seconds, "seconds") < np.inf:
         raise ValueError(f"seconds={seconds!r} must be positive; give 20, for example")
+    holes = (np.diff(tested.rows) != 1) & (np.diff(tested.run) == 0)
+    if holes.any():
+        raise ValueError(
+            f"a tested run has a hole ({holes.sum()} in all, sample_mask), and volumes "
+            "beside it are no segment; keep all but the first and last ones"
+        )
     apart = correlation_length(tested.responses, tested.predictions, tested.run)
     segments = cut_segments(tested.run, max(1, round(seconds / tested.t_r)), apart)
     choice = choose_regions(

@@ -130,7 +130,8 @@ def read_comparison(comparison):
 
 def _values_of_images(maps, masker):
     """Return a masker of the images, and their values at its features."""
-    from neuroextrap.images import feature_values, resolve_masker
+    from neuroextrap.images import resolve_masker
+    from neuroextrap.images._geometry import feature_values
 
     if masker is None:
         masker = resolve_masker(_where_finite(maps[DIFFERENCE]))

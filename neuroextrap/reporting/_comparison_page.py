@@ -79,7 +79,7 @@ def comparison_report(
     Examples
     --------
     >>> import numpy as np
-    >>> from neuroextrap.reporting import comparison_report
+    >>> from neuroextrap.reporting._comparison_page import comparison_report
     >>> maps = {
     ...     "first_accuracy": np.array([0.9, 0.5]),
     ...     "second_accuracy": np.array([0.6, 0.5]),

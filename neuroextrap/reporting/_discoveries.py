@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,6 +24,7 @@ from neuroextrap.stats._cluster_statistics import find_clusters
 
 _FORMING = 0.001  # p-value of a region by itself up to which it belongs to a cluster
 _MOST_CLUSTERS = 12
+_CLUSTER = "cluster around"
 _MOST_STEPS = 500  # of a curve
 
 
@@ -76,8 +78,9 @@ class Counted(NamedTuple):
     def sets(self, clusters, areas):
         """Yield the name of every set and which regions (n_regions,) are in it.
 
-        All regions, those that survive correction, the largest clusters, by the place
-        of their strongest region, and those in `areas` (n_features,), names or "".
+        All regions, those that survive correction, the largest clusters with any that
+        count, by the place of their strongest region, and those in `areas`
+        (n_features,), names or "".
         """
         known = ~np.isnan(self.bounds.scores)
         yield f"all {self.words[1]}", known
@@ -85,10 +88,11 @@ class Counted(NamedTuple):
             yield f"{self.words[1]} that survive correction", self.survives
         if clusters is not None:
             sizes = np.bincount(clusters[clusters >= 0])
-            for cluster in np.argsort(-sizes, kind="stable")[:_MOST_CLUSTERS]:
-                inside = clusters == cluster
+            by_size = (clusters == n for n in np.argsort(-sizes, kind="stable"))
+            counting = (inside for inside in by_size if self.bounds.count(inside))
+            for inside in islice(counting, _MOST_CLUSTERS):
                 peak = np.argmax(np.where(inside, self.bounds.scores, -np.inf))
-                yield f"cluster around {mm_words(self.places[peak])}", inside
+                yield f"{_CLUSTER} {mm_words(self.places[peak])}", inside
         for name in () if areas is None else dict.fromkeys(areas.tolist()):
             chosen = self.choice.regions_of(areas == name) & known
             if name and chosen.any():
@@ -193,7 +197,7 @@ def discoveries_section(counted, areas=None):
         curve=_curve(counted),
         forming=None if clusters is None else f"{counted.forming:.2g}",
         n_clusters=0 if clusters is None else int(clusters.max()) + 1,
-        n_shown=_MOST_CLUSTERS,
+        n_shown=sum(name.startswith(_CLUSTER) for name, *_ in rows),
     )
 
 

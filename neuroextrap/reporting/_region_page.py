@@ -45,7 +45,7 @@ def cross_page(maps, title=None, **options):
     """Make the page of what ``cross_identification`` returned, a Report.
 
     Of the options `bg_img` is drawn under the maps and `atlas` names the places of
-    peaks, as in ``comparison_report``.
+    peaks, as on pages of comparisons.
     """
     drawn = "train_to_test_accuracy", "test_to_train_accuracy", "neg_log10_p_fwe"
     title = title or "From {train} to {test}, and back".format(**maps.conditions_)

@@ -12,7 +12,12 @@ from neuroextrap.images._clusters import peak_features
 from neuroextrap.images._events import labels_of_volumes, read_events, read_runs
 from neuroextrap.images._feature_files import Photographs, photograph_files
 from neuroextrap.images._feature_timing import features_of_volumes
-from neuroextrap.images._geometry import center_features, mask_lattice, surface_mesh
+from neuroextrap.images._geometry import (
+    center_features,
+    feature_values,
+    mask_lattice,
+    surface_mesh,
+)
 from neuroextrap.images._labeled_samples import read_tables
 from neuroextrap.images._loading import mean_gray_levels
 from neuroextrap.images._maskers import finite_mask, mni152_mask

@@ -1,16 +1,11 @@
 import numpy as np
 import pytest
 
-from neuroextrap.images import (
-    feature_coordinates,
-    feature_values,
-    load_samples,
-    resolve_masker,
-    to_img,
-)
+from neuroextrap.images import feature_coordinates, load_samples, resolve_masker, to_img
 from neuroextrap.regions import coordinate_spheres
 from tests.images.seam import (
     center_features,
+    feature_values,
     lattice_spheres,
     mask_lattice,
     surface_mesh,

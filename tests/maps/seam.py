@@ -25,6 +25,7 @@ from neuroextrap.maps._registry import MAPS, record_of
 from neuroextrap.maps._result_files import ResultFiles
 from neuroextrap.maps._transaction import replaced_results
 from neuroextrap.margins.running._described import array_hash
+from neuroextrap.reporting._identification_page import identification_sections
 from neuroextrap.reporting._identification_words import validity_notes
 from neuroextrap.reporting._maps_section import page_maps
 from neuroextrap.reporting._viewer_data import viewer_data

@@ -4,11 +4,12 @@ import numpy as np
 import pytest
 
 from neuroextrap.decoding import IdentificationSearchLight
-from neuroextrap.reporting import identification_sections, peak_table
+from neuroextrap.reporting import peak_table
 from tests.maps.seam import (
     MAPS,
     MapRecord,
     describe_map,
+    identification_sections,
     page_maps,
     provenance,
     record_of,

@@ -13,8 +13,9 @@ from sklearn.utils import Bunch
 
 from neuroextrap.datasets import simulate_brain
 from neuroextrap.images import feature_coordinates
-from neuroextrap.reporting import _discoveries, identification_sections, peak_table
+from neuroextrap.reporting import _discoveries, peak_table
 from neuroextrap.reporting._discoveries import Counted, discoveries_section
+from neuroextrap.reporting._identification_page import identification_sections
 from neuroextrap.reporting._rendering import read_text
 from neuroextrap.stats import true_discoveries
 from neuroextrap.stats._true_discoveries import DiscoveryBounds

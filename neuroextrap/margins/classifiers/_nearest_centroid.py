@@ -72,9 +72,9 @@ class NearestCentroidMargins(AdditiveKernel):
     def prepare(self, xs: Sequence[np.ndarray], design: Design) -> Any:
         """Return inner products (n_regions, n, n) of samples, and how they are used.
 
-        In the design's order, rounded to exact sums where samples are few, else in
-        float32. Regions of few features beside many samples keep their samples instead,
-        by their place in the list.
+        In the design's order, rounded to exact sums where samples are few. Regions of
+        few features beside many samples keep their samples instead, by their place in
+        the list.
         """
         sizes = [x.shape[1] for x in xs]
         ways = {size: path_of(self.name, size, design) for size in set(sizes)}
@@ -94,8 +94,6 @@ class NearestCentroidMargins(AdditiveKernel):
         grams = (centered_grams if path == "products" else rounded_grams)(whole)
         if (np.diff(design.order) != 1).any():
             grams = grams[:, design.order[:, np.newaxis], design.order]
-        if path == "products":
-            grams = grams.astype(np.float32)
         return xs, {}, design, grams, path, linear
 
     def margins(self, state: Any, labelings: Labelings) -> np.ndarray:
@@ -227,7 +225,13 @@ def _fill_growing(
 
 
 def _gram_margins(grams: np.ndarray, design: Design, labelings: Any) -> np.ndarray:
-    """Return the margins of regions from inner products of their samples."""
+    """Return the margins of regions from inner products of their samples.
+
+    The many labelings of permutation tests are multiplied in float32; a single one is
+    not, so that wins and losses by a hair are seen.
+    """
+    if labelings.n_together > 1:
+        grams = grams.astype(np.float32)
     one_hot = labelings.one_hot(grams.dtype)[design.order]
     flat = one_hot.reshape(design.n_samples, -1)
     counts = labelings.training_counts(design).astype(grams.dtype)
@@ -252,11 +256,11 @@ def _gram_margins(grams: np.ndarray, design: Design, labelings: Any) -> np.ndarr
         cross *= twice[folds, None]
         cross -= squares[:, None]
         if total is None and design.tests_in_order:
-            return cross.reshape(margins.shape)
+            return cross.reshape(margins.shape).astype(np.float32, copy=False)
         for fold, held_margins in zip(folds, cross, strict=True):
             tested = design.fold_views[fold][1]
             margins[design.fold_slices[fold]] = held_margins[tested]
-    return margins
+    return margins.astype(np.float32, copy=False)
 
 
 def _within(grams: Any, flat: Any, held: Any, shape: tuple) -> np.ndarray:
