@@ -294,7 +294,10 @@ def _features(args):
         from neuroextrap.cohorts._cohort_encoding import image_features
 
         features = image_features(
-            args.stimulus_images, model=args.model, image_size=args.image_size
+            args.stimulus_images,
+            model=args.model,
+            image_size=args.image_size,
+            verbose=int(not args.quiet),
         )
     return {"features": features, "n_folds": args.folds}
 

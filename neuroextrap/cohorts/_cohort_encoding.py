@@ -221,11 +221,11 @@ def read_stimuli(features, column, n_folds):
     )
 
 
-def image_features(folder, *, model="gabor", image_size=128):
+def image_features(folder, *, model="gabor", image_size=128, verbose=0):
     """Return a StimulusDesign of the images of a folder, called by their file names.
 
     Two names without suffix that are the same are an error. The scale of features is
-    learned from all images.
+    learned from all images. With `verbose` there is a progress bar.
     """
     import pandas as pd
 
@@ -244,7 +244,7 @@ def image_features(folder, *, model="gabor", image_size=128):
             "stimulus"
         )
     pictures = Photographs(paths, max_size=image_size)
-    features = features_of_images(pictures, model)
+    features = features_of_images(pictures, model, verbose=verbose)
     logger.info("%d images, %d features", *features.shape)
     return StimulusDesign(
         features=pd.DataFrame(features, index=stems),

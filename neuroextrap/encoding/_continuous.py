@@ -33,11 +33,15 @@ from neuroextrap.stats._validation import (
 )
 
 
-class _Cleaned:
-    """How responses of runs are cleaned.
+class _NewRuns:
+    """Runs that are tested, and how they are cleaned.
 
     Parameters
     ----------
+    features : list of array-like of shape (n_volumes, n_columns), or of dict
+        Features of every run, as in ``fit``, of stimuli not trained on.
+    imgs : list of images, paths or arrays of shape (n_volumes, n_features)
+        Responses in every run.
     confounds : ndarray, DataFrame, path, list of these, or None, default=None
         Confounds, a table of numbers for every run with a row for each volume, that are
         regressed out of the responses. Files whose names tell their run, as BIDS names
@@ -201,7 +205,7 @@ class ContinuousEncoding(BaseEstimator):
         self.memory = memory
         self.random_state = random_state
 
-    @described_by(_Cleaned)
+    @described_by(_NewRuns)
     def fit(
         self,
         features: Any,
@@ -289,7 +293,7 @@ class ContinuousEncoding(BaseEstimator):
             scores |= partition_scores(self, self._trained, read, tested)
         return voxel_maps(self, tested, scores, segments)
 
-    @described_by(_Cleaned)
+    @described_by(_NewRuns)
     def score(
         self,
         features: Any,
@@ -302,13 +306,6 @@ class ContinuousEncoding(BaseEstimator):
 
         Runs with equal features show the same stimulus: their responses are averaged,
         and their spread gives the noise ceiling.
-
-        Parameters
-        ----------
-        features : list of array-like of shape (n_volumes, n_columns)
-            Features of every run, as in :meth:`fit`, of stimuli not trained on.
-        imgs : list of images, paths or arrays of shape (n_volumes, n_features)
-            Responses in every run.
 
         Returns
         -------
@@ -329,7 +326,7 @@ class ContinuousEncoding(BaseEstimator):
         _, tested = self._test(features, imgs, confounds, sample_mask)
         return voxel_maps(self, tested, voxel_scores(self, tested))
 
-    @described_by(_Cleaned)
+    @described_by(_NewRuns)
     def partition(
         self,
         features: Any,
@@ -348,13 +345,6 @@ class ContinuousEncoding(BaseEstimator):
 
         What is unique to a band is the r2 that is lost by a model that was trained,
         penalties and all, without it.
-
-        Parameters
-        ----------
-        features : list of dict, or of array-like of shape (n_volumes, n_columns)
-            Features of every run, as in :meth:`score`.
-        imgs : list of images, paths or arrays of shape (n_volumes, n_features)
-            Responses in every run.
 
         Returns
         -------
@@ -410,7 +400,7 @@ class ContinuousEncoding(BaseEstimator):
         scores |= partition_scores(self, self._trained, read, tested)
         return voxel_maps(self, tested, scores)
 
-    @described_by(_Cleaned)
+    @described_by(_NewRuns)
     def identify_segments(
         self,
         features: Any,
@@ -432,10 +422,6 @@ class ContinuousEncoding(BaseEstimator):
 
         Parameters
         ----------
-        features : list of array-like of shape (n_volumes, n_columns)
-            Features of every run, as in :meth:`score`.
-        imgs : list of images, paths or arrays of shape (n_volumes, n_features)
-            Responses in every run.
         seconds : float, default=20.0
             Length of the windows; it is rounded to volumes.
 

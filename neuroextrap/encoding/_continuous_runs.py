@@ -144,7 +144,7 @@ def plan_runs(features, imgs, options, known=None):
     cleaning = Cleaning(
         options=options,
         times=times,
-        confounds=read_confounds(options.confounds, counted),
+        confounds=read_confounds(options.confounds, counted, options.sample_mask),
         kept=np.concatenate(kept),
         series=np.repeat(np.arange(len(named)), [img.length for img in named]),
     )

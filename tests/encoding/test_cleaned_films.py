@@ -140,6 +140,11 @@ def test_shuffled_inputs_change_no_bit_or_are_refused(named):
     pd.testing.assert_frame_equal(fitted(named, back), expected, atol=1e-6)
     swapped = table.assign(confounds=table["confounds"].iloc[[1, 0, 3, 2]].to_numpy())
     pd.testing.assert_frame_equal(fitted(named, swapped), expected, check_exact=True)
+    for run in range(4):  # whose order would the masks have?
+        np.save(named[1] / f"kept{run}.npy", np.arange(run, 60))
+    masked = swapped.assign(sample_mask=[f"kept{run}.npy" for run in range(4)])
+    with pytest.raises(ValueError, match="give all in one order"):
+        fitted(named, masked)
     columns = table[["confounds", "motion", "imgs", "set"]]
     pd.testing.assert_frame_equal(fitted(named, columns), expected, check_exact=True)
     for column, order in (("motion", [1, 0, 2, 3]), ("imgs", [0, 1, 3, 2])):
