@@ -104,18 +104,19 @@ def comparison_report(
     background = choose_background(masker if compared.maps else None, bg_img, own)
     pictures = Pictures(compared, place, background, bg_img)
     others = ("information_difference", "first_accuracy", "second_accuracy")
+    about = _about(comparison, compared, names, peaks.iloc[0])
+    found, limits, methods = (
+        sentences(f"comparison_{part}", **about)
+        for part in ("found", "limits", "methods")
+    )
     parameters = getattr(comparison, "parameters", None)
-    approximate = bool((parameters or {}).get("approximate"))
-    doubt = doubts_about(getattr(comparison, "findings_", ()), NEEDED)
-    words = _found(compared, names, peaks.iloc[0], approximate, doubt)
-    limits = sentences("comparison_limits", names=names, many=compared.words[1])
     sections = [
-        ("What was found", answer(words, pictures.figure(DIFFERENCE))),
+        ("What was found", answer(found, pictures.figure(DIFFERENCE))),
         ("Both accuracies", _scatter(compared, names)),
         ("Largest differences", _table(compared, names, peaks)),
         ("Maps", pictures.section(others)),
         ("What this does not show", list_of(limits)),
-        ("Methods", _methods(comparison, compared, names)),
+        ("Methods", methods_section(methods)),
         ("Parameters", parameter_table(parameters) if parameters else ""),
     ]
     return make_page(title or f"{_capitalized(names[0])} against {names[1]}", sections)
@@ -126,28 +127,33 @@ def _capitalized(name):
     return name[:1].upper() + name[1:]
 
 
-def _found(compared, names, peak, approximate, doubt):
-    """Say where which of the two is better, and how large the largest difference is.
-
-    The first sentence is the answer.
-    """
-    finding, scores = compared.finding, compared.scores
-    ahead = scores[DIFFERENCE][finding.survives]
-    return sentences(
-        "comparison_found",
-        first=names[0],
-        second=names[1],
-        capitalized=_capitalized,
-        finding=finding,
-        n_better=int((ahead > 0).sum()),
-        n_worse=int((ahead < 0).sum()),
-        n_regions=int(compared.analyzed.sum()),
-        many=compared.words[1],
-        peak={name: peak[name] for name in NEEDED},
-        place=named_place(peak),
-        approximate=approximate,
-        doubt=doubt,
-    )
+def _about(comparison, compared, names, peak):
+    """Return what the words of the page say, by name."""
+    parameters = getattr(comparison, "parameters", None) or {}
+    finding, n_regions = compared.finding, int(compared.analyzed.sum())
+    ahead = compared.scores[DIFFERENCE][finding.survives]
+    return {
+        "first": names[0],
+        "second": names[1],
+        "capitalized": _capitalized,
+        "finding": finding,
+        "n_better": int((ahead > 0).sum()),
+        "n_worse": int((ahead < 0).sum()),
+        "n_regions": n_regions,
+        "regions": compared.words[n_regions != 1],
+        "many": compared.words[1],
+        "peak": {name: peak[name] for name in NEEDED},
+        "place": named_place(peak),
+        "approximate": bool(parameters.get("approximate")),
+        "doubt": doubts_about(getattr(comparison, "findings_", ()), NEEDED),
+        "version": neuroextrap.__version__,
+        "unit": parameters.get("unit"),
+        "n_units": getattr(comparison, "n_units_", 0),
+        "n_exchanges": getattr(comparison, "n_permutations_", 0),
+        "n_pairs": getattr(comparison, "n_pairs_", 1),
+        "two_sided": compared.two_sided,
+        "are_images": bool(compared.maps),
+    }
 
 
 def _scatter(compared, names):
@@ -209,26 +215,3 @@ def _table(compared, names, peaks):
         "large on average; the family-wise p-values allow for that.",
         file_name="differences.tsv",
     )
-
-
-def _methods(comparison, compared, names):
-    """Return the paragraph to cite and its references."""
-    parameters = getattr(comparison, "parameters", None) or {}
-    n_regions = int(compared.analyzed.sum())
-    words = sentences(
-        "comparison_methods",
-        first=_capitalized(names[0]),
-        second=names[1],
-        version=neuroextrap.__version__,
-        n_regions=n_regions,
-        regions=compared.words[n_regions != 1],
-        many=compared.words[1],
-        unit=parameters.get("unit"),
-        approximate=parameters.get("approximate"),
-        n_units=getattr(comparison, "n_units_", 0),
-        n_exchanges=getattr(comparison, "n_permutations_", 0),
-        n_pairs=getattr(comparison, "n_pairs_", 1),
-        two_sided=compared.two_sided,
-        are_images=bool(compared.maps),
-    )
-    return methods_section(words)
