@@ -211,12 +211,12 @@ def several_pipelines(rng, n_sets, *, mistake=False):
     designs += [(4, 8, "pipelines", 0.6), (8, 4, "pipelines", 0.6)]
     if n_sets < 100:
         designs = [(4, 4, "images", 0.0), (4, 4, "classifiers", 0.6)]
-    for n_classes, n_runs, which, signal in designs[:1] if mistake else designs:
-        if mistake:
-            which = "images"
+    if mistake:
+        designs = [(4, 8, "images", 0.0)]
+    for n_classes, n_runs, which, signal in designs:
         found = [
             _best_pipeline(rng, n_classes, n_runs, which, signal, alone=mistake)
-            for _ in range(6 * n_sets if mistake else n_sets)
+            for _ in range(2 * n_sets if mistake else n_sets)
         ]
         where = f"{n_runs} runs x {n_classes} classes, {len(PIPELINES[which])} {which}"
         where += ", another region tells" if signal else ", no signal"
@@ -228,7 +228,7 @@ def _best_pipeline(rng, n_classes, n_runs, which, signal, *, alone):
     y = rng.permuted(np.tile(np.arange(n_classes), (n_runs, 1)), axis=1).ravel()
     patterns, seed = rng.normal(size=(n_classes, 10)), int(rng.integers(2**31))
     pipelines = {}
-    for i, (name, statistic) in enumerate(PIPELINES[which]):
+    for i, (name, statistic) in enumerate(PIPELINES[which] * (1 + alone)):
         if which == "images" or not i:
             x = rng.normal(size=(len(y), 9, 10))
             x += np.linspace(0, 2, 9)[:, np.newaxis] * rng.normal(size=(len(y), 9, 1))
