@@ -66,7 +66,10 @@ def run_dissimilarities(args, light, samples, data, **about):
     files = model_files(args) or []
     names = [Path(file).stem for file in files]
     if len(set(names)) < len(names):
-        raise ValueError(f"--dissimilarities names two files {names[0]!r}; rename one")
+        raise ValueError(
+            f"--dissimilarities: models are called {', '.join(names)}, as their files; "
+            "give files of other names"
+        )
     own = DissimilaritySearchLight().get_params()
     shared = {k: v for k, v in light.get_params(deep=False).items() if k in own}
     option = "--dissimilarities"

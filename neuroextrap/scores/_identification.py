@@ -15,6 +15,7 @@ from neuroextrap import stats
 from neuroextrap.design._findings import Finding, tell
 from neuroextrap.design._permutations import few_exchanges
 from neuroextrap.maps._identification import bound_statistics
+from neuroextrap.margins._statistic import accuracy_set_size
 from neuroextrap.scores._doubts import (
     TRAINED_ON_TRIALS,
     duplicates_finding,
@@ -115,14 +116,6 @@ class ScoreOptions:
         check_level(self.confidence_level, "confidence_level")
         if self.set_sizes is not None:
             check_set_sizes(self.set_sizes)
-        named = isinstance(self.statistic, str)
-        if named and self.statistic not in ("accuracy", "pairwise_accuracy"):
-            raise ValueError(
-                f"statistic={self.statistic!r} must be accuracy, pairwise_accuracy "
-                "or a number of candidates"
-            )
-        if not named:
-            check_integer(self.statistic, "statistic", minimum=2)
 
     def pool_sizes(self, n_candidates: int) -> np.ndarray:
         """Return the sizes of pools for which accuracy is reported."""
@@ -135,13 +128,7 @@ class ScoreOptions:
 
     def tested_size(self, n_candidates: int) -> int:
         """Return the number of candidates of the statistic that is tested."""
-        sizes = {"pairwise_accuracy": 2, "accuracy": n_candidates}
-        size = sizes.get(str(self.statistic)) or int(self.statistic)
-        if size > n_candidates:
-            raise ValueError(
-                f"statistic={size} must be at most the {n_candidates} candidates"
-            )
-        return size
+        return accuracy_set_size(self.statistic, n_candidates)
 
 
 @takes_options(ScoreOptions)

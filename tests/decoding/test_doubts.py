@@ -14,7 +14,7 @@ from neuroextrap.decoding import IdentificationSearchLight
 from neuroextrap.design._copies import copies
 from neuroextrap.design._doubts import neighbor_correlation, order_agreement
 from neuroextrap.images import labeled_samples, resolve_masker, to_img
-from neuroextrap.reporting import identification_sections
+from neuroextrap.reporting._identification_page import identification_sections
 from neuroextrap.stats import bayes_accuracy_lower_bound
 
 

@@ -19,7 +19,7 @@ from neuroextrap.design import _doubts, examine
 from neuroextrap.design._copies import matched_runs, near_copies
 from neuroextrap.design._labels import code_labels
 from neuroextrap.images import resolve_masker, to_img
-from neuroextrap.reporting import identification_sections
+from neuroextrap.reporting._identification_page import identification_sections
 
 RUNS = np.repeat(np.arange(6), 8)
 SORTED = np.tile(np.repeat([0, 1, 2, 3], 2), 6)

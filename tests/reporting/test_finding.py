@@ -13,9 +13,10 @@ import scipy.ndimage
 from neuroextrap.analysis._presentation import region_images
 from neuroextrap.datasets import simulate_brain
 from neuroextrap.decoding import IdentificationSearchLight
-from neuroextrap.reporting import identification_sections, peak_table
+from neuroextrap.reporting import peak_table
 from neuroextrap.reporting._curves import curve_axes
 from neuroextrap.reporting._finding import find
+from neuroextrap.reporting._identification_page import identification_sections
 from neuroextrap.reporting._identification_words import found, methods
 from neuroextrap.reporting._peaks import ranked_peaks
 from neuroextrap.reporting._rendering import format_percent

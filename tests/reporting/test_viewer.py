@@ -10,11 +10,8 @@ from nibabel.affines import apply_affine
 
 from neuroextrap.datasets import simulate_brain
 from neuroextrap.decoding import IdentificationSearchLight
-from neuroextrap.reporting import (
-    identification_sections,
-    interactive_viewer,
-    peak_table,
-)
+from neuroextrap.reporting import interactive_viewer, peak_table
+from neuroextrap.reporting._identification_page import identification_sections
 from neuroextrap.reporting._page import Report
 
 
