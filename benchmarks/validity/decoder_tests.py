@@ -103,7 +103,7 @@ def decoders_of_one_split(rng, n_sets, *, mistake=False):
         yield Row("Two decoders, one split, 5 regions at once", where, family)
 
 
-@check(FAMILY, n_sets=120, quick=12)
+@check(FAMILY, n_sets=300, quick=12)
 def regions_across_folds(rng, n_sets, *, mistake=False):
     """Regions equally good, over folds; mistake: scans of a block as samples.
 
@@ -221,6 +221,21 @@ def several_pipelines(rng, n_sets, *, mistake=False):
         where = f"{n_runs} runs x {n_classes} classes, {len(PIPELINES[which])} {which}"
         where += ", another region tells" if signal else ", no signal"
         yield Row("Best of several pipelines, any of 8 regions", where, found)
+
+
+@check(FAMILY, n_sets=1500, quick=10)
+def six_pipelines(rng, n_sets, *, mistake=False):
+    """The best of six, more often; mistake: as if it were the only one, of nine."""
+    which, n_classes = ("images", 4) if mistake else ("pipelines", 8)
+    for n_runs in (4,) if mistake else chosen((4, 8), n_sets):
+        found = [
+            _best_pipeline(rng, n_classes, n_runs, which, 0.0, alone=mistake)
+            for _ in range(8 * n_sets if mistake else n_sets)
+        ]
+        where = f"{n_runs} runs x {n_classes} classes, {len(PIPELINES[which])} {which}"
+        yield Row(
+            "Best of several pipelines, any of 8 regions", f"{where}, no signal", found
+        )
 
 
 def _best_pipeline(rng, n_classes, n_runs, which, signal, *, alone):

@@ -23,7 +23,7 @@ from neuroextrap.decoding._searchlight import IdentificationSearchLight
 from neuroextrap.design._findings import tell
 from neuroextrap.design._labels import code_labels
 from neuroextrap.design._permutations import few_exchanges
-from neuroextrap.maps._registry import dissimilarity_names
+from neuroextrap.maps._named_records import dissimilarity_names
 from neuroextrap.stats._name_exchange import NameExchanges
 from neuroextrap.stats._null_counts import NullCounts, round_ties, spread_known
 from neuroextrap.stats._permutation import FewLabelings

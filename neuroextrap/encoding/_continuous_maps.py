@@ -13,11 +13,7 @@ from neuroextrap.encoding._response_predictions import prediction_scores
 from neuroextrap.encoding._segments import cut_segments, score_segments
 from neuroextrap.images._region_choice import choose_regions
 from neuroextrap.maps._described_parameters import described_parameters
-from neuroextrap.maps._registry import (
-    band_records,
-    segment_record,
-    series_record,
-)
+from neuroextrap.maps._named_records import band_records, segment_record, series_record
 from neuroextrap.regions._membership import usable_regions
 from neuroextrap.reporting._finding import words_of_features
 from neuroextrap.reporting._maps_section import features_as_regions

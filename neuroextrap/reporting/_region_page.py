@@ -7,7 +7,8 @@ from markupsafe import Markup
 
 import neuroextrap
 from neuroextrap.design._findings import doubts_about
-from neuroextrap.maps._registry import MAPS, band_names, dissimilarity_names
+from neuroextrap.maps._named_records import band_names, dissimilarity_names
+from neuroextrap.maps._registry import MAPS
 from neuroextrap.plotting._distances import draw_distances
 from neuroextrap.plotting._specification_curve import draw_specification_curve
 from neuroextrap.reporting._finding import decide, named_place, words_of_regions

@@ -13,17 +13,16 @@ from neuroextrap.margins.algebra._grams import centered_grams, rounded_grams
 from neuroextrap.margins.algebra._linear import (
     ClassSums,
     Linear,
+    LinearWhereFew,
     centered,
     fill_linear,
-    linear_bytes,
-    linear_workspace,
 )
 from neuroextrap.margins.algebra._operators import are_unequal, level_margins
 
 _FOLDS_AT_ONCE = 8  # whose means are made by one product; changes no result
 
 
-class NearestCentroidMargins(AdditiveKernel):
+class NearestCentroidMargins(LinearWhereFew, AdditiveKernel):
     """Margins of the nearest class mean: 2 x'mu_l - mu_l'mu_l.
 
     Larger is nearer: this is minus the squared Euclidean distance to the mean of
@@ -41,10 +40,7 @@ class NearestCentroidMargins(AdditiveKernel):
     name = "nearest_centroid"
     marginal = True
     indicator_bytes = 8
-
-    def feature_margins(self, X: Any, codes: Any, design: Design) -> np.ndarray:
-        everything = [slice(0, len(design.folds))]
-        return next(self.margins_of_folds(X, codes, design, everything))
+    of_a_point, of_a_margin = 4, 4
 
     def margins_of_folds(
         self, X: Any, codes: Any, design: Design, folds: Any
@@ -105,14 +101,6 @@ class NearestCentroidMargins(AdditiveKernel):
                 kept["spreads"] = _spreads(xs, design)
             level_margins(margins, kept["spreads"], counts, design)
         return margins
-
-    def workspace(self, n_features: int, n_regions: int, design: Any) -> int:
-        if path_of(self.name, n_features, design) == "linear":
-            return n_regions * linear_workspace(n_features, design, of_a_point=4)
-        return super().workspace(n_features, n_regions, design)
-
-    def direct_bytes(self, n_features: int, design: Any) -> int | None:
-        return linear_bytes(self.name, n_features, design, np.float32)
 
 
 def _unleveled(
