@@ -6,7 +6,7 @@ import numpy as np
 from scipy.signal import lfilter
 
 from benchmarks.validity.permutation_tests import FWE, LEVEL, LOCAL, levels
-from benchmarks.validity.registry import Row, check
+from benchmarks.validity.registry import Row, check, chosen
 from neuroextrap.decoding import DissimilaritySearchLight, TargetSearchLight
 
 FAMILY = "Decoded targets and distances between classes"
@@ -75,10 +75,8 @@ DESIGNS = {
 @check(FAMILY, n_sets=100, quick=12)
 def decoded_targets(rng, n_sets, *, mistake=False):
     """Targets without relation to samples; mistake: rows of a film exchanged freely."""
-    for design, draw in DESIGNS.items():
-        is_film = design.endswith("rows")
-        if mistake and not is_film:
-            continue
+    films = [item for item in DESIGNS.items() if item[0].endswith("rows")]
+    for design, draw in films if mistake else chosen(DESIGNS.items(), n_sets):
         fitted = [_decoded(draw(rng), rng) for _ in range(n_sets)]
         local, family = levels(iter(fitted), n_sets)
         marked = all(MARKED in {f.name for f in one.findings_} for one in fitted)

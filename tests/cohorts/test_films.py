@@ -72,6 +72,9 @@ def test_a_participant_equals_the_analysis_by_hand(films, tmp_path):
     np.testing.assert_array_equal(written, segments["pairwise_accuracy"].get_fdata())
     page = (out / "index.html").read_text(encoding="utf-8")
     assert "Correlation there" in page
+    assert "Films and stories in a cohort" in page
+    assert "the largest correlation along each axis" in page
+    assert '<div class="page alone">' in page  # no column of contents
     assert page.count("desc-report_stat.html") == 2
 
 
@@ -269,5 +272,7 @@ def test_options_of_films_are_for_films(films, tmp_path):
 
 def test_a_group_is_sent_to_the_command_for_maps(films, tmp_path):
     analyze(films, tmp_path / "out", report=False)
-    with pytest.raises(ValueError, match="which neuroextrap group puts toget"):
+    with pytest.raises(
+        ValueError, match="maps are of films: give them to neuroextrap group"
+    ):
         analyze_group(tmp_path / "out")

@@ -78,6 +78,17 @@ def test_p_values_are_those_of_loops_over_pipelines(effect, tmp_path):
     assert "n_permutations" not in table
 
 
+def test_labelings_give_the_same_as_observed_and_as_permuted():
+    """With which of them the p-value is made does not matter: the test is exact."""
+    X, y, runs = experiment()
+    for light in pipelines().values():
+        light.fit(X, y, groups=runs)
+        maxima, codes = light.null_maxima_, light.run_.plan.codes
+        for number in (1, 2, 50):
+            light.set_params(n_permutations=9).fit(X, codes[number], groups=runs)
+            assert light.results_.scores.score.max() == maxima[number - 1]
+
+
 def test_more_pipelines_never_make_a_p_value_smaller():
     data, lights = experiment(effect=0.5), pipelines()
     two = {name: lights[name] for name in ("centroid", "ridge")}

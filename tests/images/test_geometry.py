@@ -2,14 +2,14 @@ import numpy as np
 import pytest
 
 from neuroextrap.images import feature_coordinates, load_samples, resolve_masker, to_img
-from neuroextrap.images._geometry import (
+from neuroextrap.regions import coordinate_spheres
+from tests.images.seam import (
     center_features,
     feature_values,
+    lattice_spheres,
     mask_lattice,
     surface_mesh,
 )
-from neuroextrap.regions import coordinate_spheres
-from neuroextrap.regions._lattice import lattice_spheres
 
 
 @pytest.fixture
