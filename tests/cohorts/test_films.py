@@ -80,6 +80,7 @@ def test_a_participant_equals_the_analysis_by_hand(films, tmp_path):
 
 def test_results_that_are_there_are_skipped(films, tmp_path):
     out, features = tmp_path / "out", films.parents[1] / "features"
+    (features / "notes_2024.tsv").write_text("of no run")
     given = {"report": False, "participants": ["01"]}
     for status in ("done", "skipped"):
         assert analyze(films, out, **given)["status"].tolist() == [status]
@@ -186,7 +187,10 @@ def test_the_most_specific_file_counts(films, tmp_path):
 
 
 def by_stimuli(films, starts=(0.0, 60.0)):
-    """The same films, two halves of each that events name, and files called by them."""
+    """The same films, two halves of each that events name, and files called by them.
+
+    The second half has no duration: it lasts as long as its features.
+    """
     features = films.parents[1] / "features"
     for run in range(1, 5):
         X = np.load(features / f"task-film_run-{run}_motion.npy")
@@ -197,13 +201,14 @@ def by_stimuli(films, starts=(0.0, 60.0)):
             name = f"part{min(run, 3)}{'ab'[half]}"
             table = pd.DataFrame(own, columns=["up", "right"])
             table.insert(0, "onset", T_R * np.arange(len(own)))
-            longer = pd.concat([table, table.assign(onset=table["onset"] + stop)])
+            later = table.assign(onset=table["onset"] + stop)
+            longer = table if half else pd.concat([table, later])
             path = features / f"{name}_motion.tsv"  # what is left when it stopped
             longer.to_csv(path, sep="\t", index=False)
             rows.append(
                 {
                     "onset": start,
-                    "duration": stop - start,
+                    "duration": (1 - half) * (stop - start),
                     "trial_type": "film",
                     "stim_file": f"films/{name}.mp4",
                 }
@@ -228,6 +233,12 @@ def test_events_name_the_stimuli(films, tmp_path):
     one, two = maps_of(tmp_path / "runs", "01"), maps_of(tmp_path / "stimuli", "01")
     for name, img in one.items():
         np.testing.assert_allclose(two[name].get_fdata(), img.get_fdata(), atol=1e-6)
+    path = films.parents[1] / "sub-01" / "func" / "sub-01_task-film_run-2_events.tsv"
+    whole = path.read_text()
+    path.write_text(whole.replace("part2b.mp4", "part2a.avi"))
+    reason = analyze(films, tmp_path / "twice", **given)["reason"][0]
+    assert "column stim_file has two stimuli of one name" in reason
+    path.write_text(whole)
     (films.parents[1] / "features" / "part2b_motion.tsv").unlink()
     reason = analyze(films, tmp_path / "lacking", **given)["reason"][0]
     assert "stimulus 'part2b' has no features motion in" in reason
