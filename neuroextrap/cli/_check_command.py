@@ -1,8 +1,9 @@
 """``neuroextrap check``: what is doubtful about an experiment, before the work."""
 
+import logging
 import time
 
-from neuroextrap.cli._console import say
+from neuroextrap.cli._console import logger, say
 from neuroextrap.cli._parser import RaisingParser, add_options, flag, options_of, path
 from neuroextrap.cli._results import text_table
 from neuroextrap.cli._searchlight_command import (
@@ -140,6 +141,7 @@ def _simulated(light, samples, data, n_regions):
     """Return the table of level and power, and what it means."""
     from neuroextrap.decoding import simulate_design
 
+    logger.setLevel(logging.WARNING)  # what the analysis notes has been said
     started = time.perf_counter()
     table = simulate_design(
         light,
