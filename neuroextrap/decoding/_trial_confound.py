@@ -240,6 +240,7 @@ def _permuted(light, labels, design):
 def _within_strata(run, plan):
     """Score all regions; return RegionScores, standardized maxima, and p-values."""
     shape = plan.n_permutations, run.choice.n_regions
+    null: Any
     with (
         TemporaryDirectory() as folder,
         null_file(Path(folder, "null.npy"), *shape) as null,
