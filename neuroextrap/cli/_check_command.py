@@ -85,6 +85,7 @@ def run(args):
             f"the analysis would be refused, for {refused} reason(s) above"
         )
     if args.simulate:
+        logger.setLevel(logging.WARNING)  # what the analysis notes has been said
         light, n_regions, said = _affordable(light, data, samples.order)
         say(said)
         say(_simulated(light, samples, data, n_regions))
@@ -141,7 +142,6 @@ def _simulated(light, samples, data, n_regions):
     """Return the table of level and power, and what it means."""
     from neuroextrap.decoding import simulate_design
 
-    logger.setLevel(logging.WARNING)  # what the analysis notes has been said
     started = time.perf_counter()
     table = simulate_design(
         light,
