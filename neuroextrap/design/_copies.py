@@ -24,7 +24,8 @@ _MOST_SAMPLES = 2000  # more are searched for copies to the last bit only
 _NEAR = 0.95  # correlation at which samples are nearly equal
 _APART = 0.7  # highest that those may have that are not copies
 _MOST_COPIES = 4
-_FEWEST_MATCHED = 3  # samples of two runs that may be versions of one
+_FEWEST_MATCHED = 3  # samples of two runs that may be versions of one,
+_MATCHED = 0.15  # and correlation that marks them: less hardly raises levels
 _CHANCE = 1e-3  # that some two samples come that near by chance
 _MOST_SERIES_COLUMNS = 500
 _FEWEST_VOLUMES = 20
@@ -114,7 +115,7 @@ def matched_runs(X, labels):
     usual = np.median(every) if len(every) > 1 else 0.0
     (a, b), (seen, neighbors, error) = max(found.items(), key=lambda item: item[1])
     excess = seen - max(usual, neighbors)
-    if seen - usual < _SHARED or excess < _ERRORS * spread * error:
+    if seen - usual < _MATCHED or excess < _ERRORS * spread * error:
         return None
     return Finding(
         "equal_samples",

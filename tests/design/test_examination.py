@@ -328,7 +328,7 @@ def test_near_samples_by_chance_are_no_copies(make):
         assert near_copies(X, random_order(seed), RUNS) is None
 
 
-@pytest.mark.parametrize("correlation", [0.5, 0.9])
+@pytest.mark.parametrize("correlation", [0.4, 0.5, 0.9])
 def test_versions_of_a_run_are_found_in_any_order_of_rows(correlation):
     design, X = versions_of_a_run(correlation)
     time, rows = np.tile(np.arange(8), 6), np.random.default_rng(0).permutation(48)
