@@ -8,6 +8,7 @@ from neuroextrap.analysis._sidecars import origin_of
 from neuroextrap.encoding._table_of_runs import TableOfRuns
 from neuroextrap.images._bids_filters import filter_texts, read_filters
 from neuroextrap.images._bids_names import PAIR, loose_entities, same_label
+from neuroextrap.images._bids_runs import most_specific
 from neuroextrap.images._feature_timing import features_of_events, stimuli_of
 
 _ENDINGS = (".tsv", ".csv", ".tsv.gz", ".csv.gz", ".parquet", ".npz", ".npy")
@@ -105,15 +106,12 @@ class FilmDesign:
             own = loose_entities(path.relative_to(self.features))
             if all(same_label(run.entities.get(k), own[k]) for k in own):
                 best.setdefault(band, []).append((len(own), path))
-        for band, found in best.items():
-            found.sort()
-            if len(found) > 1 and found[-1][0] == found[-2][0]:
-                raise ValueError(
-                    f"{Path(run.bold).name} has two files of {band}, "
-                    f"{found[-2][1].name} and {found[-1][1].name}; keep one"
-                )
-        own = {band: found[-1][1] for band, found in best.items()}
-        return self._complete(own, Path(run.bold).name, _EXAMPLE)
+        name = Path(run.bold).name
+        own = {
+            band: most_specific(sorted(found), name, f"files of {band}")
+            for band, found in best.items()
+        }
+        return self._complete(own, name, _EXAMPLE)
 
     def _complete(self, own, what, example):
         """Return files of all bands in their order; ValueError if one lacks."""
