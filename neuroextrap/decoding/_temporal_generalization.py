@@ -158,7 +158,7 @@ def temporal_generalization(  # noqa: PLR0913
     are trained the other way round. Every pair by itself is tested exactly, and so is
     the maximum where there are two codes, each over any length of time. With more codes
     the maximum is approximate: where every moment, or every two, had a code of its own,
-    the largest value was significant in .04 to .06 of simulated recordings at a nominal
+    the largest value was significant in .03 to .06 of simulated recordings at a nominal
     .05 (see the table of guarantees). Names exchanged at every moment by itself would
     be exact there, but could never find a lasting code of up to six classes: among
     many pairs of moments, some would agree by chance. With two to four classes no
