@@ -161,9 +161,10 @@ def temporal_generalization(  # noqa: PLR0913
     the largest value was significant in .03 to .06 of simulated recordings at a nominal
     .05 (see the table of guarantees). Names exchanged at every moment by itself would
     be exact there, but blind to a lasting code of a few classes: of twenty random
-    orders of five names, two are the same with a probability of .8. With two to four classes no
-    p-value off the diagonal can be below 1 / K!, which ``notes`` says; test several
-    subjects together, by giving ``scores["accuracy"]`` to
+    orders of five names, two are the same with a probability of .8.
+
+    With two to four classes no p-value off the diagonal can be below 1 / K!, which
+    ``notes`` says; test several subjects together, by giving ``scores["accuracy"]`` to
     ``neuroextrap.group.sign_flip_test`` with the baseline 1 / K.
 
     *Between conditions* names are exchanged between them, on the diagonal as well, in
