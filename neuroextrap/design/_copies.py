@@ -91,7 +91,7 @@ def matched_runs(X, labels):
     by one, more than with neighbors, and more than those of other such runs.
     """
     codes, groups = labels.codes, labels.groups
-    if groups is None or len(X) > _MOST_SAMPLES:
+    if groups is None or len(X) > _MOST_SAMPLES or X.shape[1] < _FEWEST_COLUMNS:
         return None
     order = np.zeros(len(X)) if labels.order is None else labels.order
     rows = np.lexsort((order, groups))
