@@ -8,11 +8,12 @@ import numpy as np
 
 from neuroextrap.analysis._parameters import of_arrays
 from neuroextrap.cohorts._cohort_encoding import encoding_data, stimulus_rows
-from neuroextrap.cohorts._cohort_records import entry_of, one_line, tell_missing_runs
+from neuroextrap.cohorts._cohort_records import entry_of, tell_missing_runs
 from neuroextrap.cohorts._group_members import of_majority
 from neuroextrap.cohorts._request import find_participant, labels_of, samples_of
 from neuroextrap.encoding._cost import estimate_cost
 from neuroextrap.images import to_img
+from neuroextrap.stats._warn import one_line
 
 logger = logging.getLogger(__name__)
 
