@@ -276,8 +276,8 @@ def change_moves(before):
 
         def replace(self, source, target):
             if Path(source).parent != Path(target).parent or not moves:
-                before(len(moves))
                 moves.append(target)
+                before(len(moves) - 1)
             replace(source, target)
 
     _commit.os = Moves()
