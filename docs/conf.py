@@ -150,4 +150,7 @@ html_theme_options = {
     "pygments_dark_style": "a11y-high-contrast-dark",
 }
 html_context = {"default_mode": "auto"}
-html_sidebars = {"index": []}
+# pages without pages below them: an empty column is not drawn
+_ALONE = "index recipes first_map command_line decision_table faq glossary nilearn"
+_ALONE += " benchmarks equations citing changelog"
+html_sidebars = {page: [] for page in _ALONE.split()}

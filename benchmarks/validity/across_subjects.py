@@ -21,13 +21,13 @@ def own_codes(rng, strength, n_trials):
     return X.reshape(-1, N_FEATURES), y.ravel(), subject.ravel()
 
 
-@check(FAMILY, n_sets=800, quick=100)
+@check(FAMILY, n_sets=800, quick=34)
 def leave_one_subject_out(rng, n_sets, *, mistake=False):
     """Means of a subject's conditions are exchanged; mistake: its single trials."""
     n_trials = 12 if mistake else 1
     for strength in (6.0,) if mistake else (0.0, 3.0):
         small = []
-        for _ in range(n_sets):
+        for _ in range(3 * n_sets if mistake else n_sets):
             X, y, subjects = own_codes(rng, strength, n_trials)
             light = IdentificationSearchLight(
                 within_runs="center",

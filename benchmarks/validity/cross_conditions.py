@@ -1,11 +1,12 @@
 """Codes of two conditions, or of many moments, that have nothing in common."""
 
+import itertools
 import warnings
 
 import numpy as np
 import scipy.sparse
 
-from benchmarks.validity.registry import Row, check
+from benchmarks.validity.registry import Row, check, chosen
 from neuroextrap.decoding import (
     IdentificationSearchLight,
     cross_identification,
@@ -66,56 +67,78 @@ def labels_permuted(rng, data):
 @check(FAMILY, n_sets=600, quick=14)
 def unrelated_conditions(rng, n_sets, *, mistake=False):
     """Strong codes that conditions do not share; mistake: labels are permuted."""
-    for n_classes in (4,) if mistake else (4, 8, 16):
-        for signal in (2.0,) if mistake else (0.5, 1.0, 2.0):
-            local, family = [], []
-            for _ in range(n_sets):
-                data = two_tasks(rng, n_classes, signal)
-                if mistake:
-                    maps = labels_permuted(rng, data)
-                else:
-                    maps = crossed(rng, data, n_permutations=199)
-                local.append((maps["p_value"] <= LEVEL).mean())
-                family.append(maps["p_value_fwe"].min() <= LEVEL)
-            where = f"{n_classes} classes, {N_RUNS} runs of both conditions, "
-            where += f"unrelated codes of {signal:g} SD"
-            if not mistake:
-                yield Row("Exchanged names, one region", where, local)
-            yield Row(f"Exchanged names, {N_REGIONS} regions at once", where, family)
+    designs = chosen(itertools.product((4, 8, 16), (0.5, 1.0, 2.0)), n_sets)
+    for n_classes, signal in [(4, 2.0)] if mistake else designs:
+        local, family = [], []
+        for _ in range(n_sets):
+            data = two_tasks(rng, n_classes, signal)
+            if mistake:
+                maps = labels_permuted(rng, data)
+            else:
+                maps = crossed(rng, data, n_permutations=199)
+            local.append((maps["p_value"] <= LEVEL).mean())
+            family.append(maps["p_value_fwe"].min() <= LEVEL)
+        where = f"{n_classes} classes, {N_RUNS} runs of both conditions, "
+        where += f"unrelated codes of {signal:g} SD"
+        if not mistake:
+            yield Row("Exchanged names, one region", where, local)
+        yield Row(f"Exchanged names, {N_REGIONS} regions at once", where, family)
 
 
-@check(FAMILY, n_sets=300, quick=20)
+OWN, LASTING = (0, 1, 2, 3, 4), (0, 0, 1, 1, 2, 2)  # the code of every moment
+
+
+@check(FAMILY, n_sets=1500, quick=20)
 def unrelated_moments(rng, n_sets, *, mistake=False):
     """A code of its own at every moment; mistake: no correction for pairs of them."""
-    n_times, off = 5, ~np.eye(5, dtype=bool)
-    for n_classes in (8,) if mistake else (4, 5, 8, 16):
-        for signal in (2.0,) if mistake else (1.0, 2.0):
-            local, family = [], []
-            y, runs = np.tile(np.arange(n_classes), 4), np.repeat(range(4), n_classes)
-            for _ in range(n_sets):
-                codes = signal * rng.normal(size=(n_classes, 15, n_times))
-                trials = codes[y] + rng.normal(size=(len(y), 15, n_times))
-                light = IdentificationSearchLight(
-                    n_permutations=199, random_state=int(rng.integers(2**31))
-                )
-                with warnings.catch_warnings():
-                    warnings.simplefilter("ignore")
-                    found = temporal_generalization(light, trials, y, runs).scores
-                p = found["p_value" if mistake else "p_value_fwe"][off]
-                local.append((found["p_value"][off] <= LEVEL).mean())
-                family.append(p.min() <= LEVEL)
-            where = f"{n_classes} classes, {n_times} moments, codes of {signal:g} SD"
-            if not mistake:
-                yield Row("Off the diagonal, one pair of moments", where, local)
-            yield Row("Off the diagonal, all pairs at once", where, family)
+    designs = chosen(itertools.product((4, 5, 8), (1.0, 2.0)), n_sets)
+    for n_classes, signal in [(8, 2.0)] if mistake else designs:
+        yield from _moments(rng, n_sets, n_classes, signal, OWN, mistake)
+
+
+@check(FAMILY, n_sets=2000, quick=30)
+def unrelated_moments_of_many_classes(rng, n_sets, *, mistake=False):
+    """The same of 16 classes; mistake: no correction for pairs of moments."""
+    for signal in [2.0] if mistake else (1.0, 2.0):
+        yield from _moments(rng, n_sets, 16, signal, OWN, mistake)
+
+
+@check(FAMILY, n_sets=2000, quick=14)
+def unrelated_moments_of_lasting_codes(rng, n_sets, *, mistake=False):
+    """Three codes of two moments each; mistake: no correction for pairs of moments."""
+    for n_classes in (8,) if mistake else (5, 8):
+        yield from _moments(rng, n_sets, n_classes, 2.0, LASTING, mistake)
+
+
+def _moments(rng, n_sets, n_classes, signal, code, mistake):
+    """Yield rows of moments of unrelated codes, one pair and all pairs at once."""
+    code, local, family = np.array(code), [], []
+    unrelated = code[:, np.newaxis] != code
+    y, runs = np.tile(np.arange(n_classes), 4), np.repeat(range(4), n_classes)
+    for _ in range(n_sets):
+        codes = signal * rng.normal(size=(n_classes, 15, code.max() + 1))
+        trials = codes[y][..., code] + rng.normal(size=(len(y), 15, len(code)))
+        light = IdentificationSearchLight(
+            n_permutations=199, random_state=int(rng.integers(2**31))
+        )
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            found = temporal_generalization(light, trials, y, runs).scores
+        p = found["p_value" if mistake else "p_value_fwe"][unrelated]
+        local.append((found["p_value"][unrelated] <= LEVEL).mean())
+        family.append(p.min() <= LEVEL)
+    where = f"{n_classes} classes, {len(code)} moments, codes of {signal:g} SD"
+    if len(code) > code.max() + 1:
+        where += " that last two moments"
+    if not mistake:
+        yield Row("Off the diagonal, one pair of moments", where, local)
+    yield Row("Off the diagonal, all pairs at once", where, family)
 
 
 @check(FAMILY, n_sets=300, quick=14)
 def unrelated_conditions_of_subjects(rng, n_sets, *, mistake=False):
     """Accuracy above names over subjects; mistake: codes that all of them have."""
-    for n_classes in (2, 3, 4, 8):
-        if mistake and n_classes != 2:
-            continue
+    for n_classes in (2,) if mistake else chosen((2, 3, 4, 8), n_sets):
         local, family = [], []
         for _ in range(n_sets):
             codes = None

@@ -6,7 +6,7 @@ from functools import lru_cache
 import numpy as np
 
 from benchmarks.populations import HELD_OUT
-from benchmarks.validity.registry import Row, check
+from benchmarks.validity.registry import Row, check, chosen
 from neuroextrap import stats
 
 FAMILY = "Extrapolation to more classes (approximate)"
@@ -46,7 +46,7 @@ def extrapolation_intervals(rng, n_sets, *, mistake=False):
     A data set is one experiment with one of eleven populations, at one of three levels
     of noise; `n_sets` is the number of experiments with each population.
     """
-    for n_classes in (100,) if mistake else (20, 50, 100):
+    for n_classes in (100,) if mistake else chosen((20, 50, 100), n_sets):
         sizes, missed = n_classes * RATIOS, {}
         for level in np.arange(n_sets) % 3:
             for name in HELD_OUT:

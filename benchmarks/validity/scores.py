@@ -7,7 +7,7 @@ import numpy as np
 from scipy.special import logit
 from scipy.stats import t
 
-from benchmarks.validity.registry import Row, check
+from benchmarks.validity.registry import Row, check, chosen
 from neuroextrap.scores import score_identification
 
 FAMILY = "Identification by scores of any decoder"
@@ -64,17 +64,17 @@ def decoder(rng, candidates, repeats, kind):
     return identify(scores - (candidates**2).sum(axis=1), targets, statistic=kind)
 
 
-@check(FAMILY, n_sets=400, quick=40)
+@check(FAMILY, n_sets=400, quick=24)
 def equal_decoders(rng, n_sets, *, mistake=False):
     """Equally good decoders; mistake: an interval of the noise of trials alone."""
-    designs = [(12, 60)] if mistake else [(40, 1), (40, 4), (100, 1)]
-    for n_candidates, repeats in designs:
+    designs = chosen([(40, 1), (40, 4), (100, 1)], n_sets)
+    for n_candidates, repeats in [(12, 60)] if mistake else designs:
         for one_pool in (False,) if mistake else (True, False):
             rejected, missed, missed_bits = [], [], []
-            for _ in range(n_sets):
+            for _ in range(2 * n_sets if mistake else n_sets):
                 pools = rng.normal(size=(2, n_candidates, 8))
-                chosen = pools[[0, 0]] if one_pool else pools
-                found = [decoder(rng, pool, repeats, 10) for pool in chosen]
+                pools = pools[[0, 0]] if one_pool else pools
+                found = [decoder(rng, pool, repeats, 10) for pool in pools]
                 if not one_pool:  # names of their own, so that they are not paired
                     others = (np.arange(n_candidates) + 1000).astype(str)
                     found[1] = replace(found[1], names=others)
@@ -106,7 +106,7 @@ def equal_decoders(rng, n_sets, *, mistake=False):
                 yield Row(name, where, missed_bits, nominal=0.1)
 
 
-@check(FAMILY, n_sets=400, quick=160)
+@check(FAMILY, n_sets=400, quick=24)
 def few_tested(rng, n_sets, *, mistake=False):
     """Few targets among many distractors; mistake: as if all had been targets."""
     n_candidates, truth = 60, []
@@ -114,9 +114,9 @@ def few_tested(rng, n_sets, *, mistake=False):
         pool = rng.normal(size=(300, 8))
         curve = decoder(rng, pool, 1, 10).curve.set_index("set_size")
         truth.append(curve.loc[2, "accuracy"])
-    for n_targets in (2,) if mistake else (2, 4, 10):
+    for n_targets in (2,) if mistake else chosen((2, 4, 10), n_sets):
         missed = []
-        for _ in range(n_sets):
+        for _ in range(7 * n_sets if mistake else n_sets):
             pool = rng.normal(size=(n_candidates, 8))
             targets = np.arange(n_targets).repeat(5)
             noise = 1.5 * rng.normal(size=(len(targets), 8))

@@ -13,7 +13,7 @@ from benchmarks.validity.registry import Row, check
 from benchmarks.validity.visible_designs import FAMILY
 from neuroextrap.analysis import Bounds
 from neuroextrap.decoding import IdentificationSearchLight
-from neuroextrap.encoding import prediction_scores
+from neuroextrap.encoding._response_predictions import prediction_scores
 
 MARKED = "correlated_neighbors"
 
@@ -31,6 +31,7 @@ FILMS = [  # correlation, responses of a run, runs, exchange, whether it is mark
     (0.5, 150, 1, "rows", True),
     (0.5, 150, 1, "shifts", False),
     (0.5, 75, 4, "shifts", False),
+    (0.9, 50, 6, 50, False),  # whole runs change places
     (0.0, 40, 1, "rows", False),
 ]
 
@@ -41,7 +42,7 @@ def films(rng, n_sets, *, mistake=False):
     for correlation, length, n_runs, exchange, is_marked in FILMS:
         if mistake and not (is_marked and correlation == 0.9 and exchange == "rows"):
             continue
-        local = []
+        local, runs = [], np.repeat(np.arange(n_runs), length)
         for _ in range(n_sets):
             features, responses = (series(rng, 90, correlation, n) for n in (5, 24))
             model = Ridge().fit(features, responses)
@@ -55,13 +56,14 @@ def films(rng, n_sets, *, mistake=False):
                 scores = prediction_scores(
                     responses,
                     model.predict(features),
-                    groups=np.repeat(np.arange(n_runs), length),
+                    groups=None if exchange == length else runs,
                     n_permutations=99,
                     exchange=exchange,
                     random_state=rng,
                 )
             local.append((scores["p_value"] <= LEVEL).mean())
-        design = f"AR({correlation}) film, {n_runs} x {length} responses, {exchange}"
+        how = "whole runs" if exchange == length else exchange
+        design = f"AR({correlation}) film, {n_runs} x {length} responses, {how}"
         told = f", marked: {MARKED}" if is_marked else ""
         yield Row(LOCAL, design + told, local, in_scope=mistake or not is_marked)
 

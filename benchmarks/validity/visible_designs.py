@@ -66,6 +66,14 @@ def oversampled(declared):
     return draw
 
 
+def second_echo(rng):
+    """Draw runs in random order, and one of them again with as much noise."""
+    y = rng.permuted(np.tile(np.repeat(np.arange(4), 2), (6, 1)), axis=1).ravel()
+    x, runs = rng.normal(size=(48, N_FEATURES)), np.repeat(np.arange(6), 8)
+    echo = x[:8] + rng.normal(size=(8, N_FEATURES))
+    return np.concatenate([x, echo]), np.append(y, y[:8]), np.append(runs, [6] * 8), {}
+
+
 def alike_neighbors(rng):
     """Draw trials in random order in noise that changes slowly."""
     x, y, runs, options = random_orders(rng)
@@ -102,6 +110,7 @@ DESIGNS = {
     "rare class repeated in each run, copies declared as blocks": oversampled(
         declared=True
     ),
+    "one run given twice, with as much noise of its own": second_echo,
     "trials in random order, noise that changes slowly": alike_neighbors,
     "KFold(8) of a table sorted by class": sorted_table,
 }

@@ -26,7 +26,7 @@ imgs = math_img("np.nan_to_num(img)", img=brain.imgs)  # nilearn wants zeros out
 # %%
 # nilearn's searchlight around one planted sphere
 # -----------------------------------------------
-from neuroextrap.images import feature_coordinates, feature_values, resolve_masker
+from neuroextrap.images import feature_coordinates, resolve_masker
 
 distance = np.linalg.norm(
     feature_coordinates(brain.masker) - brain.coordinates[2], axis=1
@@ -49,8 +49,8 @@ fast.fit(imgs, brain.y, groups=brain.runs)
 fast_seconds = time.perf_counter() - start
 
 inside = resolve_masker(near)
-first = feature_values(slow.scores_img_, inside, "slow")
-second = feature_values(fast.maps_["implied_information"], inside, "fast")
+first = inside.transform(slow.scores_img_).ravel()
+second = inside.transform(fast.maps_["implied_information"]).ravel()
 print(
     f"{len(first)} spheres; largest difference {np.abs(first - second).max():.2g} bits"
 )

@@ -16,6 +16,7 @@ The brain is simulated: energies of Gabor filters drive it, so that they should 
 # ----------------------
 # The recipe is the same for a network: a function from images to a table, whose index
 # names the stimuli. Only training photographs are learned from.
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from sklearn.cluster import MiniBatchKMeans
@@ -87,6 +88,13 @@ for name, table in tables.items():
     models[name] = model.identify(table[test], responses[test], stimuli=names[test])
     print(f"{name}: {model.region_scores_['accuracy'][0]:.2f} among {test.sum()}")
 print("candidates:", ", ".join(model.classes_[:3]), "...")
+
+for name, model in models.items():
+    plt.plot(*model.accuracy_curve(0), label=name)
+plt.xlabel("set size (number of photographs)")
+plt.ylabel("identification accuracy")
+plt.legend(title="features", frameon=False)
+plt.show()
 
 # %%
 # Every pair, corrected over pairs.

@@ -9,6 +9,7 @@ scans really hold is known.
 """
 
 import matplotlib.pyplot as plt
+import numpy as np
 
 from neuroextrap import learning_curves, plotting
 
@@ -42,6 +43,34 @@ for crossing in found.crossings:
     print(crossing)
 print("limited by:", found.limited_by)
 print(f"in the scans: {data.coarse_information:.3f}, {data.fine_information:.3f} bits")
+
+# %%
+# The four set-ups of Kjems et al. (2002, table 1 and figure 4), here with two scans of
+# each state: two labels, four, and a label of its own for every scan of a subject, with
+# four canonical components and with as many as there are labels. Labels that tell scans
+# of one state apart hold nothing to find, and cost little once subjects are many.
+scans = learning_curves.simulate_hierarchical_scans(n_repeats=2, random_state=0)
+own = np.tile(np.arange(8), len(scans.groups) // 8)
+setups = {
+    "1: two labels": (scans.coarse, 4),
+    "2: four labels": (scans.fine, 4),
+    "3: a label a scan": (own, 4),
+    "4: the same, 8 components": (own, 8),
+}
+agnostic = {
+    name: learning_curves.information_learning_curve(
+        scans.X,
+        labels,
+        scans.groups,
+        classifier=learning_curves.CanonicalVariates(n_components=n_components),
+        n_splits=30,
+        prior_weight=None,
+    )
+    for name, (labels, n_components) in setups.items()
+}
+_, ax = plt.subplots(figsize=(6.4, 3.8), layout="constrained")
+plotting.plot_learning_curves(agnostic, panel="information", ax=ax)
+ax.set_ylim(-0.8, 2.1)
 
 # %%
 # Predictions of the two-label model, translated to four labels, carry exactly as much

@@ -12,6 +12,7 @@ by a film that all of them saw: data that hold nothing about the conditions.
 # -------------------------------------------
 # A shared space of 8 dimensions is rotated into the 60 voxels of each subject. There
 # are 200 volumes of a film, and the mean response to each condition.
+import matplotlib.pyplot as plt
 import numpy as np
 from scipy.linalg import orthogonal_procrustes
 from scipy.stats import special_ortho_group
@@ -43,12 +44,18 @@ def decode(responses):
     light = IdentificationSearchLight(
         within_runs="center", n_permutations=199, bounds=None
     )
+<<<<<<< HEAD
     light.fit(np.concatenate(responses), y, groups=subjects, order=order)
     accuracy, p = (light.region_scores_[k][0] for k in ("accuracy", "p_value"))
     return f"accuracy {accuracy:.2f} (chance .25), p = {p:.3f}"
+=======
+    light.fit(np.concatenate(responses), y, groups=subjects)
+    return [light.region_scores_[k][0] for k in ("accuracy", "p_value")]
+>>>>>>> main
 
 
-print("as they are:", decode(means))
+decoded = {"as they are": decode(means)}
+print("accuracy {:.2f} (chance .25), p = {:.3f}".format(*decoded["as they are"]))
 
 # %%
 # Align by the film
@@ -70,7 +77,8 @@ def align(own, film):
 
 
 aligned = [align(own, film) for own, film in zip(means, films, strict=True)]
-print("aligned:", decode(aligned))
+decoded["aligned by a film"] = decode(aligned)
+print("accuracy {:.2f}, p = {:.3f}".format(*decoded["aligned by a film"]))
 
 # %%
 # Aligned by what is tested
@@ -79,4 +87,11 @@ print("aligned:", decode(aligned))
 # they share anything or not: without any code, everything is decoded.
 nothing = [rng.normal(size=code.shape) for _ in range(n_subjects)]
 turned = [own @ orthogonal_procrustes(own, nothing[0])[0] for own in nothing]
-print("never do this:", decode(turned))
+decoded["noise, aligned by itself:\nnever do this"] = decode(turned)
+for name, (accuracy, p) in decoded.items():
+    plt.bar(name, accuracy)
+    plt.text(name, accuracy, f"p = {p:.3f}", ha="center", va="bottom")
+plt.axhline(1 / 4, color="gray", linestyle=":")
+plt.text(-0.38, 0.26, "chance")
+plt.ylabel("identification accuracy in a new brain")
+plt.show()

@@ -9,7 +9,7 @@ from neuroextrap import stats
 from neuroextrap.analysis._presentation import region_images
 from neuroextrap.analysis._region_maps import RegionMaps
 from neuroextrap.design._findings import tell
-from neuroextrap.maps._registry import extrapolation_record
+from neuroextrap.maps._named_records import extrapolation_record
 from neuroextrap.maps._trained_on_all import (
     DOUBTFUL,
     NO_INTERVAL,

@@ -80,7 +80,7 @@ TABLE = {
         "within_runs": one_of(
             "center every voxel within each run (or subject), or divide it by its "
             "standard deviation too; for betas, whose baseline differs between runs",
-            "center zscore",
+            "none center zscore",
             said="none",
         ),
         "bounds": one_of(
@@ -248,12 +248,6 @@ TABLE = {
         "cv": None,
     },
     ("analysis", "continuous", "identity"): {
-        "t_r": real(
-            "repetition time in seconds",
-            None,
-            "S",
-            said="from the header of each image, or RepetitionTime in its .json",
-        ),
         "n_permutations": whole(
             "number of circular shifts of whole runs",
             0,
@@ -285,14 +279,16 @@ TABLE = {
         "memory": None,
         "verbose": None,
     },
-    ("samples", "samples", "identity"): {
+    ("samples", "samples continuous", "identity"): {
         "t_r": real(
-            "repetition time in seconds, for BIDS events",
+            "repetition time in seconds",
             None,
             "S",
             said="from the header of each image, or RepetitionTime in its .json",
             first=True,
         ),
+    },
+    ("samples", "samples", "identity"): {
         "check_t_r": flag("use --t-r even if header or .json disagree", True),
         "sample_mask": None,
     },
@@ -316,6 +312,8 @@ TABLE = {
             "remove the linear trend of every voxel in every run (blocks and volumes)"
         ),
         "standardize": flag("z-score every voxel in every run (blocks and volumes)"),
+    },
+    ("samples", "samples continuous", "result"): {
         "smoothing_fwhm": real(
             "smooth volumes by a Gaussian of this full width at half maximum",
             None,
@@ -326,7 +324,7 @@ TABLE = {
             "remove drifts below this frequency, 0 for none",
             None,
             "HZ",
-            said="0.01 for lsa and lss, none for blocks and volumes",
+            said="0.01 for lsa and lss, else none",
         ),
     },
     ("samples", "samples", "result own"): {
@@ -401,7 +399,23 @@ TABLE = {
         "stimulus_column": text(
             "column of the events that names the stimulus of a trial, such as "
             "stim_file; a folder and a suffix that features lack do not count",
-            "trial_type",
+            said="trial_type; of films none, files are called by runs",
+        ),
+    },
+    ("films", "cohort", "result"): {
+        "test_runs": texts(
+            "labels that the names of test runs of films have, such as run=4 run=5; "
+            "the others train",
+            None,
+            "ENTITY=LABEL",
+        ),
+        "seconds": real(
+            "identify segments of so many seconds among others of the run",
+            None,
+            "S",
+            said="none",
+            first=True,
+            word="segments",
         ),
     },
     ("output", "cohort group", "resource"): {

@@ -144,11 +144,10 @@ class RegionMaps(DiscoveryCounts, dict):
             Of all maps ``bg_img``, the image drawn under them, as in
             :func:`neuroextrap.reporting.interactive_viewer`. Of a comparison ``names``,
             what to call the first and the second, and ``atlas``, a labels image that
-            names places, as in :func:`neuroextrap.reporting.comparison_report`. Of maps
-            over subjects ``labels_img``, the atlas whose regions name the clusters,
-            ``names`` of its labels (list, dict or DataFrame; those of a fetched atlas
-            are known), and ``left_out``, reasons by subject (a dict) of those who are
-            not among these.
+            names places. Of maps over subjects ``labels_img``, the atlas whose regions
+            name the clusters, ``names`` of its labels (list, dict or DataFrame; those
+            of a fetched atlas are known), and ``left_out``, reasons by subject (a dict)
+            of those who are not among these.
 
         Returns
         -------
@@ -175,6 +174,7 @@ class RegionMaps(DiscoveryCounts, dict):
         bids: dict[str, str] | None = None,
         origin: Any = None,
         more: dict[str, Callable] | None = None,
+        elsewhere: dict | None = None,
     ) -> None:
         """Write the maps with sidecars if they are images, and the table.
 
@@ -191,6 +191,8 @@ class RegionMaps(DiscoveryCounts, dict):
             Files and options that the maps were made of, for sidecars and provenance.
         more : dict of callable or None, default=None
             Functions that write further files to a path, by name.
+        elsewhere : dict of path-like or None, default=None
+            Paths in the same data set where some of these go, by name.
 
         Raises
         ------
@@ -219,6 +221,7 @@ class RegionMaps(DiscoveryCounts, dict):
             overwrite=overwrite,
             bids=bids,
             record={} if origin is None else origin.record,
+            elsewhere=elsewhere,
         )
 
     def described(self) -> list:
@@ -261,13 +264,14 @@ def maps_of_regions(
     )
 
 
-def write_described(  # noqa: PLR0913
-    path, described, about, more, *, findings=(), overwrite, bids=None, record=None
+def write_described(
+    path, described, about, more, *, findings=(), bids=None, record=None, **places
 ):
     """Write maps, pairs of a record and an image, and further files.
 
     `about` is the provenance, `more` a dict of functions that write to a path by name;
-    `record` stands in the file of the provenance only.
+    `record` stands in the file of the provenance only; `places` are overwrite and
+    elsewhere of ``write_maps``.
     """
     if not described and not more:
         raise ValueError(
@@ -282,10 +286,10 @@ def write_described(  # noqa: PLR0913
             )
             for record, _ in described
         },
-        overwrite=overwrite,
         bids=bids,
         provenance=about | (record or {}),
         more=more,
+        **places,
     )
 
 
@@ -328,6 +332,6 @@ def exchange_test(
 
 def comparison_page(maps, title=None, **options):
     """Make the page of a comparison of two."""
-    from neuroextrap.reporting import comparison_report
+    from neuroextrap.reporting._comparison_page import comparison_report
 
     return comparison_report(maps, title, **options)

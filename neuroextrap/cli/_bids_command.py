@@ -41,9 +41,12 @@ examples:
       --stimulus-column stim_file --encoder ridge --folds 5
   neuroextrap bids derivatives/fmriprep again participant \\
       --config derivatives/neuroextrap/code/sub-01.toml
+  neuroextrap bids derivatives/fmriprep films participant --task film \\
+      --analysis continuous --features features --test-runs run=4
 """
 _OF_PARTICIPANTS = ("checkpoint", "save_null", "shard")
 """Parameters of an analysis that mean something else here, or are given by the step."""
+_OF_FILMS = ["features", "stimulus_column", "test_runs", "segments"]
 _CONFIG = {
     "config": path(
         "options from a file; options given on the command line take precedence", "TOML"
@@ -53,8 +56,8 @@ _ANALYSIS = {
     "analysis": one_of(
         "what is done with every participant: conditions are identified from "
         "responses (in spheres, or regions of an atlas), or stimuli through an "
-        "encoding model",
-        "searchlight encoding",
+        "encoding model; or responses to films and stories are predicted",
+        "searchlight encoding continuous",
         "searchlight",
     )
 }
@@ -123,6 +126,9 @@ def _add_options(parser):
         folds="train and test stimuli as the column set of the events says",
     )
     add_options(parser, "group", options_of("group", "group"))
+    films = options_of("cohort", "films") | options_of("continuous", "analysis")
+    films = {word: films[word] for word in films if word not in analysis | model}
+    add_options(parser, "films and stories", films)
     resources = options_of("searchlight", "resources")
     shared = {word: resources[word] for word in ("n_jobs", "max_memory")} | DASK
     title = "output and resources"
@@ -243,6 +249,12 @@ def make_analysis(args):
 
     _check_given(args)
     given = parameters_of(args, args.analysis, without=_OF_PARTICIPANTS)
+    if args.analysis == "continuous":
+        if "--within-runs" not in args.given:  # its default is that of searchlights
+            del given["within_runs"]
+        from neuroextrap.encoding import ContinuousEncoding
+
+        return ContinuousEncoding(**given), {"features": args.features}
     if args.analysis == "encoding":
         if "--statistic" not in args.given:  # its default is that of searchlights
             del given["statistic"]
@@ -258,14 +270,19 @@ def make_analysis(args):
 
 def _check_given(args):
     """Raise if an option belongs to the other analysis."""
-    other = "encoding" if args.analysis == "searchlight" else "searchlight"
-    own = {row.word for row in parameters(args.analysis)}
-    rows = parameters(other, "stimuli") if other == "encoding" else parameters(other)
-    words = [row.word for row in rows if row.word not in own]
-    words += ["stimulus_column"] if other == "encoding" else []
-    for option in map(word_of, words):
-        if option in args.given:
-            raise ValueError(f"{option} is for --analysis {other}; leave it out")
+    own = _words_of(args.analysis)
+    for other in ("encoding", "searchlight", "continuous"):
+        for option in map(word_of, [w for w in _words_of(other) if w not in own]):
+            if option in args.given:
+                raise ValueError(f"{option} is for --analysis {other}; leave it out")
+
+
+def _words_of(analysis):
+    """Return the options of an analysis of participants that others may lack."""
+    kinds = {"searchlight": ("samples",), "encoding": ("samples", "stimuli")}
+    rows = parameters(analysis, *kinds.get(analysis, ()))
+    more = {"encoding": ["stimulus_column"], "continuous": _OF_FILMS, "searchlight": []}
+    return [*(row.word for row in rows if row.word), "confounds", *more[analysis]]
 
 
 def _features(args):
@@ -277,7 +294,10 @@ def _features(args):
         from neuroextrap.cohorts._cohort_encoding import image_features
 
         features = image_features(
-            args.stimulus_images, model=args.model, image_size=args.image_size
+            args.stimulus_images,
+            model=args.model,
+            image_size=args.image_size,
+            verbose=int(not args.quiet),
         )
     return {"features": features, "n_folds": args.folds}
 

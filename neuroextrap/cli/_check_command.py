@@ -19,7 +19,8 @@ what is found is graded: "refused" (the analysis would end with an error),
 --simulate makes the planned analysis 500 times of noise that has the spatial
 and temporal correlation of the samples, without class effects (the level) and
 with effects of three sizes (the power). What would take longer than two
-minutes is done with 19 permutations and fewer regions, and says so.
+minutes is done with 19 permutations and fewer regions or, if these would be
+less than 100, with ridge in place of the classifier, and says so.
 
 examples:
   neuroextrap check --imgs run-*_bold.nii.gz --events run-*_events.tsv \\
@@ -28,7 +29,7 @@ examples:
 """
 _N_SIMULATIONS, _EFFECTS = 500, (0.1, 0.2, 0.4)
 _SECONDS = 120  # of a simulation; what takes longer is simulated in part
-_FEWEST_PERMUTATIONS, _FEWEST_REGIONS = 19, 5
+_FEWEST_PERMUTATIONS, _FEWEST_REGIONS, _ENOUGH_REGIONS = 19, 5, 100
 _OPTIONS = {
     "config": path(
         "options from a file, as of a pipeline of neuroextrap multiverse; those of the "
@@ -92,32 +93,46 @@ def _affordable(light, data, order):
     """Return the analysis and number of regions to be simulated, and how long it takes.
 
     Where all of it takes longer than two minutes, there are as few permutations as a
-    test at .05 needs, and fewer regions.
+    test at .05 needs, and fewer regions. Where these would be too few to say anything,
+    as of a classifier that is refitted, ridge is simulated in its place.
     """
     from sklearn.base import clone
 
     from neuroextrap.margins.running._progress import clock
 
-    def seconds():
-        cost = light.estimate_cost(*data, order=order)
-        return cost["seconds"] / cost["n_regions"] * (1 + len(_EFFECTS))
-
-    n_regions, each = _N_SIMULATIONS, seconds()
-    words = "to simulate {} regions takes about {} (h:mm:ss)"
-    whole = words.format(n_regions * (1 + len(_EFFECTS)), clock(n_regions * each))
-    if n_regions * each <= _SECONDS:
-        return light, n_regions, whole
-    if light.n_permutations > _FEWEST_PERMUTATIONS:
-        light = clone(light).set_params(n_permutations=_FEWEST_PERMUTATIONS)
-        each = seconds()
-    n_regions = min(n_regions, max(_FEWEST_REGIONS, int(_SECONDS / each)))
-    few = words.format(n_regions * (1 + len(_EFFECTS)), clock(n_regions * each))
+    few = {"n_permutations": min(light.n_permutations, _FEWEST_PERMUTATIONS)}
+    ridge = {"estimator": "ridge"}
+    ways = [
+        ({}, _N_SIMULATIONS),
+        (few, _ENOUGH_REGIONS),
+        (ridge, _N_SIMULATIONS),
+        (ridge | few, _FEWEST_REGIONS),
+    ]
+    if light.estimator == "ridge":
+        ways = [ways[0], ways[-1]]
+    said: list[str] = []
+    for way, enough in ways:
+        planned = clone(light).set_params(**way)
+        cost = planned.estimate_cost(*data, order=order)
+        each = cost["seconds"] / cost["n_regions"] * (1 + len(_EFFECTS))
+        n_regions = min(_N_SIMULATIONS, max(_FEWEST_REGIONS, int(_SECONDS / each)))
+        shown = n_regions if said else _N_SIMULATIONS
+        said.append(
+            f"to simulate {shown * (1 + len(_EFFECTS))} regions takes about "
+            f"{clock(shown * each)} (h:mm:ss)"
+        )
+        if n_regions >= enough:
+            break
+    if not way:
+        return planned, n_regions, said[0]
+    other = f"with {planned.n_permutations} permutations"
+    if "estimator" in way:
+        other += f" and estimator='ridge' in place of {light.estimator!r}"
     return (
-        light,
+        planned,
         n_regions,
-        f"{whole}; instead, {few}, with {light.n_permutations} permutations: power is "
-        "a little less than planned, and proportions have standard errors of up to "
-        f"{0.5 * n_regions**-0.5:.2f}",
+        f"{said[0]}; instead, {said[-1]}, {other}: power may differ from that planned, "
+        f"and proportions have standard errors of up to {0.5 * n_regions**-0.5:.2f}",
     )
 
 

@@ -208,22 +208,21 @@ def _decoders(args, files, options):
     from neuroextrap.cli._multiverse_command import planned_pipelines
     from neuroextrap.cli._results import page_file
     from neuroextrap.decoding import compare_decoders
+    from neuroextrap.decoding._decoder_comparison import fit_to_compare
 
-    lights = {}
-    for name, light, samples, data in planned_pipelines(files[0], most=2):
-        light.set_params(bounds=None, n_permutations=0)
-        lights[name] = light.fit(*data, order=samples.order)
-        light.bg_img_ = samples.bg_img  # of the images before any cleaning
-    regions = args.regions and [
-        [
-            light.find_region(_region(word))
-            for light, word in zip(lights.values(), args.regions, strict=True)
-        ]
-    ]
-    paired = None if args.paired == "none" else args.paired or "samples"
-    found = compare_decoders(
-        *lights.values(), paired=paired, regions=regions, **options
-    )
+    lights, data, backgrounds = {}, [], []
+    for name, light, samples, given in planned_pipelines(files[0], most=2):
+        lights[name] = light.set_params(bounds=None, n_permutations=0)
+        backgrounds.append(samples.bg_img)  # of the images before any cleaning
+        data.append((*given, samples.order))
+    asked = {
+        "paired": None if args.paired == "none" else args.paired or "samples",
+        "statistic": options["statistic"],
+        "regions": args.regions and [[_region(word) for word in args.regions]],
+    }
+    asked["regions"] = fit_to_compare(lights.values(), data, **asked)
+    found = compare_decoders(*lights.values(), **options | asked)
+    found.bg_img_ = backgrounds[0]
     more = {}
     if args.report:
         page = found.generate_report(names=tuple(lights))

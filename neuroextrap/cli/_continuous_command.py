@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from neuroextrap.analysis._options import real
 from neuroextrap.cli._console import say
 from neuroextrap.cli._parser import (
+    DRY_RUN,
     add_options,
     add_output_options,
     options_of,
@@ -15,6 +15,8 @@ _EXAMPLES = """\
 RUNS: tab-separated, one row for each run, with the columns
   set         train or test
   imgs        4-D image of the run, or a .npy of volumes x neurons
+  confounds   if they are regressed out: a table of numbers, a row per volume
+  sample_mask if volumes are left out: a .npy of those that are kept
   and one for each band of features (motion, words, ...), which has a name of
   its own and a penalty of its own: files with one row for each volume (.npy,
   .tsv, ...); or tables at any rate with columns onset and, perhaps, duration
@@ -31,15 +33,10 @@ examples:
   neuroextrap continuous runs.tsv results --delays 2 3 4 5 --segments 20
 """
 _PRINTED = ("correlation", "noise_ceiling", "p_value_fwe", "r2_unique")
-_SEGMENTS = {
-    "segments": real(
-        "identify segments of so many seconds among others of the run",
-        None,
-        "S",
-        said="none",
-        first=True,
-    )
-}
+_NAMES = (
+    "confounds of images of fMRIPrep that are regressed out, by nilearn's names: "
+    "motion, wm_csf, global_signal, high_pass, compcor, scrub, ica_aroma, tedana"
+)
 
 
 def add_parser(subparsers):
@@ -56,7 +53,11 @@ def add_parser(subparsers):
     parser.add_argument("out", metavar="OUT", help="folder for the results")
     rows = options_of("continuous", "voxels", "regions")
     add_options(parser, "voxels and regions of segments", rows)
-    add_options(parser, "analysis", options_of("continuous", "analysis") | _SEGMENTS)
+    add_options(parser, "analysis", options_of("continuous", "analysis"))
+    segments = options_of("cohort", "films", test_runs=None)
+    add_options(parser, None, segments | {"dry_run": DRY_RUN})
+    cleaning = {"confounds": options_of("samples")["confounds"]._replace(help=_NAMES)}
+    add_options(parser, "cleaning", options_of("continuous", "samples") | cleaning)
     add_output_options(parser)
 
 
@@ -65,35 +66,37 @@ def run(args):
     from neuroextrap.cli._results import (
         bids_of_inputs,
         check_pictures,
+        cost_of_regions,
         origin_of_command,
         write_region_maps,
     )
     from neuroextrap.encoding import ContinuousEncoding
-    from neuroextrap.encoding._continuous_runs import read_table_of_runs
+    from neuroextrap.encoding._continuous_cost import estimate_cost_of_runs
+    from neuroextrap.encoding._table_of_runs import read_table_of_runs
     from neuroextrap.maps._files import check_output_directory
 
     check_pictures(args)
-    features, imgs, _ = read_table_of_runs(args.runs)
-    bids, files = bids_of_inputs(args, imgs)
-    check_output_directory(args.out, overwrite=args.overwrite, bids=bids)
-    given = [each for run in features for each in _files_of(run)]
+    table = read_table_of_runs(args.runs)
+    bids, files = bids_of_inputs(args, table.imgs)
+    if not args.dry_run:
+        check_output_directory(args.out, overwrite=args.overwrite, bids=bids)
     origin = origin_of_command(
         args,
         runs=args.runs,
-        imgs=files,
-        features=list(dict.fromkeys(given)),
         mask=args.mask,
         labels_img=args.labels_img,
         process_mask=args.process_mask,
+        **table.files | {"imgs": files},
     )
+    if args.confounds is not None:
+        table = table.cleaned_by(args.confounds)
     model = ContinuousEncoding(**parameters_of(args, "continuous"))
-    maps: Any = model.fit_runs(args.runs, seconds=args.segments)
+    if args.dry_run:
+        cost = estimate_cost_of_runs(model, table, args.segments)
+        say(cost_of_regions(cost, None, f"{len(table.sets)} runs, "))
+        return
+    maps: Any = model.fit_runs(table, seconds=args.segments)
     shown = [name for name in maps.region_scores_ if name.startswith(_PRINTED)]
     shown = [name for name in shown if "normalized" not in name]
     shown.sort(key=lambda name: name != "correlation")
     say(write_region_maps(maps, maps, args, shown, bids=bids, origin=origin))
-
-
-def _files_of(features):
-    """Return the files of the features of a run, by band or not."""
-    return list(features.values()) if isinstance(features, dict) else [features]

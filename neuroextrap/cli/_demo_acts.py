@@ -157,7 +157,7 @@ def _row(act, brain, fitted, number):
 
 def _scores_at(fitted, center):
     """Return the values of all maps at the voxel that is nearest to a place (mm)."""
-    from neuroextrap.images import feature_coordinates, feature_values
+    from neuroextrap.images._geometry import feature_coordinates, feature_values
 
     distance = ((feature_coordinates(fitted.masker_) - center) ** 2).sum(axis=1)
     place = distance.argmin()
@@ -241,7 +241,7 @@ def demo_page(played):
 
     `played` holds tuples (Act, SimulatedBrain, IdentificationSearchLight, DataFrame).
     """
-    from neuroextrap.reporting import identification_sections
+    from neuroextrap.reporting._identification_page import identification_sections
     from neuroextrap.reporting._page import folded, make_page
     from neuroextrap.reporting._rendering import paragraphs
 

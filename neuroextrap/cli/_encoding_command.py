@@ -60,7 +60,8 @@ _INPUT = {
     ),
     "bands": text(
         "give each band of features a penalty of its own (--encoder ridge): kinds, of "
-        "features that --model computes, or a file with the band of each, one a line",
+        "features that --model computes, or a file with one line for each: its name "
+        "and its band, or, without names, the bands in the order of the features",
         None,
         "kinds|FILE",
         said="one band",

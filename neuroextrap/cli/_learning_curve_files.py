@@ -30,7 +30,8 @@ def write_curves(args, curves, labels, data, classifier, *, bids, origin):
     import pandas as pd
 
     from neuroextrap.cli._results import text_table
-    from neuroextrap.learning_curves import learning_curve_report, learning_curve_table
+    from neuroextrap.learning_curves import learning_curve_report
+    from neuroextrap.learning_curves._comparison import learning_curve_table
     from neuroextrap.maps._provenance import provenance
     from neuroextrap.maps._result_files import ResultFiles
     from neuroextrap.maps._transaction import replaced_results

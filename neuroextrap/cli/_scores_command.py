@@ -139,7 +139,7 @@ def run(args):
         )
     from neuroextrap.cli._results import origin_of_command, text_table
     from neuroextrap.maps._files import check_output_directory
-    from neuroextrap.scores._report import joined, write_results
+    from neuroextrap.scores._report import joined, named_notes, write_results
 
     check_output_directory(args.out, overwrite=args.overwrite)
     roles = ("scores", "decoded", "candidates", "targets", "names", "groups")
@@ -159,7 +159,7 @@ def run(args):
     frames = [joined(found, "pools"), *(tables["comparison"] for _ in compared)]
     shown = [text_table(tables["summary"], _PRINTED.split())]
     shown += [text_table(frame, list(frame.columns)) for frame in frames]
-    notes = [n for each in [*found.values(), *compared.values()] for n in each.notes]
+    notes = named_notes(found, compared)
     say("\n\n".join([*shown, "\n".join([*notes, f"{written} in {args.out}"])]))
 
 

@@ -240,7 +240,7 @@ def examined(light, samples):
         classes=light.classes,
         n_permutations=light.n_permutations,
     )
-    lines = [f"{finding.grade}: {finding.note}" for finding in found]
+    lines = [finding.line for finding in found]
     return lines or ["nothing doubtful was found in the design or the samples"]
 
 

@@ -137,14 +137,14 @@ def read_features(table, is_train, path, args):
     if args.features is not None and args.stimulus_images is not None:
         raise ValueError("--features and --stimulus-images were both given; give one")
     if args.features is not None:
-        features = _feature_file(table, args.features)
+        features, names = _feature_file(table, args.features)
     elif args.stimulus_images is not None or "stim_file" in table:
         from neuroextrap.encoding._image_features import (
             image_feature_kinds,
             image_features,
         )
 
-        given = args.stimulus_images, args.image_size
+        given, names = (args.stimulus_images, args.image_size), None
         pictures, place = _pictures(table, path, *given)
         trained = np.unique(place[is_train])
         verbose = int(not args.quiet)
@@ -152,13 +152,16 @@ def read_features(table, is_train, path, args):
         if args.bands == "kinds":
             return features, image_feature_kinds(pictures, args.model)
     else:
-        columns = _other_columns(table, args.groups)
+        columns, names = _other_columns(table, args.groups)
         features = _check_rows(columns, len(is_train), "--stimuli")
-    return features, _bands(args.bands, features.shape[1])
+    return features, _bands(args.bands, features.shape[1], names)
 
 
-def _bands(given, n_features):
-    """Read the band of every feature, (n_features,), from a file; None if not given."""
+def _bands(given, n_features, names):
+    """Read the band of every feature, (n_features,), from a file; None if not given.
+
+    Lines have the band, or name and band, in any order then.
+    """
     if given is None:
         return None
     if given == "kinds":
@@ -166,20 +169,37 @@ def _bands(given, n_features):
             "--bands kinds are those of features that --model computes of images; give "
             "a file with the band of each feature, one a line"
         )
-    bands = Path(given).read_text(encoding="utf-8").split()
+    lines = Path(given).read_text(encoding="utf-8").splitlines()
+    rows = [line.rsplit(maxsplit=1) for line in lines if line.strip()]
+    if names is not None and all(len(row) == 2 for row in rows):
+        known = dict(rows)
+        missing = [str(name) for name in names if str(name) not in known]
+        if missing or len(known) < len(rows):
+            told = (
+                f"no band of feature {missing[0]!r}" if missing else "a feature twice"
+            )
+            raise ValueError(f"--bands {given} has {told}; name the band of each once")
+        return np.array([known[str(name)] for name in names])
+    bands = [row[0] for row in rows if len(row) == 1]
     if len(bands) != n_features:
         raise ValueError(
             f"--bands {given} has {len(bands)} lines, there are {n_features} features; "
-            "name the band of each"
+            "name the band of each, or give name and band"
         )
     return np.array(bands)
 
 
 def _feature_file(table, path):
-    """Features of a file, one row for each volume, or for each stimulus by name."""
+    """Features of a file, one row for each volume or, by name, of its stimulus.
+
+    And the names of the columns.
+    """
+    from neuroextrap.encoding._stimuli import feature_names
+
     features = feature_files.read_features(path)
+    values, names = features.to_numpy(), feature_names(features)
     if features.index.name != feature_files.NAMES:
-        return _check_rows(features.to_numpy(), len(table), path)
+        return _check_rows(values, len(table), path), names
     if "stimulus" not in table:
         raise ValueError(
             f"{path} names its stimuli, --stimuli does not; give it a column 'stimulus'"
@@ -191,7 +211,7 @@ def _feature_file(table, path):
             f"{path} has no features of stimulus {str(missing[0])!r} ({len(missing)} "
             "volumes in all); give features of every stimulus"
         )
-    return features.to_numpy()[[place[name] for name in table["stimulus"]]]
+    return values[[place[name] for name in table["stimulus"]]], names
 
 
 def _pictures(table, path, images, max_size):
@@ -296,14 +316,14 @@ def _complete(entries, column, path):
 
 
 def _other_columns(table, groups):
-    """Return the columns of the table of volumes that are features, not `groups`."""
+    """Return features among the columns of the table, not `groups`, and their names."""
     features = table.drop(columns=[c for c in (*_NAMES, groups) if c in table])
     if not features.shape[1]:
         raise ValueError(
             "--stimuli has no feature column; give features by --features, "
             "--stimulus-images or numeric columns"
         )
-    return numbers(features, "--stimuli")
+    return numbers(features, "--stimuli"), features.columns
 
 
 def _check_rows(values, n_rows, name):

@@ -66,10 +66,14 @@ def run_dissimilarities(args, light, samples, data, **about):
     files = model_files(args) or []
     names = [Path(file).stem for file in files]
     if len(set(names)) < len(names):
-        raise ValueError(f"--dissimilarities names two files {names[0]!r}; rename one")
+        raise ValueError(
+            f"--dissimilarities: models are called {', '.join(names)}, as their files; "
+            "give files of other names"
+        )
     own = DissimilaritySearchLight().get_params()
     shared = {k: v for k, v in light.get_params(deep=False).items() if k in own}
-    models = {n: _model_of(f) for n, f in zip(names, files, strict=True)}
+    option = "--dissimilarities"
+    models = {n: _by_condition(f, option) for n, f in zip(names, files, strict=True)}
     fitted = DissimilaritySearchLight(
         **shared | {"models": models or None, "method": args.agreement}
     )
@@ -85,17 +89,23 @@ def run_dissimilarities(args, light, samples, data, **about):
     say(write_region_maps(fitted.maps_, fitted, args, shown, **about))
 
 
-def _model_of(file):
-    """Return the dissimilarities (K, K) of a model, a data frame by condition."""
-    import pandas as pd
+def _by_condition(file, option):
+    """Return a table of numbers with a row for each condition, and its name (index)."""
+    from neuroextrap.images._tables import numbers, read_text_table
 
-    table = pd.read_csv(file, sep="\t", dtype={"trial_type": str})
-    if "trial_type" not in table:
+    table = read_text_table(file, option)
+    if "trial_type" not in table or table.shape[1] < 2:
         raise ValueError(
-            f"--dissimilarities {file} has columns {', '.join(table.columns[:5])}; "
-            "give a column trial_type and one for each condition"
+            f"{option} {file} has columns {', '.join(table.columns[:5])}; give a "
+            "column trial_type and one or more columns of numbers"
         )
-    return table.set_index("trial_type").rename_axis(None)
+    table = table.set_index("trial_type").rename_axis(None)
+    if table.index.has_duplicates:
+        raise ValueError(
+            f"{option} {file} has a condition in several rows; give one row each"
+        )
+    table[:] = numbers(table, f"{option} {file}")
+    return table.astype(float)
 
 
 def decoder_of_targets(args, light):
@@ -110,23 +120,11 @@ def decoder_of_targets(args, light):
 
 def targets_of(file, conditions):
     """Return the target of every sample, (n_samples, n_columns), from a table."""
-    import pandas as pd
-
-    table = pd.read_csv(file, sep="\t", dtype={"trial_type": str})
-    if "trial_type" not in table or table.shape[1] < 2:
-        raise ValueError(
-            f"--targets {file} has columns {', '.join(map(str, table.columns[:5]))}; "
-            "give a column trial_type and one or more columns of numbers"
-        )
-    table = table.set_index("trial_type")
-    text = [name for name in table if table[name].dtype.kind not in "iuf"]
-    if text or table.index.has_duplicates:
-        what = f"text in column {text[0]}" if text else "a condition in several rows"
-        raise ValueError(f"--targets {file} has {what}; give one row of numbers each")
-    lacking = sorted(set(map(str, conditions)) - set(table.index))
+    table, shown = _by_condition(file, "--targets"), list(map(str, conditions))
+    lacking = sorted(set(shown) - set(table.index))
     if lacking:
         raise ValueError(
             f"--targets {file} lacks {', '.join(lacking[:5])}; give a row for each "
             "condition, or leave them out by --exclude"
         )
-    return table.loc[[str(name) for name in conditions]].to_numpy(float)
+    return table.loc[shown].to_numpy()

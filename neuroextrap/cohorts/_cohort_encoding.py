@@ -8,8 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from neuroextrap.cohorts._cohort_films import read_films
 from neuroextrap.decoding import IdentificationSearchLight
 from neuroextrap.encoding import (
+    ContinuousEncoding,
     ElasticNetEncoder,
     EncodingIdentification,
     read_features,
@@ -21,6 +23,7 @@ from neuroextrap.images import to_img
 from neuroextrap.images._events import event_labels, read_events
 from neuroextrap.images._feature_files import Photographs
 from neuroextrap.images._sample_options import BETAS
+from neuroextrap.margins.running._described import array_hash
 from neuroextrap.stats._validation import random_generator
 
 logger = logging.getLogger(__name__)
@@ -165,6 +168,28 @@ class StimulusDesign:
     source: dict = field(default_factory=dict)
 
     @property
+    def identity(self):
+        """What decides results, JSON values."""
+        return {
+            "features": array_hash(self.features.to_numpy()),
+            "names": array_hash(self.features.index.to_numpy(dtype=str)),
+            "column": self.column,
+            "n_folds": self.n_folds,
+        }
+
+    @property
+    def options(self):
+        """The options of a configuration, and what no option says."""
+        options = {
+            "analysis": "encoding",
+            **self.source,
+            "stimulus_column": self.column,
+            "folds": self.n_folds,
+        }
+        shape = " x ".join(map(str, self.features.shape))
+        return options, {} if self.source else {"features": f"a table of {shape}"}
+
+    @property
     def files(self):
         """The file of the features, if there is one."""
         path = self.source.get("features")
@@ -196,11 +221,11 @@ def read_stimuli(features, column, n_folds):
     )
 
 
-def image_features(folder, *, model="gabor", image_size=128):
+def image_features(folder, *, model="gabor", image_size=128, verbose=0):
     """Return a StimulusDesign of the images of a folder, called by their file names.
 
     Two names without suffix that are the same are an error. The scale of features is
-    learned from all images.
+    learned from all images. With `verbose` there is a progress bar.
     """
     import pandas as pd
 
@@ -219,7 +244,7 @@ def image_features(folder, *, model="gabor", image_size=128):
             "stimulus"
         )
     pictures = Photographs(paths, max_size=image_size)
-    features = features_of_images(pictures, model)
+    features = features_of_images(pictures, model, verbose=verbose)
     logger.info("%d images, %d features", *features.shape)
     return StimulusDesign(
         features=pd.DataFrame(features, index=stems),
@@ -302,13 +327,21 @@ def _read(path):
     return StimulusDesign(features=read_features(path), source={"features": str(path)})
 
 
-def analysis_of(analysis, features, stimulus_column, n_folds, samples):
-    """Return the analysis, and the StimulusDesign of an EncodingIdentification.
+def analysis_of(analysis, asked, samples):
+    """Return the analysis, and the design of stimuli of an encoding model.
 
-    Arguments are those of ``analyze_participants``. ValueError (TypeError for something
+    `asked` are ParticipantOptions, `samples` the argument of ``analyze_participants``.
+    ValueError (TypeError for something
     else than an analysis) before any work if they do not go together.
     """
     analysis = IdentificationSearchLight() if analysis is None else analysis
+    features, n_folds = asked.features, asked.n_folds
+    films = isinstance(analysis, ContinuousEncoding)
+    if not films and (asked.test_runs is not None or asked.seconds is not None):
+        raise ValueError(
+            "test_runs and seconds are for a ContinuousEncoding; give one as analysis "
+            "(--analysis continuous), or leave them out"
+        )
     if isinstance(analysis, IdentificationSearchLight):
         if features is not None or n_folds is not None:
             raise ValueError(
@@ -316,16 +349,25 @@ def analysis_of(analysis, features, stimulus_column, n_folds, samples):
                 "analysis (--analysis encoding), or leave them out"
             )
         return analysis, None
-    if not isinstance(analysis, EncodingIdentification):
+    if not films and not isinstance(analysis, EncodingIdentification):
         raise TypeError(
             f"analysis is a {type(analysis).__name__}; give an "
-            "IdentificationSearchLight or an EncodingIdentification, not fitted"
+            "IdentificationSearchLight, an EncodingIdentification or a "
+            "ContinuousEncoding, not fitted"
         )
     if features is None:
         raise ValueError(
-            "analysis is an EncodingIdentification, which needs features of the "
+            "analysis is an encoding model, which needs features of the "
             "stimuli; give features (--features, --stimulus-images)"
         )
+    if films:
+        if n_folds is not None or asked.save_null or samples == "betas":
+            raise ValueError(
+                "n_folds, save_null and betas are not for a ContinuousEncoding; leave "
+                "them out"
+            )
+        column, tested = asked.stimulus_column, asked.test_runs
+        return analysis, read_films(features, column, tested, asked.seconds)
     if samples not in _SAMPLES:
         raise ValueError(
             f"samples={samples!r} is not for encoding, whose responses are to single "
@@ -337,7 +379,8 @@ def analysis_of(analysis, features, stimulus_column, n_folds, samples):
             "would be trained again for every permutation and participant; leave it "
             "out, or say by the column set of the events which stimuli are tested"
         )
-    return _with_encoder(analysis), read_stimuli(features, stimulus_column, n_folds)
+    column = "trial_type" if asked.stimulus_column is None else asked.stimulus_column
+    return _with_encoder(analysis), read_stimuli(features, column, n_folds)
 
 
 def _with_encoder(analysis):

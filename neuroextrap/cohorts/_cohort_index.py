@@ -15,14 +15,15 @@ from neuroextrap.reporting._pictures import projections
 from neuroextrap.reporting._rendering import format_number, render
 
 INDEX = "index.html"
-_ENDING = "desc-analysis_stat.json"
+_ENDING, _OF_FILMS = "desc-analysis_stat.json", "desc-voxels_stat.tsv"
 _DECIDING = ("p_value_fwe", "bayes_accuracy_bound_fwe")
 _HEADS = {
-    "picture": "Accuracy",
+    "picture": "Map",
     "survive": "Voxels that survive",
     "peak": "Peak",
     "accuracy": "Accuracy there",
     "bits": "Bits there",
+    "correlation": "Correlation there",
     "n_runs": "Runs",
     "motion": "Motion (mm)",
     "seconds": "Seconds",
@@ -86,7 +87,12 @@ def _rows(out):
         row["status"] = outcome.get("status", "")
         row["reason"] = outcome.get("reason", "")
         label, *chosen = name.split("_")
-        found = sorted((out / f"sub-{label}").rglob(f"*_{_ENDING}"))
+        below = out / f"sub-{label}"
+        found = [
+            path
+            for ending in (_ENDING, _OF_FILMS)
+            for path in sorted(below.rglob(f"*_{ending}"))
+        ]
         found = [path for path in found if all(f"_{c}_" in path.name for c in chosen)]
         if outcome.get("status") == "done" and len(found) == 1:
             row |= _results(out, found[0])
@@ -102,9 +108,12 @@ def _rows(out):
 
 def _results(out, index):
     """Return what a row says of the results whose index file this is."""
+    of_films = index.name.endswith(_OF_FILMS)
+    score = "correlation" if of_films else "accuracy"
 
     def beside(name):
-        return index.with_name(index.name.removesuffix(_ENDING) + name)
+        before = index.name.removesuffix(_OF_FILMS if of_films else _ENDING)
+        return index.with_name(before + name)
 
     page, row = beside("desc-report_stat.html"), {}
     if page.is_file():
@@ -116,23 +125,24 @@ def _results(out, index):
         if text
     }
     row["peak"] = place_words(first)
-    row["accuracy"] = format_number(first["accuracy"])
-    row["bits"] = format_number(first.get("implied_information", np.nan))
+    row[score] = format_number(first[score])
+    if not of_films:
+        row["bits"] = format_number(first.get("implied_information", np.nan))
     scores = {}
-    for name in ("accuracy", *_DECIDING):
+    for name in (score, *_DECIDING):
         path = beside(f"desc-{name.replace('_', '')}_stat.nii.gz")
         if path.is_file():
             scores[name] = open_file(path, "maps").get_fdata()
-    row["picture"] = scores.get("accuracy")
+    row["picture"] = scores.get(score)
     if row["picture"] is None:  # a surface
         return row
-    about = read_json(index)
-    told = {"n_classes": len(about["classes"]), "confidence_level": 0.95}
+    n_classes = None if of_films else len(read_json(index)["classes"])
+    told = {"n_classes": n_classes, "confidence_level": 0.95}
     verdict = decide({n: v.ravel() for n, v in scores.items()}, **told)
-    n_known = int(np.isfinite(scores["accuracy"]).sum())
+    n_known = int(np.isfinite(scores[score]).sum())
     if verdict.criterion:
         row["survive"] = f"{verdict.n_surviving:,} of {n_known:,}"
-    sidecar = read_json(beside("desc-accuracy_stat.json"))
+    sidecar = read_json(beside(f"desc-{score}_stat.json"))
     doubts = [f for f in sidecar.get("findings", ()) if f["grade"] == "doubtful"]
     row["warnings"] = "; ".join(each["because"] for each in doubts)
     return row

@@ -56,15 +56,26 @@ class ParticipantOptions(CohortOptions):
         participants: a table whose index has the names of stimuli, a file that
         :func:`neuroextrap.encoding.read_features` reads, or a folder of images, from
         which :class:`neuroextrap.encoding.GaborPyramid` makes features.
-    stimulus_column : str, default="trial_type"
+        For a ContinuousEncoding a folder: ``task-film_run-1_motion.tsv`` in it are the
+        features, of the band "motion", of all runs whose names have these entities (of
+        several files the one with most of them counts), at any rate, as in
+        ``ContinuousEncoding.fit``; or, with a `stimulus_column`, ``part1_motion.tsv``
+        those of the stimulus ``part1.mp4``, whose onsets count from its own.
+    stimulus_column : str or None, default=None
         Column of the events that names the stimulus of a trial, such as "stim_file",
-        for an EncodingIdentification. A folder and a suffix that features lack do not
-        count.
+        for an EncodingIdentification (None is "trial_type") or, if files of features
+        are called by stimuli, a ContinuousEncoding. A folder and a suffix that features
+        lack do not count.
     n_folds : int or None, default=None
         Test every stimulus once, in this many folds (random, the same for all
         participants), by models trained on the others; without p-values. If None, the
         column ``set`` of the events says which stimuli train and which test the
         EncodingIdentification.
+    test_runs : list of str, dict or None, default=None
+        Labels that the names of test runs have, such as ``["run=4", "run=5"]``, for a
+        ContinuousEncoding; the others train it.
+    seconds : float or None, default=None
+        Length of the segments of runs that are identified by a ContinuousEncoding.
     sessions : sequence of str or None, default=None
         Labels of sessions. If None, the runs of all sessions together.
     filters : dict, list of str or None, default=None
@@ -90,8 +101,10 @@ class ParticipantOptions(CohortOptions):
     """
 
     features: Any = None
-    stimulus_column: str = "trial_type"
+    stimulus_column: str | None = None
     n_folds: int | None = None
+    test_runs: Mapping | Sequence[str] | None = None
+    seconds: float | None = None
     sessions: Sequence[str] | None = None
     filters: Mapping | Sequence[str] | None = None
     filter_file: str | PathLike | None = None

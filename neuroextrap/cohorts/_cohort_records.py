@@ -283,7 +283,7 @@ def configuration(request, runs):
     if raw == find_raw(request.derivatives):
         raw = None  # it will be found again
     options, python = _of_analysis(request.analysis)
-    stimuli, more = _of_stimuli(request.stimuli)
+    stimuli, more = ({}, {}) if request.stimuli is None else request.stimuli.options
     sessions = sorted({run.entities["ses"] for run in runs if "ses" in run.entities})
     return {
         "task": request.task or own.get("task"),
@@ -310,24 +310,11 @@ def _of_analysis(analysis):
         given["encoder"] = _encoder_word(analysis.encoder)
     words = {row.name: row.word for row in parameters(analysis.kind)}
     plain = {words[n]: given[n] for n in given if words.get(n) and given[n] is not None}
-    if "bounds" in given and given["bounds"] is None:
-        plain["bounds"] = "none"
+    for name in ("bounds", "within_runs"):
+        if name in given and given[name] is None:
+            plain[name] = "none"
     python = {name: str(kept[name]) for name in kept if words.get(name) not in plain}
     return plain, python
-
-
-def _of_stimuli(stimuli):
-    """Return a StimulusDesign as options, and what of it no option says."""
-    if stimuli is None:
-        return {}, {}
-    options = {
-        "analysis": "encoding",
-        **stimuli.source,
-        "stimulus_column": stimuli.column,
-        "folds": stimuli.n_folds,
-    }
-    shape = " x ".join(map(str, stimuli.features.shape))
-    return options, {} if stimuli.source else {"features": f"a table of {shape}"}
 
 
 def _encoder_word(encoder):

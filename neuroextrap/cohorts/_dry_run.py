@@ -5,12 +5,24 @@ import time
 import warnings
 
 import numpy as np
+from sklearn.base import clone
 
 from neuroextrap.analysis._parameters import of_arrays
 from neuroextrap.cohorts._cohort_encoding import encoding_data, stimulus_rows
+<<<<<<< HEAD
 from neuroextrap.cohorts._cohort_records import entry_of, tell_missing_runs
+=======
+from neuroextrap.cohorts._cohort_films import table_of
+from neuroextrap.cohorts._cohort_records import entry_of, one_line, tell_missing_runs
+>>>>>>> main
 from neuroextrap.cohorts._group_members import of_majority
-from neuroextrap.cohorts._request import find_participant, labels_of, samples_of
+from neuroextrap.cohorts._request import (
+    find_participant,
+    labels_of,
+    mask_of,
+    samples_of,
+)
+from neuroextrap.encoding._continuous_cost import check_runs, estimate_cost_of_runs
 from neuroextrap.encoding._cost import estimate_cost
 from neuroextrap.images import to_img
 from neuroextrap.stats._warn import one_line
@@ -59,6 +71,9 @@ def _tell_left_out(classes):
 
 def _classes(request, participant):
     """Return the classes that a participant's results would have; errors as theirs."""
+    if request.of_films:
+        check_runs(request.analysis, table_of(request, participant))
+        return ()
     y, runs = labels_of(request, participant)
     if request.stimuli is None:
         return _classes_of_design(request.analysis, y, runs)
@@ -84,6 +99,16 @@ def _classes_of_design(analysis, y, runs):
 
 def _cost(request, participant):
     """Estimate seconds, memory and disk (bytes), from samples and a few regions."""
+    if request.of_films:
+        design, mask = request.stimuli, mask_of(request, participant)
+        model = clone(request.analysis).set_params(mask=mask)
+        table = table_of(request, participant)
+        cost = estimate_cost_of_runs(model, table, design.seconds)
+        seconds, disk = (
+            round(float(cost["seconds"]), 1),
+            4 * _N_MAPS * cost["n_features"],
+        )
+        return {"seconds": seconds, "memory": cost["memory"], "disk": disk}
     start = time.monotonic()
     samples = samples_of(request, participant)
     reading = time.monotonic() - start
@@ -102,8 +127,6 @@ def _cost(request, participant):
 
 def _cost_of_labels(request, participant, samples):  # noqa: ARG001 - as the other
     """Return the cost of a searchlight, a dict."""
-    from sklearn.base import clone
-
     light = clone(request.analysis).set_params(mask=samples.masker.mask_img_)
     data = to_img(samples.data, samples.masker)
     cost = light.estimate_cost(data, samples.y, samples.runs, order=samples.order)

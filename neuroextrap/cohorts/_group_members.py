@@ -103,7 +103,12 @@ def _analyses(out, participants, wanted):
             continue
         path = _index_of(out, label, wanted)
         if path is None:
-            left_out[f"sub-{label}"] = "no results of this task and space"
+            films = [*(out / f"sub-{label}").rglob("*_desc-voxels_stat.tsv")]
+            left_out[f"sub-{label}"] = (
+                "maps of films, which neuroextrap group puts together"
+                if films
+                else "no results of this task and space"
+            )
             continue
         found[f"sub-{label}"] = path, tuple(read_json(path)["classes"])
     return found, left_out

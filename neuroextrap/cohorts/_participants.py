@@ -12,6 +12,7 @@ from typing import Any
 
 from neuroextrap.analysis._analysis_files import write_analysis
 from neuroextrap.cohorts._cohort_encoding import analysis_of
+from neuroextrap.cohorts._cohort_films import FilmDesign, cleaning_by
 from neuroextrap.cohorts._cohort_index import INDEX, write_index
 from neuroextrap.cohorts._cohort_options import ParticipantOptions
 from neuroextrap.cohorts._cohort_records import (
@@ -36,14 +37,17 @@ from neuroextrap.cohorts._request import (
     found_runs,
     working_folder,
 )
+from neuroextrap.encoding import ContinuousEncoding
 from neuroextrap.images._bids_filters import read_filters
 from neuroextrap.images._bids_runs import find_participants, find_raw
 from neuroextrap.images._sample_options import SampleOptions
 from neuroextrap.maps._commit import finish_interrupted
 from neuroextrap.maps._json import read_json
 from neuroextrap.maps._result_files import ResultFiles
+from neuroextrap.maps._transaction import PROVENANCE_FILE
 from neuroextrap.margins._resources import parse_shard
 from neuroextrap.reporting import peak_table
+from neuroextrap.reporting._peaks import peaks_of
 from neuroextrap.stats._shared_options import as_options, takes_options
 from neuroextrap.stats._warn import one_line
 
@@ -77,14 +81,17 @@ def analyze_participants(
         Folder of preprocessed images, such as fMRIPrep's output.
     out : path-like
         Folder of the results, a BIDS data set of its own.
-    analysis : IdentificationSearchLight, EncodingIdentification or None, default=None
-        Analysis that every participant gets, not fitted. Its ``mask`` None stands for
-        the voxels in the brain masks of all runs. If None, a searchlight with defaults.
+    analysis : estimator or None, default=None
+        Analysis that every participant gets, not fitted: an IdentificationSearchLight,
+        an EncodingIdentification or, of films and stories, a ContinuousEncoding. Its
+        ``mask`` None stands for the voxels in the brain masks of all runs. If None, a
+        searchlight with defaults.
     samples : {"lss", "lsa", "blocks", "volumes", "betas"}, default="lss"
         What a sample is, as in ``IdentificationSearchLight.fit_events``; for an
-        EncodingIdentification "lss", "lsa" or "betas". With "betas"
-        the images are betas already: ``_betas`` series with a table of trial_type and
-        run beside them (such as GLMsingle's), or maps of single runs named
+        EncodingIdentification "lss", "lsa" or "betas"; a ContinuousEncoding, which has
+        all volumes, does not use it. With "betas" the images are betas already:
+        ``_betas`` series with a table of trial_type and run beside them (such as
+        GLMsingle's), or maps of single runs named
         ``run-<label>_contrast-<condition>_stat-effect_statmap`` (such as nilearn's).
     confounds : sequence of str, default=("motion",)
         Confounds of fMRIPrep that are regressed out, by nilearn's names
@@ -122,15 +129,16 @@ def analyze_participants(
     """
     asked = as_options(ParticipantOptions, analyze_participants, options)
     of_betas = samples == "betas"
-    made_as = "volumes" if of_betas else samples
+    all_volumes = of_betas or isinstance(analysis, ContinuousEncoding)
+    made_as = "volumes" if all_volumes else samples
     made_by = as_options(SampleOptions, analyze_participants, options, samples=made_as)
     confounds = (confounds,) if isinstance(confounds, str) else tuple(confounds)
     labels = _labels(asked.participants, find_participants(derivatives))
     part = parse_shard(asked.shard)
     labels = labels if part is None else labels[part[0] :: part[1]]
-    analysis, stimuli = analysis_of(
-        analysis, asked.features, asked.stimulus_column, asked.n_folds, samples
-    )
+    analysis, stimuli = analysis_of(analysis, asked, samples)
+    if isinstance(stimuli, FilmDesign):
+        analysis = cleaning_by(analysis, replace(made_by, exclude=made_by.excluded))
     request = Request(
         derivatives=Path(derivatives),
         raw=find_raw(derivatives) if asked.raw is None else Path(asked.raw),
@@ -260,12 +268,11 @@ def _mend_record(request, participant, out, entry):
 
 def _is_done(files, identity, *, save_null):
     """Return whether results of the same files and options are there."""
-    path = files.path("analysis.json")
+    path = files.path(PROVENANCE_FILE)
     needed = [path, *([files.path(NULL_FILE)] if save_null else [])]
     if not all(each.is_file() for each in needed):
         return False
-    origin = read_json(path).get("origin", {})
-    return origin.get("samples", {}).get("identity") == identity
+    return read_json(path).get("samples", {}).get("identity") == identity
 
 
 def _write(fitted, origin, participant, out, folder, writing, record):
@@ -274,7 +281,7 @@ def _write(fitted, origin, participant, out, folder, writing, record):
     Permuted maps are moved from the folder of work. `record` is a pair of path and
     text, which takes its place together with the results.
     """
-    peaks = peak_table(fitted)
+    peaks, write = _peaks_and_writer(fitted)
     more = {"peaks.tsv": lambda path: peaks.to_csv(path, sep="\t", index=False)}
     more["record.toml"] = lambda path: path.write_text(record[1], encoding="utf-8")
     for name in (NULL_FILE, f"{NULL_FILE}.json"):
@@ -286,8 +293,7 @@ def _write(fitted, origin, participant, out, folder, writing, record):
         more["report.html"] = lambda path: path.write_text(text, encoding="utf-8")
     samples = {**origin.samples, "identity": participant.identity}
     samples["cohort"] = participant.made_of
-    write_analysis(
-        fitted,
+    write(
         out,
         overwrite=writing["overwrite"],
         bids=participant.bids,
@@ -296,3 +302,12 @@ def _write(fitted, origin, participant, out, folder, writing, record):
         # the page of all is of what was there before: it goes, and is made at the end
         elsewhere={"record.toml": record[0], INDEX: out / INDEX},
     )
+
+
+def _peaks_and_writer(fitted: Any):
+    """Return the peaks of an analysis, or of maps of a film, and what writes them."""
+    if hasattr(fitted, "results_"):
+        return peak_table(fitted), partial(write_analysis, fitted)
+    scores = fitted.region_scores_
+    peaks = peaks_of(scores, scores["correlation"], None, fitted.places_)[1]
+    return peaks, fitted.to_directory

@@ -13,6 +13,7 @@ import neuroextrap
 from neuroextrap.analysis._parameters import with_parameters
 from neuroextrap.analysis._sidecars import origin_of, recorded_options
 from neuroextrap.cohorts._cohort_encoding import beta_tables, encoding_data
+from neuroextrap.cohorts._cohort_films import FilmDesign, fit_films
 from neuroextrap.images._bids_betas import find_betas
 from neuroextrap.images._bids_runs import find_runs
 from neuroextrap.images._cleaning import fmriprep_confounds
@@ -29,7 +30,6 @@ from neuroextrap.maps._described_parameters import described_parameters
 from neuroextrap.maps._json import json_text
 from neuroextrap.maps._provenance import describe_file, described_value
 from neuroextrap.maps._result_files import ATTEMPTS
-from neuroextrap.margins.running._described import array_hash
 
 logger = logging.getLogger(__name__)
 
@@ -41,11 +41,11 @@ NULL_FILE = "null.npy"
 class Request:
     """The analysis of every participant, as it was requested.
 
-    `analysis`, an IdentificationSearchLight or, with `stimuli` (StimulusDesign), an
-    EncodingIdentification, is not fitted; its mask None stands for the brain masks
-    beside the images. `filters` are labels by entity, `confounds` strategies of
-    nilearn's ``load_confounds``, `options` SampleOptions. With `of_betas` the images
-    are betas already.
+    `analysis`, an IdentificationSearchLight or, with `stimuli` (StimulusDesign,
+    FilmDesign), an EncodingIdentification or a ContinuousEncoding, is not fitted; its
+    mask None stands for the brain masks beside the images. `filters` are labels by
+    entity, `confounds` strategies of nilearn's ``load_confounds``, `options`
+    SampleOptions. With `of_betas` the images are betas already.
     """
 
     derivatives: Any
@@ -69,8 +69,15 @@ class Request:
         return "_".join([label, *(f"{k}-{v}" for k, v in chosen.items() if v)])
 
     @property
+    def of_films(self):
+        """Whether runs are predicted, volume by volume."""
+        return isinstance(self.stimuli, FilmDesign)
+
+    @property
     def made_by(self):
         """How samples are made, by name, as it is put on record; confounds apart."""
+        if self.of_films:  # by the analysis itself
+            return {}
         given = self.options.given(without="confounds sample_mask label_column")
         t_r, check_t_r = given.pop("t_r"), given.pop("check_t_r")
         if self.of_betas:
@@ -133,7 +140,10 @@ def found_runs(request, label):
             )
     else:
         runs = find_runs(request.derivatives, request.raw, label, **wanted)
-        runs, left_out = _with_events(request, label, runs)
+        if not request.of_films or request.stimuli.column is not None:
+            runs, left_out = _with_events(request, label, runs)
+    if request.of_films:
+        request.stimuli.check(runs)
     if request.confounds:
         lacking = [run.bold for run in runs if run.confounds is None]
         if lacking:
@@ -196,6 +206,9 @@ def fit_participant(request, participant, folder):
     from sklearn.base import clone
 
     analysis = clone(request.analysis)
+    if request.of_films:
+        analysis.set_params(mask=mask_of(request, participant))
+        return fit_films(request, participant, analysis)
     if request.work_dir is not None:
         analysis.set_params(checkpoint=folder / "checkpoint")
     if request.save_null:
@@ -317,12 +330,15 @@ def _identity(request, runs):
         ]
         for run in runs
     ]
+    if request.of_films:
+        files += [[request.stimuli.is_tested(run) for run in runs]]
+        files += [list(map(describe_file, request.stimuli.check(runs)))]
     about = {
         "files": files,
         "confounds": list(request.confounds),
         "options": described_value(request.made_by),
         "parameters": described_parameters(request.analysis),
-        **_of_stimuli(request.stimuli),
+        **({} if request.stimuli is None else request.stimuli.identity),
         "version": neuroextrap.__version__,
     }
     return hashlib.sha256(json_text("identity", about).encode()).hexdigest()
@@ -348,7 +364,7 @@ def _made_of(request, runs):
         for number in _runs_in(run, request.of_betas)
     }
     counts = Counter(session for session, _ in found)
-    stimuli = _of_stimuli(request.stimuli)
+    stimuli = {} if request.stimuli is None else request.stimuli.identity
     return {
         "task": runs[0].entities.get("task"),
         "runs": dict(sorted(counts.items())),  # of every session
@@ -379,16 +395,3 @@ def _runs_in(run, of_betas):
         return [run.entities.get("run", run.bold)]
     table, name = read_events(run.events)
     return read_runs(table, name).tolist() if "run" in table else [run.bold]
-
-
-def _of_stimuli(stimuli):
-    """Return what of a StimulusDesign decides results, as JSON values."""
-    if stimuli is None:
-        return {}
-    features = stimuli.features
-    return {
-        "features": array_hash(features.to_numpy()),
-        "names": array_hash(features.index.to_numpy(dtype=str)),
-        "column": stimuli.column,
-        "n_folds": stimuli.n_folds,
-    }

@@ -1,5 +1,7 @@
 """Searchlights that other analyses take: their options, and what two must share."""
 
+from typing import NamedTuple
+
 import numpy as np
 
 from neuroextrap.decoding._searchlight import IdentificationSearchLight
@@ -42,18 +44,57 @@ def taken_options(light, analysis, unused, name="light"):
     return parameters
 
 
-def check_pair(first, second, paired):
-    """Return the runs of both searchlights; raise unless they share what they must."""
-    check_searchlight(first, "first")
-    check_searchlight(second, "second")
-    one, two = first.run_, second.run_
-    if paired != "samples":
-        _check_runs(one, two, paired)
-        return one, two
-    if not np.array_equal(first.classes_, second.classes_):
+class Shared(NamedTuple):
+    """What the planned runs of two decoders are compared by, known before any work.
+
+    `runs` are two DecodingRun, `pairs` the regions of both, each (n_pairs,), `size` is
+    the number of classes of the accuracies, `units` what every test point of both
+    belongs to, `unit` says what that is, and `same_units` whether both have the same.
+    """
+
+    runs: tuple
+    pairs: tuple
+    size: int
+    units: tuple
+    unit: str
+    same_units: bool
+
+    @classmethod
+    def of(cls, runs, *, paired, statistic, regions=None, unit=None):
+        """Return it; ValueError where the runs cannot be compared."""
+        if any(run.parameters.shard is not None for run in runs):
+            raise ValueError("shard: parts of a run cannot be compared; fit both whole")
+        one, two = runs
+        if paired == "samples":
+            _check_same_samples(one, two)
+        else:
+            _check_runs(one, two, paired)
+        size = _common_size(statistic, runs)
+        pairs = _region_pairs(runs, regions)
+        units, what = _units_of_both(runs, unit, paired)
+        shared = cls(runs, pairs, size, units, what, paired is not None)
+        if not shared.known.any():
+            raise ValueError(
+                "no region was analyzed by both searchlights; use a smaller min_voxels"
+            )
+        return shared
+
+    @property
+    def known(self):
+        """Which pairs are of regions with enough usable features, (n_pairs,)."""
+        analyzed = [
+            np.isin(rows, run.analyzed)
+            for run, rows in zip(self.runs, self.pairs, strict=True)
+        ]
+        return np.all(analyzed, axis=0)
+
+
+def _check_same_samples(one, two):
+    """Raise unless two runs have the same samples, classes and folds."""
+    if not np.array_equal(one.classes, two.classes):
         raise ValueError(
-            f"first has the classes {first.classes_.tolist()[:5]} and second "
-            f"{second.classes_.tolist()[:5]}; fit both to the same labels"
+            f"first has the classes {one.classes.tolist()[:5]} and second "
+            f"{two.classes.tolist()[:5]}; fit both to the same labels"
         )
     if not np.array_equal(one.labels.codes, two.labels.codes):
         raise ValueError(
@@ -75,7 +116,6 @@ def check_pair(first, second, paired):
             "first and second have other folds; give both the same cv, with a fixed "
             "random_state where it shuffles"
         )
-    return one, two
 
 
 def _check_runs(one, two, paired):
@@ -96,7 +136,7 @@ def _check_runs(one, two, paired):
         )
 
 
-def common_size(statistic, runs):
+def _common_size(statistic, runs):
     """Return the set size of a statistic; ValueError where both have another."""
     sizes = [accuracy_set_size(statistic, len(run.classes)) for run in runs]
     if sizes[0] != sizes[1]:
@@ -107,9 +147,9 @@ def common_size(statistic, runs):
     return sizes[0]
 
 
-def region_pairs(first, second, regions):
+def _region_pairs(runs, regions):
     """Return the regions of the first and of the second that are compared."""
-    n_regions = [len(light.wins_) for light in (first, second)]
+    n_regions = [run.choice.n_regions for run in runs]
     if regions is not None:
         pairs = np.asarray(regions)
         if pairs.ndim != 2 or pairs.shape[1] != 2 or pairs.dtype.kind not in "iu":
@@ -125,7 +165,7 @@ def region_pairs(first, second, regions):
                 f"{pairs.max(axis=0).tolist()}"
             )
         return pairs[:, 0], pairs[:, 1]
-    members = [light.results_.choice.regions for light in (first, second)]
+    members = [run.choice.regions for run in runs]
     if members[0].shape != members[1].shape or (members[0] != members[1]).nnz:
         raise ValueError(
             f"first has {n_regions[0]} regions and second {n_regions[1]}, with other "
@@ -134,17 +174,7 @@ def region_pairs(first, second, regions):
     return np.arange(n_regions[0]), np.arange(n_regions[0])
 
 
-def names_of_pairs(first, second, pairs, *, paired):
-    """Return the names of regions of an atlas; of pairs both; None without names."""
-    names = [light.results_.choice.names for light in (first, second)]
-    if None in names:
-        return None
-    if not paired:
-        return [str(name) for name in names[0]]
-    return [f"{names[0][i]} / {names[1][j]}" for i, j in zip(*pairs, strict=True)]
-
-
-def units_of_both(runs, unit, paired):
+def _units_of_both(runs, unit, paired):
     """Return the unit of every test point of both, and what a unit is."""
     if paired == "samples":
         place, what = _units(runs[0], unit)

@@ -9,19 +9,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from neuroextrap import stats
-from neuroextrap.analysis._presentation import region_images
+from neuroextrap.analysis._presentation import find_region
 from neuroextrap.analysis._region_maps import (
     RegionMaps,
     comparison_page,
     exchange_test,
+    maps_of_regions,
 )
-from neuroextrap.decoding._comparable import (
-    check_pair,
-    common_size,
-    names_of_pairs,
-    region_pairs,
-    units_of_both,
-)
+from neuroextrap.decoding._comparable import Shared, check_searchlight
+from neuroextrap.decoding._decoding_run import plan_decoding
 from neuroextrap.design._findings import TRAINED_ON_TESTS
 from neuroextrap.design._folds import class_weights
 from neuroextrap.maps._trained_on_all import not_marginal_below
@@ -168,56 +164,71 @@ def compare_decoders(  # noqa: PLR0913
         "step_down": step_down,
     }
     check_flags(two_sided=two_sided, step_down=step_down)
-    lights, runs = (first, second), check_pair(first, second, paired)
-    size = common_size(statistic, runs)
-    pairs = region_pairs(first, second, regions)
-    units, what = units_of_both(runs, unit, paired)
+    asked = {"paired": paired, "statistic": statistic, "unit": unit}
+    check_searchlight(first, "first")
+    check_searchlight(second, "second")
+    lights, runs = (first, second), (first.run_, second.run_)
+    shared = Shared.of(runs, regions=regions, **asked)
     approximate = any(_tests_what_trains(run.plan.design) for run in runs)
     sampled = options | {"cross_validated": approximate, "random_state": random_state}
-    compared = _Compared(lights, pairs, size, units, paired is not None)
+    compared = _Compared(lights, shared)
     scores, tested, n_units = compared.tested(n_jobs, sampled)
-    asked = {"paired": paired, "statistic": statistic, "unit": what} | options
+    asked |= {"unit": shared.unit} | options
     asked |= {"approximate": approximate, "n_units": n_units}
     return compared.maps(
         scores,
         of_pairs=regions is not None,
         parameters=asked,
         random_state=random_state if isinstance(random_state, int) else None,
-        findings=_findings(lights, approximate, size),
+        findings=_findings(lights, approximate, shared.size),
         n_permutations_=tested.n_permutations,
         n_units_=n_units,
         approximate_=approximate,
     )
 
 
-class _Compared(NamedTuple):
-    """Pairs of regions of two searchlights, compared by accuracy among `size` classes.
+def fit_to_compare(lights, data, **shared):
+    """Fit two searchlights to (images, labels, runs, order) of each.
 
-    `pairs` are the regions of both, each (n_pairs,), `units` what every test point of
-    both belongs to, and `same_units` says whether units of both are the same.
+    ValueError before that where they cannot be compared as asked: `shared` are
+    ``paired``, ``statistic`` and ``regions`` of :func:`compare_decoders`, regions by
+    index or by name. Returns them by index.
     """
+    runs = tuple(
+        plan_decoding(light, *each) for light, each in zip(lights, data, strict=True)
+    )
+    regions = shared.pop("regions")
+    if regions is not None:
+        regions = [
+            [
+                find_region(region, run.choice, run.masker, None)
+                for region, run in zip(pair, runs, strict=True)
+            ]
+            for pair in regions
+        ]
+    Shared.of(runs, regions=regions, **shared)
+    for light, run, (imgs, *_) in zip(lights, runs, data, strict=True):
+        light._complete(run, imgs=imgs)
+    return regions
+
+
+class _Compared(NamedTuple):
+    """Two fitted searchlights, and what they are compared by."""
 
     lights: tuple
-    pairs: tuple
-    size: int
-    units: tuple
-    same_units: bool
+    shared: Shared
 
     def tested(self, n_jobs, options):
         """Return numbers (n_pairs,) by name, the test, and the number of units."""
-        first, second = self.lights
-        known = ~np.isnan(first.wins_[self.pairs[0], 0])
-        known &= ~np.isnan(second.wins_[self.pairs[1], 0])
-        if not known.any():
-            raise ValueError("no region was analyzed by both searchlights")
+        known = self.shared.known
         accuracy, outcomes = self._outcomes(known, n_jobs)
         test: Any = stats.paired_sign_flip_test
-        if not self.same_units:
-            n_first = int(self.units[0].max()) + 1
+        if not self.shared.same_units:
+            n_first = int(self.shared.units[0].max()) + 1
             test = partial(two_sample_exchange_test, n_first=n_first)
         information = [
             light.region_scores_["implied_information"][rows]
-            for light, rows in zip(self.lights, self.pairs, strict=True)
+            for light, rows in zip(self.lights, self.shared.pairs, strict=True)
         ]
         found = exchange_test(
             known, accuracy, outcomes, information, test=test, **options
@@ -232,56 +243,54 @@ class _Compared(NamedTuple):
         accuracies.
         """
         weights, shares, streams = [], [], []
-        for light, place, rows in zip(self.lights, self.units, self.pairs, strict=True):
-            run = light.run_
+        runs, pairs, size, units, _, same = self.shared
+        for run, place, rows in zip(runs, units, pairs, strict=True):
             weights.append(class_weights(run.test_codes[:, None], len(run.classes)))
             # what each test point adds to its unit, (n_test, n_units)
             share = np.zeros((len(place), place.max() + 1))
             share[np.arange(len(place)), place] = weights[-1][:, 0]
-            shares.append(share if self.same_units else share * share.shape[1])
+            shares.append(share if same else share * share.shape[1])
             data = run.rows, run.usable.regions, run.plan, rows[known]
-            streams.append(region_outcomes(*data, self.size, n_jobs=n_jobs))
+            streams.append(region_outcomes(*data, size, n_jobs=n_jobs))
         accuracy, outcomes = [], []
         for (_, one), (_, two) in zip(*streams, strict=True):
             accuracy.append(np.hstack([one @ weights[0], two @ weights[1]]))
-            units = one @ shares[0], two @ shares[1]
-            same = self.same_units
-            outcomes.append(np.subtract(*units) if same else np.hstack(units))
+            added = one @ shares[0], two @ shares[1]
+            outcomes.append(np.subtract(*added) if same else np.hstack(added))
         return round_ties(np.concatenate(accuracy)).T, np.concatenate(outcomes)
 
-    def maps(self, scores, *, of_pairs, parameters, **found):
+    def maps(self, scores, *, of_pairs, parameters, **about):
         """Return numbers of the pairs as maps, of arrays if regions were paired."""
         import pandas as pd
 
-        first, second = self.lights
-        masker, choice = None if of_pairs else first.masker_, first.results_.choice
-        images, places = region_images(scores, choice, masker), choice.places(masker)
-        names = names_of_pairs(first, second, self.pairs, paired=of_pairs)
-        columns = {"first_region": self.pairs[0], "second_region": self.pairs[1]}
-        if names is not None:
-            columns["name"] = names
-        if places is not None:
-            columns |= dict(zip("xyz", places.T, strict=True))
-        described = {
-            "classifiers": f"trained on all {len(first.classes_)} classes",
-            "first": repr(first),
-            "second": repr(second),
+        (first, second), runs = self.lights, self.shared.runs
+        names = [run.choice.names for run in runs]
+        about |= {
+            "parameters": parameters
+            | {
+                "classifiers": f"trained on all {len(first.classes_)} classes",
+                "first": repr(first),
+                "second": repr(second),
+            },
+            "page": comparison_page,
+            "pairs_": np.stack(self.shared.pairs, axis=1),
+            "table_file": "comparison.tsv",
+            "rows": "compared pairs of regions",
         }
-        return RegionMaps(
-            images or scores,
-            masker=masker if images else None,
-            region_scores=scores,
-            table=pd.DataFrame(columns | scores),
-            parameters=parameters | described,
-            page=comparison_page,
-            pairs_=np.stack(self.pairs, axis=1),
-            names_=names,
-            places_=places,
-            table_file="comparison.tsv",
-            rows="compared pairs of regions",
-            bg_img_=getattr(first, "bg_img_", None),
-            **found,
+        if not of_pairs:
+            found = maps_of_regions(runs[0], scores, names_=names[0], **about)
+            found.bg_img_ = first.bg_img_
+            return found
+        columns = dict(
+            zip(("first_region", "second_region"), self.shared.pairs, strict=True)
         )
+        if None not in names:
+            columns["name"] = [
+                f"{names[0][i]} / {names[1][j]}" for i, j in about["pairs_"]
+            ]
+        table = pd.DataFrame(columns | scores)
+        about["names_"] = columns.get("name")
+        return RegionMaps(scores, region_scores=scores, table=table, **about)
 
 
 def _tests_what_trains(design):

@@ -16,8 +16,7 @@ _MOST_FEATURES = 2**27  # numbers in the features of a model under all exchanges
 def run_means(X, codes, run):
     """Average samples (n, n_features) of every class in every run.
 
-    Returns means (n_runs, K, n_features), zero where a class is missing, and the
-    numbers of samples (n_runs, K).
+    Returns means (n_runs, K, n_features), zero where a class is missing.
     """
     n_runs, n_classes = run.max() + 1, codes.max() + 1
     cell = run * n_classes + codes
@@ -27,7 +26,7 @@ def run_means(X, codes, run):
         shape=(len(counts), len(cell)),
     )
     means = (member @ X) / np.maximum(counts, 1)[:, np.newaxis].astype(X.dtype)
-    return means.reshape(n_runs, n_classes, -1), counts.reshape(n_runs, n_classes)
+    return means.reshape(n_runs, n_classes, -1)
 
 
 def distance_operator(present):
@@ -43,26 +42,19 @@ def distance_operator(present):
     ``np.triu_indices(K, 1)``; a row is zero if fewer than two runs hold the pair.
     """
     n_runs, n_classes = present.shape
-    pair, row, column, value = [], [], [], []
-    for number, (i, j) in enumerate(itertools.combinations(range(n_classes), 2)):
-        runs = np.flatnonzero(present[:, i] & present[:, j])
-        if len(runs) < 2:
-            continue
-        first, second = (a.ravel() for a in np.meshgrid(runs, runs))
-        first, second = first[first != second], second[first != second]
-        for one, other in itertools.product((i, j), repeat=2):
-            row.append(first * n_classes + one)
-            column.append(second * n_classes + other)
-            sign = 1.0 if one == other else -1.0
-            value.append(np.full(len(first), sign / len(first)))
-            pair.append(np.full(len(first), number))
+    pairs = np.transpose(np.triu_indices(n_classes, 1))
+    both = present[:, pairs].all(axis=2)
+    apart = ~np.eye(n_runs, dtype=bool)[..., np.newaxis]
+    first, second, pair = np.nonzero(both[:, np.newaxis] & both & apart)
+    share = 1 / np.bincount(pair, minlength=len(pairs))[pair]
     size = n_runs * n_classes
-    shape = n_classes * (n_classes - 1) // 2, size * size
-    if not pair:
-        return scipy.sparse.csr_array(shape)
-    where = np.concatenate(row) * size + np.concatenate(column)
-    entries = np.concatenate(value), (np.concatenate(pair), where)
-    return scipy.sparse.csr_array(entries, shape=shape)
+    total = scipy.sparse.csr_array((len(pairs), size * size))
+    for one, other in itertools.product((0, 1), repeat=2):
+        where = (first * n_classes + pairs[pair, one]) * size
+        where += second * n_classes + pairs[pair, other]
+        entries = share if one == other else -share, (pair, where)
+        total += scipy.sparse.csr_array(entries, shape=total.shape)
+    return total
 
 
 def halves(present, seed):

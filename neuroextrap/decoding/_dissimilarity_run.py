@@ -23,10 +23,11 @@ from neuroextrap.decoding._searchlight import IdentificationSearchLight
 from neuroextrap.design._findings import tell
 from neuroextrap.design._labels import code_labels
 from neuroextrap.design._permutations import few_exchanges
-from neuroextrap.maps._registry import dissimilarity_names
+from neuroextrap.maps._named_records import dissimilarity_names
 from neuroextrap.stats._name_exchange import NameExchanges
 from neuroextrap.stats._null_counts import NullCounts, round_ties, spread_known
 from neuroextrap.stats._permutation import FewLabelings
+from neuroextrap.stats._validation import check_choice
 
 _BLOCK = 2**22  # inner products of means that are in memory together
 _NO_CEILING = (
@@ -149,8 +150,7 @@ def plan_dissimilarities(light, imgs, y, groups, order):
     The arguments are those of :meth:`DissimilaritySearchLight.fit`; ValueError when
     they do not fit one another.
     """
-    if light.method not in METHODS:
-        raise ValueError(f"method={light.method!r} must be one of {METHODS}")
+    check_choice(light.method, "method", METHODS)
     if groups is None:
         raise ValueError(
             "distances are cross-validated over runs, but groups is None; give "
@@ -158,7 +158,7 @@ def plan_dissimilarities(light, imgs, y, groups, order):
         )
     labels = code_labels(y, None, groups, None, order)
     run = np.unique(labels.groups, return_inverse=True)[1]
-    _check_pairs(labels, run)
+    present = _checked_pairs(labels, run)
     models = _checked_models(light.models, labels.classes)
     if light.n_permutations and not models:
         raise ValueError("n_permutations tests models; give models, or 0")
@@ -173,7 +173,6 @@ def plan_dissimilarities(light, imgs, y, groups, order):
         for name, model in models.items()
     }
     samples = plan_decoding(searchlight, imgs, y, groups, order)
-    means, counts = run_means(samples.rows, labels.codes, run)
     few = ()
     if n_permutations and exchanges.are_all:
         labelings = FewLabelings(len(exchanges), 1, "orders of the classes")
@@ -182,8 +181,8 @@ def plan_dissimilarities(light, imgs, y, groups, order):
         tell(few)
     return DissimilarityRun(
         samples=samples,
-        means=means,
-        present=counts > 0,
+        means=run_means(samples.rows, labels.codes, run),
+        present=present,
         method=light.method,
         models=models,
         features=features,
@@ -192,8 +191,8 @@ def plan_dissimilarities(light, imgs, y, groups, order):
     )
 
 
-def _check_pairs(labels, run):
-    """Raise unless every two classes are together in at least two runs."""
+def _checked_pairs(labels, run):
+    """Return the classes of runs (n_runs, K), every two together in at least two."""
     present = np.zeros((run.max() + 1, len(labels.classes)), dtype=bool)
     present[run, labels.codes] = True
     rare = np.flatnonzero(runs_together(present) < 2)
@@ -205,6 +204,7 @@ def _check_pairs(labels, run):
             f"({len(rare)} such pairs in all), so that their distance cannot be "
             "cross-validated; leave one of them out"
         )
+    return present
 
 
 def _checked_models(models, classes):

@@ -11,17 +11,13 @@ from sklearn.base import BaseEstimator
 
 from neuroextrap.analysis._presentation import find_region
 from neuroextrap.analysis._region_files import FittedAttributes, check_has_results
-from neuroextrap.analysis._region_maps import (
-    RegionMaps,
-    maps_of_regions,
-    table_writer,
-)
+from neuroextrap.analysis._region_maps import RegionMaps, maps_of_regions
 from neuroextrap.decoding._dissimilarity_run import plan_dissimilarities
 from neuroextrap.decoding._searchlight import IdentificationSearchLight
 from neuroextrap.maps._described_parameters import described_parameters
-from neuroextrap.maps._registry import AGREEMENT, dissimilarity_records
+from neuroextrap.maps._named_records import AGREEMENT, dissimilarity_records
 from neuroextrap.reporting._region_page import dissimilarity_page
-from neuroextrap.stats._shared_options import described_by
+from neuroextrap.stats._shared_options import described_by, suggests_words
 
 
 @described_by(IdentificationSearchLight)
@@ -120,6 +116,7 @@ class DissimilaritySearchLight(FittedAttributes, BaseEstimator):
 
     kind = "dissimilarity"
 
+    @suggests_words
     def __init__(  # noqa: PLR0913
         self,
         mask: Any = None,
@@ -196,16 +193,20 @@ class DissimilaritySearchLight(FittedAttributes, BaseEstimator):
             models_=run.models,
             agreement_=AGREEMENT[self.method],
             n_runs_=len(run.present),
+            further=[self._distances()],
         )
         self.maps_.notes_ = list(self.notes_)
         return self
 
-    @property
-    def _distance_columns(self):
-        """Distances of all regions by pairs of classes, a dict."""
+    def _distances(self):
+        """Return the table of all distances, a row a region, with its file."""
+        import pandas as pd
+
         pairs = np.transpose(np.triu_indices(len(self.classes_), 1))
-        names = (f"{self.classes_[i]} - {self.classes_[j]}" for i, j in pairs)
-        return dict(zip(names, self.dissimilarities_.T, strict=True))
+        names = [f"{self.classes_[i]} - {self.classes_[j]}" for i, j in pairs]
+        table = pd.DataFrame(self.dissimilarities_, columns=names)
+        table.insert(0, "region", np.arange(len(table)))
+        return RegionMaps({}, table=table, table_file="dissimilarities.tsv")
 
     @described_by(IdentificationSearchLight.find_region)
     def dissimilarity_table(self, region: Any) -> Any:
@@ -248,11 +249,5 @@ class DissimilaritySearchLight(FittedAttributes, BaseEstimator):
         ValueError
             When the folder is not empty, or cannot be written.
         """
-        import pandas as pd
-
         check_has_results(self)
-        table = pd.DataFrame(self._distance_columns)
-        table.insert(0, "region", np.arange(len(table)))
-        more = {"dissimilarities.tsv": table_writer(table)}
-        more |= options.pop("more", None) or {}
-        self.maps_.to_directory(path, more=more, **options)
+        self.maps_.to_directory(path, **options)

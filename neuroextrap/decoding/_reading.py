@@ -5,6 +5,7 @@ import scipy.linalg
 
 from neuroextrap.analysis._samples import read_residuals, read_samples
 from neuroextrap.margins.running._described import array_hash
+from neuroextrap.stats._validation import check_choice
 
 # rms of samples within which products of float32 neither vanish nor overflow; rescaled
 # only outside of it, so that ordinary data keep their bits
@@ -40,10 +41,7 @@ def read_labeled_samples(searchlight, kernel, imgs, labels, counted="y"):
 
 def check_within_runs(how, groups):
     """Raise unless `how` is known and runs are given."""
-    if how not in (None, "center", "zscore"):
-        raise ValueError(
-            f"within_runs={how!r} is not known; use None, 'center' or 'zscore'"
-        )
+    check_choice(how, "within_runs", (None, "center", "zscore"))
     if how is not None and groups is None:
         raise ValueError(
             f"within_runs={how!r} needs the run of every sample; give groups=runs"

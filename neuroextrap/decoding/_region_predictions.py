@@ -14,7 +14,7 @@ from neuroextrap.analysis._samples import read_samples
 from neuroextrap.decoding._reading import check_within_runs, within_runs
 from neuroextrap.margins._engine import task_data
 from neuroextrap.stats._shared_options import described_by
-from neuroextrap.stats._validation import check_labels
+from neuroextrap.stats._validation import check_choice, check_labels
 
 
 class RegionPredictions(RegionAnalysis):
@@ -127,8 +127,7 @@ class RegionPredictions(RegionAnalysis):
         Haufe et al. 2014, "On the interpretation of weight vectors of linear models in
         multivariate neuroimaging", NeuroImage 87, eq. 6.
         """
-        if of not in ("activation", "weights"):
-            raise ValueError(f"of={of!r} must be 'activation' or 'weights'")
+        check_choice(of, "of", ("activation", "weights"))
         region = self.find_region(region)
         run, (features, x) = self.run_, self._fitted_samples(region)
         rule, names = self._rule(region)

@@ -20,7 +20,12 @@ from neuroextrap.images._event_samples import event_samples
 from neuroextrap.images._fits import ready_betas
 from neuroextrap.images._sample_options import SampleOptions
 from neuroextrap.margins._new_samples import linear_rule, margins_of_new
-from neuroextrap.stats._shared_options import as_options, takes_options
+from neuroextrap.stats._shared_options import (
+    as_options,
+    described_by,
+    suggests_words,
+    takes_options,
+)
 
 
 class IdentificationSearchLight(RegionPredictions):
@@ -188,6 +193,7 @@ class IdentificationSearchLight(RegionPredictions):
         "keep": Keep,
     }
 
+    @suggests_words
     def __init__(  # noqa: PLR0913
         self,
         mask: Any = None,
@@ -338,6 +344,7 @@ class IdentificationSearchLight(RegionPredictions):
         self.bg_img_ = read.bg_img  # of the series, before any cleaning
         return self
 
+    @described_by(fit)
     def estimate_cost(
         self,
         imgs: Any,
@@ -347,17 +354,6 @@ class IdentificationSearchLight(RegionPredictions):
         order: ArrayLike | None = None,
     ) -> dict:
         """Estimate the time and memory of :meth:`fit`, by timing a few regions.
-
-        Parameters
-        ----------
-        imgs : 4-D image, list of images, path(s), SurfaceImage, or array
-            Samples, one volume (row) for each.
-        y : array-like of shape (n_samples,)
-            Class of every sample.
-        groups : array-like of shape (n_samples,) or None, default=None
-            Run of every sample.
-        order : array-like of shape (n_samples,) or None, default=None
-            Time of every sample in its run, as in :meth:`fit`.
 
         Returns
         -------
@@ -388,6 +384,7 @@ class IdentificationSearchLight(RegionPredictions):
         np.add.at(confusion, self.test_codes_, best / best.sum(axis=1, keepdims=True))
         return confusion
 
+    @described_by(RegionPredictions.predict)
     def score(
         self,
         imgs: Any,
@@ -400,12 +397,8 @@ class IdentificationSearchLight(RegionPredictions):
 
         Parameters
         ----------
-        imgs : 4-D image, list of images, path(s), SurfaceImage, or array
-            New samples of the same voxels (features), one volume (row) for each.
         y : array-like of shape (n_samples,)
             Class of every new sample; classes weigh the same.
-        groups : array-like of shape (n_samples,) or None, default=None
-            Run of every new sample; needed with ``within_runs``.
         region : int, str, tuple of float or None, default=None
             Region, as for :meth:`find_region`; None for the only one, such as that of
             an array.

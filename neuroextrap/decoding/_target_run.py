@@ -8,7 +8,7 @@ from sklearn.model_selection import KFold
 from neuroextrap.analysis._region_run import RegionRun
 from neuroextrap.analysis._run_parameters import RunParameters
 from neuroextrap.decoding._reading import make_whitener, read_labeled_samples
-from neuroextrap.design._findings import tell
+from neuroextrap.design._findings import EVERYTHING, Finding, tell
 from neuroextrap.design._labels import code_targets, row_codes
 from neuroextrap.design._permutations import Permuted
 from neuroextrap.design._series import EXCHANGES, OF_TARGETS, findings_of_series
@@ -20,8 +20,9 @@ from neuroextrap.margins._resources import check_labelings_fit
 from neuroextrap.margins._statistic import CorrelationStatistic, resolve_statistic
 from neuroextrap.margins.classifiers._inner_folds import candidate_penalties
 from neuroextrap.margins.classifiers._targets import METRICS, TargetMargins
+from neuroextrap.models._splitters import encoder_splits
 from neuroextrap.stats._permutation import shift_rows
-from neuroextrap.stats._validation import check_flags, check_numbers
+from neuroextrap.stats._validation import check_choice, check_flags, check_numbers
 
 _PENALTY = (
     "every region has one ridge penalty, the same for all target columns and folds and "
@@ -37,6 +38,14 @@ _TESTED = (
     "p-values test the correlation of decoded and true targets, not the identification "
     "accuracy; give statistic='accuracy' or 'pairwise_accuracy' to test that"
 )
+_SORTED = 0.5  # share of the variance of targets between folds, from which it is seen
+_LEAK = {
+    "name": "neighbors_train",
+    "maps": EVERYTHING,
+    "effect": "folds train on neighbors of what they test, and correlations and "
+    "accuracies are too large",
+    "remedy": "give groups=runs, so that whole runs are left out",
+}  # what else findings of series mean without groups
 _MAIN_DIRECTIONS, _FEATURES = 8, 1000  # of targets and samples, looked at for series
 _CANDIDATES = (
     "the {n} candidates of identification are the distinct targets; where notes speak "
@@ -65,17 +74,14 @@ def plan_targets(light, imgs, targets, groups, order=None):
     labels, candidates = code_targets(vectors, groups, light.blocks, order)
     n_classes, n_samples = len(candidates), len(vectors)
     set_sizes = parameters.resolve_set_sizes(n_classes)
-    by_correlation = _is_correlation(light.statistic)
-    statistic = (
-        CorrelationStatistic()
-        if by_correlation
-        else resolve_statistic(light.statistic, n_classes, set_sizes)
-    )
+    given_statistic = light.statistic, n_classes, set_sizes
+    statistic = resolve_statistic(*given_statistic, correlates=True)
+    tested = _tested(statistic, light.n_permutations)
     kernel = TargetMargins(
         _scaled(candidates, labels.codes, light.standardize_targets),
         metric=_metric(light.metric, candidates.shape[1]),
         shrinkage=light.shrinkage,
-        tested=_tested(statistic, light.n_permutations),
+        tested=tested,
     )
     check_labelings_fit(light.n_permutations, n_samples, light.max_memory)
     tests = _tests(light, labels, BoundOptions.of(given, kernel))
@@ -86,6 +92,7 @@ def plan_targets(light, imgs, targets, groups, order=None):
     findings = (
         *tests.findings(usable),
         *_of_series(light, usable, vectors, labels),
+        *(_of_sorted_folds(vectors, tests.design) if groups is None else ()),
     )
     tell(findings)
     sampled = samples.masker, samples.X.shape[1]
@@ -115,7 +122,7 @@ def plan_targets(light, imgs, targets, groups, order=None):
             *samples.notes,
             _CANDIDATES.format(n=n_classes),
             _penalty_note(kernel),
-            *((_TESTED,) if by_correlation and light.n_permutations else ()),
+            *((_TESTED,) if light.n_permutations and tested == "correlation" else ()),
             *tests.notes(),
         ),
         findings=findings,
@@ -193,10 +200,8 @@ def _location(candidates, codes, standardize):
 
 def _metric(metric, n_columns):
     """Return how candidates are compared, for targets of so many columns."""
-    if metric == "auto":
+    if check_choice(metric, "metric", ("auto", *METRICS)) == "auto":
         return "euclidean" if n_columns == 1 else "cosine"
-    if metric not in METRICS:
-        raise ValueError(f"metric={metric!r} must be one of {('auto', *METRICS)}")
     fewest = {"cosine": 2, "correlation": 3, "euclidean": 1}[metric]
     if n_columns < fewest:
         raise ValueError(
@@ -214,28 +219,15 @@ def _tested(statistic, n_permutations):
     return "best" if best_only else "wins"
 
 
-def _is_correlation(statistic):
-    """Return whether the correlation is tested; ValueError if the name is unknown."""
-    known = "correlation", "accuracy", "pairwise_accuracy", "implied_information"
-    if isinstance(statistic, str) and statistic not in known:
-        raise ValueError(
-            f"statistic={statistic!r} must be one of {known}, or a number of candidates"
-        )
-    return isinstance(statistic, str) and statistic == "correlation"
-
-
 def _tests(light, labels, options):
     """Return Tests of the targets: folds, exchanged targets and bounds."""
-    shifts = light.exchange == "shifts"
-    if light.exchange not in EXCHANGES:
-        raise ValueError(f"exchange={light.exchange!r} must be one of {EXCHANGES}")
+    shifts = check_choice(light.exchange, "exchange", EXCHANGES) == "shifts"
     if shifts and light.blocks is not None:
         raise ValueError("exchange='shifts' has no blocks; leave blocks out")
-    whole = isinstance(light.cv, (int, np.integer)) and not isinstance(light.cv, bool)
     tests = Tests.of(
         labels,
         options,
-        cv=KFold(light.cv) if whole and labels.groups is None else light.cv,
+        cv=_folds(light, labels, shifts),
         n_permutations=0 if shifts else light.n_permutations,
         random_state=light.random_state,
     )
@@ -248,17 +240,59 @@ def _tests(light, labels, options):
     return replace(tests, permuted=permuted)
 
 
+def _folds(light, labels, shifts):
+    """Return cv; of a number without groups the folds, blocks whole, as a list.
+
+    They are consecutive for series, else drawn: in a table that is sorted by targets,
+    consecutive folds would test what is beyond the targets of their training.
+    """
+    whole = isinstance(light.cv, (int, np.integer)) and not isinstance(light.cv, bool)
+    if not whole or labels.groups is not None:
+        return light.cv
+    if shifts:
+        return KFold(light.cv)
+    return encoder_splits(light.cv, labels.codes, labels.blocks, light.random_state)
+
+
 def _of_series(light, X, targets, labels):
-    """Return Findings about samples and targets that depend on their neighbors."""
-    if not light.n_permutations or labels.blocks is not None:
+    """Return Findings about samples and targets that depend on their neighbors.
+
+    Without groups these are in training and test sets.
+    """
+    mixed = labels.groups is None
+    if labels.blocks is not None or not (light.n_permutations or mixed):
         return ()
     rows = slice(None)
     if labels.order is not None:
         rows = np.argsort(labels.order, kind="stable")
-    groups = None if labels.groups is None else labels.groups[rows]
+    groups = None if mixed else labels.groups[rows]
+    of_rows = *_explained(X[rows], targets[rows]), groups
     how = {"exchange": light.exchange, "words": OF_TARGETS}
-    responses, explained = _explained(X[rows], targets[rows])
-    return findings_of_series(responses, explained, groups, **how)
+    found = findings_of_series(*of_rows, **how) if light.n_permutations else ()
+    if not mixed:
+        return found
+    leaks = findings_of_series(*of_rows, **how | {"exchange": "rows"})
+    return *found, *(leak._replace(**_LEAK) for leak in leaks)
+
+
+def _of_sorted_folds(targets, design):
+    """Return Findings, 0 or 1, about folds that test other targets than they train."""
+    about = targets - targets.mean(axis=0)
+    means = np.array([about[test].mean(axis=0) for _, test in design.folds])
+    sizes = np.array([len(test) for _, test in design.folds])
+    between, total = sizes @ np.square(means), np.square(about[design.test]).sum(axis=0)
+    share = float(np.mean(between / total))
+    by_chance = (len(sizes) - 1) / (sizes.sum() - 1)
+    if share < max(_SORTED, 4 * by_chance):
+        return ()
+    because = (
+        f"folds explain {share:.0%} of the variance of targets, as in a table that is "
+        "sorted by them, so that training sets lack what is tested"
+    )
+    effect = "correlations and accuracies may be too low"
+    remedy = "let folds hold targets of the whole range, as cv=5 without groups does"
+    seen = "sorted_folds", "doubtful", share, EVERYTHING
+    return (Finding(*seen, because, effect, remedy),)
 
 
 def _explained(X, targets):

@@ -13,7 +13,7 @@ from neuroextrap.decoding._region_predictions import RegionPredictions
 from neuroextrap.decoding._searchlight import IdentificationSearchLight
 from neuroextrap.decoding._target_run import check_targets, plan_targets, unscaled
 from neuroextrap.margins._new_samples import regression_rule
-from neuroextrap.stats._shared_options import described_by
+from neuroextrap.stats._shared_options import described_by, suggests_words
 
 
 @described_by(IdentificationSearchLight)
@@ -47,7 +47,11 @@ class TargetSearchLight(RegionPredictions):
         Permutations choose again; it takes five to twenty times as long as one penalty.
     cv : None, int, scikit-learn splitter, or iterable of (train, test), default=None
         Cross-validation. None leaves one group out at a time; an integer is that many
-        folds of whole groups, or of consecutive samples without groups.
+        folds of whole groups. Without groups they are drawn at random by the seed, as
+        the consecutive samples of a table that is sorted by targets would be trained on
+        others than they test; blocks stay whole, and with ``exchange="shifts"`` folds
+        are consecutive. Samples that depend on their neighbors in time need groups, and
+        a note says so.
     set_sizes : sequence of int or None, default=None
         Numbers of candidates to choose from, of curves and implied information. If
         None, all of 2..K up to K = 32, else at most 32 of them, log-spaced.
@@ -126,6 +130,7 @@ class TargetSearchLight(RegionPredictions):
     candidates_: Any
     VALUES: ClassVar = {"regions": Regions, "bounds": Bounds, "keep": Keep}
 
+    @suggests_words
     def __init__(  # noqa: PLR0913
         self,
         mask: Any = None,

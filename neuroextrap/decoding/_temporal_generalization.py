@@ -156,9 +156,12 @@ def temporal_generalization(  # noqa: PLR0913
 
     One exchange of names is used for all pairs of moments, for those tested before they
     are trained the other way round. Every pair by itself is tested exactly, and so is
-    the maximum where there are two codes, each over any length of time; where every
-    moment has a code of its own its largest value was significant in at most .07 of
-    simulated recordings (see the table of guarantees). With two to four classes no
+    the maximum where there are two codes, each over any length of time. With more codes
+    the maximum is approximate: where every moment, or every two, had a code of its own,
+    the largest value was significant in .04 to .06 of simulated recordings at a nominal
+    .05 (see the table of guarantees). Names exchanged at every moment by itself would
+    be exact there, but could never find a lasting code of up to six classes: among
+    many pairs of moments, some would agree by chance. With two to four classes no
     p-value off the diagonal can be below 1 / K!, which ``notes`` says; test several
     subjects together, by giving ``scores["accuracy"]`` to
     ``neuroextrap.group.sign_flip_test`` with the baseline 1 / K.

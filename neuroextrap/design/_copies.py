@@ -4,6 +4,7 @@ from itertools import combinations
 
 import numpy as np
 from scipy.sparse.csgraph import connected_components
+from scipy.stats import norm
 
 from neuroextrap.design._findings import (
     BOUNDS,
@@ -23,6 +24,7 @@ _MOST_SAMPLES = 2000  # more are searched for copies to the last bit only
 _NEAR = 0.95  # correlation at which samples are nearly equal
 _APART = 0.7  # highest that those may have that are not copies
 _MOST_COPIES = 4
+_FEWEST_MATCHED = 3  # samples of two runs that may be versions of one
 _CHANCE = 1e-3  # that some two samples come that near by chance
 _MOST_SERIES_COLUMNS = 500
 _FEWEST_VOLUMES = 20
@@ -44,7 +46,7 @@ def copied_samples(X, labels, design):
     if number is None:
         number, how = near_copies(X, labels.codes, labels.groups), "nearly equal"
     if number is None:
-        return None
+        return matched_runs(X, labels)
     for fold, (train, test) in enumerate(design.folds, start=1):
         shared = np.intersect1d(number[train], number[test])
         if len(shared):
@@ -78,6 +80,55 @@ def copied_samples(X, labels, design):
     )
 
 
+def matched_runs(X, labels):
+    """Return a Finding where two runs are versions of one acquisition, else None.
+
+    The samples of two echoes of a run, or of a run smoothed twice, may correlate by .5
+    only, and yet give the classes away. Runs are compared that have the same classes in
+    the same order, beyond the means of class and run: their samples must correlate one
+    by one, more than with neighbors, and more than those of other such runs.
+    """
+    codes, groups = labels.codes, labels.groups
+    if groups is None or len(X) > _MOST_SAMPLES:
+        return None
+    rest = without_means(X[:, :: -(-X.shape[1] // _MOST_COLUMNS)], codes, groups)
+    rest /= np.maximum(np.linalg.norm(rest, axis=1), np.finfo(float).tiny)[:, None]
+    order = np.zeros(len(X)) if labels.order is None else labels.order
+    rows = np.lexsort((order, groups))
+    names, first = np.unique(groups[rows], return_index=True)
+    runs = np.split(rows, first[1:])
+    found, every, others = {}, [], []
+    for a, b in combinations(range(len(runs)), 2):
+        products = rest[runs[a]] @ rest[runs[b]].T
+        others.append(products.ravel())
+        n_rows, n_columns = products.shape
+        if n_rows != n_columns or n_rows < _FEWEST_MATCHED:
+            continue
+        of_lags = [np.diagonal(products, lag).mean() for lag in (0, -1, 1)]
+        every.append(of_lags[0])
+        if (codes[runs[a]] == codes[runs[b]]).all():
+            found[a, b] = of_lags[0], max(of_lags[1:]), np.sqrt(2 / n_rows)
+    if not found:
+        return None
+    spread = np.median(np.abs(np.concatenate(others))) / norm.ppf(0.75)
+    usual = np.median(every) if len(every) > 1 else 0.0
+    (a, b), (seen, neighbors, error) = max(found.items(), key=lambda item: item[1])
+    excess = seen - max(usual, neighbors)
+    if seen - usual < _SHARED or excess < _ERRORS * spread * error:
+        return None
+    return Finding(
+        "equal_samples",
+        "doubtful",
+        float(seen),
+        EVERYTHING,
+        f"the samples of runs {names[a]} and {names[b]} correlate one by one (by "
+        f"{seen:.2f} beyond class and run), as echoes or other versions of one "
+        "acquisition do, or the same pictures in the same order",
+        TOO_OPTIMISTIC,
+        "give every acquisition once, or give both runs one group",
+    )
+
+
 def near_copies(X, codes, groups=None):
     """Return a number for every sample, shared by those nearly equal; None if no two.
 
@@ -103,9 +154,9 @@ def near_copies(X, codes, groups=None):
     n_pairs = len(X) * (len(X) - 1) / 2
     if n_pairs * (1 - _NEAR**2) ** ((directions - 1) / 2) > _CHANCE:
         return None
-    norm = np.sqrt(np.diag(gram))
+    length = np.sqrt(np.diag(gram))
     with np.errstate(divide="ignore", invalid="ignore"):
-        correlation = gram / (norm[:, None] * norm)
+        correlation = gram / (length[:, None] * length)
     np.fill_diagonal(correlation, np.nan)
     near = correlation > _NEAR  # NaN: False
     few = (correlation > _APART).sum(axis=1) <= _MOST_COPIES

@@ -40,6 +40,11 @@ class Finding(NamedTuple):
         remedy = f"; {self.remedy}" if self.remedy else ""
         return f"{self.because}: {self.effect}{remedy}"
 
+    @property
+    def line(self) -> str:
+        """The finding as a line of text, its grade first."""
+        return f"{self.grade}: {self.note}"
+
     def touches(self, name: str) -> bool:
         """Whether the map of this name is touched."""
         return any(fnmatchcase(name, pattern) for pattern in self.maps)

@@ -3,9 +3,9 @@
 Stimulus features: ``GaborPyramid``, ``RetinotopicFeatures``, ``read_features``.
 Encoders: ``ElasticNetEncoder``, ``RidgeEncoder``. Noise:
 ``schaefer_strimmer_covariance``, ``SchaeferStrimmerCovariance``. Identification:
-``EncodingIdentification``; single voxels: ``prediction_scores``. Films and stories:
-``ContinuousEncoding``, ``Delayer``. Two models: ``compare_encoding_models``; more of
-them: ``compare_encoding_models_pairwise``; ensembles of voxels or features:
+``EncodingIdentification``. Films and stories: ``ContinuousEncoding``, ``Delayer``. Two
+models: ``compare_encoding_models``; more of them:
+``compare_encoding_models_pairwise``; ensembles of voxels or features:
 ``ensemble_size_curve``.
 """
 
@@ -16,7 +16,6 @@ from neuroextrap.encoding._identification import EncodingIdentification
 from neuroextrap.encoding._pairwise_comparison import (
     compare_encoding_models_pairwise,
 )
-from neuroextrap.encoding._response_predictions import prediction_scores
 from neuroextrap.images._feature_files import read_features
 from neuroextrap.models._delayer import Delayer
 from neuroextrap.models._gabor import GaborPyramid
@@ -40,7 +39,6 @@ __all__ = [
     "compare_encoding_models",
     "compare_encoding_models_pairwise",
     "ensemble_size_curve",
-    "prediction_scores",
     "read_features",
     "schaefer_strimmer_covariance",
 ]

@@ -9,7 +9,7 @@ from neuroextrap.encoding._response_predictions import (
     prediction_scores,
     standardized,
 )
-from neuroextrap.maps._registry import band_names
+from neuroextrap.maps._named_records import band_names
 
 
 def partition_scores(model, trained, runs, tested):

@@ -17,14 +17,15 @@ from neuroextrap.encoding._continuous_maps import (
 from neuroextrap.encoding._continuous_runs import (
     WITHIN_RUNS,
     read_runs,
-    read_table_of_runs,
 )
 from neuroextrap.encoding._continuous_training import TrainedRuns, with_bands
 from neuroextrap.encoding._identification import EncodingIdentification
+from neuroextrap.encoding._table_of_runs import read_table_of_runs
 from neuroextrap.encoding._training import check_encoder, voxel_penalties
+from neuroextrap.images._sample_options import SampleOptions
 from neuroextrap.models._delayer import check_delays
 from neuroextrap.models._splitters import check_cv_argument
-from neuroextrap.stats._shared_options import described_by
+from neuroextrap.stats._shared_options import described_by, suggests_words
 from neuroextrap.stats._validation import (
     check_flags,
     check_integer,
@@ -32,7 +33,27 @@ from neuroextrap.stats._validation import (
 )
 
 
-@described_by(EncodingIdentification)
+class _NewRuns:
+    """Runs that are tested, and how they are cleaned.
+
+    Parameters
+    ----------
+    features : list of array-like of shape (n_volumes, n_columns), or of dict
+        Features of every run, as in ``fit``, of stimuli not trained on.
+    imgs : list of images, paths or arrays of shape (n_volumes, n_features)
+        Responses in every run.
+    confounds : ndarray, DataFrame, path, list of these, or None, default=None
+        Confounds, a table of numbers for every run with a row for each volume, that are
+        regressed out of the responses. Files whose names tell their run, as BIDS names
+        do, may come in any order.
+    sample_mask : array-like, list of these, or None, default=None
+        Volumes that are kept in every run (indices, counting from 0, or booleans), as
+        ``load_confounds`` of nilearn returns them. The others enter no regression and
+        are neither trained on nor tested; what was shown then still delays into others.
+    """
+
+
+@described_by(EncodingIdentification, SampleOptions)
 class ContinuousEncoding(BaseEstimator):
     """Predict responses to films and stories, voxel by voxel, and score new runs.
 
@@ -71,6 +92,9 @@ class ContinuousEncoding(BaseEstimator):
         are left out one by one. A single run is cut into as many contiguous blocks.
     t_r : float or None, default=None
         Seconds between volumes. If None, images say it.
+    high_pass : float or None, default=None
+        Frequency in Hz below which drifts are removed from responses, by cosines. If
+        None, none is removed.
     regions : sparse matrix of shape (n_regions, n_features) or None, default=None
         Members of the regions, if they are neither spheres nor those of an atlas.
     n_permutations : int, default=0
@@ -141,6 +165,9 @@ class ContinuousEncoding(BaseEstimator):
     (18, 1.0)
     """
 
+    kind = "continuous"
+
+    @suggests_words
     def __init__(  # noqa: PLR0913
         self,
         mask: Any = None,
@@ -151,6 +178,8 @@ class ContinuousEncoding(BaseEstimator):
         standardize: bool = True,
         cv: Any = 5,
         t_r: float | None = None,
+        smoothing_fwhm: float | None = None,
+        high_pass: float | None = None,
         radius: float = 8.0,
         labels_img: Any = None,
         regions: Any = None,
@@ -166,6 +195,8 @@ class ContinuousEncoding(BaseEstimator):
         self.standardize = standardize
         self.cv = cv
         self.t_r = t_r
+        self.smoothing_fwhm = smoothing_fwhm
+        self.high_pass = high_pass
         self.radius = radius
         self.labels_img = labels_img
         self.regions = regions
@@ -174,7 +205,15 @@ class ContinuousEncoding(BaseEstimator):
         self.memory = memory
         self.random_state = random_state
 
-    def fit(self, features: Any, imgs: Any) -> Self:
+    @described_by(_NewRuns)
+    def fit(
+        self,
+        features: Any,
+        imgs: Any,
+        *,
+        confounds: Any = None,
+        sample_mask: Any = None,
+    ) -> Self:
         """Train the encoder on runs.
 
         Parameters
@@ -197,7 +236,8 @@ class ContinuousEncoding(BaseEstimator):
         """
         self._check()
         self.__dict__.pop("feature_names_in_", None)  # of an earlier fit
-        runs = with_bands(self._read(self.mask, features, imgs), self.encoder)
+        read = self._read(self.mask, features, imgs, confounds, sample_mask)
+        runs = with_bands(read, self.encoder)
         if not runs.usable.any():
             raise ValueError(
                 "imgs has no usable voxel: each has NaN or is constant in a run; check "
@@ -224,8 +264,10 @@ class ContinuousEncoding(BaseEstimator):
         ----------
         runs : pandas.DataFrame or path of a table
             A row for every run. The column ``set`` is train or test, ``imgs`` names the
-            images (or a ``.npy`` of volumes x neurons), and every other column is a
-            band of features, called by its name: files of features (``.tsv``, ``.csv``,
+            images (or a ``.npy`` of volumes x neurons), ``confounds`` and
+            ``sample_mask``, if there are such columns, what :meth:`fit` takes (tables
+            of numbers; a ``.npy``; n/a for none), and every other column is a band of
+            features, called by its name: files of features (``.tsv``, ``.csv``,
             ``.npy``, ...; tables with ``onset``, or BIDS events, at any rate), beside
             the table. A DataFrame may have arrays, tables and images as entries.
         seconds : float or None, default=None
@@ -243,33 +285,27 @@ class ContinuousEncoding(BaseEstimator):
         ValueError
             When the table lacks a column or an entry, or as the methods named.
         """
-        features, imgs, sets = read_table_of_runs(runs)
-        train, test = (
-            [
-                [each for each, own in zip(given, sets, strict=True) if own == name]
-                for given in (features, imgs)
-            ]
-            for name in ("train", "test")
-        )
-        read, tested = self.fit(*train)._test(*test)
+        table = read_table_of_runs(runs)
+        read, tested = self.fit(**table.of("train"))._test(**table.of("test"))
         segments = None if seconds is None else segment_maps(self, tested, seconds)
         scores = voxel_scores(self, tested)
         if read.bands is not None:
             scores |= partition_scores(self, self._trained, read, tested)
         return voxel_maps(self, tested, scores, segments)
 
-    def score(self, features: Any, imgs: Any) -> RegionMaps:
+    @described_by(_NewRuns)
+    def score(
+        self,
+        features: Any,
+        imgs: Any,
+        *,
+        confounds: Any = None,
+        sample_mask: Any = None,
+    ) -> RegionMaps:
         """Score how well the responses of every voxel in new runs are predicted.
 
         Runs with equal features show the same stimulus: their responses are averaged,
         and their spread gives the noise ceiling.
-
-        Parameters
-        ----------
-        features : list of array-like of shape (n_volumes, n_columns)
-            Features of every run, as in :meth:`fit`, of stimuli not trained on.
-        imgs : list of images, paths or arrays of shape (n_volumes, n_features)
-            Responses in every run.
 
         Returns
         -------
@@ -287,10 +323,18 @@ class ContinuousEncoding(BaseEstimator):
             When features, voxels or lengths differ from training or each other, or a
             run was trained on.
         """
-        _, tested = self._test(features, imgs)
+        _, tested = self._test(features, imgs, confounds, sample_mask)
         return voxel_maps(self, tested, voxel_scores(self, tested))
 
-    def partition(self, features: Any, imgs: Any) -> RegionMaps:
+    @described_by(_NewRuns)
+    def partition(
+        self,
+        features: Any,
+        imgs: Any,
+        *,
+        confounds: Any = None,
+        sample_mask: Any = None,
+    ) -> RegionMaps:
         """Split what is explained of new runs among the bands of features.
 
         Bands are those of a dict in :meth:`fit`, or of ``RidgeEncoder(bands=...)``. The
@@ -301,13 +345,6 @@ class ContinuousEncoding(BaseEstimator):
 
         What is unique to a band is the r2 that is lost by a model that was trained,
         penalties and all, without it.
-
-        Parameters
-        ----------
-        features : list of dict, or of array-like of shape (n_volumes, n_columns)
-            Features of every run, as in :meth:`score`.
-        imgs : list of images, paths or arrays of shape (n_volumes, n_features)
-            Responses in every run.
 
         Returns
         -------
@@ -353,7 +390,7 @@ class ContinuousEncoding(BaseEstimator):
         ... )
         (array([0.9, 1. ]), array([0., 0.]))
         """
-        read, tested = self._test(features, imgs)
+        read, tested = self._test(features, imgs, confounds, sample_mask)
         if read.bands is None:
             raise ValueError(
                 "features have no bands to be told apart; give a dict of tables by "
@@ -363,8 +400,15 @@ class ContinuousEncoding(BaseEstimator):
         scores |= partition_scores(self, self._trained, read, tested)
         return voxel_maps(self, tested, scores)
 
+    @described_by(_NewRuns)
     def identify_segments(
-        self, features: Any, imgs: Any, *, seconds: float = 20.0
+        self,
+        features: Any,
+        imgs: Any,
+        *,
+        seconds: float = 20.0,
+        confounds: Any = None,
+        sample_mask: Any = None,
     ) -> RegionMaps:
         """Identify which segment of a run evoked the responses of some seconds.
 
@@ -378,10 +422,6 @@ class ContinuousEncoding(BaseEstimator):
 
         Parameters
         ----------
-        features : list of array-like of shape (n_volumes, n_columns)
-            Features of every run, as in :meth:`score`.
-        imgs : list of images, paths or arrays of shape (n_volumes, n_features)
-            Responses in every run.
         seconds : float, default=20.0
             Length of the windows; it is rounded to volumes.
 
@@ -402,7 +442,8 @@ class ContinuousEncoding(BaseEstimator):
         ValueError
             When the time between volumes is not known, or runs are too short.
         """
-        return segment_maps(self, self._test(features, imgs)[1], seconds)
+        _, tested = self._test(features, imgs, confounds, sample_mask)
+        return segment_maps(self, tested, seconds)
 
     def _check(self):
         """Raise before data are read if a parameter is none that is allowed."""
@@ -411,6 +452,7 @@ class ContinuousEncoding(BaseEstimator):
                 f"within_runs={self.within_runs!r} is not known; choose one of "
                 f"{WITHIN_RUNS}"
             )
+        self._sample_options()
         check_flags(standardize=self.standardize)
         check_integer(self.n_permutations, "n_permutations", minimum=0)
         check_cv_argument(self.cv)
@@ -418,21 +460,32 @@ class ContinuousEncoding(BaseEstimator):
         check_delays(self.delays)
         random_generator(self.random_state)
 
-    def _read(self, mask, features, imgs):
+    def _sample_options(self, confounds=None, sample_mask=None):
+        """Return the SampleOptions by which responses are read."""
+        return SampleOptions(
+            samples="volumes",
+            t_r=self.t_r,
+            smoothing_fwhm=self.smoothing_fwhm,
+            high_pass=self.high_pass,
+            confounds=confounds,
+            sample_mask=sample_mask,
+        )
+
+    def _read(self, mask, features, imgs, *cleaning):
         """Read runs as they are asked for; returns Runs."""
         return read_runs(
             mask,
             features,
             imgs,
+            self._sample_options(*cleaning),
             within_runs=self.within_runs,
-            t_r=self.t_r,
             memory=self.memory,
             known=getattr(self, "feature_names_in_", None),
         )
 
-    def _test(self, features, imgs):
+    def _test(self, features, imgs, confounds=None, sample_mask=None):
         """Predict new runs, and average repeats; returns Runs and HeldOut."""
         check_trained(self)
-        runs = self._read(self.masker_, features, imgs)
+        runs = self._read(self.masker_, features, imgs, confounds, sample_mask)
         runs = runs._replace(bands=self._trained.runs.bands)
         return runs, self._trained.test(runs)

@@ -13,11 +13,7 @@ from neuroextrap.encoding._response_predictions import prediction_scores
 from neuroextrap.encoding._segments import cut_segments, score_segments
 from neuroextrap.images._region_choice import choose_regions
 from neuroextrap.maps._described_parameters import described_parameters
-from neuroextrap.maps._registry import (
-    band_records,
-    segment_record,
-    series_record,
-)
+from neuroextrap.maps._named_records import band_records, segment_record, series_record
 from neuroextrap.regions._membership import usable_regions
 from neuroextrap.reporting._finding import words_of_features
 from neuroextrap.reporting._maps_section import features_as_regions
@@ -72,6 +68,12 @@ def segment_maps(model, tested, seconds):
         )
     if not 0 < check_number(seconds, "seconds") < np.inf:
         raise ValueError(f"seconds={seconds!r} must be positive; give 20, for example")
+    holes = (np.diff(tested.rows) != 1) & (np.diff(tested.run) == 0)
+    if holes.any():
+        raise ValueError(
+            f"a tested run has a hole ({holes.sum()} in all, sample_mask), and volumes "
+            "beside it are no segment; keep all but the first and last ones"
+        )
     apart = correlation_length(tested.responses, tested.predictions, tested.run)
     segments = cut_segments(tested.run, max(1, round(seconds / tested.t_r)), apart)
     choice = choose_regions(

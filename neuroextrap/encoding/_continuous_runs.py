@@ -1,7 +1,6 @@
 """Runs of a film or a story: features and responses, volume by volume."""
 
 from os import PathLike
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
@@ -16,19 +15,28 @@ from neuroextrap.encoding._stimuli import (
     feature_names,
     pair_responses,
 )
+from neuroextrap.encoding._table_of_runs import by_run
 from neuroextrap.images import resolve_masker
+from neuroextrap.images._bids_names import refuse_other_names
+from neuroextrap.images._cleaning import (
+    Cleaning,
+    clean_runs,
+    read_confounds,
+    read_sample_mask,
+)
 from neuroextrap.images._feature_timing import (
     feature_tables,
     features_of_volumes,
     has_onsets,
 )
+from neuroextrap.images._loading import cleans_over_time
+from neuroextrap.images._maskers import smooth_by
 from neuroextrap.images._opening import list_images
 from neuroextrap.images._repetition_time import repetition_times
-from neuroextrap.images._tables import MISSING, load_array, read_text_table, text_column
+from neuroextrap.images._tables import load_array
 
 WITHIN_RUNS = (None, "center", "zscore")
 _SOME_VOXELS = 64
-_SET, _IMGS = "set", "imgs"
 _EQUAL = 1e-5  # of a standard deviation: features of the same stimulus
 
 
@@ -43,6 +51,7 @@ class Runs(NamedTuple):
     bands: np.ndarray | None  # of the columns, (n_columns,)
     t_r: float | None  # seconds between volumes, where known
     masker: Any
+    kept: np.ndarray  # volumes that are neither trained on nor tested are False
 
 
 class HeldOut(NamedTuple):
@@ -58,101 +67,124 @@ class HeldOut(NamedTuple):
     rows: np.ndarray  # of the predictions of all volumes, (n_rows,)
 
 
-def read_table_of_runs(runs):
-    """Return features, images and sets of a table of runs, a list each.
+def read_runs(mask, features, imgs, options, *, within_runs, memory=None, known=None):
+    """Read features and responses of some runs, and clean these; returns Runs.
 
-    `runs` is a DataFrame or a file, which names other files beside it. Columns ``set``
-    (train, test) and ``imgs``; every other column is a band of features. ValueError
-    where an entry is missing or no run is for training, or for testing.
+    Arguments and errors are those of ``plan_runs``; `within_runs` is that of
+    ``rescaled``.
     """
-    folder = None
-    if isinstance(runs, (str, PathLike)):
-        runs, folder = read_text_table(runs, "runs"), Path(runs).parent
-    missing = [name for name in (_SET, _IMGS) if name not in runs]
-    if missing or len(runs.columns) < 3:
-        raise ValueError(
-            f"runs has columns {', '.join(map(str, runs.columns))}; give set (train or "
-            "test), imgs, and one for each band of features"
-        )
-    sets = text_column(runs, _SET, "runs").tolist()
-    if {*sets} != {"train", "test"}:
-        raise ValueError(
-            "runs: column set must hold train and test, got "
-            f"{', '.join(sorted({*sets}))}"
-        )
-    cells = {
-        name: [_cell(each, folder, f"runs: column {name}") for each in runs[name]]
-        for name in runs
-        if name != _SET
-    }
-    imgs = cells.pop(_IMGS)
-    if len(cells) == 1:  # no bands to be told apart
-        return next(iter(cells.values())), imgs, sets
-    return _by_run(cells), imgs, sets
+    planned = plan_runs(features, imgs, options, known)
+    arrays = isinstance(planned.series[0], np.ndarray)
+    if not arrays:
+        mask = resolve_masker(mask, planned.series, memory=memory)
+        smooth_by(mask, options.smoothing_fwhm)
+    _check_cleaning(mask, planned.cleaning, arrays=arrays)
+    # nothing is subtracted over runs: it is done in each of them
+    read = [read_samples(mask, i, center=False, dtype=None) for i in planned.series]
+    if len({samples.X.shape[1] for samples in read}) > 1:
+        raise ValueError("imgs have other numbers of voxels; give runs of one mask")
+    run, kept = planned.cleaning.series, planned.cleaning.kept
+    responses = np.concatenate([samples.X for samples in read])
+    responses = clean_runs(responses, run, planned.cleaning)
+    return Runs(
+        planned.features,
+        rescaled(responses, run, within_runs, kept),
+        run,
+        np.all([samples.usable for samples in read], axis=0),
+        planned.names,
+        planned.bands,
+        planned.cleaning.times[0],
+        None if arrays else mask,
+        kept,
+    )
 
 
-def _by_run(bands):
-    """Return a dict of lists, an entry for every run, as a list of dicts."""
-    rows = zip(*bands.values(), strict=True)
-    return [dict(zip(bands, row, strict=True)) for row in rows]
+class PlannedRuns(NamedTuple):
+    """All of some runs but their responses, for all volumes one after the other."""
+
+    features: np.ndarray
+    names: np.ndarray | None
+    bands: np.ndarray | None
+    series: list  # images, or arrays
+    cleaning: Cleaning
 
 
-def _cell(entry, folder, name):
-    """Return an entry of the table of runs, files as paths from `folder`."""
-    if not isinstance(entry, str):
-        return entry
-    if entry in ("", MISSING):
-        raise ValueError(f"{name} lacks an entry; name a file for every run")
-    return entry if folder is None else str(folder / entry)
+def plan_runs(features, imgs, options, known=None):
+    """Read the features of some runs, and what cleans them; returns PlannedRuns.
 
-
-def read_runs(mask, features, imgs, *, within_runs, t_r, memory=None, known=None):
-    """Read features and responses of some runs; returns Runs.
-
-    `features` and `imgs` are lists with an entry for each run, or those of a single
-    run; features may be a dict of bands. Features with onsets are averaged over
-    volumes. `known` are names of columns in an earlier fit. ValueError where lengths or
-    columns do not match.
+    Of images, headers are read only. `features` and `imgs` are lists with an entry for
+    each run, or those of a single run; features may be a dict of bands. Features with
+    onsets are averaged over volumes. `options` are SampleOptions, `known` names of
+    columns in an earlier fit. ValueError where lengths, columns or names of files do
+    not match.
     """
     tables, series = as_runs(features, "features"), as_runs(imgs, "imgs")
-    tables = _by_band(tables, () if known is None else known)
     if len(tables) != len(series):
         raise ValueError(
             f"features has {len(tables)} runs, imgs {len(series)}; give one table of "
             "features for every run"
         )
+    named = [_named(*pair) for pair in zip(as_list(imgs), series, strict=True)]
+    _check_names(named, tables)
+    tables = _by_band(tables, () if known is None else known)
     timed = any(has_onsets(table) for run in tables for table in run.values())
-    times = _times_of(series, t_r, needed=timed)
-    arrays = isinstance(series[0], np.ndarray)
-    if not arrays:
-        mask = resolve_masker(mask, series, memory=memory)
-    # nothing is subtracted over runs: it is done in each of them
-    read = [read_samples(mask, img, center=False, dtype=None) for img in series]
+    times = _times_of(named, options.t_r, needed=timed or bool(options.high_pass))
+    counted = [SimpleNamespace(file=i.file, n_samples=i.length) for i in named]
+    kept = read_sample_mask(options.sample_mask, counted)
+    for number, own in enumerate(kept):
+        if not own.any():
+            raise ValueError(
+                f"sample_mask[{number}] keeps no volume; leave the run out"
+            )
     volumes = [
-        _of_volumes(run, len(samples.X), time, f"features[{i}]", known)
-        for i, (run, samples, time) in enumerate(zip(tables, read, times, strict=True))
+        _of_volumes(run, img.length, time, f"features[{i}]", known)
+        for i, (run, img, time) in enumerate(zip(tables, named, times, strict=True))
     ]
     names = _one_set_of_columns(volumes)
-    if len({samples.X.shape[1] for samples in read}) > 1:
-        raise ValueError("imgs have other numbers of voxels; give runs of one mask")
-    usable = np.all([samples.usable for samples in read], axis=0)
-    run = np.repeat(np.arange(len(read)), [len(samples.X) for samples in read])
-    responses = np.concatenate([samples.X for samples in read])
-    return Runs(
-        np.concatenate([values for values, *_ in volumes]),
-        rescaled(responses, run, within_runs),
-        run,
-        usable,
-        names,
-        volumes[0][2],
-        times[0],
-        None if arrays else mask,
+    cleaning = Cleaning(
+        options=options,
+        times=times,
+        confounds=read_confounds(options.confounds, counted, options.sample_mask),
+        kept=np.concatenate(kept),
+        series=np.repeat(np.arange(len(named)), [img.length for img in named]),
     )
+    values = np.concatenate([values for values, *_ in volumes])
+    return PlannedRuns(values, names, volumes[0][2], series, cleaning)
+
+
+def _check_cleaning(masker, cleaning, *, arrays):
+    """Raise where what is cleaned here is cleaned by the masker, or cannot be."""
+    if arrays and cleaning.options.smoothing_fwhm is not None:
+        raise ValueError("smoothing_fwhm smooths volumes, and imgs are arrays")
+    changes = cleaning.changes or not cleaning.kept.all()
+    if not arrays and changes and cleans_over_time(masker):
+        raise ValueError(
+            "confounds, sample_mask and high_pass need a masker that does not detrend, "
+            "standardize or filter itself; give one without"
+        )
+
+
+def _check_names(named, tables):
+    """Raise where names of files say that features are of another run than images.
+
+    Features that are given for several runs, which show one stimulus, are of none.
+    """
+    rows = [run if isinstance(run, dict) else {"": run} for run in tables]
+    for band in rows[0]:
+        files = [run.get(band) for run in rows]
+        files = [str(f) if isinstance(f, (str, PathLike)) else None for f in files]
+        alone = [None if files.count(file) > 1 else file for file in files]
+        refuse_other_names(named, alone, "features")
+
+
+def as_list(given):
+    """Return entries of runs as a list; a single one may come without."""
+    return list(given) if isinstance(given, (list, tuple)) else [given]
 
 
 def as_runs(given, name):
-    """Return runs as a list; a single one may come without."""
-    runs = list(given) if isinstance(given, (list, tuple)) else [given]
+    """Return runs as a list, arrays in files read."""
+    runs = as_list(given)
     if not runs:
         raise ValueError(f"{name} is empty; give an entry for every run")
     if name == "imgs":
@@ -163,29 +195,38 @@ def as_runs(given, name):
     return runs
 
 
-def _times_of(series, t_r, *, needed):
-    """Return the seconds between volumes of every run; None where nothing says them."""
-    if isinstance(series[0], np.ndarray):
-        repetition_times([], t_r)  # checks what was given
-        if needed and t_r is None:
-            raise ValueError(
-                "features have onsets, and arrays do not tell the time between their "
-                "rows; give t_r, in seconds"
-            )
-        return [t_r] * len(series)
-    named = [list_images(run) for run in series]
-    if any(len(run) > 1 and run[0].n_samples is not None for run in named):
+def _named(entry, series):
+    """Return a series of volumes with name, file and length (volumes)."""
+    if isinstance(series, np.ndarray):
+        file = entry if isinstance(entry, (str, PathLike)) else None
+        return SimpleNamespace(name="imgs", file=file, length=len(series), first=None)
+    own = list_images(series)
+    if len(own) > 1 and own[0].n_samples is not None:
         raise ValueError(
             "imgs has an entry that stands for several series (a pattern, or a list); "
             "give a list with one series for every run"
         )
-    named = [run[0] for run in named]
+    first, length = own[0], sum(img.n_samples or 1 for img in own)
+    return SimpleNamespace(name=first.name, file=first.file, length=length, first=first)
+
+
+def _times_of(named, t_r, *, needed):
+    """Return the seconds between volumes of every run; None where nothing says them."""
+    if named[0].first is None:
+        repetition_times([], t_r)  # checks what was given
+        if needed and t_r is None:
+            raise ValueError(
+                "features have onsets, or high_pass is given, and arrays do not tell "
+                "the time between their rows; give t_r, in seconds"
+            )
+        return [t_r] * len(named)
+    images = [img.first for img in named]
     if t_r is None and not needed:
         try:
-            return repetition_times(named, None)
+            return repetition_times(images, None)
         except ValueError:  # nothing, or not the same, is stated
-            return [None] * len(series)
-    return repetition_times(named, t_r)
+            return [None] * len(named)
+    return repetition_times(images, t_r)
 
 
 def _by_band(runs, known):
@@ -207,7 +248,7 @@ def _by_band(runs, known):
         columns = [n.removeprefix(before) for n in known if n.startswith(before)]
         name = f"features, band {band!r}" if band else "features"
         of_bands[band] = feature_tables([run[band] for run in given], name, columns)
-    return _by_run(of_bands)
+    return by_run(of_bands)
 
 
 def _of_volumes(run, n_volumes, t_r, name, known):
@@ -248,17 +289,18 @@ def _one_set_of_columns(volumes):
     return names
 
 
-def rescaled(values, run, how):
+def rescaled(values, run, how, kept):
     """Subtract the mean of every run, and divide by its standard deviation.
 
-    `how` is None, "center" or "zscore"; what is constant in a run becomes 0.
+    `how` is None, "center" or "zscore"; what is constant in a run becomes 0. Means and
+    deviations are those of the volumes that are `kept`.
     """
     if how is None:
         return values
-    centered = values - means_of(values, run)[run]
+    centered = values - means_of(values[kept], run[kept])[run]
     if how == "center":
         return centered
-    scale = np.sqrt(means_of(np.square(centered), run))
+    scale = np.sqrt(means_of(np.square(centered[kept]), run[kept]))
     return centered / np.where(scale > 0, scale, 1)[run]
 
 
@@ -311,19 +353,23 @@ def average_repeats(runs, predictions):
         if not same:
             first.append(rows)
         place[rows] = same[0] if same else rows
-    kept, place = np.unique(place, return_inverse=True)
+    rows, place = np.unique(place[runs.kept], return_inverse=True)
     paired = pair_responses(
-        runs.responses[:, runs.usable], len(kept), stimuli=place, repeats="average"
+        runs.responses[runs.kept][:, runs.usable],
+        len(rows),
+        stimuli=place,
+        repeats="average",
     )
+    order = np.argsort(paired.codes)  # a volume may be kept in a later repeat only
     return HeldOut(
-        paired.responses,
-        predictions[kept],
-        np.unique(runs.run[kept], return_inverse=True)[1],
-        paired.repeats,
+        paired.responses[order],
+        predictions[rows],
+        np.unique(runs.run[rows], return_inverse=True)[1],
+        paired.repeats[order],
         paired.noise_variance,
         runs.usable,
         runs.t_r,
-        kept,
+        rows,
     )
 
 

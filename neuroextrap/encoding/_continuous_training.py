@@ -35,18 +35,18 @@ class TrainedRuns(NamedTuple):
     @classmethod
     def of(cls, model, runs) -> Self:
         """Train the encoder of a ContinuousEncoding on Runs."""
-        scaling = FeatureScaling.of(runs.features, model.standardize)
+        scaling = FeatureScaling.of(runs.features[runs.kept], model.standardize)
         delayer = Delayer(model.delays).fit(runs.features[:, scaling.kept])
         whole = isinstance(model.cv, (int, np.integer))
         n_folds = model.cv if whole else _N_BLOCKS
         reach = np.abs(check_delays(model.delays)).max()
-        units = cross_validation_units(runs.run, n_folds, reach)
+        units = cross_validation_units(runs.run, n_folds, reach)[runs.kept]
         n_units = len(np.unique(units))
         bands = None if runs.bands is None else runs.bands[scaling.kept]
         trained = train_encoder(
             with_fewer_folds(_encoder_of_delays(model, bands), n_units),
-            _delayed(runs, scaling, delayer, model.within_runs),
-            runs.responses[:, runs.usable],
+            _delayed(runs, scaling, delayer, model.within_runs)[runs.kept],
+            runs.responses[runs.kept][:, runs.usable],
             cv=min(n_folds, n_units) if whole else model.cv,
             groups=units,
             random_state=model.random_state,
@@ -101,7 +101,8 @@ class TrainedRuns(NamedTuple):
 def _delayed(runs, scaling, delayer, within_runs):
     """Return features scaled, delayed, and centered as responses are."""
     delayed = delayer.transform(scaling(runs.features), runs.run)
-    return rescaled(delayed, runs.run, None if within_runs is None else "center")
+    how = None if within_runs is None else "center"
+    return rescaled(delayed, runs.run, how, runs.kept)
 
 
 def with_bands(runs, encoder):

@@ -8,11 +8,11 @@ import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import ArrayLike
 
-from neuroextrap.analysis._presentation import region_images
 from neuroextrap.analysis._region_maps import (
     RegionMaps,
     comparison_page,
     exchange_test,
+    maps_of_regions,
 )
 from neuroextrap.design._findings import P_VALUES, TRAINED_ON_TESTS, Finding, tell
 from neuroextrap.design._labels import means_of, row_codes
@@ -164,22 +164,16 @@ def compare_outcomes(
         random_state=random_state,
     )
     scores["p_value_fwe"] = np.minimum(scores["p_value_fwe"] * n_pairs, 1)
-    choice, masker = models[0].results_.choice, models[0].masker_
-    # pages know spheres by their places in the maps
-    by_region = masker is None or choice.names is not None
-    return RegionMaps(
-        region_images(scores, choice, masker),
-        masker=masker,
-        region_scores=scores if by_region else None,
-        inputs=scores,
-        table=_table(choice, scores),
+    return maps_of_regions(
+        models[0].run_,
+        scores,
         parameters=parameters,
         random_state=random_state if isinstance(random_state, int) else None,
         findings=findings,
         page=comparison_page,
         n_permutations_=tested.n_permutations,
         n_pairs_=n_pairs,
-        names_=choice.names,
+        names_=models[0].results_.choice.names,
         table_file="comparison.tsv",
     )
 
@@ -233,14 +227,6 @@ def _findings(models):
             )
         )
     return found
-
-
-def _table(choice, scores):
-    """Return the numbers as a table, a row for every region."""
-    import pandas as pd
-
-    names = choice.names or [str(i) for i in range(choice.n_regions)]
-    return pd.DataFrame({"region": names} | scores)
 
 
 def check_pair(first, second, names=("first", "second")):

@@ -14,6 +14,7 @@ from neuroextrap.encoding._fold_run import plan_folds
 from neuroextrap.encoding._identified_responses import ResponsePredictions
 from neuroextrap.encoding._model_training import trained_attributes
 from neuroextrap.encoding._training import check_choices
+from neuroextrap.stats._shared_options import suggests_words
 
 
 class EncodingIdentification(ResponsePredictions):
@@ -182,6 +183,7 @@ class EncodingIdentification(ResponsePredictions):
     kind = "encoding"
     VALUES: ClassVar = {"regions": Regions, "keep": Keep}
 
+    @suggests_words
     def __init__(  # noqa: PLR0913
         self,
         mask: Any = None,

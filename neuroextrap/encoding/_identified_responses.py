@@ -17,7 +17,7 @@ from neuroextrap.encoding._experiment import refuse_folds
 from neuroextrap.encoding._response_predictions import prediction_scores
 from neuroextrap.encoding._saved_model import model_arrays, restore_model
 from neuroextrap.encoding._stimuli import check_feature_names, check_features
-from neuroextrap.maps._registry import voxel_record
+from neuroextrap.maps._named_records import voxel_record
 from neuroextrap.stats._null_counts import spread_known
 from neuroextrap.stats._validation import check_integer
 

@@ -8,7 +8,7 @@ from neuroextrap.models._retinotopic import RetinotopicFeatures
 
 IMAGE_MODELS = {"gabor": GaborPyramid, "retinotopic": RetinotopicFeatures}
 """Transformers of images into features, their options the defaults."""
-_PART = 2**26  # numbers (pixels and colors) in a part
+_PART = 2**24  # numbers (pixels and colors) in a part, which takes 24 bytes of each
 
 
 def image_feature_kinds(images, model="gabor"):
@@ -38,8 +38,11 @@ def image_features(images, model="gabor", train=None, *, verbose=0, part=_PART):
         if len(train) == len(images):
             return transformer.fit_transform(images)
         transformer.fit(images[train])
-    features = []
+    features = None
     for start in range(0, len(images), step):
-        features.append(transformer.transform(images[start : start + step]))
+        found = transformer.transform(images[start : start + step])
+        if features is None:
+            features = np.empty((len(images), found.shape[1]), found.dtype)
+        features[start : start + step] = found
         progress(min(n_train + start + step, total), total)
-    return np.concatenate(features)
+    return features

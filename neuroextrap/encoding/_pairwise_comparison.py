@@ -138,7 +138,8 @@ class ComparedPairs(dict):
         title : str or None, default=None
             Title of the page. If None, the names of the two.
         **options
-            ``bg_img`` and ``atlas`` of :func:`neuroextrap.reporting.comparison_report`.
+            ``bg_img``, the image drawn under the maps, and ``atlas``, a labels image
+            that names places.
 
         Returns
         -------

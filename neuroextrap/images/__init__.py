@@ -3,8 +3,8 @@
 Maskers: ``resolve_masker``, ``mni152_mask``. Images to samples x features:
 ``load_samples``. Samples from BOLD series: ``labeled_samples``,
 ``single_trial_betas``. Betas of other programs: ``load_betas``. Where features are:
-``feature_coordinates``, ``feature_values``, ``atlas_labels``, ``surface_regions``. Back
-to images: ``to_img``.
+``feature_coordinates``, ``atlas_labels``, ``surface_regions``. Back to
+images: ``to_img``.
 
 Other rooms import the rest from its file: opening and naming images (``_opening``),
 grids and binary masks (``_opening``), lattices, meshes and centers (``_geometry``),
@@ -14,7 +14,7 @@ event tables (``_events``), caching (``_caching``) and image files (``_saving``)
 
 from neuroextrap.images._betas import single_trial_betas
 from neuroextrap.images._fits import load_betas
-from neuroextrap.images._geometry import feature_coordinates, feature_values
+from neuroextrap.images._geometry import feature_coordinates
 from neuroextrap.images._labeled_samples import labeled_samples
 from neuroextrap.images._loading import load_samples
 from neuroextrap.images._maskers import resolve_masker
@@ -23,7 +23,6 @@ from neuroextrap.images._writing import to_img
 
 __all__ = [
     "feature_coordinates",
-    "feature_values",
     "labeled_samples",
     "load_betas",
     "load_samples",

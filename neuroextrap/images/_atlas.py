@@ -257,7 +257,7 @@ def atlas_names_at(atlas, places):
         names = names_beside(labels_img)
     opened = read_image(open_image(labels_img, "atlas"))
     numbers = whole_numbers(opened)
-    name_of = names_by_label(names, numbers[numbers != 0])
+    name_of = _mask_named(labels_img, names_by_label(names, numbers[numbers != 0]))
     unnamed = [int(number) for number in numbers if number and number not in name_of]
     if unnamed:
         raise ValueError(
@@ -295,21 +295,37 @@ def installed_atlas():
 def labels_of(atlas, masker):
     """Return the label of every feature and the names of the labels of an atlas.
 
-    Names are those of the atlas, or of the table beside its file, if there is one.
+    Names are those of the atlas, or of the table beside its file, if there is one; a
+    mask, of one label, is named by its file.
     """
     labels_img, names = unpack_atlas(atlas, None)
     if names is None:
         names = names_beside(labels_img)
-    return atlas_labels(labels_img, masker, names=names)
+    labels, table = atlas_labels(labels_img, masker, names=names)
+    return labels, _mask_named(labels_img, table)
+
+
+def _mask_named(labels_img, table):
+    """Return names by label; the only label, where it has none, is named by the file.
+
+    "roi/ventral_temporal.nii.gz" is called "ventral temporal".
+    """
+    if list(table.items()) != [(1, "1")] or not isinstance(labels_img, str | Path):
+        return table
+    return {1: _stem(labels_img).replace("_", " ")}
+
+
+def _stem(path):
+    """Return the name of an image's file without its endings."""
+    name = Path(path).name
+    return name.removesuffix(".gz").removesuffix(".nii").removesuffix(".gii")
 
 
 def names_beside(labels_img):
     """Return the table of names beside a file, or None."""
     if not isinstance(labels_img, str | Path):
         return None
-    path = Path(labels_img)
-    stem = path.name.removesuffix(".gz").removesuffix(".nii").removesuffix(".gii")
-    table = path.with_name(f"{stem}.tsv")
+    table = Path(labels_img).with_name(f"{_stem(labels_img)}.tsv")
     if not table.exists():
         return None
     from neuroextrap.images._tables import read_text_table

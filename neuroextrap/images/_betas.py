@@ -174,7 +174,7 @@ def trials_of_runs(imgs, events, options, fit=None):
     for (table, name), img, time in zip(tables, named, times, strict=True):
         if late := late_event(table, name, img, time):
             raise ValueError(late)
-    confounds = read_confounds(options.confounds, named)
+    confounds = read_confounds(options.confounds, named, options.sample_mask)
     volumes = read_sample_mask(options.sample_mask, named)
     kept = [
         _kept_trials(table, name, exclude, options.label_column)

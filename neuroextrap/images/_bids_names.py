@@ -130,15 +130,26 @@ def _in_order(named, tables, what):
     if not odd:
         return list(tables)
     order = _only_order(images, found) if len(images) == len(found) else None
-    if order is None:
-        i, j = odd[0]
-        key = _disagreement(images[i], found[j])
-        raise ValueError(
-            f"{named[i].file} and {os.fspath(tables[j])} disagree in {key}: "
-            f"{images[i][key]} and {found[j][key]}; give the {what} of these images"
-        )
-    _logger.info("%s were put into the order of the images, by their names", what)
-    return [tables[j] for j in order]
+    if order is not None:
+        _logger.info("%s were put into the order of the images, by their names", what)
+        return [tables[j] for j in order]
+    i, j = odd[0]
+    return refuse_other_names([named[i]], [tables[j]], what)
+
+
+def refuse_other_names(named, tables, what):
+    """Raise ValueError where the name of an image and that of its table disagree.
+
+    There is a table, or None, for every one of the images `named` (NamedImage).
+    """
+    for img, table in zip(named, tables, strict=True):
+        own, given = _entities(img.file), _entities(table)
+        key = _disagreement(own, given)
+        if key is not None:
+            raise ValueError(
+                f"{img.file} and {os.fspath(table)} disagree in {key}: {own[key]} and "
+                f"{given[key]}; give the {what} of these images"
+            )
 
 
 def _entities(path):

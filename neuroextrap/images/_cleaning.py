@@ -57,21 +57,38 @@ class Cleaning:
             options["confounds"] = self.confounds[first][rows - start]
         if self.options.high_pass:
             options["t_r"] = self.times[first]
+            if "confounds" in options:
+                options |= _with_drifts(options)
         if not self.kept[rows].all():
             options["sample_mask"] = np.flatnonzero(self.kept[rows])
         return options
 
 
-def read_confounds(confounds, named):
+def _with_drifts(options):
+    """Return what changes in options of ``clean`` if cosines are among confounds.
+
+    It makes none itself if a confound resembles one of them, as slow motion does.
+    """
+    from nilearn.signal import create_cosine_drift
+
+    confounds = options["confounds"]
+    times = options["t_r"] * np.arange(len(confounds))
+    drifts = create_cosine_drift(options["high_pass"], times)[:, :-1]
+    own = {"filter": False, "high_pass": None}
+    return own | {"confounds": np.hstack([confounds, drifts])}
+
+
+def read_confounds(confounds, named, sample_mask=None):
     """Return the confounds of every series, float64 (n_volumes, n_columns), or None.
 
     `confounds` is an array, a DataFrame or a path, or a list of these (or None) with
     one entry for each series of the images `named`; files whose names tell where they
-    belong may come in any order. ValueError names a column that holds something else
-    than finite numbers, a table of another length and one that is given twice.
+    belong may come in any order, without a `sample_mask`. ValueError names a column
+    that holds something else than finite numbers, a table of another length and one
+    that is given twice.
     """
     series = series_of(named, True)
-    entries = confounds_per_series(confounds, series)
+    entries = confounds_per_series(confounds, series, sample_mask)
     return [
         _confounds_of_series(entry, f"confounds[{i}]", _n_volumes(members))
         for i, (entry, members) in enumerate(zip(entries, series, strict=True))

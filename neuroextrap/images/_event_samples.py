@@ -10,7 +10,7 @@ from neuroextrap.images._labeled_samples import (
     read_blocks,
     read_volumes,
 )
-from neuroextrap.images._maskers import is_surface_masker, resolve_masker
+from neuroextrap.images._maskers import resolve_masker, smooth_by
 from neuroextrap.images._opening import list_images
 from neuroextrap.images._repetition_time import repetition_times
 
@@ -20,7 +20,7 @@ _READERS = {"blocks": read_blocks, "volumes": read_volumes}
 def event_samples(imgs, events, mask, options, *, memory=None):
     """Make LabeledSamples of series and events, by SampleOptions."""
     masker = resolve_masker(mask, imgs, memory=memory)
-    _smooth(masker, options.smoothing_fwhm)
+    smooth_by(masker, options.smoothing_fwhm)
     read = _READERS.get(options.samples, read_betas)
     return read(imgs, events, masker, options)
 
@@ -55,21 +55,3 @@ def late_events(imgs, events, options):
         late_event(table, name, img, next(times), delay) if is_timed(table) else ""
         for img, (table, name) in zip(named, tables, strict=True)
     ]
-
-
-def _smooth(masker, fwhm):
-    """Let a masker of ours smooth volumes, once."""
-    if fwhm is None:
-        return
-    if is_surface_masker(masker):
-        raise ValueError(
-            "smoothing_fwhm smooths volumes; smooth surfaces beforehand and leave it "
-            "out"
-        )
-    if masker.smoothing_fwhm not in (None, fwhm):
-        raise ValueError(
-            f"smoothing_fwhm={fwhm!r} but the masker smooths by "
-            f"{masker.smoothing_fwhm:g} mm; set it in one "
-            "place only"
-        )
-    masker.set_params(smoothing_fwhm=fwhm)

@@ -1,10 +1,11 @@
 """Features with times of their own, averaged over the volumes of a run."""
 
 import os
+from pathlib import Path
 
 import numpy as np
 
-from neuroextrap.images._events import read_events
+from neuroextrap.images._events import event_labels, read_events
 from neuroextrap.images._feature_files import read_features
 from neuroextrap.images._tables import numbers, read_text_table
 from neuroextrap.stats._validation import check_numbers
@@ -55,6 +56,41 @@ def _opened(table, name):
         if CONDITION in read:
             return read
     return read_features(path)
+
+
+def stimuli_of(events, column):
+    """Return the names of the stimuli that a column of events names, without suffix."""
+    table, name = read_events(events)
+    shown = event_labels(table, name, column)
+    return list(dict.fromkeys(Path(str(label)).stem for label in shown if label != ""))
+
+
+def features_of_events(events, column, files, band):
+    """Return the features of a run, of the stimuli that its events name, as a table.
+
+    `files` are by stimulus and band; their onsets count from that of the event, whose
+    end is theirs. ValueError if they have no onsets.
+    """
+    import pandas as pd
+
+    table, name = read_events(events)
+    labels, parts = event_labels(table, name, column), []
+    for row in np.flatnonzero(labels != ""):
+        path = files[Path(str(labels[row])).stem, band]
+        part = _opened(path, str(path))
+        if not has_onsets(part):
+            raise ValueError(
+                f"{path} has no column onset: features of stimuli that events name "
+                "have times, in seconds from the beginning of the stimulus"
+            )
+        onset = _times(part, ONSET, str(path))
+        end = onset + _times(part, DURATION, str(path)) if DURATION in part else None
+        end = _until_next(onset, str(path)) if end is None else end
+        start, lasts = (float(table[key].iloc[row]) for key in (ONSET, DURATION))
+        end = np.minimum(end, lasts)
+        part = part.assign(**{ONSET: onset + start, DURATION: end - onset})
+        parts.append(part[(end > onset)])
+    return pd.concat(parts, ignore_index=True)
 
 
 def has_onsets(features):

@@ -280,7 +280,7 @@ def _cleaning(named, options, *, over_time):
     return Cleaning(
         options=options,
         times=times,
-        confounds=read_confounds(confounds, named),
+        confounds=read_confounds(confounds, named, options.sample_mask),
         kept=np.concatenate(kept),
         series=np.repeat(np.arange(len(kept)), [len(k) for k in kept]),
     )

@@ -78,7 +78,7 @@ def load_samples(
 def _load(named, masker, confounds, sample_mask):
     """Read and concatenate all series; a function of a module, for `cached`."""
     series = series_of(named, cleans_over_time(masker, confounds, sample_mask))
-    confounds = confounds_per_series(confounds, series)
+    confounds = confounds_per_series(confounds, series, sample_mask)
     sample_mask = one_per_series(sample_mask, len(series), "sample_mask")
     samples = [
         _load_series(members, masker, *cleaning)
@@ -135,10 +135,20 @@ def one_per_series(values, n_series, name):
     return entries
 
 
-def confounds_per_series(confounds, series):
-    """Return the confounds of each series as they came, put in order by their names."""
+def confounds_per_series(confounds, series, sample_mask=None):
+    """Return the confounds of each series as they came, put in order by their names.
+
+    ValueError if they are in another order, in which `sample_mask` may be too.
+    """
     entries = one_per_series(confounds, len(series), "confounds")
-    return pair_confounds(series, entries)
+    paired = pair_confounds(series, entries)
+    moved = any(one is not two for one, two in zip(paired, entries, strict=True))
+    if moved and isinstance(sample_mask, (list, tuple)):
+        raise ValueError(
+            "confounds are in another order than imgs, by their names, and whether "
+            "sample_mask is in that order too is unknown; give all in one order"
+        )
+    return paired
 
 
 def _load_series(members, masker, confounds, sample_mask):

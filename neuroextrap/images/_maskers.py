@@ -270,3 +270,21 @@ def shared_mask(paths):
         check_same_grid(mask, opened[0])
     inside = [np.asanyarray(mask.img.dataobj) > 0 for mask in opened]
     return new_volume(np.logical_and.reduce(inside).astype(np.uint8), opened[0].img)
+
+
+def smooth_by(masker, fwhm):
+    """Let a masker of ours smooth volumes, once."""
+    if fwhm is None:
+        return
+    if is_surface_masker(masker):
+        raise ValueError(
+            "smoothing_fwhm smooths volumes; smooth surfaces beforehand and leave it "
+            "out"
+        )
+    if masker.smoothing_fwhm not in (None, fwhm):
+        raise ValueError(
+            f"smoothing_fwhm={fwhm!r} but the masker smooths by "
+            f"{masker.smoothing_fwhm:g} mm; set it in one "
+            "place only"
+        )
+    masker.set_params(smoothing_fwhm=fwhm)

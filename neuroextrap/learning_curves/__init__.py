@@ -1,12 +1,11 @@
 """Information learning curves and sensitivity maps.
 
 Curves: ``information_learning_curve``, ``pattern_reproducibility``,
-``compare_learning_curves``, ``limiting_factor``, ``learning_curve_table``,
-``learning_curve_report``. The protocol of Kjems et al. 2002:
-``protocol_learning_curves``. Maps: ``sensitivity_map``. Models: ``CanonicalVariates``,
-``VoxelwiseGaussian``. Scores: ``prediction_information``. Labels:
-``fine_probabilities``. Preparation: ``center_groups``. Known truth:
-``simulate_hierarchical_scans``.
+``compare_learning_curves``, ``limiting_factor``, ``learning_curve_report``. The
+protocol of Kjems et al. 2002: ``protocol_learning_curves``. Maps: ``sensitivity_map``.
+Models: ``CanonicalVariates``, ``VoxelwiseGaussian``. Scores:
+``prediction_information``. Labels: ``fine_probabilities``. Preparation:
+``center_groups``. Known truth: ``simulate_hierarchical_scans``.
 
 Inside, ``_scans`` reads and prepares, ``_curve_run`` checks what all splits share,
 ``_splits`` draws splits, trains and scores, in parallel.
@@ -14,7 +13,6 @@ Inside, ``_scans`` reads and prepares, ``_curve_run`` checks what all splits sha
 
 from neuroextrap.learning_curves._comparison import (
     compare_learning_curves,
-    learning_curve_table,
     limiting_factor,
 )
 from neuroextrap.learning_curves._curve import information_learning_curve
@@ -39,7 +37,6 @@ __all__ = [
     "fine_probabilities",
     "information_learning_curve",
     "learning_curve_report",
-    "learning_curve_table",
     "limiting_factor",
     "pattern_reproducibility",
     "prediction_information",

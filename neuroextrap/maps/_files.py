@@ -59,10 +59,10 @@ def write_maps(
     images,
     sidecars,
     *,
-    overwrite=False,
     bids=None,
     provenance=None,
     more=None,
+    **places,
 ):
     """Write maps as floating-point images, each with a JSON sidecar.
 
@@ -77,8 +77,9 @@ def write_maps(
     "01", "task": "objects"}``, or None for plain names (see :class:`ResultFiles`).
     `provenance` is a dict for ``provenance.json``, `more` a dict of further files,
     functions that write to a path by plain name (a table or a report, say), with which
-    there may be no images. Returns the path of every sidecar; ``maps.json`` lists maps
-    and files, with their hashes.
+    there may be no images; `places` are overwrite and elsewhere of
+    :func:`replaced_results`. Returns the path of every sidecar; ``maps.json`` lists
+    maps and files, with their hashes.
 
     Raises TypeError if an image is not floating point or a sidecar is no JSON, and
     ValueError if names, sidecars or folder cannot be used.
@@ -86,7 +87,7 @@ def write_maps(
     files = ResultFiles.below(directory, bids)
     if images or not more:
         check_maps(images, sidecars, files)
-    with replaced_results(files, overwrite=overwrite, provenance=provenance) as staging:
+    with replaced_results(files, provenance=provenance, **places) as staging:
         if images:
             stage_maps(staging, images, sidecars, files)
         for name, write in (more or {}).items():

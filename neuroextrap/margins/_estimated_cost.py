@@ -36,7 +36,10 @@ def estimate_seconds(
         _seconds(X, regions, plan, timed[:1])  # imports and compiles
         return _seconds(X, regions, plan, timed) * len(filled) / len(timed)
     one, first, each = _first_look(X, regions, plan)
-    n_regions = int(_SECONDS / max(1e-9, first + each * (plan.n_trained - 1)))
+    of_region = first + each * (plan.n_trained - 1)
+    n_regions = int(_SECONDS / max(1e-9, of_region))
+    if n_regions == 0 and plan.kernel.refits:
+        return len(filled) * of_region
     if n_regions == 0:
         return len(filled) * _seconds_of_one(X, regions, plan, one, each, first)
     n_regions = min(n_regions, _TIMED_REGIONS, len(filled))
@@ -59,10 +62,19 @@ def quick_seconds(X: np.ndarray, regions: scipy.sparse.csr_array, plan: Plan) ->
 def _first_look(
     X: np.ndarray, regions: scipy.sparse.csr_array, plan: Plan
 ) -> tuple[np.ndarray, float, float]:
-    """Time a region: its row, seconds of the first labeling and of each further one."""
+    """Time a region: its row, seconds of the first labeling and of each further one.
+
+    Of a classifier that is refitted only a few fits of one fold.
+    """
     filled = np.flatnonzero(np.diff(regions.indptr))
     one = filled[len(filled) // 2 :][:1]
     few = min(_FEW_LABELINGS, plan.n_trained)
+    if plan.kernel.refits:
+        fold = plan.of_first_fold()
+        _seconds(X, regions, _with_labelings(fold, 1), one)  # imports
+        unit = _seconds(X, regions, _with_labelings(fold, few), one) / few
+        first, each = plan.n_fits
+        return one, unit * first, unit * each
     # fills caches, imports and compiles: what permutations need, too
     _seconds(X, regions, _with_labelings(plan, min(2, plan.n_trained)), one)
     first = _seconds(X, regions, _with_labelings(plan, 1), one)
@@ -175,8 +187,6 @@ def _passes_bytes(plan: Plan, regions: scipy.sparse.csr_array) -> int:
     workspace = plan.kernel.workspace(largest, n_regions, plan.design)
     if hasattr(plan.whitener, "workspace"):
         workspace += plan.whitener.workspace(largest, n)
-    each = 8 * 12
-    if direct is not None:  # those before are dropped after the next are made
-        each = direct * min(plan.n_trained, 2) + 2
+    each = 8 * 12 if direct is None else direct + 2
     margins = each * plan.size * plan.batch_width * n_regions
     return samples + workspace + margins

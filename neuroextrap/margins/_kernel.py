@@ -294,24 +294,21 @@ class AdditiveKernel(MarginKernel):
     """
 
     @abstractmethod
-    def feature_margins(
-        self, X: np.ndarray, codes: np.ndarray, design: Design
-    ) -> np.ndarray:
-        """Compute every feature's own margins under one labeling.
-
-        From samples of shape (n_samples, n_features) and codes of shape (n_samples,);
-        float32 of shape (n_features, n_test, K).
-        """
-
     def margins_of_folds(
         self, X: np.ndarray, codes: np.ndarray, design: Design, folds: Iterable[slice]
     ) -> Iterator[np.ndarray]:
         """Yield every feature's own margins in some folds, then in the next.
 
-        What all folds need is made once by a kernel that overrides this.
+        Under one labeling: from samples of shape (n_samples, n_features) and codes of
+        shape (n_samples,); float32 of shape (n_features, n_test, K).
         """
-        for some in folds:
-            yield self.feature_margins(X, codes, design.some_folds(some))
+
+    def feature_margins(
+        self, X: np.ndarray, codes: np.ndarray, design: Design
+    ) -> np.ndarray:
+        """Return the same in all folds."""
+        everything = [slice(0, len(design.folds))]
+        return next(iter(self.margins_of_folds(X, codes, design, everything)))
 
     def constant(self, codes: np.ndarray, design: Design) -> np.ndarray:
         """Return what is added once per region, float32 of shape (n_test, K)."""

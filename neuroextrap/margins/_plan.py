@@ -121,10 +121,32 @@ class Plan:
         if not self.by_sums or self.n_permutations:
             size = min(size, _PERMUTED_TASK_REGIONS)
         if self.kernel.refits:
-            n_fits = self.n_trained * len(cast(Design, self.design).folds)
-            n_fits += sum(len(t.rows) * len(t.design.folds) for t in self.subsets)
+            first, each = self.n_fits
+            n_fits = first + each * (self.n_trained - 1)
             size = max(1, min(size, _TASK_FITS // n_fits))
         return int(size)
+
+    @property
+    def n_fits(self) -> tuple[float, float]:
+        """Fits of a region under the first labeling and under each further one.
+
+        In units of the first fold of all classes; fewer samples or classes take less.
+        """
+        design = cast(Design, self.design)
+        tests = [(design, 1), *((t.design, len(t.rows)) for t in self.subsets)]
+        if self.forward is not None:
+            tests.append((self.forward.design, 1))
+        sizes = [
+            n * each.n_classes * sum(len(train) for train, _ in each.folds)
+            for each, n in tests
+        ]
+        unit = design.n_classes * len(design.folds[0][0])
+        return sum(sizes) / unit, sizes[0] / unit
+
+    def of_first_fold(self) -> Self:
+        """Return the plan of the first fold alone."""
+        design = cast(Design, self.design).some_folds(slice(0, 1))
+        return replace(self, design=design, weightings=None, forward=None, subsets=())
 
     @property
     def subset_sizes(self) -> list[int]:

@@ -1,6 +1,5 @@
 """The statistic that a permutation test compares: one number from the wins."""
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -85,21 +84,26 @@ class CorrelationStatistic:
 
 
 def resolve_statistic(
-    statistic: Any, n_classes: int, set_sizes: Any
-) -> Callable[[np.ndarray], np.ndarray]:
+    statistic: Any, n_classes: int, set_sizes: Any, *, correlates: bool = False
+) -> Any:
     """Return the statistic, wins (M, K) -> values (M,), of a name or a set size.
 
     "accuracy", "pairwise_accuracy", "implied_information" (at ``set_sizes``), or an
-    integer k: the average accuracy among k classes.
+    integer k: the average accuracy among k classes. "correlation", which is no
+    function of wins, only of what ``correlates``.
     """
     if isinstance(statistic, str) and statistic == "implied_information":
         return InformationStatistic(n_classes, set_sizes)
+    if correlates and isinstance(statistic, str) and statistic == "correlation":
+        return CorrelationStatistic()
     size = _set_size(statistic, n_classes)
     if size is not None:
         return AccuracyStatistic(n_classes, size)
+    more = "'correlation', " if correlates else ""
     raise ValueError(
-        f"statistic={statistic!r} is not known; use 'accuracy', 'pairwise_accuracy', "
-        f"'implied_information' or a set size from 2 to {n_classes}"
+        f"statistic={statistic!r} is not known; use {more}'accuracy', "
+        f"'pairwise_accuracy', 'implied_information' or a set size from 2 to "
+        f"{n_classes}"
     )
 
 

@@ -180,10 +180,9 @@ def _subset_accuracies(
                 f"which this classifier cannot ({error}); give larger set_sizes, or "
                 "curves='trained_on_all'"
             ) from error
-        n_columns, n_classes = margins.shape[2], plan.design.n_classes
-        counts = beaten_and_tied(margins, np.repeat(plan.test_codes, n_columns, 1))
-        weights = plan.weights_of(slice(0, 1), n_columns)
-        shares = win_histogram(*counts, weights, n_classes)[:, -1]
+        counts = beaten_and_tied(margins, plan.test_codes)
+        weights = plan.weights_of(slice(0, 1), margins.shape[2])
+        shares = win_histogram(*counts, weights, plan.design.n_classes)[:, -1]
         values[:, start : start + len(rows)] = shares.reshape(len(xs), -1)
     return values
 
@@ -208,7 +207,7 @@ def _score_forward(
     forward, n_classes = cast(ForwardFolds, plan.forward), plan.design.n_classes
     points = _points(forward.design, folds)
     y = plan.codes[0, forward.design.test[points], np.newaxis]
-    beaten, tied = beaten_and_tied(batch.margins, np.repeat(y, _n(rows), axis=1))
+    beaten, tied = beaten_and_tied(batch.margins, y)
     outcomes = correct_outcomes(beaten, tied, n_classes)
     sums = forward.sums
     if folds.stop - folds.start < sums.shape[0]:
@@ -233,16 +232,16 @@ def _score(plan: Plan, rows: slice, batches: Iterator[Batch], result: Result) ->
     elif plan.kernel.correlates:
         _score_correlated(plan, rows, batches, result)
     else:
-        _score_wins(plan, rows, _label_counts(plan, _n(rows), batches), result)
+        _score_wins(plan, rows, _label_counts(plan, batches), result)
 
 
-def _label_counts(
-    plan: Plan, n_regions: int, batches: Iterator[Batch]
-) -> Iterator[Counts]:
+def _label_counts(plan: Plan, batches: Iterator[Batch]) -> Iterator[Counts]:
     """Count wins where every labeling has margins of its own."""
     for margins, start, width, *_ in batches:
-        y = np.tile(plan.test_codes[:, start : start + width], n_regions)
-        yield *beaten_and_tied(margins, y), start, width
+        y = plan.codes[start : start + width, plan.design.test]
+        counts = beaten_and_tied(margins, y.T)
+        del margins  # whose memory, still in cache, serves the next batch
+        yield *counts, start, width
 
 
 def _pairing_counts(plan: Plan, margins: np.ndarray) -> Iterator[Counts]:
@@ -279,10 +278,9 @@ def _score_correlated(
     every = itertools.chain([first], batches)
     by_correlation = isinstance(plan.statistic, CorrelationStatistic)
     if not by_correlation and cast(Any, plan.kernel).tested == "wins":
-        _score_wins(plan, rows, _label_counts(plan, _n(rows), every), result)
+        _score_wins(plan, rows, _label_counts(plan, every), result)
         return
-    observed = np.repeat(plan.test_codes[:, :1], _n(rows), axis=1)
-    counts = beaten_and_tied(first.margins, observed)
+    counts = beaten_and_tied(first.margins, plan.test_codes[:, :1])
     if by_correlation:
         of_batch = plan.statistic.of_batch
         values = of_batch(result["correlation"][rows])

@@ -21,8 +21,8 @@ def beaten_and_tied(
     """Count distractors beaten and tied by the true class, each (n_test, M).
 
     ``margins`` has shape (n_test, K, M), and may lie in memory labeling by labeling,
-    that is as (M, K, n_test); ``y`` (n_test, M) are the true classes. Raises where a
-    margin is NaN.
+    that is as (M, K, n_test); ``y`` (n_test, L) are the true classes, over again for
+    every L of the M columns. Raises where a margin is NaN.
 
     >>> margins = np.array([[[0.9], [0.2], [0.2]], [[0.1], [0.1], [0.5]]])
     >>> beaten, tied = beaten_and_tied(margins, np.array([[0], [1]]))
@@ -37,11 +37,13 @@ def beaten_and_tied(
     by_labeling = margins.transpose(2, 1, 0)
     turned = by_labeling.flags.c_contiguous  # points and columns change places
     if turned:
-        margins, y = by_labeling, np.ascontiguousarray(y.T)
+        margins, y = by_labeling, y.T
+    else:
+        y = np.tile(y, margins.shape[2] // y.shape[1])
     beaten, up_to = np.empty((2, len(margins), margins.shape[2]), dtype=count)
-    count_beaten(np.ascontiguousarray(margins), y, beaten, up_to)
+    count_beaten(np.ascontiguousarray(margins), np.ascontiguousarray(y), beaten, up_to)
     if turned:
-        beaten, up_to = (np.ascontiguousarray(number.T) for number in (beaten, up_to))
+        beaten, up_to = beaten.T, up_to.T
     return beaten, up_to - beaten - 1
 
 

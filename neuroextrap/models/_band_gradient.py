@@ -1,77 +1,111 @@
-"""Weights of bands for one target, by gradient descent of its cross-validated error."""
+"""Weights of bands for one target, by Gauss-Newton steps on its held-out residuals."""
+
+from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
-from scipy.optimize import minimize
+from scipy.linalg import cho_factor, cho_solve, lapack
+from scipy.optimize import least_squares
 
 _MOST = 8.0  # by which the logarithm of a band's scale may change
+_ENOUGH = 1e-3  # relative change of the error at which steps end
+
+
+class Improved(NamedTuple):
+    """What was found for one target."""
+
+    scales: np.ndarray  # weights divided by the penalty, (n_bands,)
+    error: float  # mean over folds of mean squared errors
+    predictions: np.ndarray  # out of fold, (n_samples,)
+    dual: np.ndarray  # weights of samples in the fit to all of them, (n_samples,)
 
 
 class BandGradient:
-    """The mean squared error of held-out folds as a function of the scales of bands.
+    """The residuals of held-out folds as a function of the scales of bands.
 
-    `X` (n_samples, n_features) are features about their means, `band` (n_features,) the
-    numbers of their bands, `splits` the folds. Kernels of bands, (n_bands, n_samples,
-    n_samples) float64, are kept for every fold.
+    `X` (n_samples, n_features) are features, `band` (n_features,) the numbers of their
+    bands, `splits` the folds. Kernels of bands, (n_bands, n_samples, n_samples)
+    float64, are kept.
     """
 
     def __init__(self, X, band, splits):
-        parts = (X[:, band == b].astype(float) for b in range(band.max() + 1))
-        kernels = np.stack([part @ part.T for part in parts])
+        order = np.argsort(band, kind="stable")
+        self._X = X[:, order].astype(float)
+        ends = np.searchsorted(band[order], np.arange(band.max() + 2))
+        self._bands = [slice(*pair) for pair in pairwise(ends)]
+        parts = (self._X[:, own] for own in self._bands)
+        self._kernels = np.stack([(part @ part.T).ravel() for part in parts])
+        rows = np.arange(len(X))
         self._folds = [
-            (np.asarray(train), np.asarray(test), *_centered(kernels, train, test))
+            (np.setdiff1d(rows, train), np.asarray(test), (len(test) * len(splits)))
             for train, test in splits
         ]
 
     def improved(self, y, scales, n_steps):
-        """Return scales (n_bands,), weights divided by penalty, with a smaller error.
+        """Return Improved scales, from those (n_bands,) to start from.
 
-        `y` (n_samples,) is a target, `scales` are those to start from; `n_steps` is the
-        number of steps of L-BFGS.
+        `y` (n_samples,) is a target, `n_steps` the largest number of steps.
         """
-        floor = scales.max() * np.exp(-_MOST)
-        start = np.log(np.maximum(scales, floor))
-        found = minimize(
-            self.error,
+        start = np.log(np.maximum(scales, scales.max() * np.exp(-_MOST)))
+        given = np.asarray(y, dtype=float)
+        found = least_squares(
+            self.residuals,
             start,
-            args=(y.astype(float),),
-            jac=True,
-            method="L-BFGS-B",
-            bounds=[(value - _MOST, value + _MOST) for value in start],
-            options={"maxiter": n_steps},
+            self.jacobian,
+            bounds=(start - _MOST, start + _MOST),
+            args=(given,),
+            max_nfev=n_steps + 1,
+            ftol=_ENOUGH,
+            xtol=_ENOUGH,
         )
-        return np.exp(found.x)
+        residuals = self.residuals(found.x, given)
+        predictions = given.copy()
+        for _, test, n in self._folds:
+            predictions[test] -= residuals[test] * np.sqrt(n)
+        error = float(residuals @ residuals)
+        return Improved(np.exp(found.x), error, predictions, self._dual)
 
-    def error(self, logarithms, y):
-        """Return the error of a target, and its gradient (n_bands,).
+    def residuals(self, logarithms, y):
+        """Return residuals (n_samples,) whose squares add up to the error of a target.
 
-        Kernel ridge regression with penalty one: its dual weights c solve (K + I) c =
-        y, K = sum_b s_b K_b of the training rows; with residuals r of test rows and u =
-        (K + I)^-1 K_test' r the derivative by log s_b is -2 s_b (r' K_b,test c - u' K_b
-        c), divided by the numbers of rows and folds.
+        Kernel ridge regression of all samples with penalty one and kernel K = sum_b s_b
+        K_b has the residuals a = G y, with G = A - A 1 1' A / (1' A 1) and A = (K +
+        I)^-1, which are also its dual weights. Those of samples T when the model is
+        trained without them are G_TT^-1 a_T.
         """
-        scales = np.exp(logarithms)
-        total, gradient = 0.0, np.zeros(len(scales))
-        for train, test, inner, across in self._folds:
-            kernel = np.tensordot(scales, inner, axes=1)
-            kernel[np.diag_indices(len(kernel))] += 1
-            factor = cho_factor(kernel, check_finite=False, overwrite_a=True)
-            mean, n = y[train].mean(), len(test) * len(self._folds)
-            dual = cho_solve(factor, y[train] - mean)
-            outer = np.tensordot(scales, across, axes=1)
-            rest = y[test] - mean - outer @ dual
-            adjoint = cho_solve(factor, outer.T @ rest)
-            total += rest @ rest / n
-            slope = (across @ dual) @ rest - (inner @ dual) @ adjoint
-            gradient -= 2 * scales * slope / n
-        return total, gradient
+        self._scales, n = np.exp(logarithms), len(y)
+        kernel = (self._scales @ self._kernels).reshape(n, n)
+        kernel[np.diag_indices(n)] += 1
+        factor, _ = lapack.dpotrf(kernel.T, lower=False, overwrite_a=True, clean=False)
+        inverse, _ = lapack.dpotri(factor, lower=False, overwrite_c=True)
+        upper = np.triu(inverse)
+        self._G = upper + np.triu(upper, 1).T
+        total = self._G.sum(axis=0)
+        self._G -= np.outer(total, total / total.sum())
+        self._dual, self._left = self._G @ y, []
+        residuals = np.empty(n)
+        for left_out, test, n_squares in self._folds:
+            factor = cho_factor(self._G[np.ix_(left_out, left_out)], check_finite=False)
+            rest = cho_solve(factor, self._dual[left_out], check_finite=False)
+            self._left.append((factor, rest))
+            tested = np.searchsorted(left_out, test)
+            residuals[test] = rest[tested] / np.sqrt(n_squares)
+        return residuals
 
+    def jacobian(self, _logarithms, _y):
+        """Return derivatives (n_samples, n_bands) of the residuals just computed.
 
-def _centered(kernels, train, test):
-    """Return kernels of training rows, and test by training rows, centered."""
-    inner = kernels[:, train][:, :, train]
-    across = kernels[:, test][:, :, train]
-    means = inner.mean(axis=1, keepdims=True)
-    whole = means.mean(axis=2, keepdims=True)
-    across = across - across.mean(axis=2, keepdims=True) - means + whole
-    return inner - means - means.transpose(0, 2, 1) + whole, across
+        That of the residuals r of T by log s_b is -s_b G_TT^-1 G_T. K_b (a - G_.T r).
+        """
+        slopes = np.empty((len(self._dual), len(self._bands)))
+        for (left_out, test, n), (factor, rest) in zip(
+            self._folds, self._left, strict=True
+        ):
+            trained = self._dual - self._G[:, left_out] @ rest
+            trained[left_out] = 0.0  # as it is but for rounding
+            drive = self._X.T @ trained
+            changes = np.stack([self._X[:, b] @ drive[b] for b in self._bands], axis=1)
+            changes = self._G[left_out] @ changes * self._scales
+            changes = cho_solve(factor, changes, check_finite=False)
+            slopes[test] = -changes[np.searchsorted(left_out, test)] / np.sqrt(n)
+        return slopes

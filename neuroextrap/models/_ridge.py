@@ -45,7 +45,8 @@ class RidgeEncoder(MultiOutputMixin, RegressorMixin, BaseEstimator):
     with weights w that sum to one. Weights, too, are chosen for each target by
     cross-validation, from equal ones and others drawn at random. That takes as many
     times as long as there are weights. Of many bands (ten, say) no draw comes near the
-    best weights; ``gradient_steps`` then improves them, target by target.
+    best weights; ``gradient_steps`` then improves them, and the penalty, target by
+    target.
 
     Parameters
     ----------
@@ -67,10 +68,10 @@ class RidgeEncoder(MultiOutputMixin, RegressorMixin, BaseEstimator):
         concentration 1 and 0.1 in turn. Or the weights themselves, one row each, in the
         order of the sorted bands; rows are divided by their sums.
     gradient_steps : int, default=0
-        Largest number of steps of a quasi-Newton method (L-BFGS) by which the chosen
-        weights of each target are improved, 10 for example: by the gradient of its
-        cross-validated error. Kernels of all bands and folds are kept in memory, and a
-        step takes about as long as one Cholesky decomposition of each fold.
+        Largest number of Gauss-Newton steps by which the chosen weights and penalty of
+        each target are improved, 4 for example: by the gradient of its cross-validated
+        error. Kernels of all bands are kept in memory, and a step takes about as long
+        as the inversion of one of them.
     random_state : None, int or numpy.random.Generator, default=0
         Seed of the folds and of the draws of weights.
 
@@ -81,7 +82,8 @@ class RidgeEncoder(MultiOutputMixin, RegressorMixin, BaseEstimator):
     intercept_ : ndarray of shape (n_targets,)
         Intercepts.
     alpha_ : ndarray of shape (n_targets,)
-        Chosen penalties; that of a band is ``alpha_`` divided by its weight.
+        Chosen penalties; that of a band is ``alpha_`` divided by its weight. Gradient
+        steps lead between those tried.
     band_weights_ : ndarray of shape (n_targets, n_bands)
         Chosen weights of the bands; ones without `bands`.
     bands_ : ndarray of shape (n_bands,), or None
@@ -89,7 +91,8 @@ class RidgeEncoder(MultiOutputMixin, RegressorMixin, BaseEstimator):
     alphas_ : ndarray of shape (n_alphas,)
         Penalties tried, in ascending order.
     cv_error_ : ndarray of shape (n_targets, n_alphas)
-        Mean squared error averaged over folds, at the chosen weights.
+        Mean squared error averaged over folds, at the chosen weights; where gradient
+        steps improved them, their error in all columns.
     cv_predictions_ : ndarray of shape (n_samples, n_targets)
         Out-of-fold predictions at the chosen penalties and weights.
     n_features_in_ : int
@@ -188,10 +191,10 @@ class RidgeEncoder(MultiOutputMixin, RegressorMixin, BaseEstimator):
             self.alphas_ = _RELATIVE_ALPHAS * scale / weights.shape[1]
         products = RidgeProducts.of(X, band)
         chosen = self._choose(Y, products, weights, splits)
-        if self.gradient_steps and weights.shape[1] > 1:
-            weights = self._improve(Y, products, weights, chosen, splits)
         self.band_weights_ = weights[chosen]
         self._fit_chosen(Y, products, weights, chosen)
+        if self.gradient_steps and weights.shape[1] > 1:
+            self._improve(Y, products, splits)
         return self
 
     def predict(self, X: ArrayLike) -> np.ndarray:
@@ -236,36 +239,33 @@ class RidgeEncoder(MultiOutputMixin, RegressorMixin, BaseEstimator):
         for index, row in enumerate(weights):
             folds = products.folds(row, splits)
             for block in _blocks(n_targets, len(Y)):
-                chosen[self._better(Y, folds, np.arange(n_targets)[block])] = index
+                targets = np.arange(n_targets)[block]
+                errors, components = _cross_validate(folds, Y[:, block], self.alphas_)
+                kept = self.cv_error_[block]
+                # of equal errors the first weights
+                better = errors.min(axis=1) < kept.min(axis=1)
+                better |= np.isinf(kept).all(axis=1)
+                places = targets[better]
+                self.cv_error_[places], chosen[places] = errors[better], index
+                kept = [(v[:, better], mean[better]) for v, mean in components]
+                self._keep(places, folds, kept)
         return chosen
 
-    def _better(self, Y, folds, targets):
-        """Keep what folds with some weights choose where it is better; return where.
-
-        `targets` are their indices.
-        """
-        errors, components = _cross_validate(folds, Y[:, targets], self.alphas_)
-        kept = self.cv_error_[targets]
-        # of equal errors the first weights
-        better = errors.min(axis=1) < kept.min(axis=1)
-        better |= np.isinf(kept).all(axis=1)
-        places = targets[better]
-        self.cv_error_[places] = errors[better]
-        self._keep(places, folds, [(v[:, better], m[better]) for v, m in components])
-        return places
-
-    def _improve(self, Y, products, weights, chosen, splits):
-        """Improve the weights of every target; return them, their rows in `chosen`."""
-        search, rows = BandGradient(products.X, products.band, splits), list(weights)
-        for target, index in enumerate(chosen):
-            start = weights[index] / self.alpha_[target]
-            scales = search.improved(Y[:, target], start, self.gradient_steps)
-            row = scales / scales.sum()
-            folds = products.folds(row, splits)
-            if self._better(Y, folds, np.array([target])).size:
-                chosen[target] = len(rows)
-                rows.append(row)
-        return np.stack(rows)
+    def _improve(self, Y, products, splits):
+        """Improve weights and penalties of every target by gradients."""
+        search = BandGradient(products.X, products.band, splits)
+        for target, y in enumerate(Y.T):
+            start = self.band_weights_[target] / self.alpha_[target]
+            found = search.improved(y, start, self.gradient_steps)
+            if not found.error < self.cv_error_[target].min():
+                continue
+            self.alpha_[target] = 1 / found.scales.sum()
+            self.band_weights_[target] = found.scales / found.scales.sum()
+            self.cv_error_[target] = found.error
+            self.cv_predictions_[:, target] = found.predictions
+            coef = found.scales[products.band] * (products.X.T @ found.dual)
+            self.coef_[target] = coef
+            self.intercept_[target] = y.mean() - coef @ products.x_mean
 
     def _keep(self, places, folds, components):
         """Keep penalties and predictions of the targets at `places`."""

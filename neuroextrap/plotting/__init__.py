@@ -9,7 +9,6 @@ from neuroextrap.plotting._canonical_coordinates import plot_canonical_coordinat
 from neuroextrap.plotting._confusion import plot_confusion_matrix
 from neuroextrap.plotting._information_plots import (
     plot_information_vs_size,
-    plot_model_comparison,
 )
 from neuroextrap.plotting._learning_curves import plot_learning_curves
 from neuroextrap.plotting._null_distribution import plot_null_distribution
@@ -27,7 +26,6 @@ __all__ = [
     "plot_information_vs_size",
     "plot_learning_curves",
     "plot_map",
-    "plot_model_comparison",
     "plot_null_distribution",
     "plot_receptive_field",
     "plot_temporal_generalization",

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from neuroextrap.plotting._axes import (
     COLORS,
     Z95,
@@ -80,69 +78,4 @@ def plot_information_vs_size(
     ax.set_ylabel("information (bits)")
     ax.set_ylim(bottom=min(0, ax.get_ylim()[0]))
     add_legend(ax)
-    return ax
-
-
-@draws_on_axes
-def plot_model_comparison(
-    names: Any,
-    values: Any,
-    *,
-    standard_error: Any = None,
-    chance: float | None = None,
-    xlabel: str = "accuracy",
-    ax: Any = None,
-) -> Any:
-    """Plot one value per model, as dots with 95% bars, first model on top.
-
-    Parameters
-    ----------
-    names : sequence of str of length n_models
-        Names of the models.
-    values : array-like of shape (n_models,)
-        Value that each model reached.
-    standard_error : array-like of shape (n_models,) or None, default=None
-        Standard errors of the values, drawn as bars of +- 1.96. Overlapping bars are no
-        test: compare models that saw the same stimuli pairwise.
-    chance : float or None, default=None
-        Value reached by guessing, drawn as a vertical line.
-    xlabel : str, default="accuracy"
-        Name of the values, with their unit.
-
-    Raises
-    ------
-    ValueError
-        If there is not one value (and standard error) per name.
-
-    References
-    ----------
-    Kay, Naselaris, Prenger & Gallant 2008, "Identifying natural images from human brain
-    activity", Nature 452 (models compared by identification accuracy).
-
-    Examples
-    --------
-    >>> from neuroextrap.plotting import plot_model_comparison
-    >>> ax = plot_model_comparison(["Gabor", "retinotopic"], [0.8, 0.3], chance=0.01)
-    >>> [tick.get_text() for tick in ax.get_yticklabels()]
-    ['Gabor', 'retinotopic']
-    """
-    values, standard_error = same_length(
-        ("values", values), standard_error=standard_error
-    )
-    if values.shape != (len(names),):
-        raise ValueError(
-            f"values of shape {values.shape} must hold one number for each of the "
-            f"{len(names)} names"
-        )
-    ax = resolve_axes(ax)
-    rows = np.arange(len(names))
-    bars = None if standard_error is None else Z95 * standard_error
-    ax.errorbar(values, rows, xerr=bars, fmt="o", color=COLORS[0])
-    if chance is not None:
-        ax.axvline(chance, ls=":", color="0.5", label="chance")
-        add_legend(ax)
-    ax.set_yticks(rows, labels=list(names))
-    ax.invert_yaxis()
-    ax.margins(y=0.25)
-    ax.set_xlabel(xlabel, loc="right")  # may be longer than the axis
     return ax

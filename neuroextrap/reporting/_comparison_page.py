@@ -79,7 +79,7 @@ def comparison_report(
     Examples
     --------
     >>> import numpy as np
-    >>> from neuroextrap.reporting import comparison_report
+    >>> from neuroextrap.reporting._comparison_page import comparison_report
     >>> maps = {
     ...     "first_accuracy": np.array([0.9, 0.5]),
     ...     "second_accuracy": np.array([0.6, 0.5]),
@@ -95,19 +95,14 @@ def comparison_report(
         raise ValueError(
             f"names={names!r} must be two texts; name the first and the second"
         )
-    compared = read_comparison(comparison)
-    if not compared.analyzed.any():
-        raise ValueError(
-            "comparison has no region that both analyzed; compare analyses of the same "
-            "mask"
-        )
+    compared = read_comparison(comparison, names)
     peaks = compared.peaks(n_peaks, atlas)
     place = None
     if compared.places is not None:
         place = peaks.loc[0, ["x", "y", "z"]].to_numpy(dtype=float)
     masker, own = compared.masker, getattr(comparison, "bg_img_", None)
     background = choose_background(masker if compared.maps else None, bg_img, own)
-    pictures = Pictures(compared.view(names), place, background, bg_img)
+    pictures = Pictures(compared, place, background, bg_img)
     others = ("information_difference", "first_accuracy", "second_accuracy")
     parameters = getattr(comparison, "parameters", None)
     approximate = bool((parameters or {}).get("approximate"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,15 +15,15 @@ from neuroextrap.reporting._pictures import embed_figure
 from neuroextrap.reporting._rendering import (
     format_confidence,
     format_number,
-    format_percent,
+    percent_at_least,
     render,
-    rounded_down,
 )
 from neuroextrap.reporting._viewer_data import packed
 from neuroextrap.stats._cluster_statistics import find_clusters
 
 _FORMING = 0.001  # p-value of a region by itself up to which it belongs to a cluster
 _MOST_CLUSTERS = 12
+_CLUSTER = "cluster around"
 _MOST_STEPS = 500  # of a curve
 
 
@@ -76,23 +77,25 @@ class Counted(NamedTuple):
     def sets(self, clusters, areas):
         """Yield the name of every set and which regions (n_regions,) are in it.
 
-        All regions, those that survive correction, the largest clusters, by the place
-        of their strongest region, and those in `areas` (n_features,), names or "".
+        All regions, those that survive correction, those in `areas` (n_features,),
+        names or "", and the largest clusters with any that count, by the place of their
+        strongest region.
         """
         known = ~np.isnan(self.bounds.scores)
         yield f"all {self.words[1]}", known
         if self.survives.any():
             yield f"{self.words[1]} that survive correction", self.survives
-        if clusters is not None:
-            sizes = np.bincount(clusters[clusters >= 0])
-            for cluster in np.argsort(-sizes, kind="stable")[:_MOST_CLUSTERS]:
-                inside = clusters == cluster
-                peak = np.argmax(np.where(inside, self.bounds.scores, -np.inf))
-                yield f"cluster around {mm_words(self.places[peak])}", inside
         for name in () if areas is None else dict.fromkeys(areas.tolist()):
             chosen = self.choice.regions_of(areas == name) & known
             if name and chosen.any():
                 yield name, chosen
+        if clusters is not None:
+            sizes = np.bincount(clusters[clusters >= 0])
+            by_size = (clusters == n for n in np.argsort(-sizes, kind="stable"))
+            counting = (inside for inside in by_size if self.bounds.count(inside))
+            for inside in islice(counting, _MOST_CLUSTERS):
+                peak = np.argmax(np.where(inside, self.bounds.scores, -np.inf))
+                yield f"{_CLUSTER} {mm_words(self.places[peak])}", inside
 
 
 def clusters_of(chosen, choice, masker):
@@ -177,11 +180,14 @@ def discoveries_section(counted, areas=None):
             "set": str,
             "n_regions": format_number,
             "n_true": format_number,
-            "proportion": lambda share: format_percent(rounded_down(share, 3)),
+            "proportion": percent_at_least,
         },
     )
+    areas = set() if areas is None else set(areas.tolist())
+    in_areas = [row for row in rows if row[0] in areas]
     return render(
         "discoveries",
+        area=in_areas[0] if len(in_areas) == 1 else None,
         n_regions=rows[0][1],
         n_true=rows[0][2],
         one=one,
@@ -193,7 +199,7 @@ def discoveries_section(counted, areas=None):
         curve=_curve(counted),
         forming=None if clusters is None else f"{counted.forming:.2g}",
         n_clusters=0 if clusters is None else int(clusters.max()) + 1,
-        n_shown=_MOST_CLUSTERS,
+        n_shown=sum(name.startswith(_CLUSTER) for name, *_ in rows),
     )
 
 

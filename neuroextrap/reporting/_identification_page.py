@@ -135,7 +135,7 @@ def identification_sections(
     --------
     >>> import numpy as np
     >>> from neuroextrap.decoding import IdentificationSearchLight
-    >>> from neuroextrap.reporting import identification_sections
+    >>> from neuroextrap.reporting._identification_page import identification_sections
     >>> rng = np.random.default_rng(0)
     >>> y, runs = np.tile([0, 1, 2], 6), np.repeat(np.arange(6), 3)
     >>> X = rng.normal(size=(3, 9))[y] + rng.normal(size=(18, 9))

@@ -7,7 +7,8 @@ from markupsafe import Markup
 
 import neuroextrap
 from neuroextrap.design._findings import doubts_about
-from neuroextrap.maps._registry import MAPS, band_names, dissimilarity_names
+from neuroextrap.maps._named_records import band_names, dissimilarity_names
+from neuroextrap.maps._registry import MAPS
 from neuroextrap.plotting._distances import draw_distances
 from neuroextrap.plotting._specification_curve import draw_specification_curve
 from neuroextrap.reporting._finding import decide, named_place, words_of_regions
@@ -45,7 +46,7 @@ def cross_page(maps, title=None, **options):
     """Make the page of what ``cross_identification`` returned, a Report.
 
     Of the options `bg_img` is drawn under the maps and `atlas` names the places of
-    peaks, as in ``comparison_report``.
+    peaks, as on pages of comparisons.
     """
     drawn = "train_to_test_accuracy", "test_to_train_accuracy", "neg_log10_p_fwe"
     title = title or "From {train} to {test}, and back".format(**maps.conditions_)

@@ -4,6 +4,7 @@ import functools
 import math
 import re
 from importlib import resources
+from numbers import Integral
 
 from markupsafe import Markup
 
@@ -61,15 +62,17 @@ def read_text(file_name):
 def format_number(value):
     """Return a value as a reader wants it: three significant digits, a dash for NaN.
 
-    >>> [format_number(value) for value in (0.12345, 51.0, float("nan"), "V1")]
-    ['0.123', '51', '-', 'V1']
+    >>> [format_number(value) for value in (0.12345, 5100.0, 51, float("nan"), "V1")]
+    ['0.123', '5,100', '51', '-', 'V1']
     """
+    if isinstance(value, Integral) and not isinstance(value, bool):
+        return f"{value:,}"
     if not isinstance(value, float):
         return str(value)
     if math.isnan(value):
         return "-"
     if abs(value) >= 1000 or value == round(value):
-        return f"{value:.0f}"
+        return f"{value:,.0f}"
     return f"{value:.3g}"
 
 

@@ -15,6 +15,7 @@ from neuroextrap import stats
 from neuroextrap.design._findings import Finding, tell
 from neuroextrap.design._permutations import few_exchanges
 from neuroextrap.maps._identification import bound_statistics
+from neuroextrap.margins._statistic import accuracy_set_size
 from neuroextrap.scores._doubts import (
     TRAINED_ON_TRIALS,
     duplicates_finding,
@@ -115,14 +116,6 @@ class ScoreOptions:
         check_level(self.confidence_level, "confidence_level")
         if self.set_sizes is not None:
             check_set_sizes(self.set_sizes)
-        named = isinstance(self.statistic, str)
-        if named and self.statistic not in ("accuracy", "pairwise_accuracy"):
-            raise ValueError(
-                f"statistic={self.statistic!r} must be accuracy, pairwise_accuracy "
-                "or a number of candidates"
-            )
-        if not named:
-            check_integer(self.statistic, "statistic", minimum=2)
 
     def pool_sizes(self, n_candidates: int) -> np.ndarray:
         """Return the sizes of pools for which accuracy is reported."""
@@ -135,13 +128,7 @@ class ScoreOptions:
 
     def tested_size(self, n_candidates: int) -> int:
         """Return the number of candidates of the statistic that is tested."""
-        sizes = {"pairwise_accuracy": 2, "accuracy": n_candidates}
-        size = sizes.get(str(self.statistic)) or int(self.statistic)
-        if size > n_candidates:
-            raise ValueError(
-                f"statistic={size} must be at most the {n_candidates} candidates"
-            )
-        return size
+        return accuracy_set_size(self.statistic, n_candidates)
 
 
 @takes_options(ScoreOptions)
@@ -306,16 +293,15 @@ def _intervals(
         unknown = np.full((n_candidates, len(sizes)), np.nan)
         return unknown, unknown[:2], unknown[:2, 0]
     how: Any = {"shape": shape, "n_tested": n_tested, "level": chosen.confidence_level}
-    inner, place = np.unique(np.minimum(sizes, n_candidates - 1), return_inverse=True)
+    inner = np.minimum(sizes, n_candidates - 1)
     curves = leave_one_class_out_accuracy(matrix.scores, matrix.columns, inner)
     least = lost_point_error(sizes, n_candidates, n_trials)
-    error = np.maximum(jackknife_error(curves)[place], least)
-    usual = stats.default_set_sizes(n_candidates)
-    used = np.isin(sizes, usual)
-    smaller = curves[:, np.unique(place[used])]
-    bit_ends = information_ends(accuracy[used], smaller, usual, **how)
-    ends = accuracy_ends(accuracy, error, sizes, **how)
-    return curves[:, place], ends, bit_ends
+    ends = accuracy_ends(
+        accuracy, np.maximum(jackknife_error(curves), least), sizes, **how
+    )
+    used = np.isin(sizes, stats.default_set_sizes(n_candidates))
+    of_bits = accuracy[used], curves[:, used], sizes[used]
+    return curves, ends, information_ends(*of_bits, **how)
 
 
 def _curve(

@@ -8,10 +8,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
+from neuroextrap.margins.classifiers._targets import METRICS
 from neuroextrap.scores._matrix import ScoreMatrix
-from neuroextrap.stats._validation import check_labels, check_numbers
+from neuroextrap.stats._validation import check_choice, check_labels, check_numbers
 
-METRICS = ("cosine", "correlation", "euclidean")
 _SHOWN = 3
 
 
@@ -38,8 +38,7 @@ def score_vectors(
     decoded: Any, candidates: Any, targets: Any, names: Any, metric: str
 ) -> ScoreMatrix:
     """Score decoded vectors (n_trials, n) against those of candidates (K, n)."""
-    if metric not in METRICS:
-        raise ValueError(f"metric={metric!r} must be one of {', '.join(METRICS)}")
+    check_choice(metric, "metric", METRICS)
     trials = _vectors(decoded, "decoded", metric)
     vectors = _vectors(candidates, "candidates", metric)
     if trials.shape[1] != vectors.shape[1] or len(vectors) < 2:

@@ -1,19 +1,24 @@
 """The page about scores, in bits and among how many, and the files of results."""
 
+from functools import partial
+
 import numpy as np
 import pandas as pd
 from markupsafe import Markup
 
 import neuroextrap
 from neuroextrap.design._findings import doubts_about
+from neuroextrap.maps._files import write_maps
 from neuroextrap.maps._json import json_text
 from neuroextrap.maps._provenance import provenance
-from neuroextrap.maps._result_files import ResultFiles
-from neuroextrap.maps._transaction import replaced_results
 from neuroextrap.reporting._methods import methods_section
 from neuroextrap.reporting._page import answer, frame_table, list_of, make_page
 from neuroextrap.reporting._pictures import embed_figure
-from neuroextrap.reporting._rendering import format_confidence, sentences
+from neuroextrap.reporting._rendering import (
+    format_confidence,
+    format_p_value,
+    sentences,
+)
 from neuroextrap.stats._pvalues import LEVEL
 
 _EXTREME = 5  # stimuli of each end that are shown
@@ -54,9 +59,7 @@ def scores_report(found, compared, title=None):
     )
     first = next(iter(found.values()))
     methods = sentences("scores_methods", version=neuroextrap.__version__, found=first)
-    notes = [
-        note for each in (*found.values(), *compared.values()) for note in each.notes
-    ]
+    notes = named_notes(found, compared)
     stimuli = [
         (f"Stimuli: {name}" if name else "Stimuli", _stimuli(each))
         for name, each in found.items()
@@ -64,7 +67,7 @@ def scores_report(found, compared, title=None):
     sections = [
         ("What was found", answer(words, _curves(found))),
         ("What is doubtful", list_of(dict.fromkeys(notes)) if notes else ""),
-        *(("Two decoders", frame_table(each.table)) for each in compared.values()),
+        *(("Two decoders", _pair(names, each)) for names, each in compared.items()),
         ("In numbers", _table(found, "summary", _SUMMARY)),
         ("Pools", _table(found, "pools", _POOLS)),
         *stimuli,
@@ -72,6 +75,21 @@ def scores_report(found, compared, title=None):
         ("Methods", methods_section(methods)),
     ]
     return make_page(title or "Identification by scores", sections)
+
+
+def named_notes(found, compared):
+    """Return the notes of decoders, by name if there are several, and of pairs."""
+    notes = [(name, note) for name, each in found.items() for note in each.notes]
+    named = [f"{name}: {note}" if len(found) > 1 else note for name, note in notes]
+    return named + [note for each in compared.values() for note in each.notes]
+
+
+def _pair(names, compared):
+    """Show two decoders beside one another."""
+    headings = dict(zip(("first", "second"), names, strict=True)) | {"p_value": "p"}
+    table = compared.table.replace({"quantity": {"_": " "}}, regex=True)
+    formats = {"p_value": format_p_value}
+    return frame_table(table, headings=headings, formats=formats)
 
 
 def _table(found, name, headings):
@@ -153,11 +171,14 @@ def write_results(found, compared, out, *, overwrite=False, report=False, origin
         texts["report.html"] = str(scores_report(found, compared))
     record = provenance(parameters=options, random_state=options["random_state"])
     record |= {} if origin is None else origin.record | origin.sidecar()
-    files = ResultFiles.below(out)
-    with replaced_results(files, overwrite=overwrite, provenance=record) as folder:
-        for name, text in texts.items():
-            (folder / name).write_text(text, encoding="utf-8")
+    more = {name: partial(_write, text) for name, text in texts.items()}
+    write_maps(out, {}, {}, overwrite=overwrite, provenance=record, more=more)
     return tables, ", ".join(texts)
+
+
+def _write(text, path):
+    """Write a text to a path."""
+    path.write_text(text, encoding="utf-8")
 
 
 def joined(several, name):

@@ -41,7 +41,7 @@ class ScoreComparison:
     @property
     def notes(self) -> list[str]:
         """The findings as sentences."""
-        return [f"{finding.grade}: {finding.note}" for finding in self.findings]
+        return [finding.line for finding in self.findings]
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,8 +67,7 @@ class ScoreIdentification:
     @property
     def notes(self) -> list[str]:
         """The findings as sentences, what is doubtful first."""
-        order = sorted(self.findings, key=lambda finding: finding.grade)
-        return [f"{finding.grade}: {finding.note}" for finding in order]
+        return [f.line for f in sorted(self.findings, key=lambda each: each.grade)]
 
     @property
     def measured(self) -> pd.DataFrame:

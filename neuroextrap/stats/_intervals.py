@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, logit, stdtrit
 
-from neuroextrap.stats._accuracy import half_lost_point
+from neuroextrap.stats._accuracy import average_accuracy, half_lost_point
 from neuroextrap.stats._gaussian_limit import gaussian_identification_accuracy
 from neuroextrap.stats._implied import implied_information
 from neuroextrap.stats._jackknife import (
@@ -26,6 +26,7 @@ from neuroextrap.stats._validation import (
     check_set_sizes,
     nats_per_unit,
 )
+from neuroextrap.stats._wins import win_distribution
 
 _PERFECT = 1 - 1e-12
 
@@ -180,9 +181,8 @@ def implied_information_interval(
     level = check_level(confidence_level, "confidence_level")
     n_classes = scores.shape[1]
     sizes = np.atleast_1d(check_set_sizes(set_sizes, n_classes=n_classes))
-    accuracy, _ = average_accuracy_jackknife(scores, y, sizes)
-    smaller = np.unique(np.minimum(sizes, n_classes - 1))
-    curves = leave_one_class_out_accuracy(scores, y, smaller)
+    curves = leave_one_class_out_accuracy(scores, y, np.minimum(sizes, n_classes - 1))
+    accuracy = average_accuracy(win_distribution(scores, y), sizes)
     n_tested = len(np.unique(y))
     how: dict[str, Any] = {"shape": scores.shape, "n_tested": n_tested, "level": level}
     ends = information_ends(accuracy, curves, sizes, **how)
@@ -201,14 +201,14 @@ def information_ends(
 ) -> tuple[FloatArray, FloatArray]:
     """Return the interval in bits of a curve (n_sizes,) by its leave-one-out `curves`.
 
-    These have the distinct set sizes of `sizes` without n_classes, or n_classes - 1 in
-    its place, increasing; `shape` is that of the margins, (n_test, n_classes);
-    `n_tested` classes have test points.
+    These have n_classes - 1 in place of n_classes; `shape` is that of the margins,
+    (n_test, n_classes); `n_tested` classes have test points.
     """
     n_test, n_classes = shape
     among_all = _accuracy_implied(accuracy, sizes, shape)
-    smaller = np.unique(np.minimum(sizes, n_classes - 1))
-    without = _accuracy_implied(curves, smaller, shape)
+    inner = np.minimum(sizes, n_classes - 1)
+    smaller, first = np.unique(inner, return_index=True)
+    without = _accuracy_implied(curves[:, first], smaller, shape)
     slope = among_all * (1 - among_all)
     floor = lost_point_error(np.asarray(n_classes), n_classes, n_test) / slope
     error = np.maximum(jackknife_error(logit(without)), floor)

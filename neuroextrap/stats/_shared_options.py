@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import difflib
+import functools
 import inspect
 from collections.abc import Callable
 from dataclasses import MISSING, fields
@@ -9,6 +11,7 @@ from typing import Any, TypeVar
 
 Thing = TypeVar("Thing")
 _HEAD = "Parameters\n----------\n"
+_ELSEWHERE = {"mask_img": "mask", "masker": "mask", "scoring": "statistic"}  # nilearn's
 
 
 def takes_options(*kinds: Any, without: str = "") -> Callable[[Thing], Thing]:
@@ -45,11 +48,7 @@ def as_options(kind: Any, function: Any, given: dict[str, Any], **fixed: Any) ->
 
     TypeError for words that it does not take; `fixed` are options that it sets itself.
     """
-    unknown = sorted(given.keys() - inspect.signature(function).parameters.keys())
-    if unknown:
-        raise TypeError(
-            f"{function.__name__}() got an unexpected keyword argument {unknown[0]!r}"
-        )
+    _check_words(function.__name__, given, inspect.signature(function).parameters)
     required = [f.name for f in fields(kind) if f.init and f.default is MISSING]
     missing = [name for name in required if name not in {**given, **fixed}]
     if missing:
@@ -59,6 +58,27 @@ def as_options(kind: Any, function: Any, given: dict[str, Any], **fixed: Any) ->
         )
     names = {field.name for field in fields(kind)} & given.keys()
     return kind(**{name: given[name] for name in names}, **fixed)
+
+
+def suggests_words(init: Any) -> Any:
+    """Let an estimator's ``__init__`` say which parameter an unknown word meant."""
+    known = inspect.signature(init).parameters
+
+    @functools.wraps(init)
+    def initialize(self: Any, *args: Any, **options: Any) -> None:
+        _check_words(type(self).__name__, options, known)
+        init(self, *args, **options)
+
+    return initialize
+
+
+def _check_words(name: str, given: Any, known: Any) -> None:
+    """Raise TypeError for a word that a call does not take, with the nearest one."""
+    for word in sorted(given.keys() - known.keys()):
+        close = difflib.get_close_matches(word, known, n=1, cutoff=0.75)
+        close = [_ELSEWHERE[word]] if _ELSEWHERE.get(word) in known else close
+        meant = f"; did you mean {close[0]}?" if close else ""
+        raise TypeError(f"{name}() got an unexpected keyword argument {word!r}{meant}")
 
 
 def described_by(*sources: Any) -> Callable[[Thing], Thing]:

@@ -9,7 +9,11 @@ import pytest
 
 from neuroextrap.analysis import Regions, _run_parameters
 from neuroextrap.cohorts import analyze_group, analyze_participants
-from neuroextrap.decoding import IdentificationSearchLight, TargetSearchLight
+from neuroextrap.decoding import (
+    DissimilaritySearchLight,
+    IdentificationSearchLight,
+    TargetSearchLight,
+)
 from neuroextrap.encoding import ContinuousEncoding, EncodingIdentification
 from tests.analyses import searchlight_of
 from tests.analysis.seam import (
@@ -148,3 +152,23 @@ def test_copies_of_arrays_keep_all_that_results_mean(analysis):
     alone = flat_parameters(of_arrays(asked))
     assert alone == flat_parameters(analysis(**changed)) | {"min_voxels": 1}
     assert asked.mask == "mask.nii"
+
+
+@pytest.mark.parametrize(
+    "analysis", [*ANALYSES, DissimilaritySearchLight, ContinuousEncoding]
+)
+def test_an_unknown_parameter_names_the_one_that_was_meant(analysis):
+    name = next(iter(inspect.signature(analysis).parameters))
+    with pytest.raises(TypeError, match=rf"unexpected .*; did you mean {name}\?"):
+        analysis(**{f"{name}s": None})
+    with pytest.raises(TypeError, match=r"argument 'unheard_of'$"):
+        analysis(unheard_of=None)
+
+
+def test_words_of_nilearn_name_ours():
+    with pytest.raises(TypeError, match=r"'mask_img'; did you mean mask\?"):
+        IdentificationSearchLight(mask_img=None)
+    with pytest.raises(TypeError, match=r"'scoring'; did you mean statistic\?"):
+        IdentificationSearchLight(scoring="accuracy")
+    with pytest.raises(TypeError, match=r"did you mean t_r\?"):
+        IdentificationSearchLight().fit_events([], [], tr=2.0)

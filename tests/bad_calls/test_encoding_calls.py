@@ -12,10 +12,10 @@ from neuroextrap.encoding import (
     RetinotopicFeatures,
     compare_encoding_models,
     ensemble_size_curve,
-    prediction_scores,
     schaefer_strimmer_covariance,
 )
 from neuroextrap.encoding._margins import mahalanobis_margins
+from neuroextrap.encoding._response_predictions import prediction_scores
 from tests.analyses import encoding_of
 from tests.bad_calls.calls import BadCall, assert_good_message, options
 

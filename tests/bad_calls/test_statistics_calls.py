@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from neuroextrap import datasets, group, learning_curves, plotting, stats
+from neuroextrap import datasets, group, plotting, stats
 from neuroextrap.learning_curves import CanonicalVariates, information_learning_curve
 from neuroextrap.regions import coordinate_spheres
 from neuroextrap.regions._coordinates import nearest_features
@@ -204,8 +204,6 @@ CALLS = [
     ]),
     BadCall("bivariate(2)", lambda: datasets.BivariateNormalProblem(2.0), V,
             ("correlation", "2.0")),
-    BadCall("learning_curve_table(3)", lambda: learning_curves.learning_curve_table(3),
-            T, ("curve", "int")),
     BadCall("plot_accuracy_curve", lambda: plotting.plot_accuracy_curve(
         [2, 3], [0.5]), V, ("accuracy",)),
     BadCall("plot_learning_curves(panel)", lambda: plotting.plot_learning_curves(

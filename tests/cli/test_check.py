@@ -117,7 +117,7 @@ def test_a_file_that_does_not_fit_is_one_line(folder, text, message, capsys):
 def test_what_takes_too_long_is_simulated_in_part(folder, capsys, monkeypatch):
     monkeypatch.setattr(_check_command, "_SECONDS", 1e-9)
     words = _words(folder, "check", "bold", "random", "--simulate")
-    assert main([*words, "--n-permutations", "400", "--estimator", "svc"]) == 0
+    assert main([*words, "--n-permutations", "400"]) == 0
     said = capsys.readouterr().out
     assert "to simulate 2000 regions takes about" in said
     assert "instead, to simulate 20 regions" in said

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 from sklearn.utils import Bunch
 
+from neuroextrap.analysis._region_run import RegionRun
 from neuroextrap.cli import main
 from neuroextrap.decoding import IdentificationSearchLight, compare_decoders
 from neuroextrap.group import second_level_test
@@ -33,6 +34,7 @@ classes = ["attended 0", "attended 1"]
 [pipeline.ignored]
 classes = ["ignored 0", "ignored 1"]
 """
+MORE_CLASSES = CONDITIONS.replace('"ignored 0"', '"ignored 0", "attended 0"')
 SESSIONS = """
 [pipeline.monday]
 events = "monday.tsv"
@@ -56,6 +58,9 @@ def folder(tmp_path, monkeypatch):
     nibabel.save(nibabel.Nifti1Image(data, np.eye(4)), tmp_path / "bold.nii.gz")
     mask = nibabel.Nifti1Image(np.ones(shape, np.int8), np.eye(4))
     nibabel.save(mask, tmp_path / "mask.nii.gz")
+    half = np.arange(6)[:, np.newaxis, np.newaxis] < np.full(shape, 3)
+    half = nibabel.Nifti1Image(half.astype(np.int8), np.eye(4))
+    nibabel.save(half, tmp_path / "half.nii.gz")
     names = np.array(["attended 0", "attended 1", "ignored 0", "ignored 1"])
     table = pd.DataFrame({"trial_type": names[what], "run": runs})
     days = {"all": runs >= 0, "monday": runs < 6, "friday": runs >= 6}
@@ -125,12 +130,26 @@ def test_decoders_of_the_same_samples(folder):
         (DECODERS, "--names a b", "are those of encoding models"),
         (DECODERS, "more", "one file with two pipelines"),
         (DECODERS, "--regions 0 500", "region=500"),
+        (DECODERS, "--regions 0 V1", "these 120 regions have none"),
         (DECODERS, "--regions 0", "then OUT"),
+        (DECODERS, "--statistic 5", "statistic=5"),
+        (DECODERS, "--statistic implied_information", "statistic='implied_inf"),
+        (DECODERS + 'mask = "half.nii.gz"\n', "", "with other voxels"),
+        (DECODERS + "radius = 3\n", "", "with other voxels"),
+        (DECODERS + "min_voxels = 300\n", "", "no region has min_voxels=300"),
+        (DECODERS + 'test_runs = ["0"]\n', "", "other folds"),
+        (DECODERS + 'events = "monday.tsv"\n', "", "other labels"),
         (CONDITIONS, "", "classes"),
+        (CONDITIONS, "--paired runs --statistic 3", "statistic=3"),
+        (MORE_CLASSES, "--paired runs", "a number of classes"),
         (SESSIONS, "--paired runs", "same names of runs"),
     ],
 )
-def test_what_cannot_be_compared_is_one_line(folder, text, words, message, capsys):
+def test_what_cannot_be_compared_is_one_line(
+    folder, text, words, message, capsys, monkeypatch
+):
+    """It is refused before any classifier is trained."""
+    monkeypatch.delattr(RegionRun, "results")
     assert compare(text, words) == 2
     said = capsys.readouterr().err
     assert re.search(message, said), said

@@ -1,5 +1,6 @@
 """Values of a configuration have the type of their option, or one line says so."""
 
+import itertools
 import json
 import tomllib
 
@@ -45,8 +46,15 @@ def test_all_kinds_are_there():
     assert {"mask", "exclude", "statistic"} < set(TEXT)
 
 
-@pytest.mark.parametrize("name", FLAGS)
-@pytest.mark.parametrize("value", ['"no"', '"true"', '""', "1", "0", "[true]", "1.0"])
+def _each(names, *values):
+    """Every option with one of the values, every value with an option."""
+    assert len(names) >= len(values)
+    return pytest.mark.parametrize(
+        ("name", "value"), list(zip(names, itertools.cycle(values), strict=False))
+    )
+
+
+@_each(FLAGS, '"no"', '"true"', '""', "1", "0", "[true]", "1.0")
 def test_flags_are_booleans(name, value, tmp_path, capsys):
     for level in ("participant", "group"):
         (line,) = _lines(tmp_path, capsys, f"{name} = {value}", level)
@@ -54,17 +62,13 @@ def test_flags_are_booleans(name, value, tmp_path, capsys):
         assert "write true or false, without quotes" in line
 
 
-@pytest.mark.parametrize("name", NUMBERS)
-@pytest.mark.parametrize(
-    "value", ['"3"', '"many"', "true", "[3, 4]", "[3]", "07:30:00"]
-)
+@_each(NUMBERS, '"3"', '"many"', "true", "[3, 4]", "[3]", "07:30:00")
 def test_numbers_are_no_text(name, value, tmp_path, capsys):
     (line,) = _lines(tmp_path, capsys, f"{name} = {value}")
     assert f"own.toml: {name} = " in line
 
 
-@pytest.mark.parametrize("name", TEXT)
-@pytest.mark.parametrize("value", ["true", "false", "[true]", "2020-01-01"])
+@_each(TEXT, "true", "false", "[true]", "2020-01-01")
 def test_text_is_no_boolean(name, value, tmp_path, capsys):
     (line,) = _lines(tmp_path, capsys, f"{name} = {value}")
     assert "write a number, or text in quotes" in line

@@ -366,6 +366,14 @@ def test_statistic_groups_and_bands_are_those_of_python(experiment):
     np.testing.assert_allclose(found.wins_, model.wins_)
     np.testing.assert_array_equal(found.null_maxima_, model.null_maxima_)
     assert "weight_of_first" in model.penalties_
+    columns = pd.read_csv(folder / "sessions.tsv", sep="\t").columns[-4:]
+    lines = [f"{name}\t{band}" for name, band in zip(columns, bands, strict=True)]
+    (folder / "bands.txt").write_text("\n".join(["feature\tband", *lines[::-1]]))
+    assert main([*words, "--statistic", "3", str(folder / "named")]) == 0
+    named = EncodingIdentification.from_directory(folder / "named")
+    np.testing.assert_array_equal(named.wins_, found.wins_)
+    (folder / "bands.txt").write_text("\n".join(lines[:3]))
+    assert main([*words, str(folder / "no")]) == 2
     other = EncodingIdentification(encoder=encoder).fit(X[:80], Y[:80])
     assert (other.penalties_["alpha"] != model.penalties_["alpha"]).any()
 

@@ -294,7 +294,11 @@ def test_targets_are_decoded_instead_of_conditions(folder, targets, tmp_path):
         (lambda t: t[:2], (), "lacks house"),
         (lambda t: t[["trial_type"]], (), "one or more columns of numbers"),
         (lambda t: pd.concat([t, t]), (), "a condition in several rows"),
-        (lambda t: t.assign(alive=["a", "b", "c"]), (), "text in column alive"),
+        (
+            lambda t: t.assign(alive=["a", "b", "c"]),
+            (),
+            "column alive has 'a' in row 1",
+        ),
         (lambda t: t, ("--estimator", "lda"), "without --estimator"),
     ],
 )

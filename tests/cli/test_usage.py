@@ -8,7 +8,8 @@ import pytest
 from neuroextrap.cli import main
 from neuroextrap.cli._main import build_parser
 
-COMMANDS = build_parser()._subparsers._group_actions[0].choices
+PARSER = build_parser()
+COMMANDS = PARSER._subparsers._group_actions[0].choices
 PIECE = re.compile(r"\([^()]*\)|\[options\]|\[\w+ \.\.\.\]|\S+")
 
 
@@ -65,7 +66,7 @@ def test_the_order_that_is_shown(name, usage):
         if option[:1] == ["--array"] or option[:1] == ["--scans"]:
             continue  # the usage line has them
         for words in orders(usage, option):
-            args = build_parser().parse_args(words)
+            args = PARSER.parse_args(words)
             taken = [v for v in vars(args).values() if v == "OUT"]
             lists = [v for v in vars(args).values() if isinstance(v, list)]
             taken += [v for v in lists if v and v[-1] == "OUT"]
@@ -141,5 +142,5 @@ def test_an_option_that_is_nearly_right_is_named(words, meant, capsys):
 
 @pytest.mark.parametrize("words", ["P1 P2 --overwrite OUT", "P1 --overwrite P2 OUT"])
 def test_words_of_merge(words):
-    args = build_parser().parse_args(["merge", *words.split()])
+    args = PARSER.parse_args(["merge", *words.split()])
     assert (args.parts, args.out, args.overwrite) == (["P1", "P2"], "OUT", True)

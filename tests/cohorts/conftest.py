@@ -240,3 +240,50 @@ def tree(tmp_path_factory):
     frame = pd.DataFrame(table).replace({"age": {"6": "60"}})
     frame.to_csv(root / "participants.tsv", sep="\t", index=False)
     return derivatives
+
+
+def make_films(root, labels):
+    """Participants who saw three films, the last one twice, and a folder of features.
+
+    Of volumes (motion) and of words with times; the films' runs have their entities.
+    """
+    derivatives, features = root / "derivatives" / "fmriprep", root / "features"
+    derivatives.mkdir(parents=True)
+    features.mkdir()
+    for folder, name in ((root, "Films"), (derivatives, "fMRIPrep")):
+        about = {"Name": name, "BIDSVersion": "1.8.0"}
+        (folder / "dataset_description.json").write_text(json.dumps(about))
+    rng, shown = np.random.default_rng(0), []
+    for film in range(3):
+        X = rng.normal(size=(N_VOLUMES, 3))
+        words = pd.DataFrame({"onset": T_R * np.arange(N_VOLUMES), "rate": X[:, 2]})
+        for run in ((1,), (2,), (3, 4))[film]:
+            np.save(features / f"task-film_run-{run}_motion.npy", X[:, :2])
+            path = features / f"task-film_run-{run}_words.tsv"
+            words.to_csv(path, sep="\t", index=False)
+        shown += [X] * (1 + (film == 2))
+    for label in labels:
+        rng = np.random.default_rng(200 + int(label))
+        weights = 3 * rng.normal(size=(3, *SHAPE))
+        for run, X in enumerate(shown, start=1):
+            table, motion = confounds_of(rng)
+            data = 100 + rng.normal(size=(*SHAPE, N_VOLUMES))
+            data[..., 2:] += np.einsum("tf,fxyz->xyzt", X[:-2], weights)
+            data += np.einsum("tc,cxyz->xyzt", motion, rng.normal(size=(6, *SHAPE)) / 4)
+            data[..., 0] += 1000  # not steady
+            func = derivatives / f"sub-{label}/func"
+            start = f"sub-{label}_task-film_run-{run}"
+            end = f"space-{SPACE}_desc-"
+            save(
+                data.astype("float32"), func / f"{start}_{end}preproc_bold.nii.gz", T_R
+            )
+            save(np.ones(SHAPE, "uint8"), func / f"{start}_{end}brain_mask.nii.gz")
+            name = f"{start}_desc-confounds_timeseries.tsv"
+            table.to_csv(func / name, sep="\t", index=False, na_rep="n/a")
+    return derivatives
+
+
+@pytest.fixture
+def films(tmp_path):
+    """Folder of derivatives of two who saw films, to be changed."""
+    return make_films(tmp_path / "raw", ["01", "02"])

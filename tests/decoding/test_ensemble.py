@@ -24,12 +24,12 @@ def test_rows_are_means_over_sets_fitted_one_by_one(classifier):
         estimator=classifier, regions=Regions(min_voxels=1)
     )
     table = ensemble_information(
-        searchlight, X, y, runs, n_voxels=[1, 3, 12], n_draws=4, random_state=5
+        searchlight, X, y, runs, n_voxels=[1, 3, 12], n_draws=2, random_state=5
     )
     rng = np.random.default_rng(5)
     for row, size in zip(table.itertuples(), [1, 3, 12], strict=True):
         found = {"accuracy": [], "implied_information": [], "redundancy": []}
-        for _ in range(4):
+        for _ in range(2):
             drawn = rng.permutation(12)[:size]
             sets = [drawn, drawn[: size // 2], drawn[size // 2 :]]
             fits = [

@@ -101,7 +101,7 @@ def test_within_runs_needs_runs_and_a_known_word():
     X, y, runs = samples()
     with pytest.raises(ValueError, match="within_runs='center' needs the run"):
         IdentificationSearchLight(within_runs="center", cv=2).fit(X, y)
-    with pytest.raises(ValueError, match="within_runs='scale' is not known"):
+    with pytest.raises(ValueError, match="within_runs='scale' must be one of"):
         IdentificationSearchLight(within_runs="scale").fit(X, y, groups=runs)
 
 

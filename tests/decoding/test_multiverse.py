@@ -78,6 +78,17 @@ def test_p_values_are_those_of_loops_over_pipelines(effect, tmp_path):
     assert "n_permutations" not in table
 
 
+def test_labelings_give_the_same_as_observed_and_as_permuted():
+    """With which of them the p-value is made does not matter: the test is exact."""
+    X, y, runs = experiment()
+    for light in pipelines().values():
+        light.fit(X, y, groups=runs)
+        maxima, codes = light.null_maxima_, light.run_.plan.codes
+        for number in (1, 2, 50):
+            light.set_params(n_permutations=9).fit(X, codes[number], groups=runs)
+            assert light.results_.scores.score.max() == maxima[number - 1]
+
+
 def test_more_pipelines_never_make_a_p_value_smaller():
     data, lights = experiment(effect=0.5), pipelines()
     two = {name: lights[name] for name in ("centroid", "ridge")}
@@ -86,22 +97,6 @@ def test_more_pipelines_never_make_a_p_value_smaller():
     for name in two:
         assert many["p_value_fwe"][name] >= few["p_value_fwe"][name]
         assert few["p_value_fwe"][name] >= few["p_value_fwe_alone"][name]
-
-
-def test_the_best_of_several_pipelines_keeps_the_level():
-    """60 experiments without an effect: alone, the best pipeline has p <= .05 often."""
-    any_, best_alone = [], []
-    for seed in range(60):
-        lights = {
-            f"{name} {statistic}": searchlight(estimator=name, statistic=statistic)
-            for name in ("nearest_centroid", "ridge", "gaussian_nb")
-            for statistic in (2, "accuracy")
-        }
-        table = multiverse(lights, *experiment(seed)).table_
-        any_.append(table["p_value_fwe"].min() <= 0.05)
-        best_alone.append(table["p_value_fwe_alone"].min() <= 0.05)
-    assert sum(any_) <= 7  # binomial, .05: more in .02 of such tests
-    assert sum(best_alone) > sum(any_)
 
 
 def test_a_pipeline_with_a_skewed_statistic_does_not_hide_the_others():

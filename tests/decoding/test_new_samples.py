@@ -276,7 +276,7 @@ def test_what_does_not_fit_is_refused(tmp_path):
         fitted.score(new, ["eel"] * 20)
     with pytest.raises(ValueError, match="imgs has 20 samples, y has 19"):
         fitted.score(new, true[1:])
-    with pytest.raises(ValueError, match="of='maps' must be 'activation' or 'weights'"):
+    with pytest.raises(ValueError, match="of='maps' must be one of 'activation', 'w"):
         fitted.patterns(0, of="maps")
     with pytest.raises(ValueError, match="imgs must be an array"):
         fitted.predict(0, volumes(new))

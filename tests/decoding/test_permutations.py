@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-import scipy.sparse
 from sklearn.model_selection import (
     GroupKFold,
     KFold,
@@ -156,43 +155,9 @@ def test_blocks_split_over_stratified_folds_are_refused():
 
 
 @pytest.mark.filterwarnings("ignore:no runs were given:UserWarning")
+@pytest.mark.slow
 @pytest.mark.parametrize(
-    ("n_splits", "groups"), [(5, None), (10, np.repeat([0, 1], 20))]
-)
-@pytest.mark.parametrize("as_given", [list, PredefinedSplit])
-def test_ready_stratified_folds_have_the_nominal_level(as_given, n_splits, groups):
-    """Free exchange had p <= .05 in 70% to 85% of such regions."""
-    rng, shares = np.random.default_rng(0), []
-    regions = np.kron(np.eye(25, dtype=bool), np.ones((1, 2), dtype=bool))
-    for seed in range(12):
-        y = rng.permutation(np.repeat(np.arange(4), 10))
-        cv = StratifiedKFold(n_splits)
-        given = list(cv.split(y, y)) if as_given is list else as_given(fold_of(cv, y))
-        light = IdentificationSearchLight(
-            regions=scipy.sparse.csr_array(regions),
-            estimator="ridge",
-            cv=given,
-            n_permutations=39,
-            bounds=None,
-            random_state=seed,
-        )
-        light.fit(rng.normal(size=(40, 50)), y, groups=groups)
-        shares.append(np.mean(light.region_scores_["p_value"] <= 0.05))
-    # regions of a fit share labels and folds: the error is that of fits
-    error = max(np.std(shares, ddof=1), 0.03) / np.sqrt(len(shares))
-    assert np.mean(shares) <= 0.05 + 4 * error
-
-
-@pytest.mark.filterwarnings("ignore:no runs were given:UserWarning")
-@pytest.mark.parametrize(
-    "estimator",
-    [
-        "nearest_centroid",
-        *(
-            pytest.param(name, marks=pytest.mark.slow)
-            for name in ("ridge", "lda", "gaussian_nb", "qda")
-        ),
-    ],
+    "estimator", ["nearest_centroid", "ridge", "lda", "gaussian_nb", "qda"]
 )
 def test_stratified_folds_have_the_nominal_level(estimator):
     """Free exchange had p <= .05 in 62% of such sets: 40 samples, 4 classes."""

@@ -1,5 +1,6 @@
 """Targets that are numbers or vectors: refits of ridge regression, tests, misuse."""
 
+from contextlib import nullcontext
 from types import SimpleNamespace
 
 import nibabel
@@ -304,7 +305,7 @@ def test_samples_in_another_order_are_put_in_that_of_acquisition():
         ({"targets": list("ab") * 30}, "targets"),
         ({"metric": "spearman"}, "metric='spearman' must be one of"),
         ({"metric": "cosine", "targets": np.arange(60.0)}, "at least 2 columns"),
-        ({"statistic": "r2"}, "statistic='r2' must be one of"),
+        ({"statistic": "r2"}, "statistic='r2' is not known; use 'correlation'"),
         ({"statistic": 61}, "statistic=61 is not known"),
         ({"exchange": "blocks"}, "exchange='blocks' must be one of"),
         ({"exchange": "shifts", "blocks": RUNS}, "leave blocks out"),
@@ -321,11 +322,74 @@ def test_what_cannot_be_decoded_is_refused(change, message):
         light.fit(X, *data)
 
 
-def test_integers_of_folds_are_consecutive_without_groups():
-    X, targets = simulate()
-    one = TargetSearchLight(cv=4).fit(X, targets)
-    two = TargetSearchLight(cv=KFold(4)).fit(X, targets)
-    assert one.region_scores_ == two.region_scores_
+def correlation(X, targets, groups=None, **options):
+    fitted = TargetSearchLight(**{"cv": 5, "bounds": None} | options).fit(
+        X, targets, groups=groups
+    )
+    return fitted.region_scores_["correlation"][0], fitted
+
+
+def names(fitted):
+    return {finding.name for finding in fitted.findings_}
+
+
+def test_integers_of_folds_are_drawn_by_the_seed():
+    X, targets = simulate(n_columns=1)
+    drawn = [correlation(X, targets, random_state=seed)[1] for seed in (0, 0, 1)]
+    first, again, other = (each.run_.plan.design.test for each in drawn)
+    assert np.array_equal(first, again)
+    assert not np.array_equal(first, other)
+    assert np.array_equal(np.sort(first), np.arange(60))
+    assert [len(test) for _, test in drawn[0].run_.plan.design.folds] == [12] * 5
+
+
+def test_shifted_series_have_consecutive_folds():
+    X, targets = simulate(n_columns=1)
+    one, _ = correlation(X, targets, exchange="shifts")
+    two, _ = correlation(X, targets, cv=KFold(5))
+    assert one == two
+
+
+def test_drawn_folds_keep_blocks_whole():
+    X, targets = simulate(n_columns=1)
+    blocks = np.tile(np.arange(20), 3)
+    _, fitted = correlation(X, targets, blocks=blocks)
+    for train, test in fitted.run_.plan.design.folds:
+        assert not np.intersect1d(blocks[train], blocks[test]).size
+
+
+def test_a_table_sorted_by_its_targets_has_no_other_results():
+    """Consecutive folds would test other targets than they trained on."""
+    rng = np.random.default_rng(0)
+    drawn, consecutive = [], []
+    for _ in range(20):
+        X, targets = rng.normal(size=(60, 20)), np.sort(rng.normal(size=60))
+        scores = {}
+        for cv in (5, KFold(5)):
+            seen = pytest.warns(UserWarning, match="folds explain")
+            with nullcontext() if cv == 5 else seen:
+                _, fitted = correlation(X, targets, cv=cv)
+            scores[cv == 5] = fitted.region_scores_["pairwise_accuracy"][0]
+            assert ("sorted_folds" in names(fitted)) == (cv != 5)
+        drawn.append(scores[True])
+        consecutive.append(scores[False])
+    assert abs(np.mean(drawn) - 0.5) < 0.03
+    assert np.mean(consecutive) < 0.47
+
+
+def test_series_without_runs_are_said_to_train_on_neighbors():
+    """Unrelated slow series correlate, as neighbors train."""
+    rng = np.random.default_rng(0)
+    X, targets = (np.cumsum(rng.normal(size=(120, n)), axis=0) for n in (20, 1))
+    with pytest.warns(UserWarning, match="train on neighbors"):
+        r, fitted = correlation(X, targets)
+    assert r > 0.5
+    assert "neighbors_train" in names(fitted)
+    assert all(finding.touches("correlation") for finding in fitted.findings_)
+    mixed = rng.permutation(120)
+    assert "neighbors_train" not in names(correlation(X[mixed], targets[mixed])[1])
+    runs = np.repeat(np.arange(4), 30)
+    assert "neighbors_train" not in names(correlation(X, targets, runs, cv=None)[1])
 
 
 def test_a_continuous_y_is_sent_here():

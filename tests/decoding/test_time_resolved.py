@@ -202,6 +202,46 @@ def test_unrelated_codes_are_not_called_shared(n_classes, signal):
     assert n_found <= 0.1 * n_off
 
 
+def renamed(trials, y, runs, names, moments):
+    """Give classes the responses of others of their run at some moments."""
+    changed = trials.copy()
+    for run in np.unique(runs):
+        rows = np.flatnonzero(runs == run)
+        rows = rows[np.argsort(y[rows])]
+        changed[np.ix_(rows, range(trials.shape[1]), moments)] = trials[
+            np.ix_(rows[names], range(trials.shape[1]), moments)
+        ]
+    return changed
+
+
+@pytest.mark.parametrize("between", [False, True])
+def test_no_renaming_of_an_unrelated_code_is_preferred(between):
+    """Exact by enumeration: of all 24 names of a code, k give a p of at most k / 24.
+
+    Two codes last two moments each, or conditions have codes of their own.
+    """
+    rng = np.random.default_rng(2)
+    y, runs = np.tile(np.arange(4), 6), np.repeat(np.arange(6), 4)
+    codes = 2 * rng.normal(size=(4, 8, 2))
+    options, moments, code = {}, [2, 3], np.repeat(codes, 2, axis=2)[y]
+    if between:  # every second run
+        options = {"conditions": runs % 2, "train": 0, "test": 1}
+        moments, which = range(4), (runs % 2)[:, np.newaxis, np.newaxis]
+        code = np.where(which, codes[y][..., :1], codes[y][..., 1:])
+    trials = code + rng.normal(size=(24, 8, 4))
+    light = IdentificationSearchLight(n_permutations=23)
+    smallest = []
+    for names in itertools.permutations(range(4)):
+        given = renamed(trials, y, runs, list(names), moments)
+        if between:
+            given = np.where(which, given, trials)
+        p = temporal_generalization(light, given, y, runs, **options).scores
+        p = p["p_value_fwe"]
+        smallest.append(p.min() if between else p[:2, 2:].min())
+    assert (np.sort(smallest) >= np.arange(1, 25) / 24 - 1e-12).all()
+    assert min(smallest) <= 0.05
+
+
 def test_a_single_moment_has_no_pair(recorded):
     trials, y, runs = recorded
     light = IdentificationSearchLight(n_permutations=9, bounds=None)

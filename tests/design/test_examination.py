@@ -4,6 +4,7 @@ import ast
 import json
 import re
 from html import unescape
+from itertools import product
 from pathlib import Path
 
 import nibabel
@@ -15,9 +16,10 @@ import neuroextrap
 from neuroextrap.analysis import Bounds
 from neuroextrap.decoding import IdentificationSearchLight
 from neuroextrap.design import _doubts, examine
-from neuroextrap.design._copies import near_copies
+from neuroextrap.design._copies import matched_runs, near_copies
+from neuroextrap.design._labels import code_labels
 from neuroextrap.images import resolve_masker, to_img
-from neuroextrap.reporting import identification_sections
+from neuroextrap.reporting._identification_page import identification_sections
 
 RUNS = np.repeat(np.arange(6), 8)
 SORTED = np.tile(np.repeat([0, 1, 2, 3], 2), 6)
@@ -52,6 +54,14 @@ def equal_samples():
 def nearly_equal_samples():
     design, X = equal_samples()
     return design, X + 0.05 * noise(2)
+
+
+def versions_of_a_run(correlation=0.7):
+    X, y = noise(n_features=100), random_order()
+    y[RUNS == 5] = y[RUNS == 4]
+    rest = np.sqrt(1 - correlation**2)
+    X[RUNS == 5] = correlation * X[RUNS == 4] + rest * X[RUNS == 5]
+    return {"y": y, "groups": RUNS}, X
 
 
 def equal_in_training_and_test():
@@ -153,6 +163,7 @@ CASES = {
     label_made_folds: ("label_made_folds", "note"),
     equal_samples: ("equal_samples", "doubtful"),
     nearly_equal_samples: ("equal_samples", "doubtful"),
+    versions_of_a_run: ("equal_samples", "doubtful"),
     equal_in_training_and_test: ("equal_samples", "refused"),
     correlated_neighbors: ("correlated_neighbors", "doubtful"),
     few_exchanges: ("few_exchanges", "doubtful"),
@@ -315,6 +326,58 @@ def test_near_samples_by_chance_are_no_copies(make):
     for seed in range(25):
         X = make(np.random.default_rng(seed))
         assert near_copies(X, random_order(seed), RUNS) is None
+
+
+@pytest.mark.parametrize("correlation", [0.5, 0.9])
+def test_versions_of_a_run_are_found_in_any_order_of_rows(correlation):
+    design, X = versions_of_a_run(correlation)
+    time, rows = np.tile(np.arange(8), 6), np.random.default_rng(0).permutation(48)
+    y, runs = design["y"][rows], np.array(list("abcdef"))[RUNS[rows]]
+    (found,) = examine(y, runs, X=X[rows], order=time[rows])
+    assert "the samples of runs e and f correlate one by one" in found.because
+    assert found.seen == pytest.approx(correlation, abs=0.15)
+    assert examine(y, runs, X=X[rows]) == []  # rows say nothing about the order
+
+
+def test_all_runs_given_twice_are_found():
+    X, y = noise(n_features=100), random_order()
+    echo = X + np.random.default_rng(3).normal(size=X.shape)
+    runs = np.concatenate([RUNS, RUNS + 6])
+    found = examine(np.tile(y, 2), runs, X=np.concatenate([X, echo]))
+    assert [each.name for each in found] == ["equal_samples"]
+
+
+def same_pictures(rng):
+    pictures = rng.normal(size=(8, 60))
+    return pictures[np.tile(np.arange(8), 6)] + rng.normal(size=(48, 60))
+
+
+def trend_of_all_runs(rng):
+    position = np.tile(np.linspace(-2, 2, 8), 6)[:, None]
+    return position * rng.normal(size=60) + rng.normal(size=(48, 60))
+
+
+@pytest.mark.parametrize(
+    ("make", "n_runs"),
+    [
+        *product(
+            [
+                lambda rng: rng.normal(size=(48, 60)),
+                one_component,
+                lambda rng: np.cumsum(rng.normal(size=(48, 60)), axis=0),
+                lambda rng: rng.standard_cauchy(size=(48, 60)),
+                trend_of_all_runs,
+            ],
+            [2, 6],
+        ),
+        (same_pictures, 6),
+    ],
+)
+def test_runs_of_one_order_are_no_versions_of_each_other(make, n_runs):
+    for seed in range(20):
+        X, n = make(np.random.default_rng(seed)), 8 * n_runs
+        for y in (SORTED, np.tile(random_order(seed)[:8], 6)):
+            assert matched_runs(X[:n], code_labels(y[:n], None, RUNS[:n], None)) is None
 
 
 def test_samples_alone_in_their_run_are_no_copies():

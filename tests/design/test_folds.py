@@ -3,7 +3,12 @@
 import numpy as np
 import pytest
 
-from neuroextrap.design._folds import check_labelings, fold_weightings, make_design
+from neuroextrap.design._folds import (
+    check_labelings,
+    class_weights,
+    fold_weightings,
+    make_design,
+)
 
 Y = np.tile([0, 1, 2], 4)
 RUNS = np.repeat(np.arange(4), 3)
@@ -68,3 +73,14 @@ def test_one_training_sample_of_each_class_is_enough():
     check_labelings(np.array([y, [1, 0, 0, 1]]), design)
     with pytest.raises(ValueError, match="without training samples"):
         check_labelings(np.array([y, [0, 0, 1, 1]]), design)
+
+
+def test_class_weights_make_present_classes_equal_in_every_labeling():
+    y = np.random.default_rng(0).integers(0, 4, size=(9, 6))
+    y[:, 0], y[:, 1], y[:, 2] = 0, 3, [0] * 5 + [1] * 4
+    weights = class_weights(y, 5)
+    for labels, found in zip(y.T, weights.T, strict=True):
+        present, size = np.unique(labels, return_counts=True)
+        own = dict(zip(present, size, strict=True))
+        expected = [1 / len(present) / own[label] for label in labels]
+        np.testing.assert_allclose(found, expected, rtol=1e-12)

@@ -13,7 +13,7 @@ from neuroextrap.decoding import IdentificationSearchLight
 from neuroextrap.design._folds import make_design
 from neuroextrap.design._labels import code_labels
 from neuroextrap.design._overdispersion import run_dispersion, shared_classifiers
-from neuroextrap.reporting import identification_sections
+from neuroextrap.reporting._identification_page import identification_sections
 
 SENTENCE = "accuracy differs between runs by more than chance"
 

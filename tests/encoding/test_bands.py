@@ -138,28 +138,6 @@ def test_p_values_by_enumeration():
         np.testing.assert_allclose(np.concatenate(found), expected)
 
 
-@pytest.mark.parametrize("mix", [0.0, 0.7])
-def test_level_of_a_band_that_adds_nothing(mix):
-    """Slow bands, apart or alike, and slow noise: any voxel, 24 sets."""
-    found, each, power = 0, [], []
-    for seed in range(24):
-        features, responses = film(
-            seed, lengths=(100, 100, 150, 150), effects=(1.0, 0.0), mix=mix, slow=0.9
-        )
-        encoder = RidgeEncoder(band_weights=8, cv=4)
-        fitted = model(encoder=encoder, n_permutations=39, random_state=seed)
-        fitted.fit(features[:2], responses[:2])
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            maps = fitted.partition(features[2:], responses[2:])
-        found += maps["p_value_fwe_unique_of_words"].min() <= 0.05
-        each.append(maps["p_value_unique_of_words"] <= 0.05)
-        power.append(maps["p_value_unique_of_motion"] <= 0.05)
-    assert found <= 4  # P(Binomial(24, .05) > 4) is .006
-    assert np.mean(each) < 0.1
-    assert np.mean(power) > 0.8
-
-
 def test_a_search_of_weights_is_one_of_kernels():
     """As packages of kernels solve it: every weight and penalty, by leaving out runs.
 

@@ -98,15 +98,3 @@ def test_blocks_are_exchanged_together():
     assert maps["accuracy_difference"][0] == pytest.approx(np.mean(difference))
     with pytest.raises(ValueError, match=r"blocks has shape \(3,\), 20 stimuli"):
         compare_encoding_models(first, second, blocks=[1, 2, 3])
-
-
-def test_level_by_runs():
-    """AR(.9), 30 sets: moments break the level, whole runs keep it."""
-    by_rows = by_runs = 0
-    for seed in range(30):
-        pair = models(seed)
-        by_rows += compared(pair, n_permutations=99)[0]["p_value"][0] <= 0.1
-        maps, _ = compared(pair, n_permutations=99, blocks=RUNS)
-        by_runs += maps["p_value"][0] <= 0.125  # one of 8 pairs of signs
-    assert by_rows >= 7
-    assert by_runs <= 9  # P(Binomial(30, .125) > 9) is .004

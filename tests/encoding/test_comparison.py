@@ -15,8 +15,8 @@ from neuroextrap.encoding import (
     compare_encoding_models,
     compare_encoding_models_pairwise,
     ensemble_size_curve,
-    prediction_scores,
 )
+from neuroextrap.encoding._response_predictions import prediction_scores
 from neuroextrap.margins._wins import win_chances
 from neuroextrap.stats import paired_sign_flip_test
 
@@ -215,9 +215,9 @@ def test_a_test_set_is_not_compared_with_folds(experiment):
         compare_encoding_models(one, folds)
 
 
-@pytest.mark.parametrize("n_sets", [40, pytest.param(300, marks=pytest.mark.slow)])
-def test_comparison_in_folds_keeps_its_level(n_sets):
-    rng = np.random.default_rng(0)
+@pytest.mark.slow
+def test_comparison_in_folds_keeps_its_level():
+    rng, n_sets = np.random.default_rng(0), 300
     rejected = 0
     for _ in range(n_sets):
         A, B = rng.normal(size=(2, 30, 4))

@@ -161,9 +161,9 @@ def test_permutations_in_folds_are_analyses_of_exchanged_stimuli(repeats):
     assert any("before anything is fitted" in note for note in model.notes_)
 
 
-@pytest.mark.parametrize("n_sets", [10, pytest.param(400, marks=pytest.mark.slow)])
-def test_p_values_in_folds_have_their_level(n_sets):
-    rng = np.random.default_rng(8)
+@pytest.mark.slow
+def test_p_values_in_folds_have_their_level():
+    rng, n_sets = np.random.default_rng(8), 400
     p_values = []
     for _ in range(n_sets):
         X, Y = rng.normal(size=(20, 8)), rng.normal(size=(20, 4))

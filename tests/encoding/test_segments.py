@@ -1,7 +1,6 @@
 """Segments of films: candidates, wins and p-values against enumeration."""
 
 import itertools
-import warnings
 
 import numpy as np
 import pytest
@@ -183,21 +182,6 @@ def test_segments_of_regions():
     assert found["implied_information"][0] > 3
     assert all(np.isnan(values[2]) for values in found.values())
     np.testing.assert_allclose(found.curves_[:2, -1], found["accuracy"][:2])
-
-
-def test_level_of_segments():
-    """AR(.9), no relation, 40 sets: few are significant."""
-    significant = 0
-    for seed in range(40):
-        features, responses = story(seed, 0.0, correlation=0.9)
-        model = ContinuousEncoding(
-            encoder=Ridge(), delays=(1,), t_r=1.0, n_permutations=39, random_state=seed
-        ).fit(features[:2], responses[:2])
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            found = model.identify_segments(features[2:], responses[2:], seconds=10)
-        significant += found["p_value"][0] <= 0.05
-    assert significant <= 6  # P(Binomial(40, .05) > 6) is .003
 
 
 def test_what_cannot_be_cut():

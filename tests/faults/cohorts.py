@@ -208,9 +208,33 @@ def _main(fault, root):
     print(json.dumps(FAULTS[fault](root)))  # noqa: T201
 
 
+def films(root):
+    """Kill a participant whose film is analyzed anew; the same call then goes on."""
+    from tests.cohorts.conftest import make_films
+
+    make_films(root / "films", ["01"])
+    out, found = root / "films-out", []
+    words = ["bids", f"{root}/films/derivatives/fmriprep", str(out), "participant"]
+    words += ["--analysis", "continuous", "--features", f"{root}/films/features"]
+    words += ["--test-runs", "run=3", "run=4", "--quiet", "--no-report", "--overwrite"]
+    assert run([*words, "--delays", "2"])[0] == 0
+    shutil.copytree(out, root / "films-old")
+    for number in (0, 1, 9, "index"):
+        shutil.rmtree(out, ignore_errors=True)
+        shutil.copytree(root / "films-old", out)
+        dead = killed([*words, "--delays", "3"], number) and index_agrees(out)
+        code, said = run([*words, "--delays", "3"])
+        record = tomllib.loads((out / "code" / "sub-01.toml").read_text())
+        [about] = (out / "sub-01").rglob("*desc-provenance_stat.json")
+        made = json.loads(about.read_text())["parameters"]["delays"]
+        found.append([number, dead, code, said.split()[1], record["delays"], made])
+    return found
+
+
 FAULTS = {
     "participants": participants,
     "groups": groups,
+    "films": films,
     "disks": disks,
     "together": together,
 }

@@ -32,6 +32,15 @@ def test_a_record_is_that_of_the_results(tmp_path, tally):
     tally("participants killed while files take their places", len(found) // 3, mixed=0)
 
 
+def test_films_go_on_after_a_kill(tmp_path, tally):
+    found = program("films", tmp_path, of="cohorts")
+    for number, dead, code, status, *delays in found:
+        assert dead
+        assert (code, delays) == (0, [[3], [3]])
+        assert status == ("done," if number == 0 else "skipped,")
+    tally("films of participants killed while files take places", len(found), mixed=0)
+
+
 def test_a_group_is_of_one_analysis(tmp_path, tally):
     found = program("groups", tmp_path, of="cohorts")
     for number, dead, states in found:

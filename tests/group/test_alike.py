@@ -8,14 +8,6 @@ import numpy as np
 import pytest
 from sklearn.naive_bayes import GaussianNB
 
-from neuroextrap.analysis import _parameters
-from neuroextrap.analysis._parameters import (
-    IDENTITY,
-    PARAMETERS,
-    RESULT,
-    Parameter,
-    parameters,
-)
 from neuroextrap.group import (
     group_information,
     group_permutation_test,
@@ -23,8 +15,16 @@ from neuroextrap.group import (
     second_level_test,
     sign_flip_test,
 )
-from neuroextrap.group._alike import check_alike
 from tests.analyses import searchlight_of
+from tests.group.seam import (
+    IDENTITY,
+    PARAMETERS,
+    RESULT,
+    Parameter,
+    _parameters,
+    check_alike,
+    parameters,
+)
 
 AFFINE, SHAPE = np.diag([3.0, 3, 3, 1]), (3, 3, 2)
 Y, RUNS = np.tile(np.arange(3), 6), np.repeat(np.arange(6), 3)

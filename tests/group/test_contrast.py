@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from neuroextrap.group import second_level_test
-from neuroextrap.group._contrast import _weights, as_expression
+from tests.group.seam import _weights, as_expression
 
 NAMES = ["a", "b_1", "group[T.patient]", "left hand", "1st", "_", "class", "été"]
 ROWS = np.random.default_rng(0).normal(size=(6, len(NAMES)))

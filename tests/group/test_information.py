@@ -7,7 +7,7 @@ import pytest
 from neuroextrap.decoding import IdentificationSearchLight
 from neuroextrap.group import group_information
 from neuroextrap.stats import fano_information
-from neuroextrap.stats._subject_bounds import subjects_accuracy_lower_bound
+from tests.group.seam import subjects_accuracy_lower_bound
 
 N_CLASSES, N_RUNS = 4, 6
 Y = np.tile(np.arange(N_CLASSES), 5 * N_RUNS)

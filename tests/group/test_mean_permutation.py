@@ -8,7 +8,7 @@ import scipy.sparse
 from scipy import stats as scipy_stats
 
 from neuroextrap.group import group_permutation_test
-from neuroextrap.stats._cluster_statistics import find_clusters
+from tests.group.seam import find_clusters
 
 
 def chain(n):

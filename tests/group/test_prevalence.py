@@ -9,7 +9,7 @@ import pytest
 
 from neuroextrap.decoding import IdentificationSearchLight
 from neuroextrap.group import group_information, prevalence_test
-from neuroextrap.group._first_level import read_columns
+from tests.group.seam import read_columns
 
 
 @pytest.fixture(autouse=True)

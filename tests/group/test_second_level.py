@@ -13,14 +13,16 @@ from scipy import stats as scipy_stats
 
 from neuroextrap import stats
 from neuroextrap.group import second_level_test, sign_flip_test
-from neuroextrap.maps._registry import GROUP_MAPS
-from neuroextrap.reporting._group_results import found_in_group, read_group
-from neuroextrap.stats._arrangements import flipped, permuted
-from neuroextrap.stats._cluster_statistics import (
+from tests.group.seam import (
+    GROUP_MAPS,
     find_clusters,
+    flipped,
+    found_in_group,
+    linear_test,
+    permuted,
+    read_group,
     threshold_free_enhancement,
 )
-from neuroextrap.stats._linear_scores import linear_test
 
 
 def ordinary_t(design, y, contrast):

@@ -14,8 +14,7 @@ from neuroextrap.group import (
 )
 from neuroextrap.images import resolve_masker, to_img
 from neuroextrap.stats import true_discoveries
-from neuroextrap.stats._arrangements import flipped
-from neuroextrap.stats._linear_scores import linear_test
+from tests.group.seam import flipped, linear_test
 from tests.stats.test_discovery_bounds import stepped_down
 
 N_SUBJECTS, SHAPE = 14, (5, 4, 3)

@@ -4,7 +4,7 @@ import pytest
 from sklearn.utils import Bunch
 
 from neuroextrap.images import resolve_masker
-from neuroextrap.images._atlas import atlas_labels
+from tests.images.seam import atlas_labels
 
 
 @pytest.fixture

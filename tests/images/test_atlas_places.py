@@ -7,7 +7,7 @@ from nibabel.affines import apply_affine
 from nilearn.surface import InMemoryMesh, PolyMesh, SurfaceImage
 from sklearn.utils import Bunch
 
-from neuroextrap.images._atlas import REACH, atlas_names_at
+from tests.images.seam import REACH, atlas_names_at
 
 NAMES = {1: "V1", 2: "FFA", 3: "A1"}
 

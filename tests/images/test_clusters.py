@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from neuroextrap.images._clusters import peak_features
+from tests.images.seam import peak_features
 
 
 def naive_peaks(values, places, distance):

@@ -8,8 +8,8 @@ import pandas as pd
 import pytest
 from scipy.ndimage import gaussian_filter
 
-from neuroextrap.design._copies import check_series_apart
 from neuroextrap.images import labeled_samples, resolve_masker, single_trial_betas
+from tests.images.seam import check_series_apart
 
 SHAPE, N, T_R = (5, 5, 4), 60, 2.0
 MASKER = resolve_masker(nibabel.Nifti1Image(np.ones(SHAPE, "uint8"), np.eye(4)))

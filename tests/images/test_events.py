@@ -2,7 +2,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from neuroextrap.images._events import labels_of_volumes, read_events
+from tests.images.seam import labels_of_volumes, read_events
 
 
 def bids(**changes):

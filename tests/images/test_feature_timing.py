@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from neuroextrap.images._feature_timing import features_of_volumes
+from tests.images.seam import features_of_volumes
 
 
 def by_small_steps(table, n_volumes, t_r, n_steps=2000):

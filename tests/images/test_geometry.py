@@ -1,16 +1,15 @@
 import numpy as np
 import pytest
 
-from neuroextrap.images import (
-    feature_coordinates,
-    feature_values,
-    load_samples,
-    resolve_masker,
-    to_img,
-)
-from neuroextrap.images._geometry import center_features, mask_lattice, surface_mesh
+from neuroextrap.images import feature_coordinates, load_samples, resolve_masker, to_img
 from neuroextrap.regions import coordinate_spheres
-from neuroextrap.regions._lattice import lattice_spheres
+from tests.images.seam import (
+    center_features,
+    feature_values,
+    lattice_spheres,
+    mask_lattice,
+    surface_mesh,
+)
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ import pytest
 from nilearn.maskers import NiftiMasker
 
 from neuroextrap.images import load_samples, resolve_masker
-from neuroextrap.images._geometry import mask_lattice
+from tests.images.seam import mask_lattice
 
 
 @pytest.fixture

@@ -4,8 +4,7 @@ import pytest
 from nilearn.maskers import MultiNiftiMasker, NiftiMasker, SurfaceMasker
 
 from neuroextrap.images import load_samples, resolve_masker
-from neuroextrap.images._geometry import mask_lattice
-from neuroextrap.images._maskers import finite_mask, mni152_mask
+from tests.images.seam import finite_mask, mask_lattice, mni152_mask
 
 
 def _mask_of(masker):

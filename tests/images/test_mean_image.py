@@ -5,8 +5,7 @@ import numpy as np
 import pytest
 
 from neuroextrap.images import labeled_samples, resolve_masker
-from neuroextrap.images._loading import mean_gray_levels
-from neuroextrap.images._opening import list_images
+from tests.images.seam import list_images, mean_gray_levels
 
 AFFINE = np.diag([-3.0, 3, 4, 1])
 

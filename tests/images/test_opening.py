@@ -4,7 +4,7 @@ import nibabel
 import numpy as np
 import pytest
 
-from neuroextrap.images._opening import list_images, open_image, read_image
+from tests.images.seam import list_images, open_image, read_image
 
 
 def test_every_form_of_imgs_lists_the_same_samples(volume, bold_data, tmp_path):

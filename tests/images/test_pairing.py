@@ -6,8 +6,7 @@ import pandas as pd
 import pytest
 
 from neuroextrap.images import labeled_samples, resolve_masker, single_trial_betas
-from neuroextrap.images._bids_names import pair_tables
-from neuroextrap.images._opening import NamedImage, list_images
+from tests.images.seam import NamedImage, list_images, pair_tables
 
 
 class Named:

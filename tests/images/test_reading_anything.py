@@ -7,17 +7,22 @@ import nibabel
 import numpy as np
 import pytest
 
-from neuroextrap.analysis._analysis_files import find_analysis
-from neuroextrap.cli._stimulus_tables import read_features, read_table
-from neuroextrap.cohorts._cohort_records import read_configuration
+from neuroextrap.cli._stimulus_tables import read_features
 from neuroextrap.images import resolve_masker
-from neuroextrap.images._events import read_events
-from neuroextrap.images._opening import NamedImage, open_image, read_image
-from neuroextrap.images._repetition_time import repetition_times
-from neuroextrap.images._tables import load_array
 from neuroextrap.maps import read_maps
-from neuroextrap.maps._commit import finish_interrupted
-from neuroextrap.margins.running._null import read_about_null
+from tests.images.seam import (
+    NamedImage,
+    find_analysis,
+    finish_interrupted,
+    load_array,
+    open_image,
+    read_about_null,
+    read_configuration,
+    read_events,
+    read_image,
+    read_table,
+    repetition_times,
+)
 
 hypothesis = pytest.importorskip("hypothesis")
 st = hypothesis.strategies

@@ -9,8 +9,7 @@ import pandas as pd
 import pytest
 
 from neuroextrap.images import labeled_samples, resolve_masker, single_trial_betas
-from neuroextrap.images._opening import list_images
-from neuroextrap.images._repetition_time import repetition_times
+from tests.images.seam import list_images, repetition_times
 
 volume_samples = partial(labeled_samples, samples="volumes")
 

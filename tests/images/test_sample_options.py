@@ -8,7 +8,7 @@ import pytest
 from neuroextrap.cohorts import analyze_participants
 from neuroextrap.decoding import IdentificationSearchLight
 from neuroextrap.images import labeled_samples, single_trial_betas
-from neuroextrap.images._sample_options import SampleOptions
+from tests.images.seam import SampleOptions
 
 NAMES = [field.name for field in fields(SampleOptions)]
 FUNCTIONS = {

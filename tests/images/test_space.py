@@ -5,10 +5,16 @@ import numpy as np
 import pytest
 
 from neuroextrap.images import resolve_masker, to_img
-from neuroextrap.images._bids_names import file_entities, loose_entities
-from neuroextrap.images._maskers import finite_mask, mni152_mask
-from neuroextrap.images._opening import open_image, read_image
-from neuroextrap.images._space import named_space, space_code
+from tests.images.seam import (
+    file_entities,
+    finite_mask,
+    loose_entities,
+    mni152_mask,
+    named_space,
+    open_image,
+    read_image,
+    space_code,
+)
 
 AFFINE = np.diag([3.0, 3, 3, 1])
 

@@ -10,9 +10,8 @@ from nilearn.surface import InMemoryMesh, PolyMesh, SurfaceImage
 
 from neuroextrap.cohorts import analyze_group, analyze_participants
 from neuroextrap.decoding import IdentificationSearchLight
-from neuroextrap.images._cleaning import fmriprep_confounds
-from neuroextrap.images._opening import list_images
 from neuroextrap.maps import read_maps
+from tests.images.seam import fmriprep_confounds, list_images
 
 T_R, N_VOLUMES, N = 2.0, 48, 20
 SIDES = {"L": "left", "R": "right"}

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from neuroextrap.images import feature_coordinates, resolve_masker, surface_regions
-from neuroextrap.regions._surfaces import surface_discs
+from tests.images.seam import surface_discs
 
 
 @pytest.fixture

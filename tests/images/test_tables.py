@@ -6,11 +6,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from neuroextrap.images._events import read_events, read_runs
-from neuroextrap.images._labeled_samples import read_tables
-from neuroextrap.images._tables import (
+from tests.images.seam import (
     numbers,
+    read_events,
     read_number_table,
+    read_runs,
+    read_tables,
     read_text_table,
     text_column,
 )

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from neuroextrap.maps._bids import describe_dataset, file_entities, shared_entities
+from tests.maps.seam import describe_dataset, file_entities, shared_entities
 
 
 @pytest.mark.parametrize(

@@ -8,15 +8,15 @@ import pytest
 from nilearn.surface import InMemoryMesh, PolyMesh, SurfaceImage
 from scipy.spatial import ConvexHull
 
-from neuroextrap.maps._files import (
+from tests.maps.seam import (
+    MapRecord,
+    array_hash,
     check_output_directory,
     describe_map,
+    provenance,
     read_maps,
     write_maps,
 )
-from neuroextrap.maps._provenance import provenance
-from neuroextrap.maps._records import MapRecord
-from neuroextrap.margins.running._described import array_hash
 
 ABOUT = {"description": "A map.", "unit": "bits"}
 

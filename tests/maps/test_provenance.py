@@ -14,11 +14,11 @@ from sklearn.model_selection import KFold
 
 from neuroextrap.decoding import IdentificationSearchLight
 from neuroextrap.images import resolve_masker
-from neuroextrap.maps._described_parameters import changed_parameters
-from neuroextrap.maps._provenance import (
+from tests.maps.seam import (
     Origin,
     SourceFile,
     bids_sources,
+    changed_parameters,
     describe_file,
     described_value,
     file_hash,

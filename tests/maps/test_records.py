@@ -4,14 +4,18 @@ import numpy as np
 import pytest
 
 from neuroextrap.decoding import IdentificationSearchLight
-from neuroextrap.maps._files import describe_map
-from neuroextrap.maps._provenance import provenance
-from neuroextrap.maps._records import MapRecord
-from neuroextrap.maps._registry import MAPS, record_of
-from neuroextrap.reporting import identification_sections, peak_table
-from neuroextrap.reporting._identification_words import validity_notes
-from neuroextrap.reporting._maps_section import page_maps
-from neuroextrap.reporting._viewer_data import viewer_data
+from neuroextrap.reporting import peak_table
+from tests.maps.seam import (
+    MAPS,
+    MapRecord,
+    describe_map,
+    identification_sections,
+    page_maps,
+    provenance,
+    record_of,
+    validity_notes,
+    viewer_data,
+)
 
 
 @pytest.fixture

@@ -10,9 +10,13 @@ import pytest
 from nilearn.surface import InMemoryMesh, PolyMesh, SurfaceImage
 
 from neuroextrap.maps import read_maps
-from neuroextrap.maps._bids import describe_dataset, file_entities
-from neuroextrap.maps._files import check_output_directory, write_maps
-from neuroextrap.maps._result_files import ResultFiles
+from tests.maps.seam import (
+    ResultFiles,
+    check_output_directory,
+    describe_dataset,
+    file_entities,
+    write_maps,
+)
 
 ABOUT = {"description": "A map.", "unit": "bits"}
 BIDS = {"space": "T1w", "sub": "01", "task": "x"}

@@ -13,10 +13,14 @@ from pathlib import Path
 
 import pytest
 
-from neuroextrap.maps import _commit, _transaction
-from neuroextrap.maps._commit import STAGING, finish_interrupted
-from neuroextrap.maps._result_files import ResultFiles
-from neuroextrap.maps._transaction import replaced_results
+from tests.maps.seam import (
+    STAGING,
+    ResultFiles,
+    _commit,
+    _transaction,
+    finish_interrupted,
+    replaced_results,
+)
 
 BIDS = {"sub": "01"}
 

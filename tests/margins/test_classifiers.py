@@ -45,6 +45,23 @@ def test_equals_the_twin_in_every_fold(name, p, n_classes):
         np.testing.assert_array_equal(twin.predict(x[test]), batched[rows].argmax(1))
 
 
+def test_margins_of_one_labeling_are_exact_to_the_last_bits():
+    """A win by a hair is one whether or not labels are permuted for a p-value."""
+    n_classes, p = 96, 31
+    y, last = np.tile(np.arange(n_classes), 4), np.repeat(np.arange(4), n_classes) == 3
+    x = np.random.default_rng(0).standard_normal((len(y), p)).astype(np.float32)
+    x -= x.mean(axis=0)
+    design = Design(((np.flatnonzero(~last), np.flatnonzero(last)),), len(y), n_classes)
+    kernel = resolve_classifier("nearest_centroid")
+    state = kernel.prepare([x], design)
+    margins = kernel.margins(state, Labelings(y[None], n_classes))[:, :, 0]
+    x = x.astype(float)
+    means = np.stack([x[~last & (y == label)].mean(axis=0) for label in range(96)])
+    expected = 2 * x[last] @ means.T - np.square(means).sum(axis=1)
+    spacing = np.spacing(np.float32(np.abs(expected).max()))
+    np.testing.assert_allclose(margins, expected, rtol=0, atol=spacing)
+
+
 def test_every_classifier_has_a_twin_or_is_one_of_scikit_learn():
     assert set(CLASSIFIERS) == {*TWINS, "svc", "logistic"}
 

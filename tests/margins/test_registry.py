@@ -143,12 +143,13 @@ class SignMargins(AdditiveKernel):
     def __init__(self, *, scale=1.0):
         self.scale = scale
 
-    def feature_margins(self, X, codes, design):
-        out = [
-            X[test, :, None] * self._signs(X[train], codes[train]).T
-            for train, test in design.folds
-        ]
-        return np.concatenate(out).transpose(1, 0, 2).astype(np.float32)
+    def margins_of_folds(self, X, codes, design, folds):
+        for some in folds:
+            out = [
+                X[test, :, None] * self._signs(X[train], codes[train]).T
+                for train, test in design.folds[some]
+            ]
+            yield np.concatenate(out).transpose(1, 0, 2).astype(np.float32)
 
     def prepare(self, xs, design):
         return xs, design

@@ -225,16 +225,18 @@ def test_gradients_are_those_of_differences(n_features):
     codes, splits = np.unique(bands, return_inverse=True)[1], list(KFold(5).split(X))
     search = BandGradient(X - X.mean(axis=0), codes, splits)
     point, y = np.log([0.5, 0.02, 0.1]), Y[:, 3]
-    error, gradient = search.error(point, y)
+    residuals = search.residuals(point, y)
+    gradient = 2 * search.jacobian(point, y).T @ residuals
     scaled, total = X * np.exp(point / 2)[codes], 0.0
     for train, test in splits:
         fold = Ridge(1.0).fit(scaled[train], y[train])
         total += np.square(y[test] - fold.predict(scaled[test])).mean() / 5
-    assert error == pytest.approx(total, rel=1e-8)
+    assert residuals @ residuals == pytest.approx(total, rel=1e-8)
     for band in range(3):
         step = 1e-5 * np.eye(3)[band]
-        ends = search.error(point + step, y)[0], search.error(point - step, y)[0]
-        assert gradient[band] == pytest.approx((ends[0] - ends[1]) / 2e-5, rel=1e-5)
+        ends = [search.residuals(point + sign * step, y) for sign in (1, -1)]
+        slope = (ends[0] @ ends[0] - ends[1] @ ends[1]) / 2e-5
+        assert gradient[band] == pytest.approx(slope, rel=1e-5)
 
 
 @pytest.mark.parametrize("n_features", [24, 240])
@@ -246,7 +248,7 @@ def test_gradients_find_weights_that_draws_do_not(n_features):
     signal = X @ (drive * rng.normal(size=drive.shape))
     Y = signal + 0.7 * signal.std(axis=0) * rng.normal(size=signal.shape)
     found = {}
-    for n_steps in (0, 10):
+    for n_steps in (0, 5):
         encoder = RidgeEncoder(bands=bands, band_weights=10, gradient_steps=n_steps)
         encoder.fit(X[:120], Y[:120])
         rest = signal[120:] - encoder.predict(X[120:])
@@ -256,8 +258,27 @@ def test_gradients_find_weights_that_draws_do_not(n_features):
         np.testing.assert_allclose(errors, best, rtol=1e-6)
         found[n_steps, "cv"] = best
         np.testing.assert_allclose(encoder.band_weights_.sum(axis=1), 1)
-    assert (found[10, "cv"] < found[0, "cv"]).all()
-    assert found[10].mean() < 0.8 * found[0].mean()
+        for v, row in enumerate(encoder.band_weights_):  # as without a kernel
+            scale = np.sqrt(row)[bands]
+            ridge = Ridge(encoder.alpha_[v]).fit(X[:120] * scale, Y[:120, v])
+            expected = ridge.predict(X[120:] * scale)
+            np.testing.assert_allclose(encoder.predict(X[120:])[:, v], expected)
+    assert (found[5, "cv"] < found[0, "cv"]).all()
+    assert found[5].mean() < 0.8 * found[0].mean()
+
+
+def test_gradients_of_folds_with_gaps():
+    """Rows that a fold neither trains on nor tests are left out of its error."""
+    X, Y, bands = _banded_data(21)
+    codes = np.unique(bands, return_inverse=True)[1]
+    splits = [(np.setdiff1d(tr, te[0] - 1), te) for tr, te in KFold(5).split(X)]
+    search = BandGradient(X, codes, splits)
+    point, y = np.log([0.5, 0.02, 0.1]), Y[:, 3]
+    found = search.improved(y, np.exp(point), 0)
+    scaled = X * np.exp(point / 2)[codes]
+    for train, test in splits:
+        expected = Ridge(1.0).fit(scaled[train], y[train]).predict(scaled[test])
+        np.testing.assert_allclose(found.predictions[test], expected, rtol=1e-7)
 
 
 @pytest.mark.parametrize("n_features", [21, 150])

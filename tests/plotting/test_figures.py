@@ -12,7 +12,6 @@ from neuroextrap.plotting import (
     plot_confusion_matrix,
     plot_extrapolation_fan,
     plot_information_vs_size,
-    plot_model_comparison,
     plot_null_distribution,
     plot_receptive_field,
 )
@@ -103,13 +102,6 @@ def test_information_is_in_bits_against_voxels():
     np.testing.assert_array_equal(_lines(ax)["truth"], [[1, 10], [1, 3]])
 
 
-def test_models_are_listed_from_the_top():
-    ax = plot_model_comparison(["a", "b"], [0.1, 0.9], standard_error=[0.1, 0.1])
-    bottom, top = ax.get_ylim()
-    assert bottom > top
-    assert [t.get_text() for t in ax.get_yticklabels()] == ["a", "b"]
-
-
 def test_confusion_rows_are_proportions():
     ax = plot_confusion_matrix([[3, 1], [0, 8]])
     np.testing.assert_allclose(ax.images[0].get_array(), [[0.75, 0.25], [0, 1]])
@@ -135,15 +127,6 @@ def test_names_of_many_methods_stand_beside_the_curves(n_methods):
     legend = ax.get_legend().get_window_extent()
     assert legend.fully_overlaps(ax.get_window_extent()) == (n_methods == 1)
     assert legend.x1 <= ax.figure.bbox.x1
-
-
-def test_long_names_leave_the_label_on_the_figure():
-    names = ["a very long name of a model with many layers", "b"]
-    ax = plot_model_comparison(names, [0.1, 0.2], xlabel="accuracy among 120 stimuli")
-    ax.figure.canvas.draw()
-    label = ax.xaxis.label.get_window_extent()
-    assert label.x0 >= 0
-    assert label.x1 <= ax.figure.bbox.x1
 
 
 def test_figures_save_as_vectors():
@@ -178,7 +161,6 @@ def test_figures_save_as_vectors():
             lambda: plot_accuracy_curve([2, 3], [0.9, 0.8], interval=([0.8], [0.9])),
             r"lower of shape \(1,\) must have the shape of set_sizes",
         ),
-        (lambda: plot_model_comparison(["a"], [1, 2]), "each of the 1 names"),
         (
             lambda: plot_confusion_matrix([[1, 2]]),
             r"confusion of shape \(1, 2\) must be square",

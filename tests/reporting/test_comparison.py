@@ -15,8 +15,8 @@ from neuroextrap.decoding import (
 )
 from neuroextrap.encoding import EncodingIdentification, compare_encoding_models
 from neuroextrap.maps import read_maps
-from neuroextrap.reporting import comparison_report
 from neuroextrap.reporting._compared import read_comparison
+from neuroextrap.reporting._comparison_page import comparison_report
 
 
 @pytest.fixture(scope="module")

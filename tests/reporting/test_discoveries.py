@@ -13,8 +13,9 @@ from sklearn.utils import Bunch
 
 from neuroextrap.datasets import simulate_brain
 from neuroextrap.images import feature_coordinates
-from neuroextrap.reporting import _discoveries, identification_sections, peak_table
+from neuroextrap.reporting import _discoveries, peak_table
 from neuroextrap.reporting._discoveries import Counted, discoveries_section
+from neuroextrap.reporting._identification_page import identification_sections
 from neuroextrap.reporting._rendering import read_text
 from neuroextrap.stats import true_discoveries
 from neuroextrap.stats._true_discoveries import DiscoveryBounds
@@ -67,6 +68,17 @@ def test_the_curve_is_the_bound_at_every_threshold(light, monkeypatch):
     assert max(counted.get_ydata()) == light.true_discoveries()
 
 
+def test_a_proportion_is_never_rounded_up():
+    bounds = DiscoveryBounds(np.arange(1.0, 241), np.array([500.0, 0]), 0.95)
+    nowhere = Bunch(places=lambda masker: None)
+    counted = Counted(
+        bounds, nowhere, None, np.ones(240), np.zeros(240, bool), 99, ("one", "many")
+    )
+    page = discoveries_section(counted)
+    assert "At least 239 of these 240 many" in page
+    assert ">99%<" in page
+
+
 def test_no_curve_where_the_bound_is_zero():
     bounds = DiscoveryBounds(np.zeros(9), np.ones(3), 0.95)
     counted = Counted(bounds, None, None, None, None, 99, ("voxel", "voxels"))
@@ -91,6 +103,20 @@ def test_a_page_answers_for_all_regions_and_an_atlas(light):
         assert int(numbers[1].replace(",", "")) == light.true_discoveries(
             name, atlas=atlas
         )
+
+
+def test_a_drawn_mask_is_called_by_its_file_and_listed_before_clusters(light, tmp_path):
+    mask = light.masker_.mask_img_
+    drawn = np.asarray(mask.dataobj).astype(np.int8)
+    drawn[: len(drawn) // 2] = 0
+    path = tmp_path / "ventral_temporal.nii.gz"
+    nibabel.Nifti1Image(drawn, mask.affine).to_filename(path)
+    page = section(light, atlas=path)
+    numbers = re.findall(r">(\d+)<", page[page.index(">ventral temporal<") :])
+    assert int(numbers[1]) == light.true_discoveries(path) > 0
+    assert f"{numbers[1]} or more of the {numbers[0]} in ventral temporal (95%" in page
+    assert page.index(">ventral temporal<") < page.index("cluster around")
+    assert "ventral temporal" in set(peak_table(light, atlas=path)["atlas_label"])
 
 
 def test_clusters_of_peaks_are_counted(light):

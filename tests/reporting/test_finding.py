@@ -13,12 +13,14 @@ import scipy.ndimage
 from neuroextrap.analysis._presentation import region_images
 from neuroextrap.datasets import simulate_brain
 from neuroextrap.decoding import IdentificationSearchLight
-from neuroextrap.reporting import identification_sections, peak_table
+from neuroextrap.reporting import peak_table
 from neuroextrap.reporting._curves import curve_axes
 from neuroextrap.reporting._finding import find
+from neuroextrap.reporting._identification_page import identification_sections
 from neuroextrap.reporting._identification_words import found, methods
 from neuroextrap.reporting._peaks import ranked_peaks
 from neuroextrap.reporting._rendering import format_percent
+from tests.margins.seam import CLASSIFIERS
 
 
 def _fit(seed=0, signal=0.0, n_permutations=0, n_features=9, n_runs=6):
@@ -279,8 +281,8 @@ REPORTED = {
     "smoothing": r"smoothed \(4 mm full width at half maximum\)",
     "numbers of samples and classes": "20 samples of 4 classes in 5 runs, 5 of each",
     "mask and voxel size": "mask held 3,666 voxels of 8 x 8 x 8 mm",
-    "feature selection": r"3666 regions were spheres of 16 mm radius \(10 to 33 voxels",
-    "learning method": r"classifier \(nearest.centroid",
+    "feature selection": r"3,666 regions were spheres of 16 mm radius .10 to 33 voxels",
+    "learning method": r"classifier \(nearest class centroid",
     "cross-validation": "leaving one of 5 runs out at a time",
     "evaluation metric": "identification accuracy is the proportion of 20 test points",
     "chance and weights": "of 4, scored highest, classes weighted equally",
@@ -309,3 +311,14 @@ def test_the_methods_paragraph_says_what_reviewers_ask_for(fitted, item):
     said = " ".join(methods(fitted, samples))
     wanted = REPORTED[item]
     assert wanted in said or re.search(wanted, said), said
+
+
+@pytest.mark.parametrize("name", CLASSIFIERS)
+def test_the_methods_paragraph_calls_every_classifier_by_its_usual_name(name):
+    rng = np.random.default_rng(0)
+    y, runs = np.tile([0, 1, 2], 8), np.repeat(np.arange(8), 3)
+    light = IdentificationSearchLight(estimator=name, bounds=None)
+    light.fit(rng.normal(size=(24, 3)), rng.permutation(y), groups=runs)
+    said = " ".join(methods(light, {}))
+    assert f"classifier ({name})" not in said
+    assert re.search(r"a classifier \([a-zA-Z ]+\) was cross-validated", said)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from neuroextrap.decoding import IdentificationSearchLight
-from neuroextrap.reporting import identification_sections
+from neuroextrap.reporting._identification_page import identification_sections
 from neuroextrap.reporting._page import Report, make_page
 
 _VOID = {"meta", "img", "br", "link", "input"}

@@ -21,7 +21,7 @@ from neuroextrap.reporting._rendering import format_number, paragraphs
         (0.000123456, "0.000123"),
         (-0.5, "-0.5"),
         (12.0, "12"),
-        (69765.4, "69765"),
+        (69765.4, "69,765"),
         (float("nan"), "-"),
         (float("inf"), "inf"),
         (7, "7"),

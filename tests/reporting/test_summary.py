@@ -8,7 +8,7 @@ import pandas as pd
 
 from neuroextrap.analysis._region_maps import RegionMaps
 from neuroextrap.decoding import IdentificationSearchLight
-from neuroextrap.reporting import identification_sections
+from neuroextrap.reporting._identification_page import identification_sections
 
 
 def test_a_fitted_analysis_shows_its_finding(fitted):

@@ -43,8 +43,12 @@ def _choose(browser, selector, number):
     browser.settle()
 
 
+def leading_count(text):
+    return int(text.split()[0].replace(",", ""))
+
+
 def _n_shown(browser):
-    return int(browser.value(SHOWN).split()[0])
+    return leading_count(browser.value(SHOWN))
 
 
 def test_the_slider_hides_more_and_more(browser, fitted, tmp_path):
@@ -161,7 +165,7 @@ def test_sliders_move_the_cuts_and_the_panel(browser, fitted, tmp_path):
     before, panel = browser.value(places), browser.state()
     _press(browser, ".nx-slice", *(["ArrowRight"] * 8))
     after = browser.value(places)
-    moved = [int(text.split()[0]) for text in (before, after)]
+    moved = [leading_count(text) for text in (before, after)]
     assert moved[1] - moved[0] == pytest.approx(8 * 2, abs=1)  # the template's 2 mm
     assert browser.state() != panel
     assert browser.state()["place"].startswith("(") or "Not analyzed" in str(

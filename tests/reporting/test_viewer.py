@@ -10,11 +10,8 @@ from nibabel.affines import apply_affine
 
 from neuroextrap.datasets import simulate_brain
 from neuroextrap.decoding import IdentificationSearchLight
-from neuroextrap.reporting import (
-    identification_sections,
-    interactive_viewer,
-    peak_table,
-)
+from neuroextrap.reporting import interactive_viewer, peak_table
+from neuroextrap.reporting._identification_page import identification_sections
 from neuroextrap.reporting._page import Report
 
 
@@ -64,7 +61,7 @@ def test_strongest_regions_are_kept_and_the_page_says_so(fitted, page_data):
     kept = [row[column] for row in data["values"]]
     assert kept == pytest.approx(np.sort(values)[::-1][:7], rel=1e-3)
     assert data["kept"] == len(data["curves"]) == len(set(data["regions"])) == 7
-    assert f"the 7 strongest of {data['analyzed']} regions" in page
+    assert f"the 7 strongest of {data['analyzed']:,} regions" in page
 
 
 def test_it_starts_at_the_peak(fitted, page_data):

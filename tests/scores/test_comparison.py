@@ -10,7 +10,7 @@ import pytest
 
 from neuroextrap import stats
 from neuroextrap.scores import score_identification
-from neuroextrap.scores._report import scores_report
+from neuroextrap.scores._report import named_notes, scores_report
 
 
 def decoder(noise, n=60, seed=0, names=None, rows=None):
@@ -145,6 +145,11 @@ def test_what_is_doubtful_of_one_is_said_first_of_both(tmp_path):
     verdict = re.search(r'<p class="verdict">(.*?)</p>', page).group(1)
     assert verdict.startswith("No difference between good and turned was shown (p 1)")
     assert "the target scores above another candidate in 0.0" in verdict
+    (doubt,) = named_notes(found, both)
+    assert doubt.startswith("turned: doubtful: the target scores above")
+    assert f"<li>{doubt}" in page
+    assert "<th>good</th>" in re.sub(r"<th[^>]*>", "<th>", page)
+    assert named_notes({"": found["turned"]}, {}) == found["turned"].notes
 
 
 def test_two_candidates_are_compared_without_intervals():

@@ -8,6 +8,26 @@ from tests.stats.seam import standardized_by_maxima
 INF = np.inf
 
 
+@pytest.mark.parametrize("unlimited", [False, True])
+def test_no_labeling_is_preferred_to_be_the_observed_one(unlimited):
+    """Exact by enumeration: of n labelings, k as observed give a p of at most k / n."""
+    rng = np.random.default_rng(1)
+    largest = rng.integers(0, 9, size=(4, 40)) / rng.integers(5, 9, size=(4, 1))
+    if unlimited:  # bits
+        largest[0, :2] = INF
+    p = []
+    for observed in range(40):
+        others = np.delete(largest, observed, axis=1)
+        pairs = [
+            standardized_by_maxima(each[[observed]], rest)
+            for each, rest in zip(largest, others, strict=True)
+        ]
+        best = max(score[0] for score, _ in pairs)
+        maxima = np.max([rest for _, rest in pairs], axis=0)
+        p.append((1 + (maxima >= best).sum()) / 40)
+    assert (np.sort(p) >= np.arange(1, 41) / 40 - 1e-12).all()
+
+
 def test_order_and_ties_stay():
     rng = np.random.default_rng(0)
     score, maxima = rng.integers(0, 6, 50) / 7, rng.integers(3, 9, 30) / 7

@@ -80,8 +80,9 @@ def true_levels(name, n_permutations, n_sets, levels):
     return true
 
 
-@pytest.mark.parametrize("name", NULLS)
-@pytest.mark.parametrize("n_permutations", [200, 500])
+@pytest.mark.parametrize(
+    ("name", "n_permutations"), list(zip(NULLS, [200, 500] * 2, strict=True))
+)
 def test_levels_are_kept(name, n_permutations):
     true = true_levels(name, n_permutations, 150, (0.01, 0.001))
     error = true.std(axis=0) / np.sqrt(len(true))

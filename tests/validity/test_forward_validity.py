@@ -87,21 +87,6 @@ def test_nothing_is_shown_where_nothing_is(name, n_draws):
     assert np.mean(np.minimum(e_values, 20)) < 1.3
 
 
-@pytest.mark.filterwarnings("ignore:accuracy differs between runs")
-@pytest.mark.filterwarnings("ignore:neighboring samples", "ignore:the true class beats")
-def test_scans_taken_as_independent_would_miss():
-    # the blocks of the design above matter: without them the bound is false
-    y, runs, blocks = null_design("blocks of five scans")
-    rng, missed = np.random.default_rng(2), 0
-    for _ in range(60):
-        x = rng.normal(size=(blocks.max() + 1, 6))[blocks]
-        light = IdentificationSearchLight().fit(
-            x + 0.2 * rng.normal(size=(len(y), 6)), y, groups=runs
-        )
-        missed += light.region_scores_["bayes_accuracy_bound"][0] > 1 / 3 + 1e-9
-    assert too_often(missed, 60)
-
-
 # of independent outcomes, one experiment in two hundred says so by chance
 @pytest.mark.filterwarnings("ignore:accuracy differs between runs")
 @pytest.mark.parametrize("n_draws", N_DRAWS)

@@ -51,7 +51,7 @@ def check(p, level, n_draws, *, exact):
 @pytest.mark.parametrize(
     ("classifier", "n_draws"),
     [
-        pytest.param("nearest_centroid", 200, id="quick"),
+        pytest.param("nearest_centroid", 60, id="quick"),
         pytest.param("nearest_centroid", 3000, marks=SLOW),
         pytest.param("lda", 3000, marks=SLOW),
         pytest.param("ridge", 3000, marks=SLOW),
@@ -98,7 +98,7 @@ def test_a_single_split_is_exact_too(classifier):
     rng = np.random.default_rng(5)
     y, runs = np.tile(np.arange(4), 6), np.repeat(np.arange(6), 4)
     split = [(np.flatnonzero(runs < 3), np.flatnonzero(runs >= 3))]
-    p, n_draws = [], 200
+    p, n_draws = [], 60
     for draw in range(n_draws):
         fitted = IdentificationSearchLight(
             estimator=classifier,

@@ -4,7 +4,7 @@ In forward tests each training set is the one before with the samples tested las
 that the samples held out become fewer: one factorization serves all of them. With
 R = I - H the residual operator of all samples and o the held-out ones, the out-of-fold
 errors are E = R_oo^-1 (R Y)_o. With held-out samples in the reversed order of their
-tests and R_oo = L L', the factor of every fold is a leading block of L, and the samples
+tests and R_oo = U'U, the factor of every fold is a leading block of U, and the samples
 tested next are the last of it.
 """
 
@@ -28,8 +28,6 @@ from neuroextrap.margins.algebra._operators import (
 
 # a penalty this small beside the mean squared norm leaves too little of float64
 _SMALLEST_PENALTY = 1e-6
-# products of residuals, at most the number of samples, vanish beside it
-_LARGE = 1e12
 _SINGULAR = "a region's scatter is singular; use a larger shrinkage"
 
 
@@ -153,31 +151,30 @@ def growing_fits(
     growing: GrowingRegions, indicators: np.ndarray, design: Design
 ) -> RidgeFits:
     """Fit class indicators (n, K) by ridge regression, with a free intercept."""
+    from neuroextrap.margins.compiled._growing import fill_growing_fits
+
     n_regions, n_classes = len(growing.dense), indicators.shape[1]
     residuals = growing.dense @ indicators
     errors = np.empty((n_regions, len(design.test), n_classes))
     moments = np.empty((n_regions, len(design.folds), n_classes, n_classes))
     # Y'RY of all samples, of which the held-out ones are taken off
     moments[:] = (indicators.T @ residuals)[:, np.newaxis]
-    for chain in design.chains:
-        n_held, last = len(chain.held), chain.first_fold + chain.n_folds - 1
-        # below the factor of R_oo, that of this matrix has (L^-1 R Y)'
-        joined = np.zeros((n_regions, *2 * (n_held + n_classes,)))
-        joined[:, :n_held, :n_held] = growing.dense[:, chain.held[:, None], chain.held]
-        joined[:, n_held:, :n_held] = residuals[:, chain.held].swapaxes(1, 2)
-        joined[:, n_held:, n_held:] = _LARGE * np.eye(n_classes)
-        try:
-            factors = np.linalg.cholesky(joined)
-        except np.linalg.LinAlgError as error:
-            raise ValueError(_SINGULAR) from error
-        solved = factors[:, n_held:, :n_held].swapaxes(1, 2)
-        products = 0.0
-        for t, stop in enumerate(chain.edges[1:]):
-            start = chain.edges[t]
-            new = solved[:, (start if t else 0) : stop]
-            products = products + new.swapaxes(1, 2) @ new
-            moments[:, last - t] -= products
-            rows = design.fold_slices[last - t]
-            block = factors[:, start:stop, start:stop].swapaxes(1, 2)
-            errors[:, rows] = np.linalg.solve(block, solved[:, start:stop])
+    chains = design.keep("compiled chains", lambda: _compiled_chains(design))
+    if not fill_growing_fits(growing.dense, residuals, chains, errors, moments):
+        raise ValueError(_SINGULAR)
     return RidgeFits(errors, moments)
+
+
+def _compiled_chains(design: Design) -> Any:
+    """Return the chains of a design for compiled loops."""
+    from neuroextrap.margins.compiled._growing import Chains
+
+    chains = design.chains
+    return Chains(
+        np.concatenate([chain.held for chain in chains]),
+        np.cumsum([0, *(len(chain.held) for chain in chains)]),
+        np.concatenate([chain.edges[-2::-1] for chain in chains]),
+        np.concatenate([chain.edges[:0:-1] for chain in chains]),
+        np.array([*(chain.first_fold for chain in chains), len(design.folds)]),
+        np.array([0, *(points.stop for points in design.fold_slices)]),
+    )

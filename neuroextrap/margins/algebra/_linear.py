@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from neuroextrap.design._design import Design, Labelings
+from neuroextrap.margins._kernel import MarginKernel
 from neuroextrap.margins._paths import path_of
 
 _BLOCK_SIZE = 2**17  # margins made together
@@ -182,7 +183,7 @@ def _blocks(design: Design) -> list[tuple[int, slice]]:
     return blocks
 
 
-def linear_workspace(n_features: int, design: Design, *, of_a_point: int) -> int:
+def _workspace(n_features: int, design: Design, *, of_a_point: int) -> int:
     """Count the bytes of a region's operators, and of a labeling's sums.
 
     ``of_a_point`` are the bytes that a feature of a test point takes.
@@ -195,12 +196,25 @@ def linear_workspace(n_features: int, design: Design, *, of_a_point: int) -> int
     return points + 8 * (systems + sums + design.n_samples * n_features + 7 * held)
 
 
-def linear_bytes(
-    classifier: str, n_features: int, design: Design, dtype: Any
-) -> int | None:
-    """Return the bytes of a margin if it is linear in the test points, else None."""
-    is_linear = path_of(classifier, n_features, design) == "linear"
-    return np.dtype(dtype).itemsize if is_linear else None
+class LinearWhereFew(MarginKernel):
+    """A classifier that is linear in the test points where features are few.
+
+    Then a feature of a test point takes ``of_a_point`` bytes, a margin ``of_a_margin``,
+    and every feature makes ``columns``.
+    """
+
+    of_a_point, of_a_margin, columns = 16, 8, 1
+
+    def workspace(self, n_features: int, n_regions: int, design: Any) -> int:
+        if path_of(self.name, n_features, design) != "linear":
+            return super().workspace(n_features, n_regions, design)
+        n_columns = self.columns * n_features
+        each = _workspace(n_columns, design, of_a_point=self.of_a_point)
+        return n_regions * each
+
+    def direct_bytes(self, n_features: int, design: Any) -> int | None:
+        is_linear = path_of(self.name, n_features, design) == "linear"
+        return self.of_a_margin if is_linear else None
 
 
 def centered(x: Any) -> np.ndarray:

@@ -7,13 +7,11 @@ from typing import Any
 import numpy as np
 
 from neuroextrap.design._design import Design, Labelings, as_slice
-from neuroextrap.margins._kernel import MarginKernel
 from neuroextrap.margins._paths import path_of
 from neuroextrap.margins.algebra._fits import GrowingRegions, growing_fits, prepare_fits
 from neuroextrap.margins.algebra._linear import (
+    LinearWhereFew,
     fill_linear,
-    linear_bytes,
-    linear_workspace,
 )
 from neuroextrap.margins.algebra._operators import (
     RegionOperators,
@@ -36,7 +34,7 @@ from neuroextrap.margins.classifiers._lda_algebra import (
 _BATCH = 64
 
 
-class LDAMargins(MarginKernel):
+class LDAMargins(LinearWhereFew):
     """Out-of-fold linear discriminant analysis with a ridge-shrunk covariance.
 
     With W the within-class sum of squares of the training samples, m their mean
@@ -115,14 +113,6 @@ class LDAMargins(MarginKernel):
             weights = noise_weights(kept["explained"], counts, self.rule)
             level_margins(flat, weights, counts, design)
         return flat
-
-    def workspace(self, n_features: int, n_regions: int, design: Any) -> int:
-        if path_of(self.name, n_features, design) == "linear":
-            return n_regions * linear_workspace(n_features, design, of_a_point=16)
-        return super().workspace(n_features, n_regions, design)
-
-    def direct_bytes(self, n_features: int, design: Any) -> int | None:
-        return linear_bytes(self.name, n_features, design, float)
 
 
 def _with_even(array: np.ndarray, axis: int) -> np.ndarray:

@@ -12,9 +12,8 @@ from neuroextrap.margins._paths import path_of
 from neuroextrap.margins.algebra._linear import (
     ClassSums,
     Linear,
+    LinearWhereFew,
     fill_linear,
-    linear_bytes,
-    linear_workspace,
 )
 from neuroextrap.margins.algebra._operators import (
     check_priors,
@@ -28,7 +27,7 @@ LABELINGS = 64  # labelings handled together
 _BATCH_SIZE = 2**18  # numbers in the indicators of a batch of several labelings
 
 
-class GaussianNBMargins(AdditiveKernel):
+class GaussianNBMargins(LinearWhereFew, AdditiveKernel):
     """Out-of-fold log densities of independent Gaussian features.
 
     The margin of class l is the sum over features of
@@ -50,14 +49,11 @@ class GaussianNBMargins(AdditiveKernel):
     name = "gaussian_nb"
     marginal = True
     indicator_bytes = 8
+    of_a_point, columns = 8, 2  # samples, and their squares
 
     def __init__(self, *, variance_floor: float = 1e-3, priors: str = "equal") -> None:
         self.variance_floor = variance_floor
         self.priors = priors
-
-    def feature_margins(self, X: Any, codes: Any, design: Design) -> np.ndarray:
-        everything = [slice(0, len(design.folds))]
-        return next(self.margins_of_folds(X, codes, design, everything))
 
     def margins_of_folds(
         self, X: Any, codes: Any, design: Design, folds: Any
@@ -134,13 +130,10 @@ class GaussianNBMargins(AdditiveKernel):
     def workspace(self, n_features: int, n_regions: int, design: Any) -> int:
         """Count the samples, their squares, and the indicators of a batch."""
         if path_of(self.name, n_features, design) == "linear":
-            return n_regions * linear_workspace(2 * n_features, design, of_a_point=8)
+            return super().workspace(n_features, n_regions, design)
         n = design.n_samples
         features = 4 * n * min(n_features, REGION_FEATURES)
         return 8 * (features + 3 * max(n * design.n_classes, _BATCH_SIZE))
-
-    def direct_bytes(self, n_features: int, design: Any) -> int | None:
-        return linear_bytes(self.name, n_features, design, float)
 
     def _region_scores(
         self, x: Any, members: Any, counts: Any, scales: Any, design: Design

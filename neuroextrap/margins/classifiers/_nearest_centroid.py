@@ -13,17 +13,16 @@ from neuroextrap.margins.algebra._grams import centered_grams, rounded_grams
 from neuroextrap.margins.algebra._linear import (
     ClassSums,
     Linear,
+    LinearWhereFew,
     centered,
     fill_linear,
-    linear_bytes,
-    linear_workspace,
 )
 from neuroextrap.margins.algebra._operators import are_unequal, level_margins
 
 _FOLDS_AT_ONCE = 8  # whose means are made by one product; changes no result
 
 
-class NearestCentroidMargins(AdditiveKernel):
+class NearestCentroidMargins(LinearWhereFew, AdditiveKernel):
     """Margins of the nearest class mean: 2 x'mu_l - mu_l'mu_l.
 
     Larger is nearer: this is minus the squared Euclidean distance to the mean of
@@ -41,10 +40,7 @@ class NearestCentroidMargins(AdditiveKernel):
     name = "nearest_centroid"
     marginal = True
     indicator_bytes = 8
-
-    def feature_margins(self, X: Any, codes: Any, design: Design) -> np.ndarray:
-        everything = [slice(0, len(design.folds))]
-        return next(self.margins_of_folds(X, codes, design, everything))
+    of_a_point, of_a_margin = 4, 4
 
     def margins_of_folds(
         self, X: Any, codes: Any, design: Design, folds: Any
@@ -72,9 +68,9 @@ class NearestCentroidMargins(AdditiveKernel):
     def prepare(self, xs: Sequence[np.ndarray], design: Design) -> Any:
         """Return inner products (n_regions, n, n) of samples, and how they are used.
 
-        In the design's order, rounded to exact sums where samples are few, else in
-        float32. Regions of few features beside many samples keep their samples instead,
-        by their place in the list.
+        In the design's order, rounded to exact sums where samples are few. Regions of
+        few features beside many samples keep their samples instead, by their place in
+        the list.
         """
         sizes = [x.shape[1] for x in xs]
         ways = {size: path_of(self.name, size, design) for size in set(sizes)}
@@ -94,8 +90,6 @@ class NearestCentroidMargins(AdditiveKernel):
         grams = (centered_grams if path == "products" else rounded_grams)(whole)
         if (np.diff(design.order) != 1).any():
             grams = grams[:, design.order[:, np.newaxis], design.order]
-        if path == "products":
-            grams = grams.astype(np.float32)
         return xs, {}, design, grams, path, linear
 
     def margins(self, state: Any, labelings: Labelings) -> np.ndarray:
@@ -107,14 +101,6 @@ class NearestCentroidMargins(AdditiveKernel):
                 kept["spreads"] = _spreads(xs, design)
             level_margins(margins, kept["spreads"], counts, design)
         return margins
-
-    def workspace(self, n_features: int, n_regions: int, design: Any) -> int:
-        if path_of(self.name, n_features, design) == "linear":
-            return n_regions * linear_workspace(n_features, design, of_a_point=4)
-        return super().workspace(n_features, n_regions, design)
-
-    def direct_bytes(self, n_features: int, design: Any) -> int | None:
-        return linear_bytes(self.name, n_features, design, np.float32)
 
 
 def _unleveled(
@@ -207,7 +193,7 @@ def _fill_growing(
     grams: np.ndarray, design: Design, labelings: Labelings, margins: np.ndarray
 ) -> None:
     """Fill the margins (S, B, K, n_test) of folds whose training sets grow."""
-    from neuroextrap.margins.compiled._class_sums import Growth, fill_growing_margins
+    from neuroextrap.margins.compiled._growing import Growth, fill_growing_margins
 
     def make() -> Any:
         chains, slices = design.chains, design.fold_slices
@@ -227,7 +213,13 @@ def _fill_growing(
 
 
 def _gram_margins(grams: np.ndarray, design: Design, labelings: Any) -> np.ndarray:
-    """Return the margins of regions from inner products of their samples."""
+    """Return the margins of regions from inner products of their samples.
+
+    The many labelings of permutation tests are multiplied in float32; a single one is
+    not, so that wins and losses by a hair are seen.
+    """
+    if labelings.n_together > 1:
+        grams = grams.astype(np.float32)
     one_hot = labelings.one_hot(grams.dtype)[design.order]
     flat = one_hot.reshape(design.n_samples, -1)
     counts = labelings.training_counts(design).astype(grams.dtype)
@@ -252,11 +244,11 @@ def _gram_margins(grams: np.ndarray, design: Design, labelings: Any) -> np.ndarr
         cross *= twice[folds, None]
         cross -= squares[:, None]
         if total is None and design.tests_in_order:
-            return cross.reshape(margins.shape)
+            return cross.reshape(margins.shape).astype(np.float32, copy=False)
         for fold, held_margins in zip(folds, cross, strict=True):
             tested = design.fold_views[fold][1]
             margins[design.fold_slices[fold]] = held_margins[tested]
-    return margins
+    return margins.astype(np.float32, copy=False)
 
 
 def _within(grams: Any, flat: Any, held: Any, shape: tuple) -> np.ndarray:

@@ -6,23 +6,21 @@ from typing import Any
 import numpy as np
 
 from neuroextrap.design._design import Design, Labelings, as_slice
-from neuroextrap.margins._kernel import MarginKernel
 from neuroextrap.margins._paths import path_of
 from neuroextrap.margins.algebra._fits import GrowingRegions, growing_fits, prepare_fits
 from neuroextrap.margins.algebra._grams import round_terms
 from neuroextrap.margins.algebra._linear import (
     Linear,
     LinearRegion,
+    LinearWhereFew,
     fill_linear,
-    linear_bytes,
-    linear_workspace,
 )
 from neuroextrap.margins.algebra._operators import RegionOperators, checked_counts
 from neuroextrap.margins.classifiers._lda import LDAMargins
 from neuroextrap.margins.classifiers._nearest_centroid import batch_last
 
 
-class RidgeMargins(MarginKernel):
+class RidgeMargins(LinearWhereFew):
     """Out-of-fold ridge regression of the class indicators on a region's features.
 
     The intercept is free and the penalty is the same in every fold: it comes from
@@ -70,14 +68,6 @@ class RidgeMargins(MarginKernel):
         for columns, part in parts:
             margins[..., columns] = part.reshape(*shape[:3], -1)
         return margins.reshape(*shape[:2], -1)
-
-    def workspace(self, n_features: int, n_regions: int, design: Any) -> int:
-        if path_of(self.name, n_features, design) == "linear":
-            return n_regions * linear_workspace(n_features, design, of_a_point=16)
-        return super().workspace(n_features, n_regions, design)
-
-    def direct_bytes(self, n_features: int, design: Any) -> int | None:
-        return linear_bytes(self.name, n_features, design, float)
 
 
 class _WeighedRidge(LDAMargins):

@@ -210,14 +210,12 @@ class TargetMargins(MarginKernel):
         """Return the scores (n, K) of vectors decoded by a fit of all samples."""
         scored = self.targets
         if self.metric == "correlation":
-            scored = scored - scored.mean(axis=1, keepdims=True)
-            decoded = decoded - decoded.mean(axis=1, keepdims=True)
+            scored, decoded = (
+                a - a.mean(axis=1, keepdims=True) for a in (scored, decoded)
+            )
         mean = scored[codes].mean(axis=0)
-        decoded, about = decoded - mean, scored - mean
-        squares = np.square(about).sum(axis=1)
-        if self.metric == "euclidean":
-            return 2 * decoded @ about.T - squares
-        return decoded @ about.T / np.sqrt(np.where(squares > 0, squares, np.inf))
+        (weights,), constants = _rule(scored, mean[:, np.newaxis], self.metric)
+        return (decoded - mean) @ weights.T - constants.T
 
 
 def _first(labelings: Labelings) -> Labelings:
@@ -354,15 +352,22 @@ def _rules(
     counts = labelings.training_counts(design)
     shared = (counts == counts[..., :1]).all()
     means = training_means(labelings, design, vectors, "coordinates")
-    rules = []
-    for of_fold in means:
-        mean = of_fold[:, :1] if shared else of_fold
-        about = vectors - mean.T[:, np.newaxis]
-        squares = np.square(about).sum(axis=2)
-        if metric == "euclidean":
-            rules.append(((2 * about).astype(dtype), squares.T.astype(dtype)))
-            continue
-        squares = np.where(squares > 0, squares, np.inf)
-        weights = about / np.sqrt(squares)[..., np.newaxis]
-        rules.append((weights.astype(dtype), np.zeros((len(vectors), 1), dtype)))
-    return rules
+    if shared:
+        means = means[..., :1]
+    rules = (_rule(vectors, of_fold, metric) for of_fold in means)
+    return [(weights.astype(dtype), last.astype(dtype)) for weights, last in rules]
+
+
+def _rule(
+    vectors: np.ndarray, means: np.ndarray, metric: str
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return weights (B, K, n_columns) and constants (K, B) about means (n_columns, B).
+
+    Constants are (K, 1) and zero unless the metric is "euclidean".
+    """
+    about = vectors - means.T[:, np.newaxis]
+    squares = np.square(about).sum(axis=2)
+    if metric == "euclidean":
+        return 2 * about, squares.T
+    squares = np.where(squares > 0, squares, np.inf)
+    return about / np.sqrt(squares)[..., np.newaxis], np.zeros((len(vectors), 1))

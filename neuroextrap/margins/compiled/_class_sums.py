@@ -19,11 +19,6 @@ Sorted = namedtuple("Sorted", "members edges")
 # training samples and their squared lengths are multiplied by, (B, F, K)
 Folds = namedtuple("Folds", "of_sample edges twice inverse")
 
-# folds whose training sets grow: training samples of the first fold of each chain and
-# where each chain's begin, (C + 1,); its folds, (C + 1,); samples tested, fold after
-# fold, and where each fold's begin, (F + 1,)
-Growth = namedtuple("Growth", "first first_edges folds test edges")
-
 _NUMBERS = 2**14  # of samples that stay in cache
 
 _compile = njit(cache=True, nogil=True, error_model="numpy")
@@ -61,7 +56,14 @@ def _fill_class_sums(table: Any, members: Any, edges: Any, sums: Any) -> None:
     n_classes, n_test = sums.shape
     for k in range(n_classes):
         out, a = sums[k], edges[k]
-        out[:] = 0.0
+        if edges[k + 1] - a >= 4:
+            first, second = table[members[a]], table[members[a + 1]]
+            third, fourth = table[members[a + 2]], table[members[a + 3]]
+            for i in range(n_test):
+                out[i] = (first[i] + second[i]) + (third[i] + fourth[i])
+            a += 4
+        else:
+            out[:] = 0.0
         while edges[k + 1] - a >= 4:
             first, second = table[members[a]], table[members[a + 1]]
             third, fourth = table[members[a + 2]], table[members[a + 3]]
@@ -146,48 +148,6 @@ def fill_centroid_margins(grams: Any, labelings: Any, folds: Any, out: Any) -> N
                     constant = squares[f] * folds.inverse[b, f, k]
                     for i in range(folds.edges[f], folds.edges[f + 1]):
                         margins[k, i] = row[i] * factor - constant
-
-
-@_compile
-def _add_samples(gram: Any, samples: Any, codes: Any, cross: Any, squares: Any) -> None:
-    """Add training samples to the sums of their classes.
-
-    ``cross`` (K, n) are the inner products of all samples with these sums, ``squares``
-    (K,) the squared lengths of the sums.
-    """
-    for sample in samples:
-        k = codes[sample]
-        row, out = gram[sample], cross[k]
-        squares[k] += 2.0 * out[sample] + row[sample]
-        for i in range(len(out)):
-            out[i] += row[i]
-
-
-@_compile
-def fill_growing_margins(
-    grams: Any, codes: Any, growth: Any, twice: Any, inverse: Any, out: Any
-) -> None:
-    """Fill the margins (S, B, K, n_test) of folds whose training sets grow.
-
-    ``codes`` (B, n) are the classes; ``twice`` and ``inverse`` as in `Folds`.
-    """
-    n_classes = out.shape[2]
-    cross, squares = np.empty((n_classes, grams.shape[1])), np.empty(n_classes)
-    for s in range(len(grams)):
-        for b in range(len(codes)):
-            margins = out[s, b]
-            for c in range(len(growth.folds) - 1):
-                cross[:], squares[:] = 0.0, 0.0
-                new = growth.first[growth.first_edges[c] : growth.first_edges[c + 1]]
-                for f in range(growth.folds[c], growth.folds[c + 1]):
-                    _add_samples(grams[s], new, codes[b], cross, squares)
-                    start = growth.edges[f]
-                    new = growth.test[start : growth.edges[f + 1]]
-                    for k in range(n_classes):
-                        factor, row = twice[b, f, k], cross[k]
-                        constant = squares[k] * inverse[b, f, k]
-                        for i in range(len(new)):
-                            margins[k, start + i] = row[new[i]] * factor - constant
 
 
 @_compile

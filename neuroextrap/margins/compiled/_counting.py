@@ -17,28 +17,28 @@ _compile = njit(cache=True, nogil=True, error_model="numpy")
 def count_beaten(margins: Any, y: Any, beaten: Any, up_to: Any) -> None:
     """Count the classes below the true one, and those not above it.
 
-    ``margins`` (n_test, K, M), the rest (n_test, M), less than 2^24 classes.
+    ``margins`` (n_test, K, M), ``y`` (L, M), the same for every L points; the rest
+    (n_test, M).
     """
     n_test, n_classes, n_batch = margins.shape
     truth = np.empty(_COLUMNS, margins.dtype)
-    # counted in float32, in which a comparison and a sum are one instruction each
-    below, reached = np.empty(_COLUMNS, np.float32), np.empty(_COLUMNS, np.float32)
-    one, zero = np.float32(1), np.float32(0)
+    below, reached = np.empty((2, _COLUMNS), np.int32)
     for i in range(n_test):
         for start in range(0, n_batch, _COLUMNS):
             stop = min(start + _COLUMNS, n_batch)
             # rows are contiguous to the compiler, which a slice of slices is not
-            classes = y[i, start:stop]
+            classes = y[i % len(y), start:stop]
             for b in range(len(classes)):
                 truth[b] = margins[i, classes[b], start + b]
-                below[b], reached[b] = zero, zero
+                below[b], reached[b] = 0, 0
             for k in range(n_classes):
                 row = margins[i, k, start:stop]
                 for b in range(len(row)):
-                    below[b] += one if row[b] < truth[b] else zero
-                    reached[b] += one if row[b] <= truth[b] else zero
-            for b in range(len(classes)):
-                beaten[i, start + b], up_to[i, start + b] = below[b], reached[b]
+                    below[b] += np.int32(row[b] < truth[b])
+                    reached[b] += np.int32(row[b] <= truth[b])
+            fewer, as_many = beaten[i, start:stop], up_to[i, start:stop]
+            for b in range(len(fewer)):
+                fewer[b], as_many[b] = below[b], reached[b]
 
 
 @_compile

@@ -355,31 +355,35 @@ def fill_regions(
 ) -> bool:
     """Fill the margins (n_test, K, S) of regions from their ridge fits.
 
-    ``errors`` (S, n_test, K) are true minus predicted at the test points of folds that
-    begin at ``edges``, ``moments`` (S, F, K, K) those of the residuals, and ``truth``
-    (n_test,) the classes under the one labeling. False as above.
+    Folds of regions lie side by side. ``errors`` (S, n_test, K) are true minus
+    predicted at the test points of folds that begin at ``edges``, ``moments`` (S, F, K,
+    K) those of the residuals, and ``truth`` (n_test,) the classes under the one
+    labeling. False as above.
     """
-    n_regions, n_classes = len(errors), errors.shape[2]
-    width = labeling.counts.shape[1]
-    work = _workspace(1, width)
+    n_folds, n_classes = len(edges) - 1, errors.shape[2]
+    n_fits, width = len(errors) * n_folds, labeling.counts.shape[1]
+    work, longest = _workspace(1, width), np.diff(edges).max()
     total, codes = np.zeros((width, width, TOGETHER)), np.empty(TOGETHER, np.int64)
-    for start in range(0, n_regions, TOGETHER):
-        columns = np.minimum(start + np.arange(TOGETHER), n_regions - 1)
-        stop = min(start + TOGETHER, n_regions)
-        for f in range(len(edges) - 1):
-            for x in range(TOGETHER):
-                for k in range(n_classes):
-                    for m in range(k, n_classes):
-                        total[k, m, x] = moments[columns[x], f, k, m]
+    margins = np.empty((n_classes, TOGETHER))
+    for start in range(0, n_fits, TOGETHER):
+        fits = np.minimum(start + np.arange(TOGETHER), n_fits - 1)
+        regions, folds = fits // n_folds, fits % n_folds
+        for x in range(TOGETHER):
+            for k in range(n_classes):
+                for m in range(k, n_classes):
+                    total[k, m, x] = moments[regions[x], folds[x], k, m]
             for k in range(width):
-                work.counts[k] = labeling.counts[f, k, 0]
-                work.constants[k] = labeling.constants[f, k, 0]
-            _fit_fold(total, 0, n_classes, labeling.is_ridge, work)
+                work.counts[k, x] = labeling.counts[folds[x], k, 0]
+                work.constants[k, x] = labeling.constants[folds[x], k, 0]
+        _fit_fold(total, 0, n_classes, labeling.is_ridge, work)
+        for i in range(longest):
+            points = np.minimum(edges[folds] + i, edges[folds + 1] - 1)
             work.errors[0] = 0.0
-            for t in range(edges[f], edges[f + 1]):
-                codes[:] = truth[t]
-                for x in range(TOGETHER):
-                    for k in range(n_classes):
-                        work.errors[0, k, x] = -errors[columns[x], t, k]
-                _fill_margins(work.errors[0], codes, work, out[t, :, start:stop])
+            for x in range(TOGETHER):
+                codes[x] = truth[points[x]]
+                for k in range(n_classes):
+                    work.errors[0, k, x] = -errors[regions[x], points[x], k]
+            _fill_margins(work.errors[0], codes, work, margins)
+            for x in range(TOGETHER):
+                out[points[x], :, regions[x]] = margins[:, x]
     return work.regular[0] > 0

@@ -14,8 +14,8 @@ function bounded(found, holds) {
   var scores = found.scores.filter(function (score, region) {
     return !isNaN(score) && holds(region);
   });
-  return "At least " + trueDiscoveries(scores, found.thresholds) + " of these " +
-    scores.length + " " + found.many;
+  return "At least " + many(trueDiscoveries(scores, found.thresholds)) + " of these " +
+    many(scores.length) + " " + found.many;
 }
 
 function confident(found) {

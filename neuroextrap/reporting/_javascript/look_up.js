@@ -110,3 +110,5 @@ function find(data, xyz) {
   if (row < 0) { return nearest(data, xyz); }
   return {row: row, xyz: transform(data.affine, voxel), miss: 0};
 }
+
+function many(n) { return n.toLocaleString("en-US"); }

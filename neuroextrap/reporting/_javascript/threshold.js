@@ -69,7 +69,7 @@ function count(section, paint) {
   }
   if (state.only) { limits.push("surviving correction"); }
   section.querySelector(".nx-shown").textContent =
-    [n, "of", data.region_of.length, data.elements, limits.join(", ")].join(" ");
+    [many(n), "of", many(data.region_of.length), data.elements, limits.join(", ")].join(" ");
 }
 
 function unitOf(map) {

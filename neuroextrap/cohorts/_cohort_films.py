@@ -1,0 +1,209 @@
+"""Encoding models of films and stories: every participant's runs and their features."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from neuroextrap.analysis._sidecars import origin_of
+from neuroextrap.encoding._table_of_runs import TableOfRuns
+from neuroextrap.images._bids_filters import filter_texts, read_filters
+from neuroextrap.images._bids_names import PAIR, loose_entities, same_label
+from neuroextrap.images._feature_timing import features_of_events, stimuli_of
+
+_ENDINGS = (".tsv", ".csv", ".tsv.gz", ".csv.gz", ".parquet", ".npz", ".npy")
+_CLEANING = "t_r", "smoothing_fwhm", "high_pass"
+_EXAMPLE = "task-film_run-1_motion.tsv"
+
+
+@dataclass(frozen=True, kw_only=True)
+class FilmDesign:
+    """Where the features of films are, and which runs are tested.
+
+    Files in the folder `features` are called by what they are of, runs or, if `column`
+    of the events names them, stimuli, and end in ``_<band>``. `test_runs` are labels
+    that the names of test runs have, as ``read_filters`` returns them; `seconds` is the
+    length of segments, or None.
+    """
+
+    features: Path
+    test_runs: dict
+    column: str | None = None
+    seconds: float | None = None
+    files: dict = field(default_factory=dict)  # by what they are of, and band
+
+    @property
+    def identity(self):
+        """What decides results besides files, JSON values."""
+        return {"column": self.column, "seconds": self.seconds}
+
+    @property
+    def options(self):
+        """The options of a configuration."""
+        return {
+            "analysis": "continuous",
+            "features": str(self.features),
+            "stimulus_column": self.column,
+            "test_runs": filter_texts(self.test_runs),
+            "segments": self.seconds,
+        }, {}
+
+    def is_tested(self, run):
+        """Say whether a BidsRun is for testing."""
+        return all(
+            any(same_label(run.entities.get(key), label) for label in labels)
+            for key, labels in self.test_runs.items()
+        )
+
+    def check(self, runs):
+        """Return the files of all runs' features; ValueError if the runs cannot be."""
+        sets = {self.is_tested(run) for run in runs}
+        if len(sets) < 2:
+            told = " ".join(filter_texts(self.test_runs))
+            raise ValueError(
+                f"{'all' if sets == {True} else 'none'} of {len(runs)} runs have "
+                f"{told} in their names, so that nothing is left to "
+                f"{'train on' if sets == {True} else 'test'}; choose others (test_runs,"
+                " --test-runs)"
+            )
+        listed = [self._files_of(run) for run in runs]
+        return [str(path) for run in listed for files in run for path in files.values()]
+
+    def table(self, runs):
+        """Return the TableOfRuns of BidsRuns."""
+        sets = ["test" if self.is_tested(run) else "train" for run in runs]
+        features = [self._features_of(run) for run in runs]
+        if len(features[0]) == 1:
+            features = [next(iter(bands.values())) for bands in features]
+        return TableOfRuns(sets, features, [run.bold for run in runs], None, None)
+
+    def _features_of(self, run):
+        """Return the features of a run by band: files, or tables made of the events."""
+        files = self._files_of(run)
+        if self.column is None:
+            return {band: str(path) for band, path in files[0].items()}
+        return {
+            band: features_of_events(run.events, self.column, self.files, band)
+            for band in files[0]
+        }
+
+    def _files_of(self, run):
+        """Return the files by band of a run, or of each stimulus in its events."""
+        if self.column is None:
+            return [self._fitting(run)]
+        found = []
+        for name in stimuli_of(run.events, self.column):
+            own = {b: f for (stem, b), f in self.files.items() if stem == name}
+            found.append(
+                self._complete(own, f"stimulus {name!r}", f"{name}_motion.tsv")
+            )
+        return found
+
+    def _fitting(self, run):
+        """Return the most specific file of each band whose entities are the run's."""
+        best: dict[str, list] = {}
+        for (_, band), path in self.files.items():
+            own = loose_entities(path.relative_to(self.features))
+            fits = all(same_label(run.entities.get(k), own[k]) for k in own)
+            if own and fits:
+                best.setdefault(band, []).append((len(own), path))
+        for band, found in best.items():
+            found.sort()
+            if len(found) > 1 and found[-1][0] == found[-2][0]:
+                raise ValueError(
+                    f"{Path(run.bold).name} has two files of {band}, "
+                    f"{found[-2][1].name} and {found[-1][1].name}; keep one"
+                )
+        own = {band: found[-1][1] for band, found in best.items()}
+        return self._complete(own, Path(run.bold).name, _EXAMPLE)
+
+    def _complete(self, own, what, example):
+        """Return files of all bands in their order; ValueError if one lacks."""
+        bands = sorted({band for _, band in self.files})
+        missing = [band for band in bands if band not in own]
+        if missing:
+            raise ValueError(
+                f"{what} has no features {missing[0]} in {self.features}; name a file "
+                f"by it, such as {example}"
+            )
+        return {band: own[band] for band in bands}
+
+
+def read_films(features, column, test_runs, seconds):
+    """Return a FilmDesign; ValueError before any work if it cannot be."""
+    folder = Path(features)
+    if not folder.is_dir():
+        raise ValueError(
+            f"features={str(folder)!r} is no folder; give that of the files of all "
+            f"runs, such as {_EXAMPLE}"
+        )
+    if not test_runs:
+        raise ValueError(
+            "films and stories are tested on runs of their own; name labels of these "
+            "(test_runs, --test-runs run=4)"
+        )
+    files: dict[Any, Path] = {}
+    for path in sorted(folder.rglob("*_*")):
+        if not path.name.lower().endswith(_ENDINGS) or path.name.startswith("."):
+            continue
+        stem, _, band = path.name.partition(".")[0].rpartition("_")
+        if not stem or PAIR.fullmatch(band):
+            continue
+        # runs of several participants may have files of one name
+        what = stem if column is not None else path.relative_to(folder).as_posix()
+        if (what, band) in files:
+            raise ValueError(
+                f"{folder} has two files {path.name}; keep one of each stimulus"
+            )
+        files[what, band] = path
+    if not files:
+        raise ValueError(
+            f"{folder} holds no file such as {_EXAMPLE}: what it is of, _, and the "
+            "name of the band"
+        )
+    return FilmDesign(
+        features=folder,
+        test_runs=read_filters(test_runs),
+        column=column,
+        seconds=seconds,
+        files=files,
+    )
+
+
+def table_of(request, participant):
+    """Return the TableOfRuns of a participant, with confounds."""
+    table = request.stimuli.table(participant.runs)
+    return table.cleaned_by(request.confounds) if request.confounds else table
+
+
+def fit_films(request, participant, analysis):
+    """Train a ContinuousEncoding and score it; return RegionMaps and their Origin."""
+    design, table = request.stimuli, table_of(request, participant)
+    sources = {
+        "imgs": table.imgs,
+        "events": [run.events for run in participant.runs if design.column],
+        "features": list(dict.fromkeys(design.check(participant.runs))),
+    }
+    made_by = {**design.identity, "confounds": list(request.confounds)}
+    made_by["test_runs"] = filter_texts(design.test_runs)
+    origin = origin_of(sources, made_by)
+    return analysis.fit_runs(table, seconds=design.seconds), origin
+
+
+def cleaning_by(analysis, options):
+    """Return a ContinuousEncoding that cleans as SampleOptions say.
+
+    ValueError for options that make samples of conditions.
+    """
+    from sklearn.base import clone
+
+    names = "exclude", "delay", "detrend", "standardize", "check_t_r"
+    defaults = type(options)(samples=options.samples)
+    for name in names:
+        if getattr(options, name) != getattr(defaults, name):
+            raise ValueError(
+                f"{name} is not for a ContinuousEncoding, which has all volumes of "
+                "runs, and scales them (within_runs); leave it out"
+            )
+    given = {name: getattr(options, name) for name in _CLEANING}
+    given = {name: value for name, value in given.items() if value is not None}
+    return clone(analysis).set_params(**given)

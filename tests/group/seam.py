@@ -1,0 +1,22 @@
+"""All private names of the package that the tests of group use."""
+
+from neuroextrap.analysis import _parameters
+from neuroextrap.analysis._parameters import (
+    IDENTITY,
+    PARAMETERS,
+    RESULT,
+    Parameter,
+    parameters,
+)
+from neuroextrap.group._alike import check_alike
+from neuroextrap.group._contrast import _weights, as_expression
+from neuroextrap.group._first_level import read_columns
+from neuroextrap.maps._registry import GROUP_MAPS
+from neuroextrap.reporting._group_results import found_in_group, read_group
+from neuroextrap.stats._arrangements import flipped, permuted
+from neuroextrap.stats._cluster_statistics import (
+    find_clusters,
+    threshold_free_enhancement,
+)
+from neuroextrap.stats._linear_scores import linear_test
+from neuroextrap.stats._subject_bounds import subjects_accuracy_lower_bound
