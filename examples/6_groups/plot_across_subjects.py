@@ -44,14 +44,8 @@ def decode(responses):
     light = IdentificationSearchLight(
         within_runs="center", n_permutations=199, bounds=None
     )
-<<<<<<< HEAD
     light.fit(np.concatenate(responses), y, groups=subjects, order=order)
-    accuracy, p = (light.region_scores_[k][0] for k in ("accuracy", "p_value"))
-    return f"accuracy {accuracy:.2f} (chance .25), p = {p:.3f}"
-=======
-    light.fit(np.concatenate(responses), y, groups=subjects)
     return [light.region_scores_[k][0] for k in ("accuracy", "p_value")]
->>>>>>> main
 
 
 decoded = {"as they are": decode(means)}

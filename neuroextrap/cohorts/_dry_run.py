@@ -9,12 +9,8 @@ from sklearn.base import clone
 
 from neuroextrap.analysis._parameters import of_arrays
 from neuroextrap.cohorts._cohort_encoding import encoding_data, stimulus_rows
-<<<<<<< HEAD
-from neuroextrap.cohorts._cohort_records import entry_of, tell_missing_runs
-=======
 from neuroextrap.cohorts._cohort_films import table_of
-from neuroextrap.cohorts._cohort_records import entry_of, one_line, tell_missing_runs
->>>>>>> main
+from neuroextrap.cohorts._cohort_records import entry_of, tell_missing_runs
 from neuroextrap.cohorts._group_members import of_majority
 from neuroextrap.cohorts._request import (
     find_participant,
