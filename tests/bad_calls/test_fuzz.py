@@ -181,7 +181,6 @@ OF_ROOMS = {
         "planted": [[0, 1], [3, 4]],
         "information": [1.0, 2.0],
     },
-    (encoding, "prediction_scores"): {"responses": M, "predictions": M + 1},
     (encoding, "read_features"): NO_FILE,
     (encoding, "schaefer_strimmer_covariance"): {"residuals": M},
     (learning_curves, "center_groups"): {"X": M, "groups": Y},
