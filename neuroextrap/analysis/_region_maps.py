@@ -328,10 +328,3 @@ def exchange_test(
     if tested.p_value_fwe_step_down is not None:
         values["p_value_fwe_step_down"] = tested.p_value_fwe_step_down
     return spread_known(known, values), tested
-
-
-def comparison_page(maps, title=None, **options):
-    """Make the page of a comparison of two."""
-    from neuroextrap.reporting._comparison_page import comparison_report
-
-    return comparison_report(maps, title, **options)

@@ -1,8 +1,9 @@
 """``neuroextrap check``: what is doubtful about an experiment, before the work."""
 
+import logging
 import time
 
-from neuroextrap.cli._console import say
+from neuroextrap.cli._console import logger, say
 from neuroextrap.cli._parser import RaisingParser, add_options, flag, options_of, path
 from neuroextrap.cli._results import text_table
 from neuroextrap.cli._searchlight_command import (
@@ -84,6 +85,7 @@ def run(args):
             f"the analysis would be refused, for {refused} reason(s) above"
         )
     if args.simulate:
+        logger.setLevel(logging.WARNING)  # what the analysis notes has been said
         light, n_regions, said = _affordable(light, data, samples.order)
         say(said)
         say(_simulated(light, samples, data, n_regions))

@@ -8,6 +8,7 @@ from neuroextrap.analysis._sidecars import origin_of
 from neuroextrap.encoding._table_of_runs import TableOfRuns
 from neuroextrap.images._bids_filters import filter_texts, read_filters
 from neuroextrap.images._bids_names import PAIR, loose_entities, same_label
+from neuroextrap.images._bids_runs import most_specific
 from neuroextrap.images._feature_timing import features_of_events, stimuli_of
 
 _ENDINGS = (".tsv", ".csv", ".tsv.gz", ".csv.gz", ".parquet", ".npz", ".npy")
@@ -103,18 +104,14 @@ class FilmDesign:
         best: dict[str, list] = {}
         for (_, band), path in self.files.items():
             own = loose_entities(path.relative_to(self.features))
-            fits = all(same_label(run.entities.get(k), own[k]) for k in own)
-            if own and fits:
+            if all(same_label(run.entities.get(k), own[k]) for k in own):
                 best.setdefault(band, []).append((len(own), path))
-        for band, found in best.items():
-            found.sort()
-            if len(found) > 1 and found[-1][0] == found[-2][0]:
-                raise ValueError(
-                    f"{Path(run.bold).name} has two files of {band}, "
-                    f"{found[-2][1].name} and {found[-1][1].name}; keep one"
-                )
-        own = {band: found[-1][1] for band, found in best.items()}
-        return self._complete(own, Path(run.bold).name, _EXAMPLE)
+        name = Path(run.bold).name
+        own = {
+            band: most_specific(sorted(found), name, f"files of {band}")
+            for band, found in best.items()
+        }
+        return self._complete(own, name, _EXAMPLE)
 
     def _complete(self, own, what, example):
         """Return files of all bands in their order; ValueError if one lacks."""
@@ -146,10 +143,12 @@ def read_films(features, column, test_runs, seconds):
         if not path.name.lower().endswith(_ENDINGS) or path.name.startswith("."):
             continue
         stem, _, band = path.name.partition(".")[0].rpartition("_")
-        if not stem or PAIR.fullmatch(band):
+        within = path.relative_to(folder)
+        named = stem if column is not None else loose_entities(within)
+        if not named or PAIR.fullmatch(band):
             continue
         # runs of several participants may have files of one name
-        what = stem if column is not None else path.relative_to(folder).as_posix()
+        what = stem if column is not None else within.as_posix()
         if (what, band) in files:
             raise ValueError(
                 f"{folder} has two files {path.name}; keep one of each stimulus"
@@ -178,11 +177,9 @@ def table_of(request, participant):
 def fit_films(request, participant, analysis):
     """Train a ContinuousEncoding and score it; return RegionMaps and their Origin."""
     design, table = request.stimuli, table_of(request, participant)
-    sources = {
-        "imgs": table.imgs,
-        "events": [run.events for run in participant.runs if design.column],
-        "features": list(dict.fromkeys(design.check(participant.runs))),
-    }
+    features = list(dict.fromkeys(design.check(participant.runs)))
+    sources = {"imgs": table.imgs, "features": features}
+    sources["events"] = [run.events for run in participant.runs if design.column]
     made_by = {**design.identity, "confounds": list(request.confounds)}
     made_by["test_runs"] = filter_texts(design.test_runs)
     origin = origin_of(sources, made_by)

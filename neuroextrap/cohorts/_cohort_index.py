@@ -59,12 +59,15 @@ def index_text(out, left_out=None, *, coming=(), going=(), mixed=()):
         "mixed": list(mixed),
     }
     rows, span = _rows(out)
+    score = "correlation" if any(row["correlation"] for row in rows) else "accuracy"
     shown = {
         name: head for name, head in _HEADS.items() if any(row[name] for row in rows)
     }
     tables = {
         "Group": render("cohort_group", **about),
-        "Participants": render("cohort", rows=rows, heads=shown, span=span),
+        "Participants": render(
+            "cohort", rows=rows, heads=shown, span=span, score=score
+        ),
         "What failed or was left out": render(
             "pairs_list",
             items=[(row["name"], row["reason"]) for row in rows if row["reason"]],
@@ -73,7 +76,8 @@ def index_text(out, left_out=None, *, coming=(), going=(), mixed=()):
         "Differences": render("cohort_differences", mixed=about["mixed"]),
     }
     sections = [(head, str(text).strip()) for head, text in tables.items()]
-    return make_page("Identification in a cohort", sections).get_standalone()
+    what = "Films and stories" if score == "correlation" else "Identification"
+    return make_page(f"{what} in a cohort", sections).get_standalone()
 
 
 def _rows(out):

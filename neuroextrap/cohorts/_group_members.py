@@ -105,7 +105,7 @@ def _analyses(out, participants, wanted):
         if path is None:
             films = [*(out / f"sub-{label}").rglob("*_desc-voxels_stat.tsv")]
             left_out[f"sub-{label}"] = (
-                "maps of films, which neuroextrap group puts together"
+                "its maps are of films: give them to neuroextrap group, not bids"
                 if films
                 else "no results of this task and space"
             )

@@ -12,7 +12,6 @@ from neuroextrap import stats
 from neuroextrap.analysis._presentation import find_region
 from neuroextrap.analysis._region_maps import (
     RegionMaps,
-    comparison_page,
     exchange_test,
     maps_of_regions,
 )
@@ -22,6 +21,7 @@ from neuroextrap.design._findings import TRAINED_ON_TESTS
 from neuroextrap.design._folds import class_weights
 from neuroextrap.maps._trained_on_all import not_marginal_below
 from neuroextrap.margins._engine import region_outcomes
+from neuroextrap.reporting._comparison_page import comparison_page
 from neuroextrap.stats._null_counts import round_ties
 from neuroextrap.stats._sign_flips import two_sample_exchange_test
 from neuroextrap.stats._validation import check_flags, check_integer
@@ -289,7 +289,7 @@ class _Compared(NamedTuple):
                 f"{names[0][i]} / {names[1][j]}" for i, j in about["pairs_"]
             ]
         table = pd.DataFrame(columns | scores)
-        about["names_"] = columns.get("name")
+        about |= {"names_": columns.get("name"), "choice_": None, "places_": None}
         return RegionMaps(scores, region_scores=scores, table=table, **about)
 
 

@@ -43,8 +43,9 @@ _LEAK = {
     "name": "neighbors_train",
     "maps": EVERYTHING,
     "effect": "folds train on neighbors of what they test, and correlations and "
-    "accuracies are too large",
-    "remedy": "give groups=runs, so that whole runs are left out",
+    "accuracies may be too large",
+    "remedy": "give groups=runs, so that whole runs are left out, or the order of "
+    "acquisition (order=...) if rows are listed in another one",
 }  # what else findings of series mean without groups
 _MAIN_DIRECTIONS, _FEATURES = 8, 1000  # of targets and samples, looked at for series
 _CANDIDATES = (

@@ -32,6 +32,7 @@ from neuroextrap.maps._described_parameters import (
 from neuroextrap.maps._identification import permutation_statistics
 from neuroextrap.margins._engine import score_regions, why_untrainable
 from neuroextrap.margins._statistic import resolve_statistic
+from neuroextrap.margins.running._null import null_file
 from neuroextrap.margins.running._progress import Progress
 from neuroextrap.reporting._region_page import confound_page, confound_summary
 from neuroextrap.stats._null_counts import round_ties
@@ -239,9 +240,11 @@ def _permuted(light, labels, design):
 def _within_strata(run, plan):
     """Score all regions; return RegionScores, standardized maxima, and p-values."""
     shape = plan.n_permutations, run.choice.n_regions
-    with TemporaryDirectory() as folder:
-        path = Path(folder, "null.npy")
-        null = np.lib.format.open_memmap(path, "w+", np.float32, shape)
+    null: Any
+    with (
+        TemporaryDirectory() as folder,
+        null_file(Path(folder, "null.npy"), *shape) as null,
+    ):
         found = score_regions(
             run.rows,
             run.usable.regions,
@@ -251,7 +254,6 @@ def _within_strata(run, plan):
             progress=Progress(run.parameters.verbose),
         )
         standard, maxima = standardized_by_region(found.score, null)
-        del null  # or the file is open still
     p_fwe = stats.max_statistic_p_value(standard, maxima)
     tested = {"p_value": _tested(found)["p_value"], "p_value_fwe": p_fwe}
     return found, maxima, tested | {"neg_log10_p_fwe": -np.log10(p_fwe)}

@@ -4,7 +4,7 @@ from itertools import combinations
 
 import numpy as np
 from scipy.sparse.csgraph import connected_components
-from scipy.stats import norm
+from scipy.stats import median_abs_deviation
 
 from neuroextrap.design._findings import (
     BOUNDS,
@@ -100,7 +100,7 @@ def matched_runs(X, labels):
     found, every, others = {}, [], []
     for a, b in combinations(range(len(runs)), 2):
         products = rest[runs[a]] @ rest[runs[b]].T
-        others.append(products.ravel())
+        others.append(products[codes[runs[a]][:, None] != codes[runs[b]]])
         n_rows, n_columns = products.shape
         if n_rows != n_columns or n_rows < _FEWEST_MATCHED:
             continue
@@ -110,7 +110,7 @@ def matched_runs(X, labels):
             found[a, b] = of_lags[0], max(of_lags[1:]), np.sqrt(2 / n_rows)
     if not found:
         return None
-    spread = np.median(np.abs(np.concatenate(others))) / norm.ppf(0.75)
+    spread = median_abs_deviation(np.concatenate(others), scale="normal")
     usual = np.median(every) if len(every) > 1 else 0.0
     (a, b), (seen, neighbors, error) = max(found.items(), key=lambda item: item[1])
     excess = seen - max(usual, neighbors)

@@ -10,7 +10,6 @@ from numpy.typing import ArrayLike
 
 from neuroextrap.analysis._region_maps import (
     RegionMaps,
-    comparison_page,
     exchange_test,
     maps_of_regions,
 )
@@ -19,6 +18,7 @@ from neuroextrap.design._labels import means_of, row_codes
 from neuroextrap.encoding._experiment import findings_of_rows
 from neuroextrap.margins._statistic import accuracy_set_size
 from neuroextrap.margins._wins import win_chances
+from neuroextrap.reporting._comparison_page import comparison_page
 from neuroextrap.stats._validation import check_flags, check_labels, check_n_jobs
 
 _MANY = 10  # times the inflation by neighbors: stimuli of a block of a film

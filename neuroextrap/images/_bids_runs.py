@@ -175,14 +175,20 @@ def _events_of(path, entities, folders):
     best: list[tuple] = []
     for folder in folders:
         best = best or fitting_files(entities, folder, "events.tsv")
-    if not best:
-        return None
-    if len(best) > 1 and best[-1][:2] == best[-2][:2]:
+    return str(most_specific(best, path.name, "tables of events")) if best else None
+
+
+def most_specific(found, name, what):
+    """Return the last file of sorted (ranks..., file) that fit the series of a name.
+
+    ValueError if two rank alike; `what` are the files in words.
+    """
+    if len(found) > 1 and found[-1][:-1] == found[-2][:-1]:
         raise ValueError(
-            f"{path.name} has two tables of events, {best[-2][2].name} and "
-            f"{best[-1][2].name}; keep one"
+            f"{name} has two {what}, {found[-2][-1].name} and {found[-1][-1].name}; "
+            "keep one"
         )
-    return str(best[-1][2])
+    return found[-1][-1]
 
 
 def fitting_files(entities, folder, ending):

@@ -59,17 +59,28 @@ def _opened(table, name):
 
 
 def stimuli_of(events, column):
-    """Return the names of the stimuli that a column of events names, without suffix."""
+    """Return the names of the stimuli that a column of events names, without suffix.
+
+    ValueError if there are none, or two differ by folder or suffix only.
+    """
     table, name = read_events(events)
-    shown = event_labels(table, name, column)
-    return list(dict.fromkeys(Path(str(label)).stem for label in shown if label != ""))
+    labels = event_labels(table, name, column)
+    shown = dict.fromkeys(str(label) for label in labels if label != "")
+    stems = dict.fromkeys(Path(label).stem for label in shown)
+    if not shown or len(stems) < len(shown):
+        what = "has two stimuli of one name" if shown else "names no stimulus"
+        raise ValueError(
+            f"{name}: column {column} {what}; name every stimulus that files of "
+            "features are called by"
+        )
+    return list(stems)
 
 
 def features_of_events(events, column, files, band):
     """Return the features of a run, of the stimuli that its events name, as a table.
 
     `files` are by stimulus and band; their onsets count from that of the event, whose
-    end is theirs. ValueError if they have no onsets.
+    end is theirs, if it has a duration. ValueError if they have no onsets.
     """
     import pandas as pd
 
@@ -87,7 +98,7 @@ def features_of_events(events, column, files, band):
         end = onset + _times(part, DURATION, str(path)) if DURATION in part else None
         end = _until_next(onset, str(path)) if end is None else end
         start, lasts = (float(table[key].iloc[row]) for key in (ONSET, DURATION))
-        end = np.minimum(end, lasts)
+        end = np.minimum(end, lasts if lasts > 0 else np.inf)
         part = part.assign(**{ONSET: onset + start, DURATION: end - onset})
         parts.append(part[(end > onset)])
     return pd.concat(parts, ignore_index=True)

@@ -139,15 +139,6 @@ def feature_values(img: Any, masker: Any, name: str) -> np.ndarray:
         If image and masker are not both of volumes or both of surfaces.
     ValueError
         If the grid or mesh differs, or there is more than one sample.
-
-    Examples
-    --------
-    >>> import numpy as np, nibabel
-    >>> from neuroextrap.images import feature_values, resolve_masker
-    >>> masker = resolve_masker(nibabel.Nifti1Image(np.ones((1, 1, 3)), np.eye(4)))
-    >>> img = nibabel.Nifti1Image(np.array([[[4, 5, 6]]], "uint8"), np.eye(4))
-    >>> feature_values(img, masker, "img")
-    array([4, 5, 6], dtype=uint8)
     """
     opened = read_image(open_image(img, name))
     check_same_grid(opened, NamedImage("the mask", masker.mask_img_))

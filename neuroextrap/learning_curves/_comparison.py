@@ -277,20 +277,6 @@ def learning_curve_table(curve: Any) -> Any:
         reproducibility_spread (empty above half of the subjects), n_components,
         prior_weight and note, which explains negative information where the error
         is below the baseline. Spreads are standard deviations over splits.
-
-    Examples
-    --------
-    >>> from neuroextrap.learning_curves import (
-    ...     information_learning_curve,
-    ...     learning_curve_table,
-    ...     simulate_hierarchical_scans,
-    ... )
-    >>> data = simulate_hierarchical_scans(n_subjects=6)
-    >>> curve = information_learning_curve(
-    ...     data.X, data.coarse, data.groups, n_splits=5, pattern=None
-    ... )
-    >>> learning_curve_table(curve).train_size.tolist()
-    [3, 4, 5]
     """
     import pandas as pd
 

@@ -8,12 +8,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, TransformerMixin
 
+from neuroextrap.models._feature_blocks import FeatureBlock, described
 from neuroextrap.models._receptive_field_grid import (
     check_images,
     gaussian_windows,
     gray_levels,
     grid_centers,
-    grid_positions,
     separable_sums,
 )
 from neuroextrap.stats._plain_types import check_plain_types
@@ -175,13 +175,7 @@ class RetinotopicFeatures(TransformerMixin, BaseEstimator):
         names : ndarray of str of shape (n_features,)
             Such as ``contrast_w4_r3.5_c7.5``.
         """
-        rows = zip(
-            self.feature_kinds_,
-            self.feature_widths_,
-            self.feature_positions_,
-            strict=True,
-        )
-        names = [f"{kind}_w{width:g}_r{r:g}_c{c:g}" for kind, width, (r, c) in rows]
+        names = [name for block in self._blocks for name in block.names]
         return np.array(names, dtype=object)
 
     def _windows(self, width):
@@ -194,14 +188,13 @@ class RetinotopicFeatures(TransformerMixin, BaseEstimator):
     def _describe(self):
         """Set the attributes that locate and name the features."""
         kinds = ["luminance"] * self.luminance + ["contrast"] * self.contrast
-        positions, widths, names = [], [], []
-        for width in self.widths_:
-            (rows, _), (columns, _) = self._windows(width)
-            centers = grid_positions(rows, columns)
-            for kind in kinds:
-                positions.append(centers)
-                widths.append(np.full(len(centers), width))
-                names.append(np.full(len(centers), kind))
-        self.feature_positions_ = np.concatenate(positions)
-        self.feature_widths_ = np.concatenate(widths)
-        self.feature_kinds_ = np.concatenate(names)
+        shape = self.image_shape_
+        self._blocks = [
+            FeatureBlock(kind, f"{kind}_w{width:g}", 0.0, np.nan, width, grid, shape)
+            for width in self.widths_
+            for grid in [[len(centers) for centers, _ in self._windows(width)]]
+            for kind in kinds
+        ]
+        known = described(self._blocks)
+        for name in ("feature_kinds_", "feature_widths_", "feature_positions_"):
+            setattr(self, name, known[name])

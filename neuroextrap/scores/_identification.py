@@ -293,15 +293,15 @@ def _intervals(
         unknown = np.full((n_candidates, len(sizes)), np.nan)
         return unknown, unknown[:2], unknown[:2, 0]
     how: Any = {"shape": shape, "n_tested": n_tested, "level": chosen.confidence_level}
-    inner = np.minimum(sizes, n_candidates - 1)
+    inner, place = np.unique(np.minimum(sizes, n_candidates - 1), return_inverse=True)
     curves = leave_one_class_out_accuracy(matrix.scores, matrix.columns, inner)
     least = lost_point_error(sizes, n_candidates, n_trials)
-    ends = accuracy_ends(
-        accuracy, np.maximum(jackknife_error(curves), least), sizes, **how
-    )
+    error = np.maximum(jackknife_error(curves)[place], least)
     used = np.isin(sizes, stats.default_set_sizes(n_candidates))
-    of_bits = accuracy[used], curves[:, used], sizes[used]
-    return curves, ends, information_ends(*of_bits, **how)
+    of_bits = accuracy[used], curves[:, place[used]], sizes[used]
+    bit_ends = information_ends(*of_bits, **how)
+    ends = accuracy_ends(accuracy, error, sizes, **how)
+    return curves[:, place], ends, bit_ends
 
 
 def _curve(

@@ -9,7 +9,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from neuroextrap.margins._wins import beaten_and_tied
 from neuroextrap.stats._accuracy import accuracy_weights
 from neuroextrap.stats._jackknife import TieMeans
 from neuroextrap.stats._validation import FloatArray
@@ -44,17 +43,21 @@ class ScoreMatrix:
     @cached_property
     def ranks(self) -> Ranks:
         """How the targets rank."""
-        columns, n_candidates = self.columns, self.n_candidates
-        counts = beaten_and_tied(self.scores[..., np.newaxis], columns[:, np.newaxis])
-        beaten, tied = (count[:, 0].astype(np.intp) for count in counts)
-        right = (beaten + tied == n_candidates - 1) / (tied + 1)
-        attracted = np.zeros(n_candidates)
-        attracted -= np.bincount(columns, right, minlength=n_candidates)
-        height = max(1, _BLOCK // n_candidates)
-        for start in range(0, len(columns), height):
-            block = self.scores[start : start + height]
+        n, columns = len(self.columns), self.columns
+        beaten, tied = np.empty(n, dtype=np.intp), np.empty(n, dtype=np.intp)
+        attracted = np.zeros(self.n_candidates)
+        height = max(1, _BLOCK // self.n_candidates)
+        for start in range(0, n, height):
+            rows = slice(start, min(start + height, n))
+            block = self.scores[rows]
+            own = np.take_along_axis(block, columns[rows, np.newaxis], axis=1)
+            beaten[rows] = np.count_nonzero(block < own, axis=1)
+            tied[rows] = np.count_nonzero(block == own, axis=1) - 1
             best = block == block.max(axis=1, keepdims=True)
-            attracted += 1 / np.count_nonzero(best, axis=1) @ best
+            share = 1 / np.count_nonzero(best, axis=1)
+            attracted += share @ best
+            right = best[np.arange(len(block)), columns[rows]]
+            np.subtract.at(attracted, columns[rows][right], share[right])
         return Ranks(columns, beaten, tied, attracted)
 
     def of_candidates(self, kept: NDArray[np.bool_]) -> ScoreMatrix:

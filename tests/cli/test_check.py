@@ -121,6 +121,6 @@ def test_what_takes_too_long_is_simulated_in_part(folder, capsys, monkeypatch):
     said = capsys.readouterr().out
     assert "to simulate 2000 regions takes about" in said
     assert "instead, to simulate 20 regions" in said
-    assert "with 19 permutations" in said
+    assert "with 19 permutations and estimator='ridge'" in said
     assert "standard errors of up to 0.22" in said
     assert "\n5 simulated regions for each effect" in said

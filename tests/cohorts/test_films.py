@@ -72,11 +72,15 @@ def test_a_participant_equals_the_analysis_by_hand(films, tmp_path):
     np.testing.assert_array_equal(written, segments["pairwise_accuracy"].get_fdata())
     page = (out / "index.html").read_text(encoding="utf-8")
     assert "Correlation there" in page
+    assert "Films and stories in a cohort" in page
+    assert "the largest correlation along each axis" in page
+    assert '<div class="page alone">' in page  # no column of contents
     assert page.count("desc-report_stat.html") == 2
 
 
 def test_results_that_are_there_are_skipped(films, tmp_path):
     out, features = tmp_path / "out", films.parents[1] / "features"
+    (features / "notes_2024.tsv").write_text("of no run")
     given = {"report": False, "participants": ["01"]}
     for status in ("done", "skipped"):
         assert analyze(films, out, **given)["status"].tolist() == [status]
@@ -183,7 +187,10 @@ def test_the_most_specific_file_counts(films, tmp_path):
 
 
 def by_stimuli(films, starts=(0.0, 60.0)):
-    """The same films, two halves of each that events name, and files called by them."""
+    """The same films, two halves of each that events name, and files called by them.
+
+    The second half has no duration: it lasts as long as its features.
+    """
     features = films.parents[1] / "features"
     for run in range(1, 5):
         X = np.load(features / f"task-film_run-{run}_motion.npy")
@@ -194,13 +201,14 @@ def by_stimuli(films, starts=(0.0, 60.0)):
             name = f"part{min(run, 3)}{'ab'[half]}"
             table = pd.DataFrame(own, columns=["up", "right"])
             table.insert(0, "onset", T_R * np.arange(len(own)))
-            longer = pd.concat([table, table.assign(onset=table["onset"] + stop)])
+            later = table.assign(onset=table["onset"] + stop)
+            longer = table if half else pd.concat([table, later])
             path = features / f"{name}_motion.tsv"  # what is left when it stopped
             longer.to_csv(path, sep="\t", index=False)
             rows.append(
                 {
                     "onset": start,
-                    "duration": stop - start,
+                    "duration": (1 - half) * (stop - start),
                     "trial_type": "film",
                     "stim_file": f"films/{name}.mp4",
                 }
@@ -225,6 +233,12 @@ def test_events_name_the_stimuli(films, tmp_path):
     one, two = maps_of(tmp_path / "runs", "01"), maps_of(tmp_path / "stimuli", "01")
     for name, img in one.items():
         np.testing.assert_allclose(two[name].get_fdata(), img.get_fdata(), atol=1e-6)
+    path = films.parents[1] / "sub-01" / "func" / "sub-01_task-film_run-2_events.tsv"
+    whole = path.read_text()
+    path.write_text(whole.replace("part2b.mp4", "part2a.avi"))
+    reason = analyze(films, tmp_path / "twice", **given)["reason"][0]
+    assert "column stim_file has two stimuli of one name" in reason
+    path.write_text(whole)
     (films.parents[1] / "features" / "part2b_motion.tsv").unlink()
     reason = analyze(films, tmp_path / "lacking", **given)["reason"][0]
     assert "stimulus 'part2b' has no features motion in" in reason
@@ -269,5 +283,7 @@ def test_options_of_films_are_for_films(films, tmp_path):
 
 def test_a_group_is_sent_to_the_command_for_maps(films, tmp_path):
     analyze(films, tmp_path / "out", report=False)
-    with pytest.raises(ValueError, match="which neuroextrap group puts toget"):
+    with pytest.raises(
+        ValueError, match="maps are of films: give them to neuroextrap group"
+    ):
         analyze_group(tmp_path / "out")

@@ -392,6 +392,20 @@ def test_series_without_runs_are_said_to_train_on_neighbors():
     assert "neighbors_train" not in names(correlation(X, targets, runs, cv=None)[1])
 
 
+def test_tuned_responses_in_a_sorted_table_need_their_order():
+    """Curved tuning looks like a series where rows are sorted by the target."""
+    rng = np.random.default_rng(0)
+    targets = np.sort(rng.uniform(-1, 1, size=120))
+    X = np.exp(-8 * (targets[:, np.newaxis] - np.linspace(-1, 1, 20)) ** 2)
+    X += 0.3 * rng.normal(size=X.shape)
+    light = TargetSearchLight(cv=5, bounds=None)
+    with pytest.warns(UserWarning, match="or the order of acquisition"):
+        listed = light.fit(X, targets)
+    acquired = light.fit(X, targets, order=rng.permutation(120))
+    assert "neighbors_train" not in names(acquired)
+    assert listed.region_scores_ == acquired.region_scores_
+
+
 def test_a_continuous_y_is_sent_here():
     X, targets = simulate(n_columns=1)
     with pytest.raises(ValueError, match="TargetSearchLight"):

@@ -339,6 +339,17 @@ def test_versions_of_a_run_are_found_in_any_order_of_rows(correlation):
     assert examine(y, runs, X=X[rows]) == []  # rows say nothing about the order
 
 
+def test_versions_of_runs_with_one_sample_of_each_class_are_found():
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        y = np.tile(np.arange(4), (6, 1))
+        y = rng.permuted(np.concatenate([y, y[:1]]), axis=1)
+        y[6], runs = y[0], np.repeat(np.arange(7), 4)
+        X = rng.normal(size=(28, 300))
+        X[24:] += X[:4]
+        assert matched_runs(X, code_labels(y.ravel(), None, runs, None)) is not None
+
+
 def test_all_runs_given_twice_are_found():
     X, y = noise(n_features=100), random_order()
     echo = X + np.random.default_rng(3).normal(size=X.shape)

@@ -2,12 +2,22 @@
 
 import numpy as np
 import pytest
+from sklearn.model_selection import (
+    GroupKFold,
+    KFold,
+    LeaveOneGroupOut,
+    PredefinedSplit,
+    StratifiedGroupKFold,
+    StratifiedKFold,
+)
 
 from neuroextrap.design._folds import (
     check_labelings,
     class_weights,
     fold_weightings,
+    folds_follow_labels,
     make_design,
+    point_weights,
 )
 
 Y = np.tile([0, 1, 2], 4)
@@ -47,6 +57,94 @@ def test_an_integer_splits_whole_groups():
 def test_impossible_designs_are_refused(options, message):
     with pytest.raises(ValueError, match=message):
         make_design(Y, 3, **options)
+
+
+@pytest.mark.parametrize("index", [-1, 12])
+@pytest.mark.parametrize("part", ["train", "test"])
+def test_indices_of_other_samples_are_refused(index, part):
+    parts = {"train": np.arange(9), "test": np.arange(9, 12)}
+    parts[part] = np.append(parts[part], index)
+    with pytest.raises(ValueError, match=f"the {part} index {index}, samples are 0"):
+        make_design(Y, 3, cv=[(parts["train"], parts["test"])])
+
+
+@pytest.mark.parametrize("empty", [0, 1])
+def test_folds_without_samples_are_refused(empty):
+    fold = [np.arange(6), np.arange(6, 12)]
+    fold[empty] = np.array([], dtype=int)
+    with pytest.raises(ValueError, match="no training or no test samples"):
+        make_design(Y, 3, cv=[tuple(fold)])
+
+
+def test_masks_are_folds_too():
+    masks = [(run != RUNS, run == RUNS) for run in range(4)]
+    for one, other in zip(
+        make_design(Y, 3, cv=masks).folds,
+        make_design(Y, 3, groups=RUNS).folds,
+        strict=True,
+    ):
+        np.testing.assert_array_equal(one[0], other[0])
+        np.testing.assert_array_equal(one[1], other[1])
+
+
+def test_an_integer_without_groups_makes_folds_from_the_labels():
+    for _, test in make_design(np.sort(Y), 3, cv=4).folds:
+        np.testing.assert_array_equal(np.sort(Y)[test], [0, 1, 2])
+
+
+class Unsorted:
+    """Refuses labels that are sorted, and does not look at others."""
+
+    def split(self, X, y, groups=None):
+        if (np.diff(y) >= 0).all():
+            raise ValueError("sorted")
+        return KFold(3).split(X)
+
+    def get_n_splits(self, X=None, y=None, groups=None):
+        return 3
+
+
+@pytest.mark.parametrize(
+    ("cv", "with_groups", "follow"),
+    [
+        (None, True, False),
+        (LeaveOneGroupOut(), True, False),
+        (GroupKFold(2), True, False),
+        (4, True, False),
+        (StratifiedGroupKFold(2), True, True),
+        (2, False, True),
+        (KFold(3), False, False),
+        (KFold(3, shuffle=True, random_state=0), False, False),
+        (KFold(3, shuffle=True), False, True),
+        (StratifiedKFold(2), False, True),
+        (Unsorted(), False, True),
+        (PredefinedSplit(RUNS), False, None),
+        (list(KFold(3).split(Y)), False, None),
+    ],
+)
+def test_whether_folds_follow_labels(cv, with_groups, follow):
+    mirrored = np.array([0, 1, 1, 2, 0, 2, 2, 0, 2, 1, 1, 0])  # the same from behind
+    groups = np.array([0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3]) if with_groups else None
+    assert folds_follow_labels(mirrored, cv=cv, groups=groups) is follow
+
+
+@pytest.mark.parametrize("with_units", [False, True])
+def test_points_of_a_fold_weigh_as_their_classes_and_units(with_units):
+    codes = np.array([0, 0, 1, 1, 1, 2, 0, 1, 1, 1, 0, 0, 2, 2])
+    runs = np.array([0] * 6 + [1] * 4 + [2] * 4)  # class 2 is not tested in run 1
+    units = np.array([0, 0, 1, 1, 2, 3, 4, 5, 6, 6, 7, 8, 9, 10])
+    design = make_design(codes, 3, groups=runs)
+    weights, repeats = point_weights(codes, design, units if with_units else None)
+    units = units if with_units else np.arange(14)
+    for fold, (_, test) in enumerate(design.folds):
+        present = np.unique(codes[test])
+        for label in range(3):
+            own = np.unique(units[test][codes[test] == label])
+            assert repeats[fold, label] == len(own)
+        for point, weight in zip(test, weights[design.fold_slices[fold]], strict=True):
+            size = np.count_nonzero(units[test] == units[point])
+            share = 1 / len(present) / repeats[fold, codes[point]]
+            assert weight == pytest.approx(share / size, rel=1e-12)
 
 
 def test_permuted_labels_must_be_trainable():

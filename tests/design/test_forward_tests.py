@@ -151,6 +151,62 @@ def test_other_designs_have_no_parts(cv, why):
     assert why in forward_parts(y, 3, design, runs)
 
 
+def test_folds_of_several_runs_are_the_parts():
+    y, runs = labeled(6)
+    folds = [
+        (np.flatnonzero(runs % 3 != f), np.flatnonzero(runs % 3 == f)) for f in range(3)
+    ]
+    parts = forward_parts(y, 3, make_design(y, 3, cv=folds, groups=runs), runs)
+    np.testing.assert_array_equal(parts, runs % 3)
+
+
+def test_folds_that_split_runs_and_overlap_are_no_parts():
+    y, runs = labeled(4, 3, 2)
+    folds = [
+        (np.setdiff1d(np.arange(24), test), test)
+        for test in (np.arange(9), np.arange(6, 15), np.arange(12, 24))
+    ]
+    design = make_design(y, 3, cv=folds, groups=runs)
+    assert "do not leave whole runs out" in forward_parts(y, 3, design, runs)
+
+
+@pytest.mark.parametrize("first", [2, 3, 4, 5])
+@pytest.mark.parametrize("lacking", [False, True])
+def test_early_runs_only_train_in_chronological_order(first, lacking):
+    y, runs = labeled(6)
+    if lacking:  # run 3 is joined with run 4
+        y, runs = np.delete(y, 8), np.delete(runs, 8)
+    parts = [[0], [1], [2, 3], [4], [5]] if lacking else [[run] for run in range(6)]
+    expected = [
+        (np.flatnonzero(runs < part[0]), np.flatnonzero(np.isin(runs, part)))
+        for part in parts[1:]
+        if part[0] >= first - 1
+    ]
+    found = chronological_order(y, 3, runs, first)
+    assert len(found) == len(expected)
+    for fold, other in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(fold[0], other[0])
+        np.testing.assert_array_equal(fold[1], other[1])
+
+
+def test_weights_of_steps_and_of_runs_in_time():
+    sizes = [[1, 1, 1], [1, 2, 3], [2, 2, 2], [3, 5, 4], [1, 4, 4]]
+    y = np.concatenate([np.repeat([0, 1, 2], size) for size in sizes])
+    runs = np.repeat(np.arange(5), [sum(size) for size in sizes])
+    in_time = chronological_order(y, 3, runs, 3)
+    tests = forward_of(y, runs, chronological=in_time)
+    np.testing.assert_array_equal(tests.design.unlabeled, np.flatnonzero(runs < 2))
+    assert forward_of(y, runs).design.unlabeled is None
+    heaviest = np.array([1 / (3 * min(sizes[run])) for run in (2, 3, 4)])
+    np.testing.assert_allclose(tests.outcomes.chronological, [[6, 12, 9], heaviest])
+    sums = tests.sums.toarray()
+    for fold, (_, test) in enumerate(tests.design.folds):
+        own = tests.design.fold_slices[fold]
+        shares = 1 / np.bincount(y[test])[y[test]]
+        np.testing.assert_allclose(sums[fold, own], shares / shares.max(), rtol=1e-6)
+        assert np.count_nonzero(sums[fold]) == len(test)
+
+
 def test_no_two_parts_with_every_class_are_no_forward_tests():
     y = np.array([0, 0, 1, 1])
     folds = (np.arange(2), np.arange(2, 4)), (np.arange(2, 4), np.arange(2))

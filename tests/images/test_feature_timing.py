@@ -9,13 +9,10 @@ from tests.images.seam import features_of_volumes
 
 def by_small_steps(table, n_volumes, t_r, n_steps=2000):
     """Average the step function at the middles of many equal steps of each volume."""
-    found = np.zeros(n_volumes)
-    for volume in range(n_volumes):
-        for step in range(n_steps):
-            t = (volume + (step + 0.5) / n_steps) * t_r
-            on = (table["onset"] <= t) & (t < table["onset"] + table["duration"])
-            found[volume] += table.loc[on, "value"].sum() / n_steps
-    return found
+    t = (np.arange(n_volumes * n_steps) + 0.5) * t_r / n_steps
+    onset = table["onset"].to_numpy()
+    on = (onset <= t[:, None]) & (t[:, None] < onset + table["duration"].to_numpy())
+    return (on @ table["value"].to_numpy()).reshape(n_volumes, n_steps).mean(axis=1)
 
 
 def test_frames_are_averaged_over_volumes():

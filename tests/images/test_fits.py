@@ -3,6 +3,7 @@
 import contextlib
 import sys
 import warnings
+from unittest import mock
 
 import nibabel
 import numpy as np
@@ -176,7 +177,8 @@ def write_nilearn(folder, *, runs=(1, 2, 3, 4), together=False, name="{}"):
         model = FirstLevelModel(2.0, mask_img=mask, minimize_memory=False)
         out = folder / "out" / name.format(number)
         names = [*CONDITIONS, "face - house"]
-        save_glm_to_bids(model.fit(img, table), names, out_dir=out, plot_type="glass")
+        with mock.patch.object(FirstLevelModel, "generate_report", autospec=True):
+            save_glm_to_bids(model.fit(img, table), names, out_dir=out)
     return folder / "out"
 
 

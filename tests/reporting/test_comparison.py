@@ -1,4 +1,4 @@
-"""Reports of comparisons: two decoders, two encoding models, folders of maps."""
+"""Pages of comparisons: two decoders, two encoding models."""
 
 import re
 import warnings
@@ -8,6 +8,7 @@ import pytest
 from nibabel import Nifti1Image
 from sklearn.linear_model import Ridge
 
+from neuroextrap.analysis._presentation import region_images
 from neuroextrap.analysis._region_maps import RegionMaps
 from neuroextrap.decoding import (
     IdentificationSearchLight,
@@ -15,8 +16,7 @@ from neuroextrap.decoding import (
 )
 from neuroextrap.encoding import EncodingIdentification, compare_encoding_models
 from neuroextrap.maps import read_maps
-from neuroextrap.reporting._compared import read_comparison
-from neuroextrap.reporting._comparison_page import comparison_report
+from neuroextrap.reporting._comparison_page import comparison_page
 
 
 @pytest.fixture(scope="module")
@@ -33,15 +33,18 @@ def words(page):
     return " ".join(re.sub(r"<[^>]+>", " ", page.get_standalone()).split())
 
 
-def arrays(difference, p_value):
+def arrays(difference, p_value, **parameters):
     """Maps of a comparison as arrays."""
     difference = np.asarray(difference, dtype=float)
-    return {
+    scores = {
         "first_accuracy": 0.5 + difference,
         "second_accuracy": np.full(len(difference), 0.5),
         "accuracy_difference": difference,
         "p_value_fwe": np.asarray(p_value, dtype=float),
     }
+    known = {"region_scores": scores, "parameters": parameters, "page": comparison_page}
+    shown = dict.fromkeys(("choice_", "places_", "names_", "n_permutations_"))
+    return RegionMaps(scores, **known, **shown)
 
 
 @pytest.mark.parametrize(
@@ -65,13 +68,13 @@ def arrays(difference, p_value):
     ],
 )
 def test_the_verdict_counts_what_survives(difference, p_value, verdict):
-    page = words(comparison_report(arrays(difference, p_value), names=("A", "B")))
+    page = words(arrays(difference, p_value).generate_report(names=("A", "B")))
     assert verdict in page
     assert ("equally good: with few" in page) == (not min(p_value) <= 0.05)
 
 
 def test_what_survives_is_apart_from_trends_and_largest_first():
-    page = comparison_report(arrays([0.1, -0.4, 0.2], [0.2, 0.01, 0.03])).html
+    page = arrays([0.1, -0.4, 0.2], [0.2, 0.01, 0.03]).generate_report().html
     regions = [int(n) for n in re.findall(r"<td[^>]*>region (\d)</td>", page)]
     assert regions[:3] == [1, 2, 0]
     assert "1 more, which does not survive correction" in page
@@ -79,9 +82,10 @@ def test_what_survives_is_apart_from_trends_and_largest_first():
 
 
 def test_one_sided_comparisons_rank_what_they_tested():
-    maps = arrays([0.1, -0.4, 0.2], [0.2, 1, 0.03])
-    found = read_comparison(RegionMaps(maps, parameters={"two_sided": False}))
-    assert found.peaks(3)["region"].tolist() == [2, 0, 1]
+    maps = arrays([0.1, -0.4, 0.2], [0.2, 1, 0.03], two_sided=False)
+    page = maps.generate_report().html
+    regions = [int(n) for n in re.findall(r"<td[^>]*>region (\d)</td>", page)]
+    assert regions[:3] == [2, 0, 1]
 
 
 def test_decoders_are_compared_sphere_by_sphere(spheres):
@@ -99,23 +103,6 @@ def test_decoders_are_compared_sphere_by_sphere(spheres):
     row = spheres.table_.loc[spheres.table_["accuracy_difference"].abs().idxmax()]
     place = f"({row['x']:.0f}, {row['y']:.0f}, {row['z']:.0f}) mm"
     assert place.replace("-", "\N{MINUS SIGN}") in text
-
-
-def test_maps_read_from_their_folder_give_the_same_differences(spheres, tmp_path):
-    spheres.to_directory(tmp_path / "out")
-    found = read_comparison(read_maps(tmp_path / "out"))
-    assert found.words == ("voxel", "voxels")
-    expected = read_comparison(spheres)
-    ours, theirs = found.peaks(5), expected.peaks(5)
-    np.testing.assert_allclose(ours[["x", "y", "z"]], theirs[["x", "y", "z"]])
-    np.testing.assert_allclose(
-        ours["accuracy_difference"], theirs["accuracy_difference"], atol=1e-6
-    )
-    read = read_maps(tmp_path / "out")
-    assert read.findings_ == spheres.findings_
-    page = comparison_report(read)
-    assert "<figure>" in page.html
-    assert "approximate, because samples train as well as test" in words(page)
 
 
 def test_maps_are_read_with_the_sidecars_that_were_written(spheres, tmp_path):
@@ -145,14 +132,21 @@ def test_regions_of_an_atlas_have_names(atlas, brain):
 
 
 def test_surfaces_are_drawn(surface):
-    maps = {
-        "first_accuracy": surface.maps_["accuracy"],
-        "second_accuracy": surface.maps_["bayes_accuracy_bound"],
-        "accuracy_difference": surface.maps_["pairwise_accuracy"],
-        "p_value_fwe": surface.maps_["p_value_fwe"],
-    }
-    page = comparison_report(maps)
-    assert "vertices" in words(page)
+    bound = surface.region_scores_["bayes_accuracy_bound"]
+    scores = arrays(surface.region_scores_["accuracy"] - bound, np.full(len(bound), 1))
+    choice, masker = surface.results_.choice, surface.masker_
+    maps = RegionMaps(
+        region_images(scores, choice, masker),
+        masker=masker,
+        region_scores=dict(scores),
+        page=comparison_page,
+        choice_=choice,
+        places_=choice.places(masker),
+        names_=None,
+        n_permutations_=9,
+    )
+    page = maps.generate_report()
+    assert "discs" in words(page)
     assert page.html.count("data:image/png") == 3
 
 
@@ -167,23 +161,10 @@ def test_encoding_models_are_reported():
         for n in (6, 2)
     )
     found = compare_encoding_models(full, poor, n_permutations=99)
-    text = words(comparison_report(found, names=("six features", "two")))
+    text = words(found.generate_report(names=("six features", "two")))
     assert "Six features identifies better than two" in text
-
-
-@pytest.mark.parametrize(
-    ("comparison", "error", "message"),
-    [
-        (3, TypeError, "got int"),
-        ({"p_value_fwe": np.ones(1)}, ValueError, "lacks the maps"),
-        (arrays([np.nan], [np.nan]), ValueError, "no region that both"),
-    ],
-)
-def test_what_is_no_comparison_is_refused(comparison, error, message):
-    with pytest.raises(error, match=message):
-        comparison_report(comparison)
 
 
 def test_two_names_are_needed():
     with pytest.raises(ValueError, match="must be two texts"):
-        comparison_report(arrays([0.1], [0.1]), names=("A", "B", "C"))
+        arrays([0.1], [0.1]).generate_report(names=("A", "B", "C"))
