@@ -216,7 +216,7 @@ def several_pipelines(rng, n_sets, *, mistake=False):
     for n_classes, n_runs, which, signal in designs:
         found = [
             _best_pipeline(rng, n_classes, n_runs, which, signal, alone=mistake)
-            for _ in range(2 * n_sets if mistake else n_sets)
+            for _ in range(3 * n_sets // 2 if mistake else n_sets)
         ]
         where = f"{n_runs} runs x {n_classes} classes, {len(PIPELINES[which])} {which}"
         where += ", another region tells" if signal else ", no signal"
@@ -227,10 +227,10 @@ def several_pipelines(rng, n_sets, *, mistake=False):
 def six_pipelines(rng, n_sets, *, mistake=False):
     """The best of six, more often; mistake: as if it were the only one, of nine."""
     which, n_classes = ("images", 4) if mistake else ("pipelines", 8)
-    for n_runs in (4,) if mistake else chosen((4, 8), n_sets):
+    for n_runs in (8,) if mistake else chosen((4, 8), n_sets):
         found = [
             _best_pipeline(rng, n_classes, n_runs, which, 0.0, alone=mistake)
-            for _ in range(8 * n_sets if mistake else n_sets)
+            for _ in range(3 * n_sets if mistake else n_sets)
         ]
         where = f"{n_runs} runs x {n_classes} classes, {len(PIPELINES[which])} {which}"
         yield Row(

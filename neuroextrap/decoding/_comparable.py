@@ -102,16 +102,10 @@ def _check_same_samples(one, two):
             "samples in the same order"
         )
     for name in ("groups", "blocks"):
-        mine, theirs = getattr(one.labels, name), getattr(two.labels, name)
-        both = mine is not None and theirs is not None
-        if (mine is None) != (theirs is None) or (
-            both and not np.array_equal(mine, theirs)
-        ):
+        if not np.array_equal(getattr(one.labels, name), getattr(two.labels, name)):
             raise ValueError(f"first and second have other {name}; give both the same")
-    folds = [run.plan.design.arrays for run in (one, two)]
-    if len(folds[0]) != len(folds[1]) or not all(
-        np.array_equal(a, b) for a, b in zip(*folds, strict=True)
-    ):
+    folds = one.plan.design.arrays, two.plan.design.arrays
+    if len(folds[0]) != len(folds[1]) or not all(map(np.array_equal, *folds)):
         raise ValueError(
             "first and second have other folds; give both the same cv, with a fixed "
             "random_state where it shuffles"

@@ -121,9 +121,9 @@ def compare_decoders(  # noqa: PLR0913
     up to twice that of independent outcomes (twice where there is no signal). The
     differences are corrected for it (``cross_validated`` of
     :func:`neuroextrap.stats.paired_sign_flip_test`), and the p-values are approximate:
-    ``approximate_`` says so. In 120 simulated data sets a design of equally good
-    regions, at a nominal .05, .01 to .04 of single pairs differed, and any of 20 pairs
-    in .01 to .03 of the sets: 2 to 6 runs of 20 to 400 samples, with and without
+    ``approximate_`` says so. In 300 simulated data sets a design of equally good
+    regions, at a nominal .05, .01 to .03 of single pairs differed, and any of 20 pairs
+    in 0 to .05 of the sets: 2 to 6 runs of 20 to 400 samples, with and without
     signal, samples or (6 runs) runs as units. The result is about these classifiers, as
     trained here, on these samples.
 

@@ -158,12 +158,13 @@ def temporal_generalization(  # noqa: PLR0913
     are trained the other way round. Every pair by itself is tested exactly, and so is
     the maximum where there are two codes, each over any length of time. With more codes
     the maximum is approximate: where every moment, or every two, had a code of its own,
-    the largest value was significant in .04 to .06 of simulated recordings at a nominal
+    the largest value was significant in .03 to .06 of simulated recordings at a nominal
     .05 (see the table of guarantees). Names exchanged at every moment by itself would
-    be exact there, but could never find a lasting code of up to six classes: among
-    many pairs of moments, some would agree by chance. With two to four classes no
-    p-value off the diagonal can be below 1 / K!, which ``notes`` says; test several
-    subjects together, by giving ``scores["accuracy"]`` to
+    be exact there, but blind to a lasting code of a few classes: of twenty random
+    orders of five names, two are the same with a probability of .8.
+
+    With two to four classes no p-value off the diagonal can be below 1 / K!, which
+    ``notes`` says; test several subjects together, by giving ``scores["accuracy"]`` to
     ``neuroextrap.group.sign_flip_test`` with the baseline 1 / K.
 
     *Between conditions* names are exchanged between them, on the diagonal as well, in

@@ -24,7 +24,9 @@ _MOST_SAMPLES = 2000  # more are searched for copies to the last bit only
 _NEAR = 0.95  # correlation at which samples are nearly equal
 _APART = 0.7  # highest that those may have that are not copies
 _MOST_COPIES = 4
-_FEWEST_MATCHED = 3  # samples of two runs that may be versions of one
+_MOST_RUNS = 100  # more are not compared
+_FEWEST_MATCHED = 3  # samples of two runs that may be versions of one,
+_MATCHED = 0.15  # and correlation that marks them: less hardly raises levels
 _CHANCE = 1e-3  # that some two samples come that near by chance
 _MOST_SERIES_COLUMNS = 500
 _FEWEST_VOLUMES = 20
@@ -89,32 +91,36 @@ def matched_runs(X, labels):
     by one, more than with neighbors, and more than those of other such runs.
     """
     codes, groups = labels.codes, labels.groups
-    if groups is None or len(X) > _MOST_SAMPLES:
+    if groups is None or len(X) > _MOST_SAMPLES or X.shape[1] < _FEWEST_COLUMNS:
         return None
-    rest = without_means(X[:, :: -(-X.shape[1] // _MOST_COLUMNS)], codes, groups)
-    rest /= np.maximum(np.linalg.norm(rest, axis=1), np.finfo(float).tiny)[:, None]
     order = np.zeros(len(X)) if labels.order is None else labels.order
     rows = np.lexsort((order, groups))
-    names, first = np.unique(groups[rows], return_index=True)
-    runs = np.split(rows, first[1:])
+    first = np.unique(groups[rows], return_index=True)[1]
+    runs = [run for run in np.split(rows, first[1:]) if len(run) >= _FEWEST_MATCHED]
+    if len(runs) > _MOST_RUNS:
+        return None
+    names = [groups[run[0]] for run in runs]
+    rest = without_means(X[:, :: -(-X.shape[1] // _MOST_COLUMNS)], codes, groups)
+    rest /= np.maximum(np.linalg.norm(rest, axis=1), np.finfo(float).tiny)[:, None]
     found, every, others = {}, [], []
     for a, b in combinations(range(len(runs)), 2):
         products = rest[runs[a]] @ rest[runs[b]].T
         others.append(products[codes[runs[a]][:, None] != codes[runs[b]]])
         n_rows, n_columns = products.shape
-        if n_rows != n_columns or n_rows < _FEWEST_MATCHED:
+        if n_rows != n_columns:
             continue
         of_lags = [np.diagonal(products, lag).mean() for lag in (0, -1, 1)]
         every.append(of_lags[0])
         if (codes[runs[a]] == codes[runs[b]]).all():
             found[a, b] = of_lags[0], max(of_lags[1:]), np.sqrt(2 / n_rows)
-    if not found:
+    apart = np.concatenate([*others, []])
+    if not found or not len(apart):
         return None
-    spread = median_abs_deviation(np.concatenate(others), scale="normal")
+    spread = median_abs_deviation(apart, scale="normal")
     usual = np.median(every) if len(every) > 1 else 0.0
     (a, b), (seen, neighbors, error) = max(found.items(), key=lambda item: item[1])
-    excess = seen - max(usual, neighbors)
-    if seen - usual < _SHARED or excess < _ERRORS * spread * error:
+    chance = usual + _MATCHED, max(usual, neighbors) + _ERRORS * spread * error
+    if seen < max(chance):
         return None
     return Finding(
         "equal_samples",

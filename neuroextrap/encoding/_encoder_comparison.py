@@ -19,7 +19,12 @@ from neuroextrap.encoding._experiment import findings_of_rows
 from neuroextrap.margins._statistic import accuracy_set_size
 from neuroextrap.margins._wins import win_chances
 from neuroextrap.reporting._comparison_page import comparison_page
-from neuroextrap.stats._validation import check_flags, check_labels, check_n_jobs
+from neuroextrap.stats._validation import (
+    check_flags,
+    check_integer,
+    check_labels,
+    check_n_jobs,
+)
 
 _MANY = 10  # times the inflation by neighbors: stimuli of a block of a film
 
@@ -124,8 +129,11 @@ def compare_encoding_models(  # noqa: PLR0913
     (True, 0.01)
     """
     check_flags(two_sided=two_sided)
+    check_integer(n_permutations, "n_permutations", minimum=1)
     check_pair(first, second)
     size = accuracy_set_size(statistic, first.wins_.shape[1])
+    if blocks is not None:
+        blocks = _block_codes(blocks, len(np.unique(first.run_.test.stimuli)))
     return compare_outcomes(
         (first, second),
         [stimulus_outcomes(model, size, n_jobs) for model in (first, second)],
@@ -147,7 +155,8 @@ def compare_outcomes(
     `outcomes` are two arrays (n_regions, n_stimuli). Family-wise p-values are corrected
     for `n_pairs` comparisons (Bonferroni).
     """
-    blocks = _check_blocks(blocks, outcomes[0].shape[1])
+    if blocks is None:  # each stimulus is one
+        blocks = np.arange(outcomes[0].shape[1])
     shortest = np.bincount(blocks).min()
     findings = (*_findings_of_neighbors(models, shortest), *_findings(models))
     tell(findings)
@@ -178,10 +187,8 @@ def compare_outcomes(
     )
 
 
-def _check_blocks(blocks, n_stimuli):
-    """Return blocks as numbers (n_stimuli,); each stimulus is one without any."""
-    if blocks is None:
-        return np.arange(n_stimuli)
+def _block_codes(blocks, n_stimuli):
+    """Return blocks as numbers (n_stimuli,)."""
     if np.shape(blocks) != (n_stimuli,):
         raise ValueError(
             f"blocks has shape {np.shape(blocks)}, {n_stimuli} stimuli were tested; "

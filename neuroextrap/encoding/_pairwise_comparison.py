@@ -17,7 +17,7 @@ from neuroextrap.maps._files import check_output_directory
 from neuroextrap.maps._provenance import provenance
 from neuroextrap.margins._statistic import accuracy_set_size
 from neuroextrap.stats._shared_options import described_by
-from neuroextrap.stats._validation import check_flags
+from neuroextrap.stats._validation import check_flags, check_integer
 
 
 @described_by(compare_encoding_models)
@@ -89,6 +89,7 @@ def compare_encoding_models_pairwise(
     0.03
     """
     check_flags(two_sided=two_sided)
+    check_integer(n_permutations, "n_permutations", minimum=1)
     _check_models(models)
     pairs = list(itertools.combinations(models, 2))
     first = next(iter(models.values()))

@@ -76,7 +76,7 @@ def test_how_much_of_ventral_temporal_cortex_is_real(slice_blocks):
     area = Bunch(maps=drawn, labels=["ventral temporal, drawn"])
     areas = area_names(area, fitted.masker_)
     page = discoveries_section(Counted.of(fitted), areas)
-    row = page[page.index("ventral temporal, drawn") :]
+    row = page[page.index(">ventral temporal, drawn<") :]
     numbers = re.findall(r">(\d+)<", row[: row.index("</tr>")])
     assert list(map(int, numbers[:2])) == [inside.sum(), n_true]
 

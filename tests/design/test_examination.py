@@ -328,7 +328,7 @@ def test_near_samples_by_chance_are_no_copies(make):
         assert near_copies(X, random_order(seed), RUNS) is None
 
 
-@pytest.mark.parametrize("correlation", [0.5, 0.9])
+@pytest.mark.parametrize("correlation", [0.4, 0.5, 0.9])
 def test_versions_of_a_run_are_found_in_any_order_of_rows(correlation):
     design, X = versions_of_a_run(correlation)
     time, rows = np.tile(np.arange(8), 6), np.random.default_rng(0).permutation(48)
@@ -450,3 +450,15 @@ def test_missing_conditions_are_refused():
 )
 def test_numbers_of_runs_tell_their_time(names, found):
     assert bool(_doubts.runs_out_of_time(np.repeat(names, 3))) == found
+
+
+def test_runs_of_one_class_say_nothing_about_versions():
+    y = np.array([0] * 6 + [1] * 2)
+    runs = np.array([0] * 3 + [1] * 3 + [2, 3])
+    X = noise()[:8]
+    X[3:6] = X[:3] + noise(2)[:3]
+    assert matched_runs(X, code_labels(y, None, runs, None)) is None
+    assert matched_runs(X, code_labels(y, None, None, None)) is None
+    many = np.repeat(np.arange(101), 3)
+    X = np.random.default_rng(0).normal(size=(303, 20))
+    assert matched_runs(X, code_labels(many % 2, None, many, None)) is None

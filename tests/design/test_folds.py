@@ -163,6 +163,10 @@ def test_fold_weightings_make_classes_equal_within_folds():
     weightings, repeats = fold_weightings(codes, design)
     np.testing.assert_allclose(weightings[0], [0.25, 0.25, 0.5, 0, 0, 0])
     np.testing.assert_array_equal(repeats, [[2, 1], [1, 2]])
+    blocks = np.array([0, 0, 1, 2, 3, 3])  # two samples of one block share its weight
+    weightings, repeats = fold_weightings(codes, design, blocks)
+    np.testing.assert_allclose(weightings[1], [0, 0, 0, 0.5, 0.25, 0.25])
+    np.testing.assert_array_equal(repeats, [[1, 1], [1, 1]])
 
 
 def test_one_training_sample_of_each_class_is_enough():

@@ -111,6 +111,25 @@ def test_runs_that_lack_a_class_are_joined_with_the_next():
     assert parts.tolist() == [0] * 3 + [1] * 6 + [2] * 5
 
 
+def test_parts_have_every_class_when_each_run_has_only_one():
+    y = np.tile([0, 1, 2], 4).repeat(2)
+    runs = np.arange(12).repeat(2)
+    parts = forward_parts(y, 3, make_design(y, 3, groups=runs), runs)
+    assert parts.tolist() == np.repeat([0, 1, 2, 3], 6).tolist()
+
+
+def test_two_folds_that_leave_whole_runs_out_are_tested_run_by_run():
+    y, runs = labeled(4)
+    folds = [
+        (np.flatnonzero(~np.isin(runs, out)), np.flatnonzero(np.isin(runs, out)))
+        for out in ([0, 1], [1, 2])
+    ]
+    parts = forward_parts(y, 3, make_design(y, 3, cv=folds, groups=runs), runs)
+    np.testing.assert_array_equal(parts, runs)
+    one = make_design(y, 3, cv=folds[:1], groups=runs)
+    assert forward_parts(y, 3, one, runs).startswith("the folds do not leave whole")
+
+
 def test_the_chronological_order_of_fewer_runs_is_the_start_of_that_of_more():
     rng = np.random.default_rng(3)
     y, runs = labeled(30, 2, repeats=2)

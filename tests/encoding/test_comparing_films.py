@@ -10,6 +10,7 @@ import pytest
 from scipy.signal import lfilter
 from sklearn.linear_model import Ridge
 
+from neuroextrap.analysis._region_run import RegionRun
 from neuroextrap.encoding import (
     EncodingIdentification,
     compare_encoding_models,
@@ -79,7 +80,7 @@ def test_random_order_is_not_marked():
     assert "give whole runs" not in warned
 
 
-def test_blocks_are_exchanged_together():
+def test_blocks_are_exchanged_together(monkeypatch):
     """Enumerating the signs of all blocks, of unequal sizes."""
     first, second = models(correlation=0.0, n_test=20)
     blocks = np.array(list("bbbaaaaacccccdddeeee"))
@@ -96,5 +97,10 @@ def test_blocks_are_exchanged_together():
         np.mean(np.array(null) >= observed - 1e-9)
     )
     assert maps["accuracy_difference"][0] == pytest.approx(np.mean(difference))
-    with pytest.raises(ValueError, match=r"blocks has shape \(3,\), 20 stimuli"):
-        compare_encoding_models(first, second, blocks=[1, 2, 3])
+    monkeypatch.delattr(RegionRun, "margins")  # refused before any outcome
+    for options, message in (
+        ({"blocks": [1, 2, 3]}, r"blocks has shape \(3,\), 20 stimuli"),
+        ({"n_permutations": 0}, "n_permutations must be an integer >= 1"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            compare_encoding_models(first, second, **options)

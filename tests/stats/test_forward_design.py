@@ -38,6 +38,17 @@ def test_bound():
     )
     np.testing.assert_allclose(found, expected, rtol=1e-12)
     assert design().n_sums == 6
+    alone = design().bayes_accuracy_bound(right.reshape(4, 6), confidence_level=0.9)
+    for n_regions, bound in ((1, alone), (50, found)):
+        one = forward_bayes_accuracy_lower_bound(
+            right.astype(float),
+            N_UNITS,
+            first_steps=FIRST,
+            confidence_level=1 - 0.1 / n_regions,
+            unit_weights=WEIGHTS,
+        )
+        np.testing.assert_allclose(bound, one, rtol=1e-12)
+    assert (alone > found).any()
 
 
 def test_e_value():
