@@ -30,11 +30,13 @@ means = [code @ own + 0.3 * rng.normal(size=code.shape) for own in mixed]
 # %%
 # Leave one subject out
 # ---------------------
-# Groups are subjects, and names of conditions are exchanged within each of them.
+# Groups are subjects, and names of conditions are exchanged within each of them. Each
+# subject saw the conditions in an order of their own, which ``order`` tells.
 from neuroextrap.decoding import IdentificationSearchLight
 
 y = np.tile(np.arange(n_conditions), n_subjects)
 subjects = np.repeat(np.arange(n_subjects), n_conditions)
+order = np.concatenate([rng.permutation(n_conditions) for _ in range(n_subjects)])
 
 
 def decode(responses):
@@ -42,7 +44,7 @@ def decode(responses):
     light = IdentificationSearchLight(
         within_runs="center", n_permutations=199, bounds=None
     )
-    light.fit(np.concatenate(responses), y, groups=subjects)
+    light.fit(np.concatenate(responses), y, groups=subjects, order=order)
     return [light.region_scores_[k][0] for k in ("accuracy", "p_value")]
 
 

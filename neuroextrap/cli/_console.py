@@ -1,7 +1,6 @@
 """What the command line says: results on stdout, everything else on stderr."""
 
 import contextlib
-import errno
 import logging
 import sys
 import warnings
@@ -13,30 +12,6 @@ def say(text=""):
     """Write a line to stdout, as a result of the command."""
     sys.stdout.write(f"{text}\n")
     sys.stdout.flush()
-
-
-def one_line(error):
-    """Return an exception's message on one line, or its type's name if it has none.
-
-    The message of an error of the operating system names its file.
-    """
-    if isinstance(error, OSError) and error.strerror:
-        place = "" if error.filename is None else f"{error.filename}: "
-        return f"{place}{error.strerror}; {_remedy(error)}"
-    return " ".join(str(error).split()) or type(error).__name__
-
-
-def _remedy(error):
-    """Return what to do about an error of the operating system."""
-    remedies = {
-        errno.ENOSPC: "free space, or write to another disk",
-        errno.EDQUOT: "free space, or write to another disk",
-        errno.EACCES: "change its permissions, or choose another",
-        errno.EROFS: "choose a folder that can be written to",
-        errno.EISDIR: "give a file",
-        errno.ENOTDIR: "give a folder",
-    }
-    return remedies.get(error.errno, "check the path")
 
 
 class _BesideBars(logging.StreamHandler):

@@ -8,9 +8,10 @@ import sys
 from collections.abc import Sequence
 
 from neuroextrap.analysis._options import FILES, FOLDERS
-from neuroextrap.cli._console import console, one_line, say
+from neuroextrap.cli._console import console, say
 from neuroextrap.cli._parser import CommandParser
 from neuroextrap.cli._running import Terminated, dask_cluster, ending_on_sigterm
+from neuroextrap.stats._warn import one_line
 
 logger = logging.getLogger(__name__)
 

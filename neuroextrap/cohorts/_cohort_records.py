@@ -231,11 +231,6 @@ def _value(value):
 _COLUMNS = ("participant_id", "status", "n_runs", "seconds", "reason")
 
 
-def one_line(error):
-    """Return an exception's message on one line, or its type's name."""
-    return " ".join(str(error).split()) or type(error).__name__
-
-
 def cause_of(reason, label):
     """Return the reason of a failure without what is the participant's own."""
     return reason.replace(f"sub-{label}", "sub-")

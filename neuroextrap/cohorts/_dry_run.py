@@ -10,7 +10,7 @@ from sklearn.base import clone
 from neuroextrap.analysis._parameters import of_arrays
 from neuroextrap.cohorts._cohort_encoding import encoding_data, stimulus_rows
 from neuroextrap.cohorts._cohort_films import table_of
-from neuroextrap.cohorts._cohort_records import entry_of, one_line, tell_missing_runs
+from neuroextrap.cohorts._cohort_records import entry_of, tell_missing_runs
 from neuroextrap.cohorts._group_members import of_majority
 from neuroextrap.cohorts._request import (
     find_participant,
@@ -21,6 +21,7 @@ from neuroextrap.cohorts._request import (
 from neuroextrap.encoding._continuous_cost import check_runs, estimate_cost_of_runs
 from neuroextrap.encoding._cost import estimate_cost
 from neuroextrap.images import to_img
+from neuroextrap.stats._warn import one_line
 
 logger = logging.getLogger(__name__)
 

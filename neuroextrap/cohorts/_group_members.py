@@ -95,6 +95,8 @@ def _analyses(out, participants, wanted):
     if not labels:
         raise ValueError(f"{out} has no results of participants; analyze them first")
     found, left_out = {}, {}
+    told = " ".join(f"{key}-{value}" for key, value in wanted.items() if value)
+    told = f"{told} alone" if told else "an analysis"
     for label in labels:
         records = [{}, *records_of(known, label, wanted)]
         outcomes = [record.get("outcome", {}) for record in records]
@@ -107,7 +109,7 @@ def _analyses(out, participants, wanted):
             left_out[f"sub-{label}"] = (
                 "its maps are of films: give them to neuroextrap group, not bids"
                 if films
-                else "no results of this task and space"
+                else f"no results of {told}"
             )
             continue
         found[f"sub-{label}"] = path, tuple(read_json(path)["classes"])

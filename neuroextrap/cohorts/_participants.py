@@ -19,7 +19,6 @@ from neuroextrap.cohorts._cohort_records import (
     cause_of,
     configuration,
     entry_of,
-    one_line,
     outcome_table,
     prepare_dataset,
     read_outcome,
@@ -50,6 +49,7 @@ from neuroextrap.margins._resources import parse_shard
 from neuroextrap.reporting import peak_table
 from neuroextrap.reporting._peaks import peaks_of
 from neuroextrap.stats._shared_options import as_options, takes_options
+from neuroextrap.stats._warn import one_line
 
 logger = logging.getLogger(__name__)
 

@@ -12,7 +12,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from neuroextrap.stats._validation import random_generator
+from neuroextrap.stats._plain_types import plain_types_checked
+from neuroextrap.stats._validation import (
+    brief,
+    nats_per_unit,
+    random_generator,
+    real_array,
+)
 
 
 def gaussian_code_information(
@@ -65,14 +71,14 @@ def gaussian_code_information(
     1.239
     """
     n_features = _check_count(n_features, "n_features")
-    snr = np.asarray(snr, dtype=float)
+    snr = real_array(snr, "snr")
     if not np.all(np.isfinite(snr) & (snr >= 0)):
-        raise ValueError(f"snr={snr} must be finite and not negative")
+        raise ValueError(f"snr={brief(snr)} must be finite and not negative")
     if n_train is None:
-        return 0.5 * n_features * np.log1p(snr) / np.log(base)
+        return 0.5 * n_features * np.log1p(snr) / nats_per_unit(base)
     n_train = _check_count(n_train, "n_train")
     shared = snr**2 / ((1 + snr) * (snr + 1 / n_train))
-    return -0.5 * n_features * np.log1p(-shared) / np.log(base)
+    return -0.5 * n_features * np.log1p(-shared) / nats_per_unit(base)
 
 
 def gaussian_code_snr(information, n_features, *, base=2):
@@ -90,9 +96,10 @@ def gaussian_code_snr(information, n_features, *, base=2):
     information = np.asarray(information, dtype=float)
     if not np.all(np.isfinite(information) & (information >= 0)):
         raise ValueError(f"information={information} must be finite and not negative")
-    return np.expm1(2 * information * np.log(base) / n_features)
+    return np.expm1(2 * information * nats_per_unit(base) / n_features)
 
 
+@plain_types_checked
 def gaussian_code_accuracy(
     n_features: int,
     snr: float,
@@ -152,9 +159,10 @@ def gaussian_code_accuracy(
 
     n_features = _check_count(n_features, "n_features")
     gaussian_code_information(n_features, snr, n_train=n_train)  # checks both
-    set_sizes = np.asarray(set_sizes)
+    snr = float(snr)
+    set_sizes = real_array(set_sizes, "set_sizes")
     if set_sizes.ndim != 1 or set_sizes.size == 0 or set_sizes.min() < 2:
-        raise ValueError(f"set_sizes={set_sizes} must be a list of integers >= 2")
+        raise ValueError(f"set_sizes={brief(set_sizes)} must be integers >= 2")
     training_noise = 0.0 if n_train is None else 1.0 / n_train
     if snr + training_noise == 0:  # all class means equal and known: a tie of all
         return 1.0 / set_sizes
@@ -186,5 +194,5 @@ def _draw_distances(n_features, snr, training_noise, n_draws, rng):
 def _check_count(value, name):
     """Return a positive integer, or raise a ValueError that names it."""
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
-        raise ValueError(f"{name}={value!r} must be an integer >= 1")
+        raise ValueError(f"{name}={brief(value)} must be an integer >= 1")
     return int(value)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,7 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from neuroextrap.datasets._gaussian_code import gaussian_code_snr
-from neuroextrap.stats._validation import random_generator
+from neuroextrap.stats._plain_types import plain_types_checked
+from neuroextrap.stats._validation import check_numbers, random_generator, real_array
 
 
 @dataclass(frozen=True)
@@ -29,6 +31,7 @@ class PlantedSamples:
     snr: np.ndarray
 
 
+@plain_types_checked
 def plant_codes(
     n_features: int,
     planted: Any,
@@ -87,7 +90,7 @@ def plant_codes(
     array([0.1096])
     """
     planted = _check_planted(planted, n_features)
-    information = np.asarray(information, dtype=float)
+    information = real_array(information, "information")
     if information.shape != (len(planted),):
         raise ValueError(
             f"information must hold one number for each of the {len(planted)} planted "
@@ -115,7 +118,10 @@ def plant_codes(
 
 def _check_planted(planted, n_features):
     """Return the regions as index arrays, disjoint and within the features."""
-    planted = tuple(np.asarray(region, dtype=np.intp) for region in planted)
+    if not isinstance(planted, Iterable) or not getattr(planted, "ndim", 1):
+        raise TypeError("planted must be a list of regions, each a list of features")
+    planted = tuple(check_numbers(region, "planted") for region in planted)
+    planted = tuple(region.astype(np.intp) for region in planted)
     for number, region in enumerate(planted):
         if region.ndim != 1 or region.size == 0:
             raise ValueError(f"planted[{number}] must be a non-empty list of features")

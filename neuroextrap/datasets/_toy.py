@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
 
-from neuroextrap.stats._validation import random_generator
+from neuroextrap.stats._validation import check_number, random_generator
 
 _LARGEST_FEATURE = 9.0
 _N_FEATURES = 289
@@ -51,7 +51,7 @@ class BivariateNormalProblem:
     """
 
     def __init__(self, correlation: float) -> None:
-        if not 0 < correlation < 1:
+        if not 0 < check_number(correlation, "correlation") < 1:
             raise ValueError(
                 f"correlation={correlation!r} must lie strictly between 0 and 1"
             )

@@ -15,7 +15,7 @@ from neuroextrap.analysis._values import Regions
 from neuroextrap.decoding._decoding_run import plan_decoding
 from neuroextrap.design._labels import Labels, centered_within, without_means
 from neuroextrap.stats._pvalues import LEVEL
-from neuroextrap.stats._validation import check_integer, random_generator
+from neuroextrap.stats._validation import check_integer, random_generator, real_array
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -90,7 +90,7 @@ def simulate_design(  # noqa: PLR0913 - the analysis, what fit takes, and the si
     >>> bool(table["p_value"][0.0] < 0.2), float(table["p_value"][1.0])
     (True, 1.0)
     """
-    sizes = np.atleast_1d(np.asarray(effects, dtype=float))
+    sizes = np.atleast_1d(real_array(effects, "effects"))
     if not (np.isfinite(sizes) & (sizes > 0)).all():
         raise ValueError(f"effects={effects!r} must be numbers above 0")
     n_regions = check_integer(n_simulations, "n_simulations", minimum=1)

@@ -24,7 +24,13 @@ from neuroextrap.encoding._training import (
     encoder_of_columns,
     train_encoder,
 )
-from neuroextrap.stats._validation import random_generator
+from neuroextrap.stats._plain_types import plain_types_checked
+from neuroextrap.stats._validation import (
+    check_choice,
+    check_labels,
+    check_numbers,
+    random_generator,
+)
 
 
 class EnsembleCurve(NamedTuple):
@@ -35,6 +41,7 @@ class EnsembleCurve(NamedTuple):
     information: np.ndarray  # implied information in bits of shape (n_sizes, n_draws)
 
 
+@plain_types_checked
 def ensemble_size_curve(  # noqa: PLR0913
     train: tuple,
     test: tuple,
@@ -97,11 +104,14 @@ def ensemble_size_curve(  # noqa: PLR0913
     >>> bool(curve.accuracy[1].mean() > curve.accuracy[0].mean())
     True
     """
-    if vary not in ("voxels", "features"):
-        raise ValueError(f"vary={vary!r} is unknown; choose 'voxels' or 'features'")
+    check_choice(vary, "vary", ("voxels", "features"))
+    for name, pair in (("train", train), ("test", test)):
+        if not isinstance(pair, tuple | list) or len(pair) != 2:
+            raise TypeError(f"{name} must be a pair (features, responses)")
     X, Y = check_features(train[0]), np.asarray(train[1])
     # repeats are equal rows of all features: few of them may be equal by chance
     stimuli = stimulus_numbers(X)
+    groups = None if groups is None else check_labels(groups, "groups")
     groups, _ = training_groups(stimuli, groups)
     check_feature_names(test[0], feature_names(train[0]), "test features")
     X_test = check_features(test[0], "test features", X.shape[1])
@@ -132,7 +142,7 @@ def ensemble_size_curve(  # noqa: PLR0913
 
 def _check_sizes(sizes, most, n_draws):
     """Sizes as integers in range."""
-    sizes = np.atleast_1d(sizes)
+    sizes = np.atleast_1d(check_numbers(sizes, "sizes"))
     good = sizes.dtype.kind in "ui" and sizes.size and sizes.min() >= 1
     if not good or sizes.max() > most or n_draws < 1:
         raise ValueError(

@@ -8,8 +8,11 @@ from numpy.typing import ArrayLike
 from neuroextrap.design._findings import tell
 from neuroextrap.design._series import exchanged, findings_of_series
 from neuroextrap.stats._null_counts import NullCounts, spread_known, tie_floor
+from neuroextrap.stats._plain_types import plain_types_checked
+from neuroextrap.stats._validation import real_array
 
 
+@plain_types_checked
 def prediction_scores(
     responses: ArrayLike,
     predictions: ArrayLike,
@@ -98,7 +101,7 @@ def prediction_scores(
     >>> scores["correlation"], scores["r2"]
     (array([1.]), array([-0.5]))
     """
-    Y, F = np.asarray(responses, dtype=float), np.asarray(predictions, dtype=float)
+    Y, F = real_array(responses, "responses"), real_array(predictions, "predictions")
     if Y.shape != F.shape or Y.ndim != 2:
         raise ValueError(
             f"responses {Y.shape} and predictions {F.shape} must both have shape "
@@ -128,7 +131,7 @@ def prediction_scores(
 
 def _normalized(scores, Y, noise_variance):
     """Noise ceiling of responses, and scores divided by what it allows."""
-    noise = np.asarray(noise_variance, dtype=float)
+    noise = real_array(noise_variance, "noise_variance")
     if noise.shape != Y.shape[1:] or not (np.isfinite(noise) & (noise >= 0)).all():
         raise ValueError(
             f"noise_variance must hold {Y.shape[1]} finite variances of at least 0, "

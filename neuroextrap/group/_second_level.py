@@ -30,6 +30,8 @@ from neuroextrap.stats._arrangements import flipped, permuted
 from neuroextrap.stats._rearrangement_test import Corrections, rearrangement_test
 from neuroextrap.stats._shared_options import as_options, takes_options
 
+_ROUNDING = 1e-9  # of weights of subjects, which are of the order of one
+
 
 @takes_options(SecondLevelOptions)
 def second_level_test(  # noqa: PLR0913 - eight that every test has
@@ -213,7 +215,7 @@ def _described(asked, test, arrangements):
     """Return what a report says of the options, by name."""
     return {
         "paired": asked.paired_imgs is not None,
-        "baseline": asked.baseline,
+        "baseline": _null_value(asked, test),
         "two_sided": bool(asked.two_sided),
         "cluster_threshold": asked.cluster_threshold,
         "tfce": asked.tfce,
@@ -223,6 +225,14 @@ def _described(asked, test, arrangements):
         "all": arrangements.are_all,
         "n_permutations": arrangements.n_permutations,
     }
+
+
+def _null_value(asked, test):
+    """Return what the estimate is where every map is the baseline: of differences 0."""
+    of_ones = test.effect.sum(axis=0) / np.square(test.effect).sum(axis=0)
+    if test.effect.ndim > 1 or abs(of_ones) <= _ROUNDING:
+        return asked.baseline * float((np.abs(of_ones) > _ROUNDING).any())
+    return float(asked.baseline * of_ones)
 
 
 def _arrangements(asked, test, blocks):

@@ -14,11 +14,13 @@ from zipfile import Path as ZipPath
 import numpy as np
 
 from neuroextrap.images._tables import load_array, numbers, read_text_table, text_column
+from neuroextrap.stats._plain_types import plain_types_checked
 
 NAMES = "stimulus"
 """Column (array, in .npz files) that holds the names."""
 
 
+@plain_types_checked
 def read_features(path: str | PathLike) -> Any:
     r"""Read features of stimuli (network layers, word vectors) from a file.
 

@@ -1,7 +1,4 @@
-"""Betas as SPM, FEAT and GLMsingle leave them: which image is of which condition.
-
-Nothing here is unpickled; files of MATLAB 7.3 and HDF5 need h5py.
-"""
+"""Betas as SPM, FEAT and GLMsingle leave them: which image is of which condition."""
 
 import re
 from pathlib import Path
@@ -9,11 +6,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from neuroextrap.images._matlab_files import read_matlab
 from neuroextrap.stats._warn import warn
 
-_HDF5 = b"\x89HDF\r\n\x1a\n"
-_USER_BLOCK = 512
-"""Bytes of text that MATLAB writes before what is HDF5."""
 _APART = 3.0
 """Distance between runs (mm) that FEAT's registrations do not differ by alone."""
 _IMAGES = (".nii", ".nii.gz", ".img")
@@ -199,61 +194,6 @@ def _plain_array(path):
             "is not read; let GLMsingle write HDF5 (wanthdf5=1), or save the array "
             "alone: numpy.save('betas.npy', results['typed']['betasmd'])"
         ) from error
-
-
-def read_matlab(path, *names):
-    """Return variables of a MATLAB file of any version, or of HDF5, those there are.
-
-    Arrays have MATLAB's order of axes; structs are dicts, cells lists, text is str.
-    """
-    path = Path(path)
-    try:
-        with path.open("rb") as file:
-            start = file.read(_USER_BLOCK + len(_HDF5))
-        if _HDF5 in (start[: len(_HDF5)], start[_USER_BLOCK:]):
-            return _read_hdf5(path, names, of_matlab=start[: len(_HDF5)] != _HDF5)
-        from scipy.io import loadmat
-
-        found = loadmat(path, simplify_cells=True, variable_names=list(names))
-    except Exception as error:  # whatever is wrong with the bytes of others
-        if isinstance(error.__cause__, ImportError):
-            raise
-        raise ValueError(
-            f"{path} cannot be read as a MATLAB or HDF5 file ({error}); save it again"
-        ) from error
-    return {name: found[name] for name in names if name in found}
-
-
-def _read_hdf5(path, names, *, of_matlab):
-    """Return variables of a file of HDF5, some of which MATLAB writes."""
-    try:
-        import h5py
-    except ImportError as error:
-        raise ValueError(
-            f"{path} is HDF5 (MATLAB's version 7.3), which h5py reads; install it "
-            "(python -m pip install h5py)"
-        ) from error
-    with h5py.File(path, "r") as file:
-        return {n: _value(file, file[n], of_matlab) for n in names if n in file}
-
-
-_READ = ("xX", "name", "xBF", "SPM")
-"""What is read of structs; those of SPM hold objects that need not be understood."""
-
-
-def _value(file, node, of_matlab):
-    """Return what a node of a file holds."""
-    if hasattr(node, "keys"):
-        known = [key for key in node if key in _READ]
-        return {key: _value(file, node[key], of_matlab) for key in known}
-    data = node[()]
-    if not of_matlab:
-        return data
-    if data.dtype == object:  # a cell: references
-        return [_value(file, file[reference], of_matlab) for reference in data.flat]
-    if node.attrs.get("MATLAB_class") == b"char":
-        return "".join(map(chr, data.T.flat))
-    return data.T
 
 
 def _texts(value):

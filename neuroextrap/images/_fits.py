@@ -17,6 +17,7 @@ from neuroextrap.images._fit_formats import (
 )
 from neuroextrap.images._opening import is_pattern, matching_files
 from neuroextrap.images._tables import read_text_table
+from neuroextrap.stats._validation import brief
 
 _logger = logging.getLogger(__name__)
 
@@ -87,6 +88,8 @@ def load_betas(path: Any, events: Any = None, *, mask: Any = None) -> Betas:
     ValueError: spm/SPM.mat: no such file or folder; check the path
     """
     fits = [fit for each in _paths(path) for fit in read_fits(Path(each), mask)]
+    if not fits:
+        raise ValueError("path names no model; give at least one")
     check_inputs(fits)
     check_places(fits)
     by_place = {not isinstance(fit.images[0], str) for fit in fits}
@@ -162,6 +165,8 @@ def _paths(path):
     """Return the paths that one, a pattern or a list stands for."""
     if isinstance(path, (list, tuple)):
         return [each for one in path for each in _paths(one)]
+    if not isinstance(path, (str, os.PathLike)):
+        raise TypeError(f"path must be a path, or a list of paths; got {brief(path)}")
     return matching_files(path, "imgs") if is_pattern(path) else [os.fspath(path)]
 
 

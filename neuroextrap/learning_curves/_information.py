@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from neuroextrap.models._canonical_space import check_priors
-from neuroextrap.stats._validation import check_flags
+from neuroextrap.stats._validation import check_flags, nats_per_unit, real_array
 
 
 def _class_numbers(y, classes, n_classes):
@@ -21,8 +21,8 @@ def _class_numbers(y, classes, n_classes):
                 "give classes to use labels"
             )
         return y
-    classes = np.asarray(classes)
-    if len(classes) != n_classes:
+    classes = np.atleast_1d(classes)
+    if classes.shape != (n_classes,):
         raise ValueError(
             f"{len(classes)} classes given for probabilities of {n_classes} columns; "
             "give one class per column"
@@ -106,7 +106,7 @@ def prediction_information(
     0.5
     """
     check_flags(log=log)
-    probabilities = np.asarray(probabilities, dtype=np.float64)
+    probabilities, y = real_array(probabilities, "probabilities"), np.atleast_1d(y)
     if probabilities.ndim != 2 or len(probabilities) != len(y):
         raise ValueError(
             f"probabilities of shape {probabilities.shape} given for {len(y)} labels; "
@@ -116,7 +116,7 @@ def prediction_information(
     codes = _class_numbers(y, classes, len(priors))
     with np.errstate(divide="ignore"):
         logs = probabilities if log else np.log(probabilities)
-    return float(np.mean(log_ratio(logs, codes, priors)) / np.log(base))
+    return float(np.mean(log_ratio(logs, codes, priors)) / nats_per_unit(base))
 
 
 def log_ratio(log_posterior, codes, priors):

@@ -11,6 +11,7 @@ from neuroextrap.learning_curves._curve import information_learning_curve
 from neuroextrap.learning_curves._scans import balanced_scans, scale_scans
 from neuroextrap.models._canonical_space import check_priors
 from neuroextrap.models._canonical_variates import CanonicalVariates
+from neuroextrap.stats._validation import check_labels, real_array
 
 
 def agnostic_labels(groups):
@@ -33,8 +34,11 @@ def agnostic_labels(groups):
 
 def _coarse_of_fine(fine, coarse):
     """Return the column of the coarse label that every sorted fine label belongs to."""
+    fine, coarse = check_labels(fine, "fine"), check_labels(coarse, "coarse")
     fine_names, fine_codes = np.unique(fine, return_inverse=True)
     coarse_names, coarse_codes = np.unique(coarse, return_inverse=True)
+    if len(fine_codes) != len(coarse_codes):
+        raise ValueError("fine and coarse must hold labels of the same samples")
     table = np.zeros((len(fine_names), len(coarse_names)), dtype=bool)
     table[fine_codes, coarse_codes] = True
     split = table.sum(axis=1) > 1
@@ -89,9 +93,9 @@ def fine_probabilities(
     >>> fine_probabilities([[0.8, 0.2]], fine, ["a", "a", "b", "b"], [0.25] * 4)
     array([[0.4, 0.4, 0.1, 0.1]])
     """
-    probabilities = np.asarray(probabilities, dtype=np.float64)
+    probabilities = np.atleast_1d(real_array(probabilities, "probabilities"))
     mapping, n_coarse = _coarse_of_fine(fine, coarse), probabilities.shape[-1]
-    priors = check_priors(fine_priors, len(mapping))
+    priors = check_priors(fine_priors, len(mapping), "fine_priors")
     if mapping.max() + 1 != n_coarse:
         raise ValueError(
             f"coarse must hold one label for each of the {n_coarse} columns of "

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from neuroextrap.images._caching import check_memory
-from neuroextrap.stats._validation import check_numbers
+from neuroextrap.stats._validation import check_labels, check_numbers, real_array
 
 _LOG = logging.getLogger(__name__)
 
@@ -108,7 +108,12 @@ def center_groups(X: ArrayLike, groups: ArrayLike) -> np.ndarray:
     >>> center_groups([[1.0], [3.0], [10.0], [20.0]], [0, 0, 1, 1]).ravel()
     array([-1.,  1., -5.,  5.])
     """
-    X = np.asarray(X, dtype=np.float64)
+    X = real_array(X, "X")
+    groups = check_labels(groups, "groups")
+    if X.ndim != 2 or len(groups) != len(X):
+        raise ValueError(
+            f"X of shape {X.shape} must have a row for each of {len(groups)} groups"
+        )
     names, codes, counts = np.unique(groups, return_inverse=True, return_counts=True)
     if counts.min() < 2:
         raise ValueError(

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from neuroextrap.stats._validation import random_generator
+from neuroextrap.stats._plain_types import plain_types_checked
+from neuroextrap.stats._validation import check_integer, random_generator
 
 
 def binary_gaussian_information(separation):
@@ -21,6 +22,7 @@ def binary_gaussian_information(separation):
     return float(1 - weights @ np.logaddexp(0, -log_odds) / np.log(2))
 
 
+@plain_types_checked
 def simulate_hierarchical_scans(
     *,
     n_subjects: int = 18,
@@ -82,6 +84,9 @@ def simulate_hierarchical_scans(
     """
     from sklearn.utils import Bunch
 
+    sizes = {"n_subjects": n_subjects, "n_repeats": n_repeats, "n_features": n_features}
+    for name, value in sizes.items():
+        check_integer(value, name, minimum=1)
     rng = random_generator(random_state)
     axes = _two_patterns(n_features, rng)
     states = np.tile(np.repeat(np.arange(4), n_repeats), n_subjects)

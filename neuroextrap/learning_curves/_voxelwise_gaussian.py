@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Self
 
 import numpy as np
@@ -12,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from neuroextrap.learning_curves._information import macroscopic_log_posterior
 from neuroextrap.models._canonical_space import class_priors
 from neuroextrap.stats._shared_options import described_by
+from neuroextrap.stats._validation import brief, check_choice
 
 _VARIANCES = ("pooled", "class")
 
@@ -102,10 +104,7 @@ class VoxelwiseGaussian(ClassifierMixin, BaseEstimator):
             For options outside their allowed values, labels without a design row, or
             too few samples to estimate a variance.
         """
-        if self.variance not in _VARIANCES:
-            raise ValueError(
-                f"variance={self.variance!r} must be 'pooled' or 'class'; choose one"
-            )
+        check_choice(self.variance, "variance", _VARIANCES)
         X, y = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2)
         check_classification_targets(y)
         self.classes_, codes = np.unique(y, return_inverse=True)
@@ -129,6 +128,8 @@ class VoxelwiseGaussian(ClassifierMixin, BaseEstimator):
         """Return the design row of every class, shape (n_classes, n_regressors)."""
         if self.design is None:
             return np.eye(len(self.classes_))
+        if not isinstance(self.design, Mapping):
+            raise TypeError(f"design must be a dict of rows; got {brief(self.design)}")
         missing = [
             label for label in self.classes_.tolist() if label not in self.design
         ]

@@ -13,6 +13,7 @@ from neuroextrap.maps._json import json_text, read_json
 from neuroextrap.maps._provenance import file_hash
 from neuroextrap.maps._result_files import ResultFiles
 from neuroextrap.maps._transaction import PROVENANCE_FILE, replaced_results
+from neuroextrap.stats._plain_types import plain_types_checked
 
 MAPS_FILE = "maps.json"
 """Plain name of the list of maps."""
@@ -129,6 +130,7 @@ def stage_maps(folder, images, sidecars, files, run=None):
     (folder / MAPS_FILE).write_text(text, encoding="utf-8")
 
 
+@plain_types_checked
 def read_maps(directory: str | PathLike) -> dict:
     """Read the maps that an analysis wrote.
 

@@ -370,7 +370,7 @@ _DRAWN_OVER_SUBJECTS = {  # in the overview of pages: description and unit by na
     "mean": ("Mean over subjects, minus the baseline", "as the maps"),
     "median": ("Median over subjects, minus the baseline", "as the maps"),
     "minimum": ("Smallest score over subjects", "as the maps"),
-    "t": ("One-sample t over subjects, against the baseline", "t"),
+    "t": ("t over subjects, of the mean against the baseline or of the contrast", "t"),
     "v": ("Aspin-Welch v of the contrast, groups of unequal variance", "v"),
     "f": ("F of the contrasts, all at once", "F"),
     "pseudo_t": ("t of the contrast, its variance smoothed in space", "pseudo-t"),

@@ -6,6 +6,7 @@ import numpy as np
 
 from neuroextrap.stats import average_accuracy, implied_information
 from neuroextrap.stats._null_counts import round_ties
+from neuroextrap.stats._validation import brief
 
 
 class AccuracyStatistic:
@@ -101,7 +102,7 @@ def resolve_statistic(
         return AccuracyStatistic(n_classes, size)
     more = "'correlation', " if correlates else ""
     raise ValueError(
-        f"statistic={statistic!r} is not known; use {more}'accuracy', "
+        f"statistic={brief(statistic)} is not known; use {more}'accuracy', "
         f"'pairwise_accuracy', 'implied_information' or a set size from 2 to "
         f"{n_classes}"
     )
@@ -112,7 +113,7 @@ def accuracy_set_size(statistic: Any, n_classes: int) -> int:
     size = _set_size(statistic, n_classes)
     if size is None:
         raise ValueError(
-            f"statistic={statistic!r} is not known; use 'accuracy', "
+            f"statistic={brief(statistic)} is not known; use 'accuracy', "
             f"'pairwise_accuracy' or a set size from 2 to {n_classes}"
         )
     return size

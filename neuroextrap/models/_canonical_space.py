@@ -4,6 +4,8 @@ import numbers
 
 import numpy as np
 
+from neuroextrap.stats._validation import brief, check_choice, check_number, real_array
+
 _BASES = ("svd", "generalizable")
 # smallest share of within-class variance, in the direction of the data where it is
 # smallest, that still counts as an invertible within-class scatter
@@ -12,19 +14,19 @@ _SINGULAR = 1e-10
 
 def check_options(n_components, basis, significance_level):
     """Raise a ValueError for options outside their allowed values, before any work."""
-    if basis not in _BASES:
-        raise ValueError(f"basis={basis!r} is unknown; choose one of {_BASES}")
+    check_choice(basis, "basis", _BASES)
     if n_components is not None and (
         not isinstance(n_components, numbers.Integral) or n_components < 1
     ):
         raise ValueError(
-            f"n_components={n_components!r} must be a positive integer or None; None "
-            "chooses it from the data"
+            f"n_components={brief(n_components)} must be a positive integer or None; "
+            "None chooses it from the data"
         )
-    if significance_level is not None and not 0 < significance_level < 1:
+    level = 0.5 if significance_level is None else significance_level
+    if not 0 < check_number(level, "significance_level") < 1:
         raise ValueError(
-            f"significance_level={significance_level!r} must lie between 0 and 1, or "
-            "be None; None keeps every canonical direction"
+            f"significance_level={brief(significance_level)} must lie between 0 and 1, "
+            "or be None; None keeps every canonical direction"
         )
 
 
@@ -51,17 +53,17 @@ def class_priors(priors, codes):
     return counts / len(codes) if priors is None else check_priors(priors, len(counts))
 
 
-def check_priors(priors, n_classes):
+def check_priors(priors, n_classes, name="priors"):
     """Known class probabilities as float64, (n_classes,): positive, their sum one."""
-    priors = np.asarray(priors, dtype=np.float64)
+    priors = real_array(priors, name)
     if priors.shape != (n_classes,):
         raise ValueError(
-            f"priors of shape {priors.shape} given; {n_classes} classes need shape "
+            f"{name} of shape {priors.shape} given; {n_classes} classes need shape "
             f"({n_classes},), in the order of the sorted labels"
         )
     if not (np.all(priors > 0) and abs(priors.sum() - 1) < 1e-8):
         raise ValueError(
-            f"priors={priors.tolist()} must be positive and sum to 1; divide them by "
+            f"{name}={priors.tolist()} must be positive and sum to 1; divide them by "
             "their sum"
         )
     return priors

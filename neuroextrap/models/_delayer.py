@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 
-from neuroextrap.stats._validation import check_labels
+from neuroextrap.stats._validation import brief, check_labels, check_real
 
 
 class Delayer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
@@ -153,11 +153,11 @@ def check_delays(delays: Any) -> list[int]:
     >>> check_delays((1, 2.0))
     [1, 2]
     """
-    values = np.atleast_1d(np.asarray(delays))
-    whole = values.ndim == 1 and values.size and values.dtype.kind in "uif"
-    if not whole or (values != np.rint(values)).any():
+    values = np.atleast_1d(np.asarray(check_real(delays, "delays")))
+    some = values.ndim == 1 and values.size and values.dtype.kind in "uif"
+    if not some or (abs(values) >= 2**31).any() or (values != np.rint(values)).any():
         raise ValueError(
-            f"delays={delays!r} must be whole numbers of rows (volumes); give "
+            f"delays={brief(delays)} must be whole numbers of rows (volumes); give "
             "(1, 2, 3, 4), for example"
         )
     if len(np.unique(values)) < len(values):

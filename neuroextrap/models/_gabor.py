@@ -30,8 +30,8 @@ from neuroextrap.models._receptive_field_grid import (
     opponent_channels,
     opponent_features,
 )
+from neuroextrap.stats._plain_types import check_plain_types
 from neuroextrap.stats._shared_options import described_by
-from neuroextrap.stats._validation import check_flags_of
 
 COMPRESSIONS: dict[str, Callable] = {
     "log": np.log1p,
@@ -296,7 +296,7 @@ class GaborPyramid(TransformerMixin, BaseEstimator):
     def _lay_out(self, images):
         """Check images and options, lay out the grids; return the images."""
         images = check_images(images)
-        check_flags_of(self)
+        check_plain_types(self)
         self._check_options()
         self.image_shape_ = images.shape[1:]
         options = self.frequencies, self.n_orientations, self.window, self.step

@@ -12,6 +12,7 @@ from neuroextrap.models._receptive_field_grid import (
     mirrored_energies,
     windowed_waves,
 )
+from neuroextrap.stats._validation import real_array
 
 
 class GaborBank(NamedTuple):
@@ -31,7 +32,7 @@ class GaborBank(NamedTuple):
     @classmethod
     def of(cls, shape, frequencies, n_orientations, window, step):
         """Check options; frequencies None are octaves up to periods of four pixels."""
-        if n_orientations < 1 or window <= 0 or step <= 0:
+        if n_orientations < 1 or not (window > 0 and step > 0):
             raise ValueError(
                 "n_orientations must be at least 1, window and step positive, got "
                 f"{n_orientations}, {window} and {step}"
@@ -40,8 +41,9 @@ class GaborBank(NamedTuple):
         if frequencies is None:
             n_octaves = max(1, int(np.floor(np.log2(max(shorter / 4, 1)))) + 1)
             frequencies = 2.0 ** np.arange(n_octaves)
-        frequencies = np.asarray(frequencies, dtype=float).ravel()
-        if not ((frequencies > 0) & (frequencies <= shorter / 2)).all():
+        frequencies = real_array(frequencies, "frequencies").ravel()
+        good = (frequencies > 0) & (frequencies <= shorter / 2)
+        if not len(good) or not good.all():
             raise ValueError(
                 f"frequencies={frequencies.tolist()} must lie in (0, {shorter / 2:g}] "
                 f"cycles per image of {shorter} pixels; leave out higher ones"

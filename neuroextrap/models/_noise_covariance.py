@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.covariance import EmpiricalCovariance
 
-from neuroextrap.stats._validation import check_flags_of
+from neuroextrap.stats._plain_types import check_plain_types
+from neuroextrap.stats._validation import check_real, real_array
 
 
 def schaefer_strimmer_covariance(
@@ -172,7 +173,7 @@ class SchaeferStrimmerCovariance(EmpiricalCovariance):
         from scipy.linalg import pinvh
         from sklearn.utils.validation import validate_data
 
-        check_flags_of(self)
+        check_plain_types(self)
         X = validate_data(self, X, dtype=(np.float64, np.float32), ensure_min_samples=2)
         zero = np.zeros(X.shape[1], dtype=X.dtype)
         self.location_ = zero if self.assume_centered else X.mean(axis=0)
@@ -185,9 +186,9 @@ class SchaeferStrimmerCovariance(EmpiricalCovariance):
 
 def _check_residuals(residuals):
     """Return residuals as a two-dimensional array of finite floats."""
-    E = np.asarray(residuals)
+    E = np.asarray(check_real(residuals, "residuals"))
     if E.dtype != np.float32:
-        E = E.astype(np.float64)
+        E = real_array(E, "residuals")
     if E.ndim != 2 or len(E) < 2:
         raise ValueError(
             f"residuals must have shape (n_samples >= 2, n_features), got shape "
@@ -200,7 +201,7 @@ def _check_residuals(residuals):
 
 def _inflation(degrees_of_freedom, E):
     """Factors sqrt(N / (N - df)), shape (n_features,)."""
-    spent = np.asarray(degrees_of_freedom, dtype=np.float64)
+    spent = real_array(degrees_of_freedom, "degrees_of_freedom")
     if spent.shape != (E.shape[1],) or not ((spent >= 0) & (spent < len(E))).all():
         raise ValueError(
             f"degrees_of_freedom must have shape ({E.shape[1]},) and lie in "

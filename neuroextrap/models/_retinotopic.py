@@ -16,7 +16,8 @@ from neuroextrap.models._receptive_field_grid import (
     grid_centers,
     separable_sums,
 )
-from neuroextrap.stats._validation import check_flags_of
+from neuroextrap.stats._plain_types import check_plain_types
+from neuroextrap.stats._validation import real_array
 
 
 class RetinotopicFeatures(TransformerMixin, BaseEstimator):
@@ -104,12 +105,13 @@ class RetinotopicFeatures(TransformerMixin, BaseEstimator):
         TypeError
             If the images are complex.
         """
-        check_flags_of(self)
+        check_plain_types(self)
         images = gray_levels(check_images(images))
         self.image_shape_ = images.shape[1:]
         widths = (1 / 4, 1 / 8, 1 / 16) if self.widths is None else self.widths
-        self.widths_ = np.asarray(widths, dtype=float) * min(self.image_shape_)
-        if not (self.widths_ > 0).all() or not self.step > 0:
+        widths = real_array(widths, "widths").ravel()
+        self.widths_ = widths * min(self.image_shape_)
+        if not len(widths) or not (self.widths_ > 0).all() or not self.step > 0:
             raise ValueError(
                 f"widths={widths} and step={self.step} must be positive; leave widths "
                 "as None for the default"

@@ -15,7 +15,7 @@ from neuroextrap.models._ridge_folds import (
     check_bands,
 )
 from neuroextrap.models._splitters import encoder_splits, partition_order
-from neuroextrap.stats._validation import check_integer
+from neuroextrap.stats._validation import brief, check_integer, real_array
 
 _RELATIVE_ALPHAS = np.logspace(-5, 3, 17)
 """Penalties tried by default, as multiples of the mean eigenvalue of the kernel."""
@@ -221,11 +221,11 @@ class RidgeEncoder(MultiOutputMixin, RegressorMixin, BaseEstimator):
         """Return the given penalties in ascending order; None for the default."""
         if self.alphas is None:
             return None
-        alphas = np.unique(np.asarray(self.alphas, dtype=np.float64))
+        alphas = np.unique(real_array(self.alphas, "alphas"))
         if not (alphas.size and np.isfinite(alphas).all() and alphas[0] > 0):
             raise ValueError(
-                f"alphas={self.alphas!r} must be positive, finite numbers; give at "
-                "least one, or None for the default"
+                f"alphas={brief(self.alphas)} must be positive, finite numbers; give "
+                "at least one, or None for the default"
             )
         return alphas
 

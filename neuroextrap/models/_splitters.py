@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from neuroextrap.stats._validation import random_generator
+from neuroextrap.stats._validation import brief, random_generator
 from neuroextrap.stats._warn import warn
 
 
@@ -16,10 +16,10 @@ def check_cv_argument(cv: Any) -> None:
             raise ValueError(f"cv={cv!r} must be at least 2 folds; use 5, for example")
         return
     splits = hasattr(cv, "split") or isinstance(cv, Iterable)
-    if isinstance(cv, (bool, str)) or not splits:
+    if isinstance(cv, (bool, str, bytes)) or not splits:
         raise TypeError(
-            f"cv={cv!r} must be a number of folds, a scikit-learn splitter or a list "
-            "of (train, test); use 5, for example"
+            f"cv={brief(cv)} must be a number of folds, a scikit-learn splitter or a "
+            "list of (train, test); use 5, for example"
         )
 
 
@@ -68,11 +68,21 @@ def encoder_splits(cv, X, groups=None, random_state=0):
         folds = deal_folds(n_units, int(cv), random_state)
         tested = [np.isin(unit_of_row, fold) for fold in folds]
         return [(np.flatnonzero(~test), np.flatnonzero(test)) for test in tested]
+    if not hasattr(cv, "split"):
+        cv = list(cv) if getattr(cv, "ndim", 1) else []
+        if not cv or not all(map(_is_fold, cv)):
+            raise ValueError(f"cv={brief(cv)} must hold folds: pairs (train, test)")
     splits = list(check_cv(cv).split(X, None, groups))
     if groups is not None:
         _warn_of_leaks(cv, splits, np.asarray(groups))
     _warn_of_levels(cv, splits, np.asarray(X))
     return splits
+
+
+def _is_fold(fold):
+    """Return whether something is two arrays, or lists, of numbers of rows."""
+    is_pair = isinstance(fold, (tuple, list)) and len(fold) == 2
+    return is_pair and all(np.ndim(rows) == 1 for rows in fold)
 
 
 def partition_order(splits, n_samples):

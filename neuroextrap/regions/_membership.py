@@ -5,6 +5,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
+from neuroextrap.stats._validation import brief, check_numbers, real_array
+
 _MOST_PAIRS = np.iinfo(np.int32).max
 
 
@@ -80,7 +82,7 @@ def check_centers(centers: Any, n_features: int) -> np.ndarray:
     """Return the feature indices of the centers, or all features for None."""
     if centers is None:
         return np.arange(n_features)
-    indices = np.asarray(centers)
+    indices = check_numbers(centers, "centers")
     if indices.ndim != 1 or indices.dtype.kind not in "iu" or indices.size == 0:
         raise ValueError(
             "centers must be a non-empty 1-D array of feature indices or None, got "
@@ -102,15 +104,15 @@ def check_radius(radius: Any) -> float:
     value = float(radius) if number else np.nan
     if not (np.isfinite(value) and value > 0):
         raise ValueError(
-            f"radius={radius!r} must be a positive finite number of mm; use 8.0, for "
-            "example"
+            f"radius={brief(radius)} must be a positive finite number of mm; use 8.0, "
+            "for example"
         )
     return value
 
 
 def check_coordinates(coordinates: Any) -> np.ndarray:
     """Return coordinates as float64 of shape (n, 3), or say what is wrong."""
-    points = np.asarray(coordinates, dtype=np.float64)
+    points = real_array(coordinates, "coordinates")
     if points.ndim != 2 or points.shape[1] != 3 or len(points) == 0:
         raise ValueError(
             "coordinates must have shape (n_features >= 1, 3) in mm, got "

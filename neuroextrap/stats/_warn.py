@@ -1,5 +1,6 @@
-"""Warnings, which point at the user's own line."""
+"""Warnings, which point at the user's own line, and errors on one line."""
 
+import errno
 import inspect
 import warnings
 
@@ -18,3 +19,27 @@ def warn(message: str, category: type[Warning] = UserWarning) -> None:
             level = depth
         frame = frame.f_back
     warnings.warn(message, category, stacklevel=level + 1)
+
+
+def one_line(error):
+    """Return an exception's message on one line, or its type's name if it has none.
+
+    The message of an error of the operating system names its file.
+    """
+    if isinstance(error, OSError) and error.strerror:
+        place = "" if error.filename is None else f"{error.filename}: "
+        return f"{place}{error.strerror}; {_remedy(error)}"
+    return " ".join(str(error).split()) or type(error).__name__
+
+
+def _remedy(error):
+    """Return what to do about an error of the operating system."""
+    remedies = {
+        errno.ENOSPC: "free space, or write to another disk",
+        errno.EDQUOT: "free space, or write to another disk",
+        errno.EACCES: "change its permissions, or choose another",
+        errno.EROFS: "choose a folder that can be written to",
+        errno.EISDIR: "give a file",
+        errno.ENOTDIR: "give a folder",
+    }
+    return remedies.get(error.errno, "check the path")

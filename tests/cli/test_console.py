@@ -8,8 +8,9 @@ import warnings
 
 import pytest
 
-from neuroextrap.cli._console import console, one_line
+from neuroextrap.cli._console import console
 from neuroextrap.margins.running._progress import Progress
+from neuroextrap.stats._warn import one_line
 
 
 def test_errors_of_the_system_name_the_file():

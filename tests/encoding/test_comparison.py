@@ -279,7 +279,7 @@ def test_ensembles_of_everything_equal_the_whole(experiment):
         assert curve.accuracy[0].mean() < curve.accuracy[1].mean()
     with pytest.raises(ValueError, match="sizes must be integers from 1 to 30"):
         ensemble_size_curve(train, test, sizes=[31], encoder=e.encoder)
-    with pytest.raises(ValueError, match="vary='regions' is unknown"):
+    with pytest.raises(ValueError, match="vary='regions' must be one of"):
         ensemble_size_curve(train, test, sizes=[3], vary="regions")
 
 

@@ -5,6 +5,7 @@ for every kill; it prints what was found as JSON.
 """
 
 import contextlib
+import errno
 import io
 import json
 import os
@@ -15,7 +16,7 @@ import tomllib
 import warnings
 from pathlib import Path
 
-from tests.faults.runs import die_at_move, in_child
+from tests.faults.runs import at_once, change_moves, die_at_move, fail, in_child
 
 OLD, NEW = "9", "4"
 """Radii of the analysis that is there, and of the one that replaces it."""
@@ -102,6 +103,53 @@ def participants(root):
     return found
 
 
+def disks(root):
+    """Let disks be full, or others than the folder's, for a participant and a group."""
+    out, found = root / "out", []
+    one = ("--radius", NEW, "--participant-label", "01", "--overwrite")
+    faults = {
+        "ENOSPC": lambda number: fail(errno.ENOSPC),
+        "EXDEV": lambda number: number and fail(errno.EXDEV),
+    }
+    run(words_of(root, "group", root / "old"))
+    for name, fault in faults.items():
+        for level, more in (("participant", one), ("group", ("--overwrite",))):
+            shutil.rmtree(out, ignore_errors=True)
+            shutil.copytree(root / "old", out)
+            before = content(out)
+            words, said = words_of(root, level, out, *more), root / "said.txt"
+
+            def work(words=words, fault=fault, said=said):
+                change_moves(fault)
+                code, text = run([word for word in words if word != "--quiet"])
+                said.write_text(text)
+                return code
+
+            code, same = in_child(work), content(out) == before
+            lines = said.read_text().splitlines()
+            told = [each for each in lines if "No space left on device; free" in each]
+            found.append([name, level, code, same, len(told), *radii(out, "01")])
+            assert index_agrees(out)
+    return found
+
+
+def together(root):
+    """Begin two participants at once where there is no folder, and then two groups."""
+    out = root / "out"
+    words = [
+        words_of(root, "participant", out, "--radius", NEW, "--participant-label", each)
+        for each in ("01", "02")
+    ]
+    ends = at_once([lambda each=each: run(each)[0] for each in words])
+    found = [*ends, index_agrees(out), *radii(out, "01"), *radii(out, "02")]
+    again = words_of(root, "group", out, "--overwrite")
+    ends = at_once([lambda: run(again)[0]] * 2)
+    run(words_of(root, "group", root / "new"))
+    now, alone = content(out), content(root / "new")
+    same = {name for name in now if now[name] == alone[name]}
+    return [*found, *ends, sorted({*now, *alone} - same), index_agrees(out)]
+
+
 def groups(root):
     """Kill a group that is made anew of other results; return what is there then."""
     kinds = {}
@@ -183,7 +231,13 @@ def films(root):
     return found
 
 
-FAULTS = {"participants": participants, "groups": groups, "films": films}
+FAULTS = {
+    "participants": participants,
+    "groups": groups,
+    "films": films,
+    "disks": disks,
+    "together": together,
+}
 
 if __name__ == "__main__":
     _main(sys.argv[1], Path(sys.argv[2]))

@@ -257,7 +257,12 @@ def die_at_change(number):
 
 
 def die_at_move(number):
-    """Kill this process before its n-th move of files into place; 0 is the list's.
+    """Kill this process before its n-th move of files into place; 0 is the list's."""
+    change_moves(lambda n: n == number and os.kill(os.getpid(), signal.SIGKILL))
+
+
+def change_moves(before):
+    """Call a function with the number of every move into place, before it.
 
     Returns the list of what was moved.
     """
@@ -270,43 +275,101 @@ def die_at_move(number):
             return getattr(os, name)
 
         def replace(self, source, target):
-            if len(moves) == number:
-                os.kill(os.getpid(), signal.SIGKILL)
-            moves.append(target)
+            if Path(source).parent != Path(target).parent or not moves:
+                moves.append(target)
+                before(len(moves) - 1)
             replace(source, target)
 
     _commit.os = Moves()
     return moves
 
 
+def fail(code, told="disk"):
+    """Raise the error of the file system that has a code."""
+    raise OSError(code, os.strerror(code), told)
+
+
+def read_only(folder):
+    """Let every change below a folder fail, as on a disk that is mounted so."""
+
+    def hook(event, args):
+        writes = event == "open" and args[2] & (os.O_WRONLY | os.O_RDWR)
+        if (event in CHANGES or writes) and str(args[0]).startswith(str(folder)):
+            fail(errno.EROFS, str(args[0]))
+
+    sys.addaudithook(hook)
+
+
+def at_once(works):
+    """Do several works in forked processes that run together; return how they end."""
+    children = []
+    for work in works:
+        child = os.fork()
+        if child == 0:
+            code = 70
+            try:
+                code = work()
+            finally:
+                os._exit(code)
+        children.append(child)
+    return [os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children]
+
+
 def at_moves(root):
-    """Kill every kind of command before the first, last and other moves of files.
+    """Make every kind of fault while every kind of command writes.
 
-    Returns, by kind, numbers of kills, and of what was there then.
+    Processes are killed before moves of files into place, disks are full, read-only or
+    others than the folder's, and two begin at once where there is no folder. Returns
+    what was there then, by kind and fault.
     """
-    from neuroextrap.maps import _commit
-
     found = {}
     for kind in KINDS:
         place = root / kind
         place.mkdir()
         make_inputs(place)
         old, new, out = _old_and_new(kind, place)
-        moves = die_at_move(-1)
-        assert run(words_of(kind, place, out)) == 0
-        _commit.os, last = os, len(moves) - 1
-        counts = dict.fromkeys(("kills", "old", "new", "mixed"), 0)
-        for number in sorted({0, last // 4, last // 2 + 1, last}):
-            _restore(out, place / "old")
+        words = words_of(kind, place, out)
+        found[kind] = _faults_of(kind, words, out, (old, new))
+    return found
 
-            def work(number=number, kind=kind, place=place, out=out):
-                die_at_move(number)
-                return run(words_of(kind, place, out))
 
-            assert in_child(work) == -signal.SIGKILL
-            counts["kills"] += 1
-            counts[_state(kind, out, old, new)] += 1
-        found[kind] = counts
+def _faults_of(kind, words, out, states):
+    """Return what was there after every fault of a command, a list for each."""
+    from neuroextrap.maps import _commit
+
+    moves = change_moves(lambda number: number and fail(errno.EXDEV))
+    assert run(words) == 0
+    _commit.os, last = os, len(moves) - 1
+    found = {"kill": [], "EXDEV": [_state(kind, out, *states)]}
+    for number in sorted({0, last // 2 + 1, last}):
+        _restore(out, out.parent / "old")
+
+        def killed(number=number):
+            die_at_move(number)
+            return run(words)
+
+        assert in_child(killed) == -signal.SIGKILL
+        found["kill"].append(_state(kind, out, *states))
+    disks = {
+        "ENOSPC": lambda: change_moves(lambda _: fail(errno.ENOSPC)),
+        "EROFS": lambda: read_only(out),
+    }
+    for name, make_fault in disks.items():
+        _restore(out, out.parent / "old")
+
+        def failing(begin, make_fault=make_fault):
+            begin()
+            make_fault()
+            return main_of(words)
+
+        status, said = told_by_child(failing)
+        told = status == 2 and len(said) == 1 and os.strerror(getattr(errno, name))
+        assert told, f"{kind}, {name}: exit code {status}: {said}"
+        assert told in said[0], said
+        found[name] = [_state(kind, out, *states)]
+    shutil.rmtree(out)
+    assert at_once([lambda: run(words)] * 2) == [0, 0]
+    found["two at once"] = [_state(kind, out, *states)]
     return found
 
 
@@ -563,11 +626,19 @@ def told_by_child(work, number=None, after=None):
         return status, said.read().splitlines()
 
 
-def program(fault, *arguments):
-    """Make faults in a process of its own and return their counts."""
-    words = [sys.executable, "-W", "ignore", "-m", "tests.faults.runs", fault]
+NO_HOME = {"HOME": "/proc/none", "MPLCONFIGDIR": "", "XDG_CACHE_HOME": ""}
+"""Containers and clusters have such homes; nothing of it is needed."""
+
+
+def program(fault, *arguments, of="runs"):
+    """Make faults in a process of its own, without a home; return what was found."""
+    words = [sys.executable, "-W", "ignore", "-m", f"tests.faults.{of}", fault]
     done = subprocess.run(
-        [*words, *map(str, arguments)], capture_output=True, text=True, check=False
+        [*words, *map(str, arguments)],
+        env=os.environ | NO_HOME,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)

@@ -80,38 +80,11 @@ def check_errors(kind, name, step, folder, tally):
 
 
 @needs_fork
-def test_a_few_errors_while_results_are_written(tmp_path, tally):
-    check_errors("compare", "EROFS", 25, tmp_path, tally)
-
-
-@needs_fork
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["EROFS", "ENOSPC", "EIO"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_errors_of_the_file_system(kind, name, tmp_path, tally):
     check_errors(kind, name, 5, tmp_path, tally)
-
-
-_PROGRAM = "import sys; from neuroextrap.cli import main; sys.exit(main(sys.argv[1:]))"
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="needs a home that cannot be made")
-def test_a_home_that_cannot_be_written(root, tmp_path, tally):
-    """Containers and clusters have such homes; nothing of it is needed."""
-    words = [*words_of("searchlight", root, tmp_path / "out"), "--report"]
-    words.remove("--quiet")
-    none = {"HOME": "/proc/none", "MPLCONFIGDIR": "", "XDG_CACHE_HOME": ""}
-    done = subprocess.run(
-        [sys.executable, "-c", _PROGRAM, *words],
-        env={**os.environ, **none},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    assert "Traceback" not in done.stderr
-    assert (tmp_path / "out" / "report.html").is_file()
-    tally("homes that cannot be written", 1, done=1)
 
 
 @pytest.mark.slow

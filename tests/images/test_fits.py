@@ -1,5 +1,6 @@
 """Betas of SPM, FEAT, GLMsingle and nilearn, in folders as these leave them."""
 
+import contextlib
 import sys
 import warnings
 from unittest import mock
@@ -8,7 +9,8 @@ import nibabel
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.io import savemat
+from scipy import sparse
+from scipy.io import loadmat, savemat
 
 from neuroextrap.cli import main
 from neuroextrap.decoding import IdentificationSearchLight
@@ -225,6 +227,35 @@ def test_spm_without_a_response_is_refused(tmp_path):
     path.write_bytes(b"no file of MATLAB")
     with pytest.raises(ValueError, match="cannot be read as a MATLAB or HDF5 file"):
         load_betas(path)
+
+
+@pytest.mark.parametrize("value", [0, 8, 12, 14, 255])
+def test_wrong_sizes_and_types_in_an_spm_mat_are_refused(tmp_path, value):
+    """Any of these can end the interpreter in scipy's reader, which trusts the file."""
+    path = write_spm(tmp_path, n_runs=1, compressed=False)
+    content = path.read_bytes()
+    places = [at for at in range(128, 1200, 4) if content[at] != value]
+    for at in places:
+        path.write_bytes(content[:at] + bytes([value]) + content[at + 1 :])
+        with contextlib.suppress(ValueError):  # a change of text may be read
+            load_betas(path)
+    path.write_bytes(content[: at - 100])
+    with pytest.raises(ValueError, match=r"SPM\.mat cannot be read .*save it again"):
+        load_betas(path)
+
+
+def test_objects_and_functions_beside_the_names_are_read(tmp_path):
+    """A struct array, an empty one, numbers with and without imaginary parts, cells."""
+    path = write_spm(tmp_path, n_runs=1, compressed=False)
+    expected = load_betas(path)
+    more = {"VY": np.array([("a", 1.0)] * 3, dtype=[("fname", "O"), ("pinfo", "O")])}
+    more |= {"none": np.zeros((0, 0)), "z": np.ones(3) * 1j, "s": sparse.eye_array(3)}
+    more |= {"cells": np.array([np.ones(2), "b", {}], dtype=object), "t": True}
+    content = loadmat(path, simplify_cells=True)["SPM"]
+    content["xX"]["name"] = np.array(content["xX"]["name"], dtype=object)
+    savemat(path, {"other": 3, "SPM": {**more, **content}})
+    found = load_betas(path)
+    pd.testing.assert_frame_equal(found.events, expected.events)
 
 
 @pytest.mark.parametrize("contrasts", [True, False])

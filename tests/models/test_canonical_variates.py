@@ -214,7 +214,7 @@ def test_far_samples_keep_finite_log_posteriors():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"basis": "pca"}, "basis='pca' is unknown"),
+        ({"basis": "pca"}, "basis='pca' must be one of"),
         ({"n_components": 0}, "n_components=0 must be a positive integer"),
         ({"n_components": 2.5}, "n_components=2.5 must be a positive integer"),
         ({"significance_level": 5}, "significance_level=5 must lie between"),

@@ -6,6 +6,7 @@ import re
 import matplotlib
 import nibabel
 import numpy as np
+import pandas as pd
 import pytest
 from nilearn.reporting import get_clusters_table
 from nilearn.surface import SurfaceImage
@@ -244,3 +245,25 @@ def test_colors_are_white_at_zero_where_both_signs_are_strong(imgs, two_sided):
     assert low == (-high if two_sided else 0)
     white = np.array(matplotlib.colormaps[cmap]((0 - low) / (high - low)))[:3]
     assert (white.min() > 0.9) == two_sided
+
+
+@pytest.mark.parametrize(
+    ("contrast", "null"),
+    [("patients - controls", "0"), ("age", "0"), ("controls", "0.25"), (None, "0.25")],
+)
+def test_what_a_contrast_is_compared_with(contrast, null):
+    """The baseline of subjects' maps drops out of differences, and is said to."""
+    rng = np.random.default_rng(2)
+    noise = [_volume(0.25 + rng.normal(size=SHAPE)) for _ in range(12)]
+    patients = np.repeat([1.0, 0.0], 6)
+    groups = {"patients": patients, "controls": 1 - patients}
+    design = pd.DataFrame({**groups, "age": rng.normal(size=12)})
+    design = None if contrast is None else design
+    options = {"contrast": contrast, "baseline": 0.25, "n_permutations": 50}
+    maps = second_level_test(noise, design, **options)
+    text = maps.generate_report().get_standalone()
+    what = "the mean" if contrast is None else f"the contrast “{contrast}”"
+    assert f"over 12 subjects, {what} is above {null} in" in text
+    assert f"of 12 subjects was tested against {null} " in text
+    assert ("sign flipping assumes" in text) == (contrast is None)
+    assert ("a mean above chance may come from a few" in text) == (contrast is None)

@@ -15,8 +15,9 @@ from neuroextrap.models.elastic_net._search import (
     cross_validated_elastic_net,
 )
 from neuroextrap.models.elastic_net._solvers import choose_solver
+from neuroextrap.stats._plain_types import check_plain_types
 from neuroextrap.stats._shared_options import described_by
-from neuroextrap.stats._validation import check_flags_of, check_integer, check_n_jobs
+from neuroextrap.stats._validation import check_integer, check_n_jobs, real_array
 
 
 @described_by(RidgeEncoder)
@@ -180,14 +181,14 @@ class ElasticNetEncoder(MultiOutputMixin, RegressorMixin, BaseEstimator):
 
     def _options(self):
         check_n_jobs(self.n_jobs)
-        check_flags_of(self)
+        check_plain_types(self)
         check_integer(self.n_alphas, "n_alphas", minimum=1)
         return SearchOptions(
-            l1_ratios=tuple(np.atleast_1d(self.l1_ratios)),
+            l1_ratios=tuple(real_array(self.l1_ratios, "l1_ratios").ravel()),
             n_alphas=self.n_alphas,
             eps=self.eps,
             early_stopping=self.early_stopping,
-            tol=self.tol,
+            tol=float(self.tol),
             max_sweeps=self.max_sweeps,
             solver=self.solver,
             n_jobs=self.n_jobs,
