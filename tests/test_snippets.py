@@ -260,6 +260,7 @@ def _of_discoveries(known):
     labels = np.repeat([1, 2], 30).reshape(5, 4, 3).astype(np.int16)
     area = nibabel.Nifti1Image(labels % 2, known["mask_img"].affine)
     atlas = nibabel.Nifti1Image(labels, known["mask_img"].affine)
+    nibabel.save(area, "ventral_temporal.nii.gz")
     known |= {"area_img": area, "labels_img": Bunch(maps=atlas, labels=["V1", "V2"])}
 
 
