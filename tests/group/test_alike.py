@@ -148,7 +148,7 @@ def test_own_blocks_are_no_difference():
 def told_of(row, *values):
     """What is told of subjects who have these values of a parameter."""
     alone = [{row.name: value} for value in values]
-    if row.of == ("samples",):
+    if row.of[0] == "samples":
         alone = [{"made_by": {"samples": "blocks", **made}} for made in alone]
     return list(zip("abc", alone, strict=False))
 
