@@ -11,7 +11,6 @@ from neuroextrap.analysis._options import FILES, FOLDERS
 from neuroextrap.cli._console import console, say
 from neuroextrap.cli._parser import CommandParser
 from neuroextrap.cli._running import Terminated, dask_cluster, ending_on_sigterm
-from neuroextrap.stats._warn import one_line
 
 logger = logging.getLogger(__name__)
 
@@ -125,6 +124,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             with ending_on_sigterm(), dask_cluster(args):
                 return args.run(args) or 0
         except _BAD_INPUT as error:
+            from neuroextrap.stats._warn import one_line
+
             logger.error("%s", one_line(error), exc_info=args.debug)
             return 2
         except KeyboardInterrupt as interrupt:

@@ -68,9 +68,10 @@ class RegionPredictions(RegionAnalysis):
         >>> import numpy as np
         >>> from neuroextrap.decoding import IdentificationSearchLight
         >>> y, runs = np.tile(["a", "b", "c"], 4), np.repeat(np.arange(4), 3)
-        >>> X = np.tile(np.eye(3), (4, 1))
-        >>> fitted = IdentificationSearchLight().fit(X + runs[:, None], y, groups=runs)
-        >>> fitted.predict(0, np.eye(3) + 1.5).tolist()
+        >>> noise = np.random.default_rng(0).normal(size=(12, 3))
+        >>> X = np.tile(5 * np.eye(3), (4, 1)) + noise
+        >>> fitted = IdentificationSearchLight().fit(X, y, groups=runs)
+        >>> fitted.predict(0, 5 * np.eye(3)).tolist()
         ['a', 'b', 'c']
         """
         region = self.find_region(region)

@@ -20,7 +20,7 @@ def prediction_scores(
     groups: ArrayLike | None = None,
     noise_variance: ArrayLike | None = None,
     n_permutations: int = 0,
-    exchange: str = "rows",
+    exchange: str | int = "rows",
     random_state: int | np.random.Generator | None = 0,
 ) -> dict[str, np.ndarray]:
     """Compute explained variance and correlation of held-out responses by voxel.
