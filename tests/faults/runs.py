@@ -225,8 +225,8 @@ def read(kind, folder):
         return cls.from_directory(folder)
 
 
-def in_child(work, kill_after=None):
-    """Do some work in a forked process, killed after so many seconds; its status."""
+def _begin(work):
+    """Do some work in a forked process, which ends with its status; its number."""
     child = os.fork()
     if child == 0:
         code = 70
@@ -234,6 +234,12 @@ def in_child(work, kill_after=None):
             code = work()
         finally:
             os._exit(code)
+    return child
+
+
+def in_child(work, kill_after=None):
+    """Do some work in a forked process, killed after so many seconds; its status."""
+    child = _begin(work)
     if kill_after is not None:
         time.sleep(kill_after)
         with contextlib.suppress(ProcessLookupError):
@@ -302,16 +308,7 @@ def read_only(folder):
 
 def at_once(works):
     """Do several works in forked processes that run together; return how they end."""
-    children = []
-    for work in works:
-        child = os.fork()
-        if child == 0:
-            code = 70
-            try:
-                code = work()
-            finally:
-                os._exit(code)
-        children.append(child)
+    children = [_begin(work) for work in works]
     return [os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children]
 
 
