@@ -97,12 +97,6 @@ class MarginSource(ABC):
         From their samples, each (n_samples, n_features of the region).
         """
 
-    def observed_margins(
-        self, xs: Sequence[np.ndarray], plan: BatchedLabelings
-    ) -> np.ndarray:
-        """Return the margins (n_test, K, n_regions) of the first labeling, alone."""
-        return np.asarray(next(iter(self.batches(xs, plan))).margins)
-
     def workspace(self, n_features: int, n_regions: int, design: TestedRows) -> int:
         """Estimate the memory of a pass besides its samples and its margins.
 

@@ -75,7 +75,7 @@ def run_task(plan: Plan, data: TaskData) -> Result:
     for rows, xs in _passes(plan, data):
         _score(plan, rows, plan.kernel.batches(xs, plan), result)
         if forward is not None:  # what is made of the samples serves both
-            margins = plan.kernel.observed_margins(xs, plan.forward_plan)
+            margins = _margins(plan.forward_plan, xs)
             folds = slice(0, len(forward.design.folds))
             _score_forward(plan, rows, folds, margins, result)
     return result
@@ -91,7 +91,16 @@ def observed_margins(plan: Plan, data: TaskData) -> Iterator[tuple[slice, np.nda
         yield slice(0, data.n_regions), next(_summed_batches(plan, data)).margins
         return
     for rows, xs in _passes(plan, data):
-        yield rows, plan.kernel.observed_margins(xs, plan)
+        yield rows, _margins(plan, xs)
+
+
+def _margins(plan: Plan, xs: RegionSamples) -> np.ndarray:
+    """Return the margins (n_test, K, n_regions) of a plan without permutations."""
+    kernel = cast(Any, plan.kernel)
+    if kernel.correlates:  # whose batches have counts instead
+        state = kernel.prepare(xs, plan.design)
+        return np.asarray(kernel.margins(state, next(iter(plan.batches()))))
+    return np.asarray(next(iter(kernel.batches(xs, plan))).margins)
 
 
 def _passes(plan: Plan, data: TaskData) -> Iterator[tuple[slice, RegionSamples]]:

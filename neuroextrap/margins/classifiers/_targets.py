@@ -136,12 +136,6 @@ class TargetMargins(MarginKernel):
             count_own(scores, own[rows], beaten[rows], up_to[rows])
         return counted(beaten.reshape(len(own), -1), up_to.reshape(len(own), -1))
 
-    def observed_margins(
-        self, xs: Sequence[np.ndarray], plan: BatchedLabelings
-    ) -> np.ndarray:
-        state = self.prepare(xs, cast(Design, plan.design))
-        return self.margins(state, _first(next(iter(plan.batches()))))
-
     def batches(
         self, xs: Sequence[np.ndarray], plan: BatchedLabelings
     ) -> Iterator[Batch]:
