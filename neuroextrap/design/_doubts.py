@@ -171,6 +171,12 @@ def same_order(codes, groups, order=None):
     if agreement is None:
         return None
     how = "the same" if agreement == 1 else "nearly the same"
+    remedy = "only an experiment with another order in each run can tell"
+    if order is None:
+        remedy = (
+            "if the samples are not listed in the order of acquisition, give fit(..., "
+            f"order=...) the time of every sample in its run; otherwise {remedy}"
+        )
     return Finding(
         "same_order",
         "doubtful",
@@ -180,9 +186,7 @@ def same_order(codes, groups, order=None):
         "course of a run (drift, fatigue, habituation) looks like a difference between "
         "classes",
         f"{TOO_OPTIMISTIC} if responses change in the course of runs",
-        "if the samples are not listed in the order of acquisition, give "
-        "fit(..., order=...) the time of every sample in its run; otherwise only an "
-        "experiment with another order in each run can tell",
+        remedy,
     )
 
 
@@ -273,7 +277,8 @@ def alike_neighbors(X, labels):
         "class and run)",
         "lower bounds may be too large and, unless their order was random, p-values "
         "too small",
-        "average them, or give blocks=... with one number per block",
+        "average them (fit_events(samples='blocks')), or give blocks=... with one "
+        "number per block",
     )
 
 

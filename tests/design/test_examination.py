@@ -14,6 +14,7 @@ from sklearn.model_selection import KFold, StratifiedKFold
 
 import neuroextrap
 from neuroextrap.analysis import Bounds
+from neuroextrap.analysis._parameters import command_words
 from neuroextrap.decoding import IdentificationSearchLight
 from neuroextrap.design import _doubts, examine
 from neuroextrap.design._copies import matched_runs, near_copies
@@ -202,6 +203,8 @@ def test_every_finding_is_seen(case):
     found = [finding for finding in examine(X=X, **design) if finding.name == name]
     assert [finding.grade for finding in found] == [grade]
     assert np.isfinite(found[0].seen)
+    if case not in (same_order, no_groups, sorted_folds):  # images have runs and times
+        assert not re.search(r"\w=|\.decoding|fit\(", command_words(found[0].note))
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
