@@ -360,6 +360,9 @@ def test_regions_that_were_not_analyzed_are_nan():
     assert 0 < empty.sum() < len(empty)
     for name in ("bayes_accuracy_bound", "bayes_accuracy_bound_fwe", "e_value"):
         np.testing.assert_array_equal(np.isnan(fitted.region_scores_[name]), empty)
+    known = IdentificationSearchLight(regions=windows()[np.flatnonzero(~empty)])
+    for name, value in known.fit(x, y, groups=runs).region_scores_.items():
+        np.testing.assert_array_equal(fitted.region_scores_[name][~empty], value)
 
 
 def test_folds_and_no_bounds_on_request():

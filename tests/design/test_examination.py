@@ -93,6 +93,10 @@ def sorted_folds():
     return {"y": np.sort(random_order()), "cv": KFold(8)}, noise()
 
 
+def classes_in_turn():
+    return {"y": np.sort(random_order()), "cv": StratifiedKFold(4)}, noise()
+
+
 def unequal_classes():
     y = np.where(random_order() == 3, 0, random_order())
     return {"y": y, "groups": RUNS}, noise()
@@ -170,6 +174,7 @@ CASES = {
     few_exchanges: ("few_exchanges", "doubtful"),
     no_groups: ("no_groups", "doubtful"),
     sorted_folds: ("sorted_folds", "doubtful"),
+    classes_in_turn: ("classes_in_turn", "note"),
     ratings: ("continuous_target", "note"),
     measurements: ("continuous_target", "refused"),
 }
@@ -203,7 +208,12 @@ def test_every_finding_is_seen(case):
     found = [finding for finding in examine(X=X, **design) if finding.name == name]
     assert [finding.grade for finding in found] == [grade]
     assert np.isfinite(found[0].seen)
-    if case not in (same_order, no_groups, sorted_folds):  # images have runs and times
+    if case not in (
+        same_order,
+        no_groups,
+        sorted_folds,
+        classes_in_turn,
+    ):  # images have runs and times
         assert not re.search(r"\w=|\.decoding|fit\(", command_words(found[0].note))
 
 
@@ -246,6 +256,24 @@ def test_every_kind_of_finding_is_looked_for():
                 made |= {name.value} if isinstance(name, ast.Constant) else set()
     assert len(made) > 8
     assert made <= kinds
+
+
+@pytest.mark.parametrize(
+    ("y", "order", "grades"),
+    [
+        (np.sort(SORTED), None, ["note"]),
+        (np.sort(SORTED), np.arange(48), ["doubtful"]),
+        (np.sort(SORTED), random_order() + np.arange(48) / 99, []),
+        (random_order(), None, []),
+        (np.roll(np.sort(SORTED), 1), None, []),
+        (np.sort(SORTED)[:24], None, ["note"]),
+        (np.sort(SORTED)[8:16], None, []),  # four of each may come so by chance
+    ],
+)
+def test_classes_in_turn_are_doubtful_where_times_are_known(y, order, grades):
+    found = examine(y, cv=4, n_permutations=0, order=order)
+    assert [each.grade for each in found] == grades
+    assert {each.name for each in found} <= {"classes_in_turn"}
 
 
 @pytest.mark.parametrize("seed", range(20))
