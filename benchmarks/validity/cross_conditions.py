@@ -41,7 +41,7 @@ def crossed(rng, data, **options):
         return cross_identification(light, *data, train=0, test=1)
 
 
-def labels_permuted(rng, data):
+def labels_permuted(rng, data, **options):
     """Return p-values, and family-wise ones, of the usual test: labels permuted."""
     x, y, runs, task = data
     folds = [
@@ -58,6 +58,7 @@ def labels_permuted(rng, data):
         n_permutations=99,
         bounds=None,
         random_state=int(rng.integers(2**31)),
+        **options,
     )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -83,6 +84,32 @@ def unrelated_conditions(rng, n_sets, *, mistake=False):
         if not mistake:
             yield Row("Exchanged names, one region", where, local)
         yield Row(f"Exchanged names, {N_REGIONS} regions at once", where, family)
+
+
+SHARED = [(5, 0.25, 0), (5, 0.30, 0), (15, 0.30, 0), (1, 0.40, 1)]
+
+
+def found_of_shared(rng, n_sets, design):
+    """Return the shares of regions with one code that three tests find.
+
+    Names exchanged, labels permuted (accuracy, and pairwise accuracy), of shape
+    (n_sets, 3), family-wise. A design is the number of regions with one code, its
+    strength, and that of unrelated codes in the other regions (SD).
+    """
+    n_shared, signal, unrelated = design
+    size, width = N_REGIONS * WIDTH, n_shared * WIDTH
+    found = np.empty((n_sets, 3))
+    for row in found:
+        codes = unrelated * rng.normal(size=(2, 8, size))
+        codes[:, :, :width] = signal * rng.normal(size=(8, width))
+        data = two_tasks(rng, 8, 1, codes)
+        tested = [
+            crossed(rng, data, n_permutations=99),
+            labels_permuted(rng, data),
+            labels_permuted(rng, data, statistic="pairwise_accuracy"),
+        ]
+        row[:] = [(m["p_value_fwe"][:n_shared] <= LEVEL).mean() for m in tested]
+    return found
 
 
 OWN, LASTING = (0, 1, 2, 3, 4), (0, 0, 1, 1, 2, 2)  # the code of every moment
