@@ -308,6 +308,16 @@ def test_few_classes_say_what_one_subject_cannot_show(n_classes, words):
     assert "few_names" not in {f.name for f in five.findings_}
 
 
+def test_what_is_said_of_pairs_is_no_advice_that_would_be_refused():
+    found = cross_identification(light(estimator="lda"), *SHARED, **PAIR).findings_
+    (pairs,) = (f for f in found if f.name == "not_marginal")
+    assert pairs.maps == ("pairwise_accuracy",)
+    assert pairs.note.endswith(
+        "accuracy among 2 classes is of the classifier trained on all 4 classes: "
+        "trained on 2 it may do better or worse, by any amount"
+    )
+
+
 def test_subjects_together_show_what_one_cannot():
     subjects = [
         cross_identification(
