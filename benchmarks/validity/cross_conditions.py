@@ -41,7 +41,7 @@ def crossed(rng, data, **options):
         return cross_identification(light, *data, train=0, test=1)
 
 
-def labels_permuted(rng, data, **options):
+def labels_permuted(rng, data):
     """Return p-values, and family-wise ones, of the usual test: labels permuted."""
     x, y, runs, task = data
     folds = [
@@ -58,7 +58,6 @@ def labels_permuted(rng, data, **options):
         n_permutations=99,
         bounds=None,
         random_state=int(rng.integers(2**31)),
-        **options,
     )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -84,42 +83,6 @@ def unrelated_conditions(rng, n_sets, *, mistake=False):
         if not mistake:
             yield Row("Exchanged names, one region", where, local)
         yield Row(f"Exchanged names, {N_REGIONS} regions at once", where, family)
-
-
-@check(FAMILY, n_sets=300, quick=8)
-def shared_conditions(rng, n_sets, *, mistake=False):
-    """One code in some regions; mistake: p-values times the number of regions."""
-    n_shared, signal = 5, 0.3
-    found = found_of_shared(rng, n_sets, n_shared, signal, mistake=mistake)
-    where = f"8 classes, one code of {signal:g} SD in {n_shared} of {N_REGIONS} "
-    where += "regions, noise in the others; labels test "
-    for name, scope in ("accuracy", True), ("pairwise accuracy", False):
-        missed = 0.95 * found[name] - found["names"]
-        what = "Power of permuted labels, times .95, less that of exchanged names"
-        if scope or not mistake:
-            yield Row(what, where + name, missed, nominal=0, in_scope=scope)
-
-
-def found_of_shared(rng, n_sets, n_shared, signal, *, mistake=False):
-    """Return the shares of regions with one code (SD `signal`) that tests find.
-
-    By test, (n_sets,) each, family-wise: names exchanged, or labels permuted.
-    """
-    width = n_shared * WIDTH
-    tests = "names", "accuracy", "pairwise accuracy"
-    found = {name: np.empty(n_sets) for name in tests}
-    for i in range(n_sets):
-        codes = np.zeros((2, 8, N_REGIONS * WIDTH))
-        codes[:, :, :width] = signal * rng.normal(size=(8, width))
-        data = two_tasks(rng, 8, 1, codes)
-        names = crossed(rng, data, n_permutations=99)
-        p_values = [names["p_value"] * N_REGIONS if mistake else names["p_value_fwe"]]
-        for statistic in ("accuracy", "pairwise_accuracy"):
-            labels = labels_permuted(rng, data, statistic=statistic)
-            p_values.append(labels["p_value_fwe"])
-        for name, p in zip(tests, p_values, strict=True):
-            found[name][i] = (p[:n_shared] <= LEVEL).mean()
-    return found
 
 
 OWN, LASTING = (0, 1, 2, 3, 4), (0, 0, 1, 1, 2, 2)  # the code of every moment
