@@ -170,7 +170,7 @@ def two(tmp_path_factory):
 
 @pytest.fixture
 def copy_of_two(two, tmp_path):
-    """Return a function: how to make a data set -> derivatives of two, to be changed."""
+    """Return a function: how to make a data set -> its derivatives, to be changed."""
 
     def copied(make):
         root = shutil.copytree(two(make), tmp_path / "raw")
