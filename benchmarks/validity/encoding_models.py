@@ -75,7 +75,7 @@ def few_conditions(rng, n_sets, *, mistake=False):
         lost = {name: [] for name in names}
         in_order = PredefinedSplit(np.repeat(np.arange(5), 3 * N_REPEATS))
         options = {"cv": in_order} if mistake else {}
-        for _ in range(n_sets * 12 if mistake else n_sets):
+        for _ in range(n_sets * 4 if mistake else n_sets):
             data = fingers(rng, n_voxels, 0.4 if mistake else 1.0)
             speeds = range(4) if mistake else [rng.integers(4)]
             default = [finger_accuracy(data, speed, **options) for speed in speeds]
@@ -193,7 +193,7 @@ def folds_of_stimuli(rng, n_sets, *, mistake=False):
     n_stimuli, correlation = (60, 0.95) if mistake else (20, 0.0)
     for rule in ("mahalanobis",) if mistake else ("mahalanobis", "auto"):
         local = []
-        for _ in range(3 * n_sets if mistake else n_sets):
+        for _ in range(2 * n_sets if mistake else n_sets):
             X, Y = (series(rng, n_stimuli, correlation, n) for n in (8, 4))
             model = EncodingIdentification(
                 encoder=RidgeEncoder(alphas=[1.0, 100.0], cv=3),

@@ -66,9 +66,8 @@ def test_confidence_keeps_its_digits(level, words):
     assert format_confidence(level) == words
 
 
-def test_the_first_sentences_state_no_more_than_the_maps(fitted):
-    html = fitted.generate_report().get_standalone()
-    text = " ".join(re.sub(r"<[^>]+>", " ", html).split())
+def test_the_first_sentences_state_no_more_than_the_maps(fitted, page):
+    text = " ".join(re.sub(r"<[^>]+>", " ", page).split())
     for pattern, unit, name in (
         (r"is right at least ([\d.]+)% of the time", 100, "bayes_accuracy_bound_fwe"),
         (r"carries at least ([\d.]+) bits", 1, "class_information_bound_fwe"),
