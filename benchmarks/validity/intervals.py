@@ -99,7 +99,7 @@ def information_interval(rng, n_sets, *, mistake=False):
         yield Row(name, where, jackknife, nominal=0.1, in_scope=mistake or enough)
 
 
-@check(FAMILY, n_sets=400, quick=10)
+@check(FAMILY, n_sets=400, quick=14)
 def learning_curves(rng, n_sets, *, mistake=False):
     """Models equal in law; mistake: an error that ignores shared subjects."""
     sizes, decided = [4] if mistake else chosen([2, 4, 6], n_sets), []

@@ -118,7 +118,7 @@ def equally_good(rng, signal, sizes, n_classes, n_trials, noises):
     return fitted
 
 
-@check(FAMILY, n_sets=300, quick=8)
+@check(FAMILY, n_sets=300, quick=12)
 def equal_conditions(rng, n_sets, *, mistake=False):
     """Codes equally good in both; mistake: one of them is noisier."""
     designs = [
