@@ -16,7 +16,7 @@ from neuroextrap.margins._task import observed_margins as margins_of_task
 from neuroextrap.margins._task import run_task
 from neuroextrap.margins._wins import win_chances
 from neuroextrap.margins.running._checkpoint import Checkpoint
-from neuroextrap.margins.running._execution import Work, run_tasks
+from neuroextrap.margins.running._execution import Work, one_blas_thread, run_tasks
 from neuroextrap.margins.running._identity import run_identity
 from neuroextrap.stats._null_counts import LargestValues
 
@@ -284,7 +284,8 @@ def map_parts(
         delayed(function)(plan, task_data(X, regions, rows[part]), given)
         for part in parts
     )
-    yield from zip(parts, parallel(calls), strict=True)
+    with one_blas_thread():
+        yield from zip(parts, parallel(calls), strict=True)
 
 
 def region_outcomes(

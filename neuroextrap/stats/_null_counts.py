@@ -7,7 +7,7 @@ labeling is not among the permuted ones, and p = (1 + count) / (1 + n_permutatio
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -139,12 +139,14 @@ def keep_largest(values: FloatArray, n_kept: int) -> FloatArray:
 class LargestValues:
     """The largest statistics of every permuted map, while these stream by in parts.
 
-    `kept` has shape (n_permutations, n) with n at most twice `n_kept`, packed with the
-    regions. Neither the order of the parts nor their sizes change what is kept.
+    `kept` has shape (n_permutations, n) with n at most `n_kept`, packed with the
+    regions; the values of `new` parts wait until there are as many more. Neither the
+    order of the parts nor their sizes change what is kept.
     """
 
     kept: FloatArray
     n_kept: int
+    new: list[FloatArray] = field(default_factory=list)
 
     @classmethod
     def start(cls, n_permutations: int, n_regions: int) -> LargestValues:
@@ -157,19 +159,26 @@ class LargestValues:
 
     def join(self, packed: FloatArray) -> None:
         """Take in values (n_permutations, n) that are packed already."""
-        new = keep_largest(packed, self.n_kept)
-        self.kept = np.concatenate([self.kept, new], axis=1)
-        if self.kept.shape[1] >= 2 * self.n_kept:
-            self.kept = keep_largest(self.kept, self.n_kept)
+        self.new.append(keep_largest(packed, self.n_kept))
+        if (
+            self.kept.shape[1] + sum(part.shape[1] for part in self.new)
+            >= 2 * self.n_kept
+        ):
+            self._sift()
+
+    def _sift(self) -> None:
+        """Keep the largest of all that came."""
+        everything = np.concatenate([self.kept, *self.new], axis=1)
+        self.kept, self.new = keep_largest(everything, self.n_kept), []
 
     def ordered(self) -> FloatArray:
         """Return the packed values (n_permutations, n_kept), largest first.
 
         What is not there yet, in a part of a run, is -inf.
         """
+        self._sift()
         largest = np.full((len(self.kept), self.n_kept), -np.inf)
-        values = keep_largest(self.kept, self.n_kept)
-        largest[:, : values.shape[1]] = -np.sort(-values, axis=1)
+        largest[:, : self.kept.shape[1]] = -np.sort(-self.kept, axis=1)
         return largest
 
 

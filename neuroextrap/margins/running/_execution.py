@@ -108,11 +108,16 @@ def run_tasks(work: Work, *, n_jobs: int, prefer: str) -> Iterator[tuple[int, An
     ConnectionError when a task was lost too often.
     """
     executor = _current_executor()
-    with threadpoolctl.threadpool_limits(limits=1, user_api="blas"):
+    with one_blas_thread():
         if executor is None:
             yield from _on_joblib(work, n_jobs, prefer)
         else:
             yield from _on_pool(work, pool_of(executor))
+
+
+def one_blas_thread() -> threadpoolctl.threadpool_limits:
+    """Keep BLAS to one thread of every worker, until the ``with`` block ends."""
+    return threadpoolctl.threadpool_limits(limits=1, user_api="blas")
 
 
 def _current_executor() -> Any:
@@ -205,7 +210,7 @@ def _run(
                 f"a worker has {_listed(_VERSIONS)}, this process has "
                 f"{_listed(versions)}; install the same versions on all machines"
             )
-        threadpoolctl.threadpool_limits(limits=1, user_api="blas")
+        one_blas_thread()
     return number, function(shared, data)
 
 
