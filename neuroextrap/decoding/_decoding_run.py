@@ -97,14 +97,11 @@ def plan_decoding(searchlight, imgs, y, groups, order=None):
     reason = why_untrainable(samples.X, usable.regions, plan)
     if reason is not None:
         tests = tests.without_forward(reason)
+    weightings = tests.weightings(given["per_fold"])
+    plan = replace(plan, forward=tests.forward, weightings=weightings)
     if is_measured(given["curves"], kernel):
         set_sizes, subsets = _measured(parameters, given, tests)
         plan = replace(plan, subsets=subsets)
-    plan = replace(
-        plan,
-        forward=tests.forward,
-        weightings=tests.weightings(given["per_fold"]),
-    )
     of_curves = not_marginal(plan)
     tell(of_curves)
     return DecodingRun(
