@@ -7,7 +7,7 @@ import numpy as np
 from neuroextrap.analysis._region_run import RegionRun
 from neuroextrap.analysis._run_parameters import RunParameters
 from neuroextrap.decoding._reading import make_whitener, read_labeled_samples
-from neuroextrap.design._class_subsets import class_subsets
+from neuroextrap.design._cross_folds import class_subsets
 from neuroextrap.design._findings import tell
 from neuroextrap.design._labels import Labels, code_labels
 from neuroextrap.design._overdispersion import overdispersed_runs, shared_classifiers
