@@ -45,6 +45,28 @@ def count_beaten(margins: Any, y: Any, beaten: Any, tied: Any) -> bool:
 
 
 @_compile
+def count_own(scores: Any, own: Any, beaten: Any, tied: Any) -> bool:
+    """Count the same for scores (n_regions, n_test, B, K) of regions and labelings.
+
+    ``own`` (n_test, B) are the true classes; the rest (n_test, n_regions, B).
+    """
+    n_regions, n_test, n_labelings, n_classes = scores.shape
+    n_unknown = 0
+    for s in range(n_regions):
+        for i in range(n_test):
+            for b in range(n_labelings):
+                row = scores[s, i, b]
+                truth = row[own[i, b]]
+                below, reached = np.int32(0), np.int32(0)
+                for k in range(n_classes):
+                    below += np.int32(row[k] < truth)
+                    reached += np.int32(row[k] <= truth)
+                    n_unknown += row[k] != row[k]
+                beaten[i, s, b], tied[i, s, b] = below, reached - below - 1
+    return n_unknown > 0
+
+
+@_compile
 def add_wins(beaten: Any, tied: Any, weights: Any, wins: Any) -> None:
     """Add the weights of test points to wins (K, M), a tie's to all that it may be.
 
