@@ -7,13 +7,13 @@ import uuid
 import zipfile
 import zlib
 from contextlib import suppress
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import scipy.sparse
 
+from neuroextrap import __version__
 from neuroextrap.margins._plan import Plan
 from neuroextrap.margins.running._described import array_hash, without_addresses
 from neuroextrap.margins.running._locks import Lock
@@ -224,7 +224,7 @@ def _created_without_link(path: Path, content: bytes) -> bool:
     return True
 
 
-_PACKAGES = ("neuroextrap", "numpy")
+VERSIONS = {"neuroextrap": __version__, "numpy": np.__version__}
 
 
 def run_identity(
@@ -248,7 +248,7 @@ def run_identity(
         "whitening": without_addresses(repr(plan.whitener)),
         "statistic": without_addresses(repr(plan.statistic)),
         "pairing": plan.pairing,
-        "versions": {name: metadata.version(name) for name in _PACKAGES},
+        "versions": VERSIONS,
         **({"class subsets": _hash_of_all(*subsets)} if subsets else {}),
     }
 
