@@ -12,7 +12,6 @@ from neuroextrap.cohorts._cohort_films import read_films
 from neuroextrap.decoding import IdentificationSearchLight
 from neuroextrap.encoding import (
     ContinuousEncoding,
-    ElasticNetEncoder,
     EncodingIdentification,
     read_features,
 )
@@ -380,14 +379,4 @@ def analysis_of(analysis, asked, samples):
             "out, or say by the column set of the events which stimuli are tested"
         )
     column = "trial_type" if asked.stimulus_column is None else asked.stimulus_column
-    return _with_encoder(analysis), read_stimuli(features, column, n_folds)
-
-
-def _with_encoder(analysis):
-    """Return the analysis with the encoder that None stands for."""
-    if analysis.encoder is not None:
-        return analysis
-    from sklearn.base import clone
-
-    encoder = ElasticNetEncoder(n_jobs=analysis.n_jobs)
-    return clone(analysis).set_params(encoder=encoder)
+    return analysis, read_stimuli(features, column, n_folds)
