@@ -234,7 +234,13 @@ def _checked_model(name: str, model: Any, classes: np.ndarray) -> np.ndarray:
         )
     if not np.allclose(values, values.T):
         raise ValueError(f"models[{name!r}] must be symmetric")
-    if np.ptp(values[np.triu_indices(K, 1)]) == 0:
+    apart = values[np.triu_indices(K, 1)]
+    if values.diagonal().min() >= apart.max() > apart.min():
+        raise ValueError(
+            f"models[{name!r}] has its largest numbers on the diagonal, as "
+            "similarities have; give dissimilarities, such as 1 - correlation"
+        )
+    if np.ptp(apart) == 0:
         raise ValueError(
             f"models[{name!r}] expects the same dissimilarity of all classes, which "
             "cannot be compared; leave it out"

@@ -220,6 +220,7 @@ MODEL = np.abs(np.subtract.outer(np.arange(5), np.arange(5)))
         ({"models": np.where(MODEL > 3, np.nan, MODEL)}, "finite"),
         ({"models": np.triu(MODEL)}, "symmetric"),
         ({"models": 1 - np.eye(5)}, "same dissimilarity"),
+        ({"models": 1 - MODEL / 4}, "as similarities have"),
         (
             {"models": pd.DataFrame(MODEL, list("abcde"), list("abcde"))},
             "give the class",
