@@ -110,7 +110,7 @@ class EncodingData:
     features: Any = None
     train: Any = None
     shown: Any = None
-    n_folds: int | None = None
+    n_folds: Any = None
     groups: Any = None
     bands: Any = None
 

@@ -1,6 +1,6 @@
 """Checks of stimulus features, and which response belongs to which stimulus."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -160,7 +160,8 @@ def rows_of_stimuli(stimuli, features):
 
 def _check_not_numbered(stimuli, features):
     """Raise if `stimuli` may be numbers in the index of `features`, or rows of it."""
-    numbers, given = getattr(features, "index", None), np.asarray(stimuli)
+    numbers: Any = getattr(features, "index", None)
+    given = np.asarray(stimuli)
     if given.dtype.kind not in "ui" or not hasattr(numbers, "to_numpy"):
         return
     place = numbers.get_indexer_for(given) if numbers.is_unique else given

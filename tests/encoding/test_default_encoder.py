@@ -10,6 +10,8 @@ from neuroextrap.encoding import (
     ensemble_size_curve,
 )
 
+pytestmark = pytest.mark.filterwarnings("ignore:the best alpha is the smallest")
+
 
 def study(n_stimuli, n_repeats=1, seed=0):
     """Return features, responses and stimuli, the last 10 of them for the test."""
