@@ -66,7 +66,7 @@ def read_number_table(path, name):
             f"{_separator(path)[1]} under a row of names"
         )
     check_columns(first[0], path)
-    _check_separated(*first[:1], first[1:], path)
+    _check_separated(first[0], first[1:], path)
     try:
         frame = pd.read_csv(
             io.StringIO(text), sep=separator, index_col=False, keep_default_na=False
