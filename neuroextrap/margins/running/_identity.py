@@ -2,16 +2,16 @@
 
 import hashlib
 import json
-from importlib import metadata
 from typing import Any
 
 import numpy as np
 import scipy.sparse
 
+from neuroextrap import __version__
 from neuroextrap.margins._plan import Plan
 from neuroextrap.margins.running._described import array_hash, without_addresses
 
-_PACKAGES = ("neuroextrap", "numpy")
+VERSIONS = {"neuroextrap": __version__, "numpy": np.__version__}
 
 
 def run_identity(
@@ -35,7 +35,7 @@ def run_identity(
         "whitening": without_addresses(repr(plan.whitener)),
         "statistic": without_addresses(repr(plan.statistic)),
         "pairing": plan.pairing,
-        "versions": {name: metadata.version(name) for name in _PACKAGES},
+        "versions": VERSIONS,
         **({"class subsets": _hash_of_all(*subsets)} if subsets else {}),
     }
 
