@@ -5,18 +5,19 @@ import pytest
 import scipy.sparse
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
-from neuroextrap.design._design import Design, Labelings
-from neuroextrap.design._folds import make_design
-from neuroextrap.design._forward_tests import (
+from tests.design.seam import (
+    Design,
+    Labelings,
+    Plan,
     chronological_order,
     cyclic_folds,
     forward_folds,
     forward_parts,
+    make_design,
+    resolve_classifier,
+    resolve_statistic,
+    score_regions,
 )
-from neuroextrap.margins._engine import score_regions
-from neuroextrap.margins._plan import Plan
-from neuroextrap.margins._statistic import resolve_statistic
-from neuroextrap.margins.classifiers._registry import resolve_classifier
 from tests.margins.cases import take_path
 from tests.margins.twins import (
     GaussianNBTwin,

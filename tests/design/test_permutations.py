@@ -4,15 +4,15 @@ import numpy as np
 import pytest
 from sklearn.model_selection import KFold
 
-from neuroextrap.design._folds import make_design
-from neuroextrap.design._labels import code_labels
-from neuroextrap.design._permutations import (
+from tests.design.seam import (
+    FewLabelings,
+    code_labels,
     few_exchanges,
     few_permutations,
+    fewest_permutations,
+    make_design,
     permuted_codes,
 )
-from neuroextrap.stats._permutation import FewLabelings
-from neuroextrap.stats._true_discoveries import fewest_permutations
 
 
 def test_blocks_move_as_wholes_within_their_run():

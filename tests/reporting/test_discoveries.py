@@ -13,17 +13,18 @@ from sklearn.utils import Bunch
 
 from neuroextrap.datasets import simulate_brain
 from neuroextrap.images import feature_coordinates
-from neuroextrap.reporting import _discoveries, peak_table
-from neuroextrap.reporting._discoveries import (
+from neuroextrap.reporting import peak_table
+from neuroextrap.stats import true_discoveries
+from tests.analyses import searchlight_of
+from tests.reporting.seam import (
     Counted,
+    DiscoveryBounds,
+    _discoveries,
     area_names,
     discoveries_section,
+    identification_sections,
+    read_text,
 )
-from neuroextrap.reporting._identification_page import identification_sections
-from neuroextrap.reporting._rendering import read_text
-from neuroextrap.stats import true_discoveries
-from neuroextrap.stats._true_discoveries import DiscoveryBounds
-from tests.analyses import searchlight_of
 
 
 def fit(**options):

@@ -10,17 +10,20 @@ import pandas as pd
 import pytest
 import scipy.ndimage
 
-from neuroextrap.analysis._presentation import region_images
 from neuroextrap.datasets import simulate_brain
 from neuroextrap.decoding import IdentificationSearchLight
 from neuroextrap.reporting import peak_table
-from neuroextrap.reporting._curves import curve_axes
-from neuroextrap.reporting._finding import find
-from neuroextrap.reporting._identification_page import identification_sections
-from neuroextrap.reporting._identification_words import found, methods
-from neuroextrap.reporting._peaks import ranked_peaks
-from neuroextrap.reporting._rendering import format_percent
 from tests.margins.seam import CLASSIFIERS
+from tests.reporting.seam import (
+    curve_axes,
+    find,
+    format_percent,
+    found,
+    identification_sections,
+    methods,
+    ranked_peaks,
+    region_images,
+)
 
 
 def _fit(seed=0, signal=0.0, n_permutations=0, n_features=9, n_runs=6):

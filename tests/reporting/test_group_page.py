@@ -18,10 +18,7 @@ from neuroextrap.group import (
     second_level_test,
     sign_flip_test,
 )
-from neuroextrap.maps._registry import GROUP_MAPS
-from neuroextrap.reporting._group_page import make_group_page
-from neuroextrap.reporting._group_results import read_group
-from neuroextrap.reporting._group_sections import group_clusters
+from tests.reporting.seam import GROUP_MAPS, group_clusters, make_group_page, read_group
 
 SHAPE, AFFINE = (8, 7, 6), np.diag([4.0, 4, 4, 1])
 N = 10

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from neuroextrap.decoding import IdentificationSearchLight
-from neuroextrap.reporting._identification_page import identification_sections
-from neuroextrap.reporting._page import Report, make_page
+from tests.reporting.seam import Report, identification_sections, make_page
 
 _VOID = {"meta", "img", "br", "link", "input"}
 

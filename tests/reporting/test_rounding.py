@@ -6,14 +6,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from neuroextrap.cli._results import text_table
-from neuroextrap.reporting._rendering import (
+from tests.reporting.seam import (
     bits_at_least,
     format_confidence,
     format_of,
     percent_at_least,
+    rounded,
+    text_table,
 )
-from neuroextrap.reporting._viewer_data import rounded
 
 RNG = np.random.default_rng(0)
 BOUNDS = np.concatenate(

@@ -6,8 +6,8 @@ import re
 import numpy as np
 import pandas as pd
 
-from neuroextrap.analysis._region_maps import RegionMaps
 from neuroextrap.decoding import IdentificationSearchLight
+from tests.reporting.seam import RegionMaps
 
 
 def test_a_fitted_analysis_shows_its_finding(fitted, sections):

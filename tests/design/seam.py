@@ -1,0 +1,35 @@
+"""All private names of the package that the tests of designs use."""
+
+from neuroextrap.analysis._parameters import command_words
+from neuroextrap.design import _doubts
+from neuroextrap.design._copies import matched_runs, near_copies
+from neuroextrap.design._design import Design, Labelings
+from neuroextrap.design._folds import (
+    check_labelings,
+    class_weights,
+    fold_weightings,
+    folds_follow_labels,
+    make_design,
+    point_weights,
+)
+from neuroextrap.design._forward_tests import (
+    chronological_order,
+    cyclic_folds,
+    forward_folds,
+    forward_parts,
+)
+from neuroextrap.design._labels import code_labels
+from neuroextrap.design._overdispersion import run_dispersion, shared_classifiers
+from neuroextrap.design._permutations import (
+    few_exchanges,
+    few_permutations,
+    permuted_codes,
+)
+from neuroextrap.design._series import exchanged, findings_of_series, neighbor_inflation
+from neuroextrap.margins._engine import score_regions
+from neuroextrap.margins._plan import Plan
+from neuroextrap.margins._statistic import resolve_statistic
+from neuroextrap.margins.classifiers._registry import resolve_classifier
+from neuroextrap.reporting._identification_page import identification_sections
+from neuroextrap.stats._permutation import FewLabelings
+from neuroextrap.stats._true_discoveries import fewest_permutations
