@@ -5,7 +5,7 @@ import pytest
 from sklearn.model_selection import KFold
 
 from neuroextrap.design._folds import make_design
-from neuroextrap.design._labels import code_labels
+from neuroextrap.design._labels import code_labels, code_targets
 from neuroextrap.design._permutations import (
     few_exchanges,
     few_permutations,
@@ -33,6 +33,17 @@ def test_labelings_that_cannot_be_trained_are_refused():
     design = make_design(labels.codes, 2, cv=KFold(2))
     with pytest.raises(ValueError, match="without training samples"):
         permuted_codes(labels, design, 20, 0, cv=KFold(2))
+
+
+def test_targets_of_a_regression_move_between_ready_folds():
+    """They are no classes, whose counts in folds could have been made equal."""
+    labels, _ = code_targets(np.arange(20.0)[:, None], None, None)
+    folds = list(KFold(4).split(np.zeros(20)))
+    design = make_design(labels.codes, 20, cv=folds, trained=False)
+    found = permuted_codes(labels, design, 20, 0, cv=folds)
+    assert [each.name for each in found.findings] == ["no_groups"]
+    moved = np.sort(found.codes[:, :5], axis=1)
+    assert (moved[1:] != moved[0]).any(axis=1).all()
 
 
 def test_few_labelings_are_doubtful_where_none_can_be_significant():
