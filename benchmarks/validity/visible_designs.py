@@ -1,5 +1,7 @@
 """Designs whose assumption is visibly false: refused, marked as doubtful, or mended."""
 
+from collections import Counter
+
 import numpy as np
 from sklearn.model_selection import KFold, PredefinedSplit, StratifiedKFold
 
@@ -127,9 +129,9 @@ def visible_designs(rng, n_sets, *, mistake=False):
 
 
 def told_rows(rng, n_sets, designs, mistake, ignored):
-    """Yield levels and misses of designs; those marked, unless `ignored`, are named."""
+    """Yield levels and misses of designs; marks of .98 of their sets are named."""
     for design, draw in designs.items():
-        local, bound, doubts = [], [], set()
+        local, bound, marks = [], [], Counter()
         for _ in range(n_sets):
             x, y, runs, options = draw(rng)
             seed = rng.integers(2**31)
@@ -138,14 +140,19 @@ def told_rows(rng, n_sets, designs, mistake, ignored):
             local.append((scores["p_value"] <= LEVEL).mean())
             bounds = scores.get("bayes_accuracy_bound", np.zeros(1))
             bound.append((bounds > chance + 1e-9).mean())
-            marked = {
-                found.name
-                for found in light.findings_
-                if found.grade == "doubtful" and found.touches("p_value")
-            }
-            doubts = doubts & marked if local[1:] else marked
-        doubts -= ignored
-        told = f", marked: {', '.join(sorted(doubts))}" if doubts else ""
+            marks.update(
+                {
+                    found.name
+                    for found in light.findings_
+                    if found.grade == "doubtful" and found.touches("p_value")
+                }
+            )
+        doubts = [
+            name if n == n_sets else f"{name} (in {n / n_sets:.3f})"
+            for name, n in sorted(marks.items())
+            if n >= 0.98 * n_sets and name not in ignored
+        ]
+        told = f", marked: {', '.join(doubts)}" if doubts else ""
         in_scope = mistake or not doubts
         yield Row(LOCAL, design + told, local, in_scope=in_scope)
         if any(bound):
