@@ -142,7 +142,7 @@ def few_conditions(rng, n_sets, *, mistake=False):
         lost = {name: [] for name in names}
         in_order = PredefinedSplit(np.repeat(np.arange(5), 3 * N_REPEATS))
         options = {"cv": in_order} if mistake else {}
-        for _ in range(n_sets * 4 if mistake else n_sets):
+        for _ in range(n_sets * 12 if mistake else n_sets):
             data = fingers(rng, n_voxels, 0.4 if mistake else 1.0)
             speeds = range(4) if mistake else [rng.integers(4)]
             default = [finger_accuracy(data, speed, **options) for speed in speeds]

@@ -18,11 +18,13 @@ from neuroextrap.design._forward_tests import (
     forward_folds,
     forward_parts,
 )
-from neuroextrap.design._labels import code_labels
+from neuroextrap.design._labels import code_labels, code_targets
 from neuroextrap.design._overdispersion import run_dispersion, shared_classifiers
 from neuroextrap.design._permutations import (
+    Balance,
     few_exchanges,
     few_permutations,
+    fold_balance,
     permuted_codes,
 )
 from neuroextrap.design._series import exchanged, findings_of_series, neighbor_inflation
