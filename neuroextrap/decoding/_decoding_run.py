@@ -24,7 +24,7 @@ from neuroextrap.margins._plan import Plan
 from neuroextrap.margins._resources import check_labelings_fit
 from neuroextrap.margins._statistic import resolve_statistic
 from neuroextrap.margins.algebra._grams import check_shrinkage
-from neuroextrap.margins.classifiers._registry import resolve_classifier
+from neuroextrap.margins.classifiers._classifier_names import resolve_classifier
 from neuroextrap.stats._extrapolation._sample import log_spaced_set_sizes
 from neuroextrap.stats._validation import random_generator
 
