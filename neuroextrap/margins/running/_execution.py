@@ -20,7 +20,7 @@ import threadpoolctl
 from joblib import Parallel, delayed, effective_n_jobs
 from joblib.parallel import get_active_backend
 
-from neuroextrap.margins.running._identity import VERSIONS
+from neuroextrap.margins.running._checkpoint import VERSIONS
 from neuroextrap.margins.running._pools import LostTask, Pool, is_dask_client, pool_of
 
 logger = logging.getLogger(__name__)
