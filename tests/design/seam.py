@@ -31,7 +31,7 @@ from neuroextrap.design._series import exchanged, findings_of_series, neighbor_i
 from neuroextrap.margins._engine import score_regions
 from neuroextrap.margins._plan import Plan
 from neuroextrap.margins._statistic import resolve_statistic
-from neuroextrap.margins.classifiers._registry import resolve_classifier
+from neuroextrap.margins.classifiers._classifier_names import resolve_classifier
 from neuroextrap.reporting._identification_page import identification_sections
 from neuroextrap.stats._permutation import FewLabelings
 from neuroextrap.stats._true_discoveries import fewest_permutations
