@@ -5,6 +5,8 @@ import logging
 import sys
 import warnings
 
+from neuroextrap.analysis._parameters import command_words
+
 logger = logging.getLogger("neuroextrap")
 
 
@@ -57,11 +59,11 @@ def _handler():
 
 
 class _Formatter(logging.Formatter):
-    """Plain messages; warnings say what they are."""
+    """Plain messages in words of the command line; warnings say what they are."""
 
     def format(self, record):
         """Return one line for the record."""
-        text = " ".join(record.getMessage().split())
+        text = command_words(" ".join(record.getMessage().split()))
         if record.levelno >= logging.WARNING:
             text = f"{record.levelname.lower()}: {text}"
         if record.exc_info:

@@ -208,6 +208,8 @@ def prepare(args, files):
     if getattr(args, "train", None) is not None:
         y, *more = split_conditions(samples.y)
         samples = replace(samples, y=y)
+    if samples.order is None and not args.of_model:  # they are listed in this order
+        samples = replace(samples, order=range(len(samples.y)))
     _check_runs(args, samples)
     logger.info(
         "%d samples of %d conditions in %d runs, %d voxels",
@@ -229,6 +231,7 @@ def prepare(args, files):
 
 def examined(light, samples):
     """Return what the examination of a planned analysis finds, in lines."""
+    from neuroextrap.analysis._parameters import command_words
     from neuroextrap.design import examine
 
     found = examine(
@@ -240,7 +243,7 @@ def examined(light, samples):
         classes=light.classes,
         n_permutations=light.n_permutations,
     )
-    lines = [finding.line for finding in found]
+    lines = [command_words(finding.line) for finding in found]
     return lines or ["nothing doubtful was found in the design or the samples"]
 
 

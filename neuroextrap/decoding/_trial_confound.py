@@ -182,6 +182,7 @@ def trial_confound(
     within = run.labels._replace(strata=strata.codes)
     restricted = _permuted(light, within, run.plan.design)
     tests, why_not = _tests_of_levels(light, run, within, strata)
+    alone = _class_from(light, run, strata)
     plan = replace(run.plan, codes=restricted.codes, forward=tests)
     found, maxima, tested = _within_strata(run, plan)
     free, _ = run.score()
@@ -195,17 +196,17 @@ def trial_confound(
     if tests is not None:
         scores |= _bounds(run, found.n_correct, tests)
     scores["n_voxels"] = run.usable.n_features.astype(float)
-    alone = _class_from(light, run, strata.columns)
     close = _too_close(alone["accuracy"]) if strata.of_numbers else ()
-    findings = (*run.findings, *restricted.findings, *close, *why_not, *why_not_levels)
-    tell(findings[len(run.findings) :])
+    found_here = (*restricted.findings, *close, *why_not, *why_not_levels)
+    tell(found_here)
+    of_run = (each for each in run.findings if any(map(each.touches, scores)))
     cells = within.exchanged
     maps = maps_of_regions(
         run,
         scores,
         parameters=described_parameters(light) | {"stratum_size": stratum_size},
         random_state=light.random_state,
-        findings=findings,
+        findings=(*of_run, *found_here),
         page=confound_page,
         class_from_confound_=alone,
         classes_=run.classes,
@@ -297,8 +298,11 @@ def _levels(light, run, strata):
     return {f"confound_{name}": values for name, values in maps.items()}, ()
 
 
-def _class_from(light, run, columns):
+def _class_from(light, run, strata):
     """Return accuracy and p-value of the class from the confound, as a dict."""
+    columns = strata.columns
+    if not strata.of_numbers and (columns.shape[1] == 2 or light.shrinkage == 0):
+        columns = columns[:, 1:]  # what the others say, which classifiers refuse
     alone = copy(light).set_params(mask=None)
     labels = run.labels._replace(keep=np.ones(len(columns), dtype=bool))
     read = read_labeled_samples(alone, run.plan.kernel, columns, labels, "confound")

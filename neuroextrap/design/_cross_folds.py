@@ -27,8 +27,8 @@ def cross_samples(
     `y`, `groups` (runs) and `conditions` have shape (n_samples,), `classes` may be
     None, and `pair` are the conditions by role, "train" and "test". Samples of a run
     never train classifiers that are tested on the same run; conditions that share no
-    run train as a whole. ValueError if lengths differ, the conditions are no two, or
-    they do not have the same classes.
+    run train as a whole. ValueError if lengths differ, the conditions are no two, they
+    do not have the same classes, or a class has nothing to train on.
     """
     y = check_labels(y, "y")
     if groups is None:
@@ -52,6 +52,9 @@ def cross_samples(
     there, back = (
         _folds(*samples, groups[keep]) for samples in ((first, second), (second, first))
     )
+    of_samples = codes[keep], groups[keep], names
+    _check_trained(there, *of_samples, *pair.values())
+    _check_trained(back, *of_samples, *reversed(pair.values()))
     tested = np.concatenate([test for _, test in there + back])
     weights = np.zeros((2, len(tested)))
     for row, points in zip(
@@ -80,9 +83,9 @@ def _shared_classes(y, members, classes, pair):
         lacking = np.setdiff1d(names, known).tolist()
         if lacking:
             raise ValueError(
-                f"condition {name!r} ({role}) lacks the classes {lacking[:5]}; classes "
-                "correspond by name, so call a class the same in both conditions, or "
-                "choose classes=... that both have"
+                f"condition {name!r} ({role}) lacks the classes {lacking[:5]}, it has "
+                f"{known.tolist()[:5]}; classes correspond by name, so call a class "
+                "the same in both conditions, or choose classes=... that both have"
             )
     if len(np.unique(names)) < 2:
         raise ValueError(f"the conditions have one class, {names[0]}; give two or more")
@@ -100,3 +103,16 @@ def _folds(train, test, runs):
         (train[runs[train] != run], test[runs[test] == run])
         for run in np.unique(runs[test[shared]])
     ]
+
+
+def _check_trained(folds, codes, runs, names, trained, tested):
+    """Raise where a class has no training sample of one condition (`trained`)."""
+    for train, test in folds:
+        lacking = names[np.setdiff1d(np.arange(len(names)), codes[train])].tolist()
+        if lacking:
+            raise ValueError(
+                f"when run {runs[test[0]]} of condition {tested!r} is tested, no other "
+                f"run of {trained!r} has the classes {lacking[:5]} to train on; leave "
+                f"this run of {tested!r} out, or choose classes=... that {trained!r} "
+                "has in two runs or more"
+            )

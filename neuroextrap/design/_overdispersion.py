@@ -52,7 +52,7 @@ def overdispersed_runs(outcomes, labels, design):
         "may be too large"
     )
     seen = ("overdispersed_runs", "doubtful", dispersion, BOUNDS)
-    return (Finding(*seen, because, effect, "give test_units='runs' (see Bounds)"),)
+    return (Finding(*seen, because, effect, "give bounds=Bounds(test_units='runs')"),)
 
 
 def run_dispersion(outcomes, labels, design):

@@ -44,6 +44,16 @@ def beaten_and_tied(
     count_beaten(np.ascontiguousarray(margins), np.ascontiguousarray(y), beaten, up_to)
     if turned:
         beaten, up_to = beaten.T, up_to.T
+    return counted(beaten, up_to)
+
+
+def counted(beaten: np.ndarray, up_to: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return distractors beaten and tied, from all classes up to the true one.
+
+    Raises where there is not even that one: its margin is NaN.
+    """
+    if up_to.min() == 0:
+        raise ValueError(NAN_MARGINS)
     return beaten, up_to - beaten - 1
 
 

@@ -7,6 +7,7 @@ from neuroextrap.analysis._parameters import (
     KINDS,
     PARAMETERS,
     Parameter,
+    command_words,
     of_arrays,
     of_no_places,
     parameters,

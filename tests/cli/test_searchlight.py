@@ -152,12 +152,12 @@ def test_test_runs_make_a_single_split(folder, tmp_path):
         (("--test-runs", *"012345", "--quiet"), "names every run"),
         (("--samples", "lsa"), "single-trial betas need BIDS events"),
         (("--samples", "lss", "--t-r", "2", "--detrend"), "models drifts itself"),
-        (("--radius", "-1"), "radius=-1.0 must be"),
+        (("--radius", "-1"), "--radius -1.0 must be"),
         (("--estimator", "oracle"), "oracle"),
         (("--classes", "face", "dog", "--quiet"), "dog"),
-        (("--shrinkage", "-2", "--estimator", "lda"), "shrinkage=-2.0 must be"),
-        (("--max-memory", "1"), "max_memory"),
-        (("--statistic", "speed"), "statistic='speed' is not known"),
+        (("--shrinkage", "-2", "--estimator", "lda"), "--shrinkage -2.0 must be"),
+        (("--max-memory", "1"), "--max-memory"),
+        (("--statistic", "speed"), "--statistic speed is not known"),
     ],
 )
 def test_bad_options_are_one_line_and_nothing_is_written(

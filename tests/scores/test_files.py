@@ -116,7 +116,7 @@ def test_tables_of_vectors_are_matched_by_name(folder):
     rng = np.random.default_rng(3)
     vectors = pd.DataFrame(rng.normal(size=(30, 5)), index=NAMES).rename_axis("name")
     decoded = vectors + rng.normal(size=vectors.shape)
-    vectors.iloc[ORDER].to_csv(folder / "vectors.tsv", sep="\t")
+    vectors.iloc[ORDER, ::-1].to_csv(folder / "vectors.tsv", sep="\t")
     decoded.rename_axis("target").to_csv(folder / "decoded.tsv", sep="\t")
     words = ["scores", "--decoded", str(folder / "decoded.tsv"), "--quiet"]
     words += ["--candidates", str(folder / "vectors.tsv"), str(folder / "out")]

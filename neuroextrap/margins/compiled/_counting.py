@@ -42,6 +42,25 @@ def count_beaten(margins: Any, y: Any, beaten: Any, up_to: Any) -> None:
 
 
 @_compile
+def count_own(scores: Any, own: Any, beaten: Any, up_to: Any) -> None:
+    """Count the same for scores (n_regions, n_test, B, K) of regions and labelings.
+
+    ``own`` (n_test, B) are the true classes; the rest (n_test, n_regions, B).
+    """
+    n_regions, n_test, n_labelings, n_classes = scores.shape
+    for s in range(n_regions):
+        for i in range(n_test):
+            for b in range(n_labelings):
+                row = scores[s, i, b]
+                truth = row[own[i, b]]
+                below, reached = np.int32(0), np.int32(0)
+                for k in range(n_classes):
+                    below += np.int32(row[k] < truth)
+                    reached += np.int32(row[k] <= truth)
+                beaten[i, s, b], up_to[i, s, b] = below, reached
+
+
+@_compile
 def add_wins(beaten: Any, tied: Any, weights: Any, wins: Any) -> bool:
     """Add the weights of untied points to wins (K, M); return whether any is tied.
 
