@@ -121,9 +121,10 @@ TABLE = {
     ("analysis", "encoding", "result"): {
         "encoder": one_of(
             "encoding model; each voxel has its own cross-validated penalty, and "
-            "repeats of a stimulus stay together",
-            "elastic-net ridge",
-            "elastic-net",
+            "repeats of a stimulus stay together; auto is elastic-net, and ridge where "
+            "fewer than 100 stimuli are trained on",
+            "auto elastic-net ridge",
+            "auto",
         ),
         "repeats": one_of(
             "average the repeats of a test stimulus, or keep each as a sample",

@@ -6,7 +6,10 @@ from dataclasses import replace
 from neuroextrap.analysis._options import paths, texts
 from neuroextrap.cli._conditions import (
     check_conditions,
+    check_confound,
+    confound_of_samples,
     events_by_condition,
+    run_confound,
     run_cross,
     split_conditions,
 )
@@ -32,11 +35,6 @@ from neuroextrap.cli._target_tables import (
     model_files,
     run_dissimilarities,
     targets_of,
-)
-from neuroextrap.cli._trial_confounds import (
-    check_confound,
-    confound_of_samples,
-    run_confound,
 )
 
 logger = logging.getLogger(__name__)

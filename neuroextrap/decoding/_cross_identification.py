@@ -20,7 +20,7 @@ from neuroextrap.design._findings import P_VALUES, Finding, tell
 from neuroextrap.maps._described_parameters import described_parameters
 from neuroextrap.maps._identification import permutation_statistics
 from neuroextrap.maps._trained_on_all import not_marginal_below
-from neuroextrap.margins._choices import choice_tables
+from neuroextrap.margins._engine import choice_tables
 from neuroextrap.margins.running._null import null_file
 from neuroextrap.reporting._region_page import cross_page
 from neuroextrap.stats._name_exchange import NameExchanges, named_share

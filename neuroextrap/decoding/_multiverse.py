@@ -20,9 +20,9 @@ from neuroextrap.maps._described_parameters import described_parameters
 from neuroextrap.reporting._finding import words_of_features
 from neuroextrap.reporting._maps_section import features_as_regions
 from neuroextrap.reporting._region_page import multiverse_page
+from neuroextrap.stats._null_counts import standardized_by_maxima
 from neuroextrap.stats._pvalues import LEVEL
 from neuroextrap.stats._shared_options import described_by
-from neuroextrap.stats._standardized_maxima import standardized_by_maxima
 
 _MM = 1e-3  # by which places may differ that are the same
 _SAME = "n_permutations", "random_state"

@@ -25,7 +25,7 @@ from neuroextrap.maps._identification import (
     accuracy_statistics,
     permutation_statistics,
 )
-from neuroextrap.margins._choices import choice_tables
+from neuroextrap.margins._engine import choice_tables
 from neuroextrap.margins._paths import with_path
 from neuroextrap.regions._membership import usable_regions
 from neuroextrap.stats._name_exchange import NameExchanges

@@ -22,8 +22,7 @@ from neuroextrap.design._findings import P_VALUES, TOO_SMALL, Finding, tell
 from neuroextrap.design._folds import make_design
 from neuroextrap.design._forward_tests import ForwardFolds
 from neuroextrap.design._labels import code_labels
-from neuroextrap.design._permutations import permuted_codes
-from neuroextrap.design._strata import confound_strata
+from neuroextrap.design._permutations import confound_strata, permuted_codes
 from neuroextrap.design._tests import BoundOptions, forward_tests
 from neuroextrap.maps._described_parameters import (
     described_parameters,
@@ -35,9 +34,8 @@ from neuroextrap.margins._statistic import resolve_statistic
 from neuroextrap.margins.running._null import null_file
 from neuroextrap.margins.running._progress import Progress
 from neuroextrap.reporting._region_page import confound_page, confound_summary
-from neuroextrap.stats._null_counts import round_ties
+from neuroextrap.stats._null_counts import round_ties, standardized_by_region
 from neuroextrap.stats._shared_options import described_by
-from neuroextrap.stats._standardized_maxima import standardized_by_region
 from neuroextrap.stats._validation import check_integer
 
 _CLOSE = 0.9  # accuracy from numbers; pairs keep the level up to .84 (2 SD apart)

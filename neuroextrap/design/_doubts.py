@@ -235,14 +235,18 @@ def order_agreement(codes, groups, order=None):
     if len(runs) < 2 or max(map(len, runs)) < 2:
         return None
     observed = _agreement(runs)
-    rng = np.random.default_rng(0)
-    chance = [
-        _agreement([rng.permutation(run) for run in runs]) for _ in range(_SHUFFLES)
-    ]
+    if observed <= _LARGE_AGREEMENT:
+        return None
+    rng, chance = np.random.default_rng(0), []
+    for _ in range(_SHUFFLES):
+        chance.append(_agreement([rng.permutation(run) for run in runs]))
+        if observed == 1 > chance[-1]:
+            return 1.0
+        if observed < 1 and chance[-1] >= observed:
+            return None
     mean = np.mean(chance)
-    excess = (observed - mean) / (1 - mean) if mean < 1 else 0.0
-    surely = observed == 1 or observed > max(chance)
-    return float(excess) if surely and excess > _LARGE_AGREEMENT else None
+    excess = float((observed - mean) / (1 - mean)) if mean < 1 else 0.0
+    return excess if excess > _LARGE_AGREEMENT else None
 
 
 def _agreement(runs):

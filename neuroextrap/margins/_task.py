@@ -32,6 +32,9 @@ from neuroextrap.stats._null_counts import NullCounts
 
 # numbers of a feature that are summed together: those of a neighborhood stay in cache
 COLUMNS = 64
+# beaten or tied classes that are counted before anything is made of them, at least:
+# many steps of a few numbers each would have workers wait for the interpreter
+_COUNTED = 2**18
 # (beaten, tied, first labeling, number of labelings)
 Counts = tuple[np.ndarray, np.ndarray, int, int]
 Result = dict[str, np.ndarray]
@@ -241,16 +244,47 @@ def _score(plan: Plan, rows: slice, batches: Iterator[Batch], result: Result) ->
     elif plan.kernel.correlates:
         _score_correlated(plan, rows, batches, result)
     else:
-        _score_wins(plan, rows, _label_counts(plan, batches), result)
+        _score_wins(plan, rows, _label_counts(plan, rows, batches), result)
 
 
-def _label_counts(plan: Plan, batches: Iterator[Batch]) -> Iterator[Counts]:
+def _label_counts(
+    plan: Plan, rows: slice, batches: Iterator[Batch]
+) -> Iterator[Counts]:
     """Count wins where every labeling has margins of its own."""
+    first, stop, parts = 0, 0, []
     for margins, start, width, *_ in batches:
         y = plan.codes[start : start + width, plan.design.test]
-        counts = beaten_and_tied(margins, y.T)
+        parts.append(beaten_and_tied(margins, y.T))
         del margins  # whose memory, still in cache, serves the next batch
-        yield *counts, start, width
+        stop = start + width
+        if (stop - first) * _n(rows) * y.shape[1] >= _COUNTED:
+            yield *_joined(parts, _n(rows)), first, stop - first
+            first, parts = stop, []
+    if parts:
+        yield *_joined(parts, _n(rows)), first, stop - first
+
+
+def _joined(
+    parts: list[tuple[np.ndarray, np.ndarray]], n_regions: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Join counts (n_test, n_regions * n_labelings) of one batch after the other.
+
+    They lie in memory as those of the first: point by point, or column by column.
+    """
+    if len(parts) == 1:
+        return parts[0]
+    n_test = len(parts[0][0])
+    by_point = not parts[0][0].T.flags.c_contiguous
+
+    def join(counts: tuple[np.ndarray, ...]) -> np.ndarray:
+        if by_point:
+            blocks = [c.reshape(n_test, n_regions, -1) for c in counts]
+            return np.concatenate(blocks, axis=2).reshape(n_test, -1)
+        blocks = [c.T.reshape(n_regions, -1, n_test) for c in counts]
+        return np.concatenate(blocks, axis=1).reshape(-1, n_test).T
+
+    beaten, tied = zip(*parts, strict=True)
+    return join(beaten), join(tied)
 
 
 def _pairing_counts(plan: Plan, margins: np.ndarray) -> Iterator[Counts]:

@@ -9,7 +9,7 @@ import neuroextrap
 from neuroextrap.design._findings import doubts_about
 from neuroextrap.maps._named_records import band_names, dissimilarity_names
 from neuroextrap.maps._registry import MAPS
-from neuroextrap.plotting._distances import draw_distances
+from neuroextrap.plotting._confusion import draw_distances
 from neuroextrap.plotting._specification_curve import draw_specification_curve
 from neuroextrap.reporting._finding import decide, named_place, words_of_regions
 from neuroextrap.reporting._maps_section import (

@@ -28,5 +28,5 @@ from neuroextrap.maps._described_parameters import (
 )
 from neuroextrap.maps._identification import bound_set_sizes
 from neuroextrap.margins.classifiers._registry import CLASSIFIERS, resolve_classifier
+from neuroextrap.margins.running._checkpoint import differing
 from neuroextrap.margins.running._described import WITHOUT_EFFECT
-from neuroextrap.margins.running._identity import differing

@@ -310,7 +310,7 @@ def test_folds_that_leave_out_a_condition_are_noted():
 def test_what_cannot_be_tested_is_refused():
     (found,) = examine(np.repeat([0, 1], 24), RUNS)
     assert (found.name, found.grade) == ("untestable", "refused")
-    assert "every group holds a single label" in found.note
+    assert "every group holds a single one" in found.note
 
 
 def test_lengths_are_checked():

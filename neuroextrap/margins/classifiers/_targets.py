@@ -7,7 +7,7 @@ import numpy as np
 
 from neuroextrap.design._design import Design, Labelings
 from neuroextrap.margins._kernel import Batch, BatchedLabelings, MarginKernel
-from neuroextrap.margins._wins import counted
+from neuroextrap.margins._wins import NAN_MARGINS
 from neuroextrap.margins.algebra._operators import RegionOperators, residual_operators
 from neuroextrap.margins.classifiers._inner_folds import (
     InnerFolds,
@@ -130,11 +130,12 @@ class TargetMargins(MarginKernel):
 
         design, (n_regions, _) = state[0], _shape(state[1])
         own = np.ascontiguousarray(labelings.codes[:, design.test].T)
-        beaten, up_to = np.empty((2, len(own), n_regions, own.shape[1]), np.int32)
+        beaten, tied = np.empty((2, len(own), n_regions, own.shape[1]), np.int32)
         for rows, scores in self._scores(state, labelings):
             scores = np.ascontiguousarray(scores)
-            count_own(scores, own[rows], beaten[rows], up_to[rows])
-        return counted(beaten.reshape(len(own), -1), up_to.reshape(len(own), -1))
+            if count_own(scores, own[rows], beaten[rows], tied[rows]):
+                raise ValueError(NAN_MARGINS)
+        return beaten.reshape(len(own), -1), tied.reshape(len(own), -1)
 
     def batches(
         self, xs: Sequence[np.ndarray], plan: BatchedLabelings
