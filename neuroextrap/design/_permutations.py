@@ -279,7 +279,8 @@ def confound_strata(confound, labels, stratum_size):
         raise ValueError(
             "the confound and the class cannot be told apart: in no run do samples of "
             "two classes have the same level of the confound; no label can be "
-            "exchanged, whatever is found may be the confound"
+            "exchanged, whatever is found may be the confound (it has "
+            f"{len(names)} levels; numbers that are given as text are names of levels)"
         )
     columns = values[:, None].astype(float) if of_numbers else np.eye(len(names))[codes]
     return Strata(strata[unit], levels[unit], columns[unit], of_numbers)

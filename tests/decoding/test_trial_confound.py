@@ -236,6 +236,7 @@ def with_blocks(X, y, runs):
     [
         (lambda y, time: np.ones(len(y)), "confound is 1.0 in all samples"),
         (lambda y, time: np.array(["a", "b"])[y], "cannot be told apart"),
+        (lambda y, time: time.astype(str), "as text are names of levels"),
         (lambda y, time: y * 100 + np.arange(len(y)) % 3, "cannot be told apart"),
         (lambda y, time: np.where(np.arange(len(y)) == 3, np.nan, time), "confound"),
         (lambda y, time: np.where(np.arange(len(y)) == 3, np.inf, time), "infinite"),
