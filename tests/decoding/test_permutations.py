@@ -168,9 +168,10 @@ def test_whole_blocks_in_stratified_folds_move_within_them():
     for fold, (_, test) in enumerate(cv):
         tested[test] = fold
     tested[0] = (tested[0] + 1) % 4  # one sample of one block in another fold
+    split = PredefinedSplit(tested)
+    design = make_design(labels.codes, 2, cv=split)
     with pytest.raises(ValueError, match="blocks are split over test folds"):
-        split = PredefinedSplit(tested)
-        permuted_codes(labels, make_design(labels.codes, 2, cv=split), 12, 0, cv=split)
+        permuted_codes(labels, design, 12, 0, cv=split)
 
 
 @pytest.mark.filterwarnings("ignore:no runs were given:UserWarning")
