@@ -1,6 +1,7 @@
 """From a table of participants to the design of a test over them."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ import numpy as np
 from neuroextrap.cohorts._measures import MEASURES
 from neuroextrap.images._bids_runs import find_raw
 from neuroextrap.images._tables import MISSING, read_text_table
+from neuroextrap.stats._validation import brief
 
 TABLE = "participants.tsv"
 _ID = "participant_id"
@@ -80,10 +82,10 @@ def make_design(table, members, contrast, covariates):
     if contrast is None and not covariates:
         return None
     given = _INTERCEPT if contrast is None else contrast
-    parts = [given] if isinstance(given, str) else list(given)
-    if not all(isinstance(part, str) for part in parts):
+    parts = [given] if isinstance(given, str) else given
+    if not isinstance(parts, Sequence) or not all(isinstance(p, str) for p in parts):
         raise TypeError(
-            f"contrast={contrast!r} must be text, such as 'patients - controls'"
+            f"contrast={brief(given)} must be text, such as 'patients - controls'"
         )
     rows = table.reindex(members)
     words = [a or b for part in parts for a, b in _WORD.findall(part)]

@@ -6,6 +6,8 @@ import numpy as np
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
+from neuroextrap.stats._validation import check_labels
+
 _ROUNDING = 1e-5
 """Share of the largest value of a column by which equal features may differ."""
 _FEWEST_COLUMNS = 3
@@ -111,7 +113,7 @@ def training_groups(stimuli, groups=None):
     n_samples, n_stimuli = len(stimuli), stimuli.max() + 1
     if groups is None:
         return (stimuli, (REPEATS_NOTE,)) if n_stimuli < n_samples else (None, ())
-    groups = np.asarray(groups)
+    groups = check_labels(groups, "groups")
     if groups.shape != (n_samples,):
         raise ValueError(
             f"groups must have one entry for every sample ({n_samples}), got shape "

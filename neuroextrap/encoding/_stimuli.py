@@ -27,7 +27,7 @@ def check_features(features, name="features", n_columns=None):
     than `n_columns` columns.
     """
     X = check_numbers(features, name)
-    if X.ndim != 2:
+    if X.ndim != 2 or not len(X):
         raise ValueError(
             f"{name} must have shape (n_stimuli, n_columns), got {X.shape}; turn "
             "images into features with GaborPyramid or RetinotopicFeatures"
@@ -134,9 +134,12 @@ def rows_of_stimuli(stimuli, names):
     >>> rows_of_stimuli(["cat", "dog", "cat"], np.array(["dog", "cat"])).tolist()
     [1, 0, 1]
     """
-    if stimuli is None or np.asarray(stimuli).dtype.kind not in "USO":
+    if stimuli is None:
         return stimuli
-    given = check_labels(stimuli, "stimuli").astype(str)
+    given = check_labels(stimuli, "stimuli")
+    if given.dtype.kind not in "USO":
+        return stimuli
+    given = given.astype(str)
     if names is None:
         raise ValueError(
             "stimuli holds names, but features has none; give a DataFrame of features "

@@ -13,6 +13,7 @@ from neuroextrap.plotting._axes import (
     resolve_axes,
     same_length,
 )
+from neuroextrap.stats._validation import real_array
 
 
 @draws_on_axes
@@ -62,7 +63,7 @@ def plot_information_vs_size(
     """
     sizes, information, standard_error, lower_bound, truth = same_length(
         ("n_voxels", n_voxels),
-        information=information,
+        information=real_array(information, "information"),
         standard_error=standard_error,
         lower_bound=lower_bound,
         truth=truth,

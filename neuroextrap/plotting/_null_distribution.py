@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from neuroextrap.plotting._axes import COLORS, add_legend, draws_on_axes, resolve_axes
+from neuroextrap.stats._validation import brief, check_level, real_array
 
 
 @draws_on_axes
@@ -53,7 +54,7 @@ def plot_null_distribution(
     >>> ax.get_ylabel()
     'permutations'
     """
-    null_scores = np.asarray(null_scores, dtype=float)
+    null_scores = real_array(null_scores, "null_scores")
     if null_scores.ndim != 1 or not len(null_scores):
         raise ValueError(
             f"null_scores of shape {null_scores.shape} must hold one score per "
@@ -61,12 +62,21 @@ def plot_null_distribution(
         )
     if not np.isfinite(null_scores).all():
         raise ValueError("null_scores must be finite; drop regions without a score")
+    observed = np.ravel(real_array([] if observed is None else observed, "observed"))
+    level = check_level(level, "level")
+    try:
+        edges = np.histogram_bin_edges(null_scores, n_bins)
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"n_bins={brief(n_bins)} must be a number of bins, ascending edges, or a "
+            "rule of numpy.histogram_bin_edges"
+        ) from error
     ax = resolve_axes(ax)
-    ax.hist(null_scores, bins=n_bins, color="0.7", label="permuted labels")
+    ax.hist(null_scores, bins=edges, color="0.7", label="permuted labels")
     critical = critical_value(null_scores, level)
     if critical is not None:
         ax.axvline(critical, ls="--", color="0.2", label=f"p ≤ {level:g}")
-    for number, value in enumerate(np.atleast_1d([] if observed is None else observed)):
+    for number, value in enumerate(observed):
         name = "observed" if number == 0 else None
         ax.axvline(value, color=COLORS[1], label=name)
     ax.set(xlabel=xlabel, ylabel="permutations")

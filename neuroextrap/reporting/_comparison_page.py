@@ -13,7 +13,7 @@ from neuroextrap.reporting._maps_section import (
     choose_background,
 )
 from neuroextrap.reporting._methods import methods_section, parameter_table
-from neuroextrap.reporting._page import answer, list_of, make_page
+from neuroextrap.reporting._page import answer, list_of, make_page, page_title
 from neuroextrap.reporting._peaks import peaks_of, tables_of_peaks
 from neuroextrap.reporting._pictures import color_range, embed_figure, signed_range
 from neuroextrap.reporting._rendering import (
@@ -63,7 +63,9 @@ def comparison_page(
         ("Methods", methods_section(methods)),
         ("Parameters", parameter_table(maps.parameters) if maps.parameters else ""),
     ]
-    return make_page(title or f"{_capitalized(names[0])} against {names[1]}", sections)
+    return make_page(
+        page_title(title, f"{_capitalized(names[0])} against {names[1]}"), sections
+    )
 
 
 def _view(maps, names):

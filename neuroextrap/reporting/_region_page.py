@@ -24,6 +24,7 @@ from neuroextrap.reporting._page import (
     frame_table,
     list_of,
     make_page,
+    page_title,
 )
 from neuroextrap.reporting._peaks import peaks_of
 from neuroextrap.reporting._pictures import embed_figure
@@ -49,7 +50,9 @@ def cross_page(maps, title=None, **options):
     peaks, as on pages of comparisons.
     """
     drawn = "train_to_test_accuracy", "test_to_train_accuracy", "neg_log10_p_fwe"
-    title = title or "From {train} to {test}, and back".format(**maps.conditions_)
+    title = page_title(
+        title, "From {train} to {test}, and back".format(**maps.conditions_)
+    )
     shown = {"by": "accuracy", "tested": "p_value_fwe", "drawn": drawn}
     return _page(maps, title, "cross", maps.conditions_, **shown, **options)
 
@@ -73,7 +76,7 @@ def dissimilarity_page(maps, title=None, **options):
         return [("Distances", embed_figure(figure, caption[0], "distances.svg"))]
 
     shown = {"by": by, "tested": tested, "drawn": drawn, "more": draw}
-    title = title or "Distances between classes"
+    title = page_title(title, "Distances between classes")
     return _page(maps, title, "dissimilarity", about, **shown, **options)
 
 
@@ -100,7 +103,7 @@ def multiverse_page(maps, title=None, **options):
         return [("Pipelines", figure), ("Table of pipelines", rows)]
 
     shown = {"by": "n_pipelines", "tested": "p_value_fwe_any", "drawn": ()}
-    title = title or f"{len(table)} pipelines, one test"
+    title = page_title(title, f"{len(table)} pipelines, one test")
     return _page(maps, title, "multiverse", about, **shown, more=draw, **options)
 
 
@@ -110,7 +113,7 @@ def confound_page(maps, title=None, **options):
     The options are those of :func:`cross_page`.
     """
     drawn = [name for name in _OF_CONFOUND if name in maps.region_scores_]
-    title = title or "The class, or its confound"
+    title = page_title(title, "The class, or its confound")
     shown = {"by": "accuracy", "tested": "p_value_fwe", "drawn": drawn}
     return _page(maps, title, "confound", _about_confound(maps), **shown, **options)
 
@@ -131,7 +134,7 @@ def continuous_page(maps, title=None, **options):
     own = {unique: p_values for _, unique, *p_values in named}
     drawn = [n for n in ("r2", "noise_ceiling") if n in maps.region_scores_]
     shown = {"by": "correlation", "tested": "p_value_fwe", "drawn": drawn, "own": own}
-    title = title or "Responses to films and stories, predicted"
+    title = page_title(title, "Responses to films and stories, predicted")
     return _page(maps, title, "continuous", about, **shown, **options)
 
 
