@@ -62,6 +62,7 @@ def read_participants(given, out):
         table = table.reset_index()
     if _ID not in table:
         raise ValueError(f"{name} has no column {_ID}; add one, sub-01 and so on")
+    table = table.map(lambda entry: entry.strip() if isinstance(entry, str) else entry)
     table.index = [f"sub-{str(x).removeprefix('sub-')}" for x in table.pop(_ID)]
     if not table.index.is_unique:
         twice = table.index[table.index.duplicated()][0]
@@ -104,7 +105,15 @@ def make_design(table, members, contrast, covariates):
         if (row & rows.columns.isin(used)).any()
     }
     rows = rows.drop(index=left_out)
-    texts = [name for name in used if not _is_numeric(rows[name], name)]
+    if rows.empty:
+        raise ValueError(
+            f"nobody has {', '.join(used)} in the table of participants; its rows must "
+            f"be called {members[0]} and so on"
+        )
+    # numbers whose values are named are names
+    named = [source for word, source in sources.items() if word != source]
+    rows = rows.astype(dict.fromkeys(named, str))
+    texts = [n for n in used if n in named or not _is_numeric(rows[n], n)]
     grouped = [name for name in dict.fromkeys(sources.values()) if name in texts]
     if len(grouped) > 1:
         raise ValueError(
@@ -123,6 +132,11 @@ def _columns(rows, used, texts, grouped, parts):
     for name in used:
         if name not in texts:
             values = pd.to_numeric(rows[name])
+            if values.nunique() < 2:
+                raise ValueError(
+                    f"{name} is {values.iloc[0]:g} in all participants that are "
+                    "tested, so that it explains nothing; leave it out"
+                )
             columns[name] = values - values.mean()
             words.append(_number_words(name, values))
             continue

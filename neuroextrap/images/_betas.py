@@ -114,12 +114,12 @@ def single_trial_betas(
     >>> betas.data.shape, betas.y
     ((2, 2), array(['face', 'cat'], dtype='<U4'))
     """
-    check_masker(masker)
     check_choice(model, "model", BETAS)
     check_choice(noise_model, "noise_model", NOISE_MODELS)
     check_flags(signal_scaling=signal_scaling)
     _check_design_options(design_options)
     options = as_options(SampleOptions, single_trial_betas, options, samples=model)
+    check_masker(masker)
     fit = {"noise_model": noise_model, "scaling": signal_scaling}
     fit["design"] = design_options or {}
     return read_betas(imgs, events, masker, options, fit)

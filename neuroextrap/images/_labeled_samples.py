@@ -100,10 +100,10 @@ def labeled_samples(
     (array(['cat', 'face'], dtype='<U4'), array([[1., 4.],
            [1., 4.]]))
     """
-    check_masker(masker)
     check_choice(samples, "samples", ("blocks", "volumes"))
     read = read_blocks if samples == "blocks" else read_volumes
     options = as_options(SampleOptions, labeled_samples, options, samples=samples)
+    check_masker(masker)
     return read(imgs, events, masker, options)
 
 

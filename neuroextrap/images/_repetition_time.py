@@ -16,8 +16,8 @@ _logger = logging.getLogger(__name__)
 _TOLERANCE = 1e-3
 """Seconds by which two statements of a repetition time may differ."""
 
-_LONGEST = 100.0
-"""Seconds between volumes that no scanner needs: what is larger are milliseconds."""
+_LONGEST = 1e4
+"""Seconds between volumes that no scanner needs: what is larger is no time."""
 
 _SECONDS = {"sec": 1.0, "msec": 1e-3, "usec": 1e-6}
 _EXTENSIONS = (*SURFACES, ".nii.gz", ".nii", ".img.gz", ".img", ".hdr")
