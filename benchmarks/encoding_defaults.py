@@ -13,15 +13,16 @@ pattern component modelling toolbox. docs/guide/encoding_defaults.rst has the re
 import argparse
 import time
 import warnings
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.sparse import csr_array
-from scipy.stats import t
+from scipy.stats import sem, t
 
 from benchmarks.encoding import simulated as sparse_weights
-from benchmarks.validity.encoding_models import SPEED, fingers
+from benchmarks.validity.encoding_models import SPEED, embeddings, fingers, plain_wins
 from benchmarks.validity.series import series
 from neuroextrap.datasets import simulate_visual_cortex
 from neuroextrap.encoding import (
@@ -35,6 +36,7 @@ from neuroextrap.stats import average_accuracy
 
 RULES = "mahalanobis", "diagonal", "correlation", "auto"
 OF_REPEATS = "averaged rows", "noise within conditions"
+ONCE, BOTH, REFERENCE = "shown once", (2, 27), "reference"
 STATISTICS = "accuracy", 20, "pairwise_accuracy", "implied_information"
 
 
@@ -46,7 +48,7 @@ class Trial(NamedTuple):
     Y: np.ndarray
     test: np.ndarray
     Y_test: np.ndarray
-    among: Any = None  # number of candidates; None: all
+    among: Any = None  # numbers of candidates; None: all
     single: bool = False  # test responses are not averaged
 
 
@@ -57,30 +59,19 @@ def split(rng, X, Y, n_train, n_test, among=None):
     return Trial(X, old, Y[old], new, Y[new], among)
 
 
-def embeddings(rng, n_train, n_test, n_columns, n_voxels, signal):
-    """Draw features whose spectrum falls like that of a network's layer."""
-    n = n_train + n_test
-    scale = np.arange(1, n_columns + 1) ** -0.5
-    X = (rng.normal(size=(n, n_columns)) * scale) @ np.linalg.qr(
-        rng.normal(size=(n_columns, n_columns))
-    )[0]
-    mean = X @ rng.normal(size=(n_columns, n_voxels))
-    place = 8 * rng.uniform(size=(n_voxels, 3))
-    near = np.exp(-np.square(place[:, None] - place).sum(axis=2) / 4.5)
-    factor = np.linalg.cholesky(0.5 * near + 0.5 * np.eye(n_voxels))
-    noise = rng.normal(size=mean.shape) @ factor.T
-    Y = np.sqrt(signal) * mean / mean.std() + np.sqrt(1 - signal) * noise
-    return split(rng, X, Y, n_train, n_test)
-
-
 def objects(rng):
     """81 objects, each shown once, 400 voxels, and 1,000 features of a network."""
-    return embeddings(rng, 54, 27, 1000, 400, 0.2)
+    return split(rng, *embeddings(rng, 81, 1000, 400, 0.2), 54, 27, BOTH)
+
+
+def weak_objects(rng):
+    """81 objects, each shown once, 700 voxels, and 300 features of their names."""
+    return split(rng, *embeddings(rng, 81, 300, 700, 0.06), 54, 27, BOTH)
 
 
 def words(rng):
     """600 words, 300 features, 60 voxels."""
-    return embeddings(rng, 500, 100, 300, 60, 0.1)
+    return split(rng, *embeddings(rng, 600, 300, 60, 0.1), 500, 100)
 
 
 def sparse(rng):
@@ -122,12 +113,21 @@ def few_conditions(n_voxels, order):
     return draw
 
 
-def photographs(folder, n_train):
-    """Neurons of macaque V4: default features of photographs, 200 of them held out."""
+def photographs(folder, n_train, n_test=200, among=100):
+    """Neurons of macaque V4: default features of photographs, some of them held out."""
+
+    def draw(rng):
+        return split(rng, *features_and_responses(folder), n_train, n_test, among)
+
+    return draw
+
+
+@cache
+def features_and_responses(folder):
+    """Return the default features of photographs, and the responses to them."""
     images = np.load(Path(folder) / "images.npy").astype(np.float32) / 255
     Y = np.load(Path(folder) / "responses.npy")
-    X = GaborPyramid().fit_transform(images)
-    return lambda rng: split(rng, X, Y, n_train, 200, 100)
+    return GaborPyramid().fit_transform(images), Y
 
 
 def two_hands(path):
@@ -151,9 +151,10 @@ def two_hands(path):
     return draw
 
 
-def encoders():
-    """Return the encoders that are compared."""
-    return {"ridge": RidgeEncoder(), "elastic net": ElasticNetEncoder()}
+def encoders(name=""):
+    """Return the encoders that are compared in a kind of data."""
+    own = {"own penalties": RidgeEncoder(shared_samples=0)} if ONCE in name else {}
+    return {"ridge": RidgeEncoder(), **own, "elastic net": ElasticNetEncoder()}
 
 
 def accuracies(trial, encoder, rules):
@@ -175,18 +176,19 @@ def accuracies(trial, encoder, rules):
             spent = time.process_time() - start
         shown = np.searchsorted(candidates, trial.test)
         model.identify(trial.X[candidates], trial.Y_test, stimuli=shown)
-        sizes = [trial.among or len(candidates)]
-        found[rule] = average_accuracy(model.wins_[0], sizes)[0]
+        sizes = np.atleast_1d(trial.among or len(candidates))
+        found[rule] = average_accuracy(model.wins_[0], sizes)
     return found, spent
 
 
 def interval(values):
-    """Format the mean of values and its 95% interval."""
-    values = np.asarray(values)
-    error = values.std(ddof=1) / np.sqrt(len(values))
-    half = t.ppf(0.975, len(values) - 1) * error
-    mean = values.mean()
-    return f"{mean:+.3f} [{mean - half:+.3f}, {mean + half:+.3f}]"
+    """Format means of values, and 95% intervals, for each number of candidates."""
+    told = []
+    for column in np.transpose([np.atleast_1d(value) for value in values]):
+        half = t.ppf(0.975, len(column) - 1) * sem(column)
+        mean = column.mean()
+        told.append(f"{mean:+.3f} [{mean - half:+.3f}, {mean + half:+.3f}]")
+    return "; ".join(told)
 
 
 def compare(name, draw, n_draws, n_elastic):
@@ -195,8 +197,8 @@ def compare(name, draw, n_draws, n_elastic):
     gains, base, cpu = {}, [], {}
     for number in range(n_draws):
         trial = draw(np.random.default_rng(number))
-        for encoder, model in encoders().items():
-            if encoder != "ridge" and number >= n_elastic:
+        for encoder, model in encoders(name).items():
+            if encoder == "elastic net" and number >= n_elastic:
                 continue
             rules = RULES + OF_REPEATS * name.startswith("fingers")
             rules = rules if encoder == "ridge" else RULES[:1]
@@ -207,7 +209,13 @@ def compare(name, draw, n_draws, n_elastic):
             for rule, accuracy in found.items():
                 key = f"{encoder}, {rule}"
                 gains.setdefault(key, []).append(accuracy - base[-1])
-    print(f"  ridge, mahalanobis: {np.mean(base):.3f}")
+        if ONCE in name:
+            plain = plain_wins(
+                trial.X[trial.train], trial.Y, trial.X[trial.test], trial.Y_test
+            )
+            plain = average_accuracy(plain, trial.among)
+            gains.setdefault(REFERENCE, []).append(plain - base[-1])
+    print(f"  ridge, mahalanobis: {np.mean(base, axis=0).round(3)}")
     for key, values in gains.items():
         if key != "ridge, mahalanobis" and len(values) > 1:
             print(f"  {key:28s} {interval(values)}")
@@ -244,7 +252,7 @@ def kinds_of_features(folder, n_draws, n_elastic):
 
                 def accuracy(columns, trial=trial, model=model):
                     part = trial._replace(X=trial.X[:, columns])
-                    return accuracies(part, model, RULES[:1])[0]["mahalanobis"]
+                    return accuracies(part, model, RULES[:1])[0]["mahalanobis"][0]
 
                 base.append(accuracy(plain))
                 for name, columns in chosen.items():
@@ -317,16 +325,8 @@ def statistics(n_candidates, signal, share, n_draws):
         print(f"    {name!s:20s} {found:.2f} (a false one: {false:.2f})", flush=True)
 
 
-def main():
-    """Print what was asked for."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--quick", action="store_true")
-    parser.add_argument("--only", nargs="+", default=[""])
-    parser.add_argument("--v4")
-    parser.add_argument("--fingers")
-    args = parser.parse_args()
-    warnings.simplefilter("ignore", UserWarning)
-    few = args.quick
+def kinds_of_data(args):
+    """Return how each kind is drawn, how often, and how often for the elastic net."""
     kinds = {
         f"fingers at speeds, {n} voxels, listed {order}": (
             few_conditions(n, order),
@@ -337,7 +337,8 @@ def main():
         for order in ("by finger", "by speed", "at random")
     }
     kinds |= {
-        "objects, embeddings": (objects, 20, 4),
+        f"objects, 54 {ONCE}": (objects, 24, 8),
+        f"weak objects, 54 {ONCE}": (weak_objects, 24, 8),
         "words, embeddings": (words, 12, 4),
         "sparse weights": (sparse, 12, 6),
         "simulated cortex": (cortex, 12, 6),
@@ -345,16 +346,25 @@ def main():
     if args.fingers:
         kinds["two hands, measured"] = two_hands(args.fingers), 48, 12
     if args.v4:
+        kinds[f"photographs, 54 {ONCE}"] = photographs(args.v4, 54, 27, BOTH), 24, 12
         kinds["photographs, 300 to train"] = photographs(args.v4, 300), 8, 8
         kinds["photographs, 1,000 to train"] = photographs(args.v4, 1000), 8, 4
-    for name, (draw, n_draws, n_elastic) in kinds.items():
+    return kinds
+
+
+def main():
+    """Print what was asked for."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--only", nargs="+", default=[""])
+    parser.add_argument("--v4")
+    parser.add_argument("--fingers")
+    args = parser.parse_args()
+    warnings.simplefilter("ignore", UserWarning)
+    few = args.quick
+    for name, (draw, *numbers) in kinds_of_data(args).items():
         if any(word in name for word in args.only):
-            compare(
-                name,
-                draw,
-                2 if few else n_draws,
-                min(n_elastic, 2) if few else n_elastic,
-            )
+            compare(name, draw, *(min(n, 2) if few else n for n in numbers))
     if args.v4 and any(word in "kinds of features" for word in args.only):
         kinds_of_features(args.v4, *((2, 1) if few else (8, 4)))
     if any(word in "films" for word in args.only):

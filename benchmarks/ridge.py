@@ -83,7 +83,7 @@ def has_himalaya():
 
 def own_fit(X, Y, **options):
     """Fit RidgeEncoder once to few data, to load what it needs, then timed."""
-    encoder = RidgeEncoder(ALPHAS, cv=N_FOLDS, **options)
+    encoder = RidgeEncoder(ALPHAS, cv=N_FOLDS, shared_samples=0, **options)
     RidgeEncoder(ALPHAS[:2]).fit(X[:50, :5], Y[:50, :1])
     return timed(lambda: encoder.fit(X, Y))
 
@@ -109,7 +109,9 @@ def penalty_per_voxel(n_samples, n_features, n_targets):
     naive = RidgeCV(ALPHAS, alpha_per_target=True)
     _, seconds = timed(lambda: naive.fit(X, Y))
     few = slice(0, 60)  # as many folds as samples
-    one_out = RidgeEncoder(ALPHAS, cv=KFold(60)).fit(X[few], Y[few, ::50])
+    one_out = RidgeEncoder(ALPHAS, cv=KFold(60), shared_samples=0).fit(
+        X[few], Y[few, ::50]
+    )
     other = RidgeCV(ALPHAS, alpha_per_target=True).fit(X[few], Y[few, ::50])
     pair = one_out.predict(X[few]), other.predict(X[few])
     text = agreement(one_out.alpha_, other.alpha_, *pair)

@@ -1,8 +1,8 @@
 """Decoding a number in every sphere: CPU time against nilearn's SearchLight with Ridge.
 
-Voxels are standardized, so that one penalty means the same in all spheres. nilearn is
-timed on two numbers of centers, the difference of which is the time of a sphere, and
-must find the same squared errors; both sides run in turns, in one process.
+Voxels are standardized, so that one penalty means the same in all spheres. Each side is
+timed on two numbers of centers, the difference of which is the time of a sphere; both
+must find the same squared errors, and run in turns, in one process.
 
     OPENBLAS_NUM_THREADS=1 python benchmarks/targets.py [--quick]
 """
@@ -96,14 +96,13 @@ def check(light, other, y, runs):
 def compare(n_runs, n_samples, turns):
     """Print and add one row."""
     img, y, runs = data(n_runs, n_samples)
-    ours, (few, some) = light_of(MANY), (theirs(e, len(y)) for e in (FEW, SOME))
-    lights = ours, few, some
+    lights = *map(light_of, (SOME, MANY)), *(theirs(e, len(y)) for e in (FEW, SOME))
     seconds(light_of(FEW), img, y, runs)  # loads what is compiled
     times = [[seconds(each, img, y, runs) for each in lights] for _ in range(turns)]
-    check(ours, few, y, runs)
+    check(*lights[1:3], y, runs)
     least = np.min(times, axis=0)
-    each = least[0] / MANY**3
-    slow = (least[2] - least[1]) / (SOME**3 - FEW**3)
+    each = (least[1] - least[0]) / (MANY**3 - SOME**3)
+    slow = (least[3] - least[2]) / (SOME**3 - FEW**3)
     size = f"{n_runs} runs of {n_samples} samples"
     ratio = f"{slow / each:.0f}"
     print(ROW.format(size, f"{1e3 * each:.3f} ms", f"{1e3 * slow:.2f} ms", ratio))

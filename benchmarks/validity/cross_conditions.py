@@ -6,7 +6,7 @@ import warnings
 import numpy as np
 import scipy.sparse
 
-from benchmarks.validity.registry import Row, check, chosen
+from benchmarks.validity.registry import FEW, Row, check, chosen
 from neuroextrap.decoding import (
     IdentificationSearchLight,
     cross_identification,
@@ -41,7 +41,7 @@ def crossed(rng, data, **options):
         return cross_identification(light, *data, train=0, test=1)
 
 
-def labels_permuted(rng, data):
+def labels_permuted(rng, data, **options):
     """Return p-values, and family-wise ones, of the usual test: labels permuted."""
     x, y, runs, task = data
     folds = [
@@ -58,6 +58,7 @@ def labels_permuted(rng, data):
         n_permutations=99,
         bounds=None,
         random_state=int(rng.integers(2**31)),
+        **options,
     )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -83,6 +84,44 @@ def unrelated_conditions(rng, n_sets, *, mistake=False):
         if not mistake:
             yield Row("Exchanged names, one region", where, local)
         yield Row(f"Exchanged names, {N_REGIONS} regions at once", where, family)
+
+
+@check(FAMILY, n_sets=300, quick=8)
+def shared_conditions(rng, n_sets, *, mistake=False):
+    """One code in some regions; mistake: p-values times the number of regions."""
+    n_shared, signal = 5, 0.3
+    found = found_of_shared(rng, n_sets, n_shared, signal, mistake=mistake)
+    where = f"8 classes, one code of {signal:g} SD in {n_shared} of {N_REGIONS} "
+    where += "regions, noise in the others; labels test "
+    what = "Power of permuted labels, times .95, less that of exchanged names"
+    names = found.pop("names")
+    for statistic, labels in found.items():
+        missed, scope = 0.95 * labels - names, statistic == "accuracy"
+        words = where + statistic.replace("_", " ")
+        yield Row(what, words, missed, nominal=0, in_scope=scope)
+
+
+def found_of_shared(rng, n_sets, n_shared, signal, *, mistake=False):
+    """Return the shares of regions with one code (SD `signal`) that tests find.
+
+    By test, (n_sets,) each, family-wise: names exchanged, or labels permuted, with
+    accuracy and, in the table, pairwise accuracy as the statistic.
+    """
+    width = n_shared * WIDTH
+    statistics = ("accuracy", "pairwise_accuracy")[: 1 if n_sets < FEW else 2]
+    found = {test: np.empty(n_sets) for test in ("names", *statistics)}
+    for i in range(n_sets):
+        codes = np.zeros((2, 8, N_REGIONS * WIDTH))
+        codes[:, :, :width] = signal * rng.normal(size=(8, width))
+        data = two_tasks(rng, 8, 1, codes)
+        names = crossed(rng, data, n_permutations=99)
+        p = {"names": names["p_value"] * N_REGIONS if mistake else names["p_value_fwe"]}
+        for statistic in statistics:
+            labels = labels_permuted(rng, data, statistic=statistic)
+            p[statistic] = labels["p_value_fwe"]
+        for test, p_values in p.items():
+            found[test][i] = (p_values[:n_shared] <= LEVEL).mean()
+    return found
 
 
 OWN, LASTING = (0, 1, 2, 3, 4), (0, 0, 1, 1, 2, 2)  # the code of every moment

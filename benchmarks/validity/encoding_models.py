@@ -9,6 +9,7 @@ from benchmarks.validity.permutation_tests import LEVEL, LOCAL
 from benchmarks.validity.registry import Row, check, chosen
 from benchmarks.validity.series import series
 from neuroextrap.encoding import EncodingIdentification, RidgeEncoder
+from neuroextrap.stats import average_accuracy, win_distribution
 
 FAMILY = "Encoding models"
 FINGER, SPEED = np.repeat(np.arange(5), 4), np.tile(np.arange(4), 5)
@@ -41,6 +42,72 @@ def fingers(rng, n_voxels, size=1.0):
     noise = 0.3 * smooth(rng, 160, factor) + 0.35 * rng.normal(size=(160, n_voxels))
     noise += rng.normal(size=(160, 3)) @ smooth(rng, 3, factor)
     return X, mean[shown] + size * noise, shown
+
+
+def embeddings(rng, n_stimuli, n_columns, n_voxels, signal):
+    """Draw features whose spectrum falls like that of a network's layer; responses."""
+    scale = np.arange(1, n_columns + 1) ** -0.5
+    turn = np.linalg.qr(rng.normal(size=(n_columns, n_columns)))[0]
+    X = (rng.normal(size=(n_stimuli, n_columns)) * scale) @ turn
+    mean = X @ rng.normal(size=(n_columns, n_voxels))
+    place = 8 * rng.uniform(size=(n_voxels, 3))
+    near = np.exp(-np.square(place[:, None] - place).sum(axis=2) / 4.5)
+    factor = np.linalg.cholesky(0.5 * near + 0.5 * np.eye(n_voxels))
+    noise = rng.normal(size=mean.shape) @ factor.T
+    return X, np.sqrt(signal) * mean / mean.std() + np.sqrt(1 - signal) * noise
+
+
+def plain_wins(X, Y, X_test, Y_test):
+    """Return wins of a plain ridge regression and the Pearson correlation over voxels.
+
+    One penalty for all voxels, by leaving out one stimulus.
+    """
+    (x, new), (y, tested) = _scaled(X, X_test), _scaled(Y, Y_test)
+    u, d, v = np.linalg.svd(x, full_matrices=False)
+    errors = {}
+    for alpha in np.logspace(0, 7, 22):
+        hat = u * (d**2 / (d**2 + alpha)) @ u.T + 1 / len(x)
+        left_out = (y - hat @ y) / (1 - np.diag(hat))[:, np.newaxis]
+        errors[np.square(left_out).mean()] = alpha
+    predicted = new @ v.T * (d / (d**2 + errors[min(errors)])) @ u.T @ y
+    margins = np.corrcoef(tested, predicted)[: len(tested), len(tested) :]
+    return win_distribution(margins, np.arange(len(tested)))
+
+
+def _scaled(train, test):
+    """Scale columns by training means and standard deviations."""
+    varies = np.ptp(train, axis=0) > 0
+    mean, scale = train[:, varies].mean(axis=0), train[:, varies].std(axis=0)
+    return (train[:, varies] - mean) / scale, (test[:, varies] - mean) / scale
+
+
+@check(FAMILY, n_sets=60, quick=6)
+def stimuli_shown_once(rng, n_sets, *, mistake=False):
+    """Accuracy among two lost by the default, of 54 stimuli shown once each.
+
+    Against ten lines of numpy, and other rules; the standard error of one experiment
+    is .05, and .03 may be lost. mistake: a penalty of its own for each voxel.
+    """
+    rivals = ("diagonal", "correlation")
+    names = () if mistake else tuple(f"rule={rule!r}" for rule in rivals)
+    lost = {name: [] for name in ("a plain ridge regression and correlation", *names)}
+    encoder = RidgeEncoder(shared_samples=0) if mistake else None
+    for _ in range(10 * n_sets if mistake else n_sets):
+        X, Y = embeddings(rng, 81, 300, 400, 0.08)
+        train, test = (X[:54], Y[:54]), (X[54:], Y[54:])
+        found = [average_accuracy(plain_wins(*train, *test), [2])[0]]
+        for rule in ("mahalanobis", *(() if mistake else rivals)):
+            model = EncodingIdentification(encoder=encoder, rule=rule)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", UserWarning)  # of few residuals
+                model.fit(*train).identify(*test)
+            found.append(model.region_scores_["pairwise_accuracy"][0])
+        default = found.pop(1)
+        for values, rival in zip(lost.values(), found, strict=True):
+            values.append(rival - default)
+    for name, values in lost.items():
+        design = f"81 stimuli x 1, 400 voxels, 300 features, against {name}"
+        yield Row("accuracy lost by the default", design, values, nominal=0.03)
 
 
 def finger_accuracy(data, left_out, *, averaged=False, within=False, **options):

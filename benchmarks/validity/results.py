@@ -116,4 +116,4 @@ def _table(rows):
 
 def _number(value):
     """Return a rate with as many digits as it needs."""
-    return f"{value:.3f}" if value >= 0.01 or value == 0 else f"{value:.1g}"
+    return f"{value:.3f}" if abs(value) >= 0.01 or value == 0 else f"{value:.1g}"

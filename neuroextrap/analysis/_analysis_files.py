@@ -25,7 +25,7 @@ from neuroextrap.maps._json import json_text, read_json
 from neuroextrap.maps._provenance import Origin, file_hash
 from neuroextrap.maps._result_files import ResultFiles
 from neuroextrap.maps._transaction import replaced_results
-from neuroextrap.margins.running._identity import identity_hash
+from neuroextrap.margins.running._checkpoint import identity_hash
 
 _INDEX, _RESULTS, _TABLE, _MASK = "analysis.json", "results.npz", "table.tsv", "mask"
 _RUN, _FEATURES = "run.npz", "voxels.tsv"

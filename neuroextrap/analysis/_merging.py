@@ -5,7 +5,7 @@ from dataclasses import fields, replace
 
 import numpy as np
 
-from neuroextrap.margins.running._identity import differing
+from neuroextrap.margins.running._checkpoint import differing
 from neuroextrap.stats._null_counts import LargestValues
 
 # axis of the regions in the arrays of scores; other arrays of results name theirs in

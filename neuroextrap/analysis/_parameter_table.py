@@ -121,9 +121,10 @@ TABLE = {
     ("analysis", "encoding", "result"): {
         "encoder": one_of(
             "encoding model; each voxel has its own cross-validated penalty, and "
-            "repeats of a stimulus stay together",
-            "elastic-net ridge",
-            "elastic-net",
+            "repeats of a stimulus stay together; auto is elastic-net, and ridge where "
+            "fewer than 100 stimuli are trained on",
+            "auto elastic-net ridge",
+            "auto",
         ),
         "repeats": one_of(
             "average the repeats of a test stimulus, or keep each as a sample",
@@ -226,9 +227,19 @@ TABLE = {
         ),
     },
     ("analysis", "targets", "result"): {
-        "metric": None,
+        "metric": one_of(
+            "how decoded targets are compared with candidates; auto is cosine, of one "
+            "number euclidean",
+            "auto cosine correlation euclidean",
+            "auto",
+        ),
         "standardize_targets": None,
-        "statistic": None,
+        "statistic": text(
+            "statistic of the permutation test: correlation, accuracy, "
+            "pairwise_accuracy, implied_information, or a set size",
+            "correlation",
+            kind=set_size_or_name,
+        ),
     },
     ("analysis", "continuous", "result"): {
         "delays": whole(

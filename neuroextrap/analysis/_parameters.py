@@ -5,6 +5,7 @@ runs and the comparison of subjects need to know. Nothing heavy is imported, so 
 command line starts fast.
 """
 
+import re
 from typing import NamedTuple
 
 from neuroextrap.analysis._options import Option
@@ -77,6 +78,45 @@ def path_words():
     rows = parameters(*KINDS, "stimuli", "cohort")
     given = [row for row in rows if row.option is not None and row.role != RESOURCE]
     return {row.word for row in given if row.option.is_path}
+
+
+def command_words(text):
+    """Return text about parameters in words of the command line.
+
+    Values of parameters become options, ``radius=8`` is ``--radius 8``, also where they
+    are given to a value object. Alternatives that only Python has are left out: those
+    that end with ", or give NAME=...".
+
+    >>> command_words("use bounds=Bounds(test_units='runs'), or give blocks=...")
+    'use --test-units runs'
+    """
+    rows = parameters(*KINDS, "targets", "samples", "continuous")
+    options = {row.name: row for row in rows if row.option is not None}
+
+    def option(found):
+        row = options.get(found["name"])
+        if row is None:
+            return found[0]
+        word, value = row.word.replace("_", "-"), found["value"].strip("'\"")
+        if row.option.kind is bool:
+            return f"--{word}" if value == "True" else f"--no-{word}"
+        return f"--{word} {'none' if value == 'None' else value}"
+
+    text = _ALTERNATIVE.sub(lambda f: f[0] if f["name"] in options else "", text)
+    text = _VALUE.sub(option, _OF_OBJECT.sub(option, text))
+    return _DECODING.sub(lambda f: _BY_OPTION.get(f["name"], f[0]), text)
+
+
+_ALTERNATIVE = re.compile(r", or give (?P<name>\w+)=\.\.\.[^;,]*")
+_OF_OBJECT = re.compile(r"(\w+=)?[A-Za-z_]+\((?P<name>\w+)=(?P<value>[^()=,]+)\)")
+_VALUE = re.compile(
+    r"(?<![\w./-])(?P<name>\w+)=(?P<value>'[^']*'|\"[^\"]*\"|\.\.\.|[\w+-]+(\.\d+)?)"
+)
+_DECODING = re.compile(r"neuroextrap\.decoding\.(?P<name>\w+)")
+_BY_OPTION = {
+    "TargetSearchLight": "--targets",
+    "cross_identification": "--train and --test",
+}
 
 
 def region_options(analysis):

@@ -12,6 +12,7 @@ from neuroextrap.images._atlas import labels_of
 from neuroextrap.images._geometry import feature_values
 from neuroextrap.stats._shared_options import described_by
 from neuroextrap.stats._true_discoveries import fewest_permutations
+from neuroextrap.stats._validation import brief, check_number
 
 
 class DiscoveryCounts:
@@ -77,6 +78,8 @@ class DiscoveryCounts:
         bounds = self._discoveries()
         chosen = self._set_of(region, atlas)
         if above is not None:
+            if np.isnan(check_number(above, "above")):
+                raise ValueError("above is NaN; give a threshold of the statistic")
             chosen = chosen & (bounds.scores > above)
         return bounds.count(chosen)
 
@@ -195,7 +198,7 @@ def _indexed(region: Any, n_regions: int) -> np.ndarray:
     whole = given.size == 0 or given.dtype.kind in "iu"
     if given.ndim != 1 or not whole:
         raise TypeError(
-            f"region={region!r} must be whole numbers, one bool for each of the "
+            f"region={brief(region)} must be whole numbers, one bool for each of the "
             f"{n_regions} regions, a name or a mask; for a place (x, y, z) give the "
             "index that find_region returns"
         )

@@ -27,8 +27,8 @@ from neuroextrap.margins._paths import describe_paths
 from neuroextrap.margins._plan import Plan
 from neuroextrap.margins._resources import affordable_workers, parse_shard
 from neuroextrap.margins._statistic import InformationStatistic
+from neuroextrap.margins.running._checkpoint import identity_hash
 from neuroextrap.margins.running._described import array_hash
-from neuroextrap.margins.running._identity import identity_hash
 from neuroextrap.margins.running._null import null_file
 from neuroextrap.margins.running._progress import Progress, clock
 from neuroextrap.regions._membership import UsableRegions

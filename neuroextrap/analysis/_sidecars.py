@@ -17,8 +17,8 @@ from neuroextrap.maps._provenance import Origin, SourceFile, provenance, version
 from neuroextrap.maps._records import MapRecord
 from neuroextrap.maps._registry import record_of
 from neuroextrap.maps._trained_on_all import OF_CURVES
+from neuroextrap.margins.running._checkpoint import identity_hash
 from neuroextrap.margins.running._described import class_name
-from neuroextrap.margins.running._identity import identity_hash
 
 
 def origin_of(sources, options=None):

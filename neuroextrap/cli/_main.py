@@ -8,9 +8,14 @@ import sys
 from collections.abc import Sequence
 
 from neuroextrap.analysis._options import FILES, FOLDERS
-from neuroextrap.cli._console import console, say
+from neuroextrap.cli._console import (
+    Terminated,
+    console,
+    dask_cluster,
+    ending_on_sigterm,
+    say,
+)
 from neuroextrap.cli._parser import CommandParser
-from neuroextrap.cli._running import Terminated, dask_cluster, ending_on_sigterm
 
 logger = logging.getLogger(__name__)
 

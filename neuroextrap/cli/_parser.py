@@ -279,9 +279,11 @@ def parameters_of(args, kind, *, without=()):
 
 
 def _encoder_of(args):
-    """Return the encoder that the options describe, not fitted."""
+    """Return the encoder that the options describe, not fitted; None: the default."""
     from neuroextrap.encoding import ElasticNetEncoder, RidgeEncoder
 
+    if args.encoder == "auto":
+        return None
     if args.encoder == "ridge":
         return RidgeEncoder()
     return ElasticNetEncoder(n_jobs=args.n_jobs)

@@ -165,6 +165,8 @@ def run(args):
 
 def _analyzed(args):
     """Return what the scores of every decoder give, by name."""
+    import pandas as pd
+
     from neuroextrap.images._feature_files import read_matrix
     from neuroextrap.scores import score_identification
 
@@ -175,14 +177,14 @@ def _analyzed(args):
     files = dict(zip(_names(args.scores), args.scores, strict=True))
     if not files:
         files = {"scores": args.decoded}
-        given["candidates"], names, _ = read_matrix(args.candidates, "vectors", _ROWS)
+        vectors, names, features = read_matrix(args.candidates, "vectors", _ROWS)
+        given["candidates"] = pd.DataFrame(vectors, columns=features)
         given["names"] = names if args.names is None else given["names"]
     role, found = "scores" if args.scores else "decoded", {}
     for name, file in files.items():
         matrix, rows, columns = read_matrix(file, role, _ROWS)
-        own = {role: matrix}
+        own = {role: pd.DataFrame(matrix, columns=columns)}
         own |= {"targets": rows} if args.targets is None else {}
-        own |= {"names": columns} if args.names is None and args.scores else {}
         found[name] = score_identification(**given | own)
     return found
 

@@ -6,7 +6,10 @@ from dataclasses import replace
 from neuroextrap.analysis._options import paths, texts
 from neuroextrap.cli._conditions import (
     check_conditions,
+    check_confound,
+    confound_of_samples,
     events_by_condition,
+    run_confound,
     run_cross,
     split_conditions,
 )
@@ -32,11 +35,6 @@ from neuroextrap.cli._target_tables import (
     model_files,
     run_dissimilarities,
     targets_of,
-)
-from neuroextrap.cli._trial_confounds import (
-    check_confound,
-    confound_of_samples,
-    run_confound,
 )
 
 logger = logging.getLogger(__name__)
@@ -129,7 +127,9 @@ def add_analysis_options(parser, *, required=True):
     }
     add_options(parser, "input", given | options_of("samples"))
     add_options(parser, "regions", options_of("searchlight", "voxels", "regions"))
-    add_options(parser, "analysis", options_of("searchlight", "analysis") | _TESTED)
+    options = options_of("searchlight", "analysis") | _TESTED
+    said = "accuracy; of --targets correlation"
+    add_options(parser, "analysis", options, statistic=said)
 
 
 def run(args):
@@ -208,6 +208,8 @@ def prepare(args, files):
     if getattr(args, "train", None) is not None:
         y, *more = split_conditions(samples.y)
         samples = replace(samples, y=y)
+    if samples.order is None and not args.of_model:  # they are listed in this order
+        samples = replace(samples, order=range(len(samples.y)))
     _check_runs(args, samples)
     logger.info(
         "%d samples of %d conditions in %d runs, %d voxels",
@@ -229,6 +231,7 @@ def prepare(args, files):
 
 def examined(light, samples):
     """Return what the examination of a planned analysis finds, in lines."""
+    from neuroextrap.analysis._parameters import command_words
     from neuroextrap.design import examine
 
     found = examine(
@@ -240,7 +243,7 @@ def examined(light, samples):
         classes=light.classes,
         n_permutations=light.n_permutations,
     )
-    lines = [finding.line for finding in found]
+    lines = [command_words(finding.line) for finding in found]
     return lines or ["nothing doubtful was found in the design or the samples"]
 
 

@@ -337,12 +337,12 @@ def _check_rows(values, n_rows, name):
 
 
 def read_data(args):
-    """Return the EncodingData, or the FoldData, that a command describes."""
+    """Return the EncodingData that a command describes."""
     in_folds = args.folds is not None
     table, is_train = read_table(args.stimuli, in_folds=in_folds)
     check_design(table, is_train, args)
     # a table is refused before all that an analysis needs is loaded
-    from neuroextrap.encoding._cost import EncodingData, FoldData
+    from neuroextrap.encoding._cost import EncodingData
 
     features, bands = read_features(table, is_train, args.stimuli, args)
     names = _stimuli_shown(table)
@@ -351,9 +351,15 @@ def read_data(args):
     runs = _runs(table)
     if in_folds:
         logger.info("%d volumes, %d features", len(table), features.shape[1])
-        every = named(unique, rows, names)
-        shared = {"n_folds": args.folds, "bands": bands}
-        return FoldData(None, None, None, every, train, rows, runs, mask, **shared)
+        return EncodingData(
+            tested=named(unique, rows, names),
+            test=train,
+            stimuli=rows,
+            runs=runs,
+            mask=mask,
+            n_folds=args.folds,
+            bands=bands,
+        )
     counts = (is_train.sum(), (~is_train).sum(), features.shape[1])
     logger.info("%d training and %d test volumes, %d features", *counts)
     (trained, shown), (tested, stimuli) = (

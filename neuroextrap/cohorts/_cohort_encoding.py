@@ -12,11 +12,10 @@ from neuroextrap.cohorts._cohort_films import read_films
 from neuroextrap.decoding import IdentificationSearchLight
 from neuroextrap.encoding import (
     ContinuousEncoding,
-    ElasticNetEncoder,
     EncodingIdentification,
     read_features,
 )
-from neuroextrap.encoding._cost import EncodingData, FoldData
+from neuroextrap.encoding._cost import EncodingData
 from neuroextrap.encoding._image_features import image_features as features_of_images
 from neuroextrap.encoding._stimuli import stimulus_names
 from neuroextrap.images import to_img
@@ -30,34 +29,26 @@ logger = logging.getLogger(__name__)
 
 
 def encoding_data(request, participant, samples):
-    """Return the EncodingData, or FoldData, of a participant's LabeledSamples."""
+    """Return the EncodingData of a participant's LabeledSamples."""
     y, runs = samples.y, samples.runs
     rows, is_test, order = stimulus_rows(request, participant, y)
     design = request.stimuli
     tested = design.features.iloc[order]
     place = np.full(len(design.features), -1)
     place[order] = np.arange(len(order))
-    if design.n_folds is not None:
-        return FoldData(
-            None,
-            None,
-            None,
-            tested,
-            _imgs(samples, is_test),
-            place[rows],
-            runs,
-            samples.masker.mask_img_,
-            n_folds=design.n_folds,
-        )
+    stimuli, train = place[rows[is_test]], {}
+    if design.n_folds is None:
+        runs = _runs_of_tests(request, participant, stimuli, runs[is_test])
+        train = {"train": _imgs(samples, ~is_test), "shown": rows[~is_test]}
+        train["features"] = design.features
     return EncodingData(
-        features=design.features,
-        train=_imgs(samples, ~is_test),
-        shown=rows[~is_test],
         tested=tested,
         test=_imgs(samples, is_test),
-        stimuli=place[rows[is_test]],
-        runs=_runs_of_tests(request, participant, place[rows[is_test]], runs[is_test]),
+        stimuli=stimuli,
+        runs=runs,
         mask=samples.masker.mask_img_,
+        n_folds=design.n_folds,
+        **train,
     )
 
 
@@ -380,14 +371,4 @@ def analysis_of(analysis, asked, samples):
             "out, or say by the column set of the events which stimuli are tested"
         )
     column = "trial_type" if asked.stimulus_column is None else asked.stimulus_column
-    return _with_encoder(analysis), read_stimuli(features, column, n_folds)
-
-
-def _with_encoder(analysis):
-    """Return the analysis with the encoder that None stands for."""
-    if analysis.encoder is not None:
-        return analysis
-    from sklearn.base import clone
-
-    encoder = ElasticNetEncoder(n_jobs=analysis.n_jobs)
-    return clone(analysis).set_params(encoder=encoder)
+    return analysis, read_stimuli(features, column, n_folds)

@@ -320,6 +320,7 @@ def _of_analysis(analysis):
 def _encoder_word(encoder):
     """Return the command line's word for an encoder, None if it has none."""
     for word, known in (
+        ("auto", None),
         ("elastic-net", ElasticNetEncoder()),
         ("ridge", RidgeEncoder()),
     ):

@@ -19,7 +19,8 @@ from neuroextrap.design._cross_folds import cross_samples
 from neuroextrap.design._findings import P_VALUES, Finding, tell
 from neuroextrap.maps._described_parameters import described_parameters
 from neuroextrap.maps._identification import permutation_statistics
-from neuroextrap.margins._choices import choice_tables
+from neuroextrap.maps._trained_on_all import not_marginal_below
+from neuroextrap.margins._engine import choice_tables
 from neuroextrap.margins.running._null import null_file
 from neuroextrap.reporting._region_page import cross_page
 from neuroextrap.stats._name_exchange import NameExchanges, named_share
@@ -182,13 +183,21 @@ def cross_identification(  # noqa: PLR0913
         scores,
         parameters=described_parameters(light) | pair,
         random_state=light.random_state,
-        findings=(*run.findings, *few),
+        findings=(*map(_about_pairs, run.findings), *few),
         page=cross_page,
         conditions_=pair,
         classes_=samples.classes,
         n_permutations_=len(maxima),
         null_maxima_=maxima,
     )
+
+
+def _about_pairs(finding):
+    """Return a Finding; about classifiers of all classes, what it means for pairs."""
+    if finding.name != "not_marginal":
+        return finding
+    pairs = not_marginal_below(int(finding.seen), 2, ("pairwise_accuracy",))
+    return pairs._replace(remedy="")
 
 
 def few_names(n_classes):

@@ -110,7 +110,8 @@ def compare_decoders(  # noqa: PLR0913
         When an argument is no `IdentificationSearchLight`.
     ValueError
         When the searchlights differ in what they have to share, when one was read from
-        a folder (which holds no data), or the unit is unknown or not there.
+        a folder (which holds no data), the unit is unknown or not there, or both are
+        one object, which a second fit has replaced.
 
     Notes
     -----
@@ -170,6 +171,12 @@ def compare_decoders(  # noqa: PLR0913
     check_searchlight(second, "second")
     lights, runs = (first, second), (first.run_, second.run_)
     shared = Shared.of(runs, regions=regions, **asked)
+    if first is second and (regions is None or paired != "samples"):
+        raise ValueError(
+            "first and second are one searchlight, which would be compared with "
+            "itself: fit returns the searchlight, and a second fit replaces the first; "
+            "fit two, or give regions, to compare two regions on the same samples"
+        )
     approximate = any(_tests_what_trains(run.plan.design) for run in runs)
     sampled = options | {"cross_validated": approximate, "random_state": random_state}
     compared = _Compared(lights, shared)

@@ -7,7 +7,7 @@ import numpy as np
 from neuroextrap.analysis._region_run import RegionRun
 from neuroextrap.analysis._run_parameters import RunParameters
 from neuroextrap.decoding._reading import make_whitener, read_labeled_samples
-from neuroextrap.design._class_subsets import class_subsets
+from neuroextrap.design._cross_folds import class_subsets
 from neuroextrap.design._findings import tell
 from neuroextrap.design._labels import Labels, code_labels
 from neuroextrap.design._overdispersion import overdispersed_runs, shared_classifiers
@@ -97,14 +97,11 @@ def plan_decoding(searchlight, imgs, y, groups, order=None):
     reason = why_untrainable(samples.X, usable.regions, plan)
     if reason is not None:
         tests = tests.without_forward(reason)
+    weightings = tests.weightings(given["per_fold"])
+    plan = replace(plan, forward=tests.forward, weightings=weightings)
     if is_measured(given["curves"], kernel):
         set_sizes, subsets = _measured(parameters, given, tests)
         plan = replace(plan, subsets=subsets)
-    plan = replace(
-        plan,
-        forward=tests.forward,
-        weightings=tests.weightings(given["per_fold"]),
-    )
     of_curves = not_marginal(plan)
     tell(of_curves)
     return DecodingRun(

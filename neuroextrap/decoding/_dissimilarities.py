@@ -114,19 +114,19 @@ def model_features(model, orders, method):
     return comparison_features(model[every[:, i], every[:, j]], method).T
 
 
-def ceiling_of_halves(distances, halved, method):
-    """Return the agreement with distances (n, n_pairs) that a true model reaches.
+def ceiling_of_halves(values, method):
+    """Return the agreement with measured distances that a true model reaches, (n,).
 
-    `halved` are pairs of arrays like `distances`, of halves of the runs, whose noise is
-    independent: their products are those of the true distances, on average. The true
-    distances then correlate with the measured ones by the root of that over the squares
-    of these; the mean is subtracted unless the `method` is the cosine.
+    `values` (n, 1 + 2 n_splits, n_pairs) are the distances, then those of pairs of
+    halves of the runs, whose noise is independent: their products are those of the true
+    distances, on average. The true distances then correlate with the measured ones by
+    the root of that over the squares of these; the mean is subtracted unless the
+    `method` is the cosine. NaN without halves.
     """
-
-    def about(values):
-        return values - (method != "cosine") * values.mean(axis=1, keepdims=True)
-
-    true = np.mean([(about(a) * about(b)).sum(axis=1) for a, b in halved], axis=0)
-    total = np.square(about(distances)).sum(axis=1)
+    if values.shape[1] == 1:
+        return np.full(len(values), np.nan)
+    about = values - (method != "cosine") * values.mean(axis=2, keepdims=True)
+    true = (about[:, 1::2] * about[:, 2::2]).sum(axis=2).mean(axis=1)
+    total = np.square(about[:, 0]).sum(axis=1)
     share = np.divide(true, total, out=np.zeros_like(total), where=total > 0)
     return np.sqrt(np.clip(share, 0, 1))

@@ -2,11 +2,10 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
+import scipy.sparse
 
 from neuroextrap.decoding._decoding_run import DecodingRun, plan_decoding
 from neuroextrap.decoding._dissimilarities import (
@@ -24,6 +23,7 @@ from neuroextrap.design._findings import tell
 from neuroextrap.design._labels import code_labels
 from neuroextrap.design._permutations import few_exchanges
 from neuroextrap.maps._named_records import dissimilarity_names
+from neuroextrap.margins._engine import map_parts
 from neuroextrap.stats._name_exchange import NameExchanges
 from neuroextrap.stats._null_counts import NullCounts, round_ties, spread_known
 from neuroextrap.stats._permutation import FewLabelings
@@ -36,112 +36,77 @@ _NO_CEILING = (
 )
 
 
-class Compared(NamedTuple):
-    """What was found in all regions; NaN where a region was not analyzed."""
-
-    scores: dict  # by the name of a map, (n_regions,)
-    distances: np.ndarray  # (n_regions, K (K - 1) / 2)
-    maxima: dict  # largest permuted agreement over regions, by the name of a model
-
-
 @dataclass(frozen=True, kw_only=True)
 class DissimilarityRun:
     """A planned run over samples and regions, and models to compare distances with.
 
-    `means` (n_runs, K, n_features) are those of the classes in every run, and `present`
-    (n_runs, K) says which there are; `features` are those of the models (K, K), as they
-    are and with classes exchanged.
+    `means` (n_runs K, n_features) are those of the classes in every run. The `operator`
+    makes distances of their inner products: those of all runs, then those of pairs of
+    halves of the runs, (1 + 2 n_splits) K (K - 1) / 2 in all. `features` are those of
+    the `models` (K, K), by name, as they are and with classes exchanged.
     """
 
     samples: DecodingRun
     means: np.ndarray
-    present: np.ndarray
+    operator: Any
     method: str
     models: dict
     features: dict
     n_exchanges: int
-    few: tuple  # of Finding
-
-    @property
-    def findings(self):
-        """What is doubtful about the design, its samples, or the exchanges."""
-        return (*self.samples.findings, *self.few)
-
-    @property
-    def notes(self):
-        """What a reader should know about the validity of the numbers."""
-        of_ceiling = () if self._splits else (_NO_CEILING,)
-        notes = (finding.note for finding in self.findings)
-        of_samples = (n for n in self.samples.notes if "bounds=None" not in n)
-        return (*notes, *of_samples, *of_ceiling)
-
-    @cached_property
-    def _operator(self):
-        return distance_operator(self.present)
-
-    @cached_property
-    def _splits(self):
-        """Operators of pairs of halves of the runs."""
-        return [
-            tuple(distance_operator(half) for half in split)
-            for split in halves(self.present, 0)
-        ]
+    n_runs: int
+    findings: tuple
+    notes: tuple
 
     def compare(self, n_jobs):
-        """Measure all distances and compare them with the models; return Compared."""
-        rows = self.samples.analyzed
-        known = np.zeros(self.samples.choice.n_regions, dtype=bool)
-        known[rows] = True
-        width = max(1, _BLOCK // self.present.size**2)
-        starts = range(0, len(rows), width)
-        parallel = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")
-        parts = parallel(delayed(self._block)(rows[a : a + width]) for a in starts)
-        distances = np.empty((len(rows), self._operator.shape[0]))
+        """Measure all distances and compare them with the models.
+
+        Returns what was found in all regions, NaN where one was not analyzed: numbers
+        by the name of a map (n_regions,), distances (n_regions, K (K - 1) / 2), and the
+        largest permuted agreement over regions by the name of a model.
+        """
+        usable, rows = self.samples.usable, self.samples.analyzed
+        n_classes = len(self.samples.classes)
+        distances = np.empty((len(rows), n_classes * (n_classes - 1) // 2))
         ceiling = np.empty(len(rows))
         counts = {
             name: NullCounts.start(np.empty(len(rows)), model.shape[1] - 1)
             for name, model in self.features.items()
         }
-        for start, (part, reached) in zip(starts, parts, strict=True):
-            some = slice(start, start + len(part))
-            distances[some], ceiling[some] = part, reached
-            compared = comparison_features(part, self.method)
+        run = self.means, usable.regions, self.samples.plan, rows, self.operator
+        for some, values in map_parts(_distances, *run, n_jobs=n_jobs):
+            values = values.reshape(len(values), -1, distances.shape[1])
+            distances[some] = values[:, 0]
+            ceiling[some] = ceiling_of_halves(values, self.method)
+            compared = comparison_features(values[:, 0], self.method)
             for name, model in self.features.items():
                 agreement = round_ties(compared @ model)
                 counts[name].score[some] = agreement[:, 0]
                 counts[name].add(agreement[:, 1:], 0, some)
-        values = {"mean_dissimilarity": distances.mean(axis=1)}
-        values |= {"noise_ceiling": ceiling} if self._splits else {}
+        known = np.isin(np.arange(self.samples.choice.n_regions), rows)
+        scores = {"mean_dissimilarity": distances.mean(axis=1)}
+        if self.operator.shape[0] > distances.shape[1]:
+            scores["noise_ceiling"] = ceiling
         for name, count in counts.items():
             numbers = [count.score]
             if len(count.maxima):
                 numbers += [count.p_value(), count.p_value_fwe()]
-            values |= dict(zip(dissimilarity_names(name), numbers, strict=False))
-        values["n_voxels"] = self.samples.usable.n_features[known]
-        spread = spread_known(known, values | {"": distances})
+            scores |= dict(zip(dissimilarity_names(name), numbers, strict=False))
+        scores["n_voxels"] = usable.n_features[known]
+        spread = spread_known(known, scores | {"": distances})
         maxima = {name: count.maxima for name, count in counts.items()}
-        return Compared(distances=spread.pop(""), scores=spread, maxima=maxima)
+        return spread, spread.pop(""), maxima
 
-    def _block(self, rows):
-        """Return the distances of some regions, and the noise ceiling (or NaN)."""
-        products = np.stack([self._products(row) for row in rows], axis=1)
-        distances = (self._operator @ products).T
-        if not self._splits:
-            return distances, np.nan
-        halved = [
-            tuple((half @ products).T for half in split) for split in self._splits
-        ]
-        return distances, ceiling_of_halves(distances, halved, self.method)
 
-    def _products(self, row):
-        """Return inner products of a region's means over its voxels, flat."""
-        regions, whitener = self.samples.usable.regions, self.samples.plan.whitener
-        features = regions.indices[slice(*regions.indptr[row : row + 2])]
-        patterns = self.means[..., features].reshape(self.present.size, -1)
-        patterns = patterns.astype(float)
-        if whitener is not None:
-            patterns = whitener(features, patterns)
-        return (patterns @ patterns.T).ravel() / len(features)
+def _distances(plan, data, operator):
+    """Return what the operator makes of some regions, (n_regions, n_distances)."""
+    found = np.empty((data.n_regions, operator.shape[0]))
+    width = max(1, _BLOCK // operator.shape[1])
+    for start in range(0, len(found), width):
+        regions = range(start, min(start + width, len(found)))
+        xs = (x.astype(float) for x in data.samples_of(regions, plan.whitener))
+        products = [(x @ x.T).ravel() / x.shape[1] for x in xs]
+        found[start : regions.stop] = (operator @ np.stack(products, axis=1)).T
+    return found
 
 
 def plan_dissimilarities(light, imgs, y, groups, order):
@@ -163,32 +128,40 @@ def plan_dissimilarities(light, imgs, y, groups, order):
     check_integer(light.n_permutations, "n_permutations", minimum=0)
     if light.n_permutations and not models:
         raise ValueError("n_permutations tests models; give models, or 0")
-    given = light.get_params()
     own = ("models", "method", "n_permutations")
-    shared = {name: value for name, value in given.items() if name not in own}
-    searchlight = IdentificationSearchLight(**shared, bounds=None)
+    given = light.get_params().items()
+    shared = {name: value for name, value in given if name not in own}
     n_classes, n_permutations = len(labels.classes), light.n_permutations
     exchanges = NameExchanges.of(n_classes, n_permutations, light.random_state)
     features = {
         name: model_features(model, exchanges.names, light.method)
         for name, model in models.items()
     }
-    samples = plan_decoding(searchlight, imgs, y, groups, order)
-    few = ()
+    searchlight = IdentificationSearchLight(**shared, bounds=None)
+    samples, few = plan_decoding(searchlight, imgs, y, groups, order), ()
     if n_permutations and exchanges.are_all:
         labelings = FewLabelings(len(exchanges), 1, "orders of the classes")
         found = few_exchanges(labelings)
         few = (found._replace(remedy="more classes have more orders"),) if found else ()
         tell(few)
+    splits, findings = halves(present, 0), (*samples.findings, *few)
+    parts = [present, *(half for split in splits for half in split)]
+    means = run_means(samples.rows, labels.codes, run)
     return DissimilarityRun(
         samples=samples,
-        means=run_means(samples.rows, labels.codes, run),
-        present=present,
+        means=means.reshape(present.size, -1),
+        operator=scipy.sparse.vstack([distance_operator(p) for p in parts], "csr"),
         method=light.method,
         models=models,
         features=features,
         n_exchanges=len(exchanges),
-        few=few,
+        n_runs=len(present),
+        findings=findings,
+        notes=(
+            *(finding.note for finding in findings),
+            *(note for note in samples.notes if "bounds=None" not in note),
+            *(() if splits else (_NO_CEILING,)),
+        ),
     )
 
 
@@ -235,7 +208,13 @@ def _checked_model(name: str, model: Any, classes: np.ndarray) -> np.ndarray:
         )
     if not np.allclose(values, values.T):
         raise ValueError(f"models[{name!r}] must be symmetric")
-    if np.ptp(values[np.triu_indices(K, 1)]) == 0:
+    apart = values[np.triu_indices(K, 1)]
+    if values.diagonal().min() >= apart.max() > apart.min():
+        raise ValueError(
+            f"models[{name!r}] has its largest numbers on the diagonal, as "
+            "similarities have; give dissimilarities, such as 1 - correlation"
+        )
+    if np.ptp(apart) == 0:
         raise ValueError(
             f"models[{name!r}] expects the same dissimilarity of all classes, which "
             "cannot be compared; leave it out"

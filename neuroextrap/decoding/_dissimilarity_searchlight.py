@@ -173,15 +173,14 @@ class DissimilaritySearchLight(FittedAttributes, BaseEstimator):
         """
         run = plan_dissimilarities(self, imgs, y, groups, order)
         samples, found = run.samples, run.compare(self.n_jobs)
+        self.region_scores_, self.dissimilarities_, self.null_maxima_ = found
         self._choice, self.masker_ = samples.choice, samples.masker
         self.classes_, self.findings_ = samples.classes, list(run.findings)
-        self.dissimilarities_, self.null_maxima_ = found.distances, found.maxima
-        self.notes_, self.region_scores_ = run.notes, found.scores
-        self.n_permutations_ = run.n_exchanges
+        self.notes_, self.n_permutations_ = run.notes, run.n_exchanges
         seed = self.random_state if isinstance(self.random_state, int) else None
         self.maps_ = maps_of_regions(
             samples,
-            found.scores,
+            self.region_scores_,
             records=dissimilarity_records([*run.models], self.method),
             parameters=described_parameters(self),
             random_state=seed,
@@ -192,7 +191,7 @@ class DissimilaritySearchLight(FittedAttributes, BaseEstimator):
             dissimilarities_=self.dissimilarities_,
             models_=run.models,
             agreement_=AGREEMENT[self.method],
-            n_runs_=len(run.present),
+            n_runs_=run.n_runs,
             further=[self._distances()],
         )
         self.maps_.notes_ = list(self.notes_)

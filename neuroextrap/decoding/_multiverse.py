@@ -20,9 +20,9 @@ from neuroextrap.maps._described_parameters import described_parameters
 from neuroextrap.reporting._finding import words_of_features
 from neuroextrap.reporting._maps_section import features_as_regions
 from neuroextrap.reporting._region_page import multiverse_page
+from neuroextrap.stats._null_counts import standardized_by_maxima
 from neuroextrap.stats._pvalues import LEVEL
 from neuroextrap.stats._shared_options import described_by
-from neuroextrap.stats._standardized_maxima import standardized_by_maxima
 
 _MM = 1e-3  # by which places may differ that are the same
 _SAME = "n_permutations", "random_state"
@@ -130,7 +130,10 @@ def multiverse(
     runs, lights = {}, {}
     for name, (light, own) in _checked(pipelines, imgs).items():
         lights[name] = copy(light).set_params(bounds=None)  # which would take time
-        runs[name] = plan_decoding(lights[name], own, y, groups, order)
+        try:
+            runs[name] = plan_decoding(lights[name], own, y, groups, order)
+        except ValueError as error:
+            raise ValueError(f"pipelines[{name!r}]: {error}") from error
     _check_alike(runs)
     scored = {name: run.score()[0] for name, run in runs.items()}
     tested = {
@@ -182,6 +185,11 @@ def _checked(pipelines, imgs):
         str(name): given if isinstance(given, tuple) else (given, imgs)
         for name, given in pipelines.items()
     }
+    if len(pairs) < len(pipelines):
+        raise ValueError(
+            f"pipelines are called {', '.join(map(repr, pipelines))}, some of them the "
+            "same as text; give names that differ"
+        )
     for name, (light, own) in pairs.items():
         taken_options(light, "multiverse", OF_FILES, f"pipelines[{name!r}]")
         if own is None:
@@ -223,9 +231,11 @@ def _check_alike(runs):
         if _has_places(first) != _has_places(run):
             raise ValueError(f"{pair}: the regions of one have no place; compare alike")
         if not _same_places(first, run):
+            sizes = (each.choice.regions.shape[::-1] for each in (first, run))
+            sizes = " and ".join(f"{n:,} voxels ({m:,} regions)" for n, m in sizes)
             raise ValueError(
-                f"{pair} have other voxels (or, of arrays, numbers of regions); give "
-                "all the same mask"
+                f"{pair} have other voxels (or, of arrays, numbers of regions): {sizes}"
+                "; give all the same mask, and process_mask_img for a part of it"
             )
 
 

@@ -149,8 +149,18 @@ class RegionPredictions(RegionAnalysis):
         return feature_images(dict(zip(names, full, strict=True)), self.masker_)
 
     def _complete(self, run, made_by=None, **sources):
-        self._columns = list(getattr(sources.get("imgs"), "columns", ()))
+        self._columns = {"imgs": list(getattr(sources.get("imgs"), "columns", ()))}
         return super()._complete(run, made_by, **sources)
+
+    def _check_columns(self, name, values):
+        """Raise unless a data frame has the columns that were fitted."""
+        fitted = self._columns[name]
+        columns = list(getattr(values, "columns", fitted))
+        if fitted and columns != fitted:
+            raise ValueError(
+                f"{name} has the columns {columns[:5]}..., fitted were "
+                f"{fitted[:5]}...; give the same columns in the same order"
+            )
 
     def _fitted_samples(self, region):
         """Return features of a region, and its samples as decoders get them."""
@@ -174,12 +184,7 @@ class RegionPredictions(RegionAnalysis):
         check_within_runs(how, groups)
         if self.masker_ is None and not hasattr(imgs, "__array__"):
             raise ValueError("imgs must be an array, as those that were fitted")
-        columns = list(getattr(imgs, "columns", self._columns))
-        if self._columns and columns != self._columns:
-            raise ValueError(
-                f"imgs has the columns {columns[:5]}..., fitted were "
-                f"{self._columns[:5]}...; give the same columns in the same order"
-            )
+        self._check_columns("imgs", imgs)
         n_samples = None if groups is None else len(groups)
         read = read_samples(self.masker_, imgs, counted="groups", dtype=None)
         if n_samples not in (None, len(read.X)):

@@ -77,12 +77,12 @@ def plan_targets(light, imgs, targets, groups, order=None):
     set_sizes = parameters.resolve_set_sizes(n_classes)
     given_statistic = light.statistic, n_classes, set_sizes
     statistic = resolve_statistic(*given_statistic, correlates=True)
-    tested = _tested(statistic, light.n_permutations)
+    by_correlation = isinstance(statistic, CorrelationStatistic)
     kernel = TargetMargins(
         _scaled(candidates, labels.codes, light.standardize_targets),
         metric=_metric(light.metric, candidates.shape[1]),
         shrinkage=light.shrinkage,
-        tested=tested,
+        tested="correlation" if by_correlation else "wins",
     )
     check_labelings_fit(light.n_permutations, n_samples, light.max_memory)
     tests = _tests(light, labels, BoundOptions.of(given, kernel))
@@ -123,7 +123,7 @@ def plan_targets(light, imgs, targets, groups, order=None):
             *samples.notes,
             _CANDIDATES.format(n=n_classes),
             _penalty_note(kernel),
-            *((_TESTED,) if light.n_permutations and tested == "correlation" else ()),
+            *((_TESTED,) if light.n_permutations and by_correlation else ()),
             *tests.notes(),
         ),
         findings=findings,
@@ -210,14 +210,6 @@ def _metric(metric, n_columns):
             f"{n_columns}; use 'euclidean'"
         )
     return metric
-
-
-def _tested(statistic, n_permutations):
-    """Return which numbers of permuted targets are needed: see TargetMargins."""
-    if isinstance(statistic, CorrelationStatistic):
-        return "correlation"
-    best_only = n_permutations and getattr(statistic, "needs_best_only", False)
-    return "best" if best_only else "wins"
 
 
 def _tests(light, labels, options):

@@ -220,7 +220,9 @@ class TargetSearchLight(RegionPredictions):
             When parameters, images, targets and groups do not match.
         """
         run = plan_targets(self, imgs, targets, groups, order)
-        return self._complete(run, imgs=imgs)
+        self._complete(run, imgs=imgs)
+        self._columns["targets"] = list(getattr(targets, "columns", ()))
+        return self
 
     @described_by(fit)
     def estimate_cost(
@@ -269,8 +271,9 @@ class TargetSearchLight(RegionPredictions):
             When there are several regions and none is named, targets have other columns
             or do not vary, or as :meth:`predict`.
         """
-        true = check_targets(targets)
-        decoded = self.predict(self._only_region(region), imgs, groups)
+        true, region = check_targets(targets), self._only_region(region)
+        decoded = self.predict(region, imgs, groups)
+        self._check_columns("targets", targets)
         if decoded.shape != true.shape:
             raise ValueError(
                 f"targets are {true.shape} samples and columns, the samples and fitted "

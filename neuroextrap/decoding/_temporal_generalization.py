@@ -25,7 +25,7 @@ from neuroextrap.maps._identification import (
     accuracy_statistics,
     permutation_statistics,
 )
-from neuroextrap.margins._choices import choice_tables
+from neuroextrap.margins._engine import choice_tables
 from neuroextrap.margins._paths import with_path
 from neuroextrap.regions._membership import usable_regions
 from neuroextrap.stats._name_exchange import NameExchanges
@@ -262,10 +262,8 @@ def _between(plain, recorded, crossed):
         counted.add(there, back, moment * n_times + known)
     scores = counted.scores().items()
     scores = {name: values.reshape(n_times, n_times) for name, values in scores}
-    notes = *(finding.note for finding in run.findings), *run.notes
-    if len(exchanges):
-        notes += tuple(finding.note for finding in few_names(n_classes))
     none, maxima = np.empty(0), counted.counts.maxima
+    notes = _notes(run, few_names(n_classes) if len(exchanges) else ())
     return TemporalGeneralization(recorded.times, scores, none, notes, maxima)
 
 
@@ -334,7 +332,7 @@ def _joined(times, run, wins, diagonal, counts):
         n_test=len(run.test_codes),
         set_sizes=run.set_sizes,
     )
-    notes = *(finding.note for finding in run.findings), *run.notes
+    notes = _notes(run)
     if run.plan.n_permutations:
         own = permutation_statistics(
             diagonal.score, diagonal.n_reached, diagonal.maxima
@@ -344,8 +342,13 @@ def _joined(times, run, wins, diagonal, counts):
             values = other[name].reshape(shape)
             np.fill_diagonal(values, own[name])
             scores[name] = values
-        few = (finding.note for finding in few_names(len(run.classes)))
-        notes += (_QUESTIONS, *few)
+        notes += (_QUESTIONS, *(few.note for few in few_names(len(run.classes))))
     scores = {name: values.reshape(shape) for name, values in scores.items()}
     of_names = counts.maxima if len(times) > 1 else np.empty(0)
     return TemporalGeneralization(times, scores, diagonal.maxima, notes, of_names)
+
+
+def _notes(run, further=()):
+    """Return what is worth knowing of a run and what was found besides, as text."""
+    of_samples = (note for note in run.notes if "bounds=None" not in note)
+    return *(found.note for found in (*run.findings, *further)), *of_samples

@@ -22,8 +22,7 @@ from neuroextrap.design._findings import P_VALUES, TOO_SMALL, Finding, tell
 from neuroextrap.design._folds import make_design
 from neuroextrap.design._forward_tests import ForwardFolds
 from neuroextrap.design._labels import code_labels
-from neuroextrap.design._permutations import permuted_codes
-from neuroextrap.design._strata import confound_strata
+from neuroextrap.design._permutations import confound_strata, permuted_codes
 from neuroextrap.design._tests import BoundOptions, forward_tests
 from neuroextrap.maps._described_parameters import (
     described_parameters,
@@ -35,9 +34,8 @@ from neuroextrap.margins._statistic import resolve_statistic
 from neuroextrap.margins.running._null import null_file
 from neuroextrap.margins.running._progress import Progress
 from neuroextrap.reporting._region_page import confound_page, confound_summary
-from neuroextrap.stats._null_counts import round_ties
+from neuroextrap.stats._null_counts import round_ties, standardized_by_region
 from neuroextrap.stats._shared_options import described_by
-from neuroextrap.stats._standardized_maxima import standardized_by_region
 from neuroextrap.stats._validation import check_integer
 
 _CLOSE = 0.9  # accuracy from numbers; pairs keep the level up to .84 (2 SD apart)
@@ -182,6 +180,7 @@ def trial_confound(
     within = run.labels._replace(strata=strata.codes)
     restricted = _permuted(light, within, run.plan.design)
     tests, why_not = _tests_of_levels(light, run, within, strata)
+    alone = _class_from(light, run, strata)
     plan = replace(run.plan, codes=restricted.codes, forward=tests)
     found, maxima, tested = _within_strata(run, plan)
     free, _ = run.score()
@@ -195,17 +194,17 @@ def trial_confound(
     if tests is not None:
         scores |= _bounds(run, found.n_correct, tests)
     scores["n_voxels"] = run.usable.n_features.astype(float)
-    alone = _class_from(light, run, strata.columns)
     close = _too_close(alone["accuracy"]) if strata.of_numbers else ()
-    findings = (*run.findings, *restricted.findings, *close, *why_not, *why_not_levels)
-    tell(findings[len(run.findings) :])
+    found_here = (*restricted.findings, *close, *why_not, *why_not_levels)
+    tell(found_here)
+    of_run = (each for each in run.findings if any(map(each.touches, scores)))
     cells = within.exchanged
     maps = maps_of_regions(
         run,
         scores,
         parameters=described_parameters(light) | {"stratum_size": stratum_size},
         random_state=light.random_state,
-        findings=findings,
+        findings=(*of_run, *found_here),
         page=confound_page,
         class_from_confound_=alone,
         classes_=run.classes,
@@ -297,8 +296,11 @@ def _levels(light, run, strata):
     return {f"confound_{name}": values for name, values in maps.items()}, ()
 
 
-def _class_from(light, run, columns):
+def _class_from(light, run, strata):
     """Return accuracy and p-value of the class from the confound, as a dict."""
+    columns = strata.columns
+    if not strata.of_numbers and (columns.shape[1] == 2 or light.shrinkage == 0):
+        columns = columns[:, 1:]  # what the others say, which classifiers refuse
     alone = copy(light).set_params(mask=None)
     labels = run.labels._replace(keep=np.ones(len(columns), dtype=bool))
     read = read_labeled_samples(alone, run.plan.kernel, columns, labels, "confound")

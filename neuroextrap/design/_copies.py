@@ -27,6 +27,8 @@ _MOST_COPIES = 4
 _MOST_RUNS = 100  # more are not compared
 _FEWEST_MATCHED = 3  # samples of two runs that may be versions of one,
 _MATCHED = 0.15  # and correlation that marks them: less hardly raises levels
+_FEWEST_PAIRS = 6  # of runs, among which versions in another order stand out
+_OTHER_CLASSES = 3  # whose best matches are those by chance
 _CHANCE = 1e-3  # that some two samples come that near by chance
 _MOST_SERIES_COLUMNS = 500
 _FEWEST_VOLUMES = 20
@@ -86,53 +88,107 @@ def matched_runs(X, labels):
     """Return a Finding where two runs are versions of one acquisition, else None.
 
     The samples of two echoes of a run, or of a run smoothed twice, may correlate by .5
-    only, and yet give the classes away. Runs are compared that have the same classes in
-    the same order, beyond the means of class and run: their samples must correlate one
-    by one, more than with neighbors, and more than those of other such runs.
+    only, and yet give the classes away. Runs of the same classes are compared, beyond
+    the means of class and run. Where these come in the same order, samples must
+    correlate one by one, more than with neighbors, and more than those of other such
+    runs; else the best of their class must, more than the best of other classes.
     """
+    pairs = list(_pairs_of_runs(X, labels))
+    for how, order, alike in (
+        ("one by one (by {:.2f} beyond class and run)", "the same", _in_one_order),
+        ("by {:.2f} more than by chance with the best", "another", _in_another_order),
+    ):
+        names, seen = alike(pairs)
+        if names is not None:
+            return Finding(
+                "equal_samples",
+                "doubtful",
+                float(seen),
+                EVERYTHING,
+                f"the samples of runs {names[0]} and {names[1]} correlate "
+                f"{how.format(seen)}, as echoes or other versions of one acquisition "
+                f"do, or the same pictures in {order} order",
+                TOO_OPTIMISTIC,
+                "give every acquisition once, or give both runs one group",
+            )
+    return None
+
+
+def _pairs_of_runs(X, labels):
+    """Yield the names of two runs, correlations (n, m) of their samples, and codes."""
     codes, groups = labels.codes, labels.groups
     if groups is None or len(X) > _MOST_SAMPLES or X.shape[1] < _FEWEST_COLUMNS:
-        return None
+        return
     order = np.zeros(len(X)) if labels.order is None else labels.order
     rows = np.lexsort((order, groups))
     first = np.unique(groups[rows], return_index=True)[1]
     runs = [run for run in np.split(rows, first[1:]) if len(run) >= _FEWEST_MATCHED]
     if len(runs) > _MOST_RUNS:
-        return None
-    names = [groups[run[0]] for run in runs]
+        return
     rest = without_means(X[:, :: -(-X.shape[1] // _MOST_COLUMNS)], codes, groups)
     rest /= np.maximum(np.linalg.norm(rest, axis=1), np.finfo(float).tiny)[:, None]
-    found, every, others = {}, [], []
-    for a, b in combinations(range(len(runs)), 2):
-        products = rest[runs[a]] @ rest[runs[b]].T
-        others.append(products[codes[runs[a]][:, None] != codes[runs[b]]])
-        n_rows, n_columns = products.shape
-        if n_rows != n_columns:
-            continue
-        of_lags = [np.diagonal(products, lag).mean() for lag in (0, -1, 1)]
-        every.append(of_lags[0])
-        if (codes[runs[a]] == codes[runs[b]]).all():
-            found[a, b] = of_lags[0], max(of_lags[1:]), np.sqrt(2 / n_rows)
+    for a, b in combinations(runs, 2):
+        names = groups[a[0]], groups[b[0]]
+        yield names, rest[a] @ rest[b].T, codes[a], codes[b]
+
+
+def _in_one_order(pairs):
+    """Return the names of runs whose samples match one by one, and how well."""
+    found, every, others = [], [], []
+    for names, products, first, second in pairs:
+        others.append(products[first[:, None] != second])
+        if len(first) == len(second):
+            of_lags = [np.diagonal(products, lag).mean() for lag in (0, -1, 1)]
+            every.append(of_lags[0])
+            if (first == second).all():
+                error = np.sqrt(2 / len(first))
+                found.append((of_lags[0], max(of_lags[1:]), error, names))
     apart = np.concatenate([*others, []])
     if not found or not len(apart):
-        return None
+        return None, 0.0
     spread = median_abs_deviation(apart, scale="normal")
     usual = np.median(every) if len(every) > 1 else 0.0
-    (a, b), (seen, neighbors, error) = max(found.items(), key=lambda item: item[1])
+    seen, neighbors, error, names = max(found, key=lambda each: each[0])
     chance = usual + _MATCHED, max(usual, neighbors) + _ERRORS * spread * error
-    if seen < max(chance):
-        return None
-    return Finding(
-        "equal_samples",
-        "doubtful",
-        float(seen),
-        EVERYTHING,
-        f"the samples of runs {names[a]} and {names[b]} correlate one by one (by "
-        f"{seen:.2f} beyond class and run), as echoes or other versions of one "
-        "acquisition do, or the same pictures in the same order",
-        TOO_OPTIMISTIC,
-        "give every acquisition once, or give both runs one group",
-    )
+    return (names, seen) if seen >= max(chance) else (None, 0.0)
+
+
+def _in_another_order(pairs):
+    """Return the names of runs whose samples match in any order, and how well.
+
+    They must exceed other pairs by .15, by six standard deviations of these, and by six
+    standard errors of their own.
+    """
+    gains = [
+        (names, _gains_of_matches(products, first, second))
+        for names, products, first, second in pairs
+        if np.array_equal(np.sort(first), np.sort(second)) and np.ptp(first) > 0
+    ]
+    if len(gains) < _FEWEST_PAIRS:
+        return None, 0.0
+    means = np.array([gain.mean() for _, gain in gains])
+    names, best = gains[means.argmax()]
+    every = np.concatenate([gain for _, gain in gains])
+    error = median_abs_deviation(every, scale="normal") / np.sqrt(len(best) / 2)
+    spread = max(error, median_abs_deviation(means, scale="normal"))
+    excess = means.max() - np.median(means)
+    surely = excess >= max(_MATCHED, _ERRORS * spread)
+    return (names, excess) if surely else (None, 0.0)
+
+
+def _gains_of_matches(products, first, second):
+    """Return how much the best match of a sample in its class exceeds those in others.
+
+    `products` (n, n) are correlations of samples of two runs that have the same classes
+    `first` and `second` (n,); the gains have shape (2 n,).
+    """
+    classes, first = np.unique(first, return_inverse=True)
+    second, best = np.searchsorted(classes, second), []
+    for shift in range(min(len(classes), 1 + _OTHER_CLASSES)):
+        compared = first[:, None] == (second + shift) % len(classes)
+        among = np.where(compared, products, -1.0)
+        best.append(np.concatenate([among.max(axis=0), among.max(axis=1)]))
+    return best[0] - np.mean(best[1:], axis=0)
 
 
 def near_copies(X, codes, groups=None):

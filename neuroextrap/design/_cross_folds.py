@@ -1,12 +1,13 @@
-"""Folds that train on one condition of an experiment and test on another."""
+"""Further tests: across conditions, and of random subsets of the classes."""
 
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from neuroextrap.design._design import Design
 from neuroextrap.design._folds import class_weights
 from neuroextrap.design._labels import checked_entries, row_codes
-from neuroextrap.stats._validation import brief, check_labels
+from neuroextrap.stats._validation import brief, check_integer, check_labels
 
 
 class CrossSamples(NamedTuple):
@@ -27,8 +28,8 @@ def cross_samples(
     `y`, `groups` (runs) and `conditions` have shape (n_samples,), `classes` may be
     None, and `pair` are the conditions by role, "train" and "test". Samples of a run
     never train classifiers that are tested on the same run; conditions that share no
-    run train as a whole. ValueError if lengths differ, the conditions are no two, or
-    they do not have the same classes.
+    run train as a whole. ValueError if lengths differ, the conditions are no two, they
+    do not have the same classes, or a class has nothing to train on.
     """
     y = check_labels(y, "y")
     if groups is None:
@@ -52,6 +53,9 @@ def cross_samples(
     there, back = (
         _folds(*samples, groups[keep]) for samples in ((first, second), (second, first))
     )
+    of_samples = codes[keep], groups[keep], names
+    _check_trained(there, *of_samples, *pair.values())
+    _check_trained(back, *of_samples, *reversed(pair.values()))
     tested = np.concatenate([test for _, test in there + back])
     weights = np.zeros((2, len(tested)))
     for row, points in zip(
@@ -80,9 +84,9 @@ def _shared_classes(y, members, classes, pair):
         lacking = np.setdiff1d(names, known).tolist()
         if lacking:
             raise ValueError(
-                f"condition {name!r} ({role}) lacks the classes {lacking[:5]}; classes "
-                "correspond by name, so call a class the same in both conditions, or "
-                "choose classes=... that both have"
+                f"condition {name!r} ({role}) lacks the classes {lacking[:5]}, it has "
+                f"{known.tolist()[:5]}; classes correspond by name, so call a class "
+                "the same in both conditions, or choose classes=... that both have"
             )
     if len(np.unique(names)) < 2:
         raise ValueError(f"the conditions have one class, {names[0]}; give two or more")
@@ -99,4 +103,90 @@ def _folds(train, test, runs):
     return folds + [
         (train[runs[train] != run], test[runs[test] == run])
         for run in np.unique(runs[test[shared]])
+    ]
+
+
+def _check_trained(folds, codes, runs, names, trained, tested):
+    """Raise where a class has no training sample of one condition (`trained`)."""
+    for train, test in folds:
+        lacking = names[np.setdiff1d(np.arange(len(names)), codes[train])].tolist()
+        if lacking:
+            raise ValueError(
+                f"when run {runs[test[0]]} of condition {tested!r} is tested, no other "
+                f"run of {trained!r} has the classes {lacking[:5]} to train on; leave "
+                f"this run of {tested!r} out, or choose classes=... that {trained!r} "
+                "has in two runs or more"
+            )
+
+
+class SubsetTests(NamedTuple):
+    """Cross-validation of subsets of classes whose labels and folds are alike."""
+
+    rows: np.ndarray  # samples of every subset, (n_subsets, n_rows)
+    codes: np.ndarray  # class codes 0..k-1 of these rows, (n_rows,)
+    design: Design  # folds of these rows
+
+    @property
+    def arrays(self) -> tuple[np.ndarray, ...]:
+        """Arrays that identify the tests; part of a checkpoint's identity."""
+        return self.rows, self.codes, *self.design.arrays
+
+
+def class_subsets(
+    codes: np.ndarray,
+    design: Design,
+    set_sizes: np.ndarray,
+    n_partitions: int,
+    rng: np.random.Generator,
+) -> tuple[SubsetTests, ...]:
+    """Draw subsets of classes of every set size, the same for all regions.
+
+    In each of ``n_partitions`` random orders of the K classes, the first k are a
+    subset, the next k another, and so on: K // k disjoint ones. ``codes`` (n_samples,)
+    are class codes. ValueError where a class has no test sample.
+    """
+    n_classes = design.n_classes
+    n_partitions = check_integer(n_partitions, "n_partitions", minimum=1)
+    if len(np.unique(codes[design.test])) < n_classes:
+        raise ValueError(
+            "curves='measured' must have test samples of every class; choose another "
+            "cv, or curves='trained_on_all'"
+        )
+    orders = [rng.permutation(n_classes) for _ in range(n_partitions)]
+    found = []
+    for k in map(int, set_sizes):
+        starts = range(0, n_classes - k + 1, k)
+        subsets = [np.sort(order[a : a + k]) for order in orders for a in starts]
+        found += _tests(codes, design, subsets)
+    return tuple(found)
+
+
+def _tests(
+    codes: np.ndarray, design: Design, subsets: list[np.ndarray]
+) -> list[SubsetTests]:
+    """Return the tests of subsets of one size; those that are alike together."""
+    tested_in = np.full(design.n_samples, len(design.folds))
+    tested_in[design.test] = design.fold_of_test
+    alike: dict[Any, list[np.ndarray]] = {}
+    for classes in subsets:
+        rows = np.flatnonzero(np.isin(codes, classes))
+        rows = rows[np.lexsort((codes[rows], tested_in[rows]))]
+        own = np.searchsorted(classes, codes[rows])
+        place = np.full(design.n_samples, -1)
+        place[rows] = np.arange(len(rows))
+        folds = [[np.sort(place[part]) for part in fold] for fold in design.folds]
+        kept = [tuple(tuple(p[p >= 0]) for p in fold) for fold in folds]
+        key = tuple(own), tuple(fold for fold in kept if fold[1])
+        alike.setdefault(key, []).append(rows)
+    return [
+        SubsetTests(
+            np.stack(rows),
+            np.array(own),
+            Design(
+                tuple((np.array(train), np.array(test)) for train, test in folds),
+                len(own),
+                len(subsets[0]),
+            ),
+        )
+        for (own, folds), rows in alike.items()
     ]

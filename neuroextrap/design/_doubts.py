@@ -28,6 +28,7 @@ CROSS_NOTE = (
 _SHUFFLES = 99
 _LARGE_AGREEMENT = 0.5
 _UNEQUAL = 1.2
+_FEWEST_SORTED = 5  # samples of a class; fewer may come in a row by chance
 
 
 def findings_of_samples(X, labels, design, frequent_first=""):
@@ -38,6 +39,7 @@ def findings_of_samples(X, labels, design, frequent_first=""):
     """
     found = [
         same_order(labels.codes, labels.groups, labels.order),
+        classes_in_turn(labels),
         unequal_classes(labels.codes, frequent_first),
         continuous_target(labels),
     ]
@@ -171,6 +173,12 @@ def same_order(codes, groups, order=None):
     if agreement is None:
         return None
     how = "the same" if agreement == 1 else "nearly the same"
+    remedy = "only an experiment with another order in each run can tell"
+    if order is None:
+        remedy = (
+            "if the samples are not listed in the order of acquisition, give fit(..., "
+            f"order=...) the time of every sample in its run; otherwise {remedy}"
+        )
     return Finding(
         "same_order",
         "doubtful",
@@ -180,9 +188,35 @@ def same_order(codes, groups, order=None):
         "course of a run (drift, fatigue, habituation) looks like a difference between "
         "classes",
         f"{TOO_OPTIMISTIC} if responses change in the course of runs",
-        "if the samples are not listed in the order of acquisition, give "
-        "fit(..., order=...) the time of every sample in its run; otherwise only an "
-        "experiment with another order in each run can tell",
+        remedy,
+    )
+
+
+def classes_in_turn(labels):
+    """Return a Finding where no runs are given and classes come one after the other.
+
+    It is a note where the rows may be sorted, and doubtful where times are known.
+    """
+    order, counts = labels.order, np.bincount(labels.codes)
+    if labels.groups is not None or not labels.trained or counts.min() < _FEWEST_SORTED:
+        return None
+    codes = labels.codes
+    codes = codes if order is None else codes[np.argsort(order, kind="stable")]
+    if np.count_nonzero(np.diff(codes)) >= len(counts):
+        return None
+    sorted_rows = (
+        "give fit(..., order=...) the time of every sample if the rows are not listed "
+        "in the order of acquisition"
+    )
+    return Finding(
+        "classes_in_turn",
+        "note" if order is None else "doubtful",
+        float(len(counts)),
+        EVERYTHING,
+        "the classes come one after the other, in no runs, so that whatever changes in "
+        "time (drift, fatigue, habituation) looks like a difference between classes",
+        f"{TOO_OPTIMISTIC} if responses change in time",
+        sorted_rows if order is None else "only another experiment can tell",
     )
 
 
@@ -201,14 +235,18 @@ def order_agreement(codes, groups, order=None):
     if len(runs) < 2 or max(map(len, runs)) < 2:
         return None
     observed = _agreement(runs)
-    rng = np.random.default_rng(0)
-    chance = [
-        _agreement([rng.permutation(run) for run in runs]) for _ in range(_SHUFFLES)
-    ]
+    if observed <= _LARGE_AGREEMENT:
+        return None
+    rng, chance = np.random.default_rng(0), []
+    for _ in range(_SHUFFLES):
+        chance.append(_agreement([rng.permutation(run) for run in runs]))
+        if observed == 1 > chance[-1]:
+            return 1.0
+        if observed < 1 and chance[-1] >= observed:
+            return None
     mean = np.mean(chance)
-    excess = (observed - mean) / (1 - mean) if mean < 1 else 0.0
-    surely = observed == 1 or observed > max(chance)
-    return float(excess) if surely and excess > _LARGE_AGREEMENT else None
+    excess = float((observed - mean) / (1 - mean)) if mean < 1 else 0.0
+    return excess if excess > _LARGE_AGREEMENT else None
 
 
 def _agreement(runs):
@@ -273,7 +311,8 @@ def alike_neighbors(X, labels):
         "class and run)",
         "lower bounds may be too large and, unless their order was random, p-values "
         "too small",
-        "average them, or give blocks=... with one number per block",
+        "average them (fit_events(samples='blocks')), or give blocks=... with one "
+        "number per block",
     )
 
 

@@ -61,8 +61,12 @@ def row_codes(*columns):
 
 def means_of(values, codes):
     """Return the mean rows of codes 0, 1, ..., shape (n_codes, n_columns)."""
-    member = scipy.sparse.csr_array((np.ones(len(codes)), (codes, range(len(codes)))))
-    return (member @ values) / np.bincount(codes)[:, np.newaxis]
+    return (members(codes) @ values) / np.bincount(codes)[:, np.newaxis]
+
+
+def members(codes):
+    """Return which rows have a code, a sparse array of shape (n_codes, n_rows)."""
+    return scipy.sparse.csr_array((np.ones(len(codes)), (codes, range(len(codes)))))
 
 
 def without_means(X, codes, groups=None):

@@ -4,7 +4,7 @@ import numpy as np
 
 from neuroextrap.design._design import Design
 from neuroextrap.design._findings import BOUNDS, Finding
-from neuroextrap.design._labels import means_of, row_codes
+from neuroextrap.design._labels import means_of, members, row_codes
 
 _SHUFFLES = 199  # none of which may give as much: a level of 0.005
 _MOST_REGIONS = 64
@@ -52,7 +52,7 @@ def overdispersed_runs(outcomes, labels, design):
         "may be too large"
     )
     seen = ("overdispersed_runs", "doubtful", dispersion, BOUNDS)
-    return (Finding(*seen, because, effect, "give test_units='runs' (see Bounds)"),)
+    return (Finding(*seen, because, effect, "give bounds=Bounds(test_units='runs')"),)
 
 
 def run_dispersion(outcomes, labels, design):
@@ -78,10 +78,18 @@ def run_dispersion(outcomes, labels, design):
     if not rest.size:
         return None
     rng, place, size = np.random.default_rng(0), np.argsort(cell), np.bincount(run)
-    order, variances = np.arange(len(cell)), []
-    for _ in range(1 + _SHUFFLES):
-        variances.append((size @ means_of(rest[order], run) ** 2).mean())
+    in_run = members(run)
+
+    def variance(order):
+        return (
+            (np.square(in_run @ rest[order]) / size[:, np.newaxis]).sum(axis=0).mean()
+        )
+
+    order, chance = np.arange(len(cell)), []
+    observed = variance(order)
+    for _ in range(_SHUFFLES):
         order[place] = np.lexsort((rng.random(len(cell)), cell))
-    observed, *chance = variances
-    reached = max(chance) >= observed * (1 - 1e-10)
-    return None if reached else float(observed / np.mean(chance))
+        chance.append(variance(order))
+        if chance[-1] >= observed * (1 - 1e-10):
+            return None
+    return float(observed / np.mean(chance))

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from typing import Any, Self
 
-from sklearn.base import BaseEstimator
-
-from neuroextrap.analysis._region_files import check_trained
 from neuroextrap.analysis._region_maps import RegionMaps
 from neuroextrap.encoding._band_partition import partition_scores
 from neuroextrap.encoding._continuous_maps import (
@@ -14,10 +11,8 @@ from neuroextrap.encoding._continuous_maps import (
     voxel_maps,
     voxel_scores,
 )
-from neuroextrap.encoding._continuous_runs import (
-    WITHIN_RUNS,
-    read_runs,
-)
+from neuroextrap.encoding._continuous_runs import WITHIN_RUNS, read_runs
+from neuroextrap.encoding._continuous_scores import NewRuns, ScoresOfRuns
 from neuroextrap.encoding._continuous_training import TrainedRuns, with_bands
 from neuroextrap.encoding._identification import EncodingIdentification
 from neuroextrap.encoding._table_of_runs import read_table_of_runs
@@ -34,28 +29,8 @@ from neuroextrap.stats._validation import (
 )
 
 
-class _NewRuns:
-    """Runs that are tested, and how they are cleaned.
-
-    Parameters
-    ----------
-    features : list of array-like of shape (n_volumes, n_columns), or of dict
-        Features of every run, as in ``fit``, of stimuli not trained on.
-    imgs : list of images, paths or arrays of shape (n_volumes, n_features)
-        Responses in every run.
-    confounds : ndarray, DataFrame, path, list of these, or None, default=None
-        Confounds, a table of numbers for every run with a row for each volume, that are
-        regressed out of the responses. Files whose names tell their run, as BIDS names
-        do, may come in any order.
-    sample_mask : array-like, list of these, or None, default=None
-        Volumes that are kept in every run (indices, counting from 0, or booleans), as
-        ``load_confounds`` of nilearn returns them. The others enter no regression and
-        are neither trained on nor tested; what was shown then still delays into others.
-    """
-
-
 @described_by(EncodingIdentification, SampleOptions)
-class ContinuousEncoding(BaseEstimator):
+class ContinuousEncoding(ScoresOfRuns):
     """Predict responses to films and stories, voxel by voxel, and score new runs.
 
     Features are scaled by their training means and standard deviations and delayed
@@ -206,7 +181,7 @@ class ContinuousEncoding(BaseEstimator):
         self.memory = memory
         self.random_state = random_state
 
-    @described_by(_NewRuns)
+    @described_by(NewRuns)
     def fit(
         self,
         features: Any,
@@ -294,158 +269,6 @@ class ContinuousEncoding(BaseEstimator):
             scores |= partition_scores(self, self._trained, read, tested)
         return voxel_maps(self, tested, scores, segments)
 
-    @described_by(_NewRuns)
-    def score(
-        self,
-        features: Any,
-        imgs: Any,
-        *,
-        confounds: Any = None,
-        sample_mask: Any = None,
-    ) -> RegionMaps:
-        """Score how well the responses of every voxel in new runs are predicted.
-
-        Runs with equal features show the same stimulus: their responses are averaged,
-        and their spread gives the noise ceiling.
-
-        Returns
-        -------
-        maps : RegionMaps
-            A dict of images (of ndarray of shape (n_elements_,) for arrays) named
-            ``correlation`` and ``r2``; where runs were repeated ``noise_ceiling``,
-            ``correlation_normalized`` and ``r2_normalized``, see
-            :func:`prediction_scores`; with permutations ``p_value`` and ``p_value_fwe``
-            (over all voxels) of the correlation. It has ``findings_``, ``notes_``,
-            ``table_``, ``to_directory`` and ``generate_report``.
-
-        Raises
-        ------
-        ValueError
-            When features, voxels or lengths differ from training or each other, or a
-            run was trained on.
-        """
-        _, tested = self._test(features, imgs, confounds, sample_mask)
-        return voxel_maps(self, tested, voxel_scores(self, tested))
-
-    @described_by(_NewRuns)
-    def partition(
-        self,
-        features: Any,
-        imgs: Any,
-        *,
-        confounds: Any = None,
-        sample_mask: Any = None,
-    ) -> RegionMaps:
-        """Split what is explained of new runs among the bands of features.
-
-        Bands are those of a dict in :meth:`fit`, or of ``RidgeEncoder(bands=...)``. The
-        prediction f is the sum of the parts f_b of bands, and so is r2, of responses y
-        centered like them (product measure) ::
-
-            r2 = sum_b <f_b, 2 y - f> / <y, y>
-
-        What is unique to a band is the r2 that is lost by a model that was trained,
-        penalties and all, without it.
-
-        Returns
-        -------
-        maps : RegionMaps
-            A dict of images (of ndarray of shape (n_elements_,) for arrays): those of
-            :meth:`score`, ``r2_shared`` (r2 less all that is unique), and of every band
-            B ``r2_product_of_B``, ``r2_unique_of_B`` and, with permutations,
-            ``p_value_unique_of_B`` and ``p_value_fwe_unique_of_B`` (over all voxels and
-            bands): 1 where nothing is unique to the band, else of the partial
-            correlation of responses and the band's part, given the prediction without
-            the band, by circular shifts. It is approximate where bands go together.
-
-        Raises
-        ------
-        ValueError
-            When there are not two bands at least, and as in :meth:`score`.
-
-        References
-        ----------
-        Dupré la Tour, Eickenberg, Nunez-Elizalde & Gallant 2022, "Feature-space
-        selection with banded ridge regression" (product measure). Lescroart, Stansbury
-        & Gallant 2015, "Fourier power, subjective distance, and object categories all
-        provide plausible models of BOLD responses in scene-selective visual areas"
-        (variance partitioning).
-
-        Examples
-        --------
-        Of two bands only one has to do with the responses:
-
-        >>> import numpy as np
-        >>> from neuroextrap.encoding import ContinuousEncoding
-        >>> rng = np.random.default_rng(0)
-        >>> runs = [rng.normal(size=(90, 4)) for _ in range(4)]
-        >>> features = [{"motion": X[:, :2], "words": X[:, 2:]} for X in runs]
-        >>> imgs = [
-        ...     X[:, :2] @ [[1, 2], [3, 4]] + rng.normal(size=(90, 2)) for X in runs
-        ... ]
-        >>> model = ContinuousEncoding(delays=(0, 1)).fit(features[:2], imgs[:2])
-        >>> maps = model.partition(features[2:], imgs[2:])
-        >>> (
-        ...     maps["r2_unique_of_motion"].round(1),
-        ...     abs(maps["r2_unique_of_words"]).round(1),
-        ... )
-        (array([0.9, 1. ]), array([0., 0.]))
-        """
-        read, tested = self._test(features, imgs, confounds, sample_mask)
-        if read.bands is None:
-            raise ValueError(
-                "features have no bands to be told apart; give a dict of tables by "
-                "band for every run, or RidgeEncoder(bands=...)"
-            )
-        scores = voxel_scores(self, tested)
-        scores |= partition_scores(self, self._trained, read, tested)
-        return voxel_maps(self, tested, scores)
-
-    @described_by(_NewRuns)
-    def identify_segments(
-        self,
-        features: Any,
-        imgs: Any,
-        *,
-        seconds: float = 20.0,
-        confounds: Any = None,
-        sample_mask: Any = None,
-    ) -> RegionMaps:
-        """Identify which segment of a run evoked the responses of some seconds.
-
-        Runs are cut into windows. The margin of a candidate is the log likelihood of
-        the responses in the window, given those predicted for the candidate and
-        Gaussian noise of each voxel's ``residual_variance_``, independent over voxels
-        and time. Candidates are the other windows of the run that are at least one
-        correlation length away (the lag at which the autocorrelation of responses and
-        predictions has fallen to 1/e). Windows have different numbers of them; the
-        accuracy is that among as many, drawn at random, as every window has.
-
-        Parameters
-        ----------
-        seconds : float, default=20.0
-            Length of the windows; it is rounded to volumes.
-
-        Returns
-        -------
-        maps : RegionMaps
-            A dict of images (of ndarray of shape (n_regions,) for arrays) named
-            ``accuracy`` (among ``n_candidates_`` segments), ``pairwise_accuracy`` and
-            ``implied_information`` (bits); with permutations ``p_value`` and
-            ``p_value_fwe`` of the pairwise accuracy, by circular shifts of the windows
-            of every run. Further attributes are ``wins_`` of shape (n_regions,
-            n_candidates_), ``set_sizes_``, ``curves_`` of shape (n_regions,
-            n_set_sizes), ``n_segments_``, and ``correlation_length_`` in volumes. Files
-            are called ``segment_accuracy``, ...
-
-        Raises
-        ------
-        ValueError
-            When the time between volumes is not known, or runs are too short.
-        """
-        _, tested = self._test(features, imgs, confounds, sample_mask)
-        return segment_maps(self, tested, seconds)
-
     def _check(self):
         """Raise before data are read if a parameter is none that is allowed."""
         check_choice(self.within_runs, "within_runs", WITHIN_RUNS)
@@ -479,10 +302,3 @@ class ContinuousEncoding(BaseEstimator):
             memory=self.memory,
             known=getattr(self, "feature_names_in_", None),
         )
-
-    def _test(self, features, imgs, confounds=None, sample_mask=None):
-        """Predict new runs, and average repeats; returns Runs and HeldOut."""
-        check_trained(self)
-        runs = self._read(self.masker_, features, imgs, confounds, sample_mask)
-        runs = runs._replace(bands=self._trained.runs.bands)
-        return runs, self._trained.test(runs)

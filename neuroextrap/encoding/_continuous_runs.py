@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from neuroextrap.analysis._samples import read_samples
-from neuroextrap.design._copies import check_new_rows
 from neuroextrap.design._labels import means_of
+from neuroextrap.encoding._same_stimuli import same_features
 from neuroextrap.encoding._stimuli import (
     check_feature_names,
     check_features,
@@ -36,8 +36,6 @@ from neuroextrap.images._repetition_time import repetition_times
 from neuroextrap.images._tables import load_array
 
 WITHIN_RUNS = (None, "center", "zscore")
-_SOME_VOXELS = 64
-_EQUAL = 1e-5  # of a standard deviation: features of the same stimulus
 
 
 class Runs(NamedTuple):
@@ -325,21 +323,6 @@ def cross_validation_units(run, n_folds, n_delayed):
     return np.arange(len(run)) * n_folds // len(run)
 
 
-def check_new_runs(trained, tested):
-    """Raise where a tested run shows a trained stimulus, or is a trained run itself."""
-    columns = np.flatnonzero(trained.usable & tested.usable)[:_SOME_VOXELS]
-    check_new_rows(trained.responses[:, columns], tested.responses[:, columns])
-    for number in range(tested.run.max() + 1):
-        values = tested.features[tested.run == number]
-        for other in range(trained.run.max() + 1):
-            if _same(values, trained.features[trained.run == other]):
-                raise ValueError(
-                    f"test run {number} has the features of training run {other}, so "
-                    "that the stimulus is not new to the model; test on runs of other "
-                    "stimuli"
-                )
-
-
 def average_repeats(runs, predictions):
     """Average runs with equal features, which show one stimulus; returns HeldOut.
 
@@ -349,7 +332,9 @@ def average_repeats(runs, predictions):
     first: list[np.ndarray] = []  # rows of the first run of each stimulus
     for number in range(runs.run.max() + 1):
         rows = np.flatnonzero(runs.run == number)
-        same = [f for f in first if _same(runs.features[f], runs.features[rows])]
+        same = [
+            f for f in first if same_features(runs.features[f], runs.features[rows])
+        ]
         if not same:
             first.append(rows)
         place[rows] = same[0] if same else rows
@@ -371,11 +356,3 @@ def average_repeats(runs, predictions):
         runs.t_r,
         rows,
     )
-
-
-def _same(first, second):
-    """Say whether features of two runs are equal, up to rounding."""
-    if first.shape != second.shape:
-        return False
-    near = _EQUAL * first.std(axis=0)
-    return bool((np.abs(first - second) <= near).all())

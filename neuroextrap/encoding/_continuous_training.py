@@ -8,10 +8,10 @@ from sklearn.base import clone
 from neuroextrap.encoding._continuous_runs import (
     Runs,
     average_repeats,
-    check_new_runs,
     cross_validation_units,
     rescaled,
 )
+from neuroextrap.encoding._same_stimuli import check_new_runs
 from neuroextrap.encoding._stimuli import FeatureScaling
 from neuroextrap.encoding._training import train_encoder, with_fewer_folds
 from neuroextrap.models._delayer import Delayer, check_delays

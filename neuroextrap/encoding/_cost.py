@@ -20,16 +20,16 @@ def estimate_cost(analysis, data):
 
     Training time grows with the voxels, identification time with the regions, both from
     what they take in any case. `analysis` is an EncodingIdentification, `data` an
-    EncodingData or FoldData. The dict returned has n_regions, n_features,
-    n_permutations, seconds (on n_jobs workers, of the part of the run that is asked
-    for) and memory (bytes), as that of ``IdentificationSearchLight.estimate_cost``.
+    EncodingData. The dict returned has n_regions, n_features, n_permutations, seconds
+    (on n_jobs workers, of the part of the run that is asked for) and memory (bytes), as
+    that of ``IdentificationSearchLight.estimate_cost``.
     """
     asked, model = RunParameters.of(analysis), of_arrays(analysis)
     if "n_jobs" in getattr(model.encoder, "get_params", dict)():
         model.encoder.set_params(n_jobs=1)
-    n_folds, (train, test, masker) = data.n_folds, _as_arrays(data)
-    if isinstance(data, FoldData):
-        data = data.with_responses(test).first_fold()
+    train, test, masker = _as_arrays(data)
+    if data.n_folds is not None:
+        data = data.first_fold(test)
         train, test = data.train, data.test
     usable = np.isfinite(train).all(axis=0) & (train != train[:1]).any(axis=0)
     usable &= np.isfinite(test).all(axis=0)
@@ -50,7 +50,7 @@ def estimate_cost(analysis, data):
         "n_regions": members.shape[0],
         "n_features": train.shape[1],
         "n_permutations": asked.n_permutations,
-        "seconds": n_folds * (fitting + identifying / n_parts) / n_workers,
+        "seconds": (data.n_folds or 1) * (fitting + identifying / n_parts) / n_workers,
         "memory": _memory(train, test, len(data.tested), members),
     }
 
@@ -88,9 +88,9 @@ def _memory(train, test, n_candidates, members):
     return read + 2 * table + 3 * members.indices.nbytes + results
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class EncodingData:
-    """What was read, split into training and test.
+    """What was read, split into training and test, or to be tested fold by fold.
 
     `train` are responses of the training volumes, `features` those of their stimuli,
     `shown` the row (or the name) that each belongs to, or None: row by row. `tested`
@@ -98,59 +98,44 @@ class EncodingData:
     have names, `test` the responses of the test volumes, `stimuli` the row of `tested`
     that each belongs to (or None) and `runs` their runs (or None). `mask` is the mask
     image used; None for arrays. `groups` are what cross-validation keeps together of
-    the training volumes, and `bands` those of the features (or None).
+    the training volumes, and `bands` those of the features (or None). With `n_folds`
+    everything is tested, and nothing else is there to train on.
     """
 
-    features: Any
-    train: Any
-    shown: Any
     tested: Any
     test: Any
     stimuli: Any
     runs: Any
     mask: Any
-    n_folds: int = 1
+    features: Any = None
+    train: Any = None
+    shown: Any = None
+    n_folds: Any = None
     groups: Any = None
     bands: Any = None
 
     def identify(self, model):
         """Train a model, and identify the test stimuli."""
+        if self.n_folds is not None:
+            given = {"stimuli": self.stimuli, "groups": self.runs}
+            return model.identify_folds(
+                self.tested, self.test, n_folds=self.n_folds, **given
+            )
         model.fit(self.features, self.train, self.groups, stimuli=self.shown)
         return model.identify(self.tested, self.test, self.runs, stimuli=self.stimuli)
 
-
-@dataclass(frozen=True)
-class FoldData(EncodingData):
-    """What was read, to be tested fold by fold: `tested` and `test` hold everything."""
-
-    def identify(self, model):
-        """Train and identify fold by fold."""
-        return model.identify_folds(
-            self.tested,
-            self.test,
-            stimuli=self.stimuli,
-            groups=self.runs,
-            n_folds=self.n_folds,
-        )
-
-    def first_fold(self):
-        """Return training and test data of a fold, as EncodingData; arrays only."""
-        n_stimuli = len(self.tested)
+    def first_fold(self, test):
+        """Return training and test data of a fold, arrays; `test` are all responses."""
+        n_stimuli, n_tested = len(self.tested), len(self.tested) // self.n_folds
         stimuli = np.arange(n_stimuli) if self.stimuli is None else self.stimuli
-        is_test = stimuli < n_stimuli // self.n_folds
-        features = np.asarray(self.tested)
-        return EncodingData(
+        is_test, features = stimuli < n_tested, np.asarray(self.tested)
+        return replace(
+            self,
             features=features,
-            train=self.test[~is_test],
+            train=test[~is_test],
             shown=stimuli[~is_test],
-            tested=features[: n_stimuli // self.n_folds],
-            test=self.test[is_test],
+            tested=features[:n_tested],
+            test=test[is_test],
             stimuli=stimuli[is_test],
             runs=None if self.runs is None else self.runs[is_test],
-            mask=self.mask,
-            n_folds=self.n_folds,
         )
-
-    def with_responses(self, responses):
-        """Return the same with responses as an array."""
-        return replace(self, test=responses)

@@ -249,6 +249,11 @@ def check_pair(first, second, names=("first", "second")):
             )
         if not hasattr(model, "region_scores_"):
             raise ValueError(f"{name} has identified nothing yet; call identify first")
+    if first is second:
+        raise ValueError(
+            f"{both} are one model, compared with itself: fit and identify return the "
+            "model; make one for each"
+        )
     _check_designs(first, second, both)
     one, two = first.run_, second.run_
     usable = one.test.usable & two.test.usable

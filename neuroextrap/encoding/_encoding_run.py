@@ -153,7 +153,7 @@ def plan_identification(model, training, candidates, test):
     features, distractors = candidates
     names = candidate_names(features, distractors)
     tested, candidates = _candidates(features, distractors, training, names)
-    stimuli = rows_of_stimuli(stimuli, None if names is None else names[: len(tested)])
+    stimuli = rows_of_stimuli(stimuli, features)
     samples = read_samples(model.masker_, imgs, dtype=None)
     if samples.X.shape[1] != model.n_elements_:
         raise ValueError(

@@ -21,6 +21,7 @@ from neuroextrap.encoding._stimuli import (
     feature_names,
 )
 from neuroextrap.encoding._training import (
+    chosen_encoder,
     encoder_of_columns,
     train_encoder,
 )
@@ -66,7 +67,8 @@ def ensemble_size_curve(  # noqa: PLR0913
     vary : {"voxels", "features"}, default="voxels"
         Whether voxels or features are drawn. Subsets of features refit the encoder.
     encoder : scikit-learn multi-output regressor or None, default=None
-        Model that predicts responses. If None, :class:`ElasticNetEncoder`.
+        Model that predicts responses. If None, that of
+        :class:`EncodingIdentification`.
     groups : array-like of shape (n_samples,) or None, default=None
         Training stimuli or runs that cross-validation keeps together. If None, repeats
         of a stimulus (equal rows of features) are.
@@ -114,6 +116,7 @@ def ensemble_size_curve(  # noqa: PLR0913
     stimuli = stimulus_numbers(X)
     groups = None if groups is None else check_labels(groups, "groups")
     groups, _ = training_groups(stimuli, groups)
+    encoder, _ = chosen_encoder(encoder, stimuli.max() + 1)
     check_feature_names(test[0], feature_names(train[0]), "test features")
     X_test = check_features(test[0], "test: features", X.shape[1])
     most = (Y if vary == "voxels" else X).shape[1]

@@ -65,7 +65,7 @@ def plan_folds(model, features, imgs, *, stimuli, groups, n_folds):
     _check_model(model)
     X, names = check_features(features), candidate_names(features)
     check_candidates(X, 0, names=names)
-    stimuli = rows_of_stimuli(stimuli, names)
+    stimuli = rows_of_stimuli(stimuli, features)
     if names is not None and stimuli is not None:  # whatever the order of the table
         stimuli = response_rows(stimuli, len(np.atleast_1d(stimuli)), len(X))
         order = np.argsort(names)

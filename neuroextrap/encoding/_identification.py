@@ -37,8 +37,9 @@ class EncodingIdentification(ResponsePredictions):
     mask : None, path, image, NiftiMasker or SurfaceMasker, default=None
         Voxels to analyze. None computes a mask from the images; arrays need no mask.
     encoder : scikit-learn multi-output regressor or None, default=None
-        Model that predicts responses, such as :class:`RidgeEncoder`. If None,
-        :class:`ElasticNetEncoder`.
+        Model that predicts responses. If None, :class:`ElasticNetEncoder`, and
+        :class:`RidgeEncoder` where fewer than 100 stimuli are trained on, whose data
+        leave its penalties less uncertain.
     noise_covariance : None, array or images, default=None
         Residuals (n_observations, n_features) to estimate the noise covariance from;
         never those of test responses. None takes those of the training data.

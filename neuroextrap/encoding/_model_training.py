@@ -13,6 +13,7 @@ from neuroextrap.encoding._stimuli import (
     features_of_responses,
 )
 from neuroextrap.encoding._training import (
+    chosen_encoder,
     encoder_of_columns,
     noise_rows,
     some_responses,
@@ -56,17 +57,20 @@ def trained_attributes(model, features, imgs, groups, stimuli):
         memory=model.memory,
     )
     usable, masker = samples.usable, samples.masker
+    given = {"cv": model.cv, "random_state": model.random_state}
+    encoder, encoder_notes = chosen_encoder(
+        model.encoder, len(shown.features), n_jobs=model.n_jobs, **given
+    )
     trained = train_encoder(
-        encoder_of_columns(model.encoder, scaling.kept),
+        encoder_of_columns(encoder, scaling.kept),
         scaling(X),
         samples.X[:, usable],
-        cv=model.cv,
         groups=groups,
-        random_state=model.random_state,
+        **given,
     )
     rule, rule_notes = training_rule(model, X, samples, groups, trained.residuals)
-    given = model.noise_covariance
-    residuals = noise_rows(given, trained.residuals, usable, masker)
+    noise = model.noise_covariance
+    residuals = noise_rows(noise, trained.residuals, usable, masker)
     columns = feature_names(features)
     return ({} if columns is None else {"feature_names_in_": columns}) | {
         "encoder_": trained.encoder,
@@ -80,15 +84,21 @@ def trained_attributes(model, features, imgs, groups, stimuli):
             scaling,
             samples.location,
             shown,
-            (*samples.notes, *scaling.notes, *group_notes, *rule_notes),
+            (
+                *samples.notes,
+                *scaling.notes,
+                *group_notes,
+                *encoder_notes,
+                *rule_notes,
+            ),
             rule,
-            shown.numbers if given is None else None,
+            shown.numbers if noise is None else None,
             some_responses(samples, usable),
             TrainingData.of(
                 model,
                 model.encoder,
                 Shown.of(X, samples, groups),
-                None if given is None else residuals,
+                None if noise is None else residuals,
             ),
         ),
     }

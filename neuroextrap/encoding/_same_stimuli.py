@@ -6,13 +6,18 @@ import numpy as np
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
+from neuroextrap.design._copies import check_new_rows
 from neuroextrap.stats._validation import check_labels
+from neuroextrap.stats._warn import warn
 
 _ROUNDING = 1e-5
 """Share of the largest value of a column by which equal features may differ."""
 _FEWEST_COLUMNS = 3
 """Fewer columns agree so closely by chance: only equal rows are then the same."""
 _N_PROJECTIONS = 4
+_SOME_VOXELS = 64
+_STRETCH = 20
+"""Volumes of a run, of which more than half differ, that show what others show."""
 
 REPEATS_NOTE = (
     "training stimuli are shown repeatedly; cross-validation keeps the repeats of a "
@@ -91,9 +96,10 @@ class Trained(NamedTuple):
         known = names[first]
         other = np.flatnonzero(names != known[numbers])
         if other.size:
-            one, two = known[numbers[other[0]]], names[other[0]]
+            pair = known[numbers[other[0]]], names[other[0]]
+            one, two = (str(n) if n.dtype.kind in "ui" else repr(str(n)) for n in pair)
             raise ValueError(
-                f"stimuli {one!r} and {two!r} have the same features, so that one "
+                f"stimuli {one} and {two} have the same features, so that one "
                 "could be tested where the other was trained on; give each stimulus "
                 "once and name its responses by `stimuli`"
             )
@@ -175,3 +181,60 @@ def _check_new(tested, trained, names):
 def _called(row, names):
     """Return how a message calls a stimulus: its row or, in quotes, its name."""
     return row if names is None else repr(str(names[row]))
+
+
+def check_new_runs(trained, tested):
+    """Refuse tested Runs that show a trained stimulus, or were trained on themselves.
+
+    Warns of runs that show it in parts.
+    """
+    columns = np.flatnonzero(trained.usable & tested.usable)[:_SOME_VOXELS]
+    check_new_rows(trained.responses[:, columns], tested.responses[:, columns])
+    for number in range(tested.run.max() + 1):
+        values = tested.features[tested.run == number]
+        for other in range(trained.run.max() + 1):
+            if same_features(values, trained.features[trained.run == other]):
+                raise ValueError(
+                    f"test run {number} has the features of training run {other}, so "
+                    "that the stimulus is not new to the model; test on runs of other "
+                    "stimuli"
+                )
+    for number, share in enumerate(_shares_known(trained, tested)):
+        if share:
+            warn(
+                f"test run {number} has in {share:.0%} of its volumes features that "
+                "follow each other so in a training run, too, so that these are not "
+                "new to the model; leave them out (sample_mask)"
+            )
+
+
+def same_features(first, second):
+    """Say whether features of two runs are equal, up to rounding."""
+    if first.shape != second.shape:
+        return False
+    near = _ROUNDING * first.std(axis=0)
+    return bool((np.abs(first - second) <= near).all())
+
+
+def _shares_known(trained, tested):
+    """Return the share of each tested run that lies in stretches shown in training."""
+    scale = trained.features.std(axis=0)
+    weights = np.random.default_rng(0).normal(size=(len(scale), _N_PROJECTIONS))
+    weights /= np.where(scale > 0, scale, np.inf)[:, np.newaxis]
+    both = [runs.features @ weights for runs in (trained, tested)]
+    numbers = np.split(stimulus_numbers(np.concatenate(both)), [len(both[0])])
+    known: set = set()
+    for number in range(trained.run.max() + 1):
+        known.update(_stretches(numbers[0][trained.run == number]).values())
+    for number in range(tested.run.max() + 1):
+        own = numbers[1][tested.run == number]
+        seen = np.zeros(len(own), dtype=bool)
+        for start, stretch in _stretches(own).items():
+            seen[start : start + _STRETCH] |= stretch in known
+        yield seen.mean()
+
+
+def _stretches(numbers):
+    """Return stretches of a run's volumes that change enough, bytes by first volume."""
+    parts = ((v, numbers[v : v + _STRETCH]) for v in range(len(numbers) - _STRETCH + 1))
+    return {v: p.tobytes() for v, p in parts if len(np.unique(p)) > _STRETCH // 2}

@@ -1,6 +1,6 @@
 """Checks of stimulus features, and which response belongs to which stimulus."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -36,8 +36,9 @@ def check_features(features, name="features", n_columns=None):
         X = X.astype(np.float64)
     bad = np.flatnonzero(~np.isfinite(X).all(axis=0))
     if bad.size:
+        first = getattr(features, "columns", range(X.shape[1]))[bad[0]]
         raise ValueError(
-            f"{name} hold NaN or infinity in {bad.size} columns (first: {bad[0]}); "
+            f"{name} hold NaN or infinity in {bad.size} columns (first: {first}); "
             "drop or repair them"
         )
     if n_columns is not None and X.shape[1] != n_columns:
@@ -126,20 +127,22 @@ def candidate_names(features, distractors=None):
     return np.concatenate([names, more])
 
 
-def rows_of_stimuli(stimuli, names):
-    """Return `stimuli` as rows of the features: their names are looked up in `names`.
+def rows_of_stimuli(stimuli, features):
+    """Return `stimuli` as rows of `features`: names are looked up in its index.
 
-    Rows stay what they are. ValueError for names that are not there.
+    Rows stay what they are. ValueError for names that are not there, and for rows that
+    are in an index of numbers too, where they mean others.
 
-    >>> rows_of_stimuli(["cat", "dog", "cat"], np.array(["dog", "cat"])).tolist()
+    >>> import pandas as pd
+    >>> pets = pd.DataFrame({"size": [3, 1]}, index=["dog", "cat"])
+    >>> rows_of_stimuli(["cat", "dog", "cat"], pets).tolist()
     [1, 0, 1]
     """
-    if stimuli is None:
+    given = None if stimuli is None else check_labels(stimuli, "stimuli")
+    if given is None or given.dtype.kind not in "USO":
+        _check_not_numbered(stimuli, features)
         return stimuli
-    given = check_labels(stimuli, "stimuli")
-    if given.dtype.kind not in "USO":
-        return stimuli
-    given = given.astype(str)
+    given, names = given.astype(str), stimulus_names(features)
     if names is None:
         raise ValueError(
             "stimuli holds names, but features has none; give a DataFrame of features "
@@ -155,6 +158,23 @@ def rows_of_stimuli(stimuli, names):
     return np.array([place[name] for name in given])
 
 
+def _check_not_numbered(stimuli, features):
+    """Raise if `stimuli` may be numbers in the index of `features`, or rows of it."""
+    numbers: Any = getattr(features, "index", None)
+    given = np.asarray(stimuli)
+    if given.dtype.kind not in "ui" or not hasattr(numbers, "to_numpy"):
+        return
+    place = numbers.get_indexer_for(given) if numbers.is_unique else given
+    if (place >= 0).all() and not np.array_equal(place, given):
+        number = given[place != given][0]
+        raise ValueError(
+            f"stimuli: {number} is a number in the index of features, where it stands "
+            f"in row {place[place != given][0]}; for rows give "
+            "features.reset_index(drop=True), for names make both text "
+            "(index.astype(str))"
+        )
+
+
 def features_of_responses(features, stimuli=None):
     """Return the features of each response (n_responses, n_columns), and its stimulus.
 
@@ -165,7 +185,7 @@ def features_of_responses(features, stimuli=None):
     if stimuli is None:
         return X, None
     names = stimulus_names(features)
-    rows = rows_of_stimuli(stimuli, names)
+    rows = rows_of_stimuli(stimuli, features)
     rows = response_rows(rows, len(np.atleast_1d(rows)), len(X))
     return X[rows], rows if names is None else names[rows]
 

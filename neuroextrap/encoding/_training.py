@@ -23,6 +23,7 @@ _SAME_ROWS = (Pipeline, TransformedTargetRegressor, MultiOutputRegressor)
 """Encoders that pass all their rows, in order, to the encoders within them."""
 
 _SOME_VOXELS = 64
+_FEW_STIMULI = 100
 
 
 def fit_encoder(encoder, X, Y, *, groups=None, cv=5, random_state=0):
@@ -158,6 +159,23 @@ def check_encoder(encoder):
         )
 
 
+def chosen_encoder(encoder, n_stimuli, *, cv=5, random_state=0, n_jobs=1):
+    """Return an encoder, or the default for so many training stimuli; and notes.
+
+    Of few stimuli the penalties of an elastic net are too uncertain.
+    """
+    check_encoder(encoder)
+    if encoder is not None:
+        return encoder, ()
+    if n_stimuli >= _FEW_STIMULI:
+        return ElasticNetEncoder(cv=cv, n_jobs=n_jobs, random_state=random_state), ()
+    note = (
+        f"the encoder is a RidgeEncoder, the default where fewer than {_FEW_STIMULI} "
+        f"stimuli are trained on ({n_stimuli})"
+    )
+    return RidgeEncoder(cv=cv, random_state=random_state), (note,)
+
+
 def encoder_of_columns(encoder, columns):
     """Return an encoder for some of the columns that it was described for.
 
@@ -183,17 +201,14 @@ def train_encoder(
     groups=None,
     random_state=0,
 ):
-    """Fit an encoder (None: `ElasticNetEncoder`) and compute its residuals.
+    """Fit an encoder and compute its residuals.
 
     `X` are scaled features (n_samples, n_columns), `Y` responses (n_samples,
     n_targets). Folds, the encoder's own and those of the residuals, keep `groups`
     together. Residuals are out of fold; `cv`, an int with the seed `random_state`,
     makes the folds where the encoder brings none of its own. Returns TrainedModel.
     """
-    check_encoder(encoder)
     groups = check_groups(groups, len(X))
-    if encoder is None:
-        encoder = ElasticNetEncoder(cv=cv, random_state=random_state)
     folds = {"groups": groups, "cv": cv, "random_state": random_state}
     fitted = fit_encoder(encoder, X, Y, **folds)
     if isinstance(fitted, (ElasticNetEncoder, RidgeEncoder)):

@@ -17,6 +17,7 @@ from neuroextrap.encoding._stimuli import (
     paired_in_blocks,
 )
 from neuroextrap.encoding._training import (
+    chosen_encoder,
     encoder_of_columns,
     noise_rows,
     train_encoder,
@@ -97,13 +98,15 @@ def _trained_fold(model, shown, held_out):
     usable = samples.usable
     location = samples.X[train].mean(axis=0, dtype=np.float64)
     responses = (samples.X[train] - location).astype(samples.X.dtype)
+    given = {"cv": model.cv, "random_state": model.random_state}
+    # by all folds' stimuli, so that it is the same in all of them
+    encoder, more = chosen_encoder(model.encoder, len(np.unique(codes)), **given)
     trained = train_encoder(
-        encoder_of_columns(model.encoder, scaling.kept),
+        encoder_of_columns(encoder, scaling.kept),
         scaling(x),
         responses[:, usable],
-        cv=model.cv,
         groups=groups,
-        random_state=model.random_state,
+        **given,
     )
     predictions = np.zeros((len(held_out), len(usable)))
     values = trained.encoder.predict(scaling(X[held_out]))
@@ -114,7 +117,7 @@ def _trained_fold(model, shown, held_out):
     stimuli = codes[train] if model.noise_covariance is None else None
     return TrainedFold(
         (predictions, separate_repeats(residuals, stimuli), location),
-        (*scaling.notes, *notes),
+        (*scaling.notes, *notes, *more),
         x,
         samples._replace(X=responses),
         groups,

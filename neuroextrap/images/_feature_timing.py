@@ -9,8 +9,10 @@ from neuroextrap.images._events import event_labels, read_events
 from neuroextrap.images._feature_files import read_features
 from neuroextrap.images._tables import numbers, read_text_table
 from neuroextrap.stats._validation import check_numbers
+from neuroextrap.stats._warn import warn
 
 ONSET, DURATION, CONDITION = "onset", "duration", "trial_type"
+_COMMON = 0.5  # share of time, of rows or run, that is in both; less may be other units
 
 
 def feature_tables(runs, name, known=()):
@@ -151,6 +153,7 @@ def features_of_volumes(features, n_volumes, t_r, name="features"):
             f"starts at {onset[0]:g} s; give onsets in seconds from the run's first "
             "volume"
         )
+    _warn_of_units(onset.min(), end.max(), n_volumes * t_r, name)
     means = np.zeros((n_volumes, len(columns)))
     for volume in range(n_volumes):
         start, stop = volume * t_r, (volume + 1) * t_r
@@ -158,6 +161,16 @@ def features_of_volumes(features, n_volumes, t_r, name="features"):
         seconds = np.minimum(end[rows], stop) - np.maximum(onset[rows], start)
         means[volume] = seconds / t_r @ values[rows]
     return pd.DataFrame(means, columns=columns)
+
+
+def _warn_of_units(first, last, length, name):
+    """Warn if rows, from `first` to `last`, and a run have little time in common."""
+    common = min(last, length) - max(first, 0)
+    if common < _COMMON * max(last - first, length):
+        warn(
+            f"{name}: rows last from {first:g} to {last:g} s, the run from 0 to "
+            f"{length:g} s; check that onset, duration and t_r are in seconds"
+        )
 
 
 def _times(features, column, name):

@@ -19,6 +19,12 @@ _LABELS = {
     "e_value_fdr": "false discovery rate by e-value",
     "z": "z of p",
     "n_pipelines": "number of pipelines",
+    "p_value_fwe_any": "corrected p, any pipeline",
+    "p_value_fwe_all": "corrected p, every pipeline",
+    "confound_p_value": "p of the confound",
+    "confound_p_value_fwe": "corrected p of the confound",
+    "unrestricted_p_value": "p, confound ignored",
+    "unrestricted_p_value_fwe": "corrected p, confound ignored",
 }
 """Maps whose name is no label."""
 

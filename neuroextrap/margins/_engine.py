@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 from joblib import Parallel, delayed
+from scipy.stats import rankdata
 
 from neuroextrap.margins._paths import with_path
 from neuroextrap.margins._plan import Plan, TaskData
 from neuroextrap.margins._task import observed_margins as margins_of_task
 from neuroextrap.margins._task import run_task
-from neuroextrap.margins._wins import win_chances
-from neuroextrap.margins.running._checkpoint import Checkpoint
-from neuroextrap.margins.running._execution import Work, run_tasks
-from neuroextrap.margins.running._identity import run_identity
+from neuroextrap.margins._wins import NAN_MARGINS, win_chances
+from neuroextrap.margins.running._checkpoint import Checkpoint, run_identity
+from neuroextrap.margins.running._execution import Work, one_blas_thread, run_tasks
 from neuroextrap.stats._null_counts import LargestValues
 from neuroextrap.stats._validation import check_n_jobs
 
@@ -286,7 +286,8 @@ def map_parts(
         delayed(function)(plan, task_data(X, regions, rows[part]), given)
         for part in parts
     )
-    yield from zip(parts, parallel(calls), strict=True)
+    with one_blas_thread():
+        yield from zip(parts, parallel(calls), strict=True)
 
 
 def region_outcomes(
@@ -314,3 +315,45 @@ def _chances(plan: Plan, data: TaskData, set_size: int) -> np.ndarray:
         for i, region in enumerate(range(part.start, part.stop)):
             outcomes[region] = win_chances(margins[:, :, i], codes, set_size)
     return outcomes
+
+
+def choice_tables(
+    X: np.ndarray,
+    regions: scipy.sparse.csr_array,
+    plan: Plan,
+    rows: np.ndarray,
+    weights: np.ndarray,
+    *,
+    n_jobs: int = 1,
+) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Yield (regions, tables) under the observed labeling, part by part.
+
+    ``rows`` are indices of regions, none of them empty. Tables have shape (n_regions,
+    2, n_sets, K, K). Entry [c, d] of the first is what test points of class c that were
+    assigned to class d weigh together; those with several best classes are shared
+    equally. That of the second is what they weigh times the share of other classes with
+    a smaller margin than class d (half of those with the same). ``weights`` (n_sets,
+    n_test) are in the order of ``plan.design.test``. ``n_jobs`` threads do not affect
+    results.
+    """
+    codes, n_classes = plan.codes[0][plan.design.test], plan.design.n_classes
+    is_class = np.arange(n_classes)[:, np.newaxis] == codes
+    by_class = (weights[:, np.newaxis] * is_class).reshape(-1, len(codes))
+    given = regions, plan, rows, by_class
+    for part, tables in map_parts(_tables, X, *given, n_jobs=n_jobs):
+        shape = len(tables), 2, len(weights), n_classes, n_classes
+        yield rows[part], tables.reshape(shape)
+
+
+def _tables(plan: Plan, data: TaskData, by_class: np.ndarray) -> np.ndarray:
+    """Return both tables of some regions, (n_regions, 2, n_sets * K, K)."""
+    tables = np.empty((data.n_regions, 2, len(by_class), plan.design.n_classes))
+    for part, margins in margins_of_task(plan, data):
+        if np.isnan(margins.min()):
+            raise ValueError(NAN_MARGINS)
+        best = margins == margins.max(axis=1, keepdims=True)
+        chosen = best / best.sum(axis=1, keepdims=True)
+        beaten = (rankdata(margins, axis=1) - 1) / (plan.design.n_classes - 1)
+        for kind, shares in enumerate((chosen, beaten)):
+            tables[part, kind] = np.moveaxis(np.tensordot(by_class, shares, 1), 2, 0)
+    return tables

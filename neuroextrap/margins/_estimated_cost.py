@@ -5,12 +5,12 @@ from dataclasses import replace
 
 import numpy as np
 import scipy.sparse
-import threadpoolctl
 
 from neuroextrap.margins._engine import task_data
 from neuroextrap.margins._paths import middle_task, with_path
 from neuroextrap.margins._plan import Plan
 from neuroextrap.margins._task import COLUMNS, run_task
+from neuroextrap.margins.running._execution import one_blas_thread
 from neuroextrap.stats._null_counts import n_largest
 
 # what an estimate may take, as far as it can be known, and what it looks at
@@ -111,7 +111,7 @@ def _seconds(
 ) -> float:
     """Return the CPU time of some regions, which a busy machine hardly changes."""
     data = task_data(X, regions, rows)
-    with threadpoolctl.threadpool_limits(limits=1, user_api="blas"):  # as in a run
+    with one_blas_thread():  # as in a run
         start = time.process_time()
         run_task(plan, data)
         return time.process_time() - start

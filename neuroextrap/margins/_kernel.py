@@ -25,17 +25,18 @@ class Batch(NamedTuple):
     """Margins of some regions under consecutive labelings.
 
     ``margins`` has shape (n_test, K, n_regions * n_labelings), region-major: column
-    ``region * n_labelings + labeling``. Where a source `correlates`, the correlations
-    (n_regions, n_labelings) of decoded with true targets come with the first batch; all
-    batches have them where these are the statistic, or the ``outcomes`` (n_test,
-    n_regions * n_labelings) of the best classes, and margins of the observed labeling.
+    ``region * n_labelings + labeling``. Where a source `correlates`, there are none but
+    ``counts`` of distractors beaten and tied, each (n_test, n_regions * n_labelings),
+    and the correlations (n_regions, n_labelings) of decoded with true targets: of all
+    labelings what the statistic is, and the other of the observed one, with the first
+    batch.
     """
 
-    margins: np.ndarray
+    margins: Any
     first_labeling: int
     n_labelings: int
     correlation: np.ndarray | None = None
-    outcomes: np.ndarray | None = None
+    counts: tuple[np.ndarray, np.ndarray] | None = None
 
 
 class RegionSamples(list[np.ndarray]):

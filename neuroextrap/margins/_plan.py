@@ -8,7 +8,7 @@ from typing import Any, Self, cast
 import numpy as np
 import scipy.sparse
 
-from neuroextrap.design._class_subsets import SubsetTests
+from neuroextrap.design._cross_folds import SubsetTests
 from neuroextrap.design._design import Design, Labelings, TestedRows
 from neuroextrap.design._folds import class_weights
 from neuroextrap.design._forward_tests import ForwardFolds

@@ -27,15 +27,6 @@ class AccuracyStatistic:
         """Return the statistic of each row of wins, shape (M,)."""
         return round_ties(np.add.reduce(wins * self._weights, axis=1))
 
-    @property
-    def needs_best_only(self) -> bool:
-        """Whether it is the share of test points whose class is the best of all."""
-        return self.set_size == self.n_classes
-
-    def of_best(self, share: np.ndarray) -> np.ndarray:
-        """Return the statistic from that share, shape (M,)."""
-        return round_ties(share)
-
     def __repr__(self) -> str:
         """Name the statistic; part of a checkpoint's identity."""
         return f"AccuracyStatistic({self.n_classes}, {self.set_size})"

@@ -32,6 +32,9 @@ from neuroextrap.stats._null_counts import NullCounts
 
 # numbers of a feature that are summed together: those of a neighborhood stay in cache
 COLUMNS = 64
+# beaten or tied classes that are counted before anything is made of them, at least:
+# many steps of a few numbers each would have workers wait for the interpreter
+_COUNTED = 2**18
 # (beaten, tied, first labeling, number of labelings)
 Counts = tuple[np.ndarray, np.ndarray, int, int]
 Result = dict[str, np.ndarray]
@@ -75,9 +78,9 @@ def run_task(plan: Plan, data: TaskData) -> Result:
     for rows, xs in _passes(plan, data):
         _score(plan, rows, plan.kernel.batches(xs, plan), result)
         if forward is not None:  # what is made of the samples serves both
-            batches = plan.kernel.batches(xs, plan.forward_plan)
+            margins = _margins(plan.forward_plan, xs)
             folds = slice(0, len(forward.design.folds))
-            _score_forward(plan, rows, folds, next(iter(batches)), result)
+            _score_forward(plan, rows, folds, margins, result)
     return result
 
 
@@ -91,7 +94,16 @@ def observed_margins(plan: Plan, data: TaskData) -> Iterator[tuple[slice, np.nda
         yield slice(0, data.n_regions), next(_summed_batches(plan, data)).margins
         return
     for rows, xs in _passes(plan, data):
-        yield rows, next(iter(plan.kernel.batches(xs, plan))).margins
+        yield rows, _margins(plan, xs)
+
+
+def _margins(plan: Plan, xs: RegionSamples) -> np.ndarray:
+    """Return the margins (n_test, K, n_regions) of a plan without permutations."""
+    kernel = cast(Any, plan.kernel)
+    if kernel.correlates:  # whose batches have counts instead
+        state = kernel.prepare(xs, plan.design)
+        return np.asarray(kernel.margins(state, next(iter(plan.batches()))))
+    return np.asarray(next(iter(kernel.batches(xs, plan))).margins)
 
 
 def _passes(plan: Plan, data: TaskData) -> Iterator[tuple[slice, RegionSamples]]:
@@ -197,17 +209,17 @@ def _score_forward_by_sums(plan: Plan, data: TaskData, result: Result) -> None:
     for folds in _folds_at_once(design, len(plan.design.test)):
         part = replace(tests, design=design.some_folds(folds))
         batch = next(_summed_batches(part, data))
-        _score_forward(plan, slice(0, data.n_regions), folds, batch, result)
+        _score_forward(plan, slice(0, data.n_regions), folds, batch.margins, result)
 
 
 def _score_forward(
-    plan: Plan, rows: slice, folds: slice, batch: Batch, result: Result
+    plan: Plan, rows: slice, folds: slice, margins: np.ndarray, result: Result
 ) -> None:
     """Count the correct outcomes of some folds of the forward tests, and their wins."""
     forward, n_classes = cast(ForwardFolds, plan.forward), plan.design.n_classes
     points = _points(forward.design, folds)
     y = plan.codes[0, forward.design.test[points], np.newaxis]
-    beaten, tied = beaten_and_tied(batch.margins, y)
+    beaten, tied = beaten_and_tied(margins, y)
     outcomes = correct_outcomes(beaten, tied, n_classes)
     sums = forward.sums
     if folds.stop - folds.start < sums.shape[0]:
@@ -232,16 +244,47 @@ def _score(plan: Plan, rows: slice, batches: Iterator[Batch], result: Result) ->
     elif plan.kernel.correlates:
         _score_correlated(plan, rows, batches, result)
     else:
-        _score_wins(plan, rows, _label_counts(plan, batches), result)
+        _score_wins(plan, rows, _label_counts(plan, rows, batches), result)
 
 
-def _label_counts(plan: Plan, batches: Iterator[Batch]) -> Iterator[Counts]:
+def _label_counts(
+    plan: Plan, rows: slice, batches: Iterator[Batch]
+) -> Iterator[Counts]:
     """Count wins where every labeling has margins of its own."""
+    first, stop, parts = 0, 0, []
     for margins, start, width, *_ in batches:
         y = plan.codes[start : start + width, plan.design.test]
-        counts = beaten_and_tied(margins, y.T)
+        parts.append(beaten_and_tied(margins, y.T))
         del margins  # whose memory, still in cache, serves the next batch
-        yield *counts, start, width
+        stop = start + width
+        if (stop - first) * _n(rows) * y.shape[1] >= _COUNTED:
+            yield *_joined(parts, _n(rows)), first, stop - first
+            first, parts = stop, []
+    if parts:
+        yield *_joined(parts, _n(rows)), first, stop - first
+
+
+def _joined(
+    parts: list[tuple[np.ndarray, np.ndarray]], n_regions: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Join counts (n_test, n_regions * n_labelings) of one batch after the other.
+
+    They lie in memory as those of the first: point by point, or column by column.
+    """
+    if len(parts) == 1:
+        return parts[0]
+    n_test = len(parts[0][0])
+    by_point = not parts[0][0].T.flags.c_contiguous
+
+    def join(counts: tuple[np.ndarray, ...]) -> np.ndarray:
+        if by_point:
+            blocks = [c.reshape(n_test, n_regions, -1) for c in counts]
+            return np.concatenate(blocks, axis=2).reshape(n_test, -1)
+        blocks = [c.T.reshape(n_regions, -1, n_test) for c in counts]
+        return np.concatenate(blocks, axis=1).reshape(-1, n_test).T
+
+    beaten, tied = zip(*parts, strict=True)
+    return join(beaten), join(tied)
 
 
 def _pairing_counts(plan: Plan, margins: np.ndarray) -> Iterator[Counts]:
@@ -274,25 +317,17 @@ def _score_correlated(
 ) -> None:
     """Fill the same where batches have correlations, which may be the statistic."""
     first = next(batches)
-    result["correlation"][rows] = cast(np.ndarray, first.correlation)[:, 0]
+    correlation = cast(np.ndarray, first.correlation)[:, 0]
+    result["correlation"][rows] = correlation
     every = itertools.chain([first], batches)
-    by_correlation = isinstance(plan.statistic, CorrelationStatistic)
-    if not by_correlation and cast(Any, plan.kernel).tested == "wins":
-        _score_wins(plan, rows, _label_counts(plan, every), result)
+    if not isinstance(plan.statistic, CorrelationStatistic):
+        counts = ((*cast(Any, b.counts), *b[1:3]) for b in every)
+        _score_wins(plan, rows, counts, result)
         return
-    counts = beaten_and_tied(first.margins, plan.test_codes[:, :1])
-    if by_correlation:
-        of_batch = plan.statistic.of_batch
-        values = of_batch(result["correlation"][rows])
-        _observe(plan, rows, counts, result, values)
-        for batch in every:
-            _compare(of_batch(batch.correlation), batch.first_labeling, rows, result)
-        return
-    _observe(plan, rows, counts, result)
-    for _, start, width, _, outcomes in every:
-        weights = plan.weights_of(slice(start, start + width), _n(rows))
-        share = (weights * cast(np.ndarray, outcomes)).sum(axis=0)
-        _compare(plan.statistic.of_best(share), start, rows, result)
+    of_batch = plan.statistic.of_batch
+    _observe(plan, rows, cast(Any, first.counts), result, of_batch(correlation))
+    for batch in every:
+        _compare(of_batch(batch.correlation), batch.first_labeling, rows, result)
 
 
 def _observe(

@@ -31,8 +31,6 @@ def beaten_and_tied(
     """
     from neuroextrap.margins.compiled._counting import count_beaten
 
-    if np.isnan(margins.min()):
-        raise ValueError(NAN_MARGINS)
     count = np.int8 if margins.shape[1] < 128 else np.int32
     by_labeling = margins.transpose(2, 1, 0)
     turned = by_labeling.flags.c_contiguous  # points and columns change places
@@ -40,11 +38,11 @@ def beaten_and_tied(
         margins, y = by_labeling, y.T
     else:
         y = np.tile(y, margins.shape[2] // y.shape[1])
-    beaten, up_to = np.empty((2, len(margins), margins.shape[2]), dtype=count)
-    count_beaten(np.ascontiguousarray(margins), np.ascontiguousarray(y), beaten, up_to)
-    if turned:
-        beaten, up_to = beaten.T, up_to.T
-    return beaten, up_to - beaten - 1
+    margins, y = np.ascontiguousarray(margins), np.ascontiguousarray(y)
+    beaten, tied = np.empty((2, len(margins), margins.shape[2]), dtype=count)
+    if count_beaten(margins, y, beaten, tied):
+        raise ValueError(NAN_MARGINS)
+    return (beaten.T, tied.T) if turned else (beaten, tied)
 
 
 def rank_tables(margins: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -90,21 +88,8 @@ def win_histogram(
     counting = np.ndim(weights) == 0
     wins = np.zeros((n_classes, beaten.shape[1]))
     each = np.atleast_2d(1.0 if counting else np.asarray(weights, dtype=float))
-    if add_wins(beaten, tied, each, wins):
-        _spread_ties(wins, beaten, tied, 1.0 if counting else weights)
+    add_wins(beaten, tied, each, wins)
     return (wins * weights if counting else wins).T
-
-
-def _spread_ties(
-    wins: np.ndarray, beaten: np.ndarray, tied: np.ndarray, weights: Any
-) -> None:
-    """Add the mass of tied points, 1 / (T + 1) to each of L..L+T, in place."""
-    point, column = np.nonzero(tied)
-    low, n_ties = beaten[point, column].astype(int), tied[point, column].astype(int)
-    share = np.broadcast_to(weights, beaten.shape)[point, column] / (n_ties + 1)
-    for extra in range(int(n_ties.max()) + 1):
-        reach = n_ties >= extra
-        np.add.at(wins, (low[reach] + extra, column[reach]), share[reach])
 
 
 def correct_outcomes(

@@ -15,7 +15,12 @@ from neuroextrap.models._ridge_folds import (
     check_bands,
 )
 from neuroextrap.models._splitters import encoder_splits, partition_order
-from neuroextrap.stats._validation import brief, check_integer, real_array
+from neuroextrap.stats._validation import (
+    brief,
+    check_integer,
+    check_number,
+    real_array,
+)
 
 _RELATIVE_ALPHAS = np.logspace(-5, 3, 17)
 """Penalties tried by default, as multiples of the mean eigenvalue of the kernel."""
@@ -32,10 +37,12 @@ class RidgeEncoder(MultiOutputMixin, RegressorMixin, BaseEstimator):
         ||y - X b||^2 + alpha ||b||^2
 
     with a free intercept, and alpha chosen by the mean squared error of
-    cross-validation, as in ``sklearn.linear_model.Ridge`` with ``GridSearchCV`` fitted
-    to each target. The features of each fold are decomposed once for all targets
-    and penalties, through the kernel of samples where there are more features than
-    samples.
+    cross-validation. Few samples hardly tell one penalty from another. The mean error
+    of all targets, relative to their variances, therefore counts for every target as if
+    it came from ``shared_samples`` further samples. With 0, alpha is that of
+    ``GridSearchCV`` with ``sklearn.linear_model.Ridge``, target by target. The features
+    of each fold are decomposed once for all targets and penalties, through the kernel
+    of samples where there are more features than samples.
 
     With `bands` (banded ridge regression) every band g of features, such as energies
     and colors, has a penalty of its own, ::
@@ -43,10 +50,10 @@ class RidgeEncoder(MultiOutputMixin, RegressorMixin, BaseEstimator):
         ||y - X b||^2 + sum_g alpha / w_g ||b_g||^2
 
     with weights w that sum to one. Weights, too, are chosen for each target by
-    cross-validation, from equal ones and others drawn at random. That takes as many
-    times as long as there are weights. Of many bands (ten, say) no draw comes near the
-    best weights; ``gradient_steps`` then improves them, and the penalty, target by
-    target.
+    cross-validation, from equal ones and others drawn at random, and by the errors of
+    the target alone. That takes as many times as long as there are weights. Of many
+    bands (ten, say) no draw comes near the best weights; ``gradient_steps`` then
+    improves them, and the penalty, target by target.
 
     Parameters
     ----------
@@ -72,6 +79,9 @@ class RidgeEncoder(MultiOutputMixin, RegressorMixin, BaseEstimator):
         each target are improved, 4 for example: by the gradient of its cross-validated
         error. Kernels of all bands are kept in memory, and a step takes about as long
         as the inversion of one of them.
+    shared_samples : float, default=100
+        Number of samples for which the mean error of all targets counts in the choice
+        of each target's penalty, without `bands`; 0 leaves it to its own errors.
     random_state : None, int or numpy.random.Generator, default=0
         Seed of the folds and of the draws of weights.
 
@@ -137,6 +147,7 @@ class RidgeEncoder(MultiOutputMixin, RegressorMixin, BaseEstimator):
         bands: ArrayLike | None = None,
         band_weights: ArrayLike = 50,
         gradient_steps: int = 0,
+        shared_samples: float = 100.0,
         random_state: int | np.random.Generator | None = 0,
     ) -> None:
         self.alphas = alphas
@@ -144,6 +155,7 @@ class RidgeEncoder(MultiOutputMixin, RegressorMixin, BaseEstimator):
         self.bands = bands
         self.band_weights = band_weights
         self.gradient_steps = gradient_steps
+        self.shared_samples = shared_samples
         self.random_state = random_state
 
     def fit(self, X: ArrayLike, y: ArrayLike, groups: ArrayLike | None = None) -> Self:
@@ -178,6 +190,11 @@ class RidgeEncoder(MultiOutputMixin, RegressorMixin, BaseEstimator):
         self._flat = y.ndim == 1
         given = self._check_alphas()
         check_integer(self.gradient_steps, "gradient_steps", minimum=0)
+        if not 0 <= check_number(self.shared_samples, "shared_samples") < np.inf:
+            raise ValueError(
+                f"shared_samples={self.shared_samples!r} must be 0 or more; 100 is the "
+                "default, 0 chooses each target's penalty by itself"
+            )
         splits = encoder_splits(self.cv, X, groups, self.random_state)
         partition_order(splits, len(X))
         self.bands_, band = check_bands(self.bands, X.shape[1])
@@ -238,17 +255,23 @@ class RidgeEncoder(MultiOutputMixin, RegressorMixin, BaseEstimator):
         self.cv_predictions_ = np.empty_like(Y)
         for index, row in enumerate(weights):
             folds = products.folds(row, splits)
-            for block in _blocks(n_targets, len(Y)):
-                targets = np.arange(n_targets)[block]
-                errors, components = _cross_validate(folds, Y[:, block], self.alphas_)
-                kept = self.cv_error_[block]
-                # of equal errors the first weights
-                better = errors.min(axis=1) < kept.min(axis=1)
-                better |= np.isinf(kept).all(axis=1)
-                places = targets[better]
-                self.cv_error_[places], chosen[places] = errors[better], index
-                kept = [(v[:, better], mean[better]) for v, mean in components]
-                self._keep(places, folds, kept)
+            errors = np.concatenate(
+                [
+                    _cross_validate(folds, Y[:, block], self.alphas_)
+                    for block in _blocks(n_targets, len(Y))
+                ]
+            )
+            kept = self.cv_error_
+            # of equal errors the first weights
+            better = errors.min(axis=1) < kept.min(axis=1)
+            places = np.flatnonzero(better | np.isinf(kept).all(axis=1))
+            kept[places], chosen[places] = errors[places], index
+            if len(weights) == 1:
+                errors = _with_those_of_all(errors, Y, self.shared_samples)
+            # of equal errors the largest penalty: it shrinks most
+            best = errors[places, ::-1].argmin(axis=1)
+            self.alpha_[places] = self.alphas_[::-1][best]
+            self._predict_folds(folds, Y, places)
         return chosen
 
     def _improve(self, Y, products, splits):
@@ -267,15 +290,14 @@ class RidgeEncoder(MultiOutputMixin, RegressorMixin, BaseEstimator):
             self.coef_[target] = coef
             self.intercept_[target] = y.mean() - coef @ products.x_mean
 
-    def _keep(self, places, folds, components):
-        """Keep penalties and predictions of the targets at `places`."""
-        # of equal errors the largest penalty: it shrinks most
-        best = self.cv_error_[places, ::-1].argmin(axis=1)
-        self.alpha_[places] = self.alphas_[::-1][best]
-        alpha = self.alpha_[places].astype(self.cv_predictions_.dtype)
-        for fold, (values, mean) in zip(folds, components, strict=True):
-            predicted = fold.predict(values, mean, alpha)
-            self.cv_predictions_[np.ix_(fold.test, places)] = predicted
+    def _predict_folds(self, folds, Y, places):
+        """Predict the targets at `places` out of fold, at the penalties chosen."""
+        for block in _blocks(len(places), len(Y)):
+            targets = places[block]
+            alpha = self.alpha_[targets].astype(Y.dtype)
+            for fold in folds:
+                predicted = fold.predict(*fold.components(Y[:, targets]), alpha)
+                self.cv_predictions_[np.ix_(fold.test, targets)] = predicted
 
     def _fit_chosen(self, Y, products, weights, chosen):
         """Fit every target to all samples, at what was chosen for it."""
@@ -299,14 +321,21 @@ def _blocks(n_targets, n_rows):
     return [slice(start, min(start + width, n_targets)) for start in starts]
 
 
+def _with_those_of_all(errors, Y, shared_samples):
+    """Return relative errors (n_targets, n_alphas), and a share of their mean."""
+    variance = Y.var(axis=0, dtype=np.float64)[:, np.newaxis]
+    relative = errors / np.where(variance > 0, variance, 1)
+    return relative + shared_samples / len(Y) * relative.mean(axis=0)
+
+
 def _cross_validate(folds, Y, alphas):
-    """Errors (n_targets, n_alphas) of a block, and each fold's components and means."""
+    """Mean squared errors (n_targets, n_alphas) of a block of targets."""
     errors = np.zeros((Y.shape[1], len(alphas)))
-    components = [fold.components(Y) for fold in folds]
-    for fold, (values, mean) in zip(folds, components, strict=True):
+    for fold in folds:
+        values, mean = fold.components(Y)
         tested = Y[fold.test]
         for index, alpha in enumerate(alphas.astype(Y.dtype)):
             residuals = tested - fold.predict(values, mean, alpha)
             squares = np.einsum("tv,tv->v", residuals, residuals, dtype=np.float64)
             errors[:, index] += squares / len(tested) / len(folds)
-    return errors, components
+    return errors

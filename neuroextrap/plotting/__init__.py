@@ -9,9 +9,9 @@ from neuroextrap.plotting._canonical_coordinates import plot_canonical_coordinat
 from neuroextrap.plotting._confusion import plot_confusion_matrix
 from neuroextrap.plotting._information_plots import (
     plot_information_vs_size,
+    plot_null_distribution,
 )
 from neuroextrap.plotting._learning_curves import plot_learning_curves
-from neuroextrap.plotting._null_distribution import plot_null_distribution
 from neuroextrap.plotting._receptive_fields import plot_receptive_field
 from neuroextrap.plotting._time_courses import (
     plot_temporal_generalization,

@@ -1,8 +1,11 @@
-"""Information against the size of a region; values of several models side by side."""
+"""Information against size, values of models side by side, a null distribution."""
 
 from __future__ import annotations
 
 from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
 
 from neuroextrap.plotting._axes import (
     COLORS,
@@ -13,7 +16,7 @@ from neuroextrap.plotting._axes import (
     resolve_axes,
     same_length,
 )
-from neuroextrap.stats._validation import real_array
+from neuroextrap.stats._validation import brief, check_level, real_array
 
 
 @draws_on_axes
@@ -80,3 +83,84 @@ def plot_information_vs_size(
     ax.set_ylim(bottom=min(0, ax.get_ylim()[0]))
     add_legend(ax)
     return ax
+
+
+@draws_on_axes
+def plot_null_distribution(
+    null_scores: ArrayLike,
+    observed: Any = None,
+    *,
+    level: float = 0.05,
+    xlabel: str = "largest accuracy over regions",
+    n_bins: Any = "auto",
+    ax: Any = None,
+) -> Any:
+    """Plot a histogram of permuted scores, the critical value and the observed score.
+
+    Parameters
+    ----------
+    null_scores : array-like of shape (n_permutations,)
+        Permuted scores; for a family-wise test the maxima over regions.
+    observed : float, array-like or None, default=None
+        Observed score or scores, drawn as vertical lines.
+    level : float, default=0.05
+        Level of the test. The smallest score with p <= level is marked, p = (1 + #>=) /
+        (B + 1); nothing is marked when no score can get that small a p-value.
+    xlabel : str, default="largest accuracy over regions"
+        Name of the score, with its unit.
+    n_bins : int or str, default="auto"
+        Number of bins, or a rule of ``numpy.histogram_bin_edges``.
+
+    Raises
+    ------
+    ValueError
+        If there are no permuted scores or one is not finite.
+
+    References
+    ----------
+    Nichols & Holmes 2002, "Nonparametric permutation tests for functional
+    neuroimaging", Human Brain Mapping 15, 1-25 (the maximum statistic).
+
+    Examples
+    --------
+    >>> from neuroextrap.plotting import plot_null_distribution
+    >>> ax = plot_null_distribution([0.2, 0.25, 0.3], 0.6, level=0.5)
+    >>> ax.get_ylabel()
+    'permutations'
+    """
+    null_scores = real_array(null_scores, "null_scores")
+    if null_scores.ndim != 1 or not len(null_scores):
+        raise ValueError(
+            f"null_scores of shape {null_scores.shape} must hold one score per "
+            "permutation; run with n_permutations > 0"
+        )
+    if not np.isfinite(null_scores).all():
+        raise ValueError("null_scores must be finite; drop regions without a score")
+    observed = np.ravel(real_array([] if observed is None else observed, "observed"))
+    level = check_level(level, "level")
+    try:
+        edges = np.histogram_bin_edges(null_scores, n_bins)
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"n_bins={brief(n_bins)} must be a number of bins, ascending edges, or a "
+            "rule of numpy.histogram_bin_edges"
+        ) from error
+    ax = resolve_axes(ax)
+    ax.hist(null_scores, bins=edges, color="0.7", label="permuted labels")
+    critical = critical_value(null_scores, level)
+    if critical is not None:
+        ax.axvline(critical, ls="--", color="0.2", label=f"p ≤ {level:g}")
+    for number, value in enumerate(observed):
+        name = "observed" if number == 0 else None
+        ax.axvline(value, color=COLORS[1], label=name)
+    ax.set(xlabel=xlabel, ylabel="permutations")
+    add_legend(ax)
+    return ax
+
+
+def critical_value(null_scores, level):
+    """Return the score from which on p <= level, or None when there is none."""
+    allowed = int(np.floor(level * (len(null_scores) + 1) + 1e-9)) - 1
+    if allowed < 0:
+        return None
+    return np.sort(null_scores)[::-1][min(allowed, len(null_scores) - 1)]

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from neuroextrap.plotting._axes import COLORS, LINES
-from neuroextrap.plotting._null_distribution import critical_value
+from neuroextrap.plotting._information_plots import critical_value
 
 _CURVE, _ROW, _LETTER = 2.2, 0.2, 0.06  # inch
 

@@ -9,7 +9,7 @@ import neuroextrap
 from neuroextrap.design._findings import doubts_about
 from neuroextrap.maps._named_records import band_names, dissimilarity_names
 from neuroextrap.maps._registry import MAPS
-from neuroextrap.plotting._distances import draw_distances
+from neuroextrap.plotting._confusion import draw_distances
 from neuroextrap.plotting._specification_curve import draw_specification_curve
 from neuroextrap.reporting._finding import decide, named_place, words_of_regions
 from neuroextrap.reporting._maps_section import (
@@ -28,7 +28,12 @@ from neuroextrap.reporting._page import (
 )
 from neuroextrap.reporting._peaks import peaks_of
 from neuroextrap.reporting._pictures import embed_figure
-from neuroextrap.reporting._rendering import format_p_value, paragraphs, sentences
+from neuroextrap.reporting._rendering import (
+    format_p_value,
+    paragraphs,
+    sentence_case,
+    sentences,
+)
 from neuroextrap.stats._pvalues import LEVEL
 
 _OF_PIPELINES = {
@@ -40,7 +45,7 @@ _OF_PIPELINES = {
     "n_surviving_alone": "survive alone",
 }
 _TIE = 1e-6  # by which p-values order regions with equal numbers
-_OF_CONFOUND = "neg_log10_p_fwe", "confound_accuracy", "information_bound_beyond"
+_OF_CONFOUND = "neg_log10_p_fwe", "information_bound_beyond"
 
 
 def cross_page(maps, title=None, **options):
@@ -113,8 +118,11 @@ def confound_page(maps, title=None, **options):
     The options are those of :func:`cross_page`.
     """
     drawn = [name for name in _OF_CONFOUND if name in maps.region_scores_]
+    own = {}
+    if "confound_accuracy" in maps.region_scores_:
+        own = {"confound_accuracy": ("confound_p_value", "confound_p_value_fwe")}
     title = page_title(title, "The class, or its confound")
-    shown = {"by": "accuracy", "tested": "p_value_fwe", "drawn": drawn}
+    shown = {"by": "accuracy", "tested": "p_value_fwe", "drawn": drawn, "own": own}
     return _page(maps, title, "confound", _about_confound(maps), **shown, **options)
 
 
@@ -234,7 +242,7 @@ def _page(  # noqa: PLR0913 - each is one thing that pages have
     sections = [
         ("What was found", found + paragraphs(*notes, note=True)),
         *(more(peaks) if more else ()),
-        ("Strongest regions", frame_table(peaks, f"{view.words[1]} by {_words(by)}")),
+        ("Strongest regions", _peaks_table(view, peaks, by)),
         (
             "Maps",
             Markup("\n").join([pictures.section(drawn), *figures]) if drawn else "",
@@ -290,5 +298,12 @@ def _known(maps, about, by, tested, n_peaks=1, atlas=None):
     return about, view, rows, peaks
 
 
-def _words(name):
-    return name.replace("_", " ")
+def _peaks_table(view, peaks, by):
+    """Tabulate the strongest regions, each map under its label."""
+    records = {name: view.record(name) for name in peaks if name in view.scores}
+    return frame_table(
+        peaks,
+        f"{sentence_case(view.words[1])} by {view.record(by).label}",
+        headings={name: each.label for name, each in records.items()},
+        formats={n: format_p_value for n, each in records.items() if each.unit == "p"},
+    )

@@ -45,7 +45,7 @@ def _environment():
         "confidence": format_confidence,
         "p": format_p_value,
         "at_least": percent_at_least,
-        "bits_at_least": bits_at_least,
+        "bits_at_least": bits_in_words,
         "count": "{:,}".format,
         "points": percentage_points,
     }
@@ -105,6 +105,16 @@ def bits_at_least(bound, digits=2):
     ('1.4', '0.089', '1.47')
     """
     return "-" if math.isnan(bound) else f"{rounded_down(bound, digits):.{digits}g}"
+
+
+def bits_in_words(bound):
+    """Return a lower bound with its unit.
+
+    >>> bits_in_words(1.0), bits_in_words(1.4705)
+    ('1 bit', '1.4 bits')
+    """
+    told = bits_at_least(bound)
+    return f"{told} bit" if told == "1" else f"{told} bits"
 
 
 def format_confidence(level):

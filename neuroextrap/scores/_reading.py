@@ -37,8 +37,14 @@ def read_scores(
 def score_vectors(
     decoded: Any, candidates: Any, targets: Any, names: Any, metric: str
 ) -> ScoreMatrix:
-    """Score decoded vectors (n_trials, n) against those of candidates (K, n)."""
+    """Score decoded vectors (n_trials, n) against those of candidates (K, n).
+
+    Columns with the same names in another order are put in order.
+    """
     check_choice(metric, "metric", METRICS)
+    first, second = (_own_names(each, "columns") for each in (decoded, candidates))
+    if first is not None and second is not None and {*first} == {*second}:
+        candidates = candidates if np.array_equal(first, second) else candidates[first]
     trials = _vectors(decoded, "decoded", metric)
     vectors = _vectors(candidates, "candidates", metric)
     if trials.shape[1] != vectors.shape[1] or len(vectors) < 2:
@@ -87,8 +93,8 @@ def _check_finite(array: NDArray[np.floating], name: str) -> None:
         column = int(np.argmin(np.isfinite(array[wrong[0]])))
         raise ValueError(
             f"{name} has {array[wrong[0], column]} in row {wrong[0]}, column {column} "
-            f"({len(wrong)} such rows); leave out trials without scores, and give "
-            "a number below all others for minus infinity (the logarithm of 0)"
+            f"({len(wrong)} such rows); leave out rows without numbers, and give, for "
+            "minus infinity (the logarithm of 0), a number below all others"
         )
 
 

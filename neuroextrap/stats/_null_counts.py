@@ -7,7 +7,7 @@ labeling is not among the permuted ones, and p = (1 + count) / (1 + n_permutatio
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -139,12 +139,14 @@ def keep_largest(values: FloatArray, n_kept: int) -> FloatArray:
 class LargestValues:
     """The largest statistics of every permuted map, while these stream by in parts.
 
-    `kept` has shape (n_permutations, n) with n at most twice `n_kept`, packed with the
-    regions. Neither the order of the parts nor their sizes change what is kept.
+    `kept` has shape (n_permutations, n) with n at most `n_kept`, packed with the
+    regions; the values of `new` parts wait until there are as many more. Neither the
+    order of the parts nor their sizes change what is kept.
     """
 
     kept: FloatArray
     n_kept: int
+    new: list[FloatArray] = field(default_factory=list)
 
     @classmethod
     def start(cls, n_permutations: int, n_regions: int) -> LargestValues:
@@ -157,19 +159,26 @@ class LargestValues:
 
     def join(self, packed: FloatArray) -> None:
         """Take in values (n_permutations, n) that are packed already."""
-        new = keep_largest(packed, self.n_kept)
-        self.kept = np.concatenate([self.kept, new], axis=1)
-        if self.kept.shape[1] >= 2 * self.n_kept:
-            self.kept = keep_largest(self.kept, self.n_kept)
+        self.new.append(keep_largest(packed, self.n_kept))
+        if (
+            self.kept.shape[1] + sum(part.shape[1] for part in self.new)
+            >= 2 * self.n_kept
+        ):
+            self._sift()
+
+    def _sift(self) -> None:
+        """Keep the largest of all that came."""
+        everything = np.concatenate([self.kept, *self.new], axis=1)
+        self.kept, self.new = keep_largest(everything, self.n_kept), []
 
     def ordered(self) -> FloatArray:
         """Return the packed values (n_permutations, n_kept), largest first.
 
         What is not there yet, in a part of a run, is -inf.
         """
+        self._sift()
         largest = np.full((len(self.kept), self.n_kept), -np.inf)
-        values = keep_largest(self.kept, self.n_kept)
-        largest[:, : values.shape[1]] = -np.sort(-values, axis=1)
+        largest[:, : self.kept.shape[1]] = -np.sort(-self.kept, axis=1)
         return largest
 
 
@@ -185,3 +194,65 @@ def spread_known(
         spread[name] = np.full(known.shape + np.shape(value)[1:], np.nan)
         spread[name][known] = value
     return spread
+
+
+def standardized_by_maxima(
+    score: FloatArray, maxima: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Return standardized statistics and largest permuted ones of one analysis.
+
+    ``score`` (n_regions,) are statistics, NaN where unknown, and ``maxima``
+    (n_permutations,) the largest over regions under each permutation. Both are
+    standardized by mean and standard deviation of the maxima over all labelings, the
+    observed one among them, so that observed and permuted maps stay exchangeable. Bits
+    may be infinite: they are left out of both, and stay the largest. If the largest
+    statistic is always the same, nothing is unusual, and all are -inf.
+
+    >>> score, maxima = np.array([3.0, 1.0]), np.array([1.0, 2.0])
+    >>> u, of_maxima = standardized_by_maxima(score, maxima)
+    >>> u.round(3).tolist(), of_maxima.round(3).tolist()
+    ([1.225, -1.225], [-1.225, 0.0])
+    """
+    largest = np.append(np.nanmax(score), maxima)
+    finite = largest[np.isfinite(largest)]
+    mean, spread = (finite.mean(), finite.std()) if len(finite) else (0.0, 0.0)
+    if spread <= TIE * np.abs(finite).max(initial=0.0):
+        if len(finite) in (0, len(largest)):
+            nothing = np.where(np.isnan(score), np.nan, -np.inf)
+            return nothing, np.full(len(maxima), -np.inf)
+        spread = 1.0  # some are infinite, and all others the same
+    return (score - mean) / spread, (maxima - mean) / spread
+
+
+def standardized_by_region(
+    score: FloatArray, null: NDArray[np.floating]
+) -> tuple[FloatArray, FloatArray]:
+    """Return standardized statistics and largest permuted ones, region by region.
+
+    ``score`` (n_regions,) are statistics, NaN where unknown, and ``null``
+    (n_permutations, n_regions) the permuted ones. Each region's are standardized by
+    mean and standard deviation over all labelings, the observed one among them: a
+    region in which permuted statistics are large, too, hides no other. Where all are
+    the same, nothing is unusual, and the observed one is -inf.
+
+    >>> score, null = np.array([3.0, 1.0]), np.array([[1.0, 1.0], [2.0, 1.0]])
+    >>> u, maxima = standardized_by_region(score, null)
+    >>> u.round(3).tolist(), maxima.round(3).tolist()
+    ([1.225, -inf], [-1.225, 0.0])
+    """
+    score = score.astype(null.dtype).astype(np.float64)  # rounded as permuted ones are
+    n = len(null) + 1
+    mean = score / n
+    for row in null:  # one permutation at a time: the file may be large
+        mean += row / n
+    squares = (score - mean) ** 2
+    for row in null:
+        squares += (row - mean) ** 2
+    spread = np.sqrt(squares / n)
+    flat = spread <= TIE * np.abs(mean)
+    spread[flat] = 1.0
+
+    def standard(values: NDArray[np.floating]) -> FloatArray:
+        return np.where(flat, -np.inf, (values - mean) / spread)
+
+    return standard(score), np.array([np.nanmax(standard(row)) for row in null])

@@ -151,8 +151,8 @@ def draw_labelings(
     others = _count(units) - 1
     if others == 0:
         raise ValueError(
-            "y has no other labeling: every group holds a single label; use groups "
-            "that hold several conditions (or none)"
+            "labels have no other labeling, as every group holds a single one; use "
+            "groups that hold several conditions (or none)"
         )
     n_entries = min(others, n_permutations) * len(units.of_sample)
     if n_entries > _MOST_ENTRIES:

@@ -207,8 +207,9 @@ def check_numbers(values: ArrayLike, name: str) -> NDArray[Any]:
     except ValueError as error:  # lists of different lengths
         raise _no_numbers(values, name) from error
     if array.dtype.kind not in "buif":
+        how = f"{name}.toarray()" if hasattr(values, "toarray") else "them as float"
         raise TypeError(
-            f"{name} must be real numbers, got dtype {array.dtype}; give them as float"
+            f"{name} must be real numbers, got dtype {array.dtype}; give {how}"
         )
     return array
 

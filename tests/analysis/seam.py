@@ -7,6 +7,7 @@ from neuroextrap.analysis._parameters import (
     KINDS,
     PARAMETERS,
     Parameter,
+    command_words,
     of_arrays,
     of_no_places,
     parameters,
@@ -27,5 +28,5 @@ from neuroextrap.maps._described_parameters import (
 )
 from neuroextrap.maps._identification import bound_set_sizes
 from neuroextrap.margins.classifiers._registry import CLASSIFIERS, resolve_classifier
+from neuroextrap.margins.running._checkpoint import differing
 from neuroextrap.margins.running._described import WITHOUT_EFFECT
-from neuroextrap.margins.running._identity import differing

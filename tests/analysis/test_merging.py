@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from sklearn.linear_model import Ridge
 
+import neuroextrap
 from neuroextrap.cli import main
 from neuroextrap.decoding import IdentificationSearchLight
 from tests.analyses import encoding_of, searchlight_of
@@ -130,12 +131,8 @@ def test_parts_of_other_runs_are_refused_by_name(folders):
 
 
 def test_parts_of_another_version_are_refused(folders, monkeypatch):
-    from importlib import metadata
-
-    version = metadata.version
-    monkeypatch.setattr(
-        metadata, "version", lambda name: "9" if name == "numpy" else version(name)
-    )
+    path = "neuroextrap.margins.running._identity.VERSIONS"
+    monkeypatch.setattr(path, {"neuroextrap": neuroextrap.__version__, "numpy": "9"})
     with pytest.raises(ValueError, match="different runs: other versions; merge"):
         read(folders[0]).merge(fit(shard="2/3"))
 

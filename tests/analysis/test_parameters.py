@@ -24,6 +24,7 @@ from tests.analysis.seam import (
     RunParameters,
     SampleOptions,
     choose_regions,
+    command_words,
     described_parameters,
     flat_parameters,
     of_arrays,
@@ -172,3 +173,28 @@ def test_words_of_nilearn_name_ours():
         IdentificationSearchLight(scoring="accuracy")
     with pytest.raises(TypeError, match=r"did you mean t_r\?"):
         IdentificationSearchLight().fit_events([], [], tr=2.0)
+
+
+@pytest.mark.parametrize(
+    ("said", "words"),
+    [
+        ("give bounds=Bounds(test_units='runs')", "give --test-units runs"),
+        (
+            "average them (fit_events(samples='blocks'))",
+            "average them (--samples blocks)",
+        ),
+        ("do this, or give blocks=... of all; or not", "do this; or not"),
+        (
+            "do this, or give classes=... of all",
+            "do this, or give --classes ... of all",
+        ),
+        ("radius=-1.5, within_runs=None.", "--radius -1.5, --within-runs none."),
+        ("n_partitions=3 or standardize=True", "--curve-partitions 3 or --standardize"),
+        ("check_t_r=False", "--no-check-t-r"),
+        ("cv=None, X=3, /data/radius=3.nii", "cv=None, X=3, /data/radius=3.nii"),
+        ("see neuroextrap.decoding.TargetSearchLight; it", "see --targets; it"),
+        ("see neuroextrap.decoding.multiverse", "see neuroextrap.decoding.multiverse"),
+    ],
+)
+def test_words_of_the_command_line(said, words):
+    assert command_words(said) == words

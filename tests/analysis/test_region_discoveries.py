@@ -158,6 +158,21 @@ def test_what_is_no_set_is_refused(light, region, error, words):
         light.true_discoveries(region)
 
 
+@pytest.mark.parametrize(
+    ("above", "error"), [("0.5", TypeError), (float("nan"), ValueError)]
+)
+def test_what_is_no_threshold_is_refused(light, above, error):
+    with pytest.raises(error, match="above"):
+        light.true_discoveries(above=above)
+    assert light.true_discoveries(above=-np.inf) == light.true_discoveries()
+
+
+def test_a_volume_of_bools_is_refused_in_one_line(light):
+    with pytest.raises(TypeError, match="one bool for each of the 256") as refused:
+        light.true_discoveries(CORNER.astype(bool))
+    assert len(str(refused.value)) < 400
+
+
 def test_a_label_that_the_atlas_lacks_is_refused(light):
     with pytest.raises(ValueError, match=r"one label of the atlas .*'1'"):
         light.true_discoveries("FFA", atlas=image(CORNER))

@@ -27,6 +27,8 @@ def folder(tmp_path_factory):
     nibabel.save(nibabel.Nifti1Image(data, np.eye(4)), path / "bold.nii.gz")
     data[..., 35] = data[..., 0]
     nibabel.save(nibabel.Nifti1Image(data, np.eye(4)), path / "copied.nii.gz")
+    of_pairs = rng.normal(size=(*shape, 18)).repeat(2, axis=-1) + data / 2
+    nibabel.save(nibabel.Nifti1Image(of_pairs, np.eye(4)), path / "pairs.nii.gz")
     mask = nibabel.Nifti1Image(np.ones(shape, np.int8), np.eye(4))
     nibabel.save(mask, path / "mask.nii.gz")
     return path
@@ -62,6 +64,16 @@ def test_samples_sorted_by_class_have_the_order_of_the_events(folder, tmp_path, 
         warnings.simplefilter("error")
         assert main([*_words(folder, "searchlight", "bold", "blocked"), *words]) == 0
     assert "nothing doubtful was found" in capsys.readouterr().out
+
+
+def test_remedies_are_words_of_the_command_line(folder, capsys):
+    assert main(_words(folder, "check", "bold", "ordered")) == 0
+    said = capsys.readouterr().out
+    assert "; only an experiment with another order in each run can tell\n" in said
+    assert main(_words(folder, "check", "pairs", "blocked")) == 0
+    said = capsys.readouterr().out
+    assert "neighboring samples of one class depend on each other" in said
+    assert "; average them (--samples blocks)\n" in said
 
 
 def test_what_would_be_refused_is_listed_and_ends_with_2(folder, capsys):

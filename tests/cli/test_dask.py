@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from neuroextrap.cli import _running, main
+from neuroextrap.cli import _console, main
 
 distributed = pytest.importorskip("distributed")
 
@@ -58,7 +58,7 @@ def test_maps_from_a_cluster_are_those_of_this_machine(words, tmp_path):
 def test_a_cluster_that_is_not_there_is_one_line(
     named, says, words, tmp_path, capsys, monkeypatch
 ):
-    monkeypatch.setattr(_running, "_SECONDS_TO_CONNECT", 0.2)
+    monkeypatch.setattr(_console, "_SECONDS_TO_CONNECT", 0.2)
     monkeypatch.chdir(tmp_path)
     (tmp_path / "words.json").write_text('["no", "address"]')
     assert main([*words, "--dask", named, "out"]) == 2

@@ -230,7 +230,7 @@ def test_a_design_that_does_not_fit_is_one_line(
         ),
         (["--null", "x.npy", "y.npy", "--two-sided"], "--two-sided does not go with"),
         (["--mask", "nowhere.nii"], "no file nowhere.nii"),
-        (["--n-permutations", "0"], "n_permutations=0 must be"),
+        (["--n-permutations", "0"], "--n-permutations 0 must be"),
     ],
 )
 def test_bad_input_is_one_line(subjects, tmp_path, capsys, extra, message):

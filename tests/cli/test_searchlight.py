@@ -152,12 +152,12 @@ def test_test_runs_make_a_single_split(folder, tmp_path):
         (("--test-runs", *"012345", "--quiet"), "names every run"),
         (("--samples", "lsa"), "single-trial betas need BIDS events"),
         (("--samples", "lss", "--t-r", "2", "--detrend"), "models drifts itself"),
-        (("--radius", "-1"), "radius=-1.0 must be"),
+        (("--radius", "-1"), "--radius -1.0 must be"),
         (("--estimator", "oracle"), "oracle"),
         (("--classes", "face", "dog", "--quiet"), "dog"),
-        (("--shrinkage", "-2", "--estimator", "lda"), "shrinkage=-2.0 must be"),
-        (("--max-memory", "1"), "max_memory"),
-        (("--statistic", "speed"), "statistic='speed' is not known"),
+        (("--shrinkage", "-2", "--estimator", "lda"), "--shrinkage -2.0 must be"),
+        (("--max-memory", "1"), "--max-memory"),
+        (("--statistic", "speed"), "--statistic speed is not known"),
     ],
 )
 def test_bad_options_are_one_line_and_nothing_is_written(
@@ -286,6 +286,25 @@ def test_targets_are_decoded_instead_of_conditions(folder, targets, tmp_path):
     parts = [str(tmp_path / part) for part in "12"]
     assert main(["merge", *parts, str(tmp_path / "whole")]) == 0
     assert main(_words(folder, "--dry-run", *words, out=tmp_path / "dry")) == 0
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize("statistic", ["accuracy", "2"])
+def test_the_identification_of_targets_is_tested(statistic, folder, targets, tmp_path):
+    options = [f"--statistic={statistic}", "--metric", "euclidean", "--samples"]
+    options += ["volumes", "--n-permutations", "20", *targets[0]]
+    assert main(_words(folder, *options, out=tmp_path / "out")) == 0
+    fitted = TargetSearchLight.from_directory(tmp_path / "out")
+    size = {"accuracy": "accuracy", "2": "pairwise_accuracy"}[statistic]
+    reached = fitted.null_maxima_.max() >= np.nanmax(fitted.region_scores_[size])
+    assert (np.nanmin(fitted.region_scores_["p_value_fwe"]) > 1 / 21) == reached
+    assert fitted.get_params()["metric"] == "euclidean"
+    assert not [note for note in fitted.notes_ if "p-values test the corr" in note]
+
+
+def test_options_of_targets_need_targets(folder, tmp_path, capsys):
+    assert main(_words(folder, "--metric", "cosine", out=tmp_path / "out")) == 2
+    assert "--metric compares decoded targets" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """A small data set as fMRIPrep leaves it: eight subjects, two with faults."""
 
+import functools
 import json
 import shutil
 
@@ -154,10 +155,34 @@ def pictures(tmp_path_factory):
     return make_stimulus_dataset(root, ["01", "02", "03"])
 
 
+@pytest.fixture(scope="session")
+def two(tmp_path_factory):
+    """Return a function: how to make a data set -> the raw folder of two, made once."""
+
+    @functools.cache
+    def made(make):
+        root = tmp_path_factory.mktemp("two") / "raw"
+        make(root, ["01", "02"])
+        return root
+
+    return made
+
+
 @pytest.fixture
-def few_pictures(tmp_path):
+def copy_of_two(two, tmp_path):
+    """Return a function: how to make a data set -> its derivatives, to be changed."""
+
+    def copied(make):
+        root = shutil.copytree(two(make), tmp_path / "raw")
+        return root / "derivatives" / "fmriprep"
+
+    return copied
+
+
+@pytest.fixture
+def few_pictures(copy_of_two):
     """Folder of derivatives of two who saw pictures, to be changed."""
-    return make_stimulus_dataset(tmp_path / "raw", ["01", "02"])
+    return copy_of_two(make_stimulus_dataset)
 
 
 def save_betas(kind, root):
@@ -207,9 +232,9 @@ def forty(tmp_path):
 
 
 @pytest.fixture
-def pair(tmp_path):
+def pair(copy_of_two):
     """Folder of derivatives of two subjects, to be changed."""
-    return make_dataset(tmp_path / "raw", ["01", "02"])
+    return copy_of_two(make_dataset)
 
 
 @pytest.fixture(scope="module")
@@ -284,6 +309,6 @@ def make_films(root, labels):
 
 
 @pytest.fixture
-def films(tmp_path):
+def films(copy_of_two):
     """Folder of derivatives of two who saw films, to be changed."""
-    return make_films(tmp_path / "raw", ["01", "02"])
+    return copy_of_two(make_films)

@@ -186,6 +186,17 @@ def test_conditions_that_share_no_run_train_as_a_whole():
     assert maps.n_permutations_ == 0
 
 
+def test_a_condition_of_one_run_needs_that_run_of_the_other_left_out():
+    X, y, runs, task = simulate(5, shared=[0])
+    once = (task == "see") | (runs == 2)
+    data = [each[once] for each in (X, y, runs, task)]
+    with pytest.raises(ValueError, match=r"when run 2 .*leave this run of 'see' out"):
+        cross_identification(light(), *data, **PAIR)
+    own = [each[(data[2] != 2) | (data[3] != "see")] for each in data]
+    maps = cross_identification(light(n_permutations=119), *own, **PAIR)
+    assert maps["p_value_fwe"][0] <= 0.05
+
+
 def test_other_conditions_and_classes_are_left_out():
     X, y, runs, task = simulate(n_classes=5)
     some = cross_identification(
@@ -235,13 +246,13 @@ SHARED = simulate(shared=[0])
             {},
             {"y": np.where(SHARED[3] == "see", SHARED[1], 7)},
             ValueError,
-            r"condition 'see' \(train\) lacks the classes \[7\]; classes correspond",
+            r"condition 'see' \(train\) lacks the classes \[7\], it has \[0, 1, 2",
         ),
         (
             {},
             {"y": np.where(SHARED[3] == "see", SHARED[1], SHARED[1].clip(1))},
             ValueError,
-            r"condition 'imagine' \(test\) lacks the classes \[0\];",
+            r"condition 'imagine' \(test\) lacks the classes \[0\], it has",
         ),
         ({"classes": [0, 1, 8]}, {}, ValueError, r"\(train\) lacks the classes \[8\]"),
         ({"classes": [1]}, {}, ValueError, "have one class, 1"),
@@ -263,7 +274,8 @@ SHARED = simulate(shared=[0])
             {},
             {"groups": np.where(SHARED[1] == 2, 0, 1 + SHARED[2])},
             ValueError,
-            r"classes 2 \(by sorted order\) have no training sample",
+            r"run 0 of condition 'imagine' is tested, no other run of 'see' has the "
+            r"classes \[2\] to train on; leave this run of 'imagine' out",
         ),
     ],
 )
@@ -294,6 +306,16 @@ def test_few_classes_say_what_one_subject_cannot_show(n_classes, words):
     assert "few_names" not in {f.name for f in untested.findings_}
     five = cross_identification(light(n_permutations=9), *simulate(5), **PAIR)
     assert "few_names" not in {f.name for f in five.findings_}
+
+
+def test_what_is_said_of_pairs_is_no_advice_that_would_be_refused():
+    found = cross_identification(light(estimator="lda"), *SHARED, **PAIR).findings_
+    (pairs,) = (f for f in found if f.name == "not_marginal")
+    assert pairs.maps == ("pairwise_accuracy",)
+    assert pairs.note.endswith(
+        "accuracy among 2 classes is of the classifier trained on all 4 classes: "
+        "trained on 2 it may do better or worse, by any amount"
+    )
 
 
 def test_subjects_together_show_what_one_cannot():

@@ -165,8 +165,10 @@ def test_the_noise_ceiling_is_what_the_truth_reaches(method):
         ceilings.append(scores["noise_ceiling"][0])
     assert np.mean(ceilings) == pytest.approx(np.mean(truths), abs=0.04)
     same = np.arange(6.0).reshape(2, 3)
-    assert ceiling_of_halves(same, [(same, same)], method).tolist() == [1, 1]
-    assert ceiling_of_halves(same, [(same, -same)], method).tolist() == [0, 0]
+    for sign in (1, -1):
+        values = np.stack([same, same, sign * same], axis=1)
+        assert ceiling_of_halves(values, method).tolist() == [sign > 0] * 2
+    assert np.isnan(ceiling_of_halves(values[:, :1], method)).all()
 
 
 def images(X):
@@ -220,6 +222,7 @@ MODEL = np.abs(np.subtract.outer(np.arange(5), np.arange(5)))
         ({"models": np.where(MODEL > 3, np.nan, MODEL)}, "finite"),
         ({"models": np.triu(MODEL)}, "symmetric"),
         ({"models": 1 - np.eye(5)}, "same dissimilarity"),
+        ({"models": 1 - MODEL / 4}, "as similarities have"),
         (
             {"models": pd.DataFrame(MODEL, list("abcde"), list("abcde"))},
             "give the class",

@@ -142,6 +142,26 @@ def test_permuted_targets_choose_again(statistic, tmp_path):
     assert len(set(choices)) > 1
 
 
+def test_regions_without_information_would_choose_badly_for_others():
+    rng = np.random.default_rng(0)
+    X, targets = simulate(n_columns=1, n_features=40, noise=1.0)
+    X += 9 * rng.normal(size=(52, 3)) @ rng.normal(size=(3, 40))
+    empty = rng.normal(size=(19, 52, 40))
+    scaled = (targets - targets.mean()) / targets.std()
+    errors = [
+        -searched(x, scaled, RUNS, GRID * mean_scatter(x)).cv_results_[
+            "mean_test_score"
+        ]
+        for x in (X, *empty)
+    ]
+    assert GRID[np.argmin(np.mean(errors, axis=0))] >= 10
+    own = TargetSearchLight(shrinkage="inner_folds").fit(X, targets, groups=RUNS)
+    assert own.chosen_shrinkage(0).max() <= 0.1
+    common = TargetSearchLight(shrinkage=10.0).fit(X, targets, groups=RUNS)
+    both = (fitted.region_scores_["correlation"][0] for fitted in (own, common))
+    assert next(both) > 2 * next(both)
+
+
 def test_new_samples_are_decoded_by_a_choice_of_all_runs():
     X, targets = simulate()
     fitted = TargetSearchLight(shrinkage="inner_folds").fit(X, targets, groups=RUNS)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.model_selection import KFold, StratifiedKFold
 
-from neuroextrap.analysis import Keep
+from neuroextrap.analysis import Keep, Regions
 from neuroextrap.datasets import simulate_brain
 from neuroextrap.decoding import IdentificationSearchLight, multiverse
 from neuroextrap.maps import read_maps
@@ -160,6 +160,17 @@ REFUSED = {
         lambda: {"a": searchlight(), "b": searchlight(classes=[0, 1, 2])},
         "other classes",
     ),
+    "names": (
+        lambda: {1: searchlight(), "1": searchlight(estimator="ridge")},
+        "called 1, '1', some of them the same",
+    ),
+    "unusable": (
+        lambda: {
+            "a": searchlight(),
+            "b": searchlight(regions=Regions(regions=REGIONS, min_voxels=99)),
+        },
+        r"pipelines\['b'\]: no region has min_voxels=99",
+    ),
     "kept": (
         lambda: {"a": searchlight(), "b": searchlight(keep="null.npy")},
         "save_null='null.npy'",
@@ -274,5 +285,6 @@ def test_other_masks_are_refused_before_any_work(brain):
         name: IdentificationSearchLight(img, radius=12.0, n_permutations=19)
         for name, img in (("whole", mask), ("half", half))
     }
-    with pytest.raises(ValueError, match="have other voxels"):
+    whole, n_half = int((mask.get_fdata() > 0).sum()), int((data > 0).sum())
+    with pytest.raises(ValueError, match=rf"{whole:,} voxels .* and {n_half:,} voxels"):
         multiverse(lights, brain.imgs, brain.y, brain.runs)

@@ -121,6 +121,15 @@ def test_cross_val_score_is_the_mean_of_folds(name):
     assert 0.5 < scores.mean() < 1
 
 
+def test_columns_of_targets_are_those_that_were_fitted():
+    X, _, runs, _, _ = simulate()
+    targets = pd.DataFrame(X[:, :2] + X[:, 2:4], columns=["x", "y"])
+    fitted = TargetSearchLight(shrinkage=0.3).fit(X, targets, groups=runs)
+    assert fitted.score(X, targets) == fitted.score(X, targets.to_numpy())
+    with pytest.raises(ValueError, match=r"targets has the columns \['y', 'x'\]"):
+        fitted.score(X, targets[["y", "x"]])
+
+
 def volumes(X, shape=(3, 5, 2)):
     return nibabel.Nifti1Image(X.T.reshape(*shape, -1), np.diag([2.0, 2, 2, 1]))
 

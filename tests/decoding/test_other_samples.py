@@ -142,6 +142,10 @@ def test_refusals():
         compare_decoders(*both, paired="session")
     with pytest.raises(ValueError, match="compares whole runs"):
         compare_decoders(*both, paired=None, unit="sample")
+    again = fitted(*one)
+    for paired in ("samples", "runs", None):  # a second fit replaces the first
+        with pytest.raises(ValueError, match="first and second are one searchlight"):
+            compare_decoders(again, again.fit(*two), paired=paired)
     alone = fitted(one[0], one[1], None, cv=3)
     with pytest.raises(ValueError, match="fit both with groups"):
         compare_decoders(alone, both[1], paired=None)

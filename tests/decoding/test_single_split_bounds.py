@@ -2,13 +2,13 @@
 
 import numpy as np
 import pytest
+from scipy import optimize
 from scipy import stats as scipy_stats
 from sklearn.model_selection import PredefinedSplit
 from sklearn.neighbors import KNeighborsClassifier
 
 from neuroextrap.analysis import Regions
 from neuroextrap.decoding import IdentificationSearchLight
-from neuroextrap.stats import bayes_accuracy_lower_bound
 
 K, R = 4, 6
 Y = np.tile(np.arange(K), 2 * R)
@@ -42,16 +42,29 @@ def test_a_tie_counts_as_wrong():
     assert light.results_.scores.n_best[0] < shared
 
 
+def chernoff(share, n_units, log_goal):
+    """Solve n KL(share, low) = goal."""
+
+    def excess(low):
+        coins = (share, 1 - share), (low, 1 - low)
+        return n_units * scipy_stats.entropy(*coins) - log_goal
+
+    return optimize.brentq(excess, 1e-6, share)
+
+
 def test_blocks_are_counted_as_one():
-    x = np.random.default_rng(2).normal(size=(len(Y), 12)) + np.eye(K, 12)[Y]
+    """Of two regions, whose bounds hold at once or each by itself."""
+    x = np.random.default_rng(2).normal(size=(len(Y), 12))
+    x += 2 * np.tile(np.eye(K, 6), 2)[Y]
     blocks = np.arange(len(Y)) // (2 * K) * K + Y  # two points of a class in each
-    light = fitted(x, blocks=blocks)
-    expected = bayes_accuracy_lower_bound(
-        light.region_scores_["accuracy"], n_classes=K, n_repeats=R // 2, method="kl"
-    )
-    np.testing.assert_allclose(
-        light.region_scores_["bayes_accuracy_bound"], np.maximum(expected, 1 / K)
-    )
+    regions = np.kron(np.eye(2, dtype=bool), np.ones((1, 6), dtype=bool))
+    scores = fitted(x, blocks=blocks, regions=regions).region_scores_
+    for n_regions, ending in ((1, ""), (2, "_fwe")):
+        goal, bounds = np.log(n_regions / 0.05), scores[f"bayes_accuracy_bound{ending}"]
+        assert bounds.max() > 1 / K
+        for accuracy, bound in zip(scores["accuracy"], bounds, strict=True):
+            expected = max(chernoff(accuracy, K * R // 2, goal), 1 / K)
+            assert bound == pytest.approx(expected, abs=1e-9)
 
 
 def test_folders_keep_the_counts(tmp_path):

@@ -487,19 +487,42 @@ def test_many_marks_on_a_line_are_sent_here():
     assert noted(marks.astype(int).astype(str), runs) == []
 
 
-def test_tied_candidates_share_the_best_place(monkeypatch):
-    # two labelings of a region; scores (K, 2 points, 2 labelings)
-    scores = np.array([[[1.0, 2], [3, 3]], [[1, 0], [3, 1]], [[0, 2], [3, 3]]])
+def test_tied_candidates_are_counted(monkeypatch):
+    # two labelings of a region; scores (2 points, 2 labelings, K)
+    scores = np.array([[[1.0, 1, 0], [2, 0, 2]], [[3, 3, 3], [3, 1, 3]]])
     codes = np.array([[0, 1], [0, 2]])  # of the points, in each labeling
-    kernel = TargetMargins(np.eye(3), tested="best")
-    monkeypatch.setattr(kernel, "_scores", lambda *_: iter([(slice(0, 2), scores)]))
+    kernel = TargetMargins(np.eye(3))
+    parts = lambda *_: iter([(slice(0, 2), scores[np.newaxis])])  # noqa: E731
+    monkeypatch.setattr(kernel, "_scores", parts)
     design = SimpleNamespace(test=np.arange(2))
     state = design, [(SimpleNamespace(regions=[0], dtype=float), {})]
-    found = kernel._outcomes(state, SimpleNamespace(codes=codes))
-    assert found.tolist() == [[1 / 2, 1 / 2], [1 / 3, 1 / 2]]
+    beaten, tied = kernel.counts(state, SimpleNamespace(codes=codes))
+    assert beaten.tolist() == [[1, 1], [0, 1]]
+    assert tied.tolist() == [[1, 1], [2, 1]]
     codes[0] = 2
-    found = kernel._outcomes(state, SimpleNamespace(codes=codes))
-    assert found[:, 0].tolist() == [0, 1 / 3]
+    beaten, tied = kernel.counts(state, SimpleNamespace(codes=codes))
+    assert (beaten[:, 0].tolist(), tied[:, 0].tolist()) == ([0, 0], [0, 2])
+    scores[0] = np.nan
+    with pytest.raises(ValueError, match="margins contain NaN"):
+        kernel.counts(state, SimpleNamespace(codes=codes))
+
+
+@pytest.mark.parametrize("metric", ["cosine", "correlation", "euclidean"])
+@pytest.mark.parametrize("statistic", ["accuracy", "pairwise_accuracy", 3])
+@pytest.mark.parametrize("cv", ["runs", "unequal"])
+def test_permuted_accuracies_of_several_regions(metric, statistic, cv, tmp_path):
+    X, targets = simulate(noise=12.0)
+    options = {"metric": metric, "statistic": statistic, "cv": FOLDS[cv]}
+    options |= {"regions": np.kron(np.eye(2), np.ones((1, 10))), "bounds": None}
+    keep = Keep(save_null=tmp_path / "null.npy")
+    fitted = TargetSearchLight(n_permutations=40, keep=keep, **options)
+    fitted.fit(X, targets, groups=RUNS)
+    null = np.load(tmp_path / "null.npy")
+    for permutation in (0, 39):
+        permuted = fitted.candidates_[fitted.run_.plan.codes[1 + permutation]]
+        again = TargetSearchLight(**options).fit(X, permuted, groups=RUNS)
+        score = again.results_.scores.score
+        np.testing.assert_allclose(null[permutation], score, atol=1e-6)
 
 
 @pytest.mark.parametrize("n_features", [4, 90])

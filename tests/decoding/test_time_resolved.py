@@ -310,6 +310,7 @@ def test_notes_say_which_question_a_p_value_answers():
     light.set_params(n_permutations=0)
     notes = temporal_generalization(light, trials, y, runs).notes
     assert not any("diagonal" in note or "paired" in note for note in notes)
+    assert not any("no lower bounds" in note for note in notes)  # none was asked for
 
 
 def test_folds_that_train_and_test_on_different_conditions_say_so():

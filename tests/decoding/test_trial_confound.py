@@ -1,6 +1,7 @@
 """A confound of trials, three ways: against loops, and what is refused."""
 
 import itertools
+from html import unescape
 
 import nibabel
 import numpy as np
@@ -8,6 +9,7 @@ import pytest
 from sklearn.neighbors import NearestCentroid
 
 from neuroextrap import stats
+from neuroextrap.analysis import Regions
 from neuroextrap.decoding import IdentificationSearchLight, trial_confound
 from neuroextrap.maps import read_maps
 
@@ -234,6 +236,7 @@ def with_blocks(X, y, runs):
     [
         (lambda y, time: np.ones(len(y)), "confound is 1.0 in all samples"),
         (lambda y, time: np.array(["a", "b"])[y], "cannot be told apart"),
+        (lambda y, time: time.astype(str), "as text are names of levels"),
         (lambda y, time: y * 100 + np.arange(len(y)) % 3, "cannot be told apart"),
         (lambda y, time: np.where(np.arange(len(y)) == 3, np.nan, time), "confound"),
         (lambda y, time: np.where(np.arange(len(y)) == 3, np.inf, time), "infinite"),
@@ -295,3 +298,41 @@ def test_images_make_maps_files_and_a_page(tmp_path):
     page = maps.generate_report().get_standalone()
     assert "From the confound alone" in page
     assert "What this does not show" in page
+    # regions survive on the map of the confound by its own p-values
+    for confound, words in ((1.0, "Nothing survives"), (0.01, "In full color")):
+        maps.region_scores_["confound_p_value_fwe"][:] = confound
+        page = unescape(maps.generate_report().get_standalone())
+        for name, said in (("Confound accuracy", words), ("Accuracy", "In full color")):
+            caption = page[page.index(f"{name}: ") :]
+            assert said in caption[: caption.index("</figcaption>")]
+
+
+@pytest.mark.parametrize("estimator", ["lda", "ridge"])
+@pytest.mark.parametrize(("n_levels", "shrinkage"), [(2, "auto"), (2, 0.0), (3, 0.0)])
+def test_levels_are_no_collinear_features(estimator, n_levels, shrinkage):
+    _, y, runs, _ = leveled()
+    level = np.where(np.random.default_rng(0).random(len(y)) < 0.8, y, 1 - y)
+    level = np.array(["left", "right", "up"])[level]
+    if n_levels == 3:
+        level[::7] = "up"
+    X = np.random.default_rng(1).normal(size=(len(y), 15))
+    options = {"estimator": estimator, "shrinkage": shrinkage}
+    alone = trial_confound(light(**options), X, y, runs, level).class_from_confound_
+    columns = (level[:, None] == np.unique(level)[1:]).astype(float)
+    search = IdentificationSearchLight(
+        regions=Regions(regions=np.ones((1, n_levels - 1)), min_voxels=1),
+        n_permutations=N_PERMUTATIONS,
+        bounds=None,
+        **options,
+    ).fit(columns, y, groups=runs)
+    assert alone["accuracy"] == search.region_scores_["accuracy"][0] > 0.6
+    assert alone["p_value"] <= 0.05
+
+
+def test_only_what_touches_its_maps_is_noted():
+    X, y, runs, level = leveled()
+    y = y + 2 * (np.arange(len(y)) % 2)  # four classes
+    for statistic, said in (("accuracy", False), ("pairwise_accuracy", True)):
+        options = {"estimator": "lda", "statistic": statistic}
+        maps = trial_confound(light(**options), X, y, runs, level)
+        assert ("not_marginal" in {f.name for f in maps.findings_}) is said

@@ -14,6 +14,7 @@ from sklearn.model_selection import KFold, StratifiedKFold
 
 import neuroextrap
 from neuroextrap.analysis import Bounds
+from neuroextrap.analysis._parameters import command_words
 from neuroextrap.decoding import IdentificationSearchLight
 from neuroextrap.design import _doubts, examine
 from neuroextrap.design._copies import matched_runs, near_copies
@@ -90,6 +91,10 @@ def no_groups():
 
 def sorted_folds():
     return {"y": np.sort(random_order()), "cv": KFold(8)}, noise()
+
+
+def classes_in_turn():
+    return {"y": np.sort(random_order()), "cv": StratifiedKFold(4)}, noise()
 
 
 def unequal_classes():
@@ -169,6 +174,7 @@ CASES = {
     few_exchanges: ("few_exchanges", "doubtful"),
     no_groups: ("no_groups", "doubtful"),
     sorted_folds: ("sorted_folds", "doubtful"),
+    classes_in_turn: ("classes_in_turn", "note"),
     ratings: ("continuous_target", "note"),
     measurements: ("continuous_target", "refused"),
 }
@@ -202,6 +208,13 @@ def test_every_finding_is_seen(case):
     found = [finding for finding in examine(X=X, **design) if finding.name == name]
     assert [finding.grade for finding in found] == [grade]
     assert np.isfinite(found[0].seen)
+    if case not in (
+        same_order,
+        no_groups,
+        sorted_folds,
+        classes_in_turn,
+    ):  # images have runs and times
+        assert not re.search(r"\w=|\.decoding|fit\(", command_words(found[0].note))
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
@@ -245,6 +258,24 @@ def test_every_kind_of_finding_is_looked_for():
     assert made <= kinds
 
 
+@pytest.mark.parametrize(
+    ("y", "order", "grades"),
+    [
+        (np.sort(SORTED), None, ["note"]),
+        (np.sort(SORTED), np.arange(48), ["doubtful"]),
+        (np.sort(SORTED), random_order() + np.arange(48) / 99, []),
+        (random_order(), None, []),
+        (np.roll(np.sort(SORTED), 1), None, []),
+        (np.sort(SORTED)[:24], None, ["note"]),
+        (np.sort(SORTED)[8:16], None, []),  # four of each may come so by chance
+    ],
+)
+def test_classes_in_turn_are_doubtful_where_times_are_known(y, order, grades):
+    found = examine(y, cv=4, n_permutations=0, order=order)
+    assert [each.grade for each in found] == grades
+    assert {each.name for each in found} <= {"classes_in_turn"}
+
+
 @pytest.mark.parametrize("seed", range(20))
 def test_a_randomized_design_has_no_findings(seed):
     assert examine(random_order(seed), RUNS, X=noise(seed + 100)) == []
@@ -279,7 +310,7 @@ def test_folds_that_leave_out_a_condition_are_noted():
 def test_what_cannot_be_tested_is_refused():
     (found,) = examine(np.repeat([0, 1], 24), RUNS)
     assert (found.name, found.grade) == ("untestable", "refused")
-    assert "every group holds a single label" in found.note
+    assert "every group holds a single one" in found.note
 
 
 def test_lengths_are_checked():
@@ -336,7 +367,59 @@ def test_versions_of_a_run_are_found_in_any_order_of_rows(correlation):
     (found,) = examine(y, runs, X=X[rows], order=time[rows])
     assert "the samples of runs e and f correlate one by one" in found.because
     assert found.seen == pytest.approx(correlation, abs=0.15)
-    assert examine(y, runs, X=X[rows]) == []  # rows say nothing about the order
+
+
+@pytest.mark.parametrize("correlation", [0.5, 0.9])
+def test_versions_of_a_run_in_another_order_are_found(correlation):
+    """Also where nothing says which sample is which."""
+    design, X = versions_of_a_run(correlation)
+    for seed in range(10):
+        rows = np.random.default_rng(seed).permutation(48)
+        y, runs = design["y"][rows], np.array(list("abcdef"))[RUNS[rows]]
+        (found,) = examine(y, runs, X=X[rows])
+        assert "the samples of runs e and f correlate by" in found.because
+        assert "in another order" in found.because
+        assert found.seen == pytest.approx(correlation, abs=0.2)
+
+
+def exemplars(seed, *, n_runs=6):
+    """The same four pictures of each of three classes, in other orders in all runs."""
+    rng = np.random.default_rng(seed)
+    shown = np.concatenate([rng.permutation(12) for _ in range(n_runs)])
+    X = 2 * rng.normal(size=(12, 60))[shown] + rng.normal(size=(len(shown), 60))
+    return X, shown // 4, np.repeat(np.arange(n_runs), 12)
+
+
+def slow_changes(seed):
+    """Classes in blocks, in noise that changes from run to run and slowly."""
+    rng = np.random.default_rng(seed)
+    y = rng.permuted(np.tile([0, 1], (12, 1)), axis=1).repeat(9)
+    return np.cumsum(rng.normal(size=(216, 60)), axis=0), y, np.repeat(range(12), 18)
+
+
+def few_features(seed):
+    return np.random.default_rng(seed).normal(size=(48, 4)), random_order(seed), RUNS
+
+
+@pytest.mark.parametrize("make", [exemplars, slow_changes, few_features])
+def test_samples_that_come_again_in_all_runs_are_no_versions(make):
+    for seed in range(20):
+        X, y, runs = make(seed)
+        assert matched_runs(X, code_labels(y, None, runs, None)) is None
+
+
+@pytest.mark.real_data
+@pytest.mark.parametrize("classes", [range(8), (0, 1), (2, 5), (3, 4, 7)])
+def test_real_runs_are_no_versions_of_each_other(real_data, classes):
+    """Volumes of blocks, which depend on one another."""
+    folder = real_data("haxby2001_subject1")
+    names, runs = np.loadtxt(folder / "attributes_literal.txt", dtype=str).T
+    mask = nibabel.load(folder / "mask.nii.gz").get_fdata() > 0
+    X = nibabel.load(folder / "bold.nii.gz").get_fdata()[mask].T
+    kept = np.isin(names, np.setdiff1d(names, "rest")[list(classes)])
+    for columns in (slice(None), slice(0, None, 27)):
+        labels = code_labels(names[kept], None, runs[kept], None)
+        assert matched_runs(X[kept, columns], labels) is None
 
 
 def test_versions_of_runs_with_one_sample_of_each_class_are_found():

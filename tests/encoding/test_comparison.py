@@ -148,6 +148,8 @@ def test_bad_comparisons(experiment):
     unfitted = EncodingIdentification(encoder=Ridge())
     with pytest.raises(ValueError, match="second has identified nothing yet"):
         compare_encoding_models(first, unfitted)
+    with pytest.raises(ValueError, match="first and second are one model"):
+        compare_encoding_models(first, first)
     with pytest.raises(ValueError, match="statistic='information' is not known"):
         compare_encoding_models(first, second, statistic="information")
     with pytest.raises(ValueError, match="n_permutations must be an integer >= 1"):

@@ -352,3 +352,24 @@ def test_trained_runs_are_no_test():
         model.score([features[2][:, :2]], responses[2:])
     with pytest.raises(ValueError, match="trained on 9"):
         model.score(features[2:], [responses[2][:, :2]])
+
+
+@pytest.mark.parametrize("events", [False, True])
+def test_parts_of_a_film_that_were_trained_on_are_told(events):
+    """Half of a test run, by features up to rounding; equal blocks are no stimulus."""
+    features, responses = film(lengths=(60, 70, 50))
+    if events:  # 25 volumes of one condition, then of the other
+        blocks = [(np.arange(len(X)) // 25 % 2)[:, np.newaxis] for X in features]
+        features = [np.hstack([b, 1 - b]).astype(float) for b in blocks]
+        features[1] = 1 - features[1]
+    else:
+        features[2][:25] = features[1][30:55] * (1 + 1e-9)
+    model = ContinuousEncoding(encoder=Ridge(), delays=DELAYS, cv=2)
+    model.fit(features[:2], responses[:2])
+    tested = [features[2][:45]], [responses[2][:45]]
+    if events:
+        model.score(*tested)
+        return
+    with pytest.warns(UserWarning, match="test run 0 has in 56% of its volumes"):
+        model.score(*tested)
+    model.score([tested[0][0][20:]], [tested[1][0][20:]])

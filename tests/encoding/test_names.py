@@ -153,3 +153,41 @@ def test_numbers_of_stimuli_equal_all_comparisons(n_columns):
     first = alike.argmax(axis=1)
     _, expected = np.unique(first, return_inverse=True)
     np.testing.assert_array_equal(stimulus_numbers(X), expected)
+
+
+@pytest.mark.parametrize("way", ["fit", "identify", "folds"])
+def test_numbers_in_an_index_are_not_taken_for_rows(way):
+    """Identifiers 0..n-1 of a shuffled table are in range, and would be other rows."""
+    rng = np.random.default_rng(0)
+    X, Y = rng.normal(size=(60, 4)), rng.normal(size=(60, 6))
+    order = rng.permutation(30)
+    table, model = (
+        pd.DataFrame(X[order], index=order),
+        EncodingIdentification(encoder=RidgeEncoder()),
+    )
+    calls = {
+        "fit": model.fit,
+        "folds": model.identify_folds,
+        "identify": model.fit(X[30:], Y[30:]).identify,
+    }
+    with pytest.raises(ValueError, match=r"is a number in the index .* in row"):
+        calls[way](table, Y[:30], stimuli=np.arange(30))
+    named = table.set_axis(table.index.astype(str))
+    calls[way](named, Y[:30], stimuli=np.arange(30).astype(str))
+    calls[way](table.reset_index(drop=True), Y[:30], stimuli=np.argsort(order))
+    calls[way](table.set_axis(100 + order), Y[:30], stimuli=np.argsort(order))
+    calls[way](table, Y[order])
+
+
+def test_messages_name_stimuli_and_columns():
+    X, Y = np.random.default_rng(0).normal(size=(2, 20, 5))
+    X[7] = X[3]
+    table = pd.DataFrame(X, index=[f"p{i}" for i in range(20)], columns=[*"abcde"])
+    model = EncodingIdentification(encoder=RidgeEncoder())
+    with pytest.raises(ValueError, match="stimuli 3 and 7 have the same features"):
+        model.fit(X, Y, stimuli=np.arange(20))
+    with pytest.raises(ValueError, match="stimuli 'p3' and 'p7' have the same"):
+        model.fit(table, Y, stimuli=table.index)
+    table.loc["p2", "d"] = np.nan
+    with pytest.raises(ValueError, match=r"in 1 columns \(first: d\)"):
+        model.fit(table, Y)

@@ -8,7 +8,7 @@ import pytest
 
 from neuroextrap.cli import _searchlight_command as command
 from neuroextrap.cli import main
-from neuroextrap.cli._running import Terminated, ending_on_sigterm
+from neuroextrap.cli._console import Terminated, ending_on_sigterm
 from neuroextrap.margins.running._null import null_file
 from tests.faults.runs import make_inputs, program, words_of
 

@@ -78,3 +78,24 @@ def test_the_integral_is_kept_at_any_repetition_time():
 def test_tables_that_cannot_be_timed(columns, message):
     with pytest.raises(ValueError, match=message):
         features_of_volumes(pd.DataFrame(columns), 5, 2.0, "film.tsv")
+
+
+@pytest.mark.parametrize(
+    ("times", "t_r"),
+    [
+        (1000.0, 2.0),  # milliseconds
+        (1 / 60, 2.0),  # minutes
+        (1.0, 2000.0),  # milliseconds between volumes
+        (1 / 2.5, 2.5),  # volumes
+    ],
+)
+def test_other_units_than_seconds_are_told(times, t_r):
+    onset = np.arange(0, 250, 0.5)
+    table = pd.DataFrame({"onset": onset, "x": np.arange(500.0)})
+    n_volumes = int(250 / t_r) if t_r < 100 else 125
+    with pytest.warns(UserWarning, match="film: rows last from 0 to .* in seconds"):
+        features_of_volumes(table.assign(onset=onset * times), n_volumes, t_r, "film")
+    if t_r < 100:
+        features_of_volumes(table, n_volumes, t_r, "film")
+        features_of_volumes(table[:300], n_volumes, t_r, "film")  # shorter than the run
+        features_of_volumes(table, n_volumes // 2 + 5, t_r, "film")  # and longer

@@ -9,6 +9,7 @@ from concurrent import futures
 import joblib
 import numpy as np
 import pytest
+import threadpoolctl
 
 from neuroextrap.margins.running import _execution
 from tests.margins.seam import MAX_LOSSES, Work, run_tasks, use_executor
@@ -39,10 +40,26 @@ def die(shared, data):
     os.kill(os.getpid(), signal.SIGKILL)
 
 
+def blas_threads(_, __):
+    """Number of threads of every library of linear algebra in use."""
+    found = threadpoolctl.threadpool_info()
+    return {each["num_threads"] for each in found if each["user_api"] == "blas"}
+
+
 def work(function=double, shared=10, n=6):
     """Tasks with the numbers 0 to n - 1, whose data are the numbers."""
     names = {number: f"task {number}" for number in range(n)}
     return Work(function, shared, lambda number: number, names)
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_a_task_has_one_blas_thread_and_gives_the_others_back(n_jobs):
+    """Also where the libraries are those of an earlier run."""
+    for _ in range(2):
+        with threadpoolctl.threadpool_limits(2, user_api="blas"):
+            found = dict(run_tasks(work(blas_threads), n_jobs=n_jobs, prefer="threads"))
+            assert blas_threads(None, None) == {2}
+        assert list(found.values()) == [{1}] * 6
 
 
 class Forgetful(futures.ThreadPoolExecutor):

@@ -135,6 +135,26 @@ def test_the_names_of_nilearn_mean_what_its_decoder_means(name, n_classes):
             )
 
 
+@pytest.mark.filterwarnings("ignore::FutureWarning")  # how the penalty is spelled
+@pytest.mark.parametrize("n_samples", [2, 4, 6])
+def test_logistic_has_no_more_inner_folds_than_samples_of_a_class(n_samples):
+    y, X = np.tile([0, 1], n_samples + 1), patterns()[: 2 * n_samples + 2]
+    design = make_design(y, 2, cv=[(np.arange(2, len(y)), np.arange(2))])
+    kernel = resolve_classifier("logistic")
+    margins = kernel.margins(kernel.prepare([X], design), Labelings([y], 2))
+    model = clone(NILEARN["logistic"]).set_params(cv=min(5, n_samples))
+    expected = model.fit(X[2:], y[2:]).decision_function(X[:2])
+    np.testing.assert_allclose(margins[:, 1, 0], expected, rtol=1e-3)
+
+
+def test_logistic_cannot_choose_a_penalty_from_single_samples():
+    y, X = np.array([0, 1, 0, 1]), patterns()[:4]
+    design = make_design(y, 2, groups=[0, 0, 1, 1])
+    kernel = resolve_classifier("logistic")
+    with pytest.raises(ValueError, match="a single training sample; give more"):
+        kernel.margins(kernel.prepare([X], design), Labelings([y], 2))
+
+
 class SignMargins(AdditiveKernel):
     """Product with the sign of the class mean: a sum over features."""
 

@@ -42,7 +42,8 @@ def test_equals_grid_search_target_by_target(n_features, grouped):
     groups = np.random.default_rng(1).integers(12, size=len(X)) if grouped else None
     cv = GroupKFold(5) if grouped else KFold(5)
     splits = list(cv.split(X, groups=groups))
-    encoder = RidgeEncoder(ALPHAS, cv=cv).fit(X, Y, groups=groups)
+    encoder = RidgeEncoder(ALPHAS, cv=cv, shared_samples=0)
+    encoder.fit(X, Y, groups=groups)
     for v, y in enumerate(Y.T):
         naive = _naive(X, y, splits)
         errors = -naive.cv_results_["mean_test_score"]
@@ -63,7 +64,7 @@ def test_equals_grid_search_target_by_target(n_features, grouped):
 
 def test_leaving_one_out_equals_generalized_cross_validation():
     X, Y = _data()
-    encoder = RidgeEncoder(ALPHAS, cv=KFold(len(X))).fit(X, Y)
+    encoder = RidgeEncoder(ALPHAS, cv=KFold(len(X)), shared_samples=0).fit(X, Y)
     reference = RidgeCV(ALPHAS, alpha_per_target=True).fit(X, Y)
     np.testing.assert_array_equal(encoder.alpha_, reference.alpha_)
     np.testing.assert_allclose(encoder.coef_, reference.coef_, rtol=1e-6, atol=1e-9)
@@ -140,6 +141,46 @@ def test_folds_that_split_groups_are_warned_about():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         RidgeEncoder(cv=GroupKFold(4)).fit(X, Y, groups=groups)
+
+
+@pytest.mark.parametrize("shared_samples", [15.0, 60.0, 1e6])
+def test_errors_of_all_targets_count_as_further_samples(shared_samples):
+    """By a loop over targets and penalties; so many samples make one penalty of all."""
+    X, Y = _data()
+    Y[:, 0] *= 1e6  # the units of a target do not matter
+    own = RidgeEncoder(ALPHAS, shared_samples=0).fit(X, Y)
+    encoder = RidgeEncoder(ALPHAS, shared_samples=shared_samples).fit(X, Y)
+    np.testing.assert_array_equal(encoder.cv_error_, own.cv_error_)
+    relative = own.cv_error_ / Y.var(axis=0)[:, np.newaxis]
+    for v, errors in enumerate(relative):
+        losses = [
+            error + shared_samples / 60 * np.mean([r[a] for r in relative])
+            for a, error in enumerate(errors)
+        ]
+        assert encoder.alpha_[v] == ALPHAS[np.argmin(losses)]
+    if shared_samples == 1e6:
+        assert len(np.unique(encoder.alpha_)) == 1
+    alone = RidgeEncoder(ALPHAS, shared_samples=shared_samples).fit(X, Y[:, :1])
+    assert alone.alpha_[0] == own.alpha_[0]
+    with pytest.raises(ValueError, match="shared_samples=-1 must be 0 or more"):
+        RidgeEncoder(shared_samples=-1).fit(X, Y)
+
+
+def test_few_samples_predict_better_together():
+    """54 stimuli, of which each voxel alone tells its penalty badly; and without."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(254, 200)) * np.arange(1, 201) ** -0.5
+    gain, n_voxels = [], 60
+    for signal in (0.0, 0.2):
+        mean = X @ rng.normal(size=(200, n_voxels))
+        noise = rng.normal(size=mean.shape)
+        Y = np.sqrt(signal) * mean / mean.std() + np.sqrt(1 - signal) * noise
+        errors = [
+            np.square(encoder.fit(X[:54], Y[:54]).predict(X[54:]) - Y[54:]).mean()
+            for encoder in (RidgeEncoder(), RidgeEncoder(shared_samples=0))
+        ]
+        gain.append(errors[1] - errors[0])
+    assert min(gain) > 0.01
 
 
 def test_equal_errors_choose_the_largest_penalty():

@@ -7,4 +7,4 @@ from neuroextrap.plotting._backgrounds import (
     surface_grays,
     volume_background,
 )
-from neuroextrap.plotting._null_distribution import critical_value
+from neuroextrap.plotting._information_plots import critical_value

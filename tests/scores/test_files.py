@@ -116,7 +116,7 @@ def test_tables_of_vectors_are_matched_by_name(folder):
     rng = np.random.default_rng(3)
     vectors = pd.DataFrame(rng.normal(size=(30, 5)), index=NAMES).rename_axis("name")
     decoded = vectors + rng.normal(size=vectors.shape)
-    vectors.iloc[ORDER].to_csv(folder / "vectors.tsv", sep="\t")
+    vectors.iloc[ORDER, ::-1].to_csv(folder / "vectors.tsv", sep="\t")
     decoded.rename_axis("target").to_csv(folder / "decoded.tsv", sep="\t")
     words = ["scores", "--decoded", str(folder / "decoded.tsv"), "--quiet"]
     words += ["--candidates", str(folder / "vectors.tsv"), str(folder / "out")]
@@ -217,7 +217,7 @@ def test_equal_names_are_told_apart_by_folders(folder, capsys):
         (["bare.tsv", "out"], "has numbers in its first row"),
         (["words.tsv", "out"], "which is no finite number"),
         (["scores.npy", "out", "--set-sizes", "1"], "set_sizes must be at least 2"),
-        (["scores.npy", "out", "--statistic", "top"], "statistic='top'"),
+        (["scores.npy", "out", "--statistic", "top"], "--statistic top is not known"),
         (["scores.npy", "full"], "is not empty; use overwrite=True"),
         (["pickled.npy", "out"], "holds no array of numbers"),
         (["pickled.npz", "out"], "holds no arrays of numbers"),

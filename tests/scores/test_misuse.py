@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.sparse
 
 from neuroextrap.scores import score_identification
 from tests.bad_calls.calls import assert_good_message
@@ -29,6 +30,11 @@ CALLS = {
         {"scores": INFINITE},
         ValueError,
         ("-inf in row 0", "below all others"),
+    ),
+    "sparse": (
+        {"scores": scipy.sparse.csr_array(GOOD)},
+        TypeError,
+        ("dtype object", "scores.toarray()"),
     ),
     "complex": ({"scores": GOOD + 1j}, TypeError, ("complex128",)),
     "no targets": (
@@ -123,6 +129,17 @@ def test_more_trials_than_candidates_and_fewer():
     few = score_identification(GOOD[:5], np.arange(5), n_permutations=20)
     assert few.summary["n_targets"].item() == 5
     assert few.stimuli["n_trials"].sum() == 5
+
+
+def test_features_of_vectors_are_matched_by_name():
+    features = [f"feature {k}" for k in range(12)]
+    decoded = pd.DataFrame(GOOD, columns=features)
+    candidates = decoded + np.random.default_rng(1).normal(size=(12, 12))
+    expected = score_identification(decoded=decoded, candidates=candidates)
+    mixed = candidates[features[::-1]]
+    for given in (mixed, candidates.to_numpy(), candidates.add_suffix(" of images")):
+        found = score_identification(decoded=decoded, candidates=given)
+        pd.testing.assert_frame_equal(found.curve, expected.curve)
 
 
 def test_half_precision_and_whole_numbers_are_read_as_they_are():

@@ -100,6 +100,7 @@ from neuroextrap.stats._null_counts import (
     packed_largest,
     round_ties,
     spread_known,
+    standardized_by_maxima,
     tie_floor,
     unpacked_largest,
 )
@@ -112,7 +113,6 @@ from neuroextrap.stats._rearrangement_test import (
     rearrangement_test,
 )
 from neuroextrap.stats._shared_options import as_options, described_by, takes_options
-from neuroextrap.stats._standardized_maxima import standardized_by_maxima
 from neuroextrap.stats._subject_bounds import (
     population_accuracy_lower_bound,
     subjects_accuracy_lower_bound,

@@ -113,3 +113,10 @@ def test_results_are_written_in_the_order_of_the_checks(tmp_path, monkeypatch):
     assert '"promise", "design", "0.05", "0.010"' in page
     assert f"``{last}``: Run on {run['date']}" in page
     assert "a former table" not in page
+
+
+def test_numbers_below_zero_have_as_many_digits_as_others():
+    row = Row("promise", "design", np.array([-0.2314, 0.2314, -0.6942]), nominal=0.0)
+    run = {**results.provenance(), "seed": 1}
+    record = {"run": run, "rows": [results.as_record(row)]}
+    assert '"-0.231"' in results.tables({next(iter(CHECKS)): record})

@@ -121,7 +121,8 @@ class LogisticMargins(EstimatorMargins):
     """Logistic regression with a cross-validated l2 penalty, as nilearn's "logistic".
 
     One class against the rest, as nilearn's Decoder has it: the solver is binary.
-    Samples of unequal classes are weighted so that classes count equally.
+    Samples of unequal classes are weighted so that classes count equally. The penalty
+    is chosen in five folds, or in as many as the rarest class has samples.
     """
 
     name = "logistic"
@@ -142,12 +143,18 @@ class LogisticMargins(EstimatorMargins):
     def _scores(self, x: Any, codes: Any, test: Any) -> np.ndarray:
         from sklearn.base import clone
 
+        labels, counts = np.unique(codes, return_counts=True)
+        if counts.min() < 2:
+            raise ValueError(
+                "estimator='logistic' chooses its penalty by cross-validation, but a "
+                "class has a single training sample; give more, or use 'lda' or 'svc'"
+            )
+        model = clone(self.estimator).set_params(estimator__cv=min(5, counts.min()))
         weights = _class_weights(codes)
         if weights is None:
-            return super()._scores(x, codes, test)
-        labels = np.unique(codes)
+            return np.asarray(model.fit(x, codes).decision_function(test))
         scores = [
-            clone(self.estimator.estimator)
+            clone(model.estimator)
             .fit(x, codes == label, weights)
             .decision_function(test)
             for label in (labels if len(labels) > 2 else labels[1:])

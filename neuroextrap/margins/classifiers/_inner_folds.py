@@ -148,9 +148,9 @@ class InnerFolds:
     def decoded(self, labelings: Labelings, vectors: np.ndarray) -> np.ndarray:
         """Decode the targets `vectors` (K, n_columns), about their training means.
 
-        Shape (n_regions, n_test, n_columns, B).
+        Shape (n_regions, n_test, B, n_columns).
         """
-        shape = len(self.design.test), vectors.shape[1], labelings.n_labelings
+        shape = len(self.design.test), labelings.n_labelings, vectors.shape[1]
         out, chosen = np.empty((self.n_regions, *shape)), self.chosen(labelings)
         for place, (rows, (train, _), regions) in enumerate(
             zip(self.design.fold_slices, self.design.folds, self._folds, strict=True)
@@ -158,7 +158,7 @@ class InnerFolds:
             targets = vectors[labelings.codes[:, np.sort(train)]]
             for region, fold in enumerate(regions):
                 values = fold.predictors[chosen[region, place]] @ targets
-                out[region, rows] = values.transpose(1, 2, 0)
+                out[region, rows] = values.swapaxes(0, 1)
         return out
 
 

@@ -153,12 +153,11 @@ def _fill_compiled(
         lambda: _compiled_group(labelings, design.n_samples, counts, rule),
     )
     folds = design.keep("compiled folds", lambda: Folds(*design.flat_folds))
-    out = np.empty((*margins.shape[:2], margins.shape[3]), group.dtype)
     for s, region in enumerate(group.regions):
         dense, inverses = group.dense_of(s), group.flat_inverses[s]
+        out = margins[:, :, region]
         if not fill_labelings(dense, inverses, folds, of_labelings, out):
             raise ValueError(SINGULAR)
-        margins[:, :, region] = out
 
 
 def _fill_growing(

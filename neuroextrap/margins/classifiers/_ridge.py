@@ -105,11 +105,10 @@ def _by_balance(
 def _equal_margins(state: Any, labelings: Labelings) -> np.ndarray:
     """Return margins where classes are equal: the predicted indicators."""
     design, n_regions, fits, kept = state
-    counts = checked_counts(design, labelings)
     K, B = labelings.n_classes, labelings.n_labelings
     if "predictors" not in kept:
         kept["predictors"] = [_predictor(group, design) for group in fits.operators]
-    parts, exact = [], _is_exact(design)
+    parts, exact = [], design.keep("exact sums", lambda: _is_exact(design))
     for group, predictor in zip(fits.operators, kept["predictors"], strict=True):
         if exact:
             part = _class_sums(predictor, labelings, group.dtype)
@@ -121,6 +120,8 @@ def _equal_margins(state: Any, labelings: Labelings) -> np.ndarray:
     margins = np.empty((len(design.test), K, n_regions, B), fits.dtype)
     if fits.growing is not None:
         _fill_growing(margins, fits.growing, design, labelings)
+    if fits.linear:
+        counts = checked_counts(design, labelings)
     for place, region in fits.linear.items():
         linear = _linear(region, labelings, counts)
         fill_linear(margins[:, :, place], linear, design)

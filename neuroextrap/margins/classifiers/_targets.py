@@ -7,6 +7,7 @@ import numpy as np
 
 from neuroextrap.design._design import Design, Labelings
 from neuroextrap.margins._kernel import Batch, BatchedLabelings, MarginKernel
+from neuroextrap.margins._wins import NAN_MARGINS
 from neuroextrap.margins.algebra._operators import RegionOperators, residual_operators
 from neuroextrap.margins.classifiers._inner_folds import (
     InnerFolds,
@@ -33,10 +34,10 @@ class TargetMargins(MarginKernel):
     the fold's training samples; the margin of a candidate is its ``metric`` with the
     decoded vector: cosine, correlation over columns, or minus the squared distance.
 
-    Besides margins a batch has the correlation of decoded and true targets over test
+    Besides counts a batch has the correlation of decoded and true targets over test
     points, both about the training means, averaged over columns. What is ``tested`` by
     permutations comes for all labelings, the rest for the observed one: the
-    "correlation", the outcomes of the "best" candidates, or margins for all "wins".
+    "correlation", or counts for the "wins".
 
     Where `shrinkage` is "inner_folds" or several numbers, every fold chooses its
     penalty by leaving out one of the ``units`` (n_samples,) of its training samples
@@ -63,7 +64,8 @@ class TargetMargins(MarginKernel):
         self.candidate_penalties = candidate_penalties(shrinkage)
         if self.candidate_penalties:
             self.most_regions = 4
-        self.n_outputs = None if tested == "wins" else targets.shape[1]
+        # what is decoded, or the scores of a fold
+        self.n_outputs = max(targets.shape[1], len(targets) // 8)
         self.indicator_bytes = 12 * max(1, -(-targets.shape[1] // len(targets)))
         self._coordinates = _coordinates(targets, metric)
 
@@ -90,16 +92,19 @@ class TargetMargins(MarginKernel):
         return super().workspace(n_features, n_regions, design)
 
     def margins(self, state: Any, labelings: Labelings) -> np.ndarray:
-        design, decoders, _ = state
-        n_regions, dtype = _shape(decoders)
+        design, (n_regions, dtype) = state[0], _shape(state[1])
         n_columns = n_regions * labelings.n_labelings
         margins = np.empty((len(design.test), len(self.targets), n_columns), dtype)
         for rows, scores in self._scores(state, labelings):
-            margins[rows] = scores.swapaxes(0, 1)
+            of_points = scores.transpose(1, 3, 0, 2)
+            margins[rows] = of_points.reshape(*of_points.shape[:2], n_columns)
         return margins
 
     def _scores(self, state: Any, labelings: Labelings) -> Iterator[Any]:
-        """Yield (rows, scores of the candidates) of every fold, scores (K, rows, M)."""
+        """Yield (rows, scores of the candidates) of every fold.
+
+        Scores have shape (n_regions, n_rows, B, K).
+        """
         design, vectors = state[0], self._coordinates
         name = "targets" if vectors is self.targets else "coordinates"
         decoded = _decoded(state, labelings, vectors, name)
@@ -107,59 +112,46 @@ class TargetMargins(MarginKernel):
             ("rules", decoded.dtype),
             lambda: _rules(vectors, labelings, design, self.metric, decoded.dtype),
         )
-        n_regions, _, n_columns, B = decoded.shape
         for rows, (weights, constants) in zip(design.fold_slices, rules, strict=True):
-            # all regions and labelings beside one another: one product a fold
-            of_fold = np.ascontiguousarray(decoded[:, rows].transpose(2, 1, 0, 3))
-            of_fold = of_fold.reshape(n_columns, -1, n_regions * B)
-            if len(weights) == 1:
-                scores = weights[0] @ of_fold.reshape(n_columns, -1)
-                scores = scores.reshape(len(vectors), -1, n_regions * B)
+            of_fold = decoded[:, rows]
+            if len(weights) == 1:  # regions, points and labelings in one product
+                scores = of_fold.reshape(-1, decoded.shape[3]) @ weights[0].T
+                scores = scores.reshape(*of_fold.shape[:3], -1)
             else:
-                each = np.tile(weights, (n_regions, 1, 1)) @ of_fold.transpose(2, 0, 1)
-                scores = each.transpose(1, 2, 0)
+                scores = of_fold.swapaxes(1, 2) @ weights.swapaxes(1, 2)
+                scores = scores.swapaxes(1, 2)
             if self.metric == "euclidean":
-                scores -= np.tile(constants, n_regions)[:, np.newaxis]
+                scores -= constants
             yield rows, scores
 
-    def _outcomes(self, state: Any, labelings: Labelings) -> np.ndarray:
-        """Return whether the own candidate is the best, (n_test, M).
+    def counts(self, state: Any, labelings: Labelings) -> tuple[np.ndarray, np.ndarray]:
+        """Count candidates beaten and tied by the own one, each (n_test, M)."""
+        from neuroextrap.margins.compiled._counting import count_own
 
-        1 / T where T candidates share the best score.
-        """
         design, (n_regions, _) = state[0], _shape(state[1])
-        own = np.tile(labelings.codes[:, design.test].T, n_regions)
-        outcomes = np.zeros(own.shape)
+        own = np.ascontiguousarray(labelings.codes[:, design.test].T)
+        beaten, tied = np.empty((2, len(own), n_regions, own.shape[1]), np.int32)
         for rows, scores in self._scores(state, labelings):
-            flat = scores.reshape(len(scores), -1)
-            best, place = flat.max(axis=0), np.arange(flat.shape[1])
-            (winners,) = np.nonzero(flat[own[rows].ravel(), place] >= best)
-            equal = (flat[:, winners] == best[winners]).sum(axis=0)
-            outcomes[rows].reshape(-1)[winners] = 1.0 / equal
-        return outcomes
+            scores = np.ascontiguousarray(scores)
+            if count_own(scores, own[rows], beaten[rows], tied[rows]):
+                raise ValueError(NAN_MARGINS)
+        return beaten.reshape(len(own), -1), tied.reshape(len(own), -1)
 
     def batches(
         self, xs: Sequence[np.ndarray], plan: BatchedLabelings
     ) -> Iterator[Batch]:
-        design = cast(Design, plan.design)
-        state, first = self.prepare(xs, design), 0
+        state, first = self.prepare(xs, cast(Design, plan.design)), 0
+        by_correlation = self.tested == "correlation"
         for labelings in plan.batches():
-            n_labelings = labelings.n_labelings
-            observed = labelings
-            if n_labelings > 1:  # kept, as what is made of it is
-                observed = _first(labelings)
-            margins = correlation = outcomes = None
-            if first == 0 or self.tested == "correlation":
-                every = labelings if self.tested == "correlation" else observed
+            observed = _first(labelings) if labelings.n_labelings > 1 else labelings
+            correlation = counts = None
+            if first == 0 or by_correlation:
+                every = labelings if by_correlation else observed
                 correlation = self.correlations(state, every)
-            if first == 0 or self.tested == "wins":
-                every = labelings if self.tested == "wins" else observed
-                margins = self.margins(state, every)
-            if self.tested == "best" and first + n_labelings > 1:
-                outcomes = self._outcomes(state, labelings)
-            more = correlation, outcomes
-            yield Batch(cast(Any, margins), first, n_labelings, *more)
-            first += n_labelings
+            if first == 0 or not by_correlation:
+                counts = self.counts(state, observed if by_correlation else labelings)
+            yield Batch(None, first, labelings.n_labelings, correlation, counts)
+            first += labelings.n_labelings
 
     def correlations(self, state: Any, labelings: Labelings) -> np.ndarray:
         """Correlate decoded with true targets, shape (n_regions, n_labelings).
@@ -171,14 +163,14 @@ class TargetMargins(MarginKernel):
             "true",
             lambda: _true(labelings, design, self.targets).astype(decoded.dtype),
         )
-        n_regions, n_test, n_columns, B = decoded.shape
+        n_regions, n_test, B, n_columns = decoded.shape
         decoded = decoded.reshape(n_regions, n_test, -1)
         products = np.einsum("sic,ic->sc", decoded, true)
         squares = np.einsum("sic,sic->sc", decoded, decoded)
         squares -= np.square(decoded.sum(axis=1)) / n_test
         known = squares > 0
         values = np.where(known, products, 0) / np.sqrt(np.where(known, squares, 1))
-        return values.reshape(n_regions, n_columns, B).mean(axis=1, dtype=float)
+        return values.reshape(n_regions, B, n_columns).mean(axis=2, dtype=float)
 
     def decoded(self, x: np.ndarray, plan: BatchedLabelings) -> np.ndarray:
         """Return what is decoded from a region, (n_test, n_columns), as targets are."""
@@ -186,7 +178,7 @@ class TargetMargins(MarginKernel):
         labelings = _first(next(iter(plan.batches())))
         given = labelings, self.targets, "targets"
         means = training_means(labelings, design, *given[1:])[design.fold_of_test]
-        return (_decoded(self.prepare([x], design), *given)[0] + means)[..., 0]
+        return (_decoded(self.prepare([x], design), *given)[0] + means)[:, 0]
 
     def chosen_shrinkage(self, x: np.ndarray, plan: BatchedLabelings) -> np.ndarray:
         """Return the multiple of the penalty that every fold of a region chooses."""
@@ -214,8 +206,8 @@ class TargetMargins(MarginKernel):
                 a - a.mean(axis=1, keepdims=True) for a in (scored, decoded)
             )
         mean = scored[codes].mean(axis=0)
-        (weights,), constants = _rule(scored, mean[:, np.newaxis], self.metric)
-        return (decoded - mean) @ weights.T - constants.T
+        (weights,), constants = _rule(scored, mean[np.newaxis], self.metric)
+        return (decoded - mean) @ weights.T - constants
 
 
 def _first(labelings: Labelings) -> Labelings:
@@ -262,7 +254,7 @@ def _shape(decoders: Decoders) -> tuple[int, np.dtype]:
 def _decoded(
     state: Any, labelings: Labelings, vectors: np.ndarray, name: str
 ) -> np.ndarray:
-    """Return (n_regions, n_test, n_columns, B) decoded, about training means.
+    """Return (n_regions, n_test, B, n_columns) decoded, about training means.
 
     The last of them is kept, as it serves correlations and margins.
     """
@@ -299,36 +291,36 @@ def _new_decoded(
                 kept["C"] = _centered(group, design)
             part = kept["C"] @ flat
         out[group.regions] = part
-    return out.reshape(n_regions, -1, n_columns, B)
+    return out.reshape(n_regions, -1, B, n_columns)
 
 
 def _flat(
     labelings: Labelings, vectors: np.ndarray, dtype: Any, name: str
 ) -> np.ndarray:
-    """Return the vectors of all samples, (n_samples, n_columns * B), labelings last."""
-
-    def make() -> np.ndarray:
-        of_samples = vectors.astype(dtype)[labelings.codes.T]
-        return of_samples.swapaxes(1, 2).reshape(len(of_samples), -1)
-
-    return labelings.keep((name, np.dtype(dtype)), make)
+    """Return the vectors of all samples, (n_samples, B * n_columns), columns last."""
+    return labelings.keep(
+        (name, np.dtype(dtype)),
+        lambda: vectors.astype(dtype)[labelings.codes.T].reshape(
+            labelings.codes.shape[1], -1
+        ),
+    )
 
 
 def training_means(
     labelings: Labelings, design: Design, vectors: np.ndarray, name: str
 ) -> np.ndarray:
-    """Return the mean vectors of training samples, (n_folds, n_columns, B)."""
+    """Return the mean vectors of training samples, (n_folds, B, n_columns)."""
 
     def make() -> np.ndarray:
         counts = labelings.training_counts(design).astype(float)
-        sums = np.einsum("fkb,kc->fcb", counts, vectors, optimize=True)
-        return sums / counts.sum(axis=1)[:, np.newaxis]
+        sums = np.einsum("fkb,kc->fbc", counts, vectors, optimize=True)
+        return sums / counts.sum(axis=1)[..., np.newaxis]
 
     return labelings.keep(("means", name), make)
 
 
 def _true(labelings: Labelings, design: Design, targets: np.ndarray) -> np.ndarray:
-    """Return the targets of test points about training means, (n_test, n_columns * B).
+    """Return the targets of test points about training means, (n_test, B * n_columns).
 
     Columns have mean zero and length one, or are zero.
     """
@@ -346,14 +338,14 @@ def _rules(
     """Return how candidates are scored in every fold: pairs of weights and constants.
 
     A decoded vector has the scores weights @ vector - constants. Weights have shape
-    (1 or B, K, n_columns) and constants (K, 1 or B): one where all labelings have the
+    (1 or B, K, n_columns) and constants (1 or B, K): one where all labelings have the
     same training means in all folds.
     """
     counts = labelings.training_counts(design)
     shared = (counts == counts[..., :1]).all()
     means = training_means(labelings, design, vectors, "coordinates")
     if shared:
-        means = means[..., :1]
+        means = means[:, :1]
     rules = (_rule(vectors, of_fold, metric) for of_fold in means)
     return [(weights.astype(dtype), last.astype(dtype)) for weights, last in rules]
 
@@ -361,13 +353,13 @@ def _rules(
 def _rule(
     vectors: np.ndarray, means: np.ndarray, metric: str
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return weights (B, K, n_columns) and constants (K, B) about means (n_columns, B).
+    """Return weights (B, K, n_columns) and constants (B, K) about means (B, n_columns).
 
-    Constants are (K, 1) and zero unless the metric is "euclidean".
+    Constants are zero unless the metric is "euclidean".
     """
-    about = vectors - means.T[:, np.newaxis]
+    about = vectors - means[:, np.newaxis]
     squares = np.square(about).sum(axis=2)
     if metric == "euclidean":
-        return 2 * about, squares.T
-    squares = np.where(squares > 0, squares, np.inf)
-    return about / np.sqrt(squares)[..., np.newaxis], np.zeros((len(vectors), 1))
+        return 2 * about, squares
+    lengths = np.sqrt(np.where(squares > 0, squares, np.inf))
+    return about / lengths[..., np.newaxis], np.zeros_like(squares)

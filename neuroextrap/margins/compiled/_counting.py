@@ -14,15 +14,16 @@ _compile = njit(cache=True, nogil=True, error_model="numpy")
 
 
 @_compile
-def count_beaten(margins: Any, y: Any, beaten: Any, up_to: Any) -> None:
-    """Count the classes below the true one, and those not above it.
+def count_beaten(margins: Any, y: Any, beaten: Any, tied: Any) -> bool:
+    """Count the classes below the true one, and those level with it.
 
     ``margins`` (n_test, K, M), ``y`` (L, M), the same for every L points; the rest
-    (n_test, M).
+    (n_test, M). Returns whether a margin is NaN.
     """
     n_test, n_classes, n_batch = margins.shape
     truth = np.empty(_COLUMNS, margins.dtype)
     below, reached = np.empty((2, _COLUMNS), np.int32)
+    n_unknown = 0
     for i in range(n_test):
         for start in range(0, n_batch, _COLUMNS):
             stop = min(start + _COLUMNS, n_batch)
@@ -30,31 +31,68 @@ def count_beaten(margins: Any, y: Any, beaten: Any, up_to: Any) -> None:
             classes = y[i % len(y), start:stop]
             for b in range(len(classes)):
                 truth[b] = margins[i, classes[b], start + b]
-                below[b], reached[b] = 0, 0
+                below[b], reached[b] = 0, -1
             for k in range(n_classes):
                 row = margins[i, k, start:stop]
                 for b in range(len(row)):
                     below[b] += np.int32(row[b] < truth[b])
                     reached[b] += np.int32(row[b] <= truth[b])
-            fewer, as_many = beaten[i, start:stop], up_to[i, start:stop]
+                    n_unknown += row[b] != row[b]
+            fewer, level = beaten[i, start:stop], tied[i, start:stop]
             for b in range(len(fewer)):
-                fewer[b], as_many[b] = below[b], reached[b]
+                fewer[b], level[b] = below[b], reached[b] - below[b]
+    return n_unknown > 0
 
 
 @_compile
-def add_wins(beaten: Any, tied: Any, weights: Any, wins: Any) -> bool:
-    """Add the weights of untied points to wins (K, M); return whether any is tied.
+def count_own(scores: Any, own: Any, beaten: Any, tied: Any) -> bool:
+    """Count the same for scores (n_regions, n_test, B, K) of regions and labelings.
+
+    ``own`` (n_test, B) are the true classes; the rest (n_test, n_regions, B).
+    """
+    n_regions, n_test, n_labelings, n_classes = scores.shape
+    n_unknown = 0
+    for s in range(n_regions):
+        for i in range(n_test):
+            for b in range(n_labelings):
+                row = scores[s, i, b]
+                truth = row[own[i, b]]
+                below, reached = np.int32(0), np.int32(0)
+                for k in range(n_classes):
+                    below += np.int32(row[k] < truth)
+                    reached += np.int32(row[k] <= truth)
+                    n_unknown += row[k] != row[k]
+                beaten[i, s, b], tied[i, s, b] = below, reached - below - 1
+    return n_unknown > 0
+
+
+@_compile
+def add_wins(beaten: Any, tied: Any, weights: Any, wins: Any) -> None:
+    """Add the weights of test points to wins (K, M), a tie's to all that it may be.
 
     ``weights`` (n_test, M), or one row or one column for all; added point by point, as
-    a sum over the points is.
+    a sum over the points is, those that are tied at last.
     """
     n_test, n_batch = beaten.shape
-    any_tied = False
-    for i in range(n_test):
-        weight = weights[min(i, weights.shape[0] - 1)]
-        for b in range(n_batch):
-            if tied[i, b] == 0:
-                wins[beaten[i, b], b] += weight[min(b, len(weight) - 1)]
-            else:
-                any_tied = True
-    return any_tied
+    most = np.empty(n_test, np.int32)  # ties of every point
+    for start in range(0, n_batch, _COLUMNS):
+        some = slice(start, min(start + _COLUMNS, n_batch))
+        out = wins[:, some]
+        for i in range(n_test):
+            below, level = beaten[i, some], tied[i, some]
+            weight = weights[min(i, weights.shape[0] - 1)]
+            weight = weight[some] if len(weight) > 1 else weight
+            most[i] = 0
+            for b in range(len(below)):
+                if level[b] == 0:
+                    out[below[b], b] += weight[min(b, len(weight) - 1)]
+                else:
+                    most[i] = max(most[i], level[b])
+        for extra in range(most.max() + 1):
+            for i in np.flatnonzero(most):
+                for b in range(start, some.stop):
+                    n_ties = tied[i, b]
+                    if n_ties > 0 and n_ties >= extra:
+                        row = min(i, weights.shape[0] - 1)
+                        weight = weights[row, min(b, weights.shape[1] - 1)]
+                        wins[beaten[i, b] + extra, b] += weight / (n_ties + 1)

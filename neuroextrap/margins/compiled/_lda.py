@@ -119,19 +119,24 @@ def _add_counts(counts: Any, size: Any) -> None:
 
 
 @_compile
-def _take_held_out(inside: Any, errors: Any, out: Any) -> None:
+def _take_held_out(work: Any, n_held: int, k: int, m: int, out: Any) -> None:
     """Add the products of two classes over held-out samples, in their order."""
-    j = 0
-    while j + 2 <= len(inside):
-        left, below, error, lower = inside[j], inside[j + 1], errors[j], errors[j + 1]
+    inside, errors, j = work.inside, work.errors, 0
+    while j + 4 <= n_held:
+        a, b, c, d = inside[j, k], inside[j + 1, k], inside[j + 2, k], inside[j + 3, k]
+        one, two = errors[j, m], errors[j + 1, m]
+        three, four = errors[j + 2, m], errors[j + 3, m]
         for x in range(TOGETHER):
-            value = out[x] + left[x] * error[x]
-            out[x] = value + below[x] * lower[x]
-        j += 2
-    if j < len(inside):
-        left, error = inside[j], errors[j]
+            value = out[x] + a[x] * one[x]
+            value = value + b[x] * two[x]
+            value = value + c[x] * three[x]
+            out[x] = value + d[x] * four[x]
+        j += 4
+    while j < n_held:
+        left, error = inside[j, k], errors[j, m]
         for x in range(TOGETHER):
             out[x] += left[x] * error[x]
+        j += 1
 
 
 @_compile
@@ -147,7 +152,7 @@ def _fill_moments(total: Any, n_held: int, n_classes: int, work: Any) -> None:
             out, of_all, count = work.moments[k, m], total[k, m], counts[m]
             for x in range(TOGETHER):
                 out[x] = of_all[x] + share[x] * count[x]
-            _take_held_out(work.inside[:n_held, k], work.errors[:n_held, m], out)
+            _take_held_out(work, n_held, k, m, out)
     if n_classes < width:  # a class without samples is left alone
         work.moments[n_classes, n_classes] = 1.0
 
@@ -304,10 +309,10 @@ def _gather_fold(
         for x in range(TOGETHER):
             work.counts[k, x] = counts[columns[x]]
             work.constants[k, x] = constants[columns[x]]
-        for x in range(TOGETHER):
-            row = sums[x, k]
-            for i in range(len(held)):
-                work.inside[i, k, x] = row[held[i]]
+        for i in range(len(held)):
+            out, sample = work.inside[i, k], np.uint64(held[i])
+            for x in range(TOGETHER):
+                out[x] = sums[x, k, sample]
 
 
 @_compile

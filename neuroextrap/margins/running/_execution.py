@@ -4,7 +4,9 @@ A task is pure, so one whose worker died is simply repeated: neither the place, 
 order, nor a repetition changes a result.
 """
 
+import functools
 import logging
+import sys
 import uuid
 from collections import Counter, deque
 from collections.abc import Callable, Iterator
@@ -14,12 +16,11 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import threadpoolctl
 from joblib import Parallel, delayed, effective_n_jobs
 from joblib.parallel import get_active_backend
 
-from neuroextrap import __version__
+from neuroextrap.margins.running._checkpoint import VERSIONS
 from neuroextrap.margins.running._pools import LostTask, Pool, is_dask_client, pool_of
 
 logger = logging.getLogger(__name__)
@@ -29,7 +30,6 @@ MAX_LOSSES = 4
 
 # tells a task whether it runs in the process that made it
 _PROCESS = uuid.uuid4().hex
-_VERSIONS = {"neuroextrap": __version__, "numpy": np.__version__}
 
 _executor: ContextVar[Any] = ContextVar("executor", default=None)
 
@@ -108,11 +108,22 @@ def run_tasks(work: Work, *, n_jobs: int, prefer: str) -> Iterator[tuple[int, An
     ConnectionError when a task was lost too often.
     """
     executor = _current_executor()
-    with threadpoolctl.threadpool_limits(limits=1, user_api="blas"):
+    with one_blas_thread():
         if executor is None:
             yield from _on_joblib(work, n_jobs, prefer)
         else:
             yield from _on_pool(work, pool_of(executor))
+
+
+def one_blas_thread() -> Any:
+    """Give BLAS one thread, from now on or for a ``with`` block."""
+    # libraries are looked for again, which takes long, when modules were imported
+    return _libraries(len(sys.modules)).limit(limits=1, user_api="blas")
+
+
+@functools.lru_cache(maxsize=1)
+def _libraries(_n_modules: int) -> threadpoolctl.ThreadpoolController:
+    return threadpoolctl.ThreadpoolController()
 
 
 def _current_executor() -> Any:
@@ -187,7 +198,7 @@ def _on_pool(work: Work, pool: Pool) -> Iterator[tuple[int, Any]]:
 
 def _origin() -> tuple[str, dict[str, str]]:
     """Return the process that gives a task out, and its versions."""
-    return _PROCESS, _VERSIONS
+    return _PROCESS, VERSIONS
 
 
 def _run(
@@ -200,12 +211,12 @@ def _run(
     """Run one task; in another process, with one BLAS thread and the same versions."""
     process, versions = origin
     if process != _PROCESS:
-        if versions != _VERSIONS:
+        if versions != VERSIONS:
             raise ValueError(
-                f"a worker has {_listed(_VERSIONS)}, this process has "
+                f"a worker has {_listed(VERSIONS)}, this process has "
                 f"{_listed(versions)}; install the same versions on all machines"
             )
-        threadpoolctl.threadpool_limits(limits=1, user_api="blas")
+        one_blas_thread()
     return number, function(shared, data)
 
 
