@@ -110,7 +110,7 @@ def command_words(text):
 _ALTERNATIVE = re.compile(r", or give (?P<name>\w+)=\.\.\.[^;,]*")
 _OF_OBJECT = re.compile(r"(\w+=)?[A-Za-z_]+\((?P<name>\w+)=(?P<value>[^()=,]+)\)")
 _VALUE = re.compile(
-    r"(?<![\w./-])(?P<name>\w+)=(?P<value>'[^']*'|\"[^\"]*\"|\.\.\.|[\w+-]+(\.\d+)?)"
+    r"(?<![\w./-])(?P<name>\w+)=(?P<value>'[^']*'|\"[^\"]*\"|\.\.\.|[\w+-]+(\.\d+)?)(?![\w(])"
 )
 _DECODING = re.compile(r"neuroextrap\.decoding\.(?P<name>\w+)")
 _BY_OPTION = {

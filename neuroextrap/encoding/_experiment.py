@@ -255,7 +255,8 @@ _NO_GROUPS = Finding(
     "no runs were given (groups=None) and stimuli were exchanged over the whole test "
     "set",
     f"{TOO_SMALL} if responses were acquired in runs",
-    "give groups, so that stimuli are exchanged within runs",
+    "give groups (in a table of stimuli a column run), so that stimuli are exchanged "
+    "within runs",
 )
 
 

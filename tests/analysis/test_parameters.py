@@ -191,6 +191,7 @@ def test_words_of_nilearn_name_ours():
         ("radius=-1.5, within_runs=None.", "--radius -1.5, --within-runs none."),
         ("n_partitions=3 or standardize=True", "--curve-partitions 3 or --standardize"),
         ("check_t_r=False", "--no-check-t-r"),
+        ("estimator=KNN(3), encoder=Ridge()", "estimator=KNN(3), encoder=Ridge()"),
         ("cv=None, X=3, /data/radius=3.nii", "cv=None, X=3, /data/radius=3.nii"),
         ("see neuroextrap.decoding.TargetSearchLight; it", "see --targets; it"),
         ("see neuroextrap.decoding.multiverse", "see neuroextrap.decoding.multiverse"),

@@ -15,7 +15,10 @@ from neuroextrap.design._copies import copies
 from neuroextrap.design._doubts import neighbor_correlation, order_agreement
 from neuroextrap.images import labeled_samples, resolve_masker, to_img
 from neuroextrap.reporting._identification_page import identification_sections
-from neuroextrap.stats import bayes_accuracy_lower_bound
+from neuroextrap.stats import (
+    bayes_accuracy_lower_bound,
+    forward_bayes_accuracy_lower_bound,
+)
 
 
 def block_design(n_runs=4, n_classes=2, n_scans=5, noise=1.0, seed=0):
@@ -40,6 +43,19 @@ def test_bounds_count_blocks_not_scans():
     np.testing.assert_allclose(
         light.region_scores_["bayes_accuracy_bound"], expected, rtol=1e-12
     )
+
+
+def test_forward_bounds_count_blocks_not_scans():
+    """Four runs of each order are tested, two blocks in each, all of them right."""
+    X, y, runs, blocks = block_design(n_runs=6)
+    light = IdentificationSearchLight(blocks=blocks)
+    light.fit(X + 20 * y[:, None], y, groups=runs)
+    expected = forward_bayes_accuracy_lower_bound(
+        np.full((6, 4), 2), 2, first_steps=(0, 1)
+    )
+    found = light.region_scores_["bayes_accuracy_bound"]
+    np.testing.assert_allclose(found, expected, rtol=1e-6)
+    np.testing.assert_allclose(light.results_.n_repeats, 4)
 
 
 def test_blocks_of_unequal_length_weigh_the_same():

@@ -2,13 +2,15 @@
 
 import numpy as np
 import pytest
-from sklearn.model_selection import KFold
+from sklearn.model_selection import KFold, ShuffleSplit, StratifiedShuffleSplit
 
 from neuroextrap.design._folds import make_design
-from neuroextrap.design._labels import code_labels
+from neuroextrap.design._labels import code_labels, code_targets
 from neuroextrap.design._permutations import (
+    Balance,
     few_exchanges,
     few_permutations,
+    fold_balance,
     permuted_codes,
 )
 from neuroextrap.stats._permutation import FewLabelings
@@ -33,6 +35,63 @@ def test_labelings_that_cannot_be_trained_are_refused():
     design = make_design(labels.codes, 2, cv=KFold(2))
     with pytest.raises(ValueError, match="without training samples"):
         permuted_codes(labels, design, 20, 0, cv=KFold(2))
+
+
+def test_targets_of_a_regression_move_between_ready_folds():
+    """They are no classes, whose counts in folds could have been made equal."""
+    labels, _ = code_targets(np.arange(20.0)[:, None], None, None)
+    folds = list(KFold(4).split(np.zeros(20)))
+    design = make_design(labels.codes, 20, cv=folds, trained=False)
+    found = permuted_codes(labels, design, 20, 0, cv=folds)
+    assert [each.name for each in found.findings] == ["no_groups"]
+    moved = np.sort(found.codes[:, :5], axis=1)
+    assert (moved[1:] != moved[0]).any(axis=1).all()
+
+
+def test_with_one_split_labels_of_test_samples_move_alone():
+    """The classifier stays as it is; that of targets is fitted to permuted ones."""
+    y, split = np.tile([0, 1], 10), StratifiedShuffleSplit(1, random_state=0)
+    labels = code_labels(y, None, None, None)
+    design = make_design(labels.codes, 2, cv=split)
+    found = permuted_codes(labels, design, 20, 0, cv=split)
+    changed = (found.codes != y).any(axis=0)
+    assert found.pairing
+    assert changed[design.test].any()
+    assert not changed[np.setdiff1d(np.arange(20), design.test)].any()
+    assert "freely" in found.findings[0].because
+    targets, _ = code_targets(np.arange(20.0)[:, None], None, None)
+    blind = ShuffleSplit(1, random_state=0)
+    found = permuted_codes(targets, design, 20, 0, cv=blind)
+    assert not found.pairing
+    assert (found.codes[1:] != targets.codes).any(axis=0).all()
+
+
+@pytest.mark.parametrize(
+    ("first", "proportional"), [((3, 2), True), ((4, 1), False), ((5, 0), False)]
+)
+def test_folds_with_their_share_of_every_class_are_proportional(first, proportional):
+    """To less than one sample: of five, two or three."""
+    y = np.tile(np.repeat([0, 1, 1, 0], [*first, *first]), 2)
+    labels = code_labels(y, None, None, None)
+    folds = list(KFold(4).split(y))
+    balance = fold_balance(labels, make_design(labels.codes, 2, cv=folds))
+    assert balance.proportional == proportional
+    assert balance.of_labels == proportional
+
+
+@pytest.mark.parametrize(
+    ("proportional", "as_equal", "of_labels"),
+    [
+        (False, 0.1, True),
+        (False, 0.11, False),
+        (True, 0.9, True),
+        (True, None, False),  # whole runs: counts that cannot change say nothing
+    ],
+)
+def test_folds_more_equal_than_nine_tenths_are_of_labels(
+    proportional, as_equal, of_labels
+):
+    assert Balance(proportional, as_equal).of_labels == of_labels
 
 
 def test_few_labelings_are_doubtful_where_none_can_be_significant():
