@@ -1,5 +1,7 @@
 """Samples as a classifier gets them: selected, centered within runs, whitened."""
 
+from typing import Any
+
 import numpy as np
 import scipy.linalg
 
@@ -37,6 +39,22 @@ def read_labeled_samples(searchlight, kernel, imgs, labels, counted="y"):
         return read
     X, scale = rescaled(read.X)
     return read._replace(X=X, scale=scale)
+
+
+def check_row_order(imgs, **others):
+    """Raise if data frames have the rows of the samples in another order."""
+    rows: Any = getattr(imgs, "index", None)
+    for name, values in others.items():
+        own: Any = getattr(values, "index", None)
+        if not hasattr(own, "equals") or not hasattr(rows, "equals"):
+            continue
+        if own.equals(rows) or len(own) != len(rows) or not own.is_unique:
+            continue
+        if own.isin(rows).all():
+            raise ValueError(
+                f"{name} has the rows of imgs in another order; give {name}.loc[imgs."
+                f"index], or {name}.to_numpy() if they are meant in this one"
+            )
 
 
 def check_within_runs(how, groups):
