@@ -227,9 +227,19 @@ TABLE = {
         ),
     },
     ("analysis", "targets", "result"): {
-        "metric": None,
+        "metric": one_of(
+            "how decoded targets are compared with candidates; auto is cosine, of one "
+            "number euclidean",
+            "auto cosine correlation euclidean",
+            "auto",
+        ),
         "standardize_targets": None,
-        "statistic": None,
+        "statistic": text(
+            "statistic of the permutation test: correlation, accuracy, "
+            "pairwise_accuracy, implied_information, or a set size",
+            "correlation",
+            kind=set_size_or_name,
+        ),
     },
     ("analysis", "continuous", "result"): {
         "delays": whole(

@@ -127,7 +127,9 @@ def add_analysis_options(parser, *, required=True):
     }
     add_options(parser, "input", given | options_of("samples"))
     add_options(parser, "regions", options_of("searchlight", "voxels", "regions"))
-    add_options(parser, "analysis", options_of("searchlight", "analysis") | _TESTED)
+    options = options_of("searchlight", "analysis") | _TESTED
+    said = "accuracy; of --targets correlation"
+    add_options(parser, "analysis", options, statistic=said)
 
 
 def run(args):

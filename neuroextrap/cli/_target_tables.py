@@ -14,6 +14,7 @@ TARGETS = {
         "TSV",
         said="conditions are identified",
     ),
+    "metric": options_of("targets", "analysis")["metric"],
     "dissimilarities": paths(
         "measure cross-validated distances between conditions instead, and compare "
         "them with these models: square tables with a row and a column for each "
@@ -29,7 +30,7 @@ TARGETS = {
     ),
 }
 _OF_DISTANCES = ("n_permutations", "random_state", "n_jobs", "max_memory")
-_OF_CLASSES = ("estimator", "classes", "statistic", "curves", "curve_partitions")
+_OF_CLASSES = ("estimator", "classes", "curves", "curve_partitions")
 _OF_CONDITIONS = ("train", "test", "conditions_column")
 
 
@@ -40,6 +41,8 @@ def check_targets(args):
     if args.targets is not None:
         words = (*_OF_CLASSES, *_OF_CONDITIONS)
         _check_unused(args, plain, words, "--targets decodes by ridge regression")
+    elif args.metric != "auto":
+        raise ValueError("--metric compares decoded targets; give --targets")
     if args.dissimilarities is not False:
         plain["targets"] = None
         words = [word for word in plain if word not in _OF_DISTANCES]
@@ -114,6 +117,8 @@ def decoder_of_targets(args, light):
     from neuroextrap.maps._described_parameters import nested_parameters
 
     given = parameters_of(args, "targets", without=("exchange",))
+    if not any(word.startswith("--statistic") for word in args.argv):
+        del given["statistic"]  # its default is that of classes
     decoder = TargetSearchLight(**nested_parameters(TargetSearchLight, given))
     return decoder.set_params(mask=light.mask, cv=light.cv)
 

@@ -9,6 +9,8 @@ import zlib
 
 import numpy as np
 
+from neuroextrap.stats._validation import brief
+
 MISSING = "n/a"
 """The only entry that BIDS takes for missing."""
 
@@ -33,6 +35,7 @@ def read_text_table(path, name):
         )
     header, *rows = rows
     check_columns(header, path)
+    _check_separated(header, rows[:1], path)
     for number, row in enumerate(rows, start=1):
         if len(row) != len(header):
             raise ValueError(
@@ -63,6 +66,7 @@ def read_number_table(path, name):
             f"{_separator(path)[1]} under a row of names"
         )
     check_columns(first[0], path)
+    _check_separated(first[0], first[1:], path)
     try:
         frame = pd.read_csv(
             io.StringIO(text), sep=separator, index_col=False, keep_default_na=False
@@ -105,6 +109,17 @@ def check_columns(columns, name):
         )
     if any(isinstance(key, str) and not key.strip() for key in columns):
         raise ValueError(f"{name} has a column without a name; name every column")
+
+
+def _check_separated(header, first, path):
+    """Raise if the only column holds, in its name and below, what separates others."""
+    for mark in ",;\t" if len(header) == 1 else "":
+        n = header[0].count(mark)
+        if n and all("".join(row).count(mark) == n for row in first):
+            raise ValueError(
+                f"{path} has one column, {brief(header[0])}; separate columns by "
+                f"{_separator(path)[1]}"
+            )
 
 
 def text_column(table, column, name):

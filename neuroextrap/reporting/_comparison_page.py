@@ -2,39 +2,31 @@
 
 import numpy as np
 
-import neuroextrap
 from neuroextrap.design._findings import doubts_about
 from neuroextrap.plotting._brain_maps import COLORMAP, SIGNED_COLORMAP
-from neuroextrap.reporting._finding import decide, named_place, words_of_regions
-from neuroextrap.reporting._maps_section import (
-    Look,
-    PageMaps,
-    Pictures,
-    choose_background,
-)
-from neuroextrap.reporting._methods import methods_section, parameter_table
-from neuroextrap.reporting._page import answer, list_of, make_page
-from neuroextrap.reporting._peaks import peaks_of, tables_of_peaks
+from neuroextrap.reporting._maps_section import Look
+from neuroextrap.reporting._peaks import tables_of_peaks
 from neuroextrap.reporting._pictures import color_range, embed_figure, signed_range
+from neuroextrap.reporting._region_page import region_page
 from neuroextrap.reporting._rendering import (
     format_p_value,
     format_percent,
     percentage_points,
     sentences,
 )
+from neuroextrap.stats._pvalues import LEVEL
 
 DIFFERENCE, P = "accuracy_difference", "p_value_fwe"
 _TESTED = ("first_accuracy", "second_accuracy", DIFFERENCE, P)
+_OTHERS = ("information_difference", "first_accuracy", "second_accuracy")
 
 
-def comparison_page(
-    maps, title=None, *, names=("first", "second"), n_peaks=10, bg_img=None, atlas=None
-):
+def comparison_page(maps, title=None, *, names=("first", "second"), **options):
     """Make the page of what ``compare_decoders`` returned (or of encoding models).
 
     It says where one of two identifies better than the other, corrected for looking at
-    all regions, and how large the `n_peaks` largest differences are. `names` are what
-    to call them; `bg_img` and `atlas` are as in ``cross_page``. Returns a Report;
+    all regions, and how large the `n_peaks` (10) largest differences are. `names` are
+    what to call them; `bg_img` and `atlas` are as in ``cross_page``. Returns a Report;
     ValueError if `names` are not two.
     """
     names = tuple(names)
@@ -42,43 +34,30 @@ def comparison_page(
         raise ValueError(
             f"names={names!r} must be two texts; name the first and the second"
         )
-    view, places = _view(maps, names), maps.places_
-    strength = view.strength(DIFFERENCE)
-    rows, peaks = peaks_of(view.scores, strength, maps.names_, places, n_peaks, atlas)
-    place = None if places is None else places[rows[0]]
-    background = choose_background(maps.masker_, bg_img, maps.bg_img_)
-    pictures = Pictures(view, place, background, bg_img)
-    others = ("information_difference", "first_accuracy", "second_accuracy")
-    about = _about(maps, view, names, peaks.iloc[0])
-    found, limits, methods = (
-        sentences(f"comparison_{part}", **about)
-        for part in ("found", "limits", "methods")
-    )
-    sections = [
-        ("What was found", answer(found, pictures.figure(DIFFERENCE))),
-        ("Both accuracies", _scatter(view, names)),
-        ("Largest differences", _table(view, names, peaks)),
-        ("Maps", pictures.section(others)),
-        ("What this does not show", list_of(limits)),
-        ("Methods", methods_section(methods)),
-        ("Parameters", parameter_table(maps.parameters) if maps.parameters else ""),
-    ]
-    return make_page(title or f"{_capitalized(names[0])} against {names[1]}", sections)
+    scores, given = maps.region_scores_, maps.parameters
+    ahead = scores[DIFFERENCE][scores[P] <= LEVEL]
+    about = {
+        "first": names[0],
+        "second": names[1],
+        "capitalized": _capitalized,
+        "n_better": int((ahead > 0).sum()),
+        "n_worse": int((ahead < 0).sum()),
+        "approximate": bool(given.get("approximate")),
+        "doubt": doubts_about(maps.findings_, _TESTED),
+        "unit": given.get("unit"),
+        "n_units": getattr(maps, "n_units_", 0),
+        "n_pairs": getattr(maps, "n_pairs_", 1),
+        "two_sided": bool(given.get("two_sided", True)),
+    }
 
+    def more(view, peaks):
+        yield "Both accuracies", _scatter(view, names)
+        yield "Largest differences", _table(view, names, peaks)
 
-def _view(maps, names):
-    """Return the maps of the comparison of two for a page."""
-    scores, masker = maps.region_scores_, maps.masker_
-    return PageMaps(
-        maps={} if masker is None else dict(maps),
-        scores=scores,
-        masker=masker,
-        choice=maps.choice_,
-        words=words_of_regions(masker, has_centers=maps.places_ is not None),
-        finding=decide({P: scores[P]}),
-        two_sided=bool(maps.parameters.get("two_sided", True)),
-        looks=_looks(scores, names),
-    )
+    shown = {"by": DIFFERENCE, "tested": P, "drawn": _OTHERS, "more": more}
+    shown |= {"table": False, "looks": _looks(scores, names)}
+    title = title or f"{_capitalized(names[0])} against {names[1]}"
+    return region_page(maps, title, "comparison", about, **shown, **options)
 
 
 def _looks(scores, names):
@@ -97,35 +76,6 @@ def _looks(scores, names):
 def _capitalized(name):
     """Return a name at the beginning of a sentence."""
     return name[:1].upper() + name[1:]
-
-
-def _about(maps, view, names, peak):
-    """Return what the words of the page say, by name."""
-    finding, differences = view.finding, view.scores[DIFFERENCE]
-    n_regions = int(np.isfinite(differences).sum())
-    ahead = differences[finding.survives]
-    return {
-        "first": names[0],
-        "second": names[1],
-        "capitalized": _capitalized,
-        "finding": finding,
-        "n_better": int((ahead > 0).sum()),
-        "n_worse": int((ahead < 0).sum()),
-        "n_regions": n_regions,
-        "regions": view.words[n_regions != 1],
-        "many": view.words[1],
-        "peak": {name: peak[name] for name in _TESTED},
-        "place": named_place(peak),
-        "approximate": bool(maps.parameters.get("approximate")),
-        "doubt": doubts_about(maps.findings_, _TESTED),
-        "version": neuroextrap.__version__,
-        "unit": maps.parameters.get("unit"),
-        "n_units": getattr(maps, "n_units_", 0),
-        "n_exchanges": maps.n_permutations_,
-        "n_pairs": getattr(maps, "n_pairs_", 1),
-        "two_sided": view.two_sided,
-        "are_images": bool(view.maps),
-    }
 
 
 def _scatter(view, names):

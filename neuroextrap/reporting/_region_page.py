@@ -56,7 +56,7 @@ def cross_page(maps, title=None, **options):
     drawn = "train_to_test_accuracy", "test_to_train_accuracy", "neg_log10_p_fwe"
     title = title or "From {train} to {test}, and back".format(**maps.conditions_)
     shown = {"by": "accuracy", "tested": "p_value_fwe", "drawn": drawn}
-    return _page(maps, title, "cross", maps.conditions_, **shown, **options)
+    return region_page(maps, title, "cross", maps.conditions_, **shown, **options)
 
 
 def dissimilarity_page(maps, title=None, **options):
@@ -72,14 +72,14 @@ def dissimilarity_page(maps, title=None, **options):
         drawn = ["mean_dissimilarity", *further, *drawn]
     about = {"models": models, "agreement": maps.agreement_, "runs": maps.n_runs_}
 
-    def draw(peaks):
+    def draw(_, peaks):
         figure = draw_distances(maps, int(peaks["region"].iloc[0]))
         caption = sentences("dissimilarity_caption", place=named_place(peaks.iloc[0]))
         return [("Distances", embed_figure(figure, caption[0], "distances.svg"))]
 
     shown = {"by": by, "tested": tested, "drawn": drawn, "more": draw}
     title = title or "Distances between classes"
-    return _page(maps, title, "dissimilarity", about, **shown, **options)
+    return region_page(maps, title, "dissimilarity", about, **shown, **options)
 
 
 def multiverse_page(maps, title=None, **options):
@@ -94,7 +94,7 @@ def multiverse_page(maps, title=None, **options):
         "unusual": table.loc[table["largest_standardized"].idxmax()],
     }
 
-    def draw(_):
+    def draw(*_):
         differ = list(next(iter(maps.parameters["pipelines"].values())))
         curve = draw_specification_curve(table, differ, maps.null_maxima_)
         caption = sentences("multiverse_caption", many=maps.words_[1])[0]
@@ -106,7 +106,7 @@ def multiverse_page(maps, title=None, **options):
 
     shown = {"by": "n_pipelines", "tested": "p_value_fwe_any", "drawn": ()}
     title = title or f"{len(table)} pipelines, one test"
-    return _page(maps, title, "multiverse", about, **shown, more=draw, **options)
+    return region_page(maps, title, "multiverse", about, **shown, more=draw, **options)
 
 
 def confound_page(maps, title=None, **options):
@@ -120,7 +120,8 @@ def confound_page(maps, title=None, **options):
         own = {"confound_accuracy": ("confound_p_value", "confound_p_value_fwe")}
     title = title or "The class, or its confound"
     shown = {"by": "accuracy", "tested": "p_value_fwe", "drawn": drawn, "own": own}
-    return _page(maps, title, "confound", _about_confound(maps), **shown, **options)
+    about = _about_confound(maps)
+    return region_page(maps, title, "confound", about, **shown, **options)
 
 
 def continuous_page(maps, title=None, **options):
@@ -140,7 +141,7 @@ def continuous_page(maps, title=None, **options):
     drawn = [n for n in ("r2", "noise_ceiling") if n in maps.region_scores_]
     shown = {"by": "correlation", "tested": "p_value_fwe", "drawn": drawn, "own": own}
     title = title or "Responses to films and stories, predicted"
-    return _page(maps, title, "continuous", about, **shown, **options)
+    return region_page(maps, title, "continuous", about, **shown, **options)
 
 
 def _about_bands(maps, bands):
@@ -203,7 +204,7 @@ def _about_confound(maps):
     }
 
 
-def _page(  # noqa: PLR0913 - each is one thing that pages have
+def region_page(  # noqa: PLR0913 - each is one thing that pages have
     maps,
     title,
     kind,
@@ -214,6 +215,8 @@ def _page(  # noqa: PLR0913 - each is one thing that pages have
     drawn,
     own=(),
     more=None,
+    table=True,
+    looks=(),
     n_peaks=10,
     bg_img=None,
     atlas=None,
@@ -222,9 +225,11 @@ def _page(  # noqa: PLR0913 - each is one thing that pages have
 
     `tested` is the name of its p-values, `drawn` are further maps, `own` are maps with
     the names of p-values of their own (plain and family-wise), and `more` makes
-    sections of the table of peaks.
+    sections of the PageMaps and the table of peaks, which is not shown without `table`.
+    `looks` are those of a comparison, by map.
     """
-    about, view, rows, peaks = _known(maps, about, by, tested, n_peaks, atlas)
+    known = _known(maps, about, by, tested, n_peaks, atlas, looks=looks)
+    about, view, rows, peaks = known
     background = choose_background(maps.masker_, bg_img, maps.bg_img_)
     place = None if maps.places_ is None else maps.places_[rows[0]]
     pictures = Pictures(view, place, background, bg_img)
@@ -238,8 +243,8 @@ def _page(  # noqa: PLR0913 - each is one thing that pages have
     notes = [f"{note[:1].upper()}{note[1:]}." for note in maps.notes_]
     sections = [
         ("What was found", found + paragraphs(*notes, note=True)),
-        *(more(peaks) if more else ()),
-        ("Strongest regions", _peaks_table(view, peaks, by)),
+        *(more(view, peaks) if more else ()),
+        ("Strongest regions", _peaks_table(view, peaks, by) if table else ""),
         (
             "Maps",
             Markup("\n").join([pictures.section(drawn), *figures]) if drawn else "",
@@ -260,9 +265,13 @@ def _tested_by(view, p_value, p_value_fwe):
     return replace(view, finding=finding, scores=scores)
 
 
-def _known(maps, about, by, tested, n_peaks=1, atlas=None):
-    """Return what words say, PageMaps, the regions with most `by`, and their table."""
+def _known(maps, about, by, tested, n_peaks=1, atlas=None, **shown):
+    """Return what words say, PageMaps, the regions with most `by`, and their table.
+
+    What `about` says goes before what all pages say; `shown` is more of PageMaps.
+    """
     scores, places = maps.region_scores_, maps.places_
+    n_classes = len(getattr(maps, "classes_", ())) or None
     known = {"p_value_fwe": scores[tested]} if tested in scores else {by: scores[by]}
     view = PageMaps(
         maps=dict(maps) if maps.masker_ is not None else {},
@@ -273,16 +282,18 @@ def _known(maps, about, by, tested, n_peaks=1, atlas=None):
         or words_of_regions(maps.masker_, has_centers=places is not None),
         finding=decide(known),
         records=maps.records or MAPS,
-        n_classes=len(maps.classes_),
+        n_classes=n_classes,
+        two_sided=about.get("two_sided", False),
+        **shown,
     )
-    names = maps.choice_.names
-    strength = scores[by] - _TIE * scores.get(tested, 0)
+    names = maps.names_ if hasattr(maps, "names_") else maps.choice_.names
+    strength = view.strength(by) - _TIE * scores.get(tested, 0)
     rows, peaks = peaks_of(scores, strength, names, places, n_peaks, atlas)
     about = {
-        **about,
         "finding": view.finding,
-        "n_classes": len(maps.classes_),
+        "n_classes": n_classes,
         "n_regions": int(np.isfinite(scores[by]).sum()),
+        "one": view.words[0],
         "many": view.words[1],
         "peak": peaks.iloc[0],
         "best": peaks[by].iloc[0],
@@ -291,7 +302,7 @@ def _known(maps, about, by, tested, n_peaks=1, atlas=None):
         "n_exchanges": maps.n_permutations_,
         "version": neuroextrap.__version__,
         "are_images": bool(view.maps),
-    }
+    } | about
     return about, view, rows, peaks
 
 

@@ -15,7 +15,10 @@ from tests.cohorts.conftest import make_dataset
 
 PACKAGE = Path(neuroextrap.__file__).parent
 OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]+")
-ELSEWHERE = {"--allow-missing", "--kind", "--null", "--test", "--train"}
+ELSEWHERE = {
+    *("--allow-missing", "--kind", "--null", "--test", "--train", "--targets"),
+    "--no-",  # the beginning of options that are told by their parameters
+}
 """Options named by what only other commands reach, as joining parts of an analysis."""
 OWN = ("_bids.py",)
 """Modules of the command line whose texts this command says."""

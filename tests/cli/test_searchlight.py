@@ -288,6 +288,25 @@ def test_targets_are_decoded_instead_of_conditions(folder, targets, tmp_path):
     assert main(_words(folder, "--dry-run", *words, out=tmp_path / "dry")) == 0
 
 
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize("statistic", ["accuracy", "2"])
+def test_the_identification_of_targets_is_tested(statistic, folder, targets, tmp_path):
+    options = [f"--statistic={statistic}", "--metric", "euclidean", "--samples"]
+    options += ["volumes", "--n-permutations", "20", *targets[0]]
+    assert main(_words(folder, *options, out=tmp_path / "out")) == 0
+    fitted = TargetSearchLight.from_directory(tmp_path / "out")
+    size = {"accuracy": "accuracy", "2": "pairwise_accuracy"}[statistic]
+    reached = fitted.null_maxima_.max() >= np.nanmax(fitted.region_scores_[size])
+    assert (np.nanmin(fitted.region_scores_["p_value_fwe"]) > 1 / 21) == reached
+    assert fitted.get_params()["metric"] == "euclidean"
+    assert not [note for note in fitted.notes_ if "p-values test the corr" in note]
+
+
+def test_options_of_targets_need_targets(folder, tmp_path, capsys):
+    assert main(_words(folder, "--metric", "cosine", out=tmp_path / "out")) == 2
+    assert "--metric compares decoded targets" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("change", "more", "message"),
     [

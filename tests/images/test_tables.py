@@ -108,7 +108,13 @@ def test_all_the_ways_to_write_a_table(write, name, content):
         ("trial_type\n face\n", "begins or ends with a blank"),
         ("trial_type\t\nface\t1\n", "column without a name"),
         (" trial_type\nface\n", r"lacks column\(s\) \['trial_type'\]"),
-        ("onset,duration,trial_type\n0,1,a\n", r"lacks column\(s\) \['trial_type'\]"),
+        (
+            "onset,duration,trial_type\n0,1,a\n",
+            "has one column, .*; separate .* by tabs",
+        ),
+        ("trial_type;run\nface;1\n", "has one column, 'trial_type;run'"),
+        ("trial_type, seen\nface\n", r"lacks column\(s\) \['trial_type'\]"),
+        ("trial_type;run\n\n\n1\n", "row 1 has 0 entries"),
         ('trial_type\n"face\n', "is not a table"),
         ("onset\tduration\ttrial_type\n0\tn/a\ta\n", "duration .* got 'n/a' in row 1"),
         ("onset\tduration\ttrial_type\n0,5\t1\ta\n", "onset .* got '0,5' in row 1"),
@@ -203,6 +209,7 @@ def test_number_tables_hold_numbers(write):
         ("a\tb\n1\t2\n1\n", "column b has '' in row 2"),
         ("a\ta\n1\t2\n", "more than one column 'a'"),
         ("a\tb\n", "is not a table of numbers"),
+        ("a;b\n1;2\n", "has one column, 'a;b'; separate columns by tabs"),
         ("", "is not a table of numbers"),
         (b"a\n\0\n", "NUL"),
     ):

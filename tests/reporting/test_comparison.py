@@ -2,6 +2,7 @@
 
 import re
 import warnings
+from html import unescape
 
 import numpy as np
 import pytest
@@ -99,6 +100,8 @@ def test_decoders_are_compared_sphere_by_sphere(spheres):
     assert f"in {n_better:,} of {n_analyzed:,} spheres" in text
     assert "were swapped at random 100 times" in text
     assert f"of {spheres.n_units_} samples" in text
+    for note in spheres.notes_:
+        assert note[1:] in unescape(text)
     assert page.html.count("<figure>") == 5  # three maps, the answer, the scatter
     row = spheres.table_.loc[spheres.table_["accuracy_difference"].abs().idxmax()]
     place = f"({row['x']:.0f}, {row['y']:.0f}, {row['z']:.0f}) mm"

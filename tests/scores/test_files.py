@@ -217,7 +217,7 @@ def test_equal_names_are_told_apart_by_folders(folder, capsys):
         (["bare.tsv", "out"], "has numbers in its first row"),
         (["words.tsv", "out"], "which is no finite number"),
         (["scores.npy", "out", "--set-sizes", "1"], "set_sizes must be at least 2"),
-        (["scores.npy", "out", "--statistic", "top"], "statistic='top'"),
+        (["scores.npy", "out", "--statistic", "top"], "--statistic top is not known"),
         (["scores.npy", "full"], "is not empty; use overwrite=True"),
         (["pickled.npy", "out"], "holds no array of numbers"),
         (["pickled.npz", "out"], "holds no arrays of numbers"),

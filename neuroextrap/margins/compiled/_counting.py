@@ -48,10 +48,11 @@ def count_beaten(margins: Any, y: Any, beaten: Any, tied: Any) -> bool:
 def count_own(scores: Any, own: Any, beaten: Any, tied: Any) -> bool:
     """Count the same for scores (n_regions, n_test, B, K) of regions and labelings.
 
-    ``own`` (n_test, B) are the true classes; the rest (n_test, n_regions, B).
+    ``own`` (n_test, B) are the true classes; the rest (n_test, n_regions, B). Returns
+    whether the score of a true class is NaN.
     """
     n_regions, n_test, n_labelings, n_classes = scores.shape
-    n_unknown = 0
+    known = True
     for s in range(n_regions):
         for i in range(n_test):
             for b in range(n_labelings):
@@ -61,9 +62,9 @@ def count_own(scores: Any, own: Any, beaten: Any, tied: Any) -> bool:
                 for k in range(n_classes):
                     below += np.int32(row[k] < truth)
                     reached += np.int32(row[k] <= truth)
-                    n_unknown += row[k] != row[k]
+                known &= reached > 0
                 beaten[i, s, b], tied[i, s, b] = below, reached - below - 1
-    return n_unknown > 0
+    return not known
 
 
 @_compile
