@@ -82,17 +82,6 @@ def test_blocks_in_training_and_test_bound_nothing():
     assert any("in the training and the test set" in note for note in light.notes_)
 
 
-def test_blocks_of_several_runs_are_not_tested_run_by_run():
-    """Runs that are left out together, in folds that overlap, could be."""
-    X, y, runs, _ = block_design()
-    early, late = np.flatnonzero(runs < 2), np.flatnonzero(runs > 1)
-    folds = [(early, late), (late, early), (early, late)]
-    light = IdentificationSearchLight(blocks=2 * (runs // 2) + y, cv=folds)
-    light.fit(X, y, groups=runs)
-    assert any("a block extends over several" in note for note in light.notes_)
-    assert light.results_.forward is None
-
-
 def test_scans_without_blocks_are_warned_about():
     X, y, runs, _ = block_design(noise=2.0)
     with pytest.warns(UserWarning, match="neighboring samples of one class depend"):
