@@ -23,7 +23,7 @@ from threadpoolctl import threadpool_limits
 
 from neuroextrap.decoding import IdentificationSearchLight
 from neuroextrap.decoding._decoding_run import plan_decoding
-from neuroextrap.margins.classifiers._registry import CLASSIFIERS
+from neuroextrap.margins.classifiers._classifier_names import CLASSIFIERS
 
 REFITTED = "LogisticRegression"  # scikit-learn's, refitted for every labeling
 # samples, features of a region, classes, runs, regions, permutations, lower bounds

@@ -28,7 +28,7 @@ from neuroextrap.margins import _estimated_cost as _cost
 from neuroextrap.margins._engine import score_regions
 from neuroextrap.margins._plan import Plan
 from neuroextrap.margins._statistic import resolve_statistic
-from neuroextrap.margins.classifiers._registry import resolve_classifier
+from neuroextrap.margins.classifiers._classifier_names import resolve_classifier
 
 CLASSIFIERS = ("nearest_centroid", "gaussian_nb", "ridge", "lda")
 PER_FEATURE = {"gaussian_nb"}  # whose permutations cost something for every feature

@@ -49,7 +49,7 @@ from neuroextrap.margins._engine import observed_margins, score_regions
 from neuroextrap.margins._plan import Plan
 from neuroextrap.margins._statistic import resolve_statistic
 from neuroextrap.margins.algebra._grams import ridge_penalty
-from neuroextrap.margins.classifiers._registry import resolve_classifier
+from neuroextrap.margins.classifiers._classifier_names import resolve_classifier
 from neuroextrap.regions._lattice import lattice_spheres
 
 N_CLASSES, N_RUNS = 8, 12

@@ -27,7 +27,7 @@ from neuroextrap.margins._estimated_cost import estimate_memory
 from neuroextrap.margins._plan import Plan
 from neuroextrap.margins._statistic import resolve_statistic
 from neuroextrap.margins.algebra._grams import scatter_penalty
-from neuroextrap.margins.classifiers._registry import resolve_classifier
+from neuroextrap.margins.classifiers._classifier_names import resolve_classifier
 
 THEIRS = {
     "nearest_centroid": NearestCentroid(),

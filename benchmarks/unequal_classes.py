@@ -16,7 +16,7 @@ import numpy as np
 import scipy.sparse
 
 from neuroextrap.decoding import IdentificationSearchLight
-from neuroextrap.margins.classifiers._registry import CLASSIFIERS
+from neuroextrap.margins.classifiers._classifier_names import CLASSIFIERS
 
 N_RUNS, N_TESTED = 8, 100
 COUNTS = {"1:1": (1, 1), "3:1": (3, 1), "9:1": (9, 1)}

@@ -6,7 +6,11 @@ import numpy as np
 
 from neuroextrap.analysis._region_run import RegionRun
 from neuroextrap.analysis._run_parameters import RunParameters
-from neuroextrap.decoding._reading import make_whitener, read_labeled_samples
+from neuroextrap.decoding._reading import (
+    check_row_order,
+    make_whitener,
+    read_labeled_samples,
+)
 from neuroextrap.design._cross_folds import class_subsets
 from neuroextrap.design._findings import tell
 from neuroextrap.design._labels import Labels, code_labels
@@ -20,7 +24,7 @@ from neuroextrap.margins._plan import Plan
 from neuroextrap.margins._resources import check_labelings_fit
 from neuroextrap.margins._statistic import resolve_statistic
 from neuroextrap.margins.algebra._grams import check_shrinkage
-from neuroextrap.margins.classifiers._registry import resolve_classifier
+from neuroextrap.margins.classifiers._classifier_names import resolve_classifier
 from neuroextrap.stats._extrapolation._sample import log_spaced_set_sizes
 from neuroextrap.stats._validation import random_generator
 
@@ -66,6 +70,7 @@ def plan_decoding(searchlight, imgs, y, groups, order=None):
     """
     parameters, given = RunParameters.of(searchlight), flat_parameters(searchlight)
     check_shrinkage(searchlight.shrinkage)
+    check_row_order(imgs, y=y, groups=groups)
     labels = code_labels(y, searchlight.classes, groups, searchlight.blocks, order)
     n_classes, n_labels = len(labels.classes), len(labels.codes)
     set_sizes = parameters.resolve_set_sizes(n_classes)

@@ -13,7 +13,7 @@ from neuroextrap.decoding._searchlight import IdentificationSearchLight
 from neuroextrap.design._labels import code_labels
 from neuroextrap.images import load_samples
 from neuroextrap.maps._identification import accuracy_statistics
-from neuroextrap.margins.classifiers._registry import resolve_classifier
+from neuroextrap.margins.classifiers._classifier_names import resolve_classifier
 
 
 class SampleSet(NamedTuple):

@@ -39,6 +39,21 @@ def read_labeled_samples(searchlight, kernel, imgs, labels, counted="y"):
     return read._replace(X=X, scale=scale)
 
 
+def check_row_order(imgs, **others):
+    """Raise if data frames have the rows of the samples in another order."""
+    for name, values in others.items():
+        own, rows = (getattr(each, "index", None) for each in (values, imgs))
+        if not hasattr(own, "equals") or not hasattr(rows, "equals"):
+            continue
+        if own.equals(rows) or len(own) != len(rows) or not own.is_unique:
+            continue
+        if own.isin(rows).all():
+            raise ValueError(
+                f"{name} has the rows of imgs in another order; give {name}.loc[imgs."
+                f"index], or {name}.to_numpy() if they are meant in this one"
+            )
+
+
 def check_within_runs(how, groups):
     """Raise unless `how` is known and runs are given."""
     check_choice(how, "within_runs", (None, "center", "zscore"))

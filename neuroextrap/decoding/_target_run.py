@@ -7,7 +7,11 @@ from sklearn.model_selection import KFold
 
 from neuroextrap.analysis._region_run import RegionRun
 from neuroextrap.analysis._run_parameters import RunParameters
-from neuroextrap.decoding._reading import make_whitener, read_labeled_samples
+from neuroextrap.decoding._reading import (
+    check_row_order,
+    make_whitener,
+    read_labeled_samples,
+)
 from neuroextrap.design._findings import EVERYTHING, Finding, tell
 from neuroextrap.design._labels import code_targets, row_codes
 from neuroextrap.design._permutations import Permuted
@@ -71,6 +75,7 @@ def plan_targets(light, imgs, targets, groups, order=None):
     parameters, given = RunParameters.of(light), flat_parameters(light)
     candidate_penalties(light.shrinkage)
     check_flags(standardize_targets=light.standardize_targets)
+    check_row_order(imgs, targets=targets, groups=groups)
     vectors = check_targets(targets)
     labels, candidates = code_targets(vectors, groups, light.blocks, order)
     n_classes, n_samples = len(candidates), len(vectors)

@@ -25,7 +25,7 @@ from neuroextrap.scores._doubts import (
 from neuroextrap.scores._matrix import ScoreMatrix
 from neuroextrap.scores._reading import read_scores, score_vectors
 from neuroextrap.scores._result import ScoreIdentification
-from neuroextrap.stats._extrapolation._intervals import (
+from neuroextrap.stats._extrapolation._prediction_intervals import (
     CALIBRATED_FACTOR,
     FEWEST_CALIBRATED,
 )

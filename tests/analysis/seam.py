@@ -27,6 +27,9 @@ from neuroextrap.maps._described_parameters import (
     nested_parameters,
 )
 from neuroextrap.maps._identification import bound_set_sizes
-from neuroextrap.margins.classifiers._registry import CLASSIFIERS, resolve_classifier
+from neuroextrap.margins.classifiers._classifier_names import (
+    CLASSIFIERS,
+    resolve_classifier,
+)
 from neuroextrap.margins.running._checkpoint import differing
 from neuroextrap.margins.running._described import WITHOUT_EFFECT

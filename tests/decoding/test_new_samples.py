@@ -130,6 +130,26 @@ def test_columns_of_targets_are_those_that_were_fitted():
         fitted.score(X, targets[["y", "x"]])
 
 
+@pytest.mark.parametrize("names", [np.arange(48), [f"trial {k}" for k in range(48)]])
+def test_rows_of_data_frames_are_in_one_order(names):
+    X, y, runs, _, _ = simulate()
+    X, y = pd.DataFrame(X, index=names), pd.Series(y, index=names)
+    runs, targets = pd.Series(runs, index=names), X.iloc[:, :2]
+    mixed = np.random.default_rng(0).permutation(48)
+    light, other = IdentificationSearchLight(bounds=None), TargetSearchLight()
+    with pytest.raises(ValueError, match=r"y has the rows of imgs .* y\.loc"):
+        light.fit(X, y.iloc[mixed], groups=runs)
+    with pytest.raises(ValueError, match="groups has the rows of imgs"):
+        light.fit(X, y, groups=runs.iloc[mixed])
+    with pytest.raises(ValueError, match="targets has the rows of imgs"):
+        other.fit(X, targets.iloc[mixed], groups=runs)
+    given = light.fit(X, y, groups=runs).region_scores_["accuracy"]
+    plain = light.fit(X.to_numpy(), y.to_numpy(), groups=runs)
+    assert given == plain.region_scores_["accuracy"]
+    renamed = y.set_axis(range(100, 148))
+    assert light.fit(X, renamed, groups=runs).region_scores_["accuracy"] == given
+
+
 def volumes(X, shape=(3, 5, 2)):
     return nibabel.Nifti1Image(X.T.reshape(*shape, -1), np.diag([2.0, 2, 2, 1]))
 

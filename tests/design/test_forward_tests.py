@@ -19,7 +19,7 @@ from neuroextrap.design._tests import BoundOptions, forward_tests
 from neuroextrap.margins._engine import score_regions
 from neuroextrap.margins._plan import Plan
 from neuroextrap.margins._statistic import resolve_statistic
-from neuroextrap.margins.classifiers._registry import resolve_classifier
+from neuroextrap.margins.classifiers._classifier_names import resolve_classifier
 from tests.margins.cases import take_path
 from tests.margins.twins import (
     GaussianNBTwin,

@@ -29,12 +29,15 @@ from neuroextrap.margins.algebra._grams import (
 )
 from neuroextrap.margins.algebra._linear import ClassSums
 from neuroextrap.margins.algebra._operators import penalized_grams
+from neuroextrap.margins.classifiers._classifier_names import (
+    CLASSIFIERS,
+    resolve_classifier,
+)
 from neuroextrap.margins.classifiers._lda import LDAMargins
 from neuroextrap.margins.classifiers._naive_bayes import GaussianNBMargins
 from neuroextrap.margins.classifiers._nearest_centroid import NearestCentroidMargins
 from neuroextrap.margins.classifiers._nearest_neighbor import NearestNeighborMargins
 from neuroextrap.margins.classifiers._qda import QDAMargins, qda_shrinkage
-from neuroextrap.margins.classifiers._registry import CLASSIFIERS, resolve_classifier
 from neuroextrap.margins.classifiers._ridge import RidgeMargins
 from neuroextrap.margins.running._checkpoint import Checkpoint
 from neuroextrap.margins.running._described import array_hash

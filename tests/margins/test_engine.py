@@ -145,6 +145,23 @@ def test_width_of_a_pass_does_not_change_the_result(monkeypatch):
     np.testing.assert_array_equal(whole.maxima, parts.maxima)
 
 
+@pytest.mark.parametrize("kernel", ["nearest_centroid", "gaussian_nb", "lda"])
+@pytest.mark.parametrize("counted", [1, 20 * 4 * 17, 2**30])
+def test_how_many_labelings_are_counted_together_does_not_change_a_bit(
+    kernel, counted, monkeypatch
+):
+    monkeypatch.setattr(_plan, "PASS_SIZE", 20 * 4 * 16)
+    X, y, runs, regions = make_case()
+    y = np.where(np.arange(len(y)) == 2, 1, y)  # unequal classes
+    plan = make_plan(y, runs, 60, kernel=resolve_classifier(kernel), by_sums=False)
+    monkeypatch.setattr(_task, "_COUNTED", 20 * 4 * 40)
+    whole = score_regions(X, regions, plan)
+    monkeypatch.setattr(_task, "_COUNTED", counted)
+    parts = score_regions(X, regions, plan)
+    for name in ("wins", "score", "n_reached", "maxima", "largest"):
+        np.testing.assert_array_equal(getattr(whole, name), getattr(parts, name))
+
+
 def test_pairing_permutes_test_labels_against_fixed_margins():
     X, y, runs, regions = make_case(n_classes=6, n_runs=4)
     train, test = np.flatnonzero(runs < 2), np.flatnonzero(runs >= 2)

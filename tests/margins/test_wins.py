@@ -240,6 +240,27 @@ def test_batched_wins_equal_the_reference(n_classes, levels):
         np.testing.assert_allclose(wins[b], expected, rtol=0, atol=1e-14)
 
 
+@pytest.mark.parametrize("shared", ["nothing", "row", "column", "number"])
+@pytest.mark.parametrize("turned", [False, True])
+def test_wins_of_many_columns_are_those_of_each_by_itself(shared, turned):
+    margins, y = _random_case(9, 4, 1100, levels=3, seed=5)
+    counts = [
+        np.asfortranarray(c) if turned else c for c in beaten_and_tied(margins, y)
+    ]
+    weights = {
+        "nothing": class_weights(y, 4),
+        "row": class_weights(y, 4)[:1],
+        "column": class_weights(y, 4)[:, :1],
+        "number": 1 / 9,
+    }[shared]
+    wins = win_histogram(*counts, weights, 4)
+    for b in (0, 511, 512, 1023, 1024, 1099):
+        own = weights if np.ndim(weights) == 0 else np.broadcast_to(weights, y.shape)
+        own = own if np.ndim(own) == 0 else own[:, [b]]
+        expected = win_histogram(*(c[:, [b]] for c in counts), own, 4)
+        np.testing.assert_array_equal(wins[[b]], expected)
+
+
 @pytest.mark.parametrize("n_classes", [3, 17])
 def test_one_weight_for_all_equals_weights_of_a_balanced_design(n_classes):
     rng = np.random.default_rng(1)

@@ -33,7 +33,6 @@ from neuroextrap.stats._extrapolation._gaussian_mixture import (
     fit_normal_mixture,
     minimize_pairs,
 )
-from neuroextrap.stats._extrapolation._intervals import measured_logit_error
 from neuroextrap.stats._extrapolation._kde import (
     cross_validated_bandwidth,
     pair_lag_counts,
@@ -66,6 +65,7 @@ from neuroextrap.stats._extrapolation._monotone_mple import (
 from neuroextrap.stats._extrapolation._mple import _angle_grid, binomial_columns
 from neuroextrap.stats._extrapolation._pitman_yor import pitman_yor_accuracy
 from neuroextrap.stats._extrapolation._point_wins import PointWins, split_ties
+from neuroextrap.stats._extrapolation._prediction_intervals import measured_logit_error
 from neuroextrap.stats._extrapolation._radial_basis import (
     RadialBasis,
     equispaced_set_sizes,

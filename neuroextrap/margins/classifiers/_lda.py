@@ -8,7 +8,6 @@ import numpy as np
 
 from neuroextrap.design._design import Design, Labelings, as_slice
 from neuroextrap.margins._paths import path_of
-from neuroextrap.margins.algebra._fits import GrowingRegions, growing_fits, prepare_fits
 from neuroextrap.margins.algebra._linear import (
     LinearWhereFew,
     fill_linear,
@@ -19,6 +18,11 @@ from neuroextrap.margins.algebra._operators import (
     check_priors,
     checked_counts,
     level_margins,
+)
+from neuroextrap.margins.algebra._ridge_fits import (
+    GrowingRegions,
+    growing_fits,
+    prepare_fits,
 )
 from neuroextrap.margins.classifiers._lda_algebra import (
     SINGULAR,
@@ -126,7 +130,7 @@ def _compiled_group(
     labelings: Labelings, n_samples: int, counts: np.ndarray, rule: str
 ) -> Any:
     """Return labelings for compiled loops, with training counts (F, K, B)."""
-    from neuroextrap.margins.compiled._lda import Group
+    from neuroextrap.margins.compiled._lda_moments import Group
 
     return Group(
         *labelings.sorted_by_class(np.arange(n_samples)),
@@ -146,7 +150,7 @@ def _fill_compiled(
     rule: str,
 ) -> None:
     """Fill the margins (n_test, K, n_regions, B) of a group of regions, one by one."""
-    from neuroextrap.margins.compiled._lda import Folds, fill_labelings
+    from neuroextrap.margins.compiled._lda_moments import Folds, fill_labelings
 
     of_labelings = labelings.keep(
         ("compiled", rule),
@@ -169,7 +173,7 @@ def _fill_growing(
     rule: str,
 ) -> None:
     """Fill the margins (n_test, K, S, B) of the regions whose training sets grow."""
-    from neuroextrap.margins.compiled._lda import fill_regions
+    from neuroextrap.margins.compiled._lda_moments import fill_regions
 
     edges = np.array([0, *(points.stop for points in design.fold_slices)])
     out = np.empty((len(design.test), design.n_classes, len(growing.regions)))

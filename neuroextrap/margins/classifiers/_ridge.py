@@ -7,7 +7,6 @@ import numpy as np
 
 from neuroextrap.design._design import Design, Labelings, as_slice
 from neuroextrap.margins._paths import path_of
-from neuroextrap.margins.algebra._fits import GrowingRegions, growing_fits, prepare_fits
 from neuroextrap.margins.algebra._grams import round_terms
 from neuroextrap.margins.algebra._linear import (
     Linear,
@@ -16,6 +15,11 @@ from neuroextrap.margins.algebra._linear import (
     fill_linear,
 )
 from neuroextrap.margins.algebra._operators import RegionOperators, checked_counts
+from neuroextrap.margins.algebra._ridge_fits import (
+    GrowingRegions,
+    growing_fits,
+    prepare_fits,
+)
 from neuroextrap.margins.classifiers._lda import LDAMargins
 from neuroextrap.margins.classifiers._nearest_centroid import batch_last
 

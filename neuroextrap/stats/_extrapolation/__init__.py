@@ -2,8 +2,8 @@
 
 from neuroextrap.stats._extrapolation._batched import extrapolate_wins
 from neuroextrap.stats._extrapolation._extrapolator import AccuracyExtrapolator
+from neuroextrap.stats._extrapolation._method_names import EXTRAPOLATION_METHODS
 from neuroextrap.stats._extrapolation._moment import extrapolate_risk
-from neuroextrap.stats._extrapolation._registry import EXTRAPOLATION_METHODS
 
 __all__ = [
     "EXTRAPOLATION_METHODS",

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from neuroextrap.stats._extrapolation._intervals import PredictionIntervals
 from neuroextrap.stats._extrapolation._method import first_crossing
-from neuroextrap.stats._extrapolation._registry import EXTRAPOLATION_METHODS
+from neuroextrap.stats._extrapolation._method_names import EXTRAPOLATION_METHODS
+from neuroextrap.stats._extrapolation._prediction_intervals import PredictionIntervals
 from neuroextrap.stats._extrapolation._sample import LeftOut, WinSample
 from neuroextrap.stats._jackknife import lost_point_error
 from neuroextrap.stats._shared_options import described_by
