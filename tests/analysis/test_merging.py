@@ -131,7 +131,7 @@ def test_parts_of_other_runs_are_refused_by_name(folders):
 
 
 def test_parts_of_another_version_are_refused(folders, monkeypatch):
-    path = "neuroextrap.margins.running._identity.VERSIONS"
+    path = "neuroextrap.margins.running._checkpoint.VERSIONS"
     monkeypatch.setattr(path, {"neuroextrap": neuroextrap.__version__, "numpy": "9"})
     with pytest.raises(ValueError, match="different runs: other versions; merge"):
         read(folders[0]).merge(fit(shard="2/3"))

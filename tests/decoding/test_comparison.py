@@ -186,7 +186,7 @@ def test_fewer_classes_are_compared_as_trained_on_all_and_say_so(curves):
         )
         of_bits = [f for f in found.findings_ if f.touches("information_difference")]
         assert any(curves.partition("_")[0] in finding.effect for finding in of_bits)
-    pair = lights[1], lights[1].set_params(estimator="nearest_centroid")
+    pair = lights[1], clone(lights[1]).fit(X, y, groups=runs)
     found = compare_decoders(*pair, statistic=3, n_permutations=19)
     assert "not_marginal" not in {finding.name for finding in found.findings_}
 
