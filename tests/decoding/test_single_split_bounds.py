@@ -68,6 +68,7 @@ def test_blocks_are_counted_as_one():
             assert bound == pytest.approx(expected, abs=1e-9)
 
 
+@pytest.mark.filterwarnings("ignore:The groups parameter is ignored:UserWarning")
 @pytest.mark.parametrize(
     ("bounds", "n_units"), [("forward", K * R), (Bounds(test_units="runs"), R)]
 )
