@@ -43,9 +43,9 @@ def read_labeled_samples(searchlight, kernel, imgs, labels, counted="y"):
 
 def check_row_order(imgs, **others):
     """Raise if data frames have the rows of the samples in another order."""
+    rows: Any = getattr(imgs, "index", None)
     for name, values in others.items():
         own: Any = getattr(values, "index", None)
-        rows: Any = getattr(imgs, "index", None)
         if not hasattr(own, "equals") or not hasattr(rows, "equals"):
             continue
         if own.equals(rows) or len(own) != len(rows) or not own.is_unique:

@@ -101,7 +101,7 @@ def test_one_subject_has_the_forward_bound():
 
 def test_the_bound_of_these_subjects_is_a_product_of_e_values():
     rng = np.random.default_rng(2)
-    n_correct = rng.integers(2, 8, size=(4, 3, 5))  # subjects, orders, steps
+    n_correct = rng.integers(0, 9, size=(4, 3, 5))  # subjects, orders, steps
     bound = subjects_accuracy_lower_bound(n_correct, 8, first_steps=(0, 2))
     values = []
     for rate in LAMBDAS:
