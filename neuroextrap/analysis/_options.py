@@ -7,6 +7,8 @@ from collections.abc import Callable
 from numbers import Integral, Real
 from typing import Any, NamedTuple
 
+from neuroextrap.stats._validation import brief
+
 FILES = {"IMG", "TSV", "NPY", "FILE", "TOML", "PART"}
 FOLDERS = {"DIR", "OUT", "DERIVATIVES"}
 
@@ -65,12 +67,12 @@ class Option(NamedTuple):
             whole = number and isinstance(value, Integral)
             if not whole or value < self.least:
                 raise ValueError(
-                    f"{name}={value!r} must be an integer of at least {self.least}"
+                    f"{name}={brief(value)} must be an integer of at least {self.least}"
                 )
         if self.within is not None:
             low, high = self.within
             if not (number and isinstance(value, Real) and low < value < high):
-                raise ValueError(f"{name}={value!r} must be {self.allowed}")
+                raise ValueError(f"{name}={brief(value)} must be {self.allowed}")
 
 
 def flag(sentence, default=False, **more):

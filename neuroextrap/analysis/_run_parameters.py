@@ -17,6 +17,7 @@ from neuroextrap.maps._described_parameters import flat_parameters
 from neuroextrap.margins._resources import parse_memory, parse_shard
 from neuroextrap.regions._membership import usable_regions
 from neuroextrap.stats._validation import (
+    brief,
     check_flags,
     check_flags_of,
     check_n_jobs,
@@ -63,19 +64,21 @@ class RunParameters(SimpleNamespace):
         if self.save_null is not None:
             if not isinstance(self.save_null, (str, PathLike)):
                 raise TypeError(
-                    f"keep (save_null) is {self.save_null!r}; give the path of a .npy "
-                    "file for the permuted maps, or neuroextrap.analysis.Keep(...)"
+                    f"keep (save_null) is {brief(self.save_null)}; give the path of a "
+                    ".npy file for the permuted maps, or neuroextrap.analysis.Keep(...)"
                 )
             path = Path(self.save_null).expanduser()
             if path.is_dir() or not path.parent.is_dir():
                 raise ValueError(
-                    f"save_null={str(path)!r} must be a file in a folder that exists; "
-                    "make the folder, or name another file"
+                    f"keep: save_null={str(path)!r} must be a file in a folder that "
+                    "exists; make the folder, or name another file"
                 )
-        if self.checkpoint is not None and Path(self.checkpoint).is_file():
-            raise ValueError(
-                f"checkpoint={str(self.checkpoint)!r} must be a folder, it is a file; "
-                "name another"
+        given = self.checkpoint
+        named = given is None or isinstance(given, (str, PathLike))
+        if not named or (given is not None and Path(given).is_file()):
+            raise (ValueError if named else TypeError)(
+                f"checkpoint={brief(given)} must be the path of a folder, which may be "
+                "new; name another"
             )
 
     def choose_regions(self, masker, n_features):
@@ -96,7 +99,7 @@ class RunParameters(SimpleNamespace):
             sizes = np.empty(0)
         if sizes.ndim != 1 or not len(sizes):
             raise ValueError(
-                f"set_sizes={self.set_sizes!r} must be a list of whole numbers from 2 "
-                f"to the {n_classes} classes; leave it None for the default"
+                f"set_sizes={brief(self.set_sizes)} must be a list of whole numbers "
+                f"from 2 to the {n_classes} classes; leave it None for the default"
             )
         return sizes

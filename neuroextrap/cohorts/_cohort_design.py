@@ -1,6 +1,7 @@
 """From a table of participants to the design of a test over them."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ import numpy as np
 from neuroextrap.cohorts._measures import MEASURES
 from neuroextrap.images._bids_runs import find_raw
 from neuroextrap.images._tables import MISSING, read_text_table
+from neuroextrap.stats._validation import brief
 
 TABLE = "participants.tsv"
 _ID = "participant_id"
@@ -60,6 +62,7 @@ def read_participants(given, out):
         table = table.reset_index()
     if _ID not in table:
         raise ValueError(f"{name} has no column {_ID}; add one, sub-01 and so on")
+    table = table.map(lambda entry: entry.strip() if isinstance(entry, str) else entry)
     table.index = [f"sub-{str(x).removeprefix('sub-')}" for x in table.pop(_ID)]
     if not table.index.is_unique:
         twice = table.index[table.index.duplicated()][0]
@@ -80,10 +83,10 @@ def make_design(table, members, contrast, covariates):
     if contrast is None and not covariates:
         return None
     given = _INTERCEPT if contrast is None else contrast
-    parts = [given] if isinstance(given, str) else list(given)
-    if not all(isinstance(part, str) for part in parts):
+    parts = [given] if isinstance(given, str) else given
+    if not isinstance(parts, Sequence) or not all(isinstance(p, str) for p in parts):
         raise TypeError(
-            f"contrast={contrast!r} must be text, such as 'patients - controls'"
+            f"contrast={brief(given)} must be text, such as 'patients - controls'"
         )
     rows = table.reindex(members)
     words = [a or b for part in parts for a, b in _WORD.findall(part)]
@@ -102,7 +105,15 @@ def make_design(table, members, contrast, covariates):
         if (row & rows.columns.isin(used)).any()
     }
     rows = rows.drop(index=left_out)
-    texts = [name for name in used if not _is_numeric(rows[name], name)]
+    if rows.empty:
+        raise ValueError(
+            f"nobody has {', '.join(used)} in the table of participants; its rows must "
+            f"be called {members[0]} and so on"
+        )
+    # numbers whose values are named are names
+    named = [source for word, source in sources.items() if word != source]
+    rows = rows.astype(dict.fromkeys(named, str))
+    texts = [n for n in used if n in named or not _is_numeric(rows[n], n)]
     grouped = [name for name in dict.fromkeys(sources.values()) if name in texts]
     if len(grouped) > 1:
         raise ValueError(
@@ -121,6 +132,11 @@ def _columns(rows, used, texts, grouped, parts):
     for name in used:
         if name not in texts:
             values = pd.to_numeric(rows[name])
+            if values.nunique() < 2:
+                raise ValueError(
+                    f"{name} is {values.iloc[0]:g} in all participants that are "
+                    "tested, so that it explains nothing; leave it out"
+                )
             columns[name] = values - values.mean()
             words.append(_number_words(name, values))
             continue

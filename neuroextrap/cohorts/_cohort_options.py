@@ -5,7 +5,40 @@ from dataclasses import dataclass, fields
 from os import PathLike
 from typing import Any
 
-from neuroextrap.stats._validation import check_flags
+from neuroextrap.stats._validation import brief, check_flags, check_level
+
+
+def check_path(value, name):
+    """Return a path as it is; TypeError for all else."""
+    if not isinstance(value, (str, PathLike)):
+        raise TypeError(f"{name} must be a path, got {brief(value)}")
+    return value
+
+
+def check_names(value, name):
+    """Return names as a tuple of texts; one may come without a list."""
+    if isinstance(value, (str, int)):
+        value = (value,)
+    value = value.tolist() if hasattr(value, "tolist") else value
+    several = isinstance(value, (list, tuple))
+    if not several or not all(isinstance(each, (str, int)) for each in value):
+        raise TypeError(f"{name} must be a list of names, got {brief(value)}")
+    return tuple(map(str, value))
+
+
+def _check_text(value, name):
+    """Return a text as it is; TypeError for all else."""
+    if not isinstance(value, str):
+        raise TypeError(f"{name} must be text or None, got {brief(value)}")
+    return value
+
+
+_CHECKS: dict = {
+    str | None: _check_text,
+    Sequence[str]: check_names,
+    Sequence[str] | None: check_names,
+    str | PathLike | None: check_path,
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,12 +68,12 @@ class CohortOptions:
     overwrite: bool = False
 
     def __post_init__(self):
-        """Raise TypeError for a flag that is no boolean."""
-        for name in ("covariates", "within"):
-            if hasattr(self, name):
-                given = getattr(self, name) or ()
-                several = (given,) if isinstance(given, str) else tuple(given)
-                object.__setattr__(self, name, several)
+        """Raise TypeError for what is of another kind than its annotation says."""
+        for each in fields(self):
+            check, value = _CHECKS.get(each.type), getattr(self, each.name)
+            value = each.default if value is None else value
+            if check is not None and value is not None:
+                object.__setattr__(self, each.name, check(value, each.name))
         flags = [each.name for each in fields(self) if isinstance(each.default, bool)]
         check_flags(**{name: getattr(self, name) for name in flags})
 
@@ -157,6 +190,12 @@ class GroupOptions(CohortOptions):
     confidence_level: float = 0.95
     gamma: float = 0.5
     random_state: Any = 0
+
+    def __post_init__(self):
+        """Raise also for levels that are none, asked for in the end or not."""
+        super().__post_init__()
+        check_level(self.confidence_level, "confidence_level")
+        check_level(self.gamma, "gamma")
 
     @property
     def is_comparison(self):

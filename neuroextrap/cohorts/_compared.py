@@ -98,6 +98,8 @@ def compared(group, options, shared, asked):
         options["paired_imgs"] = imgs[1]
     if design is not None:
         options |= {"contrast": design.contrast, "design_matrix": design.table}
+        if asked.contrast is None:  # a mean, which signs decide and no order
+            options["errors"] = "symmetric"
     maps: Any = second_level_test(imgs[0], **options)
     if design is not None:
         maps.summary.options["design"] = "; ".join(design.words)
@@ -159,12 +161,17 @@ def _design_of(out, asked, found):
         name: records_of(records, label, asked.cells[0])[-1].get("outcome", {})
         for name, label in labels.items()
     }
+    absent, own = set(found) - set(table.index), set(MEASURES) & set(table)
     table = table.reindex(list(found)).astype(object)
     lost = dict(zip(found, voxels_lost(_maps_of(found)), strict=True))
     for name in [name for name in MEASURES if name not in table]:
         values = {each: known[each].get(name) for each in found}
         table[name] = pd.Series(lost if name == "voxels_lost" else values)
     design = make_design(table, list(found), asked.contrast, asked.covariates)
+    for name in own & set(design.table):
+        raise ValueError(f"{name} is a column of the table and measured; rename it")
+    for name in absent & set(design.left_out):
+        design.left_out[name] = "it has no row in the table of participants"
     logger.info("design: %s", "; ".join(design.words))
     return design
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from neuroextrap.cohorts._cohort_index import INDEX, index_text
-from neuroextrap.cohorts._cohort_options import GroupOptions
+from neuroextrap.cohorts._cohort_options import GroupOptions, check_path
 from neuroextrap.cohorts._compared import compared, gather, regions_of
 from neuroextrap.cohorts._group_members import NULL, beside
 from neuroextrap.design._findings import findings_about
@@ -102,7 +102,9 @@ def analyze_group(
     asked = as_options(GroupOptions, analyze_group, options)
     check_flags(allow_native_space=allow_native_space)
     allowed_names(allow_mixed)
-    finish_interrupted(out := Path(out), below=True)  # before anything is read
+    finish_interrupted(
+        out := Path(check_path(out, "out")), below=True
+    )  # before anything is read
     group = gather(out, asked, allow_mixed)
     entities = group.entities
     files = _files(out, entities, asked.overwrite)

@@ -91,7 +91,7 @@ def _analyses(out, participants, wanted):
     known = read_records(out)
     labels = [name.partition("_")[0] for name in known]
     labels = dict.fromkeys(labels if participants is None else participants)
-    labels = [str(label).removeprefix("sub-") for label in labels]
+    labels = [label.removeprefix("sub-") for label in labels]
     if not labels:
         raise ValueError(f"{out} has no results of participants; analyze them first")
     found, left_out = {}, {}

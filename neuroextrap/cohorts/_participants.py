@@ -14,7 +14,11 @@ from neuroextrap.analysis._analysis_files import write_analysis
 from neuroextrap.cohorts._cohort_encoding import analysis_of
 from neuroextrap.cohorts._cohort_films import FilmDesign, cleaning_by
 from neuroextrap.cohorts._cohort_index import INDEX, write_index
-from neuroextrap.cohorts._cohort_options import ParticipantOptions
+from neuroextrap.cohorts._cohort_options import (
+    ParticipantOptions,
+    check_names,
+    check_path,
+)
 from neuroextrap.cohorts._cohort_records import (
     cause_of,
     configuration,
@@ -40,7 +44,7 @@ from neuroextrap.cohorts._request import (
 from neuroextrap.encoding import ContinuousEncoding
 from neuroextrap.images._bids_filters import read_filters
 from neuroextrap.images._bids_runs import find_participants, find_raw
-from neuroextrap.images._sample_options import SampleOptions
+from neuroextrap.images._sample_options import SAMPLES, SampleOptions
 from neuroextrap.maps._commit import finish_interrupted
 from neuroextrap.maps._json import read_json
 from neuroextrap.maps._result_files import ResultFiles
@@ -49,6 +53,7 @@ from neuroextrap.margins._resources import parse_shard
 from neuroextrap.reporting import peak_table
 from neuroextrap.reporting._peaks import peaks_of
 from neuroextrap.stats._shared_options import as_options, takes_options
+from neuroextrap.stats._validation import check_choice
 from neuroextrap.stats._warn import one_line
 
 logger = logging.getLogger(__name__)
@@ -128,11 +133,13 @@ def analyze_participants(
     ValueError: derivatives='no_such_folder' is no folder; check the path
     """
     asked = as_options(ParticipantOptions, analyze_participants, options)
-    of_betas = samples == "betas"
+    of_betas = check_choice(samples, "samples", (*SAMPLES, "betas")) == "betas"
     all_volumes = of_betas or isinstance(analysis, ContinuousEncoding)
     made_as = "volumes" if all_volumes else samples
     made_by = as_options(SampleOptions, analyze_participants, options, samples=made_as)
-    confounds = (confounds,) if isinstance(confounds, str) else tuple(confounds)
+    confounds = check_names(confounds, "confounds")
+    check_path(out, "out")
+    check_path(derivatives, "derivatives")
     labels = _labels(asked.participants, find_participants(derivatives))
     part = parse_shard(asked.shard)
     labels = labels if part is None else labels[part[0] :: part[1]]
@@ -196,8 +203,7 @@ def _labels(participants, present):
     """Return the requested labels; ValueError if one is not there."""
     if participants is None:
         return present
-    given = [participants] if isinstance(participants, str) else participants
-    labels = [str(label).removeprefix("sub-") for label in given]
+    labels = [label.removeprefix("sub-") for label in participants]
     unknown = sorted(set(labels) - set(present))
     if unknown:
         raise ValueError(

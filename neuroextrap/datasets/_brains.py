@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from neuroextrap.datasets._planted_samples import PlantedSamples, plant_codes
+from neuroextrap.stats._validation import real_array
 
 DEMO_COORDINATES = ((33.0, -51.0, -18.0), (-42.0, -72.0, -6.0), (12.0, -90.0, 0.0))
 """Centers (mm, MNI152) of the three regions planted unless others are named."""
@@ -103,10 +104,11 @@ def simulate_brain(  # noqa: PLR0913
     from neuroextrap.images import resolve_masker, to_img
     from neuroextrap.images._maskers import mni152_mask
 
-    coordinates = np.asarray(coordinates, dtype=float)
-    if coordinates.shape != (len(information), 3):
+    information = real_array(information, "information")
+    coordinates = real_array(coordinates, "coordinates")
+    if coordinates.shape != (*information.shape, 3):
         raise ValueError(
-            f"coordinates must hold (x, y, z) for each of the {len(information)} "
+            f"coordinates must hold (x, y, z) for each of the {information.size} "
             f"values of information, got shape {coordinates.shape}; pass as many"
         )
     masker = resolve_masker(mni152_mask(resolution) if mask_img is None else mask_img)

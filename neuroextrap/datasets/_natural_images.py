@@ -8,7 +8,12 @@ from typing import Any
 import numpy as np
 
 from neuroextrap.models._gabor import GaborPyramid
-from neuroextrap.stats._validation import random_generator
+from neuroextrap.stats._validation import (
+    check_integer,
+    check_level,
+    check_number,
+    random_generator,
+)
 
 
 @dataclass(frozen=True)
@@ -93,8 +98,10 @@ def simulate_visual_cortex(
     from neuroextrap.images import feature_coordinates, resolve_masker, to_img
     from neuroextrap.images._maskers import mni152_mask
 
-    if not 0 < ceiling < 1:
-        raise ValueError(f"ceiling={ceiling} must lie in (0, 1)")
+    ceiling, back = check_level(ceiling, "ceiling"), check_number(back, "back")
+    n_train = check_integer(n_train, "n_train", minimum=1)
+    n_test = check_integer(n_test, "n_test", minimum=0)
+    size = check_integer(size, "size", minimum=4)
     masker = resolve_masker(mni152_mask(resolution))
     responsive = feature_coordinates(masker)[:, 1] < back
     if not responsive.any():
@@ -112,9 +119,9 @@ def simulate_visual_cortex(
         imgs=to_img(data.astype(np.float32), masker),
         masker=masker,
         is_train=np.arange(n_stimuli) < n_train,
-        runs=np.r_[train * 5 // max(n_train, 1), 5 + test * 2 // max(n_test, 1)],
+        runs=np.r_[train * 5 // n_train, 5 + test * 2 // max(n_test, 1)],
         responsive=responsive,
-        ceiling=float(ceiling),
+        ceiling=ceiling,
     )
 
 
@@ -142,8 +149,8 @@ def photo_patches(n_patches, size, *, random_state=0):
         places += [(gray, r, c) for r in rows for c in columns]
     if n_patches > len(places):
         raise ValueError(
-            f"n_patches={n_patches} must be at most {len(places)}, the patches of "
-            f"{size} pixels in the photographs; ask for fewer or smaller ones"
+            f"size={size} leaves {len(places)} patches of the photographs for "
+            f"{n_patches} stimuli (n_train, n_test); ask for fewer or smaller ones"
         )
     rng = random_generator(random_state)
     chosen = rng.permutation(len(places))[:n_patches]

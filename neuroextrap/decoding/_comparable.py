@@ -8,6 +8,7 @@ from neuroextrap.decoding._searchlight import IdentificationSearchLight
 from neuroextrap.design._labels import row_codes
 from neuroextrap.maps._described_parameters import flat_parameters
 from neuroextrap.margins._statistic import accuracy_set_size
+from neuroextrap.stats._validation import check_choice, check_numbers
 
 OF_FILES = {"checkpoint": None, "save_null": None, "shard": None}
 """Parameters of runs that are kept or divided, where none is."""
@@ -114,8 +115,6 @@ def _check_same_samples(one, two):
 
 def _check_runs(one, two, paired):
     """Raise unless two runs on other samples have groups, and the same if paired."""
-    if paired not in ("runs", None):
-        raise ValueError(f"paired={paired!r} must be 'samples', 'runs' or None")
     both = one.labels.groups, two.labels.groups
     if any(groups is None for groups in both):
         raise ValueError(
@@ -145,7 +144,7 @@ def _region_pairs(runs, regions):
     """Return the regions of the first and of the second that are compared."""
     n_regions = [run.choice.n_regions for run in runs]
     if regions is not None:
-        pairs = np.asarray(regions)
+        pairs = check_numbers(regions, "regions")
         if pairs.ndim != 2 or pairs.shape[1] != 2 or pairs.dtype.kind not in "iu":
             raise ValueError(
                 "regions must be pairs of indices of shape (n_pairs, 2), got "
@@ -183,8 +182,7 @@ def _units_of_both(runs, unit, paired):
 def _units(run, unit):
     """Return the unit of every test point as a number, and what a unit is."""
     labels, test = run.labels, run.plan.design.test
-    if unit not in (None, *_UNITS):
-        raise ValueError(f"unit={unit!r} must be one of {_UNITS}, or None")
+    check_choice(unit, "unit", (None, *_UNITS))
     what = unit or _default_unit(labels)
     if what == "sample":
         codes = test

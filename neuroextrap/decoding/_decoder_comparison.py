@@ -24,7 +24,7 @@ from neuroextrap.margins._engine import region_outcomes
 from neuroextrap.reporting._comparison_page import comparison_page
 from neuroextrap.stats._null_counts import round_ties
 from neuroextrap.stats._sign_flips import two_sample_exchange_test
-from neuroextrap.stats._validation import check_flags, check_integer
+from neuroextrap.stats._validation import check_choice, check_flags, check_integer
 
 
 def compare_decoders(  # noqa: PLR0913
@@ -166,6 +166,7 @@ def compare_decoders(  # noqa: PLR0913
     }
     check_flags(two_sided=two_sided, step_down=step_down)
     asked = {"paired": paired, "statistic": statistic, "unit": unit}
+    check_choice(paired, "paired", ("samples", "runs", None))
     check_searchlight(first, "first")
     check_searchlight(second, "second")
     lights, runs = (first, second), (first.run_, second.run_)

@@ -12,14 +12,21 @@ from sklearn.base import clone
 
 from neuroextrap import stats
 from neuroextrap.analysis._values import Regions
+from neuroextrap.decoding._comparable import check_searchlight
 from neuroextrap.decoding._decoding_run import plan_decoding
 from neuroextrap.design._labels import Labels, centered_within, without_means
 from neuroextrap.stats._pvalues import LEVEL
-from neuroextrap.stats._validation import check_integer, random_generator, real_array
+from neuroextrap.stats._validation import (
+    brief,
+    check_integer,
+    random_generator,
+    real_array,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
 
+_LARGEST = 1e6  # standard deviations
 _MOST_FEATURES = 400  # of one region: more change little, and take long
 _MOST_NUMBERS = 2**24  # of samples that are simulated together
 
@@ -90,9 +97,12 @@ def simulate_design(  # noqa: PLR0913 - the analysis, what fit takes, and the si
     >>> bool(table["p_value"][0.0] < 0.2), float(table["p_value"][1.0])
     (True, 1.0)
     """
+    check_searchlight(searchlight, "searchlight")
     sizes = np.atleast_1d(real_array(effects, "effects"))
-    if not (np.isfinite(sizes) & (sizes > 0)).all():
-        raise ValueError(f"effects={effects!r} must be numbers above 0")
+    if not ((sizes > 0) & (sizes < _LARGEST)).all():
+        raise ValueError(
+            f"effects={brief(effects)} must be numbers above 0, at most {_LARGEST:g}"
+        )
     n_regions = check_integer(n_simulations, "n_simulations", minimum=1)
     rng = random_generator(random_state)
     run = plan_decoding(searchlight, imgs, y, groups, order)

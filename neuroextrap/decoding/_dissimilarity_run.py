@@ -27,7 +27,7 @@ from neuroextrap.margins._engine import map_parts
 from neuroextrap.stats._name_exchange import NameExchanges
 from neuroextrap.stats._null_counts import NullCounts, round_ties, spread_known
 from neuroextrap.stats._permutation import FewLabelings
-from neuroextrap.stats._validation import check_choice
+from neuroextrap.stats._validation import check_choice, check_integer, real_array
 
 _BLOCK = 2**22  # inner products of means that are in memory together
 _NO_CEILING = (
@@ -125,6 +125,7 @@ def plan_dissimilarities(light, imgs, y, groups, order):
     run = np.unique(labels.groups, return_inverse=True)[1]
     present = _checked_pairs(labels, run)
     models = _checked_models(light.models, labels.classes)
+    check_integer(light.n_permutations, "n_permutations", minimum=0)
     if light.n_permutations and not models:
         raise ValueError("n_permutations tests models; give models, or 0")
     own = ("models", "method", "n_permutations")
@@ -191,7 +192,7 @@ def _checked_models(models, classes):
 
 def _checked_model(name: str, model: Any, classes: np.ndarray) -> np.ndarray:
     """Return one of them; ValueError if it is none."""
-    if hasattr(model, "reindex"):  # a DataFrame, by the names of its rows
+    if hasattr(model, "columns"):  # a DataFrame, by the names of its rows
         named = [*model.index], [*model.columns]
         if any(sorted(names) != sorted(classes.tolist()) for names in named):
             raise ValueError(
@@ -199,7 +200,7 @@ def _checked_model(name: str, model: Any, classes: np.ndarray) -> np.ndarray:
                 f"give the classes {classes.tolist()[:5]}"
             )
         model = model.loc[classes.tolist(), classes.tolist()]
-    values, K = np.asarray(model, dtype=float), len(classes)
+    values, K = real_array(model, f"models[{name!r}]"), len(classes)
     if values.shape != (K, K) or not np.isfinite(values).all():
         raise ValueError(
             f"models[{name!r}] must be finite dissimilarities of shape ({K}, {K}), in "

@@ -15,7 +15,12 @@ from neuroextrap.images._region_choice import choose_regions
 from neuroextrap.maps._described_parameters import value_of
 from neuroextrap.regions._membership import usable_regions
 from neuroextrap.stats._shared_options import described_by
-from neuroextrap.stats._validation import random_generator
+from neuroextrap.stats._validation import (
+    brief,
+    check_integer,
+    check_numbers,
+    random_generator,
+)
 
 
 @described_by(IdentificationSearchLight.fit)
@@ -116,12 +121,17 @@ def ensemble_information(
 
 def _check_options(n_voxels, n_draws):
     """Raise unless numbers of voxels and draws are whole numbers from 1."""
-    sizes = [] if n_voxels is None else list(n_voxels)
-    if n_voxels is not None and not sizes:
-        raise ValueError("n_voxels is empty; give at least one size, or None")
-    for name, value in (("n_draws", n_draws), *(("n_voxels", m) for m in sizes)):
-        if not isinstance(value, (int, np.integer)) or value < 1:
-            raise ValueError(f"{name}={value!r} must be an integer of at least 1")
+    check_integer(n_draws, "n_draws", minimum=1)
+    if n_voxels is None:
+        return
+    sizes = check_numbers(n_voxels, "n_voxels")
+    if sizes.ndim != 1 or not sizes.size:
+        raise ValueError(
+            f"n_voxels={brief(n_voxels)} must be numbers of voxels, or None; give at "
+            "least one"
+        )
+    for size in sizes:
+        check_integer(size, "n_voxels", minimum=1)
 
 
 def _parts(searchlight, samples):

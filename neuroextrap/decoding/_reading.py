@@ -1,5 +1,7 @@
 """Samples as a classifier gets them: selected, centered within runs, whitened."""
 
+from typing import Any
+
 import numpy as np
 import scipy.linalg
 
@@ -41,8 +43,9 @@ def read_labeled_samples(searchlight, kernel, imgs, labels, counted="y"):
 
 def check_row_order(imgs, **others):
     """Raise if data frames have the rows of the samples in another order."""
+    rows: Any = getattr(imgs, "index", None)
     for name, values in others.items():
-        own, rows = (getattr(each, "index", None) for each in (values, imgs))
+        own: Any = getattr(values, "index", None)
         if not hasattr(own, "equals") or not hasattr(rows, "equals"):
             continue
         if own.equals(rows) or len(own) != len(rows) or not own.is_unique:

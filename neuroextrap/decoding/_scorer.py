@@ -15,6 +15,7 @@ from neuroextrap.design._labels import code_labels
 from neuroextrap.margins._statistic import resolve_statistic
 from neuroextrap.margins.classifiers._classifier_names import resolve_classifier
 from neuroextrap.stats._shared_options import described_by
+from neuroextrap.stats._validation import real_array
 
 
 class IdentificationScorer(BaseEstimator):
@@ -102,8 +103,8 @@ class IdentificationScorer(BaseEstimator):
         ValueError
             When labels, groups and cross-validation do not match.
         """
-        X = np.asarray(X)
         labels = code_labels(y, None, groups, None)
+        X = _checked_samples(X, labels)
         make_design(labels.codes, len(labels.classes), cv=self.cv, groups=labels.groups)
         self.classes_ = labels.classes
         self.n_features_in_ = X.shape[1]
@@ -120,8 +121,8 @@ class IdentificationScorer(BaseEstimator):
         wins : ndarray of shape (K,)
             Proportion of test points whose class beats 0, 1, ..., K - 1 of the others.
         """
-        X = np.asarray(X, dtype=float)
         labels = code_labels(y, None, groups, None)
+        X = _checked_samples(X, labels)
         design = make_design(
             labels.codes, len(labels.classes), cv=self.cv, groups=labels.groups
         )
@@ -148,3 +149,14 @@ class IdentificationScorer(BaseEstimator):
             sizes = stats.default_set_sizes(len(wins))
         statistic = resolve_statistic(self.statistic, len(wins), sizes)
         return float(statistic(wins[None])[0])
+
+
+def _checked_samples(X, labels):
+    """Return samples as a float array (n_samples, n_features), one for each label."""
+    X = real_array(X, "X")
+    if X.ndim != 2 or len(X) != len(labels.codes):
+        raise ValueError(
+            f"X of shape {X.shape} must have a row of features for each of the "
+            f"{len(labels.codes)} labels in y"
+        )
+    return X

@@ -160,7 +160,7 @@ def _inner_units(labels, design):
 
 def check_targets(targets):
     """Return targets as float64 (n_samples, n_columns); ValueError if they are not."""
-    values = check_numbers(np.asarray(targets), "targets").astype(float)
+    values = check_numbers(targets, "targets").astype(float)
     values = values[:, np.newaxis] if values.ndim == 1 else values
     if values.ndim != 2 or not values.shape[1]:
         raise ValueError(

@@ -7,7 +7,7 @@ import numpy as np
 from neuroextrap.design._design import Design
 from neuroextrap.design._folds import class_weights
 from neuroextrap.design._labels import checked_entries, row_codes
-from neuroextrap.stats._validation import check_integer, check_labels
+from neuroextrap.stats._validation import brief, check_integer, check_labels
 
 
 class CrossSamples(NamedTuple):
@@ -70,9 +70,9 @@ def cross_samples(
 def _members(conditions, role, name):
     """Return whether each sample is of a condition; ValueError if none is."""
     levels = np.unique(conditions).tolist()
-    if name not in levels:
+    if not np.isscalar(name) or name not in levels:
         shown = ", ".join(map(repr, levels[:5]))
-        raise ValueError(f"{role}={name!r} is no condition; choose one of {shown}")
+        raise ValueError(f"{role}={brief(name)} is no condition; choose one of {shown}")
     return conditions == name
 
 

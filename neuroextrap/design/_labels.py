@@ -165,9 +165,10 @@ def checked_entries(values, name, y, of="y"):
     """Return runs or blocks of the samples, or None; raise unless they fit."""
     if values is None:
         return None
-    if np.shape(values) != y.shape:
+    values = check_labels(values, name)
+    if values.shape != y.shape:
         raise ValueError(
-            f"{name} has shape {np.shape(values)}, {of} has {y.shape}; give one entry "
-            "for every sample"
+            f"{name} has shape {values.shape}, {of} has {y.shape}; give one entry for "
+            "every sample"
         )
-    return check_labels(values, name)
+    return values

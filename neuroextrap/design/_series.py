@@ -7,6 +7,7 @@ from neuroextrap import stats
 from neuroextrap.design._findings import P_VALUES, TOO_SMALL, Finding
 from neuroextrap.design._labels import means_of, row_codes
 from neuroextrap.stats._permutation import shift_rows
+from neuroextrap.stats._validation import brief
 
 EXCHANGES = ("rows", "shifts")
 _MOST_COLUMNS, _MOST_LAGS, _SHUFFLES = 32, 30, 199
@@ -17,10 +18,11 @@ _LENGTHS = 5  # of a block, in the rows over which neighbors correlate
 
 def check_exchange(exchange):
     """Raise ValueError unless `exchange` is a name or a number of rows."""
-    if exchange not in EXCHANGES and not _is_block(exchange):
+    named = isinstance(exchange, str) and exchange in EXCHANGES
+    if not named and not _is_block(exchange):
         raise ValueError(
-            f"exchange={exchange!r} is unknown; choose one of {EXCHANGES}, or a whole "
-            "number of rows that are exchanged as one block"
+            f"exchange={brief(exchange)} is unknown; choose one of {EXCHANGES}, or a "
+            "whole number of rows that are exchanged as one block"
         )
 
 

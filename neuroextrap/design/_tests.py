@@ -27,7 +27,7 @@ from neuroextrap.design._labels import Labels, row_codes
 from neuroextrap.design._permutations import Permuted, permuted_codes
 from neuroextrap.stats import TestDesign
 from neuroextrap.stats._forward_design import ForwardDesign
-from neuroextrap.stats._validation import check_integer
+from neuroextrap.stats._validation import check_choice, check_integer
 
 POPULATION_NOTE = (
     "average_bayes_accuracy_bound and information_bound apply to the population from "
@@ -73,10 +73,7 @@ class BoundOptions(NamedTuple):
     def of(cls, given: dict[str, Any], kernel: Any) -> "BoundOptions":
         """Take them from parameters by name; ValueError if a choice is unknown."""
         for name, known in _CHOICES.items():
-            value = given[name]
-            if value not in known:
-                words = ", ".join(repr(word) for word in known)
-                raise ValueError(f"{name}={value!r} must be one of {words}")
+            check_choice(given[name], name, known)
         order = given["e_value_order"]
         first = check_integer(given["first_tested_run"], "first_tested_run", minimum=2)
         if first != 2 and order != "chronological":

@@ -22,6 +22,7 @@ from neuroextrap.models._delayer import check_delays
 from neuroextrap.models._splitters import check_cv_argument
 from neuroextrap.stats._shared_options import described_by, suggests_words
 from neuroextrap.stats._validation import (
+    check_choice,
     check_flags,
     check_integer,
     random_generator,
@@ -270,11 +271,7 @@ class ContinuousEncoding(ScoresOfRuns):
 
     def _check(self):
         """Raise before data are read if a parameter is none that is allowed."""
-        if self.within_runs not in WITHIN_RUNS:
-            raise ValueError(
-                f"within_runs={self.within_runs!r} is not known; choose one of "
-                f"{WITHIN_RUNS}"
-            )
+        check_choice(self.within_runs, "within_runs", WITHIN_RUNS)
         self._sample_options()
         check_flags(standardize=self.standardize)
         check_integer(self.n_permutations, "n_permutations", minimum=0)

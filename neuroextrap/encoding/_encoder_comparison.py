@@ -189,12 +189,13 @@ def compare_outcomes(
 
 def _block_codes(blocks, n_stimuli):
     """Return blocks as numbers (n_stimuli,)."""
-    if np.shape(blocks) != (n_stimuli,):
+    blocks = check_labels(blocks, "blocks")
+    if blocks.shape != (n_stimuli,):
         raise ValueError(
-            f"blocks has shape {np.shape(blocks)}, {n_stimuli} stimuli were tested; "
+            f"blocks has shape {blocks.shape}, {n_stimuli} stimuli were tested; "
             "give the block of each"
         )
-    return row_codes(check_labels(blocks, "blocks"))
+    return row_codes(blocks)
 
 
 def _findings_of_neighbors(models, shortest):

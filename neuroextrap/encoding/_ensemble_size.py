@@ -110,14 +110,15 @@ def ensemble_size_curve(  # noqa: PLR0913
     for name, pair in (("train", train), ("test", test)):
         if not isinstance(pair, tuple | list) or len(pair) != 2:
             raise TypeError(f"{name} must be a pair (features, responses)")
-    X, Y = check_features(train[0]), np.asarray(train[1])
+    X = check_features(train[0], "train: features")
+    Y = check_numbers(train[1], "train: responses")
     # repeats are equal rows of all features: few of them may be equal by chance
     stimuli = stimulus_numbers(X)
     groups = None if groups is None else check_labels(groups, "groups")
     groups, _ = training_groups(stimuli, groups)
     encoder, _ = chosen_encoder(encoder, stimuli.max() + 1)
     check_feature_names(test[0], feature_names(train[0]), "test features")
-    X_test = check_features(test[0], "test features", X.shape[1])
+    X_test = check_features(test[0], "test: features", X.shape[1])
     most = (Y if vary == "voxels" else X).shape[1]
     sizes = _check_sizes(sizes, most, n_draws)
     rng = random_generator(random_state)

@@ -7,6 +7,7 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from neuroextrap.design._copies import check_new_rows
+from neuroextrap.stats._validation import check_labels
 from neuroextrap.stats._warn import warn
 
 _ROUNDING = 1e-5
@@ -118,7 +119,7 @@ def training_groups(stimuli, groups=None):
     n_samples, n_stimuli = len(stimuli), stimuli.max() + 1
     if groups is None:
         return (stimuli, (REPEATS_NOTE,)) if n_stimuli < n_samples else (None, ())
-    groups = np.asarray(groups)
+    groups = check_labels(groups, "groups")
     if groups.shape != (n_samples,):
         raise ValueError(
             f"groups must have one entry for every sample ({n_samples}), got shape "

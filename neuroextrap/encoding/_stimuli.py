@@ -27,7 +27,7 @@ def check_features(features, name="features", n_columns=None):
     than `n_columns` columns.
     """
     X = check_numbers(features, name)
-    if X.ndim != 2:
+    if X.ndim != 2 or not len(X):
         raise ValueError(
             f"{name} must have shape (n_stimuli, n_columns), got {X.shape}; turn "
             "images into features with GaborPyramid or RetinotopicFeatures"
@@ -138,11 +138,11 @@ def rows_of_stimuli(stimuli, features):
     >>> rows_of_stimuli(["cat", "dog", "cat"], pets).tolist()
     [1, 0, 1]
     """
-    if stimuli is None or np.asarray(stimuli).dtype.kind not in "USO":
+    given = None if stimuli is None else check_labels(stimuli, "stimuli")
+    if given is None or given.dtype.kind not in "USO":
         _check_not_numbered(stimuli, features)
         return stimuli
-    given = check_labels(stimuli, "stimuli").astype(str)
-    names = stimulus_names(features)
+    given, names = given.astype(str), stimulus_names(features)
     if names is None:
         raise ValueError(
             "stimuli holds names, but features has none; give a DataFrame of features "

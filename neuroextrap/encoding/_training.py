@@ -17,6 +17,7 @@ from neuroextrap.models._ridge import RidgeEncoder
 from neuroextrap.models._splitters import encoder_splits
 from neuroextrap.models.elastic_net._estimator import ElasticNetEncoder
 from neuroextrap.stats._null_counts import spread_known
+from neuroextrap.stats._validation import brief, check_choice
 
 _SAME_ROWS = (Pipeline, TransformedTargetRegressor, MultiOutputRegressor)
 """Encoders that pass all their rows, in order, to the encoders within them."""
@@ -145,9 +146,7 @@ def check_choices(model):
     }
     check_exchange(model.exchange)
     for name, names in allowed.items():
-        value = getattr(model, name)
-        if value not in names:
-            raise ValueError(f"{name}={value!r} is unknown; choose one of {names}")
+        check_choice(getattr(model, name), name, names)
 
 
 def check_encoder(encoder):
@@ -155,8 +154,8 @@ def check_encoder(encoder):
     usable = all(hasattr(encoder, name) for name in ("get_params", "fit", "predict"))
     if encoder is not None and (isinstance(encoder, type) or not usable):
         raise TypeError(
-            f"encoder={encoder!r} must be a scikit-learn regressor that is not fitted; "
-            "give an instance such as ElasticNetEncoder()"
+            f"encoder={brief(encoder)} must be a scikit-learn regressor that is not "
+            "fitted; give an instance such as ElasticNetEncoder()"
         )
 
 

@@ -18,6 +18,7 @@ from neuroextrap.group._subjects import (
 from neuroextrap.images import to_img
 from neuroextrap.maps._described_parameters import described_parameters
 from neuroextrap.maps._provenance import described_value
+from neuroextrap.stats._validation import brief
 
 
 @dataclass(frozen=True)
@@ -62,6 +63,8 @@ def read_analyses(subjects, *, allow_mixed=False):
     ValueError names what differs, unless `allow_mixed`; classes may never differ in
     number.
     """
+    if isinstance(subjects, str) or not np.iterable(subjects):
+        raise TypeError(f"subjects={brief(subjects)} must be a list of analyses")
     analyses = [_subject(item, number) for number, item in enumerate(subjects)]
     if len(analyses) < 2:
         raise ValueError(
@@ -163,6 +166,8 @@ def _subject(item, number):
             f"subjects[{number}] is a {type(item).__name__}; give folders that "
             "to_directory wrote, or fitted analyses"
         )
+    if not os.path.exists(item):
+        raise ValueError(f"subjects[{number}]: no folder {item}; check the path")
     kind, _ = find_analysis(item)
     saved = read_analysis(item, kind)
     return Subject(

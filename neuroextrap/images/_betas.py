@@ -1,5 +1,6 @@
 """Single-trial response estimates by nilearn's general linear model."""
 
+import inspect
 import logging
 from typing import Any, NamedTuple
 
@@ -15,13 +16,14 @@ from neuroextrap.images._events import (
 )
 from neuroextrap.images._labeled_samples import LabeledSamples, read_tables
 from neuroextrap.images._loading import cleans_over_time, load_samples, mean_gray_levels
+from neuroextrap.images._maskers import check_masker
 from neuroextrap.images._repetition_time import repetition_times
 from neuroextrap.images._sample_options import (
     BETAS,
     SampleOptions,
 )
 from neuroextrap.stats._shared_options import as_options, takes_options
-from neuroextrap.stats._validation import check_flags
+from neuroextrap.stats._validation import brief, check_choice, check_flags
 
 NOISE_MODELS = ("ar1", "ols")
 
@@ -112,17 +114,28 @@ def single_trial_betas(
     >>> betas.data.shape, betas.y
     ((2, 2), array(['face', 'cat'], dtype='<U4'))
     """
-    for name, value, allowed in (
-        ("model", model, BETAS),
-        ("noise_model", noise_model, NOISE_MODELS),
-    ):
-        if value not in allowed:
-            raise ValueError(f"{name}={value!r} must be one of {allowed}; choose one")
+    check_choice(model, "model", BETAS)
+    check_choice(noise_model, "noise_model", NOISE_MODELS)
     check_flags(signal_scaling=signal_scaling)
+    _check_design_options(design_options)
     options = as_options(SampleOptions, single_trial_betas, options, samples=model)
+    check_masker(masker)
     fit = {"noise_model": noise_model, "scaling": signal_scaling}
     fit["design"] = design_options or {}
     return read_betas(imgs, events, masker, options, fit)
+
+
+def _check_design_options(given):
+    """Raise unless these are options of nilearn's designs by name, or None."""
+    from nilearn.glm.first_level import make_first_level_design_matrix
+
+    known = list(inspect.signature(make_first_level_design_matrix).parameters)[2:]
+    unknown = given is not None and (not isinstance(given, dict) or {*given} - {*known})
+    if unknown:
+        raise TypeError(
+            f"design_options={brief(given)} must be a dict of options of nilearn's "
+            f"make_first_level_design_matrix; there are {', '.join(known)}"
+        )
 
 
 def read_betas(imgs, events, masker, options, fit=None):

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from neuroextrap.images._bids_filters import apply_filters
-from neuroextrap.images._bids_names import file_entities, loose_entities
+from neuroextrap.images._bids_names import file_entities, loose_entities, name_order
 from neuroextrap.images._bids_runs import BidsRun, companion, refuse_copies, selected
 from neuroextrap.images._fits import (
     TABLE,
@@ -70,7 +70,7 @@ def _files(derivatives, participant):
         named = [
             (path, file_entities(path))
             for suffix in _SUFFIXES
-            for path in sorted(folder.rglob(f"*_{ending}{suffix}"))
+            for path in sorted(folder.rglob(f"*_{ending}{suffix}"), key=name_order)
         ]
         found = [(path, e) for path, e in named if e and e.get("stat") == stat]
         if found:

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from neuroextrap.images._bids_names import same_label
+from neuroextrap.stats._validation import brief
 
 _LONG = {
     "session": "ses",
@@ -32,10 +33,11 @@ def read_filters(filters, file=None):
     or as its entry "bold", the filters of fMRIPrep; `filters` come before it.
     ValueError if something else is given.
     """
-    own = _of_texts(filters) if _is_texts(filters) else filters or {}
+    own = _of_texts(filters) if _is_texts(filters) else filters
+    own = {} if own is None else own
     if not isinstance(own, Mapping):
         raise ValueError(
-            f"filters={filters!r} must be a dict of labels by entity, such as "
+            f"filters={brief(filters)} must be a dict of labels by entity, such as "
             '{"desc": "denoised"}, or texts (--filter desc=denoised)'
         )
     given = (_of_file(file) if file is not None else {}) | dict(own)

@@ -77,6 +77,16 @@ def label_key(label):
     return int(label) if label is not None and label.isdecimal() else label
 
 
+def name_order(path):
+    """Return what sorts paths by name, numbers as numbers.
+
+    >>> sorted(["run-10", "run-2", "run-1"], key=name_order)
+    ['run-1', 'run-2', 'run-10']
+    """
+    parts = re.split(r"([0-9]+)", str(path))
+    return [int(part) if part.isdecimal() else part for part in parts]
+
+
 def _lower_key(piece):
     """Return a pair with its key in lower case."""
     key, dash, label = piece.partition("-")

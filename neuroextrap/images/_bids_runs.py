@@ -9,6 +9,7 @@ from neuroextrap.images._bids_names import (
     file_entities,
     label_key,
     loose_entities,
+    name_order,
     same_label,
 )
 
@@ -98,7 +99,10 @@ def _series(derivatives, participant, space, *, any_version=False):
     kinds = []
     for kind in ("nii*", "dtseries.nii", "func.gii"):
         files = get_bids_files(str(derivatives), file_type=kind, **where)
-        named = [(Path(file), file_entities(file)) for file in sorted(set(files))]
+        named = [
+            (Path(file), file_entities(file))
+            for file in sorted(set(files), key=name_order)
+        ]
         kinds.append([(p, e) for p, e in named if e and e.get("hemi") != "R"])
     kinds = [kind for kind in kinds if kind] or [[]]
     in_space = [k for k in kinds if space in (None, *(e.get("space") for _, e in k))]

@@ -10,6 +10,7 @@ import numpy as np
 
 from neuroextrap.images._opening import is_surface_image
 from neuroextrap.margins.running._described import array_hash
+from neuroextrap.stats._validation import brief
 
 _WITHOUT_EFFECT = ("memory", "memory_level", "verbose", "reports", "cmap", "mask_img")
 
@@ -38,14 +39,14 @@ def check_memory(memory, memory_level=1):
     whole = isinstance(memory_level, (int, np.integer))
     if not whole or isinstance(memory_level, bool) or memory_level < 0:
         raise ValueError(
-            f"memory_level={memory_level!r} must be a whole number: 0 (nothing is "
+            f"memory_level={brief(memory_level)} must be a whole number: 0 (nothing is "
             "cached) or above"
         )
     if memory is None or memory_level == 0:
         return
     if not isinstance(memory, (str, os.PathLike, joblib.Memory)):
         raise TypeError(
-            f"memory={memory!r} must be None, a folder or a joblib.Memory, got "
+            f"memory={brief(memory)} must be None, a folder or a joblib.Memory, got "
             f"{type(memory).__name__}; give a folder"
         )
     location = getattr(memory, "location", memory)

@@ -6,13 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from neuroextrap.images._loading import (
-    confounds_per_series,
-    one_per_series,
-    series_of,
-)
+from neuroextrap.images._bids_names import pair_confounds
 from neuroextrap.images._tables import numbers, read_number_table
-from neuroextrap.stats._validation import real_array
+from neuroextrap.stats._validation import brief, check_numbers, real_array
 
 
 @dataclass(frozen=True)
@@ -39,11 +35,11 @@ class Cleaning:
 
     def of_rows(self, rows):
         """Return the options of nilearn's ``clean`` for the volumes of one run."""
-        options = {
+        options: dict[str, Any] = {
             "detrend": bool(self.options.detrend),
             "standardize": "zscore_sample" if self.options.standardize else None,
             "filter": "cosine" if self.options.high_pass else False,
-            "high_pass": self.options.high_pass or None,
+            "high_pass": float(self.options.high_pass or 0) or None,
         }
         numbers_of_series = np.unique(self.series[rows])
         first = numbers_of_series[0]
@@ -88,7 +84,7 @@ def read_confounds(confounds, named, sample_mask=None):
     that is given twice.
     """
     series = series_of(named, True)
-    entries = confounds_per_series(confounds, series, sample_mask)
+    entries = _confounds_per_series(confounds, series, sample_mask)
     return [
         _confounds_of_series(entry, f"confounds[{i}]", _n_volumes(members))
         for i, (entry, members) in enumerate(zip(entries, series, strict=True))
@@ -102,11 +98,57 @@ def read_sample_mask(sample_mask, named):
     for all.
     """
     lengths = [_n_volumes(members) for members in series_of(named, True)]
-    entries = one_per_series(sample_mask, len(lengths), "sample_mask")
+    entries = _one_per_series(sample_mask, len(lengths), "sample_mask")
     return [
         _kept_of_series(entry, f"sample_mask[{i}]", n)
         for i, (entry, n) in enumerate(zip(entries, lengths, strict=True))
     ]
+
+
+def series_of(named, over_time):
+    """Split images into the lists that are cleaned together."""
+    single = [img.n_samples is None for img in named]
+    if over_time and all(single):
+        return [named]
+    if over_time and any(single):
+        first = named[single.index(True)].name
+        raise ValueError(
+            f"imgs mixes single samples ({first}) with series while the masker cleans "
+            "over time; give one 4-D image per run, or single volumes only"
+        )
+    return [[img] for img in named]
+
+
+def _one_per_series(values, n_series, name):
+    """Return one entry per series; a lone entry may come without a list."""
+    if values is None:
+        return [None] * n_series
+    entries = list(values) if isinstance(values, (list, tuple)) else [values]
+    several_files = any(isinstance(entry, (str, os.PathLike)) for entry in entries)
+    if n_series == 1 and len(entries) > 1 and not several_files:
+        entries = [values]
+    if len(entries) != n_series:
+        raise ValueError(
+            f"{name} must hold one entry for each of the {n_series} series of images, "
+            f"got {len(entries)}; give a list as long as imgs"
+        )
+    return entries
+
+
+def _confounds_per_series(confounds, series, sample_mask=None):
+    """Return the confounds of each series as they came, put in order by their names.
+
+    ValueError if they are in another order, in which `sample_mask` may be too.
+    """
+    entries = _one_per_series(confounds, len(series), "confounds")
+    paired = pair_confounds(series, entries)
+    moved = any(one is not two for one, two in zip(paired, entries, strict=True))
+    if moved and isinstance(sample_mask, (list, tuple)):
+        raise ValueError(
+            "confounds are in another order than imgs, by their names, and whether "
+            "sample_mask is in that order too is unknown; give all in one order"
+        )
+    return paired
 
 
 def clean_runs(data, runs, cleaning):
@@ -146,7 +188,11 @@ def _confounds_of_series(entry, name, n_volumes):
         values, name = read_number_table(entry, name), f"{name} ({entry})"
     else:
         values = real_array(entry, name)
-        values = values.reshape(len(values), -1)
+        values = values[:, np.newaxis] if values.ndim == 1 else values
+    if values.ndim != 2:
+        raise ValueError(
+            f"{name} must be a table, a row per volume, got {brief(entry)}"
+        )
     if len(values) != n_volumes:
         raise ValueError(
             f"{name} has {len(values)} rows for {n_volumes} volumes; give one row per "
@@ -161,7 +207,7 @@ def _kept_of_series(entry, name, n_volumes):
     """Return which volumes of one series are kept."""
     if entry is None:
         return np.ones(n_volumes, dtype=bool)
-    entry = np.asarray(entry)
+    entry = check_numbers(entry, name)
     if entry.dtype == bool and entry.shape == (n_volumes,):
         return entry
     whole = entry.ndim == 1 and entry.dtype.kind in "iu"

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from neuroextrap.images._maskers import is_surface_masker
+from neuroextrap.images._maskers import check_masker, is_surface_masker
 from neuroextrap.images._opening import (
     NamedImage,
     check_same_grid,
@@ -91,6 +91,7 @@ def feature_coordinates(masker: Any) -> np.ndarray:
     array([[0., 0., 0.],
            [0., 0., 3.]])
     """
+    check_masker(masker)
     if is_surface_masker(masker):
         return np.concatenate([h.coordinates[h.vertices] for h in surface_mesh(masker)])
     from nibabel.affines import apply_affine

@@ -22,10 +22,12 @@ from neuroextrap.images._events import (
     warn_unknown,
 )
 from neuroextrap.images._loading import cleans_over_time, load_samples, mean_gray_levels
+from neuroextrap.images._maskers import check_masker
 from neuroextrap.images._opening import is_pattern, list_images, matching_files
 from neuroextrap.images._repetition_time import repetition_times
 from neuroextrap.images._sample_options import SampleOptions
 from neuroextrap.stats._shared_options import as_options, takes_options
+from neuroextrap.stats._validation import check_choice
 
 
 @dataclass(frozen=True)
@@ -98,13 +100,10 @@ def labeled_samples(
     (array(['cat', 'face'], dtype='<U4'), array([[1., 4.],
            [1., 4.]]))
     """
-    if samples not in ("blocks", "volumes"):
-        raise ValueError(
-            f"samples={samples!r} must be 'blocks' or 'volumes'; single_trial_betas "
-            "makes betas"
-        )
+    check_choice(samples, "samples", ("blocks", "volumes"))
     read = read_blocks if samples == "blocks" else read_volumes
     options = as_options(SampleOptions, labeled_samples, options, samples=samples)
+    check_masker(masker)
     return read(imgs, events, masker, options)
 
 

@@ -1,14 +1,17 @@
 """From images to samples x features, always through the masker."""
 
-import os
 from typing import Any
 
 import numpy as np
 
-from neuroextrap.images._bids_names import pair_confounds
 from neuroextrap.images._caching import cached
+from neuroextrap.images._cleaning import (
+    read_confounds,
+    read_sample_mask,
+    series_of,
+)
 from neuroextrap.images._geometry import mask_lattice, surface_mesh
-from neuroextrap.images._maskers import resamples
+from neuroextrap.images._maskers import check_masker, resamples
 from neuroextrap.images._opening import (
     NamedImage,
     check_same_grid,
@@ -67,22 +70,28 @@ def load_samples(
            [1., 4.],
            [2., 5.]])
     """
+    check_masker(masker)
     named = list_images(imgs)
     mask = NamedImage("the mask", masker.mask_img_)
     if not resamples(masker):
         for img in named:
             check_same_grid(img, mask)
+    if confounds is not None:
+        confounds = read_confounds(confounds, named, sample_mask)
+    if sample_mask is not None:
+        kept = read_sample_mask(sample_mask, named)
+        sample_mask = [np.flatnonzero(of_series) for of_series in kept]
     return cached(_load, named, masker, confounds, sample_mask)
 
 
 def _load(named, masker, confounds, sample_mask):
     """Read and concatenate all series; a function of a module, for `cached`."""
     series = series_of(named, cleans_over_time(masker, confounds, sample_mask))
-    confounds = confounds_per_series(confounds, series, sample_mask)
-    sample_mask = one_per_series(sample_mask, len(series), "sample_mask")
+    none = [None] * len(series)
+    given = confounds or none, sample_mask or none
     samples = [
         _load_series(members, masker, *cleaning)
-        for members, *cleaning in zip(series, confounds, sample_mask, strict=True)
+        for members, *cleaning in zip(series, *given, strict=True)
     ]
     return samples[0] if len(samples) == 1 else np.concatenate(samples)
 
@@ -103,52 +112,6 @@ def cleans_over_time(masker, confounds=None, sample_mask=None):
         or getattr(masker, "runs", None) is not None
         or any(getattr(masker, name, None) not in (None, False, {}) for name in options)
     )
-
-
-def series_of(named, over_time):
-    """Split images into the lists that are cleaned together."""
-    single = [img.n_samples is None for img in named]
-    if over_time and all(single):
-        return [named]
-    if over_time and any(single):
-        first = named[single.index(True)].name
-        raise ValueError(
-            f"imgs mixes single samples ({first}) with series while the masker cleans "
-            "over time; give one 4-D image per run, or single volumes only"
-        )
-    return [[img] for img in named]
-
-
-def one_per_series(values, n_series, name):
-    """Return one entry per series; a lone entry may come without a list."""
-    if values is None:
-        return [None] * n_series
-    entries = list(values) if isinstance(values, (list, tuple)) else [values]
-    several_files = any(isinstance(entry, (str, os.PathLike)) for entry in entries)
-    if n_series == 1 and len(entries) > 1 and not several_files:
-        entries = [values]
-    if len(entries) != n_series:
-        raise ValueError(
-            f"{name} must hold one entry for each of the {n_series} series of images, "
-            f"got {len(entries)}; give a list as long as imgs"
-        )
-    return entries
-
-
-def confounds_per_series(confounds, series, sample_mask=None):
-    """Return the confounds of each series as they came, put in order by their names.
-
-    ValueError if they are in another order, in which `sample_mask` may be too.
-    """
-    entries = one_per_series(confounds, len(series), "confounds")
-    paired = pair_confounds(series, entries)
-    moved = any(one is not two for one, two in zip(paired, entries, strict=True))
-    if moved and isinstance(sample_mask, (list, tuple)):
-        raise ValueError(
-            "confounds are in another order than imgs, by their names, and whether "
-            "sample_mask is in that order too is unknown; give all in one order"
-        )
-    return paired
 
 
 def _load_series(members, masker, confounds, sample_mask):

@@ -14,9 +14,12 @@ from neuroextrap.images._opening import (
     read_image,
 )
 from neuroextrap.images._space import MNI, agreed_code, new_volume, space_code
+from neuroextrap.stats._validation import brief
 
 _STANDARDIZE = {False: None, True: "zscore_sample"}
 """What nilearn wants to be told instead of a boolean."""
+_COARSEST = 20
+"""Millimeters of voxels in which a template is still a brain."""
 
 
 def resolve_masker(
@@ -86,6 +89,15 @@ def _tell_space(masker, named):
     if space_code(masker.mask_img_) != code:
         data = np.asanyarray(masker.mask_img_.dataobj)
         masker.mask_img_ = new_volume(data, masker.mask_img_, code)
+
+
+def check_masker(masker):
+    """Raise TypeError unless an argument is a masker that was fitted."""
+    if getattr(masker, "mask_img_", None) is None:
+        raise TypeError(
+            f"masker must be a fitted NiftiMasker or SurfaceMasker, got "
+            f"{brief(masker)}; give what resolve_masker returns"
+        )
 
 
 def is_surface_masker(masker):
@@ -238,10 +250,12 @@ def mni152_mask(resolution: int = 3) -> Any:
     """
     if isinstance(resolution, bool) or not isinstance(resolution, int):
         raise ValueError(
-            f"resolution must be a whole number of mm, got {resolution!r}; use 3"
+            f"resolution must be a whole number of mm, got {brief(resolution)}; use 3"
         )
-    if resolution < 1:
-        raise ValueError(f"resolution must be at least 1 mm, got {resolution}; use 3")
+    if not 1 <= resolution <= _COARSEST:
+        raise ValueError(
+            f"resolution must be from 1 to {_COARSEST} mm, got {resolution}; use 3"
+        )
     from nilearn.datasets import load_mni152_brain_mask
 
     mask = load_mni152_brain_mask(resolution=resolution)

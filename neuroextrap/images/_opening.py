@@ -9,6 +9,7 @@ from xml.parsers.expat import ExpatError
 
 import numpy as np
 
+from neuroextrap.images._bids_names import name_order
 from neuroextrap.images._space import new_volume
 from neuroextrap.images._surface_files import is_surface_file, open_surface
 
@@ -126,8 +127,9 @@ def _checked_volume(named):
 def list_images(imgs, name="imgs"):
     """Open every image of an argument that may hold several.
 
-    `imgs` is an image, a path, a glob pattern (its matches in alphabetical order), or a
-    list of these. Returns at least one `NamedImage`; all are volumes or all surfaces.
+    `imgs` is an image, a path, a glob pattern (its matches by name, run-2 before
+    run-10), or a list of these. Returns at least one `NamedImage`; all are volumes or
+    all surfaces.
     """
     entries = _expand(imgs, name)
     if not entries:
@@ -193,7 +195,7 @@ def is_pattern(given):
 
 def matching_files(pattern, name):
     """Return the files that match a pattern, sorted; ValueError if there are none."""
-    paths = sorted(glob(os.path.expanduser(pattern)))
+    paths = sorted(glob(os.path.expanduser(pattern)), key=name_order)
     if not paths and not os.path.exists(pattern):
         raise ValueError(f"{name}: no file matches {pattern!r}; check the pattern")
     return paths or [pattern]

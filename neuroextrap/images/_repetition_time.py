@@ -9,14 +9,14 @@ import numpy as np
 from neuroextrap.images._bids_names import file_entities
 from neuroextrap.images._bids_runs import find_raw, fitting_files
 from neuroextrap.images._surface_files import SURFACES
-from neuroextrap.stats._validation import check_flags
+from neuroextrap.stats._validation import brief, check_flags, check_number
 
 _logger = logging.getLogger(__name__)
 
 _TOLERANCE = 1e-3
 """Seconds by which two statements of a repetition time may differ."""
 
-_LONGEST = 1e6
+_LONGEST = 1e4
 """Seconds between volumes that no scanner needs: what is larger is no time."""
 
 _SECONDS = {"sec": 1.0, "msec": 1e-3, "usec": 1e-6}
@@ -71,10 +71,11 @@ def _of_series(img, t_r, check_t_r):
 
 def _positive(t_r):
     """Return a repetition time in seconds as a float."""
-    value = np.nan if isinstance(t_r, bool) else float(t_r)
-    if not (np.isfinite(value) and value > 0):
+    value = np.nan if isinstance(t_r, bool) else check_number(t_r, "t_r")
+    if not 0 < value <= _LONGEST:
         raise ValueError(
-            f"t_r={t_r!r} must be a positive number of seconds; for example 2.0"
+            f"t_r={brief(t_r)} must be a positive number of seconds, at most "
+            f"{_LONGEST:g}; for example 2.0"
         )
     return value
 

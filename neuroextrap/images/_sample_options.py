@@ -5,7 +5,12 @@ from typing import Any
 
 import numpy as np
 
-from neuroextrap.stats._validation import check_flags
+from neuroextrap.stats._validation import (
+    brief,
+    check_choice,
+    check_flags,
+    check_number,
+)
 
 BETAS = ("lsa", "lss")
 """Samples that are estimates of a general linear model, one for each trial."""
@@ -77,10 +82,9 @@ class SampleOptions:
 
     def __post_init__(self):
         """Raise before any work if an option is out of range or two exclude another."""
-        if self.samples not in SAMPLES:
-            raise ValueError(
-                f"samples={self.samples!r} must be one of {SAMPLES}; choose one"
-            )
+        check_choice(self.samples, "samples", SAMPLES)
+        check_number(self.delay, "delay")
+        self._check_names()
         self._check_cleaning()
         check_flags(check_t_r=self.check_t_r)
         check_fwhm(self.smoothing_fwhm, "smoothing_fwhm")
@@ -95,10 +99,25 @@ class SampleOptions:
                 f"samples={self.samples!r} knows the response's lag, leave it out"
             )
 
+    def _check_names(self):
+        """Raise unless conditions to exclude, and a column, are names."""
+        try:
+            named = all(isinstance(name, str) for name in self.exclude)
+        except TypeError:
+            named = False
+        if not named:
+            raise TypeError(
+                f"exclude={brief(self.exclude)} must be names of conditions"
+            )
+        if not isinstance(self.label_column, str):
+            raise TypeError(
+                f"label_column={brief(self.label_column)} must be the name of a column"
+            )
+
     def _check_cleaning(self):
         """Raise for a cutoff that is none, and for nilearn's words for scalings."""
         cutoff = self.high_pass
-        if cutoff is not None and not (np.isfinite(cutoff) and 0 <= cutoff < 1):
+        if cutoff is not None and not 0 <= check_number(cutoff, "high_pass") < 1:
             raise ValueError(
                 f"high_pass={cutoff!r} must be a frequency in Hz between 0 (no drifts "
                 "removed) and 1; for example 0.01"
@@ -136,7 +155,7 @@ def check_fwhm(fwhm, name):
     real = isinstance(fwhm, (int, float, np.integer, np.floating))
     if not real or isinstance(fwhm, bool):
         raise TypeError(
-            f"{name}={fwhm!r} must be None or a number of mm, got "
+            f"{name}={brief(fwhm)} must be None or a number of mm, got "
             f"{type(fwhm).__name__}; give one width for all directions"
         )
     if not 0 < fwhm <= _WIDEST:

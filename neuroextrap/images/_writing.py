@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from neuroextrap.images._geometry import surface_mesh
-from neuroextrap.images._maskers import is_surface_masker
+from neuroextrap.images._maskers import check_masker, is_surface_masker
 from neuroextrap.images._opening import (
     is_surface_image,
     open_file,
@@ -17,6 +17,7 @@ from neuroextrap.images._opening import (
     read_image,
 )
 from neuroextrap.images._space import new_volume
+from neuroextrap.stats._validation import real_array
 
 
 def to_img(values: ArrayLike, masker: Any) -> Any:
@@ -51,9 +52,9 @@ def to_img(values: ArrayLike, masker: Any) -> Any:
     >>> to_img([0.002], masker).get_fdata()
     array([[[0.002,   nan]]])
     """
-    values = np.asarray(values)
-    if values.dtype != np.float32:
-        values = values.astype(np.float64)
+    check_masker(masker)
+    single = getattr(values, "dtype", None) == np.float32
+    values = np.asarray(values) if single else real_array(values, "values")
     if values.ndim not in (1, 2) or values.shape[-1] != masker.n_elements_:
         raise ValueError(
             f"values must have shape ({masker.n_elements_},) or "

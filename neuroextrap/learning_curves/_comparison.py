@@ -7,6 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from neuroextrap.plotting._learning_curves import check_curve, check_curves
+from neuroextrap.stats._validation import check_number
+
 _FEWEST_SIZES = 3  # of a curve whose limit can be told
 _OVERFIT = (
     "negative information although the error is below the baseline: overfitting "
@@ -92,6 +95,8 @@ def compare_learning_curves(curves: dict, *, threshold: float = 2.0) -> Any:
     """
     from sklearn.utils import Bunch
 
+    threshold = check_number(threshold, "threshold")
+    curves = check_curves(curves)
     sizes = _check_curves(curves)
     names = list(curves)
     first = curves[names[0]]
@@ -237,6 +242,9 @@ def limiting_factor(
     >>> limiting_factor(flat)
     'bias'
     """
+    check_curve(curve)
+    tolerance = check_number(tolerance, "tolerance")
+    threshold = check_number(threshold, "threshold")
     sizes, means = curve.train_sizes, curve.information.mean(axis=1)
     if len(sizes) < _FEWEST_SIZES:
         raise ValueError(
@@ -280,11 +288,7 @@ def learning_curve_table(curve: Any) -> Any:
     """
     import pandas as pd
 
-    if not hasattr(curve, "information"):
-        raise TypeError(
-            f"curve must come from information_learning_curve, got "
-            f"{type(curve).__name__}; give its result"
-        )
+    check_curve(curve)
     information = curve.information.mean(axis=1)
     error, baseline = (
         curve.error_rate.mean(axis=1),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from neuroextrap.learning_curves._splits import (
 )
 from neuroextrap.models._canonical_variates import CanonicalVariates
 from neuroextrap.stats._shared_options import as_options, takes_options
-from neuroextrap.stats._validation import check_integer
+from neuroextrap.stats._validation import brief, check_integer
 from neuroextrap.stats._warn import warn
 
 _LOG = logging.getLogger(__name__)
@@ -138,7 +139,7 @@ def information_learning_curve(  # noqa: PLR0913
     run = prepare_run(asked.read(X).X, y, groups, asked, priors)
     check_pattern(pattern, run.classifier)
     if train_sizes is None:
-        sizes = default_train_sizes(run, int(prior_weight == "cross-validated"))
+        sizes = default_train_sizes(run, int(str(prior_weight) == "cross-validated"))
     else:
         sizes = check_train_sizes(train_sizes, len(run.group_names))
     _check_options(run, sizes, n_splits, prior_weight)
@@ -158,16 +159,12 @@ def information_learning_curve(  # noqa: PLR0913
 def _check_options(run, sizes, n_splits, prior_weight):
     """Raise for options that would only fail inside a worker."""
     check_integer(n_splits, "n_splits", minimum=1)
-    if isinstance(prior_weight, str) and prior_weight != "cross-validated":
+    inner = int(isinstance(prior_weight, str) and prior_weight == "cross-validated")
+    number = isinstance(prior_weight, Real) and 0 <= float(prior_weight) <= 1
+    if prior_weight is not None and not inner and not number:
         raise ValueError(
-            f"prior_weight={prior_weight!r} must be a number between 0 and 1, "
-            "'cross-validated' or None; use 'cross-validated' if unsure"
-        )
-    inner = int(prior_weight == "cross-validated")
-    if prior_weight is not None and not inner and not 0 <= prior_weight <= 1:
-        raise ValueError(
-            f"prior_weight={prior_weight!r} must lie between 0 and 1; use None for no "
-            "regularization"
+            f"prior_weight={brief(prior_weight)} must be a number between 0 and 1, "
+            "'cross-validated' or None (no regularization)"
         )
     largest = np.sort(np.bincount(run.groups))[::-1]
     n_train, n_classes = int(largest[: sizes[0] - inner].sum()), len(run.classes)

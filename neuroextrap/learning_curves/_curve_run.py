@@ -11,7 +11,14 @@ from neuroextrap.design._copies import check_copies_apart
 from neuroextrap.learning_curves._scans import center_groups, read_scans, scale_scans
 from neuroextrap.models._canonical_space import class_priors
 from neuroextrap.models._canonical_variates import CanonicalVariates
-from neuroextrap.stats._validation import check_labels, check_numbers, random_generator
+from neuroextrap.stats._validation import (
+    brief,
+    check_choice,
+    check_flags,
+    check_labels,
+    check_numbers,
+    random_generator,
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -121,6 +128,7 @@ def prepare_run(X, y, groups, options, priors=None):
     rotation_invariant = options.rotation_invariant
     if rotation_invariant is None:
         rotation_invariant = isinstance(classifier, CanonicalVariates)
+    check_flags(rotation_invariant=rotation_invariant)
     classifier = _resolve(classifier, priors, group_codes)
     X, back = _coordinates(X) if rotation_invariant else (X, None)
     return CurveRun(
@@ -169,18 +177,16 @@ def _check_classifier(classifier):
         hasattr(classifier, "predict_proba") or hasattr(classifier, "predict_log_proba")
     ):
         raise TypeError(
-            f"classifier={classifier!r} has no predict_proba, which information in "
-            "bits needs; use CanonicalVariates, LogisticRegression or the like"
+            f"classifier={brief(classifier)} has no predict_proba, which information "
+            "in bits needs; use CanonicalVariates, LogisticRegression or the like"
         )
     return classifier
 
 
 def _check_preparation(center, scale, codes, groups):
     """Raise for unknown options, and for centering that would remove all labels."""
-    if center not in ("group", None):
-        raise ValueError(f"center={center!r} must be 'group' or None; choose one")
-    if scale not in ("mean", None):
-        raise ValueError(f"scale={scale!r} must be 'mean' or None; choose one")
+    check_choice(center, "center", ("group", None))
+    check_choice(scale, "scale", ("mean", None))
     if center is None:
         return
     spans = [np.unique(codes[groups == g]).size for g in np.unique(groups)]

@@ -7,11 +7,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from neuroextrap.design._labels import checked_entries
 from neuroextrap.learning_curves._curve import information_learning_curve
 from neuroextrap.learning_curves._scans import balanced_scans, scale_scans
 from neuroextrap.models._canonical_space import check_priors
 from neuroextrap.models._canonical_variates import CanonicalVariates
-from neuroextrap.stats._validation import check_labels, real_array
+from neuroextrap.stats._validation import (
+    check_choice,
+    check_integer,
+    check_labels,
+    check_level,
+    real_array,
+)
 
 
 def agnostic_labels(groups):
@@ -116,7 +123,9 @@ def protocol_setups(y, groups, *, per_label=2):
     """
     from sklearn.utils import Bunch
 
-    y, groups = np.asarray(y), np.asarray(groups)
+    groups = check_labels(groups, "groups")
+    y = checked_entries(y, "y", groups, "groups")
+    check_integer(per_label, "per_label", minimum=1)
     states = len(np.unique(y))
     chosen = balanced_scans(y, groups, per_label=per_label)
     all_scans = np.arange(len(y))
@@ -205,11 +214,16 @@ def protocol_learning_curves(
     >>> [len(curve.classes) for curve in curves.values()]
     [2, 4, 8, 8]
     """
-    if scale not in ("mean", None):
-        raise ValueError(f"scale={scale!r} must be 'mean' or None; choose one")
-    X = np.asarray(X, dtype=np.float64)
+    check_choice(scale, "scale", ("mean", None))
+    X = real_array(X, "X")
     X = scale_scans(X) if scale == "mean" else X
-    groups = np.asarray(groups)
+    groups = check_labels(groups, "groups")
+    if X.ndim != 2 or len(X) != len(groups):
+        raise ValueError(
+            f"X of shape {X.shape} must have a row for each of {len(groups)} groups"
+        )
+    if significance_level is not None:
+        check_level(significance_level, "significance_level")
     curves = {}
     n_groups = len(np.unique(groups))
     published = {"prior_weight": None, "train_sizes": np.arange(2, n_groups)}

@@ -12,6 +12,7 @@ from neuroextrap.learning_curves._comparison import (
     known_limit,
     learning_curve_table,
 )
+from neuroextrap.plotting._learning_curves import check_curves
 from neuroextrap.reporting._methods import methods_section
 from neuroextrap.reporting._page import (
     Report,
@@ -19,6 +20,7 @@ from neuroextrap.reporting._page import (
     frame_table,
     list_of,
     make_page,
+    page_title,
     tsv_uri,
 )
 from neuroextrap.reporting._pictures import embed_figure
@@ -82,7 +84,7 @@ def learning_curve_report(curves: dict, title: str | None = None) -> Report:
     >>> "Trained on 5 of 6 subjects" in page.get_standalone()
     True
     """
-    curves = _checked(curves)
+    title, curves = page_title(title, "Learning curves"), check_curves(curves)
     words = sentences("learning_curves_found", **_found(curves))
     picture = _figure(curves, "information", "Information about the label of a scan")
     sections = [
@@ -93,25 +95,7 @@ def learning_curve_report(curves: dict, title: str | None = None) -> Report:
         ("What this does not show", list_of(sentences("learning_curves_limits"))),
         ("Methods", _methods(curves)),
     ]
-    return make_page(title or "Learning curves", sections)
-
-
-def _checked(curves):
-    """Return curves by name; the name of a single curve may be empty."""
-    if hasattr(curves, "train_sizes"):
-        curves = {"": curves}
-    if not isinstance(curves, dict) or not curves:
-        raise TypeError(
-            "curves must be a result of information_learning_curve, or a dict of them "
-            f"by name, got {type(curves).__name__}"
-        )
-    for name, curve in curves.items():
-        if not hasattr(curve, "information"):
-            raise TypeError(
-                f"curves[{name!r}] must come from information_learning_curve, got "
-                f"{type(curve).__name__}"
-            )
-    return {str(name): curve for name, curve in curves.items()}
+    return make_page(title, sections)
 
 
 def _found(curves):

@@ -12,6 +12,7 @@ from neuroextrap.learning_curves._curve_run import CurveOptions, prepare_run
 from neuroextrap.learning_curves._sensitivity import check_pattern
 from neuroextrap.learning_curves._splits import check_train_sizes, run_tasks
 from neuroextrap.stats._shared_options import as_options, described_by, takes_options
+from neuroextrap.stats._validation import check_integer
 
 
 @described_by(information_learning_curve)
@@ -94,6 +95,7 @@ def pattern_reproducibility(
     scans = asked.read(X)
     run = prepare_run(scans.X, y, groups, asked)
     check_pattern(pattern, run.classifier)
+    check_integer(n_splits, "n_splits", minimum=1)
     sizes = _half_sizes(train_sizes, len(run.group_names), pattern)
     tasks = run_tasks(
         run,

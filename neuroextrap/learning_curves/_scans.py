@@ -53,7 +53,9 @@ def read_scans(X, mask, *, memory=None):
         n_features = X.shape[1] if X.ndim == 2 else 0
         return Scans(X, None, np.ones(n_features, dtype=bool))
     from neuroextrap.images import load_samples, resolve_masker
+    from neuroextrap.images._opening import list_images
 
+    list_images(X, "X")
     masker = resolve_masker(mask, X, memory=memory)
     X = load_samples(X, masker).astype(np.float64)
     kept = np.isfinite(X).all(axis=0)

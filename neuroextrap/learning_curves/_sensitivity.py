@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 from neuroextrap.learning_curves._density_slopes import mean_squared_slopes
 from neuroextrap.learning_curves._voxelwise_gaussian import VoxelwiseGaussian
 from neuroextrap.models._canonical_variates import CanonicalVariates
+from neuroextrap.stats._validation import brief, check_choice, check_labels, real_array
 
 # features per batch of the back-projection: small enough for the processor's cache
 _BATCH_SIZE = 4096
@@ -171,20 +172,27 @@ def sensitivity_map(
     >>> int(np.argmax(sensitivity_map(model, X, y)))
     2
     """
+    X, y = real_array(X, "X"), check_labels(y, "y")
+    if X.ndim != 2 or len(X) != len(y) or not len(X):
+        raise ValueError(
+            f"X of shape {X.shape} must have a row for each of the {len(y)} labels of y"
+        )
+    if not hasattr(classifier, "classes_"):
+        raise TypeError(
+            f"classifier must be fitted to labels, got {brief(classifier)}; fit it"
+        )
     if isinstance(classifier, CanonicalVariates) or _has_linear_scores(classifier, X):
         factor, log_scale = sensitivity_factor(classifier, X, y, of=of, label=label)
         return np.exp(2 * log_scale) * np.sum(factor**2, axis=1)
     _check_of(of)
-    X, codes = _select(
-        classifier, np.asarray(X, dtype=np.float64), np.asarray(y), label
-    )
+    X, codes = _select(classifier, X, y, label)
     return mean_squared_slopes(classifier, X, codes, of)
 
 
 def _has_linear_scores(classifier, X):
     """Return whether the derivatives of a classifier's scores are known."""
     try:
-        linear_scores(classifier, np.asarray(X, dtype=np.float64))
+        linear_scores(classifier, X)
     except TypeError:
         return False
     return True
@@ -192,10 +200,7 @@ def _has_linear_scores(classifier, X):
 
 def _check_of(of):
     """Raise ValueError for an unknown option."""
-    if of not in ("posterior", "log_posterior"):
-        raise ValueError(
-            f"of={of!r} must be 'posterior' or 'log_posterior'; choose one"
-        )
+    check_choice(of, "of", ("posterior", "log_posterior"))
 
 
 def sensitivity_factor(classifier, X, y, *, of="posterior", label=None):
@@ -232,11 +237,11 @@ def _select(classifier, X, y, label):
     codes = np.searchsorted(classes, y)
     if label is None:
         return X, codes
-    of_label = y == label
+    of_label = y == label if np.isscalar(label) else np.zeros(len(y), bool)
     if not of_label.any():
         raise ValueError(
-            f"label={label!r} has no sample in y, which holds {np.unique(y).tolist()}; "
-            "choose one of these"
+            f"label={brief(label)} has no sample in y, which holds "
+            f"{np.unique(y).tolist()}; choose one of these"
         )
     return X[of_label], codes[of_label]
 
@@ -280,13 +285,12 @@ def _linear_slopes(classifier, X, codes, of):
     return maps, slopes, log_scale
 
 
+PATTERNS = ("sensitivity", "log_sensitivity", "canonical", None)
+
+
 def check_pattern(pattern, classifier):
     """Raise for unknown patterns, and for canonical maps of other classifiers."""
-    if pattern not in ("sensitivity", "log_sensitivity", "canonical", None):
-        raise ValueError(
-            f"pattern={pattern!r} must be 'sensitivity', 'log_sensitivity', 'canonical'"
-            " or None; choose one"
-        )
+    check_choice(pattern, "pattern", PATTERNS)
     if pattern == "canonical" and not isinstance(classifier, CanonicalVariates):
         raise TypeError(
             f"pattern='canonical' needs CanonicalVariates, not "

@@ -19,6 +19,7 @@ from neuroextrap.margins._wins import NAN_MARGINS, win_chances
 from neuroextrap.margins.running._checkpoint import Checkpoint, run_identity
 from neuroextrap.margins.running._execution import Work, one_blas_thread, run_tasks
 from neuroextrap.stats._null_counts import LargestValues
+from neuroextrap.stats._validation import check_n_jobs
 
 Task = tuple[int, np.ndarray]  # its number, and the rows of its regions
 _PART_REGIONS = 64  # gone over together where no labels are permuted
@@ -279,6 +280,7 @@ def map_parts(
     plan = with_path(plan, regions)
     starts = range(0, len(rows), _PART_REGIONS)
     parts = [slice(a, min(a + _PART_REGIONS, len(rows))) for a in starts]
+    n_jobs = check_n_jobs(n_jobs)
     parallel = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")
     calls = (
         delayed(function)(plan, task_data(X, regions, rows[part]), given)

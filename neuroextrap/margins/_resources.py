@@ -10,6 +10,7 @@ from joblib import effective_n_jobs
 
 from neuroextrap.margins._estimated_cost import estimate_memory
 from neuroextrap.margins._plan import Plan
+from neuroextrap.stats._validation import brief
 
 _UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 
@@ -25,8 +26,8 @@ def parse_memory(memory: Any) -> int:
     match = re.fullmatch(r"\s*([0-9]+\.?[0-9]*)\s*([KMGT]?)(I?B)?\s*", text)
     if match is None or float(match[1]) == 0:
         raise ValueError(
-            f"max_memory={memory!r} must be a size such as '2G', or a number of bytes "
-            "above 0"
+            f"max_memory={brief(memory)} must be a size such as '2G', or a number of "
+            "bytes above 0"
         )
     return int(float(match[1]) * _UNITS[match[2]])
 
@@ -42,7 +43,7 @@ def parse_shard(shard: Any) -> tuple[int, int] | None:
         index, n_parts = 0, 0
     if not 1 <= index <= n_parts:
         raise ValueError(
-            f"shard={shard!r} must be 'i/N' with i from 1 to N, such as '1/4'"
+            f"shard={brief(shard)} must be 'i/N' with i from 1 to N, such as '1/4'"
         )
     return index - 1, n_parts
 

@@ -15,7 +15,8 @@ def check_cv_argument(cv: Any) -> None:
         if cv < 2:
             raise ValueError(f"cv={cv!r} must be at least 2 folds; use 5, for example")
         return
-    splits = hasattr(cv, "split") or isinstance(cv, Iterable)
+    several = isinstance(cv, Iterable) and getattr(cv, "ndim", 1) > 0
+    splits = hasattr(cv, "split") or several
     if isinstance(cv, (bool, str, bytes)) or not splits:
         raise TypeError(
             f"cv={brief(cv)} must be a number of folds, a scikit-learn splitter or a "

@@ -11,12 +11,13 @@ from neuroextrap.plotting._axes import (
     COLORS,
     LINES,
     add_legend,
+    check_color,
     draws_on_axes,
     log_set_sizes,
     resolve_axes,
     same_length,
 )
-from neuroextrap.stats._validation import check_flags
+from neuroextrap.stats._validation import brief, check_flags, check_level, real_array
 
 _BOUND = "average Bayes\naccuracy bound"
 
@@ -73,10 +74,20 @@ def plot_accuracy_curve(  # noqa: PLR0913
     """
     check_flags(chance=chance)
     sizes, accuracy, lower_bound = same_length(
-        ("set_sizes", set_sizes), accuracy=accuracy, lower_bound=lower_bound
+        ("set_sizes", set_sizes),
+        accuracy=real_array(accuracy, "accuracy"),
+        lower_bound=lower_bound,
     )
+    check_color(color)
     ax = resolve_axes(ax)
-    ax.plot(sizes, accuracy, "o-", color=color, ms=3, label=label or "observed")
+    ax.plot(
+        sizes,
+        accuracy,
+        "o-",
+        color=color,
+        ms=3,
+        label="observed" if label is None else str(label),
+    )
     if interval is not None:
         draw_interval(ax, sizes, interval, 0.95, of="set_sizes", color=color)
     if lower_bound is not None:
@@ -135,11 +146,17 @@ def plot_extrapolation_fan(  # noqa: PLR0913
     >>> [line.get_label() for line in ax.lines][:2]
     ['gaussian', 'observed']
     """
+    accuracy = real_array(accuracy, "accuracy")
     sizes, accuracy = same_length(("set_sizes", set_sizes), accuracy=accuracy)
     targets, truth = same_length(("target_sizes", target_sizes), truth=truth)
+    level = check_level(confidence_level, "confidence_level")
+    if not isinstance(predictions, dict):
+        raise TypeError(
+            f"predictions={brief(predictions)} must be a dict of curves by name"
+        )
     ax = resolve_axes(ax)
     if interval is not None:
-        draw_interval(ax, targets, interval, confidence_level)
+        draw_interval(ax, targets, interval, level)
     styles = ("-", "--", ":", "-.")
     for number, (name, prediction) in enumerate(predictions.items()):
         _, curve = same_length(("target_sizes", targets), **{name: prediction})
@@ -158,13 +175,20 @@ def draw_interval(
     ax, sizes, interval, confidence_level, *, of="target_sizes", color=COLORS[0]
 ):
     """Draw an interval (lower, upper) at each of the sizes `of` a name, as a band."""
-    sizes, lower, upper = same_length((of, sizes), lower=interval[0], upper=interval[1])
+    ends = real_array(interval, "interval")
+    if ends.shape != (2, *np.shape(sizes)):
+        raise ValueError(
+            f"interval of shape {ends.shape} must hold lower and upper ends for each "
+            f"of {of}, {np.shape(sizes)}"
+        )
     label = f"{confidence_level:.0%} interval"
-    ax.fill_between(sizes, lower, upper, color=color, alpha=0.15, lw=0, label=label)
+    ax.fill_between(sizes, *ends, color=color, alpha=0.15, lw=0, label=label)
 
 
 def _finish(ax, sizes, chance):
     """Draw chance; label the axes."""
+    if not (np.isfinite(sizes).all() and (sizes > 0).all()):
+        raise ValueError("set_sizes and target_sizes must be numbers above 0")
     if chance:
         grid = np.geomspace(sizes.min(), sizes.max(), 100)
         ax.plot(grid, 1 / grid, label="chance", **LINES["chance"])

@@ -3,6 +3,7 @@
 import numpy as np
 
 from neuroextrap.stats._shared_options import Thing, described_by
+from neuroextrap.stats._validation import brief, real_array
 
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 """Okabe and Ito's colors, told apart by color-blind readers."""
@@ -38,6 +39,8 @@ def resolve_axes(ax):
     ax : matplotlib.axes.Axes or None, default=None
         Axes to draw on; None makes a new figure.
     """
+    if ax is not None and not hasattr(ax, "set_xlabel"):
+        raise TypeError(f"ax must be axes of matplotlib or None, got {brief(ax)}")
     if ax is not None:
         return ax
     import matplotlib.pyplot as plt
@@ -59,6 +62,14 @@ def line_words(name):
     return " ".join(_LOOKS[look] for look in LINES[name].values() if look in _LOOKS)
 
 
+def check_color(color):
+    """Raise ValueError unless matplotlib knows a color."""
+    from matplotlib.colors import is_color_like
+
+    if not is_color_like(color):
+        raise ValueError(f"color={brief(color)} is no color of matplotlib; name one")
+
+
 def same_length(reference, **others):
     """Return arrays of one shape as floats; None stays None.
 
@@ -66,10 +77,12 @@ def same_length(reference, **others):
     naming the argument whose shape differs.
     """
     name, values = reference
-    values = np.asarray(values, dtype=float)
+    values = real_array(values, name)
+    if not values.size:
+        raise ValueError(f"{name} is empty; give at least one number")
     arrays: list[np.ndarray | None] = [values]
     for other, given in others.items():
-        array = None if given is None else np.asarray(given, dtype=float)
+        array = None if given is None else real_array(given, other)
         if array is not None and array.shape != values.shape:
             raise ValueError(
                 f"{other} of shape {array.shape} must have the shape of {name}, "

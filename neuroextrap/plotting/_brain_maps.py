@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import logging
+import re
 from typing import Any
 
 import numpy as np
 
 from neuroextrap.plotting._backgrounds import read_volume, volume_background
+from neuroextrap.stats._validation import check_number
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -77,13 +79,23 @@ def plot_map(
 
     data, affine = read_map(img)
     if isinstance(threshold, str):
-        percent = float(threshold.removesuffix("%"))
-        threshold = float(np.percentile(data[np.isfinite(data)], percent))
+        threshold = np.percentile(data[np.isfinite(data)], _percent(threshold))
+    threshold = None if threshold is None else check_number(threshold, "threshold")
     places = apply_affine(affine, np.argwhere(np.isfinite(data)))
     below = volume_background(open_image(img, "img").img, places, bg_img)
     if below.why:
         _LOGGER.info("%s", below.why)
     return draw_map(data, affine, below.img, threshold=threshold, **options)
+
+
+def _percent(text):
+    """Return the number of a percentile such as "95%"."""
+    number = re.fullmatch(r"([0-9]+(?:\.[0-9]*)?)%?", text)
+    if number is None or float(number[1]) > 100:
+        raise ValueError(
+            f'threshold={text!r} must be a number, or a percentile such as "95%"'
+        )
+    return float(number[1])
 
 
 def draw_map(data, affine, below, *, threshold=None, **options):

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from neuroextrap.plotting._axes import COLORS, add_legend, draws_on_axes, resolve_axes
+from neuroextrap.stats._validation import brief, check_labels, check_numbers, real_array
 
 
 @draws_on_axes
@@ -58,7 +59,8 @@ def plot_canonical_coordinates(
     """
     from matplotlib.patches import Circle
 
-    coordinates, labels = np.asarray(coordinates, dtype=float), np.asarray(labels)
+    coordinates = real_array(coordinates, "coordinates")
+    labels = check_labels(labels, "labels")
     if coordinates.ndim != 2 or coordinates.shape[1] < 1:
         raise ValueError(
             f"coordinates of shape {coordinates.shape} must have shape (n_samples, "
@@ -72,7 +74,13 @@ def plot_canonical_coordinates(
     classes = np.unique(labels)
     if class_means is None:
         class_means = [coordinates[labels == g].mean(axis=0) for g in classes]
-    points, means, names = _two_axes(coordinates, np.asarray(class_means), directions)
+    means = real_array(class_means, "class_means")
+    if means.shape != (len(classes), coordinates.shape[1]):
+        raise ValueError(
+            f"class_means of shape {means.shape} must hold a row for each of the "
+            f"{len(classes)} labels, in the directions of coordinates"
+        )
+    points, means, names = _two_axes(coordinates, means, directions)
     ax = resolve_axes(ax)
     symbols = _symbols([str(label) for label in classes])
     for i, label in enumerate(classes):
@@ -103,6 +111,12 @@ def _two_axes(coordinates, class_means, directions):
         points = np.stack([coordinates[:, 0], spread], axis=1)
         means = np.stack([class_means[:, 0], np.zeros(len(class_means))], axis=1)
         return points, means, ("canonical direction 1", "order of scans")
-    picked = list(directions)
+    picked = check_numbers(directions, "directions")
+    known = picked.dtype.kind in "iu" and picked.shape == (2,)
+    if not known or not (picked >= 0).all() or picked.max() >= class_means.shape[1]:
+        raise ValueError(
+            f"directions={brief(directions)} must be the numbers of two of the "
+            f"{class_means.shape[1]} directions, counting from 0"
+        )
     names = [f"canonical direction {i + 1}" for i in picked]
     return coordinates[:, picked], class_means[:, picked], names

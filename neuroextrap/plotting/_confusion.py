@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from neuroextrap.plotting._axes import COLORS, class_ticks, draws_on_axes, resolve_axes
-from neuroextrap.stats._validation import check_flags
+from neuroextrap.stats._validation import check_flags, check_labels, real_array
 
 
 @draws_on_axes
@@ -89,18 +89,20 @@ def _draw_discs(confusion, names, ax):
 
 def _checked(confusion, class_names):
     """Return a square matrix and the classes' names; check entries and names."""
-    confusion = np.asarray(confusion, dtype=float)
-    if confusion.ndim != 2 or confusion.shape[0] != confusion.shape[1]:
+    confusion = real_array(confusion, "confusion")
+    square = confusion.ndim == 2 and confusion.shape[0] == confusion.shape[1]
+    if not square or not confusion.size:
         raise ValueError(f"confusion of shape {confusion.shape} must be square")
     if not (np.isfinite(confusion).all() and confusion.min() >= 0):
         raise ValueError("confusion must be finite and not negative")
     if class_names is None:
         class_names = range(len(confusion))
-    if len(class_names) != len(confusion):
+    names = check_labels(class_names, "class_names")
+    if len(names) != len(confusion):
         raise ValueError(
-            f"class_names must hold {len(confusion)} names, got {len(class_names)}"
+            f"class_names must hold {len(confusion)} names, got {len(names)}"
         )
-    return confusion, [str(name) for name in class_names]
+    return confusion, [str(name) for name in names]
 
 
 def draw_distances(maps, region):

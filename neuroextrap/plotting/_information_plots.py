@@ -16,6 +16,7 @@ from neuroextrap.plotting._axes import (
     resolve_axes,
     same_length,
 )
+from neuroextrap.stats._validation import brief, check_level, real_array
 
 
 @draws_on_axes
@@ -65,7 +66,7 @@ def plot_information_vs_size(
     """
     sizes, information, standard_error, lower_bound, truth = same_length(
         ("n_voxels", n_voxels),
-        information=information,
+        information=real_array(information, "information"),
         standard_error=standard_error,
         lower_bound=lower_bound,
         truth=truth,
@@ -127,7 +128,7 @@ def plot_null_distribution(
     >>> ax.get_ylabel()
     'permutations'
     """
-    null_scores = np.asarray(null_scores, dtype=float)
+    null_scores = real_array(null_scores, "null_scores")
     if null_scores.ndim != 1 or not len(null_scores):
         raise ValueError(
             f"null_scores of shape {null_scores.shape} must hold one score per "
@@ -135,12 +136,21 @@ def plot_null_distribution(
         )
     if not np.isfinite(null_scores).all():
         raise ValueError("null_scores must be finite; drop regions without a score")
+    observed = np.ravel(real_array([] if observed is None else observed, "observed"))
+    level = check_level(level, "level")
+    try:
+        edges = np.histogram_bin_edges(null_scores, n_bins)
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"n_bins={brief(n_bins)} must be a number of bins, ascending edges, or a "
+            "rule of numpy.histogram_bin_edges"
+        ) from error
     ax = resolve_axes(ax)
-    ax.hist(null_scores, bins=n_bins, color="0.7", label="permuted labels")
+    ax.hist(null_scores, bins=edges, color="0.7", label="permuted labels")
     critical = critical_value(null_scores, level)
     if critical is not None:
         ax.axvline(critical, ls="--", color="0.2", label=f"p ≤ {level:g}")
-    for number, value in enumerate(np.atleast_1d([] if observed is None else observed)):
+    for number, value in enumerate(observed):
         name = "observed" if number == 0 else None
         ax.axvline(value, color=COLORS[1], label=name)
     ax.set(xlabel=xlabel, ylabel="permutations")

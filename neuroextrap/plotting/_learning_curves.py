@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from neuroextrap.plotting._axes import COLORS, add_legend, draws_on_axes, resolve_axes
-from neuroextrap.stats._validation import check_flags
+from neuroextrap.stats._validation import check_choice, check_flags
 
 _PANELS = {
     "information": ("information (bits)", "label entropy"),
@@ -59,10 +59,8 @@ def plot_learning_curves(
     'training subjects'
     """
     check_flags(spread=spread)
-    if panel not in (*_PANELS, _TRADEOFF):
-        raise ValueError(
-            f"panel={panel!r} must be one of {', '.join(_PANELS)}, {_TRADEOFF}"
-        )
+    check_choice(panel, "panel", (*_PANELS, _TRADEOFF))
+    curves = check_curves(curves)
     ax = resolve_axes(ax)
     if panel == _TRADEOFF:
         return _draw_tradeoff(ax, curves)
@@ -73,6 +71,29 @@ def plot_learning_curves(
     ax.xaxis.get_major_locator().set_params(integer=True)
     add_legend(ax)
     return ax
+
+
+def check_curves(curves):
+    """Return curves by name; the name of a single curve may be empty."""
+    if hasattr(curves, "train_sizes"):
+        curves = {"": curves}
+    if not isinstance(curves, dict) or not curves:
+        raise TypeError(
+            "curves must be a result of information_learning_curve, or a dict of them "
+            f"by name, got {type(curves).__name__}"
+        )
+    for name, curve in curves.items():
+        check_curve(curve, f"curves[{name!r}]")
+    return {str(name): curve for name, curve in curves.items()}
+
+
+def check_curve(curve, name="curve"):
+    """Raise TypeError unless an argument is a learning curve."""
+    if not hasattr(curve, "information"):
+        raise TypeError(
+            f"{name} must come from information_learning_curve, got "
+            f"{type(curve).__name__}; give its result"
+        )
 
 
 def _draw_tradeoff(ax, curves):

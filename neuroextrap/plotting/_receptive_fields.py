@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from neuroextrap.plotting._axes import draws_on_axes, resolve_axes
+from neuroextrap.stats._validation import brief, real_array
 
 
 @draws_on_axes
@@ -41,7 +42,12 @@ def plot_receptive_field(features: Any, weights: ArrayLike, *, ax: Any = None) -
     >>> ax.get_xlabel()
     'column (pixels)'
     """
-    weights = np.asarray(weights, dtype=float)
+    weights = real_array(weights, "weights")
+    if not hasattr(features, "feature_positions_"):
+        raise TypeError(
+            f"features must be a fitted GaborPyramid or RetinotopicFeatures, got "
+            f"{brief(features)}"
+        )
     n_features = len(features.feature_positions_)
     if weights.shape != (n_features,) or not np.isfinite(weights).all():
         raise ValueError(

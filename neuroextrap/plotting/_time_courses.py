@@ -13,6 +13,7 @@ from neuroextrap.plotting._axes import (
     resolve_axes,
     same_length,
 )
+from neuroextrap.stats._validation import check_level, check_number, real_array
 
 
 @draws_on_axes
@@ -73,9 +74,12 @@ def plot_time_course(  # noqa: PLR0913
     >>> ax.get_xlabel(), ax.get_ylabel()
     ('time', 'identification accuracy')
     """
+    scores = real_array(scores, "scores")
     times, scores, p_value, lower_bound = same_length(
         ("times", times), scores=scores, p_value=p_value, lower_bound=lower_bound
     )
+    level = check_level(level, "level")
+    chance = None if chance is None else check_number(chance, "chance")
     ax = resolve_axes(ax)
     (curve,) = ax.plot(
         times, scores, **({"color": COLORS[0], "label": "observed"} | line)
@@ -142,9 +146,10 @@ def plot_temporal_generalization(  # noqa: PLR0913
     >>> ax.get_xlabel(), ax.get_ylabel()
     ('time of the test', 'time of training')
     """
-    times = np.asarray(times, dtype=float)
+    times, level = real_array(times, "times"), check_level(level, "level")
     edges = _edges(times)
     square = ("times", np.empty((len(times),) * 2))
+    scores = real_array(scores, "scores")
     _, scores, p_value = same_length(square, scores=scores, p_value=p_value)
     ax = resolve_axes(ax)
     image = ax.pcolormesh(edges, edges, scores, cmap="plasma")
@@ -177,7 +182,7 @@ def _outline(ax, edges, survives):
 
 def _edges(times):
     """Return the edges of equal steps around the times; ValueError if they differ."""
-    steps = np.diff(times)
+    steps = np.diff(times) if times.ndim == 1 else np.empty(0)
     if len(steps) == 0 or not np.allclose(steps, steps[0]) or steps[0] <= 0:
         raise ValueError(
             "times must be two or more in equal steps; interpolate, or use only times "

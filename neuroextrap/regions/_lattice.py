@@ -114,7 +114,7 @@ def _check_mask(mask: Any) -> np.ndarray:
 def _stencil(axes: np.ndarray, radius: float, shape: tuple) -> np.ndarray:
     """Voxel offsets within the radius, in C order; shape (n_offsets, 3)."""
     reach = radius * np.linalg.norm(np.linalg.inv(axes), axis=1)
-    most = np.minimum(np.floor(reach * (1 + 1e-6)).astype(int), np.array(shape) - 1)
+    most = np.minimum(np.floor(reach * (1 + 1e-6)), np.array(shape) - 1).astype(int)
     grids = np.meshgrid(*(np.arange(-m, m + 1) for m in most), indexing="ij")
     offsets = np.stack([grid.ravel() for grid in grids], axis=1)
     distances = np.linalg.norm(offsets @ axes.T, axis=1)

@@ -21,7 +21,7 @@ def check_regions(regions: Any, n_features: int) -> sparse.csr_array:
     if sparse.issparse(regions):
         members = sparse.csr_array(regions)
     else:
-        dense = np.asarray(regions)
+        dense = check_numbers(regions, "regions")
         if dense.ndim != 2:
             raise ValueError(
                 f"regions must be a matrix (n_regions, n_features), got "

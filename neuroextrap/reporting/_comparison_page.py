@@ -5,6 +5,7 @@ import numpy as np
 from neuroextrap.design._findings import doubts_about
 from neuroextrap.plotting._brain_maps import COLORMAP, SIGNED_COLORMAP
 from neuroextrap.reporting._maps_section import Look
+from neuroextrap.reporting._page import page_title
 from neuroextrap.reporting._peaks import tables_of_peaks
 from neuroextrap.reporting._pictures import color_range, embed_figure, signed_range
 from neuroextrap.reporting._region_page import region_page
@@ -56,7 +57,7 @@ def comparison_page(maps, title=None, *, names=("first", "second"), **options):
 
     shown = {"by": DIFFERENCE, "tested": P, "drawn": _OTHERS, "more": more}
     shown |= {"table": False, "looks": _looks(scores, names)}
-    title = title or f"{_capitalized(names[0])} against {names[1]}"
+    title = page_title(title, f"{_capitalized(names[0])} against {names[1]}")
     return region_page(maps, title, "comparison", about, **shown, **options)
 
 

@@ -25,6 +25,7 @@ from neuroextrap.reporting._page import (
     key_value_table,
     list_of,
     make_page,
+    page_title,
 )
 from neuroextrap.reporting._rendering import (
     format_number,
@@ -87,7 +88,7 @@ def make_group_page(analyses, records, *, title, atlas, bg_img, left_out, links)
         ("Options", _options(result.about for result in results)),
     ]
     return make_page(
-        title or f"Group of {len(first.about.subjects)} subjects", sections
+        page_title(title, f"Group of {len(first.about.subjects)} subjects"), sections
     )
 
 

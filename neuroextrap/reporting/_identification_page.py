@@ -30,6 +30,7 @@ from neuroextrap.reporting._page import (
     key_value_table,
     list_of,
     make_page,
+    page_title,
 )
 from neuroextrap.reporting._peaks import (
     peak_rows,
@@ -86,7 +87,9 @@ def identification_report(
     sections = identification_sections(
         fitted, bg_img=bg_img, atlas=atlas, samples=origin.samples
     )
-    return make_page(title or "Identification report", sections, origin=origin)
+    return make_page(
+        page_title(title, "Identification report"), sections, origin=origin
+    )
 
 
 def identification_sections(

@@ -13,6 +13,7 @@ from markupsafe import Markup
 
 import neuroextrap
 from neuroextrap.reporting._rendering import format_number, read_text, render
+from neuroextrap.stats._validation import brief
 
 _MOST_FILES = 3
 
@@ -114,6 +115,13 @@ class Report:
             file_name = Path(tempfile.mkdtemp(prefix="neuroextrap_")) / "report.html"
         self.save_as_html(file_name)
         webbrowser.open(Path(file_name).resolve().as_uri())
+
+
+def page_title(title, default):
+    """Return the title that is asked for; TypeError unless it is text or None."""
+    if title is not None and not isinstance(title, str):
+        raise TypeError(f"title={brief(title)} must be text or None")
+    return title or default
 
 
 def make_page(title, sections, *, origin=None):

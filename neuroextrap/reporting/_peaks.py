@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 from markupsafe import Markup
+from sklearn.exceptions import NotFittedError
 
 from neuroextrap.images._atlas import atlas_names_at, installed_atlas
 from neuroextrap.images._maskers import is_surface_masker
@@ -15,6 +16,12 @@ from neuroextrap.reporting._discoveries import cluster_columns, clusters_of
 from neuroextrap.reporting._finding import find, place_words
 from neuroextrap.reporting._page import frame_table, tsv_uri
 from neuroextrap.reporting._rendering import render
+from neuroextrap.stats._validation import (
+    brief,
+    check_choice,
+    check_integer,
+    check_number,
+)
 
 _DISTANCE = 16.0  # mm between peaks of analyses without a radius
 
@@ -91,13 +98,13 @@ def peak_table(
     """
     import pandas as pd
 
-    scores = fitted.region_scores_
-    if n_peaks < 1:
-        raise ValueError(f"n_peaks={n_peaks} must be at least 1")
-    if statistic not in scores:
-        raise ValueError(f"statistic={statistic!r} must be one of {sorted(scores)}")
+    scores = scores_of(fitted)
+    check_integer(n_peaks, "n_peaks", minimum=1)
+    check_choice(statistic, "statistic", sorted(scores))
     places = fitted.results_.choice.places(fitted.masker_)
-    if places is not None and min_distance is None:
+    if min_distance is not None:
+        min_distance = check_number(min_distance, "min_distance")
+    elif places is not None:
         min_distance = 2 * fitted.radius
     strength = record_of(statistic).strength(scores[statistic])
     if places is not None:
@@ -111,6 +118,18 @@ def peak_table(
     columns |= {name: scores[name][peaks] for name in tabulated if name in scores}
     columns |= cluster_columns(fitted, peaks)
     return pd.DataFrame(columns)
+
+
+def scores_of(fitted):
+    """Return the numbers of an analysis by name; TypeError if it is no analysis."""
+    try:
+        return fitted.region_scores_
+    except NotFittedError:
+        raise
+    except AttributeError as error:
+        raise TypeError(
+            f"fitted must be a fitted analysis of regions, got {brief(fitted)}"
+        ) from error
 
 
 def _atlas_of(fitted, places, atlas):

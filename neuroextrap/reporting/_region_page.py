@@ -24,6 +24,7 @@ from neuroextrap.reporting._page import (
     frame_table,
     list_of,
     make_page,
+    page_title,
 )
 from neuroextrap.reporting._peaks import peaks_of
 from neuroextrap.reporting._pictures import embed_figure
@@ -54,7 +55,9 @@ def cross_page(maps, title=None, **options):
     peaks, as on pages of comparisons.
     """
     drawn = "train_to_test_accuracy", "test_to_train_accuracy", "neg_log10_p_fwe"
-    title = title or "From {train} to {test}, and back".format(**maps.conditions_)
+    title = page_title(
+        title, "From {train} to {test}, and back".format(**maps.conditions_)
+    )
     shown = {"by": "accuracy", "tested": "p_value_fwe", "drawn": drawn}
     return region_page(maps, title, "cross", maps.conditions_, **shown, **options)
 
@@ -78,7 +81,7 @@ def dissimilarity_page(maps, title=None, **options):
         return [("Distances", embed_figure(figure, caption[0], "distances.svg"))]
 
     shown = {"by": by, "tested": tested, "drawn": drawn, "more": draw}
-    title = title or "Distances between classes"
+    title = page_title(title, "Distances between classes")
     return region_page(maps, title, "dissimilarity", about, **shown, **options)
 
 
@@ -105,7 +108,7 @@ def multiverse_page(maps, title=None, **options):
         return [("Pipelines", figure), ("Table of pipelines", rows)]
 
     shown = {"by": "n_pipelines", "tested": "p_value_fwe_any", "drawn": ()}
-    title = title or f"{len(table)} pipelines, one test"
+    title = page_title(title, f"{len(table)} pipelines, one test")
     return region_page(maps, title, "multiverse", about, **shown, more=draw, **options)
 
 
@@ -118,7 +121,7 @@ def confound_page(maps, title=None, **options):
     own = {}
     if "confound_accuracy" in maps.region_scores_:
         own = {"confound_accuracy": ("confound_p_value", "confound_p_value_fwe")}
-    title = title or "The class, or its confound"
+    title = page_title(title, "The class, or its confound")
     shown = {"by": "accuracy", "tested": "p_value_fwe", "drawn": drawn, "own": own}
     about = _about_confound(maps)
     return region_page(maps, title, "confound", about, **shown, **options)
@@ -140,7 +143,7 @@ def continuous_page(maps, title=None, **options):
     own = {unique: p_values for _, unique, *p_values in named}
     drawn = [n for n in ("r2", "noise_ceiling") if n in maps.region_scores_]
     shown = {"by": "correlation", "tested": "p_value_fwe", "drawn": drawn, "own": own}
-    title = title or "Responses to films and stories, predicted"
+    title = page_title(title, "Responses to films and stories, predicted")
     return region_page(maps, title, "continuous", about, **shown, **options)
 
 

@@ -17,7 +17,7 @@ from neuroextrap.reporting._maps_section import (
     page_maps,
 )
 from neuroextrap.reporting._page import Report, make_page
-from neuroextrap.reporting._peaks import peak_table
+from neuroextrap.reporting._peaks import peak_table, scores_of
 from neuroextrap.reporting._pictures import glass_outlines
 from neuroextrap.reporting._rendering import paragraphs, read_text, render
 from neuroextrap.reporting._slices import slices_frame
@@ -28,7 +28,7 @@ from neuroextrap.reporting._viewer_data import (
     rounded,
     viewer_data,
 )
-from neuroextrap.stats._validation import check_flags
+from neuroextrap.stats._validation import check_choice, check_flags, check_integer
 
 _LOGGER = logging.getLogger(__name__)
 _SCRIPTS = (
@@ -114,7 +114,7 @@ def interactive_viewer(
     >>> 'src="http' in page
     False
     """
-    map_name = map_name or _FIRST_MAP
+    map_name = _FIRST_MAP if map_name is None else map_name
     check_flags(only_surviving=only_surviving)
     _check(fitted, map_name, max_regions)
     background = fitted_background(fitted, bg_img)
@@ -240,15 +240,13 @@ def has_viewer(fitted):
 
 def _check(fitted, map_name, max_regions):
     """Check that there is a map to show."""
+    scores = scores_of(fitted)
     if not has_viewer(fitted):
         raise ValueError(
             "fitted has no image to click into (it comes from an array or from regions "
             "without a place); use generate_report or plot_accuracy_curve"
         )
-    scores = fitted.region_scores_
-    if map_name not in scores:
-        raise ValueError(f"map_name={map_name!r} must be one of {sorted(scores)}")
-    if max_regions < 1:
-        raise ValueError(f"max_regions={max_regions} must be at least 1")
+    check_choice(map_name, "map_name", sorted(scores))
+    check_integer(max_regions, "max_regions", minimum=1)
     if not np.isfinite(scores[map_name]).any():
         raise ValueError(f"map_name={map_name!r} has no finite value; choose another")

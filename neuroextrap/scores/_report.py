@@ -12,7 +12,13 @@ from neuroextrap.maps._files import write_maps
 from neuroextrap.maps._json import json_text
 from neuroextrap.maps._provenance import provenance
 from neuroextrap.reporting._methods import methods_section
-from neuroextrap.reporting._page import answer, frame_table, list_of, make_page
+from neuroextrap.reporting._page import (
+    answer,
+    frame_table,
+    list_of,
+    make_page,
+    page_title,
+)
 from neuroextrap.reporting._pictures import embed_figure
 from neuroextrap.reporting._rendering import (
     format_confidence,
@@ -74,7 +80,7 @@ def scores_report(found, compared, title=None):
         ("What this does not show", list_of(sentences("scores_limits"))),
         ("Methods", methods_section(methods)),
     ]
-    return make_page(title or "Identification by scores", sections)
+    return make_page(page_title(title, "Identification by scores"), sections)
 
 
 def named_notes(found, compared):

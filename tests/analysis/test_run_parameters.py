@@ -87,7 +87,7 @@ def test_places_that_cannot_be_are_refused_before_any_work(tmp_path):
     for options, message in (
         ({"save_null": tmp_path / "none" / "null.npy"}, "in a folder that exists"),
         ({"save_null": tmp_path}, "must be a file in a folder"),
-        ({"checkpoint": tmp_path / "file"}, "must be a folder, it is a file"),
+        ({"checkpoint": tmp_path / "file"}, "must be the path of a folder"),
     ):
         light = searchlight_of(n_permutations=3, **options)
         with pytest.raises(ValueError, match=message):

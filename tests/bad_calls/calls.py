@@ -1,6 +1,9 @@
 """What a bad call is, and what its message must have."""
 
+import contextlib
 import re
+import signal
+import warnings
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,6 +14,8 @@ REMEDY = re.compile(
     r"\b(must|needs?|give|use|choose|set|leave|name|raise|lower|install|check|fit|write"
     r"|read|make|delete|convert|see|take|repair|run|remove|merge|free|resample|binarize|call|count|drop|say|test|pass|mask|exclude|save|correct|rescale|regroup)\b"
 )
+OWN = (ValueError, TypeError)
+SECONDS = 5
 # what a user should never be shown
 FOREIGN = re.compile(r"np\.(str_|int64|float64)\(|allow_pickle|object at 0x|Traceback")
 
@@ -65,3 +70,44 @@ def assert_good_message(message, says):
 def _short(value):
     """Show a value in the name of a test."""
     return re.sub(r"[^\w.,+-]+", "_", repr(value))[:30]
+
+
+class Hang(Exception):  # noqa: N818
+    """A call took longer than it may."""
+
+
+@contextlib.contextmanager
+def at_most(seconds):
+    """Raise `Hang` when the block takes more CPU time, where the system can tell."""
+
+    def ring(number, frame):
+        raise Hang
+
+    if not hasattr(signal, "setitimer"):
+        yield
+        return
+    before = signal.signal(signal.SIGPROF, ring)
+    signal.setitimer(signal.ITIMER_PROF, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)
+
+
+def refusal(call, *names):
+    """Return what is wrong with how a call ends, "" where nothing is."""
+    try:
+        with at_most(SECONDS), warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")
+            call()
+    except Hang:
+        return "it hangs"
+    except OWN as error:
+        text = str(error)
+        if any(name in text for name in names) and "\n" not in text:
+            return ""
+        return f"{type(error).__name__}: {text}"
+    except Exception as error:
+        return f"{type(error).__name__}: {error}"
+    return ""

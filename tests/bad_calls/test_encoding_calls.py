@@ -199,7 +199,7 @@ OTHERS = [
     ),
     BadCall(
         "compare(statistic)",
-        lambda: compare_encoding_models(identify(), identify(), statistic="f1"),
+        lambda: compare_encoding_models(identify(), with_parameters(), statistic="f1"),
         V,
         ("statistic", "f1"),
     ),

@@ -157,7 +157,7 @@ PARAMETERS = [
     ("regions", np.ones((2, 3), bool), V, "regions", "(2, 3)"),
     ("regions", np.ones(5), V, "regions", "(5,)"),
     ("regions", scipy.sparse.csr_array((0, 5)), V, "regions", "(0, 5)"),
-    ("regions", "spheres", V, "regions", "()"),
+    ("regions", "spheres", T, "regions", "give them as float"),
     ("save_null", "null.npy", V, "save_null", "n_permutations"),
     ("blocks", [0, 1], V, "blocks", "(2,)"),
     ("noise_covariance", np.ones((20, 3)), V, "noise_covariance", "(20, 3)"),

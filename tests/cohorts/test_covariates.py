@@ -94,6 +94,31 @@ def test_what_cannot_be_tested_is_said(table, contrast, covariates, message):
         make_design(table, NAMES, contrast, covariates)
 
 
+def test_numbers_name_groups_where_their_values_are_named(table):
+    found = make_design(table, NAMES, "`1` - `2`", [])
+    assert found.table[["1", "2", "3"]].sum(axis=1).eq(1).all()
+    assert found.words[0].endswith("site (1 3, 2 2, 3 2)")
+    assert resolve_test(found.table, found.contrast, 7).degrees_of_freedom == 4
+    slope = make_design(table, NAMES, "site", [])
+    assert "a slope: write text if its numbers name groups" in slope.words[0]
+
+
+def test_tables_as_people_save_them(tmp_path):
+    rows = ["participant_id\tage\tgroup", "sub-01\t31 \tp ", " 02\t 40\tc"]
+    path = tmp_path / "participants.tsv"
+    path.write_bytes(("\ufeff" + "\r\n".join(rows) + "\r\n").encode())
+    table = read_participants(path, tmp_path)
+    assert table.to_dict("index") == {
+        "sub-01": {"age": "31", "group": "p"},
+        "sub-02": {"age": "40", "group": "c"},
+    }
+    with pytest.raises(ValueError, match=r"nobody has age .* must be called sub-1 "):
+        make_design(table, ["sub-1", "sub-2"], "age", [])
+    table["dose"] = "3"
+    with pytest.raises(ValueError, match="dose is 3 in all participants"):
+        make_design(table, ["sub-01", "sub-02"], "age", ["dose"])
+
+
 def test_a_table_without_ids_or_with_one_twice(tmp_path):
     with pytest.raises(ValueError, match="has no column participant_id"):
         read_participants(pd.DataFrame({"age": [1]}), tmp_path)

@@ -2,7 +2,9 @@
 
 import warnings
 
+import nibabel
 import numpy as np
+import pandas as pd
 import pytest
 
 from neuroextrap.cli import main
@@ -74,6 +76,33 @@ def test_the_page_of_the_group_is_linked(permuted):
     assert ">Information over subjects<a" in text
     index = (permuted / "index.html").read_text(encoding="utf-8")
     assert f'href="group/{page.name}"' in index
+
+
+@pytest.mark.filterwarnings("ignore")  # of few sign flips
+def test_a_mean_adjusted_for_a_covariate_is_that_of_least_squares(permuted):
+    """The intercept beside a centered covariate, tested by signs."""
+    paths = sorted(permuted.glob("sub-*/**/*desc-accuracy_stat.nii.gz"))
+    values = np.array([nibabel.load(path).get_fdata() for path in paths]) - 0.25
+    ages = np.array([20.0, 31.0, 27.0, 40.0])
+    ids = [path.name.partition("_")[0] for path in paths]
+    table = pd.DataFrame({"participant_id": ids, "age": ages, "motion": ages})
+    given = {"participants_table": table, "report": False, "n_permutations": 20}
+    maps = analyze_group(permuted, covariates=["age"], **given)
+    design = np.stack([np.ones(4), ages - ages.mean()], axis=1)
+    known = np.isfinite(values).all(axis=0)
+    effect, rest, *_ = np.linalg.lstsq(design, values[:, known])
+    error = np.sqrt(rest / 2 / 4)
+    np.testing.assert_allclose(maps["effect"].get_fdata()[known], effect[0], atol=1e-6)
+    np.testing.assert_allclose(
+        maps["t"].get_fdata()[known], effect[0] / error, rtol=1e-4
+    )
+    with pytest.raises(ValueError, match="motion is a column of the table and measur"):
+        analyze_group(permuted, covariates=["motion"], **given)
+    ids = pd.DataFrame({"participant_id": ids[:3], "age": ages[:3]})
+    given |= {"participants_table": ids, "overwrite": True}
+    analyze_group(permuted, covariates=["age"], **given)
+    index = (permuted / "index.html").read_text(encoding="utf-8")
+    assert "it has no row in the table of participants" in index
 
 
 def test_masks_may_differ(permuted, tmp_path):

@@ -16,6 +16,7 @@ from neuroextrap.cohorts import analyze_group, analyze_participants
 from neuroextrap.cohorts._cohort_records import read_configuration
 from neuroextrap.decoding import IdentificationSearchLight
 from neuroextrap.images._bids_filters import read_filters
+from neuroextrap.images._bids_runs import find_raw, find_runs
 
 SPACE = "MNI152NLin2009cAsym"
 OPTIONS = {"samples": "blocks", "delay": 4.0, "report": False}
@@ -71,6 +72,13 @@ def test_a_copy_of_a_run_is_no_run(pair, tmp_path, kind):
         assert CHOICES.get(kind, "keep one of them in the folder") in reason
         assert status == ("planned" if dry_run else "done")
     assert not (tmp_path / "out" / "sub-01").exists()
+
+
+def test_runs_come_by_number(pair, tmp_path):
+    """Run 10 comes after run 2: e-values in time ask for the order of acquisition."""
+    renamed(pair, "_run-1_", "_run-10_")
+    runs = find_runs(pair, find_raw(pair), "01", task="objects")
+    assert [run.entities["run"] for run in runs] == ["2", "3", "4", "10"]
 
 
 def test_the_message_names_every_copy(pair, tmp_path):

@@ -171,11 +171,11 @@ def test_noise_covariance_and_blocks_reach_the_searchlight():
 def test_bad_options_are_named():
     X, y, runs = simulate()
     plain = IdentificationSearchLight()
-    with pytest.raises(ValueError, match="n_draws=0 must be"):
+    with pytest.raises(ValueError, match="n_draws must be an integer >= 1; got 0"):
         ensemble_information(plain, X, y, runs, n_draws=0)
-    with pytest.raises(ValueError, match="n_voxels=0 must be"):
+    with pytest.raises(ValueError, match="n_voxels must be an integer >= 1; got 0"):
         ensemble_information(plain, X, y, runs, n_voxels=[2, 0])
-    with pytest.raises(ValueError, match="n_voxels is empty"):
+    with pytest.raises(ValueError, match=r"n_voxels=.* give at least one"):
         ensemble_information(plain, X, y, runs, n_voxels=[])
     with pytest.raises(ValueError, match="more than the 12 usable"):
         ensemble_information(plain, X, y, runs, n_voxels=[13])

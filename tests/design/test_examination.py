@@ -14,17 +14,13 @@ from sklearn.model_selection import KFold, StratifiedKFold
 
 import neuroextrap
 from neuroextrap.analysis import Bounds
+from neuroextrap.analysis._parameters import command_words
 from neuroextrap.decoding import IdentificationSearchLight
-from neuroextrap.design import examine
+from neuroextrap.design import _doubts, examine
+from neuroextrap.design._copies import matched_runs, near_copies
+from neuroextrap.design._labels import code_labels
 from neuroextrap.images import resolve_masker, to_img
-from tests.design.seam import (
-    _doubts,
-    code_labels,
-    command_words,
-    identification_sections,
-    matched_runs,
-    near_copies,
-)
+from neuroextrap.reporting._identification_page import identification_sections
 
 RUNS = np.repeat(np.arange(6), 8)
 SORTED = np.tile(np.repeat([0, 1, 2, 3], 2), 6)

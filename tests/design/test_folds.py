@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.model_selection import KFold, StratifiedKFold
 
-from tests.design.seam import (
+from neuroextrap.design._folds import (
     check_labelings,
     class_weights,
     fold_weightings,

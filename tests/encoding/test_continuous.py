@@ -327,7 +327,7 @@ def test_runs_that_do_not_match(case):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"within_runs": "percent"}, "within_runs='percent' is not known"),
+        ({"within_runs": "percent"}, "within_runs='percent' must be one of"),
         ({"delays": (1, 1)}, "holds a delay twice"),
         ({"n_permutations": -1}, "n_permutations"),
         ({"cv": 1}, "cv=1 must be at least 2"),

@@ -329,8 +329,8 @@ def test_mismatched_images_are_refused(brain):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"rule": "full"}, "rule='full' is unknown; choose one of"),
-        ({"repeats": "drop"}, "repeats='drop' is unknown"),
+        ({"rule": "full"}, "rule='full' must be one of"),
+        ({"repeats": "drop"}, "repeats='drop' must be one of"),
         ({"radius": 0}, "radius=0 must be a length in mm above 0"),
         ({"confidence_level": 1.0}, "confidence_level=1.0 must be"),
         ({"n_permutations": -1}, "n_permutations=-1 must be an integer"),
@@ -433,7 +433,7 @@ def test_the_correlation_rule_where_residuals_are_few(experiment):
     np.testing.assert_allclose(model.region_margins(0), expected, atol=1e-5)
     with pytest.raises(ValueError, match="rule='correlation' has no posterior"):
         model.posterior(0)
-    with pytest.raises(ValueError, match="rule='cosine' is unknown"):
+    with pytest.raises(ValueError, match="rule='cosine' must be one of"):
         _fit(e, rule="cosine")
 
 

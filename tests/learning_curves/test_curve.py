@@ -348,7 +348,7 @@ def test_mean_information_without_signal_is_not_positive():
         ({"scale": "mean"}, "clearly positive"),
         ({"pattern": "map"}, "pattern='map' must be"),
         ({"prior_weight": "auto"}, "prior_weight='auto' must be"),
-        ({"prior_weight": 2.0}, "prior_weight=2.0 must lie between 0 and 1"),
+        ({"prior_weight": 2.0}, "prior_weight=2.0 must be a number between 0 and 1"),
         ({"n_splits": 0}, "n_splits must be an integer >= 1; got 0"),
         ({"train_sizes": [0, 2]}, r"train_sizes=\[0, 2\] must be whole numbers"),
         ({"train_sizes": [7]}, r"train_sizes=\[7\] must be whole numbers between 1"),

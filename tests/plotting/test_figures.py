@@ -149,7 +149,7 @@ def test_figures_save_as_vectors():
         ),
         (
             lambda: plot_extrapolation_fan([2], [0.5], [9], {}, interval=([1, 2], [1])),
-            r"lower of shape \(2,\) must have the shape of target_sizes",
+            r"interval must be .* rows of equal length",
         ),
         (lambda: plot_null_distribution([]), "run with n_permutations > 0"),
         (lambda: plot_null_distribution([np.nan]), "null_scores must be finite"),
@@ -159,7 +159,7 @@ def test_figures_save_as_vectors():
         ),
         (
             lambda: plot_accuracy_curve([2, 3], [0.9, 0.8], interval=([0.8], [0.9])),
-            r"lower of shape \(1,\) must have the shape of set_sizes",
+            r"interval of shape \(2, 1\) must hold .* each of set_sizes, \(2,\)",
         ),
         (
             lambda: plot_confusion_matrix([[1, 2]]),

@@ -37,7 +37,7 @@ def test_arrays_are_listed_without_places(one_region):
 
 
 def test_bad_arguments_are_named(fitted):
-    with pytest.raises(ValueError, match="n_peaks=0 must be at least 1"):
+    with pytest.raises(ValueError, match="n_peaks must be an integer >= 1; got 0"):
         peak_table(fitted, n_peaks=0)
     with pytest.raises(ValueError, match="statistic='speed' must be one of"):
         peak_table(fitted, statistic="speed")

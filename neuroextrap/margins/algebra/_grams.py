@@ -15,6 +15,7 @@ import numpy as np
 from scipy.linalg import blas
 
 from neuroextrap.margins._kernel import kept_with
+from neuroextrap.stats._validation import brief
 
 MAX_INTENSITY = 0.999  # largest Ledoit-Wolf intensity: penalties stay finite
 # products may be taken in float32 where the penalty is at least this multiple of the
@@ -53,19 +54,23 @@ def _intensity(norms: np.ndarray, squares: Any, n_features: Any) -> Any:
     return np.clip(ratio, 0.0, 1.0)
 
 
+_LARGEST = 1e30  # of a shrinkage: all else vanishes beside it
+
+
 def check_shrinkage(shrinkage: Any, *more: str) -> None:
     """Raise unless `shrinkage` is "auto" or a finite number >= 0.
 
     The message names `more` words that are known where it is called.
     """
     words = "".join(f'"{word}", ' for word in more)
-    message = f'shrinkage={shrinkage!r} must be {words}"auto" or a finite number >= 0'
+    given = brief(shrinkage)
+    message = f'shrinkage={given} must be {words}"auto" or a finite number >= 0'
     if isinstance(shrinkage, str):
         if shrinkage != "auto":
             raise ValueError(message)
     elif isinstance(shrinkage, bool) or not isinstance(shrinkage, Real):
         raise TypeError(message)
-    elif not 0 <= float(shrinkage) < np.inf:
+    elif not 0 <= float(shrinkage) <= _LARGEST:
         raise ValueError(message)
 
 

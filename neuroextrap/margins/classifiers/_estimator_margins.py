@@ -8,6 +8,7 @@ import numpy as np
 
 from neuroextrap.margins._kernel import MarginKernel
 from neuroextrap.margins.running._described import described
+from neuroextrap.stats._validation import brief
 
 
 class EstimatorMargins(MarginKernel):
@@ -29,7 +30,7 @@ class EstimatorMargins(MarginKernel):
         scores = any(hasattr(estimator, name) for name in methods)
         if not scores or not hasattr(estimator, "fit"):
             raise ValueError(
-                f"estimator={estimator!r} has neither decision_function nor "
+                f"estimator={brief(estimator)} has neither decision_function nor "
                 "predict_proba; give a scikit-learn classifier that has one of them"
             )
         self.estimator = estimator

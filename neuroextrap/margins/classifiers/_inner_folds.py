@@ -18,6 +18,7 @@ from neuroextrap.margins.algebra._grams import (
     check_shrinkage,
     gram_penalties,
 )
+from neuroextrap.stats._validation import brief, check_numbers
 
 CANDIDATES = (0.01, 0.1, 1.0, 10.0, 100.0, 1000.0)
 """Penalties that are tried, as multiples of the mean scatter of a feature."""
@@ -35,17 +36,21 @@ def candidate_penalties(shrinkage: Any) -> tuple[float, ...]:
     """
     if isinstance(shrinkage, str) and shrinkage == "inner_folds":
         return CANDIDATES
-    if isinstance(shrinkage, str) or np.ndim(shrinkage) != 1:
+    try:
+        values = check_numbers(shrinkage, "shrinkage")
+    except (TypeError, ValueError):
+        values = np.empty(())
+    if values.ndim != 1:
         check_shrinkage(shrinkage, "inner_folds")
         return ()
-    values = np.unique(np.asarray(shrinkage))
+    values = np.unique(values)
     if values.dtype.kind not in "iuf" or not (values > 0).all() or len(values) < 2:
         raise ValueError(
-            f"shrinkage={shrinkage!r} must be two or more different numbers above 0, "
-            "from which inner folds choose"
+            f"shrinkage={brief(shrinkage)} must be two or more different numbers above "
+            "0, from which inner folds choose"
         )
     if not np.isfinite(values).all():
-        raise ValueError(f"shrinkage={shrinkage!r} has NaN or infinity")
+        raise ValueError(f"shrinkage={brief(shrinkage)} has NaN or infinity")
     return tuple(values.astype(float).tolist())
 
 
