@@ -128,7 +128,8 @@ class Balance(NamedTuple):
     #: Share of other labelings with counts as equal as the observed; None if the class
     #: counts of folds cannot change.
     as_equal: float | None = None
-    #: How much more unequal the observed are, in standard deviations of the others.
+    #: How much more unequal the observed are, in standard deviations of the others; 0
+    #: where folds leave samples out: training need not lack what is tested.
     excess: float = 0.0
 
     @property
@@ -161,7 +162,9 @@ def fold_balance(labels, design):
     if not moves:
         return Balance(proportional)
     as_equal = np.mean(unequal[1:] <= unequal[0] * (1 + 1e-9))
-    excess = (unequal[0] - unequal[1:].mean()) / max(unequal[1:].std(), 1e-9)
+    excess = 0.0
+    if all(len(a) + len(b) == design.n_samples for a, b in design.folds):
+        excess = (unequal[0] - unequal[1:].mean()) / max(unequal[1:].std(), 1e-9)
     return Balance(proportional, float(as_equal), float(excess))
 
 

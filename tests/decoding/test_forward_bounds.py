@@ -365,6 +365,17 @@ def test_regions_that_were_not_analyzed_are_nan():
         np.testing.assert_array_equal(fitted.region_scores_[name][~empty], value)
 
 
+@pytest.mark.parametrize(
+    ("estimator", "shrinkage", "noted"),
+    [("lda", "auto", True), ("lda", 0.1, False), ("nearest_centroid", "auto", False)],
+)
+def test_bounds_say_where_test_samples_chose_the_penalty(estimator, shrinkage, noted):
+    x, y, runs = samples()
+    light = IdentificationSearchLight(estimator=estimator, shrinkage=shrinkage)
+    notes = light.fit(x, y, groups=runs).notes_
+    assert any("penalty chosen without the test" in note for note in notes) == noted
+
+
 def test_folds_and_no_bounds_on_request():
     x, y, runs = samples()
     folds = IdentificationSearchLight(bounds="folds").fit(x, y, groups=runs)

@@ -154,6 +154,26 @@ def test_blocks_split_over_stratified_folds_are_refused():
         permuted_codes(labels, design, 20, 0, cv=cv)
 
 
+def test_whole_blocks_in_stratified_folds_move_within_them():
+    """And a single block that is split is refused."""
+    codes, blocks = np.tile(np.repeat([0, 1], 4), 4), np.repeat(np.arange(8), 4)
+    labels = code_labels(codes, None, None, blocks)
+    cv = list(StratifiedGroupKFold(4).split(codes, codes, blocks))
+    design = make_design(labels.codes, 2, cv=cv)
+    found = permuted_codes(labels, design, 12, 0, cv=cv).codes
+    np.testing.assert_array_equal(found[:, ::4], found[:, 3::4])
+    for _, test in cv:  # one block of each class
+        np.testing.assert_array_equal(found[:, test].mean(axis=1), 0.5)
+    tested = np.empty(32, dtype=int)
+    for fold, (_, test) in enumerate(cv):
+        tested[test] = fold
+    tested[0] = (tested[0] + 1) % 4  # one sample of one block in another fold
+    split = PredefinedSplit(tested)
+    design = make_design(labels.codes, 2, cv=split)
+    with pytest.raises(ValueError, match="blocks are split over test folds"):
+        permuted_codes(labels, design, 12, 0, cv=split)
+
+
 @pytest.mark.filterwarnings("ignore:no runs were given:UserWarning")
 @pytest.mark.slow
 @pytest.mark.parametrize(

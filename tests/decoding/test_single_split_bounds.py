@@ -7,8 +7,9 @@ from scipy import stats as scipy_stats
 from sklearn.model_selection import PredefinedSplit
 from sklearn.neighbors import KNeighborsClassifier
 
-from neuroextrap.analysis import Regions
+from neuroextrap.analysis import Bounds, Regions
 from neuroextrap.decoding import IdentificationSearchLight
+from neuroextrap.stats import forward_bayes_accuracy_lower_bound
 
 K, R = 4, 6
 Y = np.tile(np.arange(K), 2 * R)
@@ -65,6 +66,38 @@ def test_blocks_are_counted_as_one():
         for accuracy, bound in zip(scores["accuracy"], bounds, strict=True):
             expected = max(chernoff(accuracy, K * R // 2, goal), 1 / K)
             assert bound == pytest.approx(expected, abs=1e-9)
+
+
+@pytest.mark.filterwarnings("ignore:The groups parameter is ignored:UserWarning")
+@pytest.mark.parametrize(
+    ("bounds", "n_units"), [("forward", K * R), (Bounds(test_units="runs"), R)]
+)
+def test_one_split_is_one_step_of_one_order(bounds, n_units):
+    """All its points or runs are right, and are counted once."""
+    x, runs = 9 * np.eye(K, 12)[Y], np.arange(len(Y)) // K
+    x += np.random.default_rng(3).normal(size=x.shape)
+    light = IdentificationSearchLight(cv=SPLIT, bounds=bounds).fit(x, Y, groups=runs)
+    expected = forward_bayes_accuracy_lower_bound([[n_units]], n_units)
+    found = light.region_scores_["bayes_accuracy_bound"]
+    np.testing.assert_allclose(found, max(expected, 1 / K), rtol=1e-6)
+    assert found > 1 / K
+
+
+@pytest.mark.parametrize("bounds", ["forward", Bounds(test_units="runs")])
+def test_a_test_set_that_lacks_a_class_bounds_nothing(bounds):
+    """Accuracy among the other classes says nothing of that among all."""
+    x = np.random.default_rng(3).normal(size=(len(Y), 12)) + np.eye(K, 12)[Y]
+    tested = np.flatnonzero((np.arange(len(Y)) >= K * R) & (Y > 0))
+    split = [(np.arange(K * R), tested)]
+    light = IdentificationSearchLight(cv=split, bounds=bounds)
+    runs = np.arange(len(Y)) // K
+    if bounds == "forward":
+        with pytest.raises(ValueError, match="the test set lacks a class"):
+            light.fit(x, Y, groups=runs)
+        return
+    light.fit(x, Y, groups=runs)
+    assert not any("bound" in name for name in light.region_scores_)
+    assert any("the test set lacks a class" in note for note in light.notes_)
 
 
 def test_folders_keep_the_counts(tmp_path):

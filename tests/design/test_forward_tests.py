@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.model_selection import KFold
 
 from neuroextrap.design._design import Design, Labelings
 from neuroextrap.design._folds import make_design
@@ -13,6 +14,8 @@ from neuroextrap.design._forward_tests import (
     forward_folds,
     forward_parts,
 )
+from neuroextrap.design._labels import code_labels
+from neuroextrap.design._tests import BoundOptions, forward_tests
 from neuroextrap.margins._engine import score_regions
 from neuroextrap.margins._plan import Plan
 from neuroextrap.margins._statistic import resolve_statistic
@@ -460,3 +463,13 @@ def test_folds_that_are_no_partition_are_no_parts(folds):
     folds = tuple((np.array(train), np.array(test)) for train, test in folds)
     parts = forward_parts(np.tile([0, 1], 3), 2, Design(folds, 6, 2), None)
     assert isinstance(parts, str)
+
+
+def test_blocks_that_extend_over_what_is_tested_are_no_units():
+    y, row = np.tile([0, 1], 12), np.arange(24)
+    labels = code_labels(y, None, None, 2 * (row // 8) + y)  # over two folds each
+    design = make_design(labels.codes, 2, cv=KFold(6))
+    options = BoundOptions("auto", "samples", "cyclic", 0.95, False, None)
+    assert "a block extends over several" in forward_tests(labels, design, options)
+    labels = code_labels(y, None, None, 2 * (row // 4) + y)
+    assert forward_tests(labels, design, options).outcomes.n_units.max() == 2

@@ -8,6 +8,7 @@ from neuroextrap.design._folds import make_design
 from neuroextrap.design._labels import code_labels, code_targets
 from neuroextrap.design._permutations import (
     Balance,
+    _sorted_folds,
     few_exchanges,
     few_permutations,
     fold_balance,
@@ -92,6 +93,20 @@ def test_folds_more_equal_than_nine_tenths_are_of_labels(
     proportional, as_equal, of_labels
 ):
     assert Balance(proportional, as_equal).of_labels == of_labels
+
+
+def test_tables_are_sorted_from_six_standard_deviations_on():
+    assert _sorted_folds(Balance(excess=5.99)) is None
+    assert _sorted_folds(Balance(excess=6.0)).name == "sorted_folds"
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_folds_of_whole_blocks_are_compared_with_other_orders_of_blocks(seed):
+    """Scans one by one would be far more even."""
+    y = np.random.default_rng(seed).permutation(np.repeat([0, 1], 10)).repeat(10)
+    labels = code_labels(y, None, None, np.arange(200) // 10)
+    balance = fold_balance(labels, make_design(labels.codes, 2, cv=KFold(5)))
+    assert balance.excess < 6
 
 
 def test_few_labelings_are_doubtful_where_none_can_be_significant():

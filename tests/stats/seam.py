@@ -104,7 +104,7 @@ from neuroextrap.stats._null_counts import (
     tie_floor,
     unpacked_largest,
 )
-from neuroextrap.stats._permutation import count_permutations
+from neuroextrap.stats._permutation import count_permutations, shift_rows
 from neuroextrap.stats._pvalues import z_from_p
 from neuroextrap.stats._rearrangement_test import (
     Corrections,
@@ -114,6 +114,8 @@ from neuroextrap.stats._rearrangement_test import (
 )
 from neuroextrap.stats._shared_options import as_options, described_by, takes_options
 from neuroextrap.stats._subject_bounds import (
+    _largest_growth,
+    mixed_subjects_lower_bound,
     population_accuracy_lower_bound,
     subjects_accuracy_lower_bound,
 )

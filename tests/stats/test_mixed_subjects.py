@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from neuroextrap.stats._forward import LAMBDAS
-from neuroextrap.stats._subject_bounds import (
+from tests.stats.seam import (
+    LAMBDAS,
     _largest_growth,
     mixed_subjects_lower_bound,
     subjects_accuracy_lower_bound,
@@ -21,9 +21,10 @@ def test_equal_designs_give_the_bound_of_one_design():
     np.testing.assert_allclose(mixed, one, atol=1.5e-3)  # the table has steps of .001
 
 
+@pytest.mark.parametrize("numbers", [(16.0, 40.0, 72.0), (1.0, 2.0, 3.0)])
 @pytest.mark.parametrize("mean", [0.1, 0.45, 0.8])
-def test_the_largest_growth_is_that_of_an_optimizer(mean):
-    units = np.array([[16.0], [40.0], [72.0]])
+def test_the_largest_growth_is_that_of_an_optimizer(mean, numbers):
+    units = np.array(numbers)[:, None]
     bets = LAMBDAS[:, None] * (units.mean(axis=0) / units)[:, None]
     found = _largest_growth(units, bets)[round(mean * 1000), ::4, 0]
     for bet, value in zip(bets[:, ::4, 0].T, found, strict=True):
@@ -38,6 +39,31 @@ def test_the_largest_growth_is_that_of_an_optimizer(mean):
             constraints={"type": "eq", "fun": lambda beta: beta.mean() - mean},
         )
         assert value == pytest.approx(-best.fun, rel=1e-4)
+
+
+def test_the_bound_of_three_designs_is_a_product_of_e_values():
+    """By the definition; no hit counts as none, and NaN touches its region alone."""
+    rng = np.random.default_rng(4)
+    designs = [
+        (rng.integers(0, 9, size=(3, 2, n)).astype(float), 8, (0, 1)) for n in (3, 6, 9)
+    ]
+    designs[0][0][0, :, :2] = 0
+    units = np.array([[8 * (n - first) for first in (0, 1)] for n in (3, 6, 9)])
+    bets = LAMBDAS[:, None] * (units.mean(axis=0) / units)[:, None]
+    largest = _largest_growth(units, bets)
+    bound = mixed_subjects_lower_bound(designs, n_regions=3)
+    values = []
+    for first in (0, 1):
+        sums = np.stack([counts[0][:, first:].sum(axis=1) for counts, _, _ in designs])
+        for rate in range(len(LAMBDAS)):
+            own = np.exp(bets[:, rate, first, None] * sums).mean(axis=1)
+            growth = largest[round(float(bound[0]) * 1000), rate, first]
+            values.append(np.prod(own) / np.exp(growth))
+    assert np.mean(values) >= 60 * (1 - 1e-9)
+    assert np.mean(values) < 60 * 1.2  # the table of growths has steps of .001
+    designs[1][0][2, 0, 0] = np.nan
+    again = mixed_subjects_lower_bound(designs, n_regions=3)
+    np.testing.assert_array_equal(again, [*bound[:2], np.nan])
 
 
 @pytest.mark.parametrize("accuracies", [(0.9, 0.3, 0.3), (0.3, 0.3, 0.9), (0.5,) * 3])

@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 from neuroextrap.stats import permute_labels
-from tests.stats.seam import count_permutations
+from tests.stats.seam import count_permutations, shift_rows
 
 
 def all_labelings(y, groups):
@@ -28,6 +28,8 @@ def all_labelings(y, groups):
         ("abcab", [0, 0, 0, 1, 1]),
         ("aabcc", [1, 0, 1, 0, 1]),
         ("aaabb", [0, 0, 0, 1, 1]),
+        ("cabbca", [0, 0, 0, 1, 1, 1]),  # neither group begins in sorted order
+        ("bacacb", [0, 0, 1, 1, 2, 2]),
     ],
 )
 def test_enumerates_all_others_once(y, groups):
@@ -64,6 +66,27 @@ def test_each_other_labeling_is_equally_likely(n_permutations):
     chi2 = stats.chisquare(list(counts.values()))
     # without replacement the counts are less dispersed than multinomial
     assert chi2.pvalue > 1e-3
+
+
+def test_shifts_move_whole_runs_and_are_drawn_as_the_seed_says():
+    runs = [0, 0, 0, 0, 1, 1, 1]
+    every = {(a, b) for a in range(4) for b in range(3)} - {(0, 0)}
+
+    def offsets(orders):
+        assert (np.diff(orders[:, :4]) % 4 == 1).all()
+        assert (np.diff(orders[:, 4:]) % 3 == 1).all()
+        return [(-row[0] % 4, (4 - row[4]) % 3) for row in orders.tolist()]
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        exact = shift_rows(7, runs, 11, 0)  # as many as there are: all, no warning
+        drawn = shift_rows(7, runs, 10, 5)
+    assert sorted(offsets(exact)) == sorted(every)
+    np.testing.assert_array_equal(drawn, shift_rows(7, runs, 10, 5))
+    assert not np.array_equal(drawn, shift_rows(7, runs, 10, 6))
+    offsets(drawn)
+    with pytest.warns(UserWarning, match=r"only 11 other shifts .* below 0.0833"):
+        assert len(shift_rows(7, runs, 12, 0)) == 11
 
 
 def test_drawing_from_many_is_distinct_and_within_groups():

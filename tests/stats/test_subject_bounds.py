@@ -61,6 +61,10 @@ def test_bounds_of_selected_regions_by_their_definition():
     np.testing.assert_array_equal(found, [*bounds, np.nan])
     nothing = population_accuracy_lower_bound(np.full((14, 8), 0.25), chance=0.25)
     assert (nothing < 0.25).all()
+    nearly = np.full((14, 8), 0.25)  # one of 8 has 120, between 160 / 2 and 160
+    near = optimize.brentq(lambda a: _e_value(np.full(14, a), 0.25) - 120, 0.3, 1)
+    nearly[:, 0] = near
+    assert (population_accuracy_lower_bound(nearly, chance=0.25) < 0.25).all()
     alone = population_accuracy_lower_bound(np.full((3, 1), np.nan), chance=0.25)
     assert np.isnan(alone).all()
 
@@ -101,7 +105,7 @@ def test_one_subject_has_the_forward_bound():
 
 def test_the_bound_of_these_subjects_is_a_product_of_e_values():
     rng = np.random.default_rng(2)
-    n_correct = rng.integers(2, 8, size=(4, 3, 5))  # subjects, orders, steps
+    n_correct = rng.integers(0, 9, size=(4, 3, 5))  # subjects, orders, steps
     bound = subjects_accuracy_lower_bound(n_correct, 8, first_steps=(0, 2))
     values = []
     for rate in LAMBDAS:
