@@ -1,5 +1,6 @@
 """Shared fixtures: where the real data are, and no silent skipping of them."""
 
+import gc
 import os
 from pathlib import Path
 
@@ -28,6 +29,11 @@ def real_data():
         return path
 
     return folder
+
+
+def pytest_collection_finish():
+    """Leave thousands of collected tests out of every later garbage collection."""
+    gc.freeze()
 
 
 @pytest.hookimpl(trylast=True)

@@ -174,7 +174,7 @@ def _moments(rng, n_sets, n_classes, signal, code, mistake):
     yield Row("Off the diagonal, all pairs at once", where, family)
 
 
-@check(FAMILY, n_sets=300, quick=14)
+@check(FAMILY, n_sets=300, quick=8)
 def unrelated_conditions_of_subjects(rng, n_sets, *, mistake=False):
     """Accuracy above names over subjects; mistake: codes that all of them have."""
     for n_classes in (2,) if mistake else chosen((2, 3, 4, 8), n_sets):

@@ -253,6 +253,7 @@ def _best_pipeline(rng, n_classes, n_runs, which, signal, *, alone):
             estimator=name,
             statistic=statistic,
             n_permutations=99,
+            bounds=None,
             random_state=seed,
         )
         pipelines[str(i)] = light, x.reshape(len(y), -1)
@@ -278,6 +279,7 @@ def lesions(rng, n_sets, *, mistake=False):
                 IdentificationSearchLight(
                     regions=regions,
                     n_permutations=39,
+                    bounds=None,
                     random_state=int(rng.integers(2**31)),
                 ),
                 x,

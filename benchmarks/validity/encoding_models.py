@@ -110,7 +110,9 @@ def stimuli_shown_once(rng, n_sets, *, mistake=False):
         yield Row("accuracy lost by the default", design, values, nominal=0.03)
 
 
-def finger_accuracy(data, left_out, *, averaged=False, within=False, **options):
+def finger_accuracy(
+    data, left_out, *, averaged=False, within=False, shared=100, **options
+):
     """Train on three speeds; return the accuracy among the fingers at another."""
     X, Y, shown = data
     old, new = SPEED[shown] != left_out, np.flatnonzero(left_out == SPEED)
@@ -121,7 +123,7 @@ def finger_accuracy(data, left_out, *, averaged=False, within=False, **options):
         options["noise_covariance"] = rest
     if averaged:
         train, responses = np.unique(train), means
-    encoder = RidgeEncoder(cv=options.get("cv", 5))
+    encoder = RidgeEncoder(cv=options.get("cv", 5), shared_samples=shared)
     model = EncodingIdentification(encoder=encoder, repeats="keep", **options)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # of few residuals
@@ -132,7 +134,8 @@ def finger_accuracy(data, left_out, *, averaged=False, within=False, **options):
 
 @check(FAMILY, n_sets=40, quick=3)
 def few_conditions(rng, n_sets, *, mistake=False):
-    """Accuracy that the default loses; mistake: folds that leave out one finger each.
+    """Accuracy that the default loses; mistake: folds that leave out one finger each,
+    and a penalty for each voxel by itself.
 
     It is not to be below that of any rival by more than a standard error of the
     accuracy of one experiment (40 responses, of which about two thirds are right: .07).
@@ -141,8 +144,8 @@ def few_conditions(rng, n_sets, *, mistake=False):
         names = ("noise within conditions",) if mistake else tuple(RIVALS)
         lost = {name: [] for name in names}
         in_order = PredefinedSplit(np.repeat(np.arange(5), 3 * N_REPEATS))
-        options = {"cv": in_order} if mistake else {}
-        for _ in range(n_sets * 12 if mistake else n_sets):
+        options = {"cv": in_order, "shared": 0} if mistake else {}
+        for _ in range(n_sets * 4 if mistake else n_sets):
             data = fingers(rng, n_voxels, 0.4 if mistake else 1.0)
             speeds = range(4) if mistake else [rng.integers(4)]
             default = [finger_accuracy(data, speed, **options) for speed in speeds]
@@ -260,7 +263,7 @@ def folds_of_stimuli(rng, n_sets, *, mistake=False):
     n_stimuli, correlation = (60, 0.95) if mistake else (20, 0.0)
     for rule in ("mahalanobis",) if mistake else ("mahalanobis", "auto"):
         local = []
-        for _ in range(3 * n_sets if mistake else n_sets):
+        for _ in range(2 * n_sets if mistake else n_sets):
             X, Y = (series(rng, n_stimuli, correlation, n) for n in (8, 4))
             model = EncodingIdentification(
                 encoder=RidgeEncoder(alphas=[1.0, 100.0], cv=3),

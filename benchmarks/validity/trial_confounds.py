@@ -47,7 +47,7 @@ def confounds(rng, y):
     yield level, level == "hard", "two levels, .8 and .2 hard"
 
 
-@check(FAMILY, n_sets=300, quick=12)
+@check(FAMILY, n_sets=300, quick=8)
 def confounded_classes(rng, n_sets, *, mistake=False):
     """Only the confound drives responses; mistake: labels exchanged within runs."""
     prefix = "unrestricted_" if mistake else ""

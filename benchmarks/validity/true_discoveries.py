@@ -46,7 +46,7 @@ def searchlight(rng, y, runs, share, strength, **options):
     return light, ~np.asarray(informative).ravel()
 
 
-@check(FAMILY, n_sets=300, quick=16)
+@check(FAMILY, n_sets=300, quick=11)
 def informative_regions(rng, n_sets, *, mistake=False):
     """No signal to signal nearly everywhere; mistake: counting p of at most .05."""
     if mistake:

@@ -204,9 +204,11 @@ def data_uri(figure, kind="svg"):
     import matplotlib.pyplot as plt
 
     target = io.BytesIO()
-    metadata = {"Date": None} if kind == "svg" else None
+    how: dict[str, Any] = {"pil_kwargs": {"compress_level": 0}}  # until few_colors
+    if kind == "svg":
+        how = {"metadata": {"Date": None}}
     with plt.rc_context(_SVG):
-        figure.savefig(target, format=kind, dpi=110, metadata=metadata)
+        figure.savefig(target, format=kind, dpi=110, **how)
     plt.close(figure)
     data = target.getvalue()
     if kind == "png":

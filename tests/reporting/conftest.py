@@ -22,6 +22,7 @@ from sklearn.utils import Bunch
 
 from neuroextrap.datasets import simulate_brain
 from neuroextrap.decoding import IdentificationSearchLight
+from tests.reporting.seam import identification_sections
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 FLAGS = [
@@ -59,6 +60,18 @@ def fitted(brain):
         brain.masker.mask_img_, radius=16.0, n_permutations=20
     )
     return light.fit(brain.imgs, brain.y, groups=brain.runs)
+
+
+@pytest.fixture(scope="session")
+def sections(fitted):
+    """The parts of its report, by heading."""
+    return dict(identification_sections(fitted))
+
+
+@pytest.fixture(scope="session")
+def page(fitted):
+    """Its report, as HTML."""
+    return fitted.generate_report().get_standalone()
 
 
 @pytest.fixture(scope="session")

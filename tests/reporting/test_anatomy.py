@@ -8,9 +8,8 @@ import pytest
 
 from neuroextrap.datasets import simulate_brain
 from neuroextrap.decoding import IdentificationSearchLight
-from neuroextrap.images._space import new_volume, space_code
 from neuroextrap.reporting import interactive_viewer, peak_table
-from neuroextrap.reporting._maps_section import fitted_background
+from tests.reporting.seam import fitted_background, new_volume, space_code
 
 
 def _fit(code, offset=1000.0):

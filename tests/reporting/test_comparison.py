@@ -9,15 +9,13 @@ import pytest
 from nibabel import Nifti1Image
 from sklearn.linear_model import Ridge
 
-from neuroextrap.analysis._presentation import region_images
-from neuroextrap.analysis._region_maps import RegionMaps
 from neuroextrap.decoding import (
     IdentificationSearchLight,
     compare_decoders,
 )
 from neuroextrap.encoding import EncodingIdentification, compare_encoding_models
 from neuroextrap.maps import read_maps
-from neuroextrap.reporting._comparison_page import comparison_page
+from tests.reporting.seam import RegionMaps, comparison_page, region_images
 
 
 @pytest.fixture(scope="module")

@@ -13,13 +13,18 @@ from sklearn.utils import Bunch
 
 from neuroextrap.datasets import simulate_brain
 from neuroextrap.images import feature_coordinates
-from neuroextrap.reporting import _discoveries, peak_table
-from neuroextrap.reporting._discoveries import Counted, discoveries_section
-from neuroextrap.reporting._identification_page import identification_sections
-from neuroextrap.reporting._rendering import read_text
+from neuroextrap.reporting import peak_table
 from neuroextrap.stats import true_discoveries
-from neuroextrap.stats._true_discoveries import DiscoveryBounds
 from tests.analyses import searchlight_of
+from tests.reporting.seam import (
+    Counted,
+    DiscoveryBounds,
+    _discoveries,
+    area_names,
+    discoveries_section,
+    identification_sections,
+    read_text,
+)
 
 
 def fit(**options):
@@ -35,8 +40,9 @@ def light():
     return fit()
 
 
-def section(light, **options):
-    return unescape(dict(identification_sections(light, **options))[HEADING])
+def section(light, atlas=None):
+    areas = None if atlas is None else area_names(atlas, light.masker_)
+    return unescape(discoveries_section(Counted.of(light), areas))
 
 
 HEADING = "How many are informative"
@@ -89,7 +95,8 @@ def test_no_curve_where_the_bound_is_zero():
 
 def test_a_page_answers_for_all_regions_and_an_atlas(light):
     atlas = halves(light)
-    page = section(light, atlas=atlas)
+    page = unescape(dict(identification_sections(light, atlas=atlas))[HEADING])
+    assert page == section(light, atlas=atlas)
     n_regions = len(light.wins_)
     assert (
         f"At least {light.true_discoveries():,} of these {n_regions:,} spheres are "

@@ -183,12 +183,11 @@ def results(fitted, atlas, surface, brain):
 
 
 @pytest.fixture(scope="module")
-def pages(results):
+def pages(results, page):
     """The HTML of every kind of page."""
-    return {
-        kind: result.generate_report().get_standalone()
-        for kind, result in results.items()
-    }
+    others = results.keys() - {"searchlight"}
+    made = {kind: results[kind].generate_report().get_standalone() for kind in others}
+    return {"searchlight": page, **made}
 
 
 def visible(html):

@@ -10,17 +10,20 @@ import pandas as pd
 import pytest
 import scipy.ndimage
 
-from neuroextrap.analysis._presentation import region_images
 from neuroextrap.datasets import simulate_brain
 from neuroextrap.decoding import IdentificationSearchLight
 from neuroextrap.reporting import peak_table
-from neuroextrap.reporting._curves import curve_axes
-from neuroextrap.reporting._finding import find
-from neuroextrap.reporting._identification_page import identification_sections
-from neuroextrap.reporting._identification_words import found, methods
-from neuroextrap.reporting._peaks import ranked_peaks
-from neuroextrap.reporting._rendering import format_percent
 from tests.margins.seam import CLASSIFIERS
+from tests.reporting.seam import (
+    curve_axes,
+    find,
+    format_percent,
+    found,
+    identification_sections,
+    methods,
+    ranked_peaks,
+    region_images,
+)
 
 
 def _fit(seed=0, signal=0.0, n_permutations=0, n_features=9, n_runs=6):
@@ -112,9 +115,8 @@ def test_only_simultaneous_bounds_are_quoted_for_a_peak(fitted):
         assert "stays at chance" in sentences
 
 
-def test_sentence_figure_and_table_have_one_interval(fitted):
+def test_sentence_figure_and_table_have_one_interval(fitted, sections):
     """The interval on the page, where 1.96 standard errors say something else."""
-    sections = dict(identification_sections(fitted))
     said = re.search(
         r"95% interval .*?([\d.]+)% to ([\d.]+)%", sections["What was found"]
     )
@@ -137,22 +139,21 @@ def test_sentence_figure_and_table_have_one_interval(fitted):
     assert abs(ends[0] - (last["accuracy"] - 1.96 * last["standard_error"])) > 0.02
 
 
-def test_lines_are_named_as_they_are_drawn(fitted):
+def test_lines_are_named_as_they_are_drawn(fitted, sections):
     ax = curve_axes(fitted, 0)
     looks = {line.get_label().split(",")[0]: line for line in ax.lines}
     plt.close(ax.figure)
-    page = " ".join(dict(identification_sections(fitted))["Accuracy curves"].split())
+    page = " ".join(sections["Accuracy curves"].split())
     assert looks["chance"].get_linestyle() == ":"
     assert looks["best classifier"].get_marker() == "^"
     assert "the dotted gray line is chance" in page
     assert "The orange triangle is the lower bound" in page
 
 
-def test_sentence_figure_and_table_have_one_bound(fitted):
+def test_sentence_figure_and_table_have_one_bound(fitted, sections):
     """The bound on the page is the one that holds for all regions at once."""
     region = int(ranked_peaks(fitted, 1)["region"].iloc[0])
     expected = fitted.region_scores_["bayes_accuracy_bound_fwe"][region]
-    sections = dict(identification_sections(fitted))
     curves = sections["Accuracy curves"]
     uri = re.search(r'"data:text/tab-separated-values;base64,([^"]+)"', curves).group(1)
     table = pd.read_csv(io.BytesIO(base64.b64decode(uri)), sep="\t")
@@ -234,11 +235,11 @@ def test_false_alarms_are_as_rare_as_said():
     assert sum(found) <= 8
 
 
-def test_peaks_that_do_not_survive_are_apart(fitted):
+def test_peaks_that_do_not_survive_are_apart(fitted, sections):
     peaks = ranked_peaks(fitted, 10)
     survives = find(fitted).survives[peaks["region"].to_numpy()]
     assert 0 < survives.sum() < 10  # of this seed: both kinds
-    section = dict(identification_sections(fitted))["Peaks"]
+    section = sections["Peaks"]
     assert section.count('<tr class="trend">') == (~survives).sum()
     assert f"{(~survives).sum()} more, which do not survive" in section
 

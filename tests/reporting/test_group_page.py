@@ -18,10 +18,7 @@ from neuroextrap.group import (
     second_level_test,
     sign_flip_test,
 )
-from neuroextrap.maps._registry import GROUP_MAPS
-from neuroextrap.reporting._group_page import make_group_page
-from neuroextrap.reporting._group_results import read_group
-from neuroextrap.reporting._group_sections import group_clusters
+from tests.reporting.seam import GROUP_MAPS, group_clusters, make_group_page, read_group
 
 SHAPE, AFFINE = (8, 7, 6), np.diag([4.0, 4, 4, 1])
 N = 10
@@ -52,6 +49,12 @@ def tested(imgs):
     return second_level_test(
         imgs, two_sided=True, cluster_threshold=0.01, n_permutations=200
     )
+
+
+@pytest.fixture(scope="module")
+def group_page(tested):
+    """Its report, as HTML."""
+    return tested.generate_report().get_standalone()
 
 
 def _found(maps, atlas=None):
@@ -207,10 +210,10 @@ _DOTS = """JSON.stringify({
 })"""
 
 
-def test_a_click_shows_every_subject(browser, imgs, tested, tmp_path):
+def test_a_click_shows_every_subject(browser, imgs, tested, group_page, tmp_path):
     _, clusters = _found(tested)
     path = tmp_path / "group.html"
-    tested.generate_report().save_as_html(path)
+    path.write_text(group_page, encoding="utf-8")
     browser.open(path)
     second = clusters.iloc[1]
     box = browser.box(f'.nx-go[data-region="{int(second["feature"])}"]')
@@ -230,9 +233,9 @@ def test_a_click_shows_every_subject(browser, imgs, tested, tmp_path):
     browser.call("Emulation.clearDeviceMetricsOverride")
 
 
-def test_pages_are_equal_for_equal_maps(tested):
-    one, two = (tested.generate_report().get_standalone() for _ in range(2))
-    assert re.sub(r"\s", "", one) == re.sub(r"\s", "", two)
+def test_pages_are_equal_for_equal_maps(tested, group_page):
+    again = tested.generate_report().get_standalone()
+    assert re.sub(r"\s", "", again) == re.sub(r"\s", "", group_page)
 
 
 @pytest.mark.parametrize("two_sided", [True, False])

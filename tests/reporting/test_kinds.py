@@ -14,11 +14,9 @@ from sklearn.linear_model import Ridge
 
 from neuroextrap.decoding import IdentificationSearchLight
 from neuroextrap.encoding import EncodingIdentification
-from neuroextrap.plotting._backgrounds import mni152_template
 from neuroextrap.reporting import peak_table
-from neuroextrap.reporting._curves import curve_axes
-from neuroextrap.reporting._identification_page import identification_sections
 from neuroextrap.stats import AccuracyExtrapolator, average_accuracy_jackknife
+from tests.reporting.seam import curve_axes, identification_sections, mni152_template
 
 
 def _sheet(shift):

@@ -10,9 +10,13 @@ import pandas as pd
 import pytest
 from markupsafe import Markup
 
-from neuroextrap.reporting._methods import methods_section
-from neuroextrap.reporting._page import frame_table, make_page
-from neuroextrap.reporting._rendering import format_number, paragraphs
+from tests.reporting.seam import (
+    format_number,
+    frame_table,
+    make_page,
+    methods_section,
+    paragraphs,
+)
 
 
 @pytest.mark.parametrize(

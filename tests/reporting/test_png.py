@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from neuroextrap.reporting._pictures import few_colors, gray_png
+from tests.reporting.seam import few_colors, gray_png
 
 
 def written(pixels):

@@ -6,14 +6,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from neuroextrap.cli._results import text_table
-from neuroextrap.reporting._rendering import (
+from tests.reporting.seam import (
     bits_at_least,
     format_confidence,
     format_of,
     percent_at_least,
+    rounded,
+    text_table,
 )
-from neuroextrap.reporting._viewer_data import rounded
 
 RNG = np.random.default_rng(0)
 BOUNDS = np.concatenate(
@@ -66,9 +66,8 @@ def test_confidence_keeps_its_digits(level, words):
     assert format_confidence(level) == words
 
 
-def test_the_first_sentences_state_no_more_than_the_maps(fitted):
-    html = fitted.generate_report().get_standalone()
-    text = " ".join(re.sub(r"<[^>]+>", " ", html).split())
+def test_the_first_sentences_state_no_more_than_the_maps(fitted, page):
+    text = " ".join(re.sub(r"<[^>]+>", " ", page).split())
     for pattern, unit, name in (
         (r"is right at least ([\d.]+)% of the time", 100, "bayes_accuracy_bound_fwe"),
         (r"carries at least ([\d.]+) bits", 1, "class_information_bound_fwe"),

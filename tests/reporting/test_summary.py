@@ -6,17 +6,16 @@ import re
 import numpy as np
 import pandas as pd
 
-from neuroextrap.analysis._region_maps import RegionMaps
 from neuroextrap.decoding import IdentificationSearchLight
-from neuroextrap.reporting._identification_page import identification_sections
+from tests.reporting.seam import RegionMaps
 
 
-def test_a_fitted_analysis_shows_its_finding(fitted):
+def test_a_fitted_analysis_shows_its_finding(fitted, sections):
     shown = fitted._repr_mimebundle_()
     assert shown["text/plain"] == repr(fitted)
     assert fitted._repr_html_() == shown["text/html"]
     text = html.unescape(shown["text/html"])
-    answer = html.unescape(dict(identification_sections(fitted))["What was found"])
+    answer = html.unescape(sections["What was found"])
     verdict = re.search(r'<p class="verdict">(.*?)</p>', answer).group(1)
     assert verdict.startswith("Above chance in")
     assert verdict in text

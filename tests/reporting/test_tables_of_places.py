@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from neuroextrap.group import second_level_test
-from neuroextrap.reporting import _page, _peaks
+from tests.reporting.seam import _page, _peaks
 
 PEAKS = pd.DataFrame(
     {

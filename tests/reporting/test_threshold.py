@@ -6,11 +6,8 @@ from nibabel import Nifti1Image
 from nibabel.affines import apply_affine
 
 from neuroextrap.decoding import IdentificationSearchLight
-from neuroextrap.maps._registry import MAPS
 from neuroextrap.reporting import interactive_viewer
-from neuroextrap.reporting._maps_section import fitted_background
-from neuroextrap.reporting._page import make_page
-from neuroextrap.reporting._viewer import viewer_of_curves
+from tests.reporting.seam import MAPS, fitted_background, make_page, viewer_of_curves
 
 SLICES = "document.querySelector('iframe').contentDocument.querySelector('canvas')"
 GLASS = "document.querySelectorAll('.nx-glass canvas')[{}]"

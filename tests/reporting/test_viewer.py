@@ -11,8 +11,7 @@ from nibabel.affines import apply_affine
 from neuroextrap.datasets import simulate_brain
 from neuroextrap.decoding import IdentificationSearchLight
 from neuroextrap.reporting import interactive_viewer, peak_table
-from neuroextrap.reporting._identification_page import identification_sections
-from neuroextrap.reporting._page import Report
+from tests.reporting.seam import Report, identification_sections
 
 
 def _page(*args, **kwargs):

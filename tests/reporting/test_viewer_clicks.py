@@ -8,11 +8,8 @@ import pytest
 from nibabel.affines import apply_affine
 
 from neuroextrap.decoding import IdentificationSearchLight
-from neuroextrap.maps._registry import MAPS
 from neuroextrap.reporting import interactive_viewer
-from neuroextrap.reporting._maps_section import fitted_background
-from neuroextrap.reporting._page import make_page
-from neuroextrap.reporting._viewer import viewer_of_curves
+from tests.reporting.seam import MAPS, fitted_background, make_page, viewer_of_curves
 
 
 def _page(*args, **kwargs):

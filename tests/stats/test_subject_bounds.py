@@ -61,6 +61,10 @@ def test_bounds_of_selected_regions_by_their_definition():
     np.testing.assert_array_equal(found, [*bounds, np.nan])
     nothing = population_accuracy_lower_bound(np.full((14, 8), 0.25), chance=0.25)
     assert (nothing < 0.25).all()
+    nearly = np.full((14, 8), 0.25)  # one of 8 has 120, between 160 / 2 and 160
+    near = optimize.brentq(lambda a: _e_value(np.full(14, a), 0.25) - 120, 0.3, 1)
+    nearly[:, 0] = near
+    assert (population_accuracy_lower_bound(nearly, chance=0.25) < 0.25).all()
     alone = population_accuracy_lower_bound(np.full((3, 1), np.nan), chance=0.25)
     assert np.isnan(alone).all()
 
