@@ -19,4 +19,7 @@ from neuroextrap.stats._cluster_statistics import (
     threshold_free_enhancement,
 )
 from neuroextrap.stats._linear_scores import linear_test
-from neuroextrap.stats._subject_bounds import subjects_accuracy_lower_bound
+from neuroextrap.stats._subject_bounds import (
+    population_accuracy_lower_bound,
+    subjects_accuracy_lower_bound,
+)

@@ -6,8 +6,11 @@ import pytest
 
 from neuroextrap.decoding import IdentificationSearchLight
 from neuroextrap.group import group_information
-from neuroextrap.stats import fano_information
-from tests.group.seam import subjects_accuracy_lower_bound
+from neuroextrap.stats import average_accuracy, fano_information
+from tests.group.seam import (
+    population_accuracy_lower_bound,
+    subjects_accuracy_lower_bound,
+)
 
 N_CLASSES, N_RUNS = 4, 6
 Y = np.tile(np.arange(N_CLASSES), 5 * N_RUNS)
@@ -57,6 +60,43 @@ def test_bounds_are_ordered_and_speak_of_bits(subjects):
     assert (
         maps["subjects_bayes_accuracy_bound"] > maps["population_bayes_accuracy_bound"]
     )
+
+
+def test_bounds_of_three_regions_hold_at_once():
+    rng, regions = np.random.default_rng(1), np.zeros((3, 10), dtype=bool)
+    for row, members in zip(regions, ([0, 1, 2], [1, 2, 3], [7, 8, 9]), strict=True):
+        row[members] = True
+    some = [
+        IdentificationSearchLight(regions=regions).fit(
+            samples(rng, 1.5), Y, groups=RUNS
+        )
+        for _ in range(8)
+    ]
+    maps = group_information(some)
+    accuracy = [average_accuracy(s.results_.bound_wins, N_CLASSES) for s in some]
+    counts = [
+        s.results_.scores.n_correct.reshape(3, *s.results_.forward.n_units.shape)
+        for s in some
+    ]
+    units, first = N_CLASSES * 5, some[0].results_.forward.first_steps
+    of_subjects = {
+        ending: subjects_accuracy_lower_bound(counts, units, first_steps=first, **more)
+        for ending, more in (("", {}), ("_fwe", {"n_regions": 3}))
+    }
+    of_population = {
+        ending: population_accuracy_lower_bound(accuracy, **more)
+        for ending, more in (
+            ("", {}),
+            ("_fwe", {"n_regions": 3}),
+            ("_fcr", {"chance": 1 / N_CLASSES}),
+        )
+    }
+    for whose, bounds in (("subjects", of_subjects), ("population", of_population)):
+        for ending, bound in bounds.items():
+            found = maps[f"{whose}_bayes_accuracy_bound{ending}"]
+            np.testing.assert_allclose(found, np.maximum(bound, 1 / N_CLASSES))
+    assert (of_population["_fwe"] < of_population["_fcr"]).any()
+    assert (maps["subjects_bayes_accuracy_bound_fwe"] > 1 / N_CLASSES).any()
 
 
 @pytest.mark.parametrize("n_runs", range(3, 9))

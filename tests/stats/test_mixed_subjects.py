@@ -12,6 +12,14 @@ from tests.stats.seam import (
 )
 
 
+def test_regions_share_the_error():
+    rng = np.random.default_rng(0)
+    designs = [(rng.binomial(8, 0.7, size=(9, 1, n)), 8, (0,)) for n in (4, 7)]
+    at_once = mixed_subjects_lower_bound(designs, n_regions=20)
+    alone = mixed_subjects_lower_bound(designs, confidence_level=1 - 0.05 / 20)
+    np.testing.assert_allclose(at_once, alone, atol=1e-9)
+
+
 def test_equal_designs_give_the_bound_of_one_design():
     rng = np.random.default_rng(0)
     counts = rng.binomial(8, 0.6, size=(6, 20, 3, 5)).astype(float)
