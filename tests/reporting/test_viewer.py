@@ -107,7 +107,7 @@ def test_pages_of_a_large_set_stay_small(page_data):
     ("options", "match"),
     [
         ({"map_name": "volume"}, "map_name='volume' must be one of"),
-        ({"max_regions": 0}, "max_regions=0 must be at least 1"),
+        ({"max_regions": 0}, "max_regions must be an integer >= 1; got 0"),
     ],
 )
 def test_bad_options_are_refused(fitted, options, match):
