@@ -7,8 +7,6 @@ from collections.abc import Callable
 from numbers import Integral, Real
 from typing import Any, NamedTuple
 
-from neuroextrap.stats._validation import brief
-
 FILES = {"IMG", "TSV", "NPY", "FILE", "TOML", "PART"}
 FOLDERS = {"DIR", "OUT", "DERIVATIVES"}
 
@@ -60,6 +58,8 @@ class Option(NamedTuple):
 
     def check(self, name, value):
         """Raise ValueError unless the value of a parameter is within the range."""
+        from neuroextrap.stats._validation import brief
+
         if value is None and self.default is None:
             return
         number = not isinstance(value, bool)

@@ -40,7 +40,7 @@ def taken_options(light, analysis, unused, name="light"):
         if given is not plain and not (np.isscalar(given) and given == plain):
             raise ValueError(
                 f"{name} has {option}={given!r}, which {analysis} does not use; leave "
-                f"{option}={plain!r}"
+                "it out"
             )
     return parameters
 

@@ -28,7 +28,6 @@ _MOST_RUNS = 100  # more are not compared
 _FEWEST_MATCHED = 3  # samples of two runs that may be versions of one,
 _MATCHED = 0.15  # and correlation that marks them: less hardly raises levels
 _FEWEST_PAIRS = 6  # of runs, among which versions in another order stand out
-_OTHER_CLASSES = 3  # whose best matches are those by chance
 _CHANCE = 1e-3  # that some two samples come that near by chance
 _MOST_SERIES_COLUMNS = 500
 _FEWEST_VOLUMES = 20
@@ -91,12 +90,12 @@ def matched_runs(X, labels):
     only, and yet give the classes away. Runs of the same classes are compared, beyond
     the means of class and run. Where these come in the same order, samples must
     correlate one by one, more than with neighbors, and more than those of other such
-    runs; else the best of their class must, more than the best of other classes.
+    runs; else the best of their class must, more than the others of it.
     """
     pairs = list(_pairs_of_runs(X, labels))
     for how, order, alike in (
         ("one by one (by {:.2f} beyond class and run)", "the same", _in_one_order),
-        ("by {:.2f} more than by chance with the best", "another", _in_another_order),
+        ("by {:.2f} with their best match", "another", _in_another_order),
     ):
         names, seen = alike(pairs)
         if names is not None:
@@ -134,23 +133,31 @@ def _pairs_of_runs(X, labels):
 
 def _in_one_order(pairs):
     """Return the names of runs whose samples match one by one, and how well."""
-    found, every, others = [], [], []
+    found, every, others = [], {}, []
     for names, products, first, second in pairs:
         others.append(products[first[:, None] != second])
         if len(first) == len(second):
-            of_lags = [np.diagonal(products, lag).mean() for lag in (0, -1, 1)]
-            every.append(of_lags[0])
+            seen, *neighbors = (np.diagonal(products, k).mean() for k in (0, -1, 1))
+            rest = products[
+                (first[:, None] == second) & ~np.eye(len(first), dtype=bool)
+            ]
+            if len(rest):  # what a class has in common in these two runs alone
+                seen -= max(0.0, rest.mean())
+            every[names] = seen
             if (first == second).all():
                 error = np.sqrt(2 / len(first))
-                found.append((of_lags[0], max(of_lags[1:]), error, names))
+                found.append((seen, max(neighbors), error, names, len(rest) > 0))
     apart = np.concatenate([*others, []])
     if not found or not len(apart):
         return None, 0.0
     spread = median_abs_deviation(apart, scale="normal")
-    usual = np.median(every) if len(every) > 1 else 0.0
-    seen, neighbors, error, names = max(found, key=lambda each: each[0])
+    usual = np.median(list(every.values())) if len(every) > 1 else 0.0
+    seen, neighbors, error, names, known = max(found, key=lambda each: each[0])
+    partners = [every[two] for two in every if len(set(two) & set(names)) == 1]
     chance = usual + _MATCHED, max(usual, neighbors) + _ERRORS * spread * error
-    return (names, seen) if seen >= max(chance) else (None, 0.0)
+    if seen < max(chance) or not (known or seen >= max([*partners, 0.0]) + _MATCHED):
+        return None, 0.0  # a run that resembles several is of their session
+    return names, seen
 
 
 def _in_another_order(pairs):
@@ -159,36 +166,39 @@ def _in_another_order(pairs):
     They must exceed other pairs by .15, by six standard deviations of these, and by six
     standard errors of their own.
     """
-    gains = [
-        (names, _gains_of_matches(products, first, second))
+    matches = [
+        (names, *_best_matches(products, first, second))
         for names, products, first, second in pairs
-        if np.array_equal(np.sort(first), np.sort(second)) and np.ptp(first) > 0
+        if np.array_equal(np.sort(first), np.sort(second))
     ]
-    if len(gains) < _FEWEST_PAIRS:
+    matches = [match for match in matches if len(match[1])]
+    if len(matches) < _FEWEST_PAIRS:
         return None, 0.0
-    means = np.array([gain.mean() for _, gain in gains])
-    names, best = gains[means.argmax()]
-    every = np.concatenate([gain for _, gain in gains])
-    error = median_abs_deviation(every, scale="normal") / np.sqrt(len(best) / 2)
+    means = np.array([gains.mean() for _, _, gains in matches])
+    names, best, gains = matches[means.argmax()]
+    every = np.concatenate([gains for _, _, gains in matches])
+    error = median_abs_deviation(every, scale="normal") / np.sqrt(len(gains) / 2)
     spread = max(error, median_abs_deviation(means, scale="normal"))
-    excess = means.max() - np.median(means)
-    surely = excess >= max(_MATCHED, _ERRORS * spread)
-    return (names, excess) if surely else (None, 0.0)
+    surely = means.max() - np.median(means) >= max(_MATCHED, _ERRORS * spread)
+    return (names, best.mean()) if surely else (None, 0.0)
 
 
-def _gains_of_matches(products, first, second):
-    """Return how much the best match of a sample in its class exceeds those in others.
+def _best_matches(products, first, second):
+    """Return the best match of every sample, and by how much it exceeds its class.
 
     `products` (n, n) are correlations of samples of two runs that have the same classes
-    `first` and `second` (n,); the gains have shape (2 n,).
+    `first` and `second` (n,). What a class has in common in the two runs alone, as in
+    sessions with patterns of their own, is in all of its matches. Both have shape
+    (2 m,), m the number of samples whose class has others.
     """
-    classes, first = np.unique(first, return_inverse=True)
-    second, best = np.searchsorted(classes, second), []
-    for shift in range(min(len(classes), 1 + _OTHER_CLASSES)):
-        compared = first[:, None] == (second + shift) % len(classes)
-        among = np.where(compared, products, -1.0)
-        best.append(np.concatenate([among.max(axis=0), among.max(axis=1)]))
-    return best[0] - np.mean(best[1:], axis=0)
+    best, gains = [np.empty(0)], [np.empty(0)]
+    for label in np.unique(first):
+        within = products[np.ix_(first == label, second == label)]
+        if len(within) > 1:
+            for own in (np.sort(within, axis=0), np.sort(within.T, axis=0)):
+                best.append(own[-1])
+                gains.append(own[-1] - own[:-1].mean(axis=0))
+    return np.concatenate(best), np.concatenate(gains)
 
 
 def near_copies(X, codes, groups=None):

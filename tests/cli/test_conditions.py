@@ -115,7 +115,7 @@ def test_a_dry_run_writes_nothing(folder, tmp_path, capsys):
         (("--conditions-column", "color"), "no column 'color'"),
         (("--test-runs", "1"), "without --test-runs"),
         (("--test", "s"), "the same condition 's'"),
-        (("--shard", "1/2"), "light has shard='1/2'"),
+        (("--shard", "1/2"), "light has --shard 1/2"),
         (("--bounds", "forward", "--classes", "a"), "one class, a"),
     ],
 )

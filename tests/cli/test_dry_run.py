@@ -102,10 +102,10 @@ def test_input_is_checked_all_the_same(folder, capsys):
     words[-1] = str(folder / "features.tsv")
     options = ["--mask", str(folder / "mask.nii.gz"), "--radius", "1", "--dry-run"]
     assert main([*words, *options, str(folder / "out")]) == 2
-    assert "no region has min_voxels=2 usable voxels" in capsys.readouterr().err
+    assert "no region has --min-voxels 2 usable voxels" in capsys.readouterr().err
     options = ["--mask", str(folder / "mask.nii.gz"), "--shard", "5", "--dry-run"]
     assert main([*words, *options, str(folder / "out")]) == 2
-    assert "shard='5' must be 'i/N'" in capsys.readouterr().err
+    assert "--shard 5 must be 'i/N'" in capsys.readouterr().err
 
 
 def test_seconds_grow_with_the_number(monkeypatch):

@@ -91,7 +91,7 @@ def test_too_little_memory_is_told(experiment, capsys):
     _, _, folder = experiment
     words = _words(folder, "Y.npy", "full.tsv", "--max-memory", "1K")
     assert main([*words, str(folder / "out")]) == 2
-    assert "max_memory='1K' is too little" in capsys.readouterr().err
+    assert "--max-memory 1K is too little" in capsys.readouterr().err
 
 
 def test_arrays_and_features_in_the_table(experiment):

@@ -213,7 +213,7 @@ def test_what_was_chosen_is_said(tmp_path):
         ([np.nan, 1.0], ValueError, "two or more different numbers above 0"),
         ([np.inf, 1.0], ValueError, "NaN or infinity"),
         ([], ValueError, "two or more different numbers above 0"),
-        (["auto", "inner_folds"], ValueError, "two or more different numbers above 0"),
+        (["auto", "inner_folds"], TypeError, "must be"),
         ([[1.0, 2.0]], TypeError, "must be"),
         (None, TypeError, "must be"),
     ],

@@ -401,7 +401,37 @@ def few_features(seed):
     return np.random.default_rng(seed).normal(size=(48, 4)), random_order(seed), RUNS
 
 
-@pytest.mark.parametrize("make", [exemplars, slow_changes, few_features])
+def sessions(seed, *, order=random_order, n_sessions=2):
+    """Classes whose patterns are others in the runs of another session."""
+    rng, y = np.random.default_rng(seed), order(seed)
+    patterns = 2 * rng.normal(size=(n_sessions, y.max() + 1, 60))
+    return patterns[RUNS % n_sessions, y] + rng.normal(size=(48, 60)), y, RUNS
+
+
+def sessions_of_two_runs(seed):
+    return sessions(seed, n_sessions=3)
+
+
+def sessions_in_one_order(seed):
+    return sessions(seed, order=lambda seed: np.tile(random_order(seed)[:8], 6))
+
+
+def sessions_of_single_samples(seed):
+    return sessions(seed, order=lambda seed: np.tile(np.arange(8), 6))
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        exemplars,
+        slow_changes,
+        few_features,
+        sessions,
+        sessions_of_two_runs,
+        sessions_in_one_order,
+        sessions_of_single_samples,
+    ],
+)
 def test_samples_that_come_again_in_all_runs_are_no_versions(make):
     for seed in range(20):
         X, y, runs = make(seed)

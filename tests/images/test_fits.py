@@ -269,7 +269,7 @@ def test_conditions_of_feat(tmp_path, contrasts, standard, deriv):
         options = {"contrasts": contrasts, "standard": standard, "deriv": deriv}
         own[run] = write_feat(tmp_path / f"run-{run}.feat", **options)
     betas = load_betas(str(tmp_path / "run-*.feat"))
-    runs = ["run-10"] * 3 + ["run-2"] * 3
+    runs = ["run-2"] * 3 + ["run-10"] * 3
     assert betas.events["run"].tolist() == runs
     assert betas.events["trial_type"].tolist() == [*CONDITIONS] * 2
     for img, name, run in zip(betas.imgs, [*CONDITIONS] * 2, runs, strict=True):

@@ -67,7 +67,7 @@ def test_at_the_command_line(word, dry, tmp_path, capsys):
     out = tmp_path / "out"
     assert main(["searchlight", str(out), *map(str, words)]) == 2
     (line,) = capsys.readouterr().err.strip().splitlines()
-    assert "smoothing_fwhm" in line
+    assert "--smoothing-fwhm" in line
     assert not out.exists()
 
 

@@ -49,6 +49,7 @@ from neuroextrap.margins.running._execution import (
 )
 from neuroextrap.margins.running._locks import Lock
 from neuroextrap.margins.running._null import null_file, read_about_null
+from neuroextrap.margins.running._pools import DaskPool
 from neuroextrap.margins.running._progress import Progress
 from neuroextrap.regions._lattice import lattice_spheres
 from neuroextrap.stats._null_counts import unpacked_largest

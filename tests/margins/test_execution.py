@@ -12,7 +12,7 @@ import pytest
 import threadpoolctl
 
 from neuroextrap.margins.running import _execution
-from tests.margins.seam import MAX_LOSSES, Work, run_tasks, use_executor
+from tests.margins.seam import MAX_LOSSES, DaskPool, Work, run_tasks, use_executor
 
 
 def double(shared, data):
@@ -194,3 +194,26 @@ def test_joblib_gives_up_when_workers_keep_dying(monkeypatch):
 def test_joblibs_dask_client_is_found_only_where_there_is_one():
     with joblib.parallel_config(backend="threading"):
         assert _execution._current_executor() is None
+
+
+class _ClosingClient:
+    """A client of Dask whose scheduler goes away while it is asked."""
+
+    status = "running"
+    asked = 0
+
+    def nthreads(self):
+        self.asked += 1
+        if self.asked > 1:
+            raise RuntimeError("ConnectionPool closing.")
+        return {"worker": 1}
+
+    def cancel(self, pending):
+        raise OSError("comm closed")
+
+
+def test_a_client_that_closes_while_asked_is_told_in_our_words():
+    client = _ClosingClient()
+    DaskPool(client).cancel([])  # an error here would hide why the work ended
+    with pytest.raises(ConnectionError, match="scheduler is gone"):
+        DaskPool(client)

@@ -1,5 +1,6 @@
 """Executors that tasks can be given to, behind one protocol."""
 
+import contextlib
 import logging
 import sys
 import warnings
@@ -15,6 +16,11 @@ _MIN_PENDING = 64
 _SECONDS_BETWEEN_WARNINGS = 60.0
 _ENDED = ("closing", "closed", "newly-created")
 """What the status of a client of Dask is that takes no tasks."""
+_CLOSING = (RuntimeError, OSError)  # "ConnectionPool closing.", a comm that is closed
+_GONE = (
+    "executor: the Dask client is closed (by close(), or because its scheduler is "
+    "gone); give one that is connected, and set checkpoint=... to keep finished tasks"
+)
 
 
 class LostTask(Exception):  # noqa: N818
@@ -124,8 +130,7 @@ class DaskPool(Pool):
         self._shared: Any = None
         self._on_workers: Any = None
         self._check_open()
-        n_threads = sum(client.nthreads().values())
-        self.n_pending = max(_MIN_PENDING, 2 * n_threads)
+        self.n_pending = max(_MIN_PENDING, 2 * self._n_threads())
 
     def share(self, shared: Any) -> None:
         """Keep it; it travels with the first task."""
@@ -156,7 +161,7 @@ class DaskPool(Pool):
             with self._client.as_current():  # it need not be Dask's default
                 wait(pending, _SECONDS_BETWEEN_WARNINGS, return_when="FIRST_COMPLETED")
         except TooLong:
-            if not self._client.nthreads():
+            if not self._n_threads():
                 logger.warning("the Dask cluster has no worker; waiting for one")
         except futures.CancelledError:  # raised where one was lost: seen by its status
             pass
@@ -175,14 +180,18 @@ class DaskPool(Pool):
     def cancel(self, pending: Iterable[Any]) -> None:
         """Cancel tasks, and free what was shared; a closed client has none."""
         if self._client.status not in _ENDED:
-            self._client.cancel(list(pending))
+            with contextlib.suppress(*_CLOSING):
+                self._client.cancel(list(pending))
         self._on_workers = None
+
+    def _n_threads(self) -> int:
+        """Count the threads of the workers; ConnectionError if nobody answers."""
+        try:
+            return int(sum(self._client.nthreads().values()))
+        except _CLOSING as error:
+            raise ConnectionError(_GONE) from error
 
     def _check_open(self) -> None:
         """Raise ConnectionError if the client takes no more tasks."""
         if self._client.status in _ENDED:
-            raise ConnectionError(
-                "executor: the Dask client is closed (by close(), or because its "
-                "scheduler is gone); give one that is connected, and set "
-                "checkpoint=... to keep finished tasks"
-            )
+            raise ConnectionError(_GONE)
