@@ -14,6 +14,7 @@ from neuroextrap.design._permutations import (
     fold_balance,
     permuted_codes,
 )
+from neuroextrap.stats import permute_labels
 from neuroextrap.stats._permutation import FewLabelings
 from neuroextrap.stats._true_discoveries import fewest_permutations
 
@@ -116,3 +117,36 @@ def test_few_labelings_are_doubtful_where_none_can_be_significant():
     needed = fewest_permutations(0.95)
     found = [few_permutations(n, 0.95) for n in (0, needed - 1, needed)]
     assert [len(each) for each in found] == [0, 1, 0]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_balance_of_folds_by_its_definition(seed):
+    """Sums of squares over all classes and folds, beside those of 199 labelings."""
+    rng = np.random.default_rng(seed)
+    y = rng.permutation(np.repeat([0, 1, 2], [12, 9, 3]))
+    folds = list(KFold(4, shuffle=True, random_state=seed).split(y))
+    if seed > 2:  # made from the labels, but for the last class or the first
+        order = np.lexsort(
+            (rng.random(24), np.where(y == (2 if seed > 3 else 0), -1, y))
+        )
+        folds = [
+            (np.setdiff1d(np.arange(24), order[fold::4]), order[fold::4])
+            for fold in range(4)
+        ]
+    labels = code_labels(y, None, None, None)
+    others = permute_labels(y, n_permutations=199, random_state=0)
+
+    def deviations(given):
+        for _, test in folds:
+            for label in range(3):
+                expected = len(test) * np.mean(y == label)
+                yield np.count_nonzero(given[test] == label) - expected
+
+    observed = np.array(list(deviations(y)))
+    sums = np.array([np.sum(np.square(list(deviations(row)))) for row in others])
+    found = fold_balance(labels, make_design(labels.codes, 3, cv=folds))
+    assert found.proportional == (np.abs(observed) < 1 - 1e-9).all()
+    total = np.sum(observed**2)
+    assert found.as_equal == np.mean(sums <= total + 1e-6)
+    assert found.excess == pytest.approx((total - sums.mean()) / sums.std())
+    assert found == fold_balance(labels, make_design(labels.codes, 3, cv=folds))
