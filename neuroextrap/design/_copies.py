@@ -90,7 +90,9 @@ def matched_runs(X, labels):
     only, and yet give the classes away. Runs of the same classes are compared, beyond
     the means of class and run. Where these come in the same order, samples must
     correlate one by one, more than with neighbors, and more than those of other such
-    runs; else the best of their class must, more than the others of it.
+    runs; else the best of their class must, more than the others of it. Sessions with
+    patterns of their own are no versions: what a class has in common in two runs is
+    taken off, and where it has one sample in each, a run must resemble one other only.
     """
     pairs = list(_pairs_of_runs(X, labels))
     for how, order, alike in (
