@@ -7,12 +7,12 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
+from neuroextrap.design._course_of_runs import runs_out_of_time
 from neuroextrap.design._design import Design
 from neuroextrap.design._doubts import (
     continuous_target,
     cross_notes,
     findings_of_samples,
-    runs_out_of_time,
 )
 from neuroextrap.design._findings import Finding, tell
 from neuroextrap.design._folds import class_weights, fold_weightings, make_design
