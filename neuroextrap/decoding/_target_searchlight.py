@@ -129,7 +129,6 @@ class TargetSearchLight(RegionPredictions):
     """
 
     kind = "targets"
-    candidates_: Any
     VALUES: ClassVar = {"regions": Regions, "bounds": Bounds, "keep": Keep}
 
     mask: Any = None
