@@ -204,7 +204,6 @@ GOOD: dict = {
         "load_betas": NO_FILE,
         "load_samples": lambda: masker(imgs=IMG),
         "resolve_masker": {"mask": MASK, "imgs": IMG},
-        "single_trial_betas": lambda: masker(imgs=BOLD, events=EVENTS, t_r=2.0),
         "surface_regions": surface,
         "to_img": lambda: masker(values=X[0]),
     },

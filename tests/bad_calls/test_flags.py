@@ -142,7 +142,6 @@ CALLS = {
     "second_level_test": lambda **flag: group.second_level_test(ROWS, **flag),
     "sign_flip_test": lambda **flag: group.sign_flip_test(ROWS, **flag),
     "labeled_samples": _samples(images.labeled_samples),
-    "single_trial_betas": _samples(images.single_trial_betas),
     "prediction_information": lambda **flag: learning_curves.prediction_information(
         [[0.5, 0.5], [1.0, 0.0]], [1, 0], priors=[0.5, 0.5], **flag
     ),
