@@ -274,9 +274,6 @@ GOOD: dict = {
     },
     "regions": {"coordinate_spheres": {"coordinates": M[:, :3], "radius": 1.0}},
     "reporting": {
-        "interactive_viewer": lambda: {
-            "fitted": IdentificationSearchLight(MASK, radius=4.0).fit(IMG, Y, RUNS)
-        },
         "peak_table": lambda: {"fitted": light(X)},
     },
     "scores": {"score_identification": {"scores": RNG.normal(size=(8, 8))}},

@@ -18,7 +18,6 @@ from neuroextrap import (
     images,
     learning_curves,
     plotting,
-    reporting,
     scores,
     stats,
 )
@@ -152,7 +151,6 @@ CALLS = {
         np.eye(2), **flag
     ),
     "plot_learning_curves": lambda **flag: plotting.plot_learning_curves({}, **flag),
-    "interactive_viewer": lambda **flag: reporting.interactive_viewer(None, **flag),
     "paired_sign_flip_test": lambda **flag: stats.paired_sign_flip_test(ROWS, **flag),
 }
 """For every callable with a flag, a call that lacks nothing but the flag."""
