@@ -15,6 +15,7 @@ from neuroextrap.design._folds import make_design
 from neuroextrap.design._labels import code_labels
 from neuroextrap.margins._statistic import resolve_statistic
 from neuroextrap.margins.classifiers._classifier_names import resolve_classifier
+from neuroextrap.stats._accuracy import default_set_sizes
 from neuroextrap.stats._shared_options import described_by, takes_fields
 from neuroextrap.stats._validation import real_array
 
@@ -140,7 +141,7 @@ class IdentificationScorer(BaseEstimator):
         wins = self.win_distribution(X, y, groups)
         sizes = self.set_sizes
         if sizes is None:
-            sizes = stats.default_set_sizes(len(wins))
+            sizes = default_set_sizes(len(wins))
         statistic = resolve_statistic(self.statistic, len(wins), sizes)
         return float(statistic(wins[None])[0])
 

@@ -6,8 +6,9 @@ from nilearn.surface import InMemoryMesh, PolyMesh, SurfaceImage
 from scipy.spatial import ConvexHull
 
 from neuroextrap.decoding import IdentificationSearchLight
-from neuroextrap.images import resolve_masker, surface_regions
+from neuroextrap.images import resolve_masker
 from neuroextrap.reporting import peak_table
+from tests.images.seam import surface_regions
 
 SIZES = {"left": 60, "right": 50}
 RADIUS = 8.0

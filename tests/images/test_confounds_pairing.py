@@ -9,11 +9,8 @@ import pandas as pd
 import pytest
 from nilearn.maskers import NiftiMasker
 
-from neuroextrap.images import (
-    labeled_samples,
-    load_samples,
-    resolve_masker,
-)
+from neuroextrap.images import labeled_samples, resolve_masker
+from tests.images.seam import load_samples
 
 volume_samples = partial(labeled_samples, samples="volumes")
 trial_betas = partial(labeled_samples, samples="lsa")
