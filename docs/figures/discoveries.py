@@ -11,7 +11,7 @@ light = IdentificationSearchLight(
     brain.masker, radius=16, n_permutations=400, bounds=None
 )
 light.fit(brain.imgs, brain.y, groups=brain.runs)
-places = light.to_dataframe()[["x", "y", "z"]].to_numpy()
+places = light.to_dataframe()[["X", "Y", "Z"]].to_numpy()
 away = np.linalg.norm(places[:, np.newaxis] - brain.coordinates, axis=2).min(axis=1)
 informative = away <= 2 * 16  # spheres that share a voxel with a planted one, at most
 accuracy = light.region_scores_["accuracy"]

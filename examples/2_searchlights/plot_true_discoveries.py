@@ -53,7 +53,7 @@ print(f"at least {light.true_discoveries()} of them all are informative")
 # Two discs of 16 mm on the ventral temporal cortex of both sides. The area may be drawn
 # after looking at the map, and as many others as one likes: all bounds hold together,
 # with 95% confidence. A sphere belongs to it when its center does.
-places = light.to_dataframe()[["x", "y", "z"]].to_numpy()
+places = light.to_dataframe()[["X", "Y", "Z"]].to_numpy()
 away = np.linalg.norm(places[:, np.newaxis] - centers, axis=2)
 ventral_temporal = away.min(axis=1) <= 16
 drawn = masker.inverse_transform(ventral_temporal.astype(np.int32))
