@@ -259,7 +259,7 @@ class TargetSearchLight(RegionPredictions):
     def _publish(self, results):
         """Publish the candidates beside the rest."""
         super()._publish(results)
-        self.candidates_ = getattr(self._run, "candidates", None)
+        self.candidates_: Any = getattr(self._run, "candidates", None)
 
     def _decide(self, region, new):
         scaled = self._fit_rule(region).scores(new)
