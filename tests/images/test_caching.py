@@ -116,15 +116,8 @@ def test_nothing_is_remembered_unless_asked_for(paths, mask_img, tmp_path, reads
     own = joblib.Memory(tmp_path / "own", verbose=0)
     given = NiftiMasker(mask_img, memory=own, standardize=None)
     assert resolve_masker(given, paths).memory.location == own.location
-    off = NiftiMasker(
-        mask_img, memory=str(tmp_path / "cache"), memory_level=0, standardize=None
-    )
-    for mask, memory in (
-        (mask_img, None),
-        (off, None),
-        (mask_img, joblib.Memory(None)),
-    ):
-        masker = resolve_masker(mask, memory=memory)
+    for memory in (None, joblib.Memory(None)):
+        masker = resolve_masker(mask_img, memory=memory)
         del reads[:]
         load_samples(paths, masker)
         load_samples(paths, masker)
