@@ -131,7 +131,7 @@ class RegionAnalysis(
             *results.partial_notes,
         )
         self.maps_ = region_images(self.region_scores_, results.choice, self.masker_)
-        vars(self).pop("table_", None)
+        self.__dict__.pop("table_", None)
 
     @cached_property
     def table_(self) -> Any:

@@ -158,7 +158,7 @@ def read_null(null_scores, masker, subject):
                 f"{name} must be an array or a .npy file when scores is an array; got "
                 f"{type(null_scores).__name__}"
             )
-        from neuroextrap.images import load_samples
+        from neuroextrap.images._loading import load_samples
 
         _open(permuted, name)
         permuted = load_samples(permuted, masker)
@@ -274,7 +274,8 @@ def _read(named, mask, *, in_any):
 
     Without a mask, features are where the first subject's image, or any, is finite.
     """
-    from neuroextrap.images import load_samples, resolve_masker
+    from neuroextrap.images import resolve_masker
+    from neuroextrap.images._loading import load_samples
     from neuroextrap.images._maskers import finite_mask
 
     first = named[0]

@@ -70,26 +70,9 @@ def surface_mesh(masker):
 
 
 def feature_coordinates(masker: Any) -> np.ndarray:
-    """Return the world coordinates of every feature.
+    """Return the world coordinates of every feature, (n_features, 3), in mm.
 
-    Parameters
-    ----------
-    masker : nilearn.maskers.NiftiMasker or nilearn.maskers.SurfaceMasker
-        Fitted masker.
-
-    Returns
-    -------
-    ndarray of shape (n_features, 3)
-        Voxel centers or vertices in mm. Inflated hemispheres may overlap in space.
-
-    Examples
-    --------
-    >>> import numpy as np, nibabel
-    >>> from neuroextrap.images import feature_coordinates, resolve_masker
-    >>> img = nibabel.Nifti1Image(np.ones((1, 1, 2)), np.diag([2.0, 2, 3, 1]))
-    >>> feature_coordinates(resolve_masker(img))
-    array([[0., 0., 0.],
-           [0., 0., 3.]])
+    Those are centers of voxels or vertices; inflated hemispheres may overlap in space.
     """
     check_masker(masker)
     if is_surface_masker(masker):

@@ -110,7 +110,13 @@ def identification_sections(
     n_peaks : int, default=10
         Largest number of rows of the peak table.
     bg_img : path-like, Niimg, SurfaceImage, "mni152", False or None, default=None
-        Image drawn under the maps, as in :func:`interactive_viewer`.
+        Image drawn under the maps. Volumes: an anatomy in the space of the maps;
+        "mni152" is the MNI152 template that nilearn ships, with a glass brain; None is
+        the template if the mask's header says that it lies in MNI space (code 4),
+        otherwise the subject's own mean image ``bg_img_`` or, if there is none, the
+        mask's outline; False is the mask's outline. Surfaces: a
+        SurfaceImage such as sulcal depth, high values dark; None is nilearn's if the
+        mesh has the triangles of fsaverage5, otherwise one gray; False is one gray.
     atlas : path-like, Niimg, SurfaceImage, Bunch or None, default=None
         Labels image that names the places of peaks, as in :func:`peak_table`.
     samples : dict or None, default=None

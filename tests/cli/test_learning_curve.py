@@ -8,11 +8,11 @@ import pytest
 from neuroextrap.cli import main
 from neuroextrap.learning_curves import (
     CanonicalVariates,
-    center_groups,
     information_learning_curve,
     sensitivity_map,
     simulate_hierarchical_scans,
 )
+from tests.learning_curves.seam import center_groups
 
 
 @pytest.fixture

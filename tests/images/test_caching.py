@@ -12,8 +12,8 @@ from sklearn.base import clone
 
 from neuroextrap.decoding import IdentificationSearchLight
 from neuroextrap.encoding import EncodingIdentification
-from neuroextrap.images import load_samples, resolve_masker
-from tests.images.seam import _loading, _maskers, read_scans
+from neuroextrap.images import resolve_masker
+from tests.images.seam import _loading, _maskers, load_samples, read_scans
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY
 from typing import Any, Self
 
 import numpy as np
@@ -16,11 +17,12 @@ from neuroextrap.models.elastic_net._search import (
 )
 from neuroextrap.models.elastic_net._solvers import choose_solver
 from neuroextrap.stats._plain_types import check_plain_types
-from neuroextrap.stats._shared_options import described_by
+from neuroextrap.stats._shared_options import described_by, takes_fields
 from neuroextrap.stats._validation import check_integer, check_n_jobs, real_array
 
 
 @described_by(RidgeEncoder)
+@takes_fields
 class ElasticNetEncoder(MultiOutputMixin, RegressorMixin, BaseEstimator):
     """Elastic net for many targets, each with its own cross-validated penalties.
 
@@ -103,30 +105,17 @@ class ElasticNetEncoder(MultiOutputMixin, RegressorMixin, BaseEstimator):
     (2, 4)
     """
 
-    def __init__(  # noqa: PLR0913
-        self,
-        *,
-        l1_ratios: ArrayLike = (0.1, 0.5, 0.9),
-        n_alphas: int = 25,
-        eps: float = 1e-3,
-        cv: Any = 5,
-        early_stopping: bool = True,
-        tol: float = 1e-4,
-        max_sweeps: int = 1000,
-        solver: str = "auto",
-        n_jobs: int | None = 1,
-        random_state: int | np.random.Generator | None = 0,
-    ) -> None:
-        self.l1_ratios = l1_ratios
-        self.n_alphas = n_alphas
-        self.eps = eps
-        self.cv = cv
-        self.early_stopping = early_stopping
-        self.tol = tol
-        self.max_sweeps = max_sweeps
-        self.solver = solver
-        self.n_jobs = n_jobs
-        self.random_state = random_state
+    _: KW_ONLY
+    l1_ratios: ArrayLike = (0.1, 0.5, 0.9)
+    n_alphas: int = 25
+    eps: float = 1e-3
+    cv: Any = 5
+    early_stopping: bool = True
+    tol: float = 1e-4
+    max_sweeps: int = 1000
+    solver: str = "auto"
+    n_jobs: int | None = 1
+    random_state: int | np.random.Generator | None = 0
 
     @described_by(RidgeEncoder.fit)
     def fit(self, X: ArrayLike, y: ArrayLike, groups: ArrayLike | None = None) -> Self:
