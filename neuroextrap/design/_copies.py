@@ -213,9 +213,9 @@ def _best_matches(products, first, second, *, same=True):
     instead of the `same` cannot be versions.
     """
     best, gains = [np.empty(0)], [np.empty(0)]
-    for one, other in product(np.unique(first), repeat=2):
-        within = products[np.ix_(first == one, second == other)]
-        if (one == other) == same and min(within.shape) > 1:
+    for one, other in product(np.flatnonzero(np.bincount(first) > 1), repeat=2):
+        if (one == other) == same:
+            within = products[np.ix_(first == one, second == other)]
             for own in (np.sort(within, axis=0), np.sort(within.T, axis=0)):
                 best.append(own[-1])
                 gains.append(own[-1] - own[:-1].mean(axis=0))
