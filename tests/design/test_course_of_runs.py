@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats as laws
 
+from neuroextrap.decoding import IdentificationSearchLight, trial_confound
 from neuroextrap.design import examine
 from neuroextrap.design._course_of_runs import (
     classes_follow_time,
@@ -232,6 +233,20 @@ def test_blocks_are_told_and_candidates_of_a_regression_are_not():
     labels = code_labels(y, None, runs, None)
     assert classes_follow_time(None, labels) is not None
     assert classes_follow_time(None, labels._replace(trained=False)) is None
+
+
+def test_what_is_advised_is_not_doubtful_itself():
+    """Pytest turns warnings into errors; without strata there is one."""
+    rng = np.random.default_rng(2)
+    y, runs = late(rng)
+    X, time = drift(rng, runs), np.tile(np.arange(16), 6)
+    light = IdentificationSearchLight(
+        regions=np.kron(np.eye(5), np.ones(10)), n_permutations=19, bounds=None
+    )
+    maps = trial_confound(light, X, y, runs, time, order=time)
+    assert "classes_follow_time" not in {found.name for found in maps.findings_}
+    with pytest.warns(UserWarning, match="some classes come earlier"):
+        light.fit(X, y, groups=runs, order=time)
 
 
 def test_neighbors_in_time_have_the_remedy():
