@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from copy import copy
+from dataclasses import KW_ONLY
 from os import PathLike
 from typing import Any, ClassVar, Self
 
@@ -23,11 +24,12 @@ from neuroextrap.margins._new_samples import linear_rule, margins_of_new
 from neuroextrap.stats._shared_options import (
     as_options,
     described_by,
-    suggests_words,
+    takes_fields,
     takes_options,
 )
 
 
+@takes_fields
 class IdentificationSearchLight(RegionPredictions):
     """Measure how much every region tells about which class was shown.
 
@@ -193,59 +195,31 @@ class IdentificationSearchLight(RegionPredictions):
         "keep": Keep,
     }
 
-    @suggests_words
-    def __init__(  # noqa: PLR0913
-        self,
-        mask: Any = None,
-        *,
-        radius: float = 8.0,
-        labels_img: Any = None,
-        regions: Any = None,
-        process_mask_img: Any = None,
-        estimator: Any = "nearest_centroid",
-        shrinkage: str | float = "auto",
-        noise_covariance: Any = None,
-        cv: Any = None,
-        classes: ArrayLike | None = None,
-        within_runs: str | None = None,
-        set_sizes: Any = None,
-        statistic: str | int = "accuracy",
-        n_permutations: int = 0,
-        blocks: ArrayLike | None = None,
-        bounds: Any = "auto",
-        keep: Any = None,
-        max_memory: str | int = "2G",
-        checkpoint: str | PathLike | None = None,
-        shard: tuple[int, int] | str | None = None,
-        memory: Any = None,
-        n_jobs: int = 1,
-        random_state: int | np.random.Generator | None = 0,
-        verbose: int = 0,
-    ) -> None:
-        self.mask = mask
-        self.radius = radius
-        self.labels_img = labels_img
-        self.regions = regions
-        self.process_mask_img = process_mask_img
-        self.estimator = estimator
-        self.shrinkage = shrinkage
-        self.noise_covariance = noise_covariance
-        self.cv = cv
-        self.classes = classes
-        self.within_runs = within_runs
-        self.set_sizes = set_sizes
-        self.statistic = statistic
-        self.n_permutations = n_permutations
-        self.blocks = blocks
-        self.bounds = bounds
-        self.keep = keep
-        self.max_memory = max_memory
-        self.checkpoint = checkpoint
-        self.shard = shard
-        self.memory = memory
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
+    mask: Any = None
+    _: KW_ONLY
+    radius: float = 8.0
+    labels_img: Any = None
+    regions: Any = None
+    process_mask_img: Any = None
+    estimator: Any = "nearest_centroid"
+    shrinkage: str | float = "auto"
+    noise_covariance: Any = None
+    cv: Any = None
+    classes: ArrayLike | None = None
+    within_runs: str | None = None
+    set_sizes: Any = None
+    statistic: str | int = "accuracy"
+    n_permutations: int = 0
+    blocks: ArrayLike | None = None
+    bounds: Any = "auto"
+    keep: Any = None
+    max_memory: str | int = "2G"
+    checkpoint: str | PathLike | None = None
+    shard: tuple[int, int] | str | None = None
+    memory: Any = None
+    n_jobs: int = 1
+    random_state: int | np.random.Generator | None = 0
+    verbose: int = 0
 
     def fit(
         self,

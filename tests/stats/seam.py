@@ -1,6 +1,10 @@
 """All private names of the package that the tests of statistics use."""
 
-from neuroextrap.stats._accuracy import accuracy_weights, average_accuracy
+from neuroextrap.stats._accuracy import (
+    accuracy_weights,
+    average_accuracy,
+    default_set_sizes,
+)
 from neuroextrap.stats._arrangements import (
     _equal_rows,
     count_sign_flips,
