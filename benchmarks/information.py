@@ -23,13 +23,13 @@ from neuroextrap.stats import (
     TestDesign,
     average_accuracy,
     confusion_information,
-    default_set_sizes,
     fano_information,
     gaussian_identification_accuracy,
     implied_information,
     min_information,
     win_distribution,
 )
+from neuroextrap.stats._accuracy import default_set_sizes
 
 SEED = 30_000
 N_CLASSES = 20

@@ -5,14 +5,13 @@ import numpy as np
 
 from neuroextrap.datasets import simulate_brain
 from neuroextrap.decoding import IdentificationSearchLight
-from neuroextrap.images import feature_coordinates
 
 brain = simulate_brain(resolution=8, radius=16)
 light = IdentificationSearchLight(
     brain.masker, radius=16, n_permutations=400, bounds=None
 )
 light.fit(brain.imgs, brain.y, groups=brain.runs)
-places = feature_coordinates(brain.masker)
+places = light.to_dataframe()[["X", "Y", "Z"]].to_numpy()
 away = np.linalg.norm(places[:, np.newaxis] - brain.coordinates, axis=2).min(axis=1)
 informative = away <= 2 * 16  # spheres that share a voxel with a planted one, at most
 accuracy = light.region_scores_["accuracy"]

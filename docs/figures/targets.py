@@ -6,7 +6,6 @@ import numpy as np
 from neuroextrap.decoding import TargetSearchLight
 from neuroextrap.stats import (
     average_accuracy,
-    default_set_sizes,
     implied_information,
     win_distribution,
 )
@@ -41,7 +40,7 @@ for n_candidates, color in zip((20, 50, 200), COLORS, strict=True):
         rows = np.isin(fitted.test_codes_, pool)
         own = np.searchsorted(np.sort(pool), fitted.test_codes_[rows])
         wins += win_distribution(margins[rows][:, np.sort(pool)], own) / len(pools)
-    sizes = default_set_sizes(n_candidates)
+    sizes = np.unique(np.geomspace(2, n_candidates, 32).round().astype(int))
     accuracy = average_accuracy(wins, sizes)
     bits = float(implied_information(accuracy, sizes))
     label = f"{n_candidates} candidates: {bits:.1f} bits"

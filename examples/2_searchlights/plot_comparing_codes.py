@@ -39,7 +39,7 @@ codes = {
 # ----------------------------------------------------
 from neuroextrap import stats
 
-sizes = stats.default_set_sizes(n_stimuli)
+sizes = np.arange(2, n_stimuli + 1)
 curves, table = {}, {}
 for name, X in codes.items():
     wins = IdentificationScorer().win_distribution(X, stimulus, groups=run)

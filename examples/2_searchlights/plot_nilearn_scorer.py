@@ -26,15 +26,16 @@ imgs = math_img("np.nan_to_num(img)", img=brain.imgs)  # nilearn wants zeros out
 # %%
 # nilearn's searchlight around one planted sphere
 # -----------------------------------------------
-from neuroextrap.images import feature_coordinates, resolve_masker
+from nibabel.affines import apply_affine
+from nilearn.maskers import NiftiMasker
 
-distance = np.linalg.norm(
-    feature_coordinates(brain.masker) - brain.coordinates[2], axis=1
-)
+mask_img = brain.masker.mask_img_
+places = apply_affine(mask_img.affine, np.argwhere(mask_img.get_fdata() > 0))
+distance = np.linalg.norm(places - brain.coordinates[2], axis=1)
 near = brain.masker.inverse_transform((distance < 25).astype(np.int8))
 scorer = IdentificationScorer(statistic="implied_information")
 slow = SearchLight(
-    mask_img=brain.masker.mask_img_, process_mask_img=near, radius=16, estimator=scorer
+    mask_img=mask_img, process_mask_img=near, radius=16, estimator=scorer
 )
 start = time.perf_counter()
 slow.fit(imgs, brain.y, groups=brain.runs)
@@ -48,7 +49,7 @@ start = time.perf_counter()
 fast.fit(imgs, brain.y, groups=brain.runs)
 fast_seconds = time.perf_counter() - start
 
-inside = resolve_masker(near)
+inside = NiftiMasker(near).fit()
 first = inside.transform(slow.scores_img_).ravel()
 second = inside.transform(fast.maps_["implied_information"]).ravel()
 print(

@@ -16,13 +16,14 @@ from nilearn.maskers import SurfaceMasker
 from nilearn.surface import SurfaceImage
 
 from neuroextrap.datasets import plant_codes
-from neuroextrap.images import surface_regions, to_img
+from neuroextrap.images import to_img
 
 mesh = load_fsaverage("fsaverage5")["pial"]
 ones = {part: np.ones(len(m.coordinates)) for part, m in mesh.parts.items()}
 masker = SurfaceMasker().fit(SurfaceImage(mesh, ones))
 vertex = 2000  # of the left hemisphere
-patch = surface_regions(masker, 15.0, centers=np.array([vertex])).indices
+places = np.concatenate([m.coordinates for m in mesh.parts.values()])
+patch = np.flatnonzero(np.linalg.norm(places - places[vertex], axis=1) <= 15)
 n_vertices = masker.n_elements_
 print(f"{n_vertices} vertices, {len(patch)} of them with a code of 8 bits")
 

@@ -26,7 +26,6 @@ import pandas as pd
 
 from neuroextrap.datasets import simulate_brain
 from neuroextrap.decoding import IdentificationSearchLight
-from neuroextrap.images import feature_coordinates
 
 folder = Path(os.environ.get("NEUROEXTRAP_DATA", "")) / "haxby2001_subject1"
 light = IdentificationSearchLight(n_permutations=1000)
@@ -54,7 +53,8 @@ print(f"at least {light.true_discoveries()} of them all are informative")
 # Two discs of 16 mm on the ventral temporal cortex of both sides. The area may be drawn
 # after looking at the map, and as many others as one likes: all bounds hold together,
 # with 95% confidence. A sphere belongs to it when its center does.
-away = np.linalg.norm(feature_coordinates(masker)[:, np.newaxis] - centers, axis=2)
+places = light.to_dataframe()[["X", "Y", "Z"]].to_numpy()
+away = np.linalg.norm(places[:, np.newaxis] - centers, axis=2)
 ventral_temporal = away.min(axis=1) <= 16
 drawn = masker.inverse_transform(ventral_temporal.astype(np.int32))
 n_true, n_drawn = light.true_discoveries(drawn), int(ventral_temporal.sum())

@@ -23,11 +23,10 @@ from neuroextrap.encoding import (
     RidgeEncoder,
     compare_encoding_models,
 )
-from neuroextrap.images import load_samples
 
 cortex = simulate_visual_cortex(n_train=300, n_test=60, resolution=10)
 train, test = cortex.is_train, ~cortex.is_train
-responses = load_samples(cortex.imgs, cortex.masker)[:, cortex.responsive]
+responses = cortex.masker.transform(cortex.imgs)[:, cortex.responsive]
 
 
 # %%

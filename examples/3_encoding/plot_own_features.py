@@ -29,11 +29,10 @@ from neuroextrap.encoding import (
     RidgeEncoder,
     compare_encoding_models_pairwise,
 )
-from neuroextrap.images import load_samples
 
 cortex = simulate_visual_cortex(n_train=300, n_test=60, resolution=10)
 train, test = cortex.is_train, ~cortex.is_train
-responses = load_samples(cortex.imgs, cortex.masker)[:, cortex.responsive]
+responses = cortex.masker.transform(cortex.imgs)[:, cortex.responsive]
 names = np.array([f"photo{i:03d}" for i in range(len(cortex.stimuli))])
 SIDE = 6  # of a patch, in pixels
 

@@ -10,6 +10,7 @@ scans really hold is known.
 
 import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
 
 from neuroextrap import learning_curves, plotting
 
@@ -75,7 +76,8 @@ ax.set_ylim(-0.8, 2.1)
 # %%
 # Predictions of the two-label model, translated to four labels, carry exactly as much
 # information.
-X = learning_curves.center_groups(data.X, data.groups)
+means = pd.DataFrame(data.X).groupby(data.groups).transform("mean")
+X = data.X - means.to_numpy()
 train = data.groups < 12
 model = learning_curves.CanonicalVariates(n_components=4)
 model.fit(X[train], data.coarse[train])

@@ -10,6 +10,7 @@ canonical maps, and one unsigned sensitivity map.
 import matplotlib.pyplot as plt
 import nibabel
 import numpy as np
+import pandas as pd
 from nilearn.image import mean_img
 
 from neuroextrap import learning_curves, plotting
@@ -27,7 +28,8 @@ imgs = nibabel.Nifti1Image(volumes, affine)
 
 # %%
 # Scans in canonical space, in units of the within-class standard deviation.
-X = learning_curves.center_groups(masker.transform(imgs), groups)
+X = masker.transform(imgs)
+X = X - pd.DataFrame(X).groupby(groups).transform("mean").to_numpy()
 model = learning_curves.CanonicalVariates(n_components=6).fit(X, y, groups)
 plotting.plot_canonical_coordinates(model.transform(X), y)
 

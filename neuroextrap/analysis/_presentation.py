@@ -6,8 +6,8 @@ from numbers import Real
 
 import numpy as np
 
-from neuroextrap.images import feature_coordinates, to_img
-from neuroextrap.images._geometry import mask_lattice, surface_mesh
+from neuroextrap.images import to_img
+from neuroextrap.images._geometry import feature_coordinates, mask_lattice, surface_mesh
 from neuroextrap.images._maskers import is_surface_masker
 
 

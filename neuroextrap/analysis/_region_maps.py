@@ -141,8 +141,8 @@ class RegionMaps(DiscoveryCounts, dict):
         title : str or None, default=None
             Title of the page. If None, what the maps are of.
         **options
-            Of all maps ``bg_img``, the image drawn under them, as in
-            :func:`neuroextrap.reporting.interactive_viewer`. Of a comparison ``names``,
+            Of all maps ``bg_img``, the image drawn under them, as in reports of
+            searchlights. Of a comparison ``names``,
             what to call the first and the second, and ``atlas``, a labels image that
             names places. Of maps over subjects ``labels_img``, the atlas whose regions
             name the clusters, ``names`` of its labels (list, dict or DataFrame; those

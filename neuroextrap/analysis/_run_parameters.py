@@ -6,7 +6,6 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from neuroextrap import stats
 from neuroextrap.analysis._parameters import (
     PARAMETERS,
     region_options,
@@ -16,6 +15,7 @@ from neuroextrap.images._region_choice import choose_regions
 from neuroextrap.maps._described_parameters import flat_parameters
 from neuroextrap.margins._resources import parse_memory, parse_shard
 from neuroextrap.regions._membership import usable_regions
+from neuroextrap.stats._accuracy import default_set_sizes
 from neuroextrap.stats._validation import (
     brief,
     check_flags,
@@ -92,7 +92,7 @@ class RunParameters(SimpleNamespace):
     def resolve_set_sizes(self, n_classes):
         """Return the requested set sizes, or the defaults of `n_classes` classes."""
         if self.set_sizes is None:
-            return np.asarray(stats.default_set_sizes(n_classes))
+            return np.asarray(default_set_sizes(n_classes))
         try:
             sizes = check_set_sizes(self.set_sizes, n_classes=n_classes)
         except (TypeError, ValueError):

@@ -32,7 +32,8 @@ class RegionDecoder(NamedTuple):
         """
         import pandas as pd
 
-        from neuroextrap.images import load_samples, to_img
+        from neuroextrap.images import to_img
+        from neuroextrap.images._loading import load_samples
 
         files = {}
         for of in ("activation", "weights"):

@@ -249,7 +249,8 @@ def read_responses(imgs, mask, is_train):
     if len(imgs) == 1 and Path(imgs[0]).suffix == ".npy":
         data = _check_rows(load_array(imgs[0]), len(is_train), imgs[0])
         return data[is_train], data[~is_train], None
-    from neuroextrap.images import load_samples, resolve_masker, to_img
+    from neuroextrap.images import resolve_masker, to_img
+    from neuroextrap.images._loading import load_samples
 
     source = imgs if len(imgs) > 1 else imgs[0]
     masker = resolve_masker(mask, source)

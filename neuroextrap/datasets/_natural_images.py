@@ -95,7 +95,8 @@ def simulate_visual_cortex(
     >>> cortex.stimuli.shape, int(cortex.is_train.sum())
     ((12, 16, 16), 8)
     """
-    from neuroextrap.images import feature_coordinates, resolve_masker, to_img
+    from neuroextrap.images import resolve_masker, to_img
+    from neuroextrap.images._geometry import feature_coordinates
     from neuroextrap.images._maskers import mni152_mask
 
     ceiling, back = check_level(ceiling, "ceiling"), check_number(back, "back")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY
 from os import PathLike
 from typing import Any, Self
 
@@ -17,10 +18,11 @@ from neuroextrap.decoding._searchlight import IdentificationSearchLight
 from neuroextrap.maps._described_parameters import described_parameters
 from neuroextrap.maps._named_records import AGREEMENT, dissimilarity_records
 from neuroextrap.reporting._region_page import dissimilarity_page
-from neuroextrap.stats._shared_options import described_by, suggests_words
+from neuroextrap.stats._shared_options import described_by, takes_fields
 
 
 @described_by(IdentificationSearchLight)
+@takes_fields
 class DissimilaritySearchLight(FittedAttributes, BaseEstimator):
     """Measure distances between the patterns of classes in every region.
 
@@ -116,35 +118,19 @@ class DissimilaritySearchLight(FittedAttributes, BaseEstimator):
 
     kind = "dissimilarity"
 
-    @suggests_words
-    def __init__(  # noqa: PLR0913
-        self,
-        mask: Any = None,
-        *,
-        radius: float = 8.0,
-        labels_img: Any = None,
-        regions: Any = None,
-        process_mask_img: Any = None,
-        models: Any = None,
-        method: str = "spearman",
-        noise_covariance: Any = None,
-        n_permutations: int = 0,
-        memory: Any = None,
-        n_jobs: int = 1,
-        random_state: int | np.random.Generator | None = 0,
-    ) -> None:
-        self.mask = mask
-        self.radius = radius
-        self.labels_img = labels_img
-        self.regions = regions
-        self.process_mask_img = process_mask_img
-        self.models = models
-        self.method = method
-        self.noise_covariance = noise_covariance
-        self.n_permutations = n_permutations
-        self.memory = memory
-        self.n_jobs = n_jobs
-        self.random_state = random_state
+    mask: Any = None
+    _: KW_ONLY
+    radius: float = 8.0
+    labels_img: Any = None
+    regions: Any = None
+    process_mask_img: Any = None
+    models: Any = None
+    method: str = "spearman"
+    noise_covariance: Any = None
+    n_permutations: int = 0
+    memory: Any = None
+    n_jobs: int = 1
+    random_state: int | np.random.Generator | None = 0
 
     @described_by(IdentificationSearchLight.fit)
     def fit(

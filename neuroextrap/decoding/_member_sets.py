@@ -11,7 +11,7 @@ from neuroextrap.decoding._decoding_run import plan_decoding
 from neuroextrap.decoding._reading import read_labeled_samples
 from neuroextrap.decoding._searchlight import IdentificationSearchLight
 from neuroextrap.design._labels import code_labels
-from neuroextrap.images import load_samples
+from neuroextrap.images._loading import load_samples
 from neuroextrap.maps._identification import accuracy_statistics
 from neuroextrap.margins.classifiers._classifier_names import resolve_classifier
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY
 from typing import Any, Self
 
 import numpy as np
@@ -14,10 +15,12 @@ from neuroextrap.design._folds import make_design
 from neuroextrap.design._labels import code_labels
 from neuroextrap.margins._statistic import resolve_statistic
 from neuroextrap.margins.classifiers._classifier_names import resolve_classifier
-from neuroextrap.stats._shared_options import described_by
+from neuroextrap.stats._accuracy import default_set_sizes
+from neuroextrap.stats._shared_options import described_by, takes_fields
 from neuroextrap.stats._validation import real_array
 
 
+@takes_fields
 class IdentificationScorer(BaseEstimator):
     """Score one set of features by a single identification statistic.
 
@@ -67,20 +70,12 @@ class IdentificationScorer(BaseEstimator):
     #: nilearn's SearchLight (0.14 and later) then leaves cross-validation to us.
     nilearn_searchlight_uses_cv = False
 
-    def __init__(
-        self,
-        estimator: Any = "nearest_centroid",
-        *,
-        shrinkage: str | float = "auto",
-        cv: Any = None,
-        statistic: str | int = "accuracy",
-        set_sizes: ArrayLike | None = None,
-    ) -> None:
-        self.estimator = estimator
-        self.shrinkage = shrinkage
-        self.cv = cv
-        self.statistic = statistic
-        self.set_sizes = set_sizes
+    estimator: Any = "nearest_centroid"
+    _: KW_ONLY
+    shrinkage: str | float = "auto"
+    cv: Any = None
+    statistic: str | int = "accuracy"
+    set_sizes: ArrayLike | None = None
 
     def fit(self, X: ArrayLike, y: ArrayLike, groups: ArrayLike | None = None) -> Self:
         """Check labels and cross-validation; folds are fitted when scoring.
@@ -146,7 +141,7 @@ class IdentificationScorer(BaseEstimator):
         wins = self.win_distribution(X, y, groups)
         sizes = self.set_sizes
         if sizes is None:
-            sizes = stats.default_set_sizes(len(wins))
+            sizes = default_set_sizes(len(wins))
         statistic = resolve_statistic(self.statistic, len(wins), sizes)
         return float(statistic(wins[None])[0])
 

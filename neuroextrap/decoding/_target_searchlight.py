@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY
 from os import PathLike
 from typing import Any, ClassVar, Self
 
@@ -13,10 +14,11 @@ from neuroextrap.decoding._region_predictions import RegionPredictions
 from neuroextrap.decoding._searchlight import IdentificationSearchLight
 from neuroextrap.decoding._target_run import check_targets, plan_targets, unscaled
 from neuroextrap.margins._new_samples import regression_rule
-from neuroextrap.stats._shared_options import described_by, suggests_words
+from neuroextrap.stats._shared_options import described_by, takes_fields
 
 
 @described_by(IdentificationSearchLight)
+@takes_fields
 class TargetSearchLight(RegionPredictions):
     """Measure how well every region predicts a number or a vector for each sample.
 
@@ -127,64 +129,34 @@ class TargetSearchLight(RegionPredictions):
     """
 
     kind = "targets"
-    candidates_: Any
     VALUES: ClassVar = {"regions": Regions, "bounds": Bounds, "keep": Keep}
 
-    @suggests_words
-    def __init__(  # noqa: PLR0913
-        self,
-        mask: Any = None,
-        *,
-        radius: float = 8.0,
-        labels_img: Any = None,
-        regions: Any = None,
-        process_mask_img: Any = None,
-        metric: str = "auto",
-        standardize_targets: bool = True,
-        shrinkage: Any = "auto",
-        noise_covariance: Any = None,
-        cv: Any = None,
-        within_runs: str | None = None,
-        set_sizes: ArrayLike | None = None,
-        statistic: str | int = "correlation",
-        n_permutations: int = 0,
-        exchange: str = "rows",
-        blocks: ArrayLike | None = None,
-        bounds: Any = "auto",
-        keep: Any = None,
-        max_memory: str | int = "2G",
-        checkpoint: str | PathLike | None = None,
-        shard: tuple[int, int] | str | None = None,
-        memory: Any = None,
-        n_jobs: int = 1,
-        random_state: int | np.random.Generator | None = 0,
-        verbose: int = 0,
-    ) -> None:
-        self.mask = mask
-        self.radius = radius
-        self.labels_img = labels_img
-        self.regions = regions
-        self.process_mask_img = process_mask_img
-        self.metric = metric
-        self.standardize_targets = standardize_targets
-        self.shrinkage = shrinkage
-        self.noise_covariance = noise_covariance
-        self.cv = cv
-        self.within_runs = within_runs
-        self.set_sizes = set_sizes
-        self.statistic = statistic
-        self.n_permutations = n_permutations
-        self.exchange = exchange
-        self.blocks = blocks
-        self.bounds = bounds
-        self.keep = keep
-        self.max_memory = max_memory
-        self.checkpoint = checkpoint
-        self.shard = shard
-        self.memory = memory
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
+    mask: Any = None
+    _: KW_ONLY
+    radius: float = 8.0
+    labels_img: Any = None
+    regions: Any = None
+    process_mask_img: Any = None
+    metric: str = "auto"
+    standardize_targets: bool = True
+    shrinkage: Any = "auto"
+    noise_covariance: Any = None
+    cv: Any = None
+    within_runs: str | None = None
+    set_sizes: ArrayLike | None = None
+    statistic: str | int = "correlation"
+    n_permutations: int = 0
+    exchange: str = "rows"
+    blocks: ArrayLike | None = None
+    bounds: Any = "auto"
+    keep: Any = None
+    max_memory: str | int = "2G"
+    checkpoint: str | PathLike | None = None
+    shard: tuple[int, int] | str | None = None
+    memory: Any = None
+    n_jobs: int = 1
+    random_state: int | np.random.Generator | None = 0
+    verbose: int = 0
 
     @described_by(IdentificationSearchLight.fit)
     def fit(
@@ -287,7 +259,7 @@ class TargetSearchLight(RegionPredictions):
     def _publish(self, results):
         """Publish the candidates beside the rest."""
         super()._publish(results)
-        self.candidates_ = getattr(self._run, "candidates", None)
+        self.candidates_: Any = getattr(self._run, "candidates", None)
 
     def _decide(self, region, new):
         scaled = self._fit_rule(region).scores(new)

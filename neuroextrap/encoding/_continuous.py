@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY
 from typing import Any, Self
 
 from neuroextrap.analysis._region_maps import RegionMaps
@@ -20,7 +21,7 @@ from neuroextrap.encoding._training import check_encoder, voxel_penalties
 from neuroextrap.images._sample_options import SampleOptions
 from neuroextrap.models._delayer import check_delays
 from neuroextrap.models._splitters import check_cv_argument
-from neuroextrap.stats._shared_options import described_by, suggests_words
+from neuroextrap.stats._shared_options import described_by, takes_fields
 from neuroextrap.stats._validation import (
     check_choice,
     check_flags,
@@ -30,6 +31,7 @@ from neuroextrap.stats._validation import (
 
 
 @described_by(EncodingIdentification, SampleOptions)
+@takes_fields
 class ContinuousEncoding(ScoresOfRuns):
     """Predict responses to films and stories, voxel by voxel, and score new runs.
 
@@ -143,43 +145,23 @@ class ContinuousEncoding(ScoresOfRuns):
 
     kind = "continuous"
 
-    @suggests_words
-    def __init__(  # noqa: PLR0913
-        self,
-        mask: Any = None,
-        encoder: Any = None,
-        delays: Any = (1, 2, 3, 4),
-        *,
-        within_runs: str | None = "zscore",
-        standardize: bool = True,
-        cv: Any = 5,
-        t_r: float | None = None,
-        smoothing_fwhm: float | None = None,
-        high_pass: float | None = None,
-        radius: float = 8.0,
-        labels_img: Any = None,
-        regions: Any = None,
-        process_mask_img: Any = None,
-        n_permutations: int = 0,
-        memory: Any = None,
-        random_state: Any = 0,
-    ) -> None:
-        self.mask = mask
-        self.encoder = encoder
-        self.delays = delays
-        self.within_runs = within_runs
-        self.standardize = standardize
-        self.cv = cv
-        self.t_r = t_r
-        self.smoothing_fwhm = smoothing_fwhm
-        self.high_pass = high_pass
-        self.radius = radius
-        self.labels_img = labels_img
-        self.regions = regions
-        self.process_mask_img = process_mask_img
-        self.n_permutations = n_permutations
-        self.memory = memory
-        self.random_state = random_state
+    mask: Any = None
+    encoder: Any = None
+    delays: Any = (1, 2, 3, 4)
+    _: KW_ONLY
+    within_runs: str | None = "zscore"
+    standardize: bool = True
+    cv: Any = 5
+    t_r: float | None = None
+    smoothing_fwhm: float | None = None
+    high_pass: float | None = None
+    radius: float = 8.0
+    labels_img: Any = None
+    regions: Any = None
+    process_mask_img: Any = None
+    n_permutations: int = 0
+    memory: Any = None
+    random_state: Any = 0
 
     @described_by(GivenRuns)
     def fit(

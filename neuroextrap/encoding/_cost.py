@@ -60,7 +60,8 @@ def _as_arrays(data):
     parts = data.train, data.test
     if data.mask is None:
         return *parts, None
-    from neuroextrap.images import load_samples, resolve_masker
+    from neuroextrap.images import resolve_masker
+    from neuroextrap.images._loading import load_samples
 
     masker = resolve_masker(data.mask)
     arrays = (None if img is None else load_samples(img, masker) for img in parts)

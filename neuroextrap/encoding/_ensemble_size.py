@@ -25,13 +25,10 @@ from neuroextrap.encoding._training import (
     encoder_of_columns,
     train_encoder,
 )
+from neuroextrap.stats._accuracy import default_set_sizes
+from neuroextrap.stats._label_checks import check_labels
 from neuroextrap.stats._plain_types import plain_types_checked
-from neuroextrap.stats._validation import (
-    check_choice,
-    check_labels,
-    check_numbers,
-    random_generator,
-)
+from neuroextrap.stats._validation import check_choice, check_numbers, random_generator
 
 
 class EnsembleCurve(NamedTuple):
@@ -132,7 +129,7 @@ def ensemble_size_curve(  # noqa: PLR0913
         ]
     )
     n_classes = wins.shape[-1]
-    set_sizes = stats.default_set_sizes(n_classes)
+    set_sizes = default_set_sizes(n_classes)
     information = stats.implied_information(
         stats.average_accuracy(wins, set_sizes), set_sizes
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY
 from typing import Any, ClassVar, Self
 
 from numpy.typing import ArrayLike
@@ -14,9 +15,10 @@ from neuroextrap.encoding._fold_run import plan_folds
 from neuroextrap.encoding._identified_responses import ResponsePredictions
 from neuroextrap.encoding._model_training import trained_attributes
 from neuroextrap.encoding._training import check_choices
-from neuroextrap.stats._shared_options import suggests_words
+from neuroextrap.stats._shared_options import takes_fields
 
 
+@takes_fields
 class EncodingIdentification(ResponsePredictions):
     """Measure how well an encoding model picks the stimulus that evoked a response.
 
@@ -184,59 +186,31 @@ class EncodingIdentification(ResponsePredictions):
     kind = "encoding"
     VALUES: ClassVar = {"regions": Regions, "keep": Keep}
 
-    @suggests_words
-    def __init__(  # noqa: PLR0913
-        self,
-        mask: Any = None,
-        encoder: Any = None,
-        *,
-        noise_covariance: Any = None,
-        radius: float = 8.0,
-        labels_img: Any = None,
-        regions: Any = None,
-        process_mask_img: Any = None,
-        rule: str = "mahalanobis",
-        standardize: bool = True,
-        cv: Any = 5,
-        repeats: str = "average",
-        set_sizes: Any = None,
-        statistic: Any = "implied_information",
-        n_permutations: int = 0,
-        exchange: str = "rows",
-        confidence_level: float = 0.95,
-        keep: Any = None,
-        max_memory: Any = "2G",
-        checkpoint: Any = None,
-        shard: tuple | None = None,
-        memory: Any = None,
-        n_jobs: int = 1,
-        random_state: Any = 0,
-        verbose: int = 0,
-    ) -> None:
-        self.mask = mask
-        self.encoder = encoder
-        self.noise_covariance = noise_covariance
-        self.radius = radius
-        self.labels_img = labels_img
-        self.regions = regions
-        self.process_mask_img = process_mask_img
-        self.rule = rule
-        self.standardize = standardize
-        self.cv = cv
-        self.repeats = repeats
-        self.set_sizes = set_sizes
-        self.statistic = statistic
-        self.n_permutations = n_permutations
-        self.exchange = exchange
-        self.confidence_level = confidence_level
-        self.keep = keep
-        self.max_memory = max_memory
-        self.checkpoint = checkpoint
-        self.shard = shard
-        self.memory = memory
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
+    mask: Any = None
+    encoder: Any = None
+    _: KW_ONLY
+    noise_covariance: Any = None
+    radius: float = 8.0
+    labels_img: Any = None
+    regions: Any = None
+    process_mask_img: Any = None
+    rule: str = "mahalanobis"
+    standardize: bool = True
+    cv: Any = 5
+    repeats: str = "average"
+    set_sizes: Any = None
+    statistic: Any = "implied_information"
+    n_permutations: int = 0
+    exchange: str = "rows"
+    confidence_level: float = 0.95
+    keep: Any = None
+    max_memory: Any = "2G"
+    checkpoint: Any = None
+    shard: tuple | None = None
+    memory: Any = None
+    n_jobs: int = 1
+    random_state: Any = 0
+    verbose: int = 0
 
     def fit(
         self,

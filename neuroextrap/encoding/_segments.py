@@ -6,7 +6,7 @@ import numpy as np
 from scipy.stats import hypergeom
 
 from neuroextrap.maps._identification import accuracy_statistics
-from neuroextrap.stats import default_set_sizes
+from neuroextrap.stats._accuracy import default_set_sizes
 from neuroextrap.stats._null_counts import NullCounts, round_ties, spread_known
 from neuroextrap.stats._permutation import shift_rows
 

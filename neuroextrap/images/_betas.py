@@ -1,6 +1,5 @@
 """Single-trial response estimates by nilearn's general linear model."""
 
-import inspect
 import logging
 from typing import Any, NamedTuple
 
@@ -15,17 +14,8 @@ from neuroextrap.images._events import (
     warn_unknown,
 )
 from neuroextrap.images._labeled_samples import LabeledSamples, read_tables
-from neuroextrap.images._loading import cleans_over_time, load_samples, mean_gray_levels
-from neuroextrap.images._maskers import check_masker
+from neuroextrap.images._loading import cleans_over_time, load_opened, mean_gray_levels
 from neuroextrap.images._repetition_time import repetition_times
-from neuroextrap.images._sample_options import (
-    BETAS,
-    SampleOptions,
-)
-from neuroextrap.stats._shared_options import as_options, takes_options
-from neuroextrap.stats._validation import brief, check_choice, check_flags
-
-NOISE_MODELS = ("ar1", "ols")
 
 _TIMED = ["onset", "duration", "trial_type"]
 """Columns of events of which designs are made."""
@@ -35,123 +25,17 @@ _LEAST_SEEN = 0.5
 _logger = logging.getLogger(__name__)
 
 
-@takes_options(
-    SampleOptions, without="samples smoothing_fwhm high_pass detrend standardize delay"
-)
-def single_trial_betas(
-    imgs: Any,
-    events: Any,
-    *,
-    masker: Any,
-    model: str = "lsa",
-    noise_model: str = "ar1",
-    signal_scaling: bool = True,
-    design_options: dict | None = None,
-    **options: Any,
-) -> LabeledSamples:
-    """Estimate one response (beta) per trial by a general linear model of each run.
-
-    ``"lsa"`` (least squares, all) fits one design with a regressor for every trial;
-    ``"lss"`` (least squares, separate) fits one design per trial, in which the other
-    trials share a regressor with their condition. Designs and fits are nilearn's, as in
-    its FirstLevelModel.
-
-    Parameters
-    ----------
-    imgs : Niimg, SurfaceImage, path, glob pattern, or list of these
-        One series per run.
-    events : path-like, glob pattern, DataFrame, or list of these
-        BIDS events (``onset``, ``duration`` in seconds, ``trial_type``), one table per
-        run, with onsets counted from the run's first volume.
-    masker : nilearn.maskers.NiftiMasker or nilearn.maskers.SurfaceMasker
-        Fitted masker. It may smooth, but not clean over time: the model does that.
-    model : {"lsa", "lss"}, default="lsa"
-        How trials share designs.
-    noise_model : {"ar1", "ols"}, default="ar1"
-        Temporal noise: first-order autoregressive, or white.
-    signal_scaling : bool, default=True
-        Whether to express every voxel in percent of its mean over the run.
-    design_options : dict or None, default=None
-        Options of nilearn's make_first_level_design_matrix, such as ``hrf_model``,
-        ``drift_model``, ``high_pass`` or ``add_regs``. If None, the design has
-        nilearn's defaults (Glover response, cosine drifts below 0.01 Hz).
-
-    Returns
-    -------
-    LabeledSamples
-        ``data`` (n_trials, n_features), ``y``, ``runs`` (from 0) and ``masker``; one
-        row per trial in order of onset. Constant voxels are 0; voxels that are not
-        finite throughout a run are NaN in that run.
-
-    Raises
-    ------
-    TypeError
-        If an image or a table is neither that nor a path.
-    ValueError
-        If ``model`` or ``noise_model`` is unknown, tables and images do not match in
-        number or in the BIDS entities of their names, a table has no onsets, the
-        repetition time is unknown or stated differently, an event starts after the last
-        volume, the masker cleans over time, or nothing is left after ``exclude``.
-
-    References
-    ----------
-    Mumford, Turner, Ashby & Poldrack 2012, "Deconvolving BOLD activation in
-    event-related designs for multivoxel pattern classification analyses", NeuroImage
-    59, 2636-2643 (LSA and LSS).
-
-    Examples
-    --------
-    >>> import numpy as np, nibabel, pandas
-    >>> from neuroextrap.images import resolve_masker, single_trial_betas
-    >>> masker = resolve_masker(nibabel.Nifti1Image(np.ones((1, 1, 2)), np.eye(4)))
-    >>> noise = np.random.default_rng(0).normal(100, 1, size=(1, 1, 2, 40))
-    >>> events = pandas.DataFrame(
-    ...     {"onset": [4.0, 40.0], "duration": 2.0, "trial_type": ["face", "cat"]}
-    ... )
-    >>> betas = single_trial_betas(
-    ...     nibabel.Nifti1Image(noise, np.eye(4)), events, masker=masker, t_r=2.0
-    ... )
-    >>> betas.data.shape, betas.y
-    ((2, 2), array(['face', 'cat'], dtype='<U4'))
-    """
-    check_choice(model, "model", BETAS)
-    check_choice(noise_model, "noise_model", NOISE_MODELS)
-    check_flags(signal_scaling=signal_scaling)
-    _check_design_options(design_options)
-    options = as_options(SampleOptions, single_trial_betas, options, samples=model)
-    check_masker(masker)
-    fit = {"noise_model": noise_model, "scaling": signal_scaling}
-    fit["design"] = design_options or {}
-    return read_betas(imgs, events, masker, options, fit)
-
-
-def _check_design_options(given):
-    """Raise unless these are options of nilearn's designs by name, or None."""
-    from nilearn.glm.first_level import make_first_level_design_matrix
-
-    known = list(inspect.signature(make_first_level_design_matrix).parameters)[2:]
-    unknown = given is not None and (not isinstance(given, dict) or {*given} - {*known})
-    if unknown:
-        raise TypeError(
-            f"design_options={brief(given)} must be a dict of options of nilearn's "
-            f"make_first_level_design_matrix; there are {', '.join(known)}"
-        )
-
-
-def read_betas(imgs, events, masker, options, fit=None):
-    """Return a sample of every trial (LabeledSamples), by SampleOptions.
-
-    `fit` are further options of the model, see ``trials_of_runs``.
-    """
+def read_betas(imgs, events, masker, options):
+    """Return a sample of every trial (LabeledSamples), by SampleOptions."""
     if cleans_over_time(masker):
         raise ValueError(
             "masker must not detrend, standardize or filter before the model, which "
-            "does so itself; give one without, and use design_options"
+            "does so itself; give one without"
         )
-    run_trials = trials_of_runs(imgs, events, options, fit)
+    run_trials = trials_of_runs(imgs, events, options)
     betas, compared = [], []
     for run in run_trials:
-        data = load_samples(run.img.img, masker).astype(np.float64)
+        data = load_opened([run.img], masker).astype(np.float64)
         compared.append(some_columns(data))
         betas.append(_betas_of_run(run, data[run.options["volumes"]]))
     check_series_apart(compared, [run.img.name for run in run_trials])
@@ -169,17 +53,11 @@ class RunTrials(NamedTuple):
     options: dict
 
 
-def trials_of_runs(imgs, events, options, fit=None):
+def trials_of_runs(imgs, events, options):
     """Return the RunTrials of every run; of the images, headers are read only.
 
-    `options` are SampleOptions. `fit` has the noise model, whether series are scaled to
-    percent of their mean, and the options of the design; None stands for the defaults
-    of ``single_trial_betas`` with the options' own cutoff of drifts.
+    `options` are SampleOptions.
     """
-    if fit is None:
-        fit = {"noise_model": "ar1", "scaling": True, "design": _drifts(options)}
-    if options.confounds is not None and "add_regs" in fit["design"]:
-        raise ValueError("confounds and add_regs are the same regressors; give one")
     exclude = options.excluded
     named, tables = read_tables(imgs, events)
     _check_tables(tables, named)
@@ -200,7 +78,7 @@ def trials_of_runs(imgs, events, options, fit=None):
             f"exclude={exclude!r} leaves no trial; conditions are "
             f"{sorted({str(name) for name in present} - {''})}; exclude fewer"
         )
-    fit = {"model": options.samples, **fit}
+    fit = {"model": options.samples, "design": _drifts(options)}
     own = [
         fit | {"t_r": time, "confounds": regressed, "volumes": in_fit}
         for time, regressed, in_fit in zip(times, confounds, volumes, strict=True)
@@ -254,7 +132,12 @@ def _kept_trials(table, name, exclude, label_column):
 
 
 def _betas_of_run(run, data):
-    """Betas of one run, shape (n_kept, n_features), of its uncensored volumes."""
+    """Betas of one run, shape (n_kept, n_features), of its uncensored volumes.
+
+    Series are in percent of their mean over the run.
+    """
+    from nilearn.glm.first_level import mean_scaling
+
     trials, keep, options = run.trials, run.keep, run.options
     finite = np.isfinite(data).all(axis=0)
     varying = finite & (np.ptp(data, axis=0) > 0)
@@ -262,11 +145,7 @@ def _betas_of_run(run, data):
     betas[:, finite] = 0.0
     if not (varying.any() and keep.any()):
         return betas
-    series = data[:, varying]
-    if options["scaling"]:
-        from nilearn.glm.first_level import mean_scaling
-
-        series, _ = mean_scaling(series)
+    series, _ = mean_scaling(data[:, varying])
     rows = np.flatnonzero(keep)
     # one design for all trials, or one for each, the others in their condition
     together = [rows] if options["model"] == "lsa" else rows[:, None]
@@ -292,9 +171,7 @@ def _fit(series, events, regressors, options):
     from nilearn.glm.first_level import run_glm
 
     design = _design(events, options)[options["volumes"]]
-    labels, results = run_glm(
-        series, design.to_numpy(), noise_model=options["noise_model"]
-    )
+    labels, results = run_glm(series, design.to_numpy(), noise_model="ar1")
     columns = [design.columns.get_loc(name) for name in regressors]
     betas = np.empty((len(columns), series.shape[1]))
     for label, result in results.items():

@@ -1,7 +1,7 @@
 """Labeled samples from BOLD series: volumes and block averages."""
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -21,13 +21,9 @@ from neuroextrap.images._events import (
     tell_missing,
     warn_unknown,
 )
-from neuroextrap.images._loading import cleans_over_time, load_samples, mean_gray_levels
-from neuroextrap.images._maskers import check_masker
+from neuroextrap.images._loading import cleans_over_time, load_opened, mean_gray_levels
 from neuroextrap.images._opening import is_pattern, list_images, matching_files
 from neuroextrap.images._repetition_time import repetition_times
-from neuroextrap.images._sample_options import SampleOptions
-from neuroextrap.stats._shared_options import as_options, takes_options
-from neuroextrap.stats._validation import check_choice
 
 
 @dataclass(frozen=True)
@@ -51,62 +47,6 @@ class LabeledSamples:
     order: object = None
 
 
-@takes_options(SampleOptions, without="smoothing_fwhm label_column")
-def labeled_samples(
-    imgs: Any, events: Any, *, masker: Any, samples: str = "blocks", **options: Any
-) -> LabeledSamples:
-    """Average the volumes of every condition in every run, or keep them one by one.
-
-    Volumes of one block are not independent: permute them by blocks, or average them.
-
-    Parameters
-    ----------
-    imgs : Niimg, SurfaceImage, path, glob pattern, or list of these
-        One series per run, or all runs in one.
-    events : path-like, glob pattern, DataFrame, or list of these
-        One table per series, or one table for all volumes: BIDS events (``onset``,
-        ``duration``, ``trial_type``) or one row per volume (``trial_type``, ``run``).
-    masker : nilearn.maskers.NiftiMasker or nilearn.maskers.SurfaceMasker
-        Fitted masker.
-    samples : {"blocks", "volumes"}, default="blocks"
-        Whether a sample is the mean of a condition's volumes in a run, or one volume.
-
-    Returns
-    -------
-    LabeledSamples
-        ``data`` (n_samples, n_features), ``y``, ``runs`` and ``masker``; means run by
-        run (ascending), conditions in alphabetical order (one that a run lacks gives no
-        sample), volumes in their order.
-
-    Raises
-    ------
-    TypeError
-        If an image or a table is neither that nor a path.
-    ValueError
-        If tables and images do not match in number, length, or in the BIDS entities of
-        their names (subject, session, task, run), a column is missing or there twice,
-        the repetition time is unknown or stated differently, an event covers no volume
-        or overlaps another, or nothing is left after ``exclude``.
-
-    Examples
-    --------
-    >>> import numpy as np, nibabel, pandas
-    >>> from neuroextrap.images import labeled_samples, resolve_masker
-    >>> masker = resolve_masker(nibabel.Nifti1Image(np.ones((1, 1, 2)), np.eye(4)))
-    >>> bold = nibabel.Nifti1Image(np.arange(6.0).reshape(1, 1, 2, 3), np.eye(4))
-    >>> labels = pandas.DataFrame({"trial_type": ["face", "cat", "face"], "run": 1})
-    >>> samples = labeled_samples(bold, labels, masker=masker)
-    >>> samples.y, samples.data
-    (array(['cat', 'face'], dtype='<U4'), array([[1., 4.],
-           [1., 4.]]))
-    """
-    check_choice(samples, "samples", ("blocks", "volumes"))
-    read = read_blocks if samples == "blocks" else read_volumes
-    options = as_options(SampleOptions, labeled_samples, options, samples=samples)
-    check_masker(masker)
-    return read(imgs, events, masker, options)
-
-
 def read_volumes(imgs, events, masker, options):
     """Return a sample of every labeled volume (LabeledSamples), by SampleOptions."""
     over_time = cleans_over_time(masker)  # then confounds go with what it removes
@@ -114,7 +54,8 @@ def read_volumes(imgs, events, masker, options):
         imgs, events, options, over_time=over_time
     )
     confounds = options.confounds if over_time else None
-    data, named = load_samples(imgs, masker, confounds=confounds), list_images(imgs)
+    named = list_images(imgs)
+    data = load_opened(named, masker, confounds=confounds)
     _check_runs_apart(data, runs, [named[i].name for i in cleaning.series])
     data = clean_runs(data, runs, cleaning)
     bg_img = mean_gray_levels(named, masker.mask_img_)

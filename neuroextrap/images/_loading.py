@@ -31,47 +31,26 @@ def load_samples(
     3-D images is cleaned as one series when the masker does anything over time
     (detrending, standardizing, filters, confounds), else image by image.
 
-    Parameters
-    ----------
-    imgs : Niimg, SurfaceImage, path, glob pattern, or list of these
-        3-D and 4-D images (1-D and 2-D on surfaces) on the masker's grid.
-    masker : nilearn.maskers.NiftiMasker or nilearn.maskers.SurfaceMasker
-        Fitted masker. If it has a ``memory``, samples read from files are cached there.
-    confounds : array-like, DataFrame, path, list of these, or None, default=None
-        Confounds that the masker regresses out, one entry per series. Files are put
-        into the order of the images where their BIDS names (run, session, ...) tell it.
-    sample_mask : array-like, list of these, or None, default=None
-        Samples to keep, one entry per series, as in nilearn.
+    `imgs` are images, paths, or a pattern, on the grid of the fitted `masker`; if that
+    has a ``memory``, samples read from files are cached there. `confounds`, which the
+    masker regresses out, and `sample_mask`, samples to keep, have one entry per series,
+    as in nilearn; files of confounds whose BIDS names tell it are put into the order of
+    the images.
 
-    Returns
-    -------
-    ndarray of shape (n_samples, n_features)
-        Samples in float32 or float64. They are NaN where the image itself is not finite
-        (in every sample of the series when the masker cleans over time), where nilearn
-        alone would put zeros. Smoothing counts non-finite neighbors as zero.
-
-    Raises
-    ------
-    TypeError
-        If an image is no image, or is of another kind than the masker.
-    ValueError
-        If an image has another grid or mesh than the mask (unless the masker
-        resamples), cannot be read (the file is named), or the number of confounds or
-        sample masks is not that of the series.
-
-    Examples
-    --------
-    >>> import numpy as np, nibabel
-    >>> from neuroextrap.images import load_samples, resolve_masker
-    >>> masker = resolve_masker(nibabel.Nifti1Image(np.ones((1, 1, 2)), np.eye(4)))
-    >>> data = np.arange(6.0).reshape(1, 1, 2, 3)
-    >>> load_samples(nibabel.Nifti1Image(data, np.eye(4)), masker)
-    array([[0., 3.],
-           [1., 4.],
-           [2., 5.]])
+    Returns float32 or float64 (n_samples, n_features), NaN where the image itself is
+    not finite (in every sample of the series when the masker cleans over time), where
+    nilearn alone would put zeros. Smoothing counts non-finite neighbors as zero.
+    TypeError if an image is none, or is of another kind than the masker; ValueError if
+    it has another grid or mesh than the mask (unless the masker resamples) or cannot be
+    read, or the number of confounds or sample masks is not that of the series.
     """
     check_masker(masker)
-    named = list_images(imgs)
+    how = {"confounds": confounds, "sample_mask": sample_mask}
+    return load_opened(list_images(imgs), masker, **how)
+
+
+def load_opened(named, masker, *, confounds=None, sample_mask=None):
+    """Return the same of images that were opened (`NamedImage`)."""
     mask = NamedImage("the mask", masker.mask_img_)
     if not resamples(masker):
         for img in named:

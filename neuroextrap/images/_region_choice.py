@@ -187,47 +187,10 @@ def surface_regions(
 ) -> Any:
     """Make discs along the surface around features, hemisphere by hemisphere.
 
-    Paths run over the whole mesh; vertices outside the mask carry paths but are not
-    members.
-
-    Parameters
-    ----------
-    masker : nilearn.maskers.SurfaceMasker
-        Fitted masker.
-    radius : float
-        Largest distance from the center in mm along mesh edges.
-    centers : array-like of int of shape (n_regions,), or None, default=None
-        Feature indices of the centers. If None, every feature is a center.
-    cache_dir : path-like or None, default=None
-        Folder that caches the discs of each mesh and radius. If None, nothing is
-        cached.
-
-    Returns
-    -------
-    scipy.sparse.csr_array of bool of shape (n_regions, n_features)
-        Members of every disc, with sorted int32 indices.
-
-    Raises
-    ------
-    TypeError
-        If the masker is a volume masker.
-    ValueError
-        If ``radius`` is not positive or ``centers`` are not feature indices.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from nilearn.surface import InMemoryMesh, SurfaceImage
-    >>> from neuroextrap.images import resolve_masker, surface_regions
-    >>> triangle = InMemoryMesh(np.eye(3), np.array([[0, 1, 2]]))
-    >>> sides = {"left": triangle, "right": triangle}
-    >>> data = {"left": np.array([1, 1, 0]), "right": np.array([0, 1, 1])}
-    >>> masker = resolve_masker(SurfaceImage(sides, data))
-    >>> surface_regions(masker, 2.0).toarray().astype(int)
-    array([[1, 1, 0, 0],
-           [1, 1, 0, 0],
-           [0, 0, 1, 1],
-           [0, 0, 1, 1]])
+    Paths run over the whole mesh; vertices outside the mask of a fitted SurfaceMasker
+    carry paths but are not members. `radius` is in mm along mesh edges; `centers` are
+    indices of features, None for all. `cache_dir` is a folder that keeps the discs of
+    each mesh and radius, or None. Returns a csr_array of bool (n_regions, n_features).
     """
     from scipy import sparse
 

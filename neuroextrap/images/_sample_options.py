@@ -113,6 +113,11 @@ class SampleOptions:
             raise TypeError(
                 f"label_column={brief(self.label_column)} must be the name of a column"
             )
+        if not self.of_trials and self.label_column != "trial_type":
+            raise ValueError(
+                f"label_column={self.label_column!r} is for betas; blocks and volumes "
+                "are labeled by trial_type, rename the column"
+            )
 
     def _check_cleaning(self):
         """Raise for a cutoff that is none, and for nilearn's words for scalings."""

@@ -23,7 +23,6 @@ from neuroextrap.learning_curves._protocol import (
 )
 from neuroextrap.learning_curves._report import learning_curve_report
 from neuroextrap.learning_curves._reproducibility import pattern_reproducibility
-from neuroextrap.learning_curves._scans import center_groups
 from neuroextrap.learning_curves._sensitivity import sensitivity_map
 from neuroextrap.learning_curves._simulation import simulate_hierarchical_scans
 from neuroextrap.learning_curves._voxelwise_gaussian import VoxelwiseGaussian
@@ -32,7 +31,6 @@ from neuroextrap.models._canonical_variates import CanonicalVariates
 __all__ = [
     "CanonicalVariates",
     "VoxelwiseGaussian",
-    "center_groups",
     "compare_learning_curves",
     "fine_probabilities",
     "information_learning_curve",

@@ -272,19 +272,11 @@ def limiting_factor(
 def learning_curve_table(curve: Any) -> Any:
     """Make a table of mean and spread of a learning curve, one row per size.
 
-    Parameters
-    ----------
-    curve : Bunch
-        Result of :func:`information_learning_curve`.
-
-    Returns
-    -------
-    pandas.DataFrame
-        Columns train_size, information, information_spread (bits), error_rate,
-        error_rate_spread, baseline_error_rate, reproducibility,
-        reproducibility_spread (empty above half of the subjects), n_components,
-        prior_weight and note, which explains negative information where the error
-        is below the baseline. Spreads are standard deviations over splits.
+    Its columns are train_size, information, information_spread (bits), error_rate,
+    error_rate_spread, baseline_error_rate, reproducibility, reproducibility_spread
+    (empty above half of the subjects), n_components, prior_weight and note, which
+    explains negative information where the error is below the baseline. Spreads are
+    standard deviations over splits.
     """
     import pandas as pd
 

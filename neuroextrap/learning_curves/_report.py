@@ -85,7 +85,7 @@ def learning_curve_report(curves: dict, title: str | None = None) -> Report:
     True
     """
     title, curves = page_title(title, "Learning curves"), check_curves(curves)
-    words = sentences("learning_curves_found", **_found(curves))
+    words = words_found(curves)
     picture = _figure(curves, "information", "Information about the label of a scan")
     sections = [
         ("What was found", answer(words, picture)),
@@ -98,7 +98,7 @@ def learning_curve_report(curves: dict, title: str | None = None) -> Report:
     return make_page(title, sections)
 
 
-def _found(curves):
+def words_found(curves):
     """Return what is said of curves: how much is known, and what would help."""
     best = max(curves, key=lambda name: curves[name].information[-1].mean())
     said = {
@@ -113,7 +113,8 @@ def _found(curves):
         }
         for name, curve in curves.items()
     }
-    return {"best": best, "curves": said, "crossings": _crossings(curves)}
+    found = {"best": best, "curves": said, "crossings": _crossings(curves)}
+    return sentences("learning_curves_found", **found)
 
 
 def _crossings(curves):

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from neuroextrap.images._caching import check_memory
-from neuroextrap.stats._validation import check_labels, check_numbers, real_array
+from neuroextrap.stats._label_checks import check_labels
+from neuroextrap.stats._validation import check_numbers, real_array
 
 _LOG = logging.getLogger(__name__)
 
@@ -52,7 +53,8 @@ def read_scans(X, mask, *, memory=None):
         X = check_numbers(X, "X").astype(np.float64, copy=False)
         n_features = X.shape[1] if X.ndim == 2 else 0
         return Scans(X, None, np.ones(n_features, dtype=bool))
-    from neuroextrap.images import load_samples, resolve_masker
+    from neuroextrap.images import resolve_masker
+    from neuroextrap.images._loading import load_samples
     from neuroextrap.images._opening import list_images
 
     list_images(X, "X")
@@ -80,33 +82,12 @@ def _is_array(X):
 
 
 def center_groups(X: ArrayLike, groups: ArrayLike) -> np.ndarray:
-    """Subtract from every scan the mean scan of its subject.
+    """Return scans (n_samples, n_features) without the mean scan of their subject.
 
-    Parameters
-    ----------
-    X : array-like of shape (n_samples, n_features)
-        Scans.
-    groups : array-like of shape (n_samples,)
-        Subject of every scan.
+    Each mean uses only one subject, so test subjects stay independent of training ones.
+    ValueError for a subject with a single scan, of which nothing would be left. (Kjems
+    et al. 2002, NeuroImage 15, "Data sets and CVA labeling schemes".)
 
-    Returns
-    -------
-    ndarray of shape (n_samples, n_features)
-        A new array. Each subject's mean uses only that subject, so test subjects
-        stay independent of training ones.
-
-    Raises
-    ------
-    ValueError
-        For a subject with a single scan, of which nothing would be left.
-
-    References
-    ----------
-    Kjems et al. 2002, NeuroImage 15, "Data sets and CVA labeling schemes".
-
-    Examples
-    --------
-    >>> from neuroextrap.learning_curves import center_groups
     >>> center_groups([[1.0], [3.0], [10.0], [20.0]], [0, 0, 1, 1]).ravel()
     array([-1.,  1., -5.,  5.])
     """

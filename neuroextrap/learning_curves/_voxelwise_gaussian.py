@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import KW_ONLY
 from typing import Any, Self
 
 import numpy as np
@@ -12,12 +13,13 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from neuroextrap.learning_curves._information import macroscopic_log_posterior
 from neuroextrap.models._canonical_space import class_priors
-from neuroextrap.stats._shared_options import described_by
+from neuroextrap.stats._shared_options import described_by, takes_fields
 from neuroextrap.stats._validation import brief, check_choice
 
 _VARIANCES = ("pooled", "class")
 
 
+@takes_fields
 class VoxelwiseGaussian(ClassifierMixin, BaseEstimator):
     """Independent Gaussian voxels around a general linear model of the labels.
 
@@ -72,16 +74,10 @@ class VoxelwiseGaussian(ClassifierMixin, BaseEstimator):
     0.8
     """
 
-    def __init__(
-        self,
-        design: dict | None = None,
-        *,
-        variance: str = "pooled",
-        priors: Any = None,
-    ) -> None:
-        self.design = design
-        self.variance = variance
-        self.priors = priors
+    design: dict | None = None
+    _: KW_ONLY
+    variance: str = "pooled"
+    priors: Any = None
 
     def fit(self, X: Any, y: Any) -> Self:
         """Estimate means and variances voxel by voxel.

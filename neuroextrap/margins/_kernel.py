@@ -180,7 +180,7 @@ class MarginKernel(MarginSource):
 
     >>> import numpy as np
     >>> from neuroextrap.decoding import IdentificationSearchLight
-    >>> from neuroextrap.margins import MarginKernel
+    >>> from neuroextrap.margins._kernel import MarginKernel
     >>> class CorrelationMargins(MarginKernel):
     ...     name = "correlation"
     ...

@@ -244,20 +244,25 @@ def _score(plan: Plan, rows: slice, batches: Iterator[Batch], result: Result) ->
     elif plan.kernel.correlates:
         _score_correlated(plan, rows, batches, result)
     else:
-        _score_wins(plan, rows, _label_counts(plan, rows, batches), result)
+        _score_wins(plan, rows, _together(rows, _label_counts(plan, batches)), result)
 
 
-def _label_counts(
-    plan: Plan, rows: slice, batches: Iterator[Batch]
-) -> Iterator[Counts]:
+def _label_counts(plan: Plan, batches: Iterator[Batch]) -> Iterator[Counts]:
     """Count wins where every labeling has margins of its own."""
-    first, stop, parts = 0, 0, []
     for margins, start, width, *_ in batches:
         y = plan.codes[start : start + width, plan.design.test]
-        parts.append(beaten_and_tied(margins, y.T))
+        counts = beaten_and_tied(margins, y.T)
         del margins  # whose memory, still in cache, serves the next batch
+        yield *counts, start, width
+
+
+def _together(rows: slice, counts: Iterator[Counts]) -> Iterator[Counts]:
+    """Join consecutive counts of regions until they are enough."""
+    first, stop, parts = 0, 0, []
+    for beaten, tied, start, width in counts:
+        parts.append((beaten, tied))
         stop = start + width
-        if (stop - first) * _n(rows) * y.shape[1] >= _COUNTED:
+        if (stop - first) * _n(rows) * len(beaten) >= _COUNTED:
             yield *_joined(parts, _n(rows)), first, stop - first
             first, parts = stop, []
     if parts:
@@ -322,7 +327,7 @@ def _score_correlated(
     every = itertools.chain([first], batches)
     if not isinstance(plan.statistic, CorrelationStatistic):
         counts = ((*cast(Any, b.counts), *b[1:3]) for b in every)
-        _score_wins(plan, rows, counts, result)
+        _score_wins(plan, rows, _together(rows, counts), result)
         return
     of_batch = plan.statistic.of_batch
     _observe(plan, rows, cast(Any, first.counts), result, of_batch(correlation))

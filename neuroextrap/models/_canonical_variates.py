@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY
 from typing import Self
 
 import numpy as np
@@ -26,10 +27,11 @@ from neuroextrap.models._canonical_space import (
     leading_svd,
     supported_components,
 )
-from neuroextrap.stats._shared_options import described_by
+from neuroextrap.stats._shared_options import described_by, takes_fields
 from neuroextrap.stats._warn import warn
 
 
+@takes_fields
 class CanonicalVariates(
     ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClassifierMixin, BaseEstimator
 ):
@@ -117,18 +119,11 @@ class CanonicalVariates(
     1.0
     """
 
-    def __init__(
-        self,
-        n_components: int | None = None,
-        priors: ArrayLike | None = None,
-        *,
-        basis: str = "svd",
-        significance_level: float | None = None,
-    ) -> None:
-        self.n_components = n_components
-        self.priors = priors
-        self.basis = basis
-        self.significance_level = significance_level
+    n_components: int | None = None
+    priors: ArrayLike | None = None
+    _: KW_ONLY
+    basis: str = "svd"
+    significance_level: float | None = None
 
     def fit(self, X: ArrayLike, y: ArrayLike, groups: ArrayLike | None = None) -> Self:
         """Learn the basis, the canonical directions and the class means.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import KW_ONLY
 from typing import Any, Self
 
 import numpy as np
@@ -31,7 +32,7 @@ from neuroextrap.models._receptive_field_grid import (
     opponent_features,
 )
 from neuroextrap.stats._plain_types import check_plain_types
-from neuroextrap.stats._shared_options import described_by
+from neuroextrap.stats._shared_options import described_by, takes_fields
 
 COMPRESSIONS: dict[str, Callable] = {
     "log": np.log1p,
@@ -40,6 +41,7 @@ COMPRESSIONS: dict[str, Callable] = {
 }
 
 
+@takes_fields
 class GaborPyramid(TransformerMixin, BaseEstimator):
     """Compute contrast energies of quadrature Gabor pairs on a pyramid of grids.
 
@@ -138,32 +140,18 @@ class GaborPyramid(TransformerMixin, BaseEstimator):
     'gabor_f2_o0_r1.5_c1.5'
     """
 
-    def __init__(  # noqa: PLR0913
-        self,
-        *,
-        frequencies: ArrayLike | None = None,
-        n_orientations: int = 8,
-        window: float = 0.5,
-        step: float = 0.5,
-        compression: str = "log",
-        normalize: bool = True,
-        subtract_mean: bool = True,
-        max_grid: int | None = 8,
-        luminance: bool = True,
-        texture: bool = True,
-        color: bool = True,
-    ) -> None:
-        self.frequencies = frequencies
-        self.n_orientations = n_orientations
-        self.window = window
-        self.step = step
-        self.compression = compression
-        self.normalize = normalize
-        self.subtract_mean = subtract_mean
-        self.max_grid = max_grid
-        self.luminance = luminance
-        self.texture = texture
-        self.color = color
+    _: KW_ONLY
+    frequencies: ArrayLike | None = None
+    n_orientations: int = 8
+    window: float = 0.5
+    step: float = 0.5
+    compression: str = "log"
+    normalize: bool = True
+    subtract_mean: bool = True
+    max_grid: int | None = 8
+    luminance: bool = True
+    texture: bool = True
+    color: bool = True
 
     def fit(self, images: ArrayLike, y: Any = None) -> Self:  # noqa: ARG002
         """Lay out the grids and learn the scale of the energies.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY
 from typing import Any, Self
 
 import numpy as np
@@ -17,9 +18,11 @@ from neuroextrap.models._receptive_field_grid import (
     separable_sums,
 )
 from neuroextrap.stats._plain_types import check_plain_types
+from neuroextrap.stats._shared_options import takes_fields
 from neuroextrap.stats._validation import real_array
 
 
+@takes_fields
 class RetinotopicFeatures(TransformerMixin, BaseEstimator):
     """Compute local luminance and contrast under Gaussian windows on grids.
 
@@ -68,18 +71,11 @@ class RetinotopicFeatures(TransformerMixin, BaseEstimator):
     (3, 32)
     """
 
-    def __init__(
-        self,
-        *,
-        widths: ArrayLike | None = None,
-        step: float = 1.0,
-        luminance: bool = True,
-        contrast: bool = True,
-    ) -> None:
-        self.widths = widths
-        self.step = step
-        self.luminance = luminance
-        self.contrast = contrast
+    _: KW_ONLY
+    widths: ArrayLike | None = None
+    step: float = 1.0
+    luminance: bool = True
+    contrast: bool = True
 
     def fit(self, images: ArrayLike, y: Any = None) -> Self:  # noqa: ARG002
         """Lay out the grids of windows.

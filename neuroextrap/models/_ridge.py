@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY
 from typing import Any, Self
 
 import numpy as np
@@ -15,6 +16,7 @@ from neuroextrap.models._ridge_folds import (
     check_bands,
 )
 from neuroextrap.models._splitters import encoder_splits, partition_order
+from neuroextrap.stats._shared_options import takes_fields
 from neuroextrap.stats._validation import (
     brief,
     check_integer,
@@ -29,6 +31,7 @@ _BLOCK_SIZE = 2**24
 """Numbers in the largest temporary array of a block of targets."""
 
 
+@takes_fields
 class RidgeEncoder(MultiOutputMixin, RegressorMixin, BaseEstimator):
     """Ridge regression of many targets, each with its own cross-validated penalty.
 
@@ -139,24 +142,14 @@ class RidgeEncoder(MultiOutputMixin, RegressorMixin, BaseEstimator):
     (array(['noise', 'signal'], dtype='<U6'), True)
     """
 
-    def __init__(
-        self,
-        alphas: ArrayLike | None = None,
-        cv: Any = 5,
-        *,
-        bands: ArrayLike | None = None,
-        band_weights: ArrayLike = 50,
-        gradient_steps: int = 0,
-        shared_samples: float = 100.0,
-        random_state: int | np.random.Generator | None = 0,
-    ) -> None:
-        self.alphas = alphas
-        self.cv = cv
-        self.bands = bands
-        self.band_weights = band_weights
-        self.gradient_steps = gradient_steps
-        self.shared_samples = shared_samples
-        self.random_state = random_state
+    alphas: ArrayLike | None = None
+    cv: Any = 5
+    _: KW_ONLY
+    bands: ArrayLike | None = None
+    band_weights: ArrayLike = 50
+    gradient_steps: int = 0
+    shared_samples: float = 100.0
+    random_state: int | np.random.Generator | None = 0
 
     def fit(self, X: ArrayLike, y: ArrayLike, groups: ArrayLike | None = None) -> Self:
         """Choose penalties by cross-validation and fit every target.

@@ -120,8 +120,7 @@ def in_volume(view, kept, in_mni152):
     of every run of mask voxels in C order; ``places`` (x, y, z) in mm of kept regions;
     ``reach``, mm; ``glass``, frames of the outlines of a brain in MNI space, or None.
     """
-    from neuroextrap.images import feature_coordinates
-    from neuroextrap.images._geometry import mask_lattice
+    from neuroextrap.images._geometry import feature_coordinates, mask_lattice
 
     mask, affine = mask_lattice(view.masker)
     row_of = np.full(view.choice.n_regions, np.nan)

@@ -25,6 +25,7 @@ from neuroextrap.scores._doubts import (
 from neuroextrap.scores._matrix import ScoreMatrix
 from neuroextrap.scores._reading import read_scores, score_vectors
 from neuroextrap.scores._result import ScoreIdentification
+from neuroextrap.stats._accuracy import default_set_sizes
 from neuroextrap.stats._extrapolation._prediction_intervals import (
     CALIBRATED_FACTOR,
     FEWEST_CALIBRATED,
@@ -264,7 +265,7 @@ def _measure(
     n_trials, n_candidates = matrix.scores.shape
     pools = chosen.pool_sizes(n_candidates)
     within, beyond = pools[pools <= n_candidates], pools[pools > n_candidates]
-    usual = stats.default_set_sizes(n_candidates)
+    usual = default_set_sizes(n_candidates)
     sizes = np.unique([*usual, *within, chosen.tested_size(n_candidates)])
     wins = matrix.ranks.wins
     accuracy = stats.average_accuracy(wins, sizes)
@@ -297,7 +298,7 @@ def _intervals(
     curves = leave_one_class_out_accuracy(matrix.scores, matrix.columns, inner)
     least = lost_point_error(sizes, n_candidates, n_trials)
     error = np.maximum(jackknife_error(curves)[place], least)
-    used = np.isin(sizes, stats.default_set_sizes(n_candidates))
+    used = np.isin(sizes, default_set_sizes(n_candidates))
     of_bits = accuracy[used], curves[:, place[used]], sizes[used]
     bit_ends = information_ends(*of_bits, **how)
     ends = accuracy_ends(accuracy, error, sizes, **how)
@@ -337,7 +338,7 @@ def _distinct(matrix: ScoreMatrix, leader: NDArray[np.intp]) -> dict[str, float]
     kept, bits = leader == np.arange(len(leader)), np.nan
     if kept.sum() > 1:
         wins = matrix.of_candidates(kept).ranks.wins
-        sizes = stats.default_set_sizes(len(wins))
+        sizes = default_set_sizes(len(wins))
         bits = stats.implied_information(stats.average_accuracy(wins, sizes), sizes)
     return {
         "near_duplicates": float(share),

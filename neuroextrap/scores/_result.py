@@ -12,12 +12,8 @@ from scipy.special import stdtrit
 from neuroextrap.design._findings import EVERYTHING, Finding, tell
 from neuroextrap.scores._matrix import Ranks
 from neuroextrap.scores._report import scores_report, write_results
-from neuroextrap.stats import (
-    default_set_sizes,
-    implied_information,
-    paired_sign_flip_test,
-)
-from neuroextrap.stats._accuracy import half_lost_point
+from neuroextrap.stats import implied_information, paired_sign_flip_test
+from neuroextrap.stats._accuracy import default_set_sizes, half_lost_point
 from neuroextrap.stats._jackknife import jackknife_error, lost_point_error
 from neuroextrap.stats._validation import FloatArray
 

@@ -1,6 +1,6 @@
 """Numbers about wins: curves, information, bounds, tests, extrapolation."""
 
-from neuroextrap.stats._accuracy import average_accuracy, default_set_sizes
+from neuroextrap.stats._accuracy import average_accuracy
 from neuroextrap.stats._bounds import (
     accuracy_upper_bound,
     average_bayes_accuracy_lower_bound,
@@ -66,7 +66,6 @@ __all__ = [
     "bayes_accuracy_lower_bound",
     "binomial_p_value",
     "confusion_information",
-    "default_set_sizes",
     "e_value_false_discovery_rate",
     "extrapolate_risk",
     "extrapolate_wins",

@@ -22,23 +22,6 @@ def default_set_sizes(n_classes: int) -> NDArray[np.int64]:
     spaced evenly on a log scale, 2 and n_classes among them. With every size of
     a large problem nearly all weight of a fit would sit near n_classes.
 
-    Parameters
-    ----------
-    n_classes : int
-        Number of classes in the data, at least 2.
-
-    Returns
-    -------
-    set_sizes : ndarray of int of shape (n_sizes,)
-        Set sizes, increasing.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If `n_classes` is not an integer of at least 2.
-
-    Examples
-    --------
     >>> default_set_sizes(6)
     array([2, 3, 4, 5, 6])
     >>> default_set_sizes(1000)[[0, 1, -1]]

@@ -55,7 +55,7 @@ def implied_information(
     accuracy : array-like of shape (..., n_sizes), or (...) for one size
         Accuracy curves, see :func:`average_accuracy`; a NaN gives NaN.
     set_sizes : float or array-like of shape (n_sizes,)
-        Sizes of the curves, at least 2; see :func:`default_set_sizes`.
+        Sizes of the curves, at least 2.
     base : float, default=2
         Unit of the result: 2 for bits, ``math.e`` for nats.
 

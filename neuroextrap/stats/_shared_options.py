@@ -6,10 +6,11 @@ import difflib
 import functools
 import inspect
 from collections.abc import Callable
-from dataclasses import MISSING, fields
-from typing import Any, TypeVar
+from dataclasses import MISSING, dataclass, fields
+from typing import Any, TypeVar, dataclass_transform
 
 Thing = TypeVar("Thing")
+Kind = TypeVar("Kind", bound=type)
 _HEAD = "Parameters\n----------\n"
 _ELSEWHERE = {"mask_img": "mask", "masker": "mask", "scoring": "statistic"}  # nilearn's
 
@@ -60,8 +61,17 @@ def as_options(kind: Any, function: Any, given: dict[str, Any], **fixed: Any) ->
     return kind(**{name: given[name] for name in names}, **fixed)
 
 
-def suggests_words(init: Any) -> Any:
-    """Let an estimator's ``__init__`` say which parameter an unknown word meant."""
+@dataclass_transform(eq_default=False)
+def takes_fields(estimator: Kind) -> Kind:
+    """Make the fields of an estimator its parameters, which it stores as they come.
+
+    An unknown one is answered with the one that was meant.
+    """
+    made: Any = dataclass(estimator, eq=False, repr=False, match_args=False)
+    for field in fields(made):
+        if field.name in vars(made):  # a default is no attribute of the class
+            delattr(made, field.name)
+    init = made.__init__
     known = inspect.signature(init).parameters
 
     @functools.wraps(init)
@@ -69,7 +79,8 @@ def suggests_words(init: Any) -> Any:
         _check_words(type(self).__name__, options, known)
         init(self, *args, **options)
 
-    return initialize
+    made.__init__ = initialize
+    return made
 
 
 def _check_words(name: str, given: Any, known: Any) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from neuroextrap.datasets import simulate_brain
 from neuroextrap.decoding import IdentificationSearchLight
-from neuroextrap.images import feature_coordinates
+from tests.images.seam import feature_coordinates
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from neuroextrap import stats
 from neuroextrap.analysis import Bounds, Keep, Regions
 from neuroextrap.decoding import IdentificationSearchLight
 from neuroextrap.encoding import EncodingIdentification
@@ -20,6 +19,7 @@ from tests.analysis.seam import (
     nested_parameters,
     shared_parameters,
 )
+from tests.stats.seam import default_set_sizes
 
 ANALYSES = [IdentificationSearchLight, EncodingIdentification]
 
@@ -62,9 +62,7 @@ def test_set_sizes_are_those_given_or_the_default_ones():
     given = RunParameters.of(IdentificationSearchLight(set_sizes=[2, 4]))
     np.testing.assert_array_equal(given.resolve_set_sizes(9), [2, 4])
     default = RunParameters.of(IdentificationSearchLight())
-    np.testing.assert_array_equal(
-        default.resolve_set_sizes(40), stats.default_set_sizes(40)
-    )
+    np.testing.assert_array_equal(default.resolve_set_sizes(40), default_set_sizes(40))
 
 
 def test_regions_are_those_of_the_parameters():

@@ -199,19 +199,14 @@ GOOD: dict = {
         "sign_flip_test": {"imgs": SUBJECTS, **FEW},
     },
     "images": {
-        "feature_coordinates": masker,
         "labeled_samples": lambda: masker(imgs=BOLD, events=EVENTS, t_r=2.0),
         "load_betas": NO_FILE,
-        "load_samples": lambda: masker(imgs=IMG),
         "resolve_masker": {"mask": MASK, "imgs": IMG},
-        "single_trial_betas": lambda: masker(imgs=BOLD, events=EVENTS, t_r=2.0),
-        "surface_regions": surface,
         "to_img": lambda: masker(values=X[0]),
     },
     "learning_curves": {
         "CanonicalVariates": {"X": X, "y": Y},
         "VoxelwiseGaussian": {"X": X, "y": Y},
-        "center_groups": {"X": M, "groups": LABELS},
         "compare_learning_curves": lambda: {"curves": curves()},
         "fine_probabilities": {
             "fine": list("abc"),
@@ -275,9 +270,6 @@ GOOD: dict = {
     },
     "regions": {"coordinate_spheres": {"coordinates": M[:, :3], "radius": 1.0}},
     "reporting": {
-        "interactive_viewer": lambda: {
-            "fitted": IdentificationSearchLight(MASK, radius=4.0).fit(IMG, Y, RUNS)
-        },
         "peak_table": lambda: {"fitted": light(X)},
     },
     "scores": {"score_identification": {"scores": RNG.normal(size=(8, 8))}},
@@ -293,7 +285,6 @@ GOOD: dict = {
         "bayes_accuracy_lower_bound": OF_BOUND,
         "binomial_p_value": {"n_correct": 3, "n_test": 9, "n_classes": 3},
         "confusion_information": {"y_true": LABELS, "y_pred": LABELS},
-        "default_set_sizes": {"n_classes": 4},
         "e_value_false_discovery_rate": {"e_values": [1.0, 2, 30]},
         "extrapolate_risk": {
             "risk": [0.1, 0.2, 0.3],

@@ -18,7 +18,6 @@ from neuroextrap import (
     images,
     learning_curves,
     plotting,
-    reporting,
     scores,
     stats,
 )
@@ -142,7 +141,6 @@ CALLS = {
     "second_level_test": lambda **flag: group.second_level_test(ROWS, **flag),
     "sign_flip_test": lambda **flag: group.sign_flip_test(ROWS, **flag),
     "labeled_samples": _samples(images.labeled_samples),
-    "single_trial_betas": _samples(images.single_trial_betas),
     "prediction_information": lambda **flag: learning_curves.prediction_information(
         [[0.5, 0.5], [1.0, 0.0]], [1, 0], priors=[0.5, 0.5], **flag
     ),
@@ -153,7 +151,6 @@ CALLS = {
         np.eye(2), **flag
     ),
     "plot_learning_curves": lambda **flag: plotting.plot_learning_curves({}, **flag),
-    "interactive_viewer": lambda **flag: reporting.interactive_viewer(None, **flag),
     "paired_sign_flip_test": lambda **flag: stats.paired_sign_flip_test(ROWS, **flag),
 }
 """For every callable with a flag, a call that lacks nothing but the flag."""

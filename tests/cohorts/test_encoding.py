@@ -16,7 +16,7 @@ from neuroextrap.encoding import (
     RidgeEncoder,
     read_features,
 )
-from neuroextrap.images import resolve_masker, single_trial_betas, to_img
+from neuroextrap.images import labeled_samples, resolve_masker, to_img
 from neuroextrap.images._cleaning import fmriprep_confounds
 from neuroextrap.maps import read_maps
 
@@ -50,9 +50,10 @@ def test_a_participant_equals_the_analysis_by_hand(pictures, tested):
     mask = nibabel.load(sorted(folder.glob("*_mask.nii.gz"))[0])
     masker = resolve_masker(mask, imgs)
     tables = events_of(pictures, "02")
-    betas = single_trial_betas(
+    betas = labeled_samples(
         imgs,
         list(map(str, tables)),
+        samples="lsa",
         masker=masker,
         confounds=confounds,
         sample_mask=kept,

@@ -7,7 +7,7 @@ from sklearn.linear_model import RidgeCV
 from neuroextrap.datasets import simulate_visual_cortex
 from neuroextrap.datasets._natural_images import photo_patches
 from neuroextrap.encoding import EncodingIdentification, GaborPyramid
-from neuroextrap.images import load_samples
+from tests.images.seam import load_samples
 
 
 @pytest.fixture(scope="module")

@@ -6,11 +6,12 @@ import nibabel
 import numpy as np
 import pandas as pd
 import pytest
+from nilearn.glm.first_level import FirstLevelModel
 from nilearn.signal import clean
 
 from neuroextrap.cli import main
 from neuroextrap.decoding import IdentificationSearchLight
-from neuroextrap.images import resolve_masker, single_trial_betas, to_img
+from neuroextrap.images import labeled_samples, resolve_masker, to_img
 
 SHAPE, T_R, N_VOLUMES = (4, 3, 2), 2.0, 40
 AFFINE = np.diag([3.0, 3, 3, 1])
@@ -115,24 +116,25 @@ def test_the_command_line_does_the_same(experiment, tmp_path, samples):
     assert origin["samples"]["smoothing_fwhm"] == 4.0
 
 
+@pytest.mark.filterwarnings("ignore:.*Given mask will be used:RuntimeWarning")
 def test_betas_take_confounds_into_their_designs(experiment):
     imgs, events, confounds, mask = experiment
     masker = resolve_masker(mask)
     tables = [pd.read_csv(path, sep="\t") for path in confounds]
-    given = [table.to_numpy() for table in tables]
-    by_hand = [
-        single_trial_betas(
-            [img],
-            [table],
-            masker=masker,
-            design_options={"add_regs": regressed, "add_reg_names": ["a", "b"]},
-        ).data
-        for img, table, regressed in zip(imgs, events, given, strict=True)
-    ]
-    for form in (confounds, tables, given):
-        found = single_trial_betas(imgs, events, masker=masker, confounds=form)
-        np.testing.assert_allclose(found.data, np.concatenate(by_hand), rtol=1e-5)
-    plain = single_trial_betas(imgs, events, masker=masker)
+    options = {"masker": masker, "samples": "lsa"}
+    by_hand = []
+    for img, path, table in zip(imgs, events, tables, strict=True):
+        trials = pd.read_csv(path, sep="\t")
+        trials["trial_type"] = names = [f"trial{row}" for row in range(len(trials))]
+        model = FirstLevelModel(T_R, mask_img=mask, standardize=None, reports=False)
+        series = nibabel.Nifti1Image(nibabel.load(img).get_fdata(), AFFINE)
+        model.fit(series, events=trials, confounds=table)
+        effects = (model.compute_contrast(n, output_type="effect_size") for n in names)
+        by_hand += [effect.get_fdata()[np.ones(SHAPE, bool)] for effect in effects]
+    for form in (confounds, tables, [table.to_numpy() for table in tables]):
+        found = labeled_samples(imgs, events, confounds=form, **options)
+        np.testing.assert_allclose(found.data, by_hand, rtol=1e-5)
+    plain = labeled_samples(imgs, events, **options)
     assert not np.allclose(plain.data, found.data, rtol=1e-2)
 
 
@@ -160,8 +162,8 @@ def test_trials_that_were_censored_give_no_sample(experiment, caplog):
     imgs, events, _, mask = experiment
     kept = [np.arange(N_VOLUMES)] * 3 + [np.arange(18)]
     for model in ("lsa", "lss"):
-        found = single_trial_betas(
-            imgs, events, masker=resolve_masker(mask), model=model, sample_mask=kept
+        found = labeled_samples(
+            imgs, events, masker=resolve_masker(mask), samples=model, sample_mask=kept
         )
         assert np.bincount(found.runs).tolist() == [4, 4, 4, 2]
         assert len(found.y) == len(found.data) == 14

@@ -20,8 +20,8 @@ from neuroextrap.decoding import (
     temporal_generalization,
 )
 from neuroextrap.images import resolve_masker, to_img
-from neuroextrap.margins import MarginKernel
 from neuroextrap.stats import implied_information
+from tests.margins.seam import MarginKernel
 
 MEASURED = Curves(curves="measured")
 LOGISTIC = LogisticRegression(max_iter=1000)

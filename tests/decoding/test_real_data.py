@@ -15,17 +15,13 @@ from neuroextrap.decoding import (
     ensemble_information,
     lesion_identification,
 )
-from neuroextrap.images import (
-    feature_coordinates,
-    labeled_samples,
-    resolve_masker,
-    to_img,
-)
+from neuroextrap.images import labeled_samples, resolve_masker, to_img
 from neuroextrap.reporting._discoveries import (
     Counted,
     area_names,
     discoveries_section,
 )
+from tests.images.seam import feature_coordinates
 
 pytestmark = pytest.mark.real_data
 

@@ -13,7 +13,8 @@ from sklearn.model_selection import GridSearchCV, LeaveOneGroupOut
 from sklearn.preprocessing import StandardScaler
 
 from neuroextrap.encoding import ContinuousEncoding, RidgeEncoder
-from neuroextrap.images import load_samples, resolve_masker, to_img
+from neuroextrap.images import resolve_masker, to_img
+from tests.images.seam import load_samples
 
 DELAYS = (1, 2, 4)
 

@@ -14,14 +14,16 @@ from neuroextrap.images._feature_files import Photographs, photograph_files
 from neuroextrap.images._feature_timing import features_of_volumes
 from neuroextrap.images._geometry import (
     center_features,
+    feature_coordinates,
     feature_values,
     mask_lattice,
     surface_mesh,
 )
 from neuroextrap.images._labeled_samples import read_tables
-from neuroextrap.images._loading import mean_gray_levels
+from neuroextrap.images._loading import load_samples, mean_gray_levels
 from neuroextrap.images._maskers import finite_mask, mni152_mask
 from neuroextrap.images._opening import NamedImage, list_images, open_image, read_image
+from neuroextrap.images._region_choice import surface_regions
 from neuroextrap.images._repetition_time import repetition_times
 from neuroextrap.images._sample_options import SampleOptions
 from neuroextrap.images._space import named_space, space_code

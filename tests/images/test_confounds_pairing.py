@@ -9,17 +9,14 @@ import pandas as pd
 import pytest
 from nilearn.maskers import NiftiMasker
 
-from neuroextrap.images import (
-    labeled_samples,
-    load_samples,
-    resolve_masker,
-    single_trial_betas,
-)
+from neuroextrap.images import labeled_samples, resolve_masker
+from tests.images.seam import load_samples
 
 volume_samples = partial(labeled_samples, samples="volumes")
+trial_betas = partial(labeled_samples, samples="lsa")
 
 N, T_R = 24, 2.0
-READERS = [labeled_samples, volume_samples, single_trial_betas]
+READERS = [labeled_samples, volume_samples, trial_betas]
 
 
 @pytest.fixture(scope="module")

@@ -1,5 +1,6 @@
 """Runs that are versions of one acquisition are refused, whatever they are called."""
 
+from functools import partial
 from itertools import combinations
 
 import nibabel
@@ -8,8 +9,10 @@ import pandas as pd
 import pytest
 from scipy.ndimage import gaussian_filter
 
-from neuroextrap.images import labeled_samples, resolve_masker, single_trial_betas
+from neuroextrap.images import labeled_samples, resolve_masker
 from tests.images.seam import check_series_apart
+
+trial_betas = partial(labeled_samples, samples="lsa")
 
 SHAPE, N, T_R = (5, 5, 4), 60, 2.0
 MASKER = resolve_masker(nibabel.Nifti1Image(np.ones(SHAPE, "uint8"), np.eye(4)))
@@ -51,7 +54,7 @@ def read(series, reader):
     return reader(imgs, tables, masker=MASKER, t_r=T_R)
 
 
-@pytest.mark.parametrize("reader", [labeled_samples, single_trial_betas])
+@pytest.mark.parametrize("reader", [labeled_samples, trial_betas])
 @pytest.mark.parametrize("version", VERSIONS)
 def test_versions_of_a_run_are_refused(version, reader):
     runs = [acquired(seed) for seed in (1, 2, 3)]

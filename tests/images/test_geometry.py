@@ -1,12 +1,14 @@
 import numpy as np
 import pytest
 
-from neuroextrap.images import feature_coordinates, load_samples, resolve_masker, to_img
+from neuroextrap.images import resolve_masker, to_img
 from neuroextrap.regions import coordinate_spheres
 from tests.images.seam import (
     center_features,
+    feature_coordinates,
     feature_values,
     lattice_spheres,
+    load_samples,
     mask_lattice,
     surface_mesh,
 )

@@ -3,8 +3,8 @@ import numpy as np
 import pytest
 from nilearn.maskers import NiftiMasker
 
-from neuroextrap.images import load_samples, resolve_masker
-from tests.images.seam import mask_lattice
+from neuroextrap.images import resolve_masker
+from tests.images.seam import load_samples, mask_lattice
 
 
 @pytest.fixture

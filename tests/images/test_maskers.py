@@ -3,8 +3,8 @@ import numpy as np
 import pytest
 from nilearn.maskers import MultiNiftiMasker, NiftiMasker, SurfaceMasker
 
-from neuroextrap.images import load_samples, resolve_masker
-from tests.images.seam import finite_mask, mask_lattice, mni152_mask
+from neuroextrap.images import resolve_masker
+from tests.images.seam import finite_mask, load_samples, mask_lattice, mni152_mask
 
 
 def _mask_of(masker):

@@ -1,12 +1,16 @@
 """Images and events belong together by their names, or are refused."""
 
+from functools import partial
+
 import nibabel
 import numpy as np
 import pandas as pd
 import pytest
 
-from neuroextrap.images import labeled_samples, resolve_masker, single_trial_betas
+from neuroextrap.images import labeled_samples, resolve_masker
 from tests.images.seam import NamedImage, list_images, pair_tables
+
+trial_betas = partial(labeled_samples, samples="lsa")
 
 
 class Named:
@@ -134,7 +138,7 @@ def runs(tmp_path):
     return imgs, tables
 
 
-@pytest.mark.parametrize("read", [labeled_samples, single_trial_betas])
+@pytest.mark.parametrize("read", [labeled_samples, trial_betas])
 def test_samples_do_not_depend_on_the_order_of_tables(runs, read):
     imgs, tables = runs
     masker = resolve_masker(nibabel.Nifti1Image(np.ones((2, 2, 2), "int8"), np.eye(4)))
@@ -147,7 +151,7 @@ def test_samples_do_not_depend_on_the_order_of_tables(runs, read):
         read(imgs, [tables[1]] * 2, masker=masker, t_r=2.0)
 
 
-@pytest.mark.parametrize("read", [labeled_samples, single_trial_betas])
+@pytest.mark.parametrize("read", [labeled_samples, trial_betas])
 def test_tables_may_be_a_pattern_as_images_may(runs, read):
     imgs, tables = runs
     folder = tables[0].rpartition("/")[0]

@@ -8,10 +8,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from neuroextrap.images import labeled_samples, resolve_masker, single_trial_betas
+from neuroextrap.images import labeled_samples, resolve_masker
 from tests.images.seam import list_images, repetition_times
 
 volume_samples = partial(labeled_samples, samples="volumes")
+trial_betas = partial(labeled_samples, samples="lsa")
 
 
 @pytest.fixture
@@ -134,8 +135,8 @@ def test_samples_take_it_from_the_header(series):
     masker = resolve_masker(nibabel.Nifti1Image(np.ones((2, 2, 2), "int8"), np.eye(4)))
     table = pd.DataFrame({"onset": [4.0], "duration": [4.0], "trial_type": ["face"]})
     assert len(volume_samples(path, table, masker=masker).y) == 2
-    assert single_trial_betas(path, table, masker=masker).y.tolist() == ["face"]
-    for read in (volume_samples, single_trial_betas):
+    assert trial_betas(path, table, masker=masker).y.tolist() == ["face"]
+    for read in (volume_samples, trial_betas):
         with pytest.raises(ValueError, match="repetition times disagree"):
             read(path, table, masker=masker, t_r=1.0)
     assert (

@@ -7,15 +7,12 @@ import pytest
 
 from neuroextrap.cohorts import analyze_participants
 from neuroextrap.decoding import IdentificationSearchLight
-from neuroextrap.images import labeled_samples, single_trial_betas
+from neuroextrap.images import labeled_samples
 from tests.images.seam import SampleOptions
 
 NAMES = [field.name for field in fields(SampleOptions)]
 FUNCTIONS = {
-    labeled_samples: {"smoothing_fwhm", "label_column"},
-    single_trial_betas: {
-        *("samples", "smoothing_fwhm", "high_pass", "detrend", "standardize", "delay")
-    },
+    labeled_samples: {"smoothing_fwhm"},
     IdentificationSearchLight.fit_events: {"label_column"},
     analyze_participants: {"sample_mask", "label_column"},
 }
@@ -39,7 +36,7 @@ def test_signature_and_docstring_have_every_option(function):
 def test_other_words_are_refused_as_python_does(function, word):
     if word in inspect.signature(function).parameters:
         return
-    masker = {} if function in list(FUNCTIONS)[2:] else {"masker": None}
+    masker = {} if function in list(FUNCTIONS)[1:] else {"masker": None}
     first = (IdentificationSearchLight(),) if "fit" in function.__name__ else ()
     with pytest.raises(TypeError, match=f"unexpected keyword argument '{word}'"):
         function(*first, "a.nii", "b.tsv", **masker, **{word: 1})
@@ -51,6 +48,7 @@ def test_other_words_are_refused_as_python_does(function, word):
         ({"samples": "trials"}, "samples='trials' must be one of"),
         ({"high_pass": 2.0}, "high_pass=2.0 must be a frequency in Hz between 0"),
         ({"standardize": "psc"}, "standardize='psc' must be True"),
+        ({"label_column": "picture"}, "label_column='picture' is for betas"),
         ({"samples": "lsa", "delay": 4.0}, "delay=4.0 is for blocks and volumes"),
         ({"samples": "lss", "detrend": True}, "detrend and standardize are for blocks"),
         ({"smoothing_fwhm": -1.0}, "smoothing_fwhm=-1.0 must be positive"),

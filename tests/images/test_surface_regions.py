@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from neuroextrap.images import feature_coordinates, resolve_masker, surface_regions
-from tests.images.seam import surface_discs
+from neuroextrap.images import resolve_masker
+from tests.images.seam import feature_coordinates, surface_discs, surface_regions
 
 
 @pytest.fixture

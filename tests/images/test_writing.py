@@ -2,8 +2,8 @@ import nibabel
 import numpy as np
 import pytest
 
-from neuroextrap.images import load_samples, resolve_masker, to_img
-from tests.images.seam import load_image, save_image
+from neuroextrap.images import resolve_masker, to_img
+from tests.images.seam import load_image, load_samples, save_image
 
 
 def test_an_8_bit_mask_leaves_p_values_as_they_are_on_disk(volume, mask_data, tmp_path):

@@ -7,7 +7,12 @@ from neuroextrap.learning_curves._information import (
 )
 from neuroextrap.learning_curves._protocol import agnostic_labels, protocol_setups
 from neuroextrap.learning_curves._reproducibility import _signal_to_noise
-from neuroextrap.learning_curves._scans import balanced_scans, read_scans, scale_scans
+from neuroextrap.learning_curves._scans import (
+    balanced_scans,
+    center_groups,
+    read_scans,
+    scale_scans,
+)
 from neuroextrap.learning_curves._sensitivity import sensitivity_factor
 from neuroextrap.learning_curves._simulation import binary_gaussian_information
 from neuroextrap.learning_curves._splits import check_train_sizes, draw_split

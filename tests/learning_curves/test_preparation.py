@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from neuroextrap.learning_curves import center_groups
-from tests.learning_curves.seam import balanced_scans, scale_scans
+from tests.learning_curves.seam import balanced_scans, center_groups, scale_scans
 
 
 def test_group_means_vanish_and_one_group_does_not_touch_another():

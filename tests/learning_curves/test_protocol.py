@@ -5,11 +5,15 @@ import pytest
 
 from neuroextrap.learning_curves import (
     CanonicalVariates,
-    center_groups,
     information_learning_curve,
     protocol_learning_curves,
 )
-from tests.learning_curves.seam import agnostic_labels, protocol_setups, scale_scans
+from tests.learning_curves.seam import (
+    agnostic_labels,
+    center_groups,
+    protocol_setups,
+    scale_scans,
+)
 
 
 def _tracing(n_subjects=5, seed=0):

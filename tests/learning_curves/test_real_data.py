@@ -12,12 +12,12 @@ from scipy.signal import detrend
 from neuroextrap.images import to_img
 from neuroextrap.learning_curves import (
     CanonicalVariates,
-    center_groups,
     compare_learning_curves,
     information_learning_curve,
     pattern_reproducibility,
     sensitivity_map,
 )
+from tests.learning_curves.seam import center_groups
 
 pytestmark = pytest.mark.real_data
 SPLITS = 20

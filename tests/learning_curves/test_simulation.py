@@ -4,14 +4,13 @@ import numpy as np
 import pytest
 
 from neuroextrap.learning_curves import (
-    center_groups,
     compare_learning_curves,
     fine_probabilities,
     information_learning_curve,
     prediction_information,
     simulate_hierarchical_scans,
 )
-from tests.learning_curves.seam import binary_gaussian_information
+from tests.learning_curves.seam import binary_gaussian_information, center_groups
 
 
 @pytest.mark.parametrize("separation", [0.5, 1.5, 4.0])

@@ -9,11 +9,11 @@ from sklearn.svm import LinearSVC
 
 from neuroextrap import stats
 from neuroextrap.decoding import IdentificationScorer, IdentificationSearchLight
-from neuroextrap.margins import MarginKernel
 from tests.margins.seam import (
     CLASSIFIERS,
     AdditiveKernel,
     Labelings,
+    MarginKernel,
     NearestCentroidMargins,
     Plan,
     make_design,

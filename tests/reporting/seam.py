@@ -34,3 +34,10 @@ from neuroextrap.reporting._rendering import (
 from neuroextrap.reporting._viewer import viewer_of_curves
 from neuroextrap.reporting._viewer_data import rounded
 from neuroextrap.stats._true_discoveries import DiscoveryBounds
+
+
+def viewer_page(fitted, *, bg_img=None, **options):
+    """Return a page with nothing but the viewer."""
+    background = fitted_background(fitted, bg_img)
+    section = viewer_of_curves(fitted, background, bg_img=bg_img, **options)
+    return make_page("Explore the maps", [("", section)])

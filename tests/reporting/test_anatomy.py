@@ -8,7 +8,7 @@ import pytest
 
 from neuroextrap.datasets import simulate_brain
 from neuroextrap.decoding import IdentificationSearchLight
-from neuroextrap.reporting import interactive_viewer, peak_table
+from neuroextrap.reporting import peak_table
 from tests.reporting.seam import fitted_background, new_volume, space_code
 
 
@@ -48,12 +48,6 @@ def test_native_maps_lie_over_their_mean_and_say_so(native, caplog):
     said = [r.getMessage() for r in caplog.records if "template" in r.getMessage()]
     assert len(said) == 1
     assert "over the mean image" in said[0]
-
-
-def test_the_viewer_alone_says_so_too(native):
-    page = interactive_viewer(native, max_regions=20).get_standalone()
-    assert not _glass(page)
-    assert len(_notes(page)) == 1
 
 
 def test_the_user_can_ask_for_the_template_or_nothing(native):

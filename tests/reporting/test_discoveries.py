@@ -12,10 +12,10 @@ import pytest
 from sklearn.utils import Bunch
 
 from neuroextrap.datasets import simulate_brain
-from neuroextrap.images import feature_coordinates
 from neuroextrap.reporting import peak_table
 from neuroextrap.stats import true_discoveries
 from tests.analyses import searchlight_of
+from tests.images.seam import feature_coordinates
 from tests.reporting.seam import (
     Counted,
     DiscoveryBounds,

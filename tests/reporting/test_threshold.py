@@ -6,8 +6,13 @@ from nibabel import Nifti1Image
 from nibabel.affines import apply_affine
 
 from neuroextrap.decoding import IdentificationSearchLight
-from neuroextrap.reporting import interactive_viewer
-from tests.reporting.seam import MAPS, fitted_background, make_page, viewer_of_curves
+from tests.reporting.seam import (
+    MAPS,
+    fitted_background,
+    make_page,
+    viewer_of_curves,
+    viewer_page,
+)
 
 SLICES = "document.querySelector('iframe').contentDocument.querySelector('canvas')"
 GLASS = "document.querySelectorAll('.nx-glass canvas')[{}]"
@@ -18,7 +23,7 @@ LEVEL = "Number(document.querySelector('.nx-level').value)"
 def _open(browser, folder, *args, **kwargs):
     path = folder / "page.html"
     options = {"map_name": "implied_information", "only_surviving": False} | kwargs
-    page = interactive_viewer(*args, **options).get_standalone()
+    page = viewer_page(*args, **options).get_standalone()
     path.write_text(page, encoding="utf-8")
     browser.open(path)
     browser.settle()

@@ -8,13 +8,18 @@ import pytest
 from nibabel.affines import apply_affine
 
 from neuroextrap.decoding import IdentificationSearchLight
-from neuroextrap.reporting import interactive_viewer
-from tests.reporting.seam import MAPS, fitted_background, make_page, viewer_of_curves
+from tests.reporting.seam import (
+    MAPS,
+    fitted_background,
+    make_page,
+    viewer_of_curves,
+    viewer_page,
+)
 
 
 def _page(*args, **kwargs):
     options = {"map_name": "implied_information", "only_surviving": False} | kwargs
-    return interactive_viewer(*args, **options).get_standalone()
+    return viewer_page(*args, **options).get_standalone()
 
 
 def _with_curves(data):
@@ -205,7 +210,7 @@ def test_two_viewers_on_a_page_do_not_meddle(browser, fitted, tmp_path):
 
 def test_a_saved_page_is_the_page_itself(browser, fitted, tmp_path):
     path = tmp_path / "saved.html"
-    interactive_viewer(fitted, max_regions=50).save_as_html(path)
+    viewer_page(fitted, max_regions=50).save_as_html(path)
     browser.open(path)
     assert browser.state()["curve"] != ""
     assert browser.complaints() == []
@@ -213,7 +218,7 @@ def test_a_saved_page_is_the_page_itself(browser, fitted, tmp_path):
 
 def test_a_notebook_shows_the_page_in_a_frame(browser, fitted, tmp_path):
     path = tmp_path / "notebook.html"
-    frame = interactive_viewer(fitted, max_regions=50)._repr_html_()
+    frame = viewer_page(fitted, max_regions=50)._repr_html_()
     path.write_text(f"<body>{frame}</body>", encoding="utf-8")
     browser.events.clear()
     browser.call("Page.navigate", url=path.as_uri())

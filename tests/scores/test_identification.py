@@ -12,6 +12,7 @@ from sklearn.metrics import top_k_accuracy_score
 
 from neuroextrap import stats
 from neuroextrap.scores import _matrix, score_identification
+from tests.stats.seam import default_set_sizes
 
 
 def some_scores(seed=0, n_candidates=8, repeats=(1, 3, 2, 0, 1, 2, 1, 1), digits=0):
@@ -165,7 +166,7 @@ def test_curve_bits_and_bounds_are_those_of_stats():
     scores = rng.normal(size=(80, 40)) + 2 * np.eye(40)[y]
     found = score_identification(scores, y, set_sizes=[7, 100], confidence_level=0.9)
     inside = found.curve[found.curve.source == "measured"]
-    sizes, usual = inside.set_size.to_numpy(), stats.default_set_sizes(40)
+    sizes, usual = inside.set_size.to_numpy(), default_set_sizes(40)
     ends = stats.average_accuracy_interval(scores, y, sizes, confidence_level=0.9)
     np.testing.assert_allclose(inside[["lower", "upper"]].T, ends)
     wins = stats.win_distribution(scores, y)
@@ -253,7 +254,7 @@ def test_names_in_any_order_give_the_same():
 
 def test_a_perfect_decoder_has_what_its_trials_resolve():
     found = score_identification(np.diag(np.arange(1, 31)), set_sizes=10)
-    best = stats.resolution_information(30, 30, stats.default_set_sizes(30))
+    best = stats.resolution_information(30, 30, default_set_sizes(30))
     assert found.values["implied_information"] == pytest.approx(float(best))
     assert found.values["implied_information_upper"] == np.inf
 

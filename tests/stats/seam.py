@@ -1,6 +1,10 @@
 """All private names of the package that the tests of statistics use."""
 
-from neuroextrap.stats._accuracy import accuracy_weights, average_accuracy
+from neuroextrap.stats._accuracy import (
+    accuracy_weights,
+    average_accuracy,
+    default_set_sizes,
+)
 from neuroextrap.stats._arrangements import (
     _equal_rows,
     count_sign_flips,
@@ -92,6 +96,7 @@ from neuroextrap.stats._jackknife import (
     leave_one_class_out_accuracy,
     lost_point_error,
 )
+from neuroextrap.stats._label_checks import check_labels
 from neuroextrap.stats._linear_scores import Mean, Median, linear_test
 from neuroextrap.stats._null_counts import (
     LargestValues,
@@ -121,10 +126,5 @@ from neuroextrap.stats._subject_bounds import (
 )
 from neuroextrap.stats._tail_p_value import _fit_tail
 from neuroextrap.stats._true_discoveries import DiscoveryBounds
-from neuroextrap.stats._validation import (
-    check_labels,
-    check_n_jobs,
-    check_numbers,
-    random_generator,
-)
+from neuroextrap.stats._validation import check_n_jobs, check_numbers, random_generator
 from neuroextrap.stats._wins import warn_if_reversed

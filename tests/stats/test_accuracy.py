@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from neuroextrap.stats import average_accuracy, default_set_sizes
-from tests.stats.seam import accuracy_weights
+from neuroextrap.stats import average_accuracy
+from tests.stats.seam import accuracy_weights, default_set_sizes
 
 
 @pytest.mark.parametrize("n_classes", [2, 3, 7, 40])

@@ -8,11 +8,11 @@ from scipy import optimize
 
 from neuroextrap.stats import (
     average_accuracy,
-    default_set_sizes,
     gaussian_identification_accuracy,
     implied_information,
     resolution_information,
 )
+from tests.stats.seam import default_set_sizes
 
 
 def naive_information(curve, sizes):

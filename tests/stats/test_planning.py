@@ -8,12 +8,12 @@ import scipy.sparse
 from scipy.stats import binom
 
 from neuroextrap.decoding import IdentificationSearchLight
-from neuroextrap.margins import MarginKernel
 from neuroextrap.stats import (
     average_bayes_accuracy_lower_bound,
     required_classes,
     required_repeats,
 )
+from tests.margins.seam import MarginKernel
 from tests.stats.seam import clopper_pearson_lower
 
 pytestmark = pytest.mark.filterwarnings("ignore:the bound's margin:UserWarning")

@@ -95,16 +95,18 @@ class TargetMargins(MarginKernel):
         design, (n_regions, dtype) = state[0], _shape(state[1])
         n_columns = n_regions * labelings.n_labelings
         margins = np.empty((len(design.test), len(self.targets), n_columns), dtype)
-        for rows, scores in self._scores(state, labelings):
-            of_points = scores.transpose(1, 3, 0, 2)
+        decoded, weights, constants = self._decoded_and_rules(state, labelings)
+        for rows, of_fold, last in zip(
+            design.fold_slices, weights, constants, strict=True
+        ):
+            scores = decoded[:, rows].swapaxes(1, 2) @ of_fold
+            scores -= last[:, np.newaxis]
+            of_points = scores.transpose(2, 3, 0, 1)
             margins[rows] = of_points.reshape(*of_points.shape[:2], n_columns)
         return margins
 
-    def _scores(self, state: Any, labelings: Labelings) -> Iterator[Any]:
-        """Yield (rows, scores of the candidates) of every fold.
-
-        Scores have shape (n_regions, n_rows, B, K).
-        """
+    def _decoded_and_rules(self, state: Any, labelings: Labelings) -> Any:
+        """Return decoded (n_regions, n_test, B, n_columns), weights and constants."""
         design, vectors = state[0], self._coordinates
         name = "targets" if vectors is self.targets else "coordinates"
         decoded = _decoded(state, labelings, vectors, name)
@@ -112,29 +114,23 @@ class TargetMargins(MarginKernel):
             ("rules", decoded.dtype),
             lambda: _rules(vectors, labelings, design, self.metric, decoded.dtype),
         )
-        for rows, (weights, constants) in zip(design.fold_slices, rules, strict=True):
-            of_fold = decoded[:, rows]
-            if len(weights) == 1:  # regions, points and labelings in one product
-                scores = of_fold.reshape(-1, decoded.shape[3]) @ weights[0].T
-                scores = scores.reshape(*of_fold.shape[:3], -1)
-            else:
-                scores = of_fold.swapaxes(1, 2) @ weights.swapaxes(1, 2)
-                scores = scores.swapaxes(1, 2)
-            if self.metric == "euclidean":
-                scores -= constants
-            yield rows, scores
+        return decoded, *rules
 
     def counts(self, state: Any, labelings: Labelings) -> tuple[np.ndarray, np.ndarray]:
         """Count candidates beaten and tied by the own one, each (n_test, M)."""
         from neuroextrap.margins.compiled._counting import count_own
 
         design, (n_regions, _) = state[0], _shape(state[1])
-        own = np.ascontiguousarray(labelings.codes[:, design.test].T)
+        decoded, weights, constants = self._decoded_and_rules(state, labelings)
+        if self.metric != "euclidean":
+            constants = constants[..., :0]
+        own = labelings.keep(
+            "own", lambda: np.ascontiguousarray(labelings.codes[:, design.test].T)
+        )
+        edges = np.array([0, *(rows.stop for rows in design.fold_slices)])
         beaten, tied = np.empty((2, len(own), n_regions, own.shape[1]), np.int32)
-        for rows, scores in self._scores(state, labelings):
-            scores = np.ascontiguousarray(scores)
-            if count_own(scores, own[rows], beaten[rows], tied[rows]):
-                raise ValueError(NAN_MARGINS)
+        if count_own(decoded, (weights, constants), edges, own, beaten, tied):
+            raise ValueError(NAN_MARGINS)
         return beaten.reshape(len(own), -1), tied.reshape(len(own), -1)
 
     def batches(
@@ -290,7 +286,10 @@ def _new_decoded(
             if "C" not in kept:
                 kept["C"] = _centered(group, design)
             part = kept["C"] @ flat
-        out[group.regions] = part
+        if len(part) == n_regions:
+            out = part
+        else:
+            out[group.regions] = part
     return out.reshape(n_regions, -1, B, n_columns)
 
 
@@ -334,20 +333,20 @@ def _true(labelings: Labelings, design: Design, targets: np.ndarray) -> np.ndarr
 
 def _rules(
     vectors: np.ndarray, labelings: Labelings, design: Design, metric: str, dtype: Any
-) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Return how candidates are scored in every fold: pairs of weights and constants.
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return how candidates are scored in every fold: weights and constants.
 
-    A decoded vector has the scores weights @ vector - constants. Weights have shape
-    (1 or B, K, n_columns) and constants (1 or B, K): one where all labelings have the
-    same training means in all folds.
+    A decoded vector has the scores vector @ weights - constants. Weights have shape
+    (n_folds, 1 or B, n_columns, K) and constants (n_folds, 1 or B, K): one where all
+    labelings have the same training means in all folds.
     """
     counts = labelings.training_counts(design)
-    shared = (counts == counts[..., :1]).all()
     means = training_means(labelings, design, vectors, "coordinates")
-    if shared:
+    if (counts == counts[..., :1]).all():
         means = means[:, :1]
-    rules = (_rule(vectors, of_fold, metric) for of_fold in means)
-    return [(weights.astype(dtype), last.astype(dtype)) for weights, last in rules]
+    rules = [_rule(vectors, of_fold, metric) for of_fold in means]
+    weights = np.array([weights.swapaxes(1, 2) for weights, _ in rules], dtype)
+    return weights, np.array([constants for _, constants in rules], dtype)
 
 
 def _rule(

@@ -45,26 +45,69 @@ def count_beaten(margins: Any, y: Any, beaten: Any, tied: Any) -> bool:
 
 
 @_compile
-def count_own(scores: Any, own: Any, beaten: Any, tied: Any) -> bool:
-    """Count the same for scores (n_regions, n_test, B, K) of regions and labelings.
+def count_own(
+    decoded: Any, rules: Any, edges: Any, own: Any, beaten: Any, tied: Any
+) -> bool:
+    """Count the same for vectors decoded (n_regions, n_test, B, n_columns).
 
-    ``own`` (n_test, B) are the true classes; the rest (n_test, n_regions, B). Returns
-    whether the score of a true class is NaN.
+    Candidates have the scores vector @ weights - constants; ``rules`` are the weights
+    (n_folds, 1 or B, n_columns, K) and constants (n_folds, 1 or B, K or 0). Fold f
+    tests the points from ``edges[f]`` to ``edges[f + 1]``, ``own`` (n_test, B) are
+    their candidates; the rest (n_test, n_regions, B). Returns whether the score of an
+    own candidate is NaN.
     """
-    n_regions, n_test, n_labelings, n_classes = scores.shape
-    known = True
-    for s in range(n_regions):
-        for i in range(n_test):
+    weights, constants = rules
+    n_regions, _, n_labelings, _ = decoded.shape
+    n_rules, known = weights.shape[1], True
+    for f in range(len(weights)):
+        rows = slice(edges[f], edges[f + 1])
+        for s in range(n_regions):
+            if n_rules == 1 and n_labelings > 1:
+                out = own[rows], beaten[rows, s], tied[rows, s]
+                known &= _count_blocks(
+                    decoded[s, rows], weights[f, 0], constants[f, 0], *out
+                )
+                continue
             for b in range(n_labelings):
-                row = scores[s, i, b]
-                truth = row[own[i, b]]
-                below, reached = np.int32(0), np.int32(0)
-                for k in range(n_classes):
-                    below += np.int32(row[k] < truth)
-                    reached += np.int32(row[k] <= truth)
-                known &= reached > 0
-                beaten[i, s, b], tied[i, s, b] = below, reached - below - 1
+                r, one = b % n_rules, slice(b, b + 1)
+                block = np.ascontiguousarray(decoded[s, rows, b])
+                out = own[rows, one].T, beaten[rows, s, one].T, tied[rows, s, one].T
+                known &= _count_blocks(
+                    block.reshape((1, *block.shape)),
+                    weights[f, r],
+                    constants[f, r],
+                    *out,
+                )
     return not known
+
+
+@_compile
+def _count_blocks(
+    decoded: Any, weights: Any, constants: Any, own: Any, beaten: Any, tied: Any
+) -> bool:
+    """Count for blocks (n, m, n_columns) of one rule; the rest (n, m)."""
+    n_blocks, size, _ = decoded.shape
+    n_classes, known = weights.shape[1], True
+    scores = np.empty((size, n_classes), decoded.dtype)
+    level = np.empty(n_classes, np.int32)
+    for i in range(n_blocks):
+        np.dot(decoded[i], weights, scores)
+        if len(constants):
+            scores -= constants
+        level[:] = 0
+        for b in range(size):
+            row = scores[b]
+            truth, below = row[own[i, b]], np.int32(0)
+            for k in range(n_classes):
+                below += np.int32(row[k] < truth)
+            for k in range(n_classes):
+                level[k] += np.int32(row[k] == truth)
+            beaten[i, b], tied[i, b] = below, 0
+            known &= not np.isnan(truth)
+        if level.sum() > size:  # some candidates are level with the own one
+            for b in range(size):
+                tied[i, b] = np.sum(scores[b] == scores[b, own[i, b]]) - 1
+    return known
 
 
 @_compile

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY
 from typing import Any, Self
 
 import numpy as np
@@ -16,11 +17,12 @@ from neuroextrap.models.elastic_net._search import (
 )
 from neuroextrap.models.elastic_net._solvers import choose_solver
 from neuroextrap.stats._plain_types import check_plain_types
-from neuroextrap.stats._shared_options import described_by
+from neuroextrap.stats._shared_options import described_by, takes_fields
 from neuroextrap.stats._validation import check_integer, check_n_jobs, real_array
 
 
 @described_by(RidgeEncoder)
+@takes_fields
 class ElasticNetEncoder(MultiOutputMixin, RegressorMixin, BaseEstimator):
     """Elastic net for many targets, each with its own cross-validated penalties.
 
@@ -51,12 +53,9 @@ class ElasticNetEncoder(MultiOutputMixin, RegressorMixin, BaseEstimator):
     max_sweeps : int, default=1000
         Limit of coordinate sweeps per problem; a warning counts the problems that
         reach it.
-    solver : {"auto", "numba", "scikit-learn"}, default="auto"
-        "auto" and "numba" take the compiled solvers: all targets at once up to 256
-        features (1024 if ``early_stopping=False``), and one after another on working
-        sets of features above; "numba-batch" and "numba-working-sets" insist on one of
-        the two. "scikit-learn" calls ``enet_path`` on shared Gram matrices, with the
-        same results in several times the time.
+    solver : {"auto", "numba-batch", "numba-working-sets"}, default="auto"
+        All targets at once, or one after another on working sets of features. "auto" is
+        the first up to 256 features (1024 if ``early_stopping=False``).
     n_jobs : int or None, default=1
         Number of threads. The result does not depend on it.
     random_state : None, int or numpy.random.Generator, default=0
@@ -83,7 +82,7 @@ class ElasticNetEncoder(MultiOutputMixin, RegressorMixin, BaseEstimator):
     n_stalled_ : ndarray of int of shape (n_targets,)
         Number of problems of the search that reached `max_sweeps`.
     solver_ : str
-        Solver that ran: "numba-batch", "numba-working-sets" or "scikit-learn".
+        Solver that ran: "numba-batch" or "numba-working-sets".
     n_features_in_ : int
         Number of features.
 
@@ -98,35 +97,22 @@ class ElasticNetEncoder(MultiOutputMixin, RegressorMixin, BaseEstimator):
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(60, 4))
     >>> Y = X[:, :2] + 0.1 * rng.normal(size=(60, 2))
-    >>> encoder = ElasticNetEncoder(solver="scikit-learn").fit(X, Y)
+    >>> encoder = ElasticNetEncoder().fit(X, Y)
     >>> encoder.coef_.shape
     (2, 4)
     """
 
-    def __init__(  # noqa: PLR0913
-        self,
-        *,
-        l1_ratios: ArrayLike = (0.1, 0.5, 0.9),
-        n_alphas: int = 25,
-        eps: float = 1e-3,
-        cv: Any = 5,
-        early_stopping: bool = True,
-        tol: float = 1e-4,
-        max_sweeps: int = 1000,
-        solver: str = "auto",
-        n_jobs: int | None = 1,
-        random_state: int | np.random.Generator | None = 0,
-    ) -> None:
-        self.l1_ratios = l1_ratios
-        self.n_alphas = n_alphas
-        self.eps = eps
-        self.cv = cv
-        self.early_stopping = early_stopping
-        self.tol = tol
-        self.max_sweeps = max_sweeps
-        self.solver = solver
-        self.n_jobs = n_jobs
-        self.random_state = random_state
+    _: KW_ONLY
+    l1_ratios: ArrayLike = (0.1, 0.5, 0.9)
+    n_alphas: int = 25
+    eps: float = 1e-3
+    cv: Any = 5
+    early_stopping: bool = True
+    tol: float = 1e-4
+    max_sweeps: int = 1000
+    solver: str = "auto"
+    n_jobs: int | None = 1
+    random_state: int | np.random.Generator | None = 0
 
     @described_by(RidgeEncoder.fit)
     def fit(self, X: ArrayLike, y: ArrayLike, groups: ArrayLike | None = None) -> Self:
