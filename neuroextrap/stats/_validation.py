@@ -206,9 +206,9 @@ def check_numbers(values: ArrayLike, name: str) -> NDArray[Any]:
         raise _no_numbers(values, name) from error
     if array.dtype.kind not in "buif":
         how = f"{name}.toarray()" if hasattr(values, "toarray") else "them as float"
-        columns = getattr(values, "columns", ())
-        kinds = [kind.kind for kind in values.dtypes] if len(columns) else []
-        text = [str(c) for c, k in zip(columns, kinds, strict=True) if k not in "buif"]
+        kinds = getattr(values, "dtypes", None)  # of a table's columns
+        columns = kinds.items() if hasattr(kinds, "items") else ()
+        text = [str(column) for column, kind in columns if kind.kind not in "buif"]
         where = f" (first in column {text[0]})" if text else ""
         raise TypeError(
             f"{name} must be real numbers, got dtype {array.dtype}{where}; give {how}"
