@@ -23,22 +23,15 @@ def write_curves(args, curves, labels, data, classifier, *, bids, origin):
     and ``samples``; the classifier is not fitted; `bids` are entities of BIDS names or
     None; `origin` (Origin) says what was analyzed.
     """
-    import pandas as pd
-
     from neuroextrap.cli._results import text_table
     from neuroextrap.learning_curves import learning_curve_report
-    from neuroextrap.learning_curves._comparison import learning_curve_table
+    from neuroextrap.learning_curves._comparison import table_of_curves
     from neuroextrap.learning_curves._report import words_found
     from neuroextrap.maps._provenance import provenance
     from neuroextrap.maps._result_files import ResultFiles
     from neuroextrap.maps._transaction import replaced_results
 
-    tables = []
-    for name, curve in curves.items():
-        table = learning_curve_table(curve)
-        table.insert(0, "scheme", name)
-        tables.append(table)
-    table = pd.concat(tables, ignore_index=True)
+    table = table_of_curves(curves, "scheme")
     files = ResultFiles.below(args.out, bids)
     about = origin.sidecar()
     record = (

@@ -269,6 +269,15 @@ def limiting_factor(
     return "variance" if slope > tolerance else "bias"
 
 
+def table_of_curves(curves: Any, column: str) -> Any:
+    """Return the tables of several curves as one, with a column of their names."""
+    import pandas as pd
+
+    tables = {name: learning_curve_table(curve) for name, curve in curves.items()}
+    joined = pd.concat(tables, names=[column, None])
+    return joined.reset_index(level=0).reset_index(drop=True)
+
+
 def learning_curve_table(curve: Any) -> Any:
     """Make a table of mean and spread of a learning curve, one row per size.
 

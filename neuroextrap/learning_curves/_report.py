@@ -10,7 +10,7 @@ from neuroextrap.learning_curves._comparison import (
     common_sizes,
     compare_learning_curves,
     known_limit,
-    learning_curve_table,
+    table_of_curves,
 )
 from neuroextrap.plotting._learning_curves import check_curves
 from neuroextrap.reporting._methods import methods_section
@@ -156,14 +156,7 @@ def _panels(curves):
 
 def _sizes(curves):
     """Tabulate every training size, and offer the table as a file."""
-    import pandas as pd
-
-    tables = []
-    for name, curve in curves.items():
-        table = learning_curve_table(curve)
-        table.insert(0, "labels", name)
-        tables.append(table)
-    table = pd.concat(tables, ignore_index=True)
+    table = table_of_curves(curves, "labels")
     has_notes = (table["note"].str.len() > 0).any()
     shown = frame_table(
         table if has_notes else table.drop(columns="note"),
