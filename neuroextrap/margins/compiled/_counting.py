@@ -103,7 +103,7 @@ def _count_blocks(
             for k in range(n_classes):
                 level[k] += np.int32(row[k] == truth)
             beaten[i, b], tied[i, b] = below, 0
-            known &= truth == truth
+            known &= not np.isnan(truth)
         if level.sum() > size:  # some candidates are level with the own one
             for b in range(size):
                 tied[i, b] = np.sum(scores[b] == scores[b, own[i, b]]) - 1
