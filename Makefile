@@ -42,7 +42,7 @@ test-slow: $(VENV)/.test  ## the long simulations of every statistical guarantee
 	$(BIN)/python -m pytest -m slow
 
 faults: $(VENV)/.test  ## some kills, full disks, damaged files; many with ALL=1
-	$(BIN)/python -m pytest tests/faults $(if $(ALL),,-m "not slow")
+	$(BIN)/python -m pytest tests/faults -n auto $(if $(ALL),,-m "not slow")
 
 coverage: $(VENV)/.test  ## every line and branch of the statistics runs in their tests
 	$(BIN)/python -m pytest -m "not slow" --cov=neuroextrap.stats --cov-branch \
@@ -95,8 +95,8 @@ wheel:  ## build wheel and sdist, install each in a clean environment, run the d
 licenses: $(VENV)/.test  ## what the dependencies are licensed under
 	$(BIN)/python .ci/licenses.py > docs/licenses.tsv
 
-bad-calls: $(VENV)/.test  ## wrong calls, each with its error; the count is printed
-	$(BIN)/python -m pytest tests/bad_calls
+bad-calls: $(VENV)/.test  ## every wrong call, each with its error; the count is printed
+	$(BIN)/python -m pytest tests/bad_calls -n auto
 
 clean:
 	rm -rf dist .venv-minimum .venv-newest .venv-wheel mutants

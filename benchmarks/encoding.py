@@ -64,9 +64,8 @@ def naive_search(X, y, splits):
 
 
 RUNS = {
-    "numba, every grid point": SearchOptions(solver="numba", early_stopping=False),
-    "numba, early stop": SearchOptions(solver="numba"),
-    "scikit-learn, early stop": SearchOptions(solver="scikit-learn"),
+    "numba, every grid point": SearchOptions(early_stopping=False),
+    "numba, early stop": SearchOptions(),
 }
 
 
@@ -235,7 +234,7 @@ def kay_size(label, source, n_voxels):
     """Project the fit of Kay et al. 2008 from a sample of voxels."""
     X, Y = source(n_voxels)
     splits = list(KFold(5).split(X))
-    options = SearchOptions(solver="numba")
+    options = SearchOptions()
     cross_validated_elastic_net(  # compile for float32
         X[:100, :20], Y[:100, :1], list(KFold(5).split(X[:100])), options
     )

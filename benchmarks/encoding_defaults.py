@@ -337,8 +337,8 @@ def kinds_of_data(args):
         for order in ("by finger", "by speed", "at random")
     }
     kinds |= {
-        f"objects, 54 {ONCE}": (objects, 24, 8),
-        f"weak objects, 54 {ONCE}": (weak_objects, 24, 8),
+        f"objects, 54 {ONCE}": (objects, 200, 8),
+        f"weak objects, 54 {ONCE}": (weak_objects, 200, 8),
         "words, embeddings": (words, 12, 4),
         "sparse weights": (sparse, 12, 6),
         "simulated cortex": (cortex, 12, 6),
@@ -346,7 +346,7 @@ def kinds_of_data(args):
     if args.fingers:
         kinds["two hands, measured"] = two_hands(args.fingers), 48, 12
     if args.v4:
-        kinds[f"photographs, 54 {ONCE}"] = photographs(args.v4, 54, 27, BOTH), 24, 12
+        kinds[f"photographs, 54 {ONCE}"] = photographs(args.v4, 54, 27, BOTH), 400, 12
         kinds["photographs, 300 to train"] = photographs(args.v4, 300), 8, 8
         kinds["photographs, 1,000 to train"] = photographs(args.v4, 1000), 8, 4
     return kinds

@@ -222,7 +222,7 @@ def posteriors(rng, n_sets, *, mistake=False):
             yield Row("accuracy above mean largest posterior", design, below)
 
 
-@check(FAMILY, n_sets=200, quick=40)
+@check(FAMILY, n_sets=200, quick=24)
 def stimuli_in_several_runs(rng, n_sets, *, mistake=False):
     """Test stimuli shown in runs of their half; mistake: exchanged between halves.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -53,7 +53,8 @@ class RegionAnalysis(
     region_scores_ : dict of ndarray of shape (n_regions,)
         The same numbers, one for every region.
     table_ : pandas.DataFrame or None
-        The same as a tidy table, if there are few regions.
+        The same as a tidy table, if there are few regions. It is made when it is first
+        read, from the results as they were published.
     wins_ : ndarray of shape (n_regions, K)
         Win distributions: how often the true class beats 0, 1, ..., K - 1 of the other
         classes.
@@ -130,11 +131,21 @@ class RegionAnalysis(
             *results.partial_notes,
         )
         self.maps_ = region_images(self.region_scores_, results.choice, self.masker_)
-        self.table_ = None
+        self.__dict__.pop("table_", None)
+
+    @cached_property
+    def table_(self) -> Any:
+        """Tidy table of regions with names or without a place, made when it is read.
+
+        Its standard errors need the margins of every region again.
+        """
+        check_has_results(self)
+        results = self._results
         placed = self.masker_ is not None and results.choice.has_place
-        if results.choice.names is not None or not placed:
-            errors = [self._standard_error(i) for i in range(len(self.wins_))]
-            self.table_ = region_table(results, self.region_scores_, np.stack(errors))
+        if results.choice.names is None and placed:
+            return None
+        errors = [self._standard_error(i) for i in range(len(self.wins_))]
+        return region_table(results, self.region_scores_, np.stack(errors))
 
     @property
     def origin_(self) -> Any:

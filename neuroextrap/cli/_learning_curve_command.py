@@ -127,7 +127,7 @@ def add_parser(subparsers):
 
 
 def run(args):
-    """Read the scans, compute the curves, write tables, figure and maps."""
+    """Read the scans, compute the curves, write tables and maps."""
     take_last_as_output(args)
     from neuroextrap.cli._learning_curve_files import write_curves
     from neuroextrap.learning_curves._scans import read_scans

@@ -1,11 +1,7 @@
-"""Tables, figure and maps of ``neuroextrap learning-curve``."""
+"""Tables and maps of ``neuroextrap learning-curve``."""
 
-import importlib.util
-import logging
+from html import unescape
 
-logger = logging.getLogger(__name__)
-
-_FIGURE = "learning_curve.png"
 _REPORT = "report.html"
 _HEADINGS = {
     "scheme": "labels",
@@ -19,7 +15,7 @@ _HEADINGS = {
 
 
 def write_curves(args, curves, labels, data, classifier, *, bids, origin):
-    """Write tables, figure and maps; return a summary in lines of text.
+    """Write tables and maps; return a summary in lines of text.
 
     All files take their places together, or none does. `args` has ``out``,
     ``overwrite``, ``report``, ``center``, ``scale`` and ``random_state``; `curves` and
@@ -27,21 +23,15 @@ def write_curves(args, curves, labels, data, classifier, *, bids, origin):
     and ``samples``; the classifier is not fitted; `bids` are entities of BIDS names or
     None; `origin` (Origin) says what was analyzed.
     """
-    import pandas as pd
-
     from neuroextrap.cli._results import text_table
     from neuroextrap.learning_curves import learning_curve_report
-    from neuroextrap.learning_curves._comparison import learning_curve_table
+    from neuroextrap.learning_curves._comparison import table_of_curves
+    from neuroextrap.learning_curves._report import words_found
     from neuroextrap.maps._provenance import provenance
     from neuroextrap.maps._result_files import ResultFiles
     from neuroextrap.maps._transaction import replaced_results
 
-    tables = []
-    for name, curve in curves.items():
-        table = learning_curve_table(curve)
-        table.insert(0, "scheme", name)
-        tables.append(table)
-    table = pd.concat(tables, ignore_index=True)
+    table = table_of_curves(curves, "scheme")
     files = ResultFiles.below(args.out, bids)
     about = origin.sidecar()
     record = (
@@ -59,7 +49,6 @@ def write_curves(args, curves, labels, data, classifier, *, bids, origin):
         maps = _stage_maps(folder, files, args, labels, data, classifier, about)
         table.to_csv(folder / "learning_curve.tsv", sep="\t", index=False, na_rep="n/a")
         _confusion_table(curves).to_csv(folder / "confusion.tsv", sep="\t", index=False)
-        figure = _write_figure(curves, folder / _FIGURE, files.name(_FIGURE))
         if args.report:
             learning_curve_report(curves).save_as_html(folder / _REPORT)
     notes = [
@@ -67,10 +56,11 @@ def write_curves(args, curves, labels, data, classifier, *, bids, origin):
         for row in table.itertuples()
         if row.note
     ]
-    lines = [text_table(table, _HEADINGS), *_remarks(args, curves), *notes[:3]]
+    said = map(unescape, map(str, words_found(curves)))
+    lines = [text_table(table, _HEADINGS), *said, *notes[:3]]
     names = ", ".join(files.name(n) for n in ("learning_curve.tsv", "confusion.tsv"))
     page = f"; open {files.path(_REPORT)}" if args.report else ""
-    return "\n".join([*lines, f"{names}{figure}{maps} in {files.folder}{page}"])
+    return "\n".join([*lines, f"{names}{maps} in {files.folder}{page}"])
 
 
 def _parameters(args):
@@ -99,54 +89,6 @@ def _confusion_table(curves):
         for j, predicted in enumerate(curve.classes)
     ]
     return pd.DataFrame(rows)
-
-
-def _remarks(args, curves):
-    """Sentences about the known ceiling, what limits a curve, and crossings."""
-    import numpy as np
-
-    from neuroextrap.learning_curves import compare_learning_curves
-    from neuroextrap.learning_curves._comparison import common_sizes, known_limit
-
-    remarks = []
-    for name, curve in curves.items():
-        text = f"{name}: at most {curve.label_entropy:.3f} bits (label entropy)"
-        limit = known_limit(curve)
-        if limit == "nothing yet":
-            text += "; nothing above 0 is shown yet"
-        elif limit is not None:
-            text += f"; limited by {limit}"
-        remarks.append(text)
-    finite = all(np.isfinite(curve.information).all() for curve in curves.values())
-    comparable = len(curves) > 1 and finite and args.n_splits > 1
-    if comparable and len(common_sizes(curves)):
-        for crossing in compare_learning_curves(curves).crossings:
-            first, second = crossing["between"]
-            remarks.append(
-                f"between {first} and {second} subjects {crossing['after']} overtakes "
-                f"{crossing['before']}"
-                + ("" if crossing["decided"] else " (within the noise)")
-            )
-    return remarks
-
-
-def _write_figure(curves, path, name):
-    """Write the three panels of the curves, where matplotlib is installed."""
-    if importlib.util.find_spec("matplotlib") is None:
-        logger.warning("matplotlib is not installed; no figure was written")
-        return ""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    from neuroextrap.plotting import plot_learning_curves
-
-    figure = Figure(figsize=(11, 3.3), layout="constrained")
-    FigureCanvasAgg(figure)
-    panels = ("information", "error_rate", "reproducibility")
-    for ax, panel in zip(figure.subplots(1, 3), panels, strict=True):
-        plot_learning_curves(curves, panel=panel, ax=ax)
-    figure.savefig(path, dpi=150)
-    return f", {name}"
 
 
 def _stage_maps(folder, files, args, labels, data, classifier, about):

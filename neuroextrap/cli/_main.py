@@ -2,7 +2,6 @@
 
 import argparse
 import importlib
-import importlib.util
 import logging
 import sys
 from collections.abc import Sequence
@@ -52,12 +51,7 @@ standard error says what and why), 130 interrupted, 143 terminated (SIGTERM).
 
 
 def build_parser():
-    """Return the parser of all commands that are installed.
-
-    Returns
-    -------
-    argparse.ArgumentParser
-    """
+    """Return the parser of all commands."""
     from neuroextrap import __version__
 
     parser = CommandParser(
@@ -74,19 +68,12 @@ def build_parser():
         title="commands", metavar="COMMAND", parser_class=CommandParser
     )
     for name in _COMMANDS:
-        _add_command(subparsers, f"neuroextrap.cli._{name}_command")
+        module = importlib.import_module(f"neuroextrap.cli._{name}_command")
+        before = set(subparsers.choices)
+        module.add_parser(subparsers)
+        for added in set(subparsers.choices) - before:
+            subparsers.choices[added].set_defaults(run=module.run)
     return parser
-
-
-def _add_command(subparsers, module_name):
-    """Add one command if its module is there."""
-    if importlib.util.find_spec(module_name) is None:
-        return
-    module = importlib.import_module(module_name)
-    before = set(subparsers.choices)
-    module.add_parser(subparsers)
-    for name in set(subparsers.choices) - before:
-        subparsers.choices[name].set_defaults(run=module.run)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -194,12 +194,11 @@ def _best_matches(products, first, second):
     (2 m,), m the number of samples whose class has others.
     """
     best, gains = [np.empty(0)], [np.empty(0)]
-    for label in np.unique(first):
+    for label in np.flatnonzero(np.bincount(first) > 1):
         within = products[np.ix_(first == label, second == label)]
-        if len(within) > 1:
-            for own in (np.sort(within, axis=0), np.sort(within.T, axis=0)):
-                best.append(own[-1])
-                gains.append(own[-1] - own[:-1].mean(axis=0))
+        for own in (np.sort(within, axis=0), np.sort(within.T, axis=0)):
+            best.append(own[-1])
+            gains.append(own[-1] - own[:-1].mean(axis=0))
     return np.concatenate(best), np.concatenate(gains)
 
 

@@ -7,7 +7,8 @@ import numpy as np
 from neuroextrap.design._design import Design
 from neuroextrap.design._folds import class_weights
 from neuroextrap.design._labels import checked_entries, row_codes
-from neuroextrap.stats._validation import brief, check_integer, check_labels
+from neuroextrap.stats._label_checks import check_labels
+from neuroextrap.stats._validation import brief, check_integer
 
 
 class CrossSamples(NamedTuple):

@@ -12,7 +12,8 @@ from neuroextrap.design._doubts import continuous_target
 from neuroextrap.design._findings import EVERYTHING, Finding
 from neuroextrap.design._labels import code_labels
 from neuroextrap.design._tests import BoundOptions, Tests
-from neuroextrap.stats._validation import check_integer, check_labels
+from neuroextrap.stats._label_checks import check_labels
+from neuroextrap.stats._validation import check_integer
 
 
 def examine(  # noqa: PLR0913 - what an experiment was

@@ -12,6 +12,7 @@ logger = logging.getLogger(__name__)
 P_VALUES = ("p_value*",)
 BOUNDS = ("*_bound*", "e_value*")
 EVERYTHING = ("*",)
+GROW = {"e_value*": "e-values", "*_bound*": "lower bounds"}
 TOO_SMALL = "p-values are too small"
 TOO_OPTIMISTIC = f"{TOO_SMALL}, and e-values and lower bounds too large"
 
@@ -86,7 +87,8 @@ def findings_about(findings: Iterable[Finding], name: str) -> list[dict]:
 def doubts_about(findings: Sequence[Finding], maps: Iterable[str]) -> str:
     """Return the end of the first sentence about maps: ", but ..., because ...".
 
-    "" if nothing about them is doubtful. Findings with one effect share it.
+    "" if nothing about them is doubtful. Findings with one effect share it. P-values,
+    e-values and bounds are not named where there are none.
 
     >>> order = Finding(
     ...     "same_order",
@@ -105,9 +107,20 @@ def doubts_about(findings: Sequence[Finding], maps: Iterable[str]) -> str:
     reasons, names = dict[str, list[str]](), list(maps)
     for finding in findings:
         if finding.grade == "doubtful" and any(map(finding.touches, names)):
-            reasons.setdefault(finding.effect, []).append(finding.because)
+            effect = finding.effect.replace(TOO_OPTIMISTIC, _optimism(names))
+            reasons.setdefault(effect, []).append(finding.because)
     clauses = [
         f"{effect}, because {', and because '.join(because)}"
         for effect, because in reasons.items()
     ]
     return f", but {'; and '.join(clauses)}" if clauses else ""
+
+
+def _optimism(names: Sequence[str]) -> str:
+    """Return what TOO_OPTIMISTIC says of maps of these names."""
+    large = [
+        word for kind, word in GROW.items() if any(fnmatchcase(n, kind) for n in names)
+    ]
+    if not any(fnmatchcase(name, *P_VALUES) for name in names):
+        return f"{' and '.join(large)} are too large" if large else TOO_OPTIMISTIC
+    return f"{TOO_SMALL}, and {' and '.join(large)} too large" if large else TOO_SMALL

@@ -1,5 +1,6 @@
 """From a cross-validation splitter to a checked design."""
 
+import math
 import warnings
 from copy import deepcopy
 from hashlib import blake2b
@@ -242,19 +243,17 @@ def point_weights(
     the test units of every class in every fold. A unit is a test point, or a block of
     scans if `units` (n_samples,) number them; points of one unit share its weight.
     """
-    y = codes[design.test]
+    y, fold = codes[design.test], design.fold_of_test
     unit = design.test if units is None else units[design.test]
-    weights = np.empty(len(y))
-    repeats = np.zeros((len(design.folds), design.n_classes), dtype=int)
-    for f, rows in enumerate(design.fold_slices):
-        pairs = np.stack([y[rows], unit[rows]])
-        distinct, member, size = np.unique(
-            pairs, axis=1, return_inverse=True, return_counts=True
-        )
-        repeats[f] = np.bincount(distinct[0], minlength=design.n_classes)
-        n_present = np.count_nonzero(repeats[f])
-        share = 1.0 / (n_present * repeats[f][y[rows]])
-        weights[rows] = share / size[member.ravel()]
+    n_units, row = unit.max() + 1, fold * design.n_classes + y
+    distinct, member, size = np.unique(
+        row * n_units + unit, return_inverse=True, return_counts=True
+    )
+    shape = len(design.folds), design.n_classes
+    repeats = np.bincount(distinct // n_units, minlength=math.prod(shape))
+    repeats = repeats.reshape(shape)
+    n_present = np.count_nonzero(repeats, axis=1)
+    weights = 1.0 / (n_present[fold] * repeats[fold, y]) / size[member]
     return weights, repeats
 
 

@@ -104,14 +104,14 @@ def forward_folds(
     design = Design(folds, len(codes), n_classes, first_runs)
     weights, _ = point_weights(codes, design, units)
     independent = units if runs is None else runs
-    n_units = np.empty(len(folds), dtype=np.int64)
-    heaviest, squares = np.empty((2, len(folds)))
-    for f, (rows, (_, test)) in enumerate(zip(design.fold_slices, folds, strict=True)):
-        unit = test if independent is None else independent[test]
-        _, member = np.unique(unit, return_inverse=True)
-        shares = np.bincount(member.ravel(), weights[rows])
-        n_units[f], heaviest[f] = len(shares), shares.max()
-        squares[f] = (shares**2).sum()
+    unit = design.test if independent is None else independent[design.test]
+    distinct, member = np.unique(
+        design.fold_of_test * (unit.max() + 1) + unit, return_inverse=True
+    )
+    n_units = np.bincount(distinct // (unit.max() + 1))
+    shares = np.split(np.bincount(member, weights), np.cumsum(n_units)[:-1])
+    heaviest = np.array([share.max() for share in shares])
+    squares = np.array([(share**2).sum() for share in shares])
     sizes = [len(test) for _, test in folds]
     edges = np.concatenate([[0], np.cumsum(sizes)])
     scaled = (weights / np.repeat(heaviest, sizes)).astype(np.float32)

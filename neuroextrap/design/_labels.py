@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse
 
-from neuroextrap.stats._validation import check_labels
+from neuroextrap.stats._label_checks import check_labels
 
 
 class Labels(NamedTuple):

@@ -19,12 +19,8 @@ from neuroextrap.encoding._experiment import findings_of_rows
 from neuroextrap.margins._statistic import accuracy_set_size
 from neuroextrap.margins._wins import win_chances
 from neuroextrap.reporting._comparison_page import comparison_page
-from neuroextrap.stats._validation import (
-    check_flags,
-    check_integer,
-    check_labels,
-    check_n_jobs,
-)
+from neuroextrap.stats._label_checks import check_labels
+from neuroextrap.stats._validation import check_flags, check_integer, check_n_jobs
 
 _MANY = 10  # times the inflation by neighbors: stimuli of a block of a film
 

@@ -26,13 +26,9 @@ from neuroextrap.encoding._training import (
     train_encoder,
 )
 from neuroextrap.stats._accuracy import default_set_sizes
+from neuroextrap.stats._label_checks import check_labels
 from neuroextrap.stats._plain_types import plain_types_checked
-from neuroextrap.stats._validation import (
-    check_choice,
-    check_labels,
-    check_numbers,
-    random_generator,
-)
+from neuroextrap.stats._validation import check_choice, check_numbers, random_generator
 
 
 class EnsembleCurve(NamedTuple):

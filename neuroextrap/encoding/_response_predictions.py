@@ -29,73 +29,35 @@ def prediction_scores(
 
         r2 = 1 - sum(y - f) ^ 2 / sum(y - mean(y)) ^ 2
 
-    With the variance of the noise in the responses, known from repeats, the noise
-    ceiling is the proportion of the responses' variance that a perfect model would
-    explain, and scores are divided by what that model would reach ::
+    of `responses` y and `predictions` f (n_test, n_features). With the variance of the
+    noise in the responses as they are (single ones, or averages over repeats), known
+    from repeats, the noise ceiling is the proportion of the responses' variance that a
+    perfect model would explain, and scores are divided by what that model would
+    reach ::
 
         noise_ceiling = max(0, 1 - noise_variance / Var(y))
         r2_normalized = r2 / noise_ceiling
         correlation_normalized = correlation / sqrt(noise_ceiling)
 
-    Where the noise ceiling is small, normalized scores say little: they are not
-    limited to 1.
-
     The permutation test asks whether predictions are related to responses at all:
-    predictions are permuted over responses, in the same way in every voxel, and
-    the largest correlation over voxels gives the family-wise p-value. It holds where
-    the rows are exchangeable under the null hypothesis (stimuli in random order,
-    ``groups`` within runs), not in a continuous recording such as a film or a story,
-    whose rows depend on their neighbors in time: there p-values are far too small, and
-    a warning says so. ``exchange="shifts"`` then shifts the predictions of each run
-    as a whole, circularly, against its responses. This holds for stationary series
-    (without trends) that are long compared with the time over which they correlate. A
-    number exchanges blocks of so many rows within runs: for clips of that length in
-    random order it is exact, for parts of one series approximate, and only if blocks
-    are long compared with that time.
+    predictions are permuted over responses within `groups` (runs), in the same way in
+    every voxel, and the largest correlation over voxels gives the family-wise p-value.
+    Single rows ("rows") must be exchangeable under the null hypothesis, which those of
+    a film or a story are not: there p-values are far too small, and a warning says so.
+    ``exchange="shifts"`` shifts the predictions of each run as a whole, circularly,
+    against its responses; this holds for stationary series that are long compared with
+    the time over which they correlate. A number exchanges blocks of so many rows: for
+    clips of that length in random order it is exact, for parts of one series
+    approximate, and only if blocks are long compared with that time.
 
-    Parameters
-    ----------
-    responses : array-like of shape (n_test, n_features)
-        Held-out responses y.
-    predictions : array-like of shape (n_test, n_features)
-        Predictions f.
-    groups : array-like of shape (n_test,) or None, default=None
-        Runs within which rows are exchanged. If None, all rows are.
-    noise_variance : array-like of shape (n_features,) or None, default=None
-        Variance of the noise in ``responses``: of single responses, or of averages
-        over repeats if these are averages. If None, there is no noise ceiling.
-    n_permutations : int, default=0
-        Number of permutations; 0 gives no p-values.
-    exchange : {"rows", "shifts"} or int, default="rows"
-        What is permuted: single rows, or, of runs whose rows are in the order of
-        acquisition, circular shifts or blocks of so many rows.
-    random_state : None, int or numpy.random.Generator, default=0
-        Seed of the permutations.
+    Returns a dict of ndarray (n_features,): r2, correlation (NaN where something is
+    constant); with a noise variance noise_ceiling, r2_normalized and
+    correlation_normalized (not limited to 1; NaN where the ceiling is zero); with
+    permutations p_value and p_value_fwe of the correlation (one-sided). ValueError
+    where shapes differ, a value is not finite, or `exchange` is unknown. (Nichols &
+    Holmes 2002; Schoppe et al. 2016, normalized correlation; Harris 2020, "A shift test
+    for independence in generic time series".)
 
-    Returns
-    -------
-    scores : dict of ndarray of shape (n_features,)
-        ``r2`` (negative for predictions worse than the mean), ``correlation`` (NaN
-        where a prediction or response is constant); with a noise variance
-        ``noise_ceiling``, ``r2_normalized`` and ``correlation_normalized`` (NaN where
-        the ceiling is zero); with permutations ``p_value`` and ``p_value_fwe`` of the
-        correlation (one-sided).
-
-    Raises
-    ------
-    ValueError
-        When shapes differ, a value is not finite, or `exchange` is unknown.
-
-    References
-    ----------
-    Nichols & Holmes 2002, "Nonparametric permutation tests for functional
-    neuroimaging" (single-threshold test by the maximum). Schoppe et al. 2016,
-    "Measuring the performance of neural models" (normalized correlation). Harris
-    2020, "A shift test for independence in generic time series" (circular shifts).
-
-    Examples
-    --------
-    >>> import numpy as np
     >>> y = np.array([[1.0], [2.0], [3.0]])
     >>> scores = prediction_scores(y, y + 1)
     >>> scores["correlation"], scores["r2"]

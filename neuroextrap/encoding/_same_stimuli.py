@@ -7,7 +7,7 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from neuroextrap.design._copies import check_new_rows
-from neuroextrap.stats._validation import check_labels
+from neuroextrap.stats._label_checks import check_labels
 from neuroextrap.stats._warn import warn
 
 _ROUNDING = 1e-5

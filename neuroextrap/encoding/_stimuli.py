@@ -4,7 +4,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from neuroextrap.stats._validation import check_integer, check_labels, check_numbers
+from neuroextrap.stats._label_checks import check_labels
+from neuroextrap.stats._validation import check_integer, check_numbers
 from neuroextrap.stats._warn import warn
 
 

@@ -71,9 +71,10 @@ def in_order_of(files, values, name):
     else:
         plain = index.equals(pd.RangeIndex(len(index)))
         rows = [None] * len(index) if plain else list(index)
-    if len(rows) != len(files):  # said of the shape
+    labels = [_label(file) for file in files]
+    if len(rows) != len(files) and None in (*rows, *labels):  # said of the shape
         return values
-    order = matching_order(map(_label, files), rows, ("imgs", name))
+    order = matching_order(labels, rows, ("imgs", name))
     return values if order is None else values.iloc[order]
 
 
@@ -97,20 +98,22 @@ def matching_order(first, second, names):
     right, because subjects differ or come several times.
     """
     first, second = _keys(first, second)
-    pairs = [pair for pair in zip(first, second, strict=True) if None not in pair]
-    if all(one == two for one, two in pairs):
+    pairs = [pair for pair in zip(first, second, strict=False) if None not in pair]
+    differing = [f"{one!r} is paired with {two!r}" for one, two in pairs if one != two]
+    alike = len(first) == len(second)
+    if alike and not differing:
         return None
     is_unique = None not in first and len(set(first)) == len(first)
-    if is_unique and set(first) == set(second):
+    if alike and is_unique and set(first) == set(second):
         return [second.index(label) for label in first]
-    one, two = next((one, two) for one, two in pairs if one != two)
+    told = differing[0] if alike else f"there are {len(first)} and {len(second)}"
     alone = [
         ", ".join(x for x in these if x not in {None, *those}) or "none"
         for these, those in ((first, second), (second, first))
     ]
     raise ValueError(
-        f"{names[0]} and {names[1]} cannot be matched by the names of subjects ({one!r}"
-        f" is paired with {two!r}; only in {names[0]}: {alone[0]}; only in {names[1]}: "
+        f"{names[0]} and {names[1]} cannot be matched by the names of subjects ("
+        f"{told}; only in {names[0]}: {alone[0]}; only in {names[1]}: "
         f"{alone[1]}); give the same subjects in both, each once, or, if the order is "
         "right, an array or a table without names (reset_index(drop=True))"
     )

@@ -158,10 +158,9 @@ def read_null(null_scores, masker, subject):
                 f"{name} must be an array or a .npy file when scores is an array; got "
                 f"{type(null_scores).__name__}"
             )
-        from neuroextrap.images._loading import load_samples
+        from neuroextrap.images._loading import load_opened
 
-        _open(permuted, name)
-        permuted = load_samples(permuted, masker)
+        permuted = load_opened(_open(permuted, name), masker)
     if permuted.ndim != 2 or len(permuted) == 0:
         raise ValueError(
             f"{name} has shape {permuted.shape}; give (n_permutations, n_features), at "
@@ -275,7 +274,7 @@ def _read(named, mask, *, in_any):
     Without a mask, features are where the first subject's image, or any, is finite.
     """
     from neuroextrap.images import resolve_masker
-    from neuroextrap.images._loading import load_samples
+    from neuroextrap.images._loading import load_opened
     from neuroextrap.images._maskers import finite_mask
 
     first = named[0]
@@ -285,4 +284,4 @@ def _read(named, mask, *, in_any):
         n_samples = first.n_samples if in_any else 1
         mask = finite_mask(*[first.img.slicer[..., k] for k in range(n_samples)])
     masker = resolve_masker(mask)
-    return load_samples([img.img for img in named], masker), masker
+    return load_opened(named, masker), masker

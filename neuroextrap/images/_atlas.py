@@ -19,48 +19,20 @@ def atlas_labels(
 ) -> tuple[np.ndarray, dict[int, str]]:
     """Read the atlas label of every feature, and the names of the labels.
 
-    Parameters
-    ----------
-    labels_img : path-like, Niimg, SurfaceImage, or atlas fetched by nilearn
-        Whole numbers; 0 is background. Of a fetched atlas (a Bunch) ``maps`` is read,
-        and ``lut`` or ``labels`` give the names unless ``names`` is given. A volume on
-        another grid is resampled to the mask's (nearest neighbor), with a warning.
-    masker : nilearn.maskers.NiftiMasker or nilearn.maskers.SurfaceMasker
-        Fitted masker.
-    names : list of str, dict, DataFrame, Bunch, or None, default=None
-        A dict maps label to name; a DataFrame has columns ``index`` and ``name``. A
-        list that begins with "Background" (or "Unknown", "") holds the name of label i
-        at place i, or, of labels with larger numbers, one name per label in ascending
-        order; a list that does not holds exactly one name per label of the image, in
-        ascending order. If None, labels are named by their number.
+    `labels_img` holds whole numbers, 0 is background; of an atlas fetched by nilearn
+    ``maps`` is read, and ``lut`` or ``labels`` give the names unless `names` does. A
+    volume on another grid is resampled to the mask's (nearest neighbor), with a
+    warning. In `names` a dict maps label to name; a DataFrame has columns ``index`` and
+    ``name``. A list that begins with "Background" (or "Unknown", "") holds the name of
+    label i at place i, or, of labels with larger numbers, one name per label in
+    ascending order; a list that does not holds exactly one name per label of the image.
+    Without names, labels are named by their number.
 
-    Returns
-    -------
-    labels : ndarray of int64 of shape (n_features,)
-        Label of every feature.
-    table : dict of int to str
-        Name of every label that occurs in the mask, without the background.
+    Returns the label of every feature, int64 (n_features,), and a dict of the names of
+    the labels that occur in the mask, without the background.
 
-    Raises
-    ------
-    TypeError
-        If ``labels_img`` is a volume and the masker is of surfaces, or the reverse, or
-        ``names`` is none of the above.
-    ValueError
-        If the image has several samples (a probabilistic atlas), labels that are not
-        whole numbers >= 0, or no label in the mask; or if ``names`` do not fit: too few
-        or too many for a list, a label twice or not whole, a name missing.
-
-    Warns
-    -----
-    UserWarning
-        When the atlas is resampled to the mask's grid.
-
-    Examples
-    --------
-    >>> import numpy as np, nibabel
+    >>> import nibabel
     >>> from neuroextrap.images import resolve_masker
-    >>> from neuroextrap.images._atlas import atlas_labels
     >>> masker = resolve_masker(nibabel.Nifti1Image(np.ones((1, 1, 3)), np.eye(4)))
     >>> img = nibabel.Nifti1Image(np.array([[[0, 1, 2]]], "uint8"), np.eye(4))
     >>> atlas_labels(img, masker, ["V1", "FFA"])

@@ -14,7 +14,7 @@ from neuroextrap.images._events import (
     warn_unknown,
 )
 from neuroextrap.images._labeled_samples import LabeledSamples, read_tables
-from neuroextrap.images._loading import cleans_over_time, load_samples, mean_gray_levels
+from neuroextrap.images._loading import cleans_over_time, load_opened, mean_gray_levels
 from neuroextrap.images._repetition_time import repetition_times
 
 _TIMED = ["onset", "duration", "trial_type"]
@@ -35,7 +35,7 @@ def read_betas(imgs, events, masker, options):
     run_trials = trials_of_runs(imgs, events, options)
     betas, compared = [], []
     for run in run_trials:
-        data = load_samples(run.img.img, masker).astype(np.float64)
+        data = load_opened([run.img], masker).astype(np.float64)
         compared.append(some_columns(data))
         betas.append(_betas_of_run(run, data[run.options["volumes"]]))
     check_series_apart(compared, [run.img.name for run in run_trials])

@@ -15,34 +15,28 @@ from neuroextrap.stats._validation import brief
 _WITHOUT_EFFECT = ("memory", "memory_level", "verbose", "reports", "cmap", "mask_img")
 
 
-def set_memory(masker, memory, memory_level=1):
+def set_memory(masker, memory):
     """Give an unfitted masker the memory of an estimator, in place, as nilearn does.
 
-    With `memory` None or `memory_level` 0 the masker keeps its own.
+    With `memory` None the masker keeps its own.
     """
-    check_memory(memory, memory_level)
-    if memory is None or memory_level == 0:
-        check_memory(masker.memory, masker.memory_level)
+    check_memory(memory)
+    if memory is None:
+        check_memory(masker.memory if masker.memory_level else None)
         return
     if isinstance(memory, (str, os.PathLike)):
         memory = joblib.Memory(os.path.expanduser(os.fspath(memory)), verbose=0)
-    masker.set_params(memory=memory, memory_level=int(memory_level))
+    masker.set_params(memory=memory, memory_level=1)
 
 
-def check_memory(memory, memory_level=1):
+def check_memory(memory):
     """Raise unless `memory` is None, a folder of the user's or a joblib.Memory.
 
     What joblib keeps there are pickles, and reading a pickle runs what it says. A
     folder that others can write to is therefore refused (where there are POSIX
     permissions).
     """
-    whole = isinstance(memory_level, (int, np.integer))
-    if not whole or isinstance(memory_level, bool) or memory_level < 0:
-        raise ValueError(
-            f"memory_level={brief(memory_level)} must be a whole number: 0 (nothing is "
-            "cached) or above"
-        )
-    if memory is None or memory_level == 0:
+    if memory is None:
         return
     if not isinstance(memory, (str, os.PathLike, joblib.Memory)):
         raise TypeError(

@@ -101,28 +101,11 @@ def center_features(process_mask_img, masker):
 
 
 def feature_values(img: Any, masker: Any, name: str) -> np.ndarray:
-    """Read one image's values at the features, on the masker's own grid.
+    """Read an image at a masker's features, (n_features,), in the image's data type.
 
-    Parameters
-    ----------
-    img : path-like, Niimg or SurfaceImage
-        One sample on the grid or mesh of the masker's mask.
-    masker : nilearn.maskers.NiftiMasker or nilearn.maskers.SurfaceMasker
-        Fitted masker; its smoothing and cleaning are not applied.
-    name : str
-        Name of the argument in error messages.
-
-    Returns
-    -------
-    ndarray of shape (n_features,)
-        Values of the image, in the data type of the image.
-
-    Raises
-    ------
-    TypeError
-        If image and masker are not both of volumes or both of surfaces.
-    ValueError
-        If the grid or mesh differs, or there is more than one sample.
+    `name` is the argument's. TypeError if image and masker are not both of volumes or
+    both of surfaces, ValueError if the grid or mesh differs, or there is more than one
+    sample.
     """
     opened = read_image(open_image(img, name))
     check_same_grid(opened, NamedImage("the mask", masker.mask_img_))

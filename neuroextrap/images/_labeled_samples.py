@@ -21,7 +21,7 @@ from neuroextrap.images._events import (
     tell_missing,
     warn_unknown,
 )
-from neuroextrap.images._loading import cleans_over_time, load_samples, mean_gray_levels
+from neuroextrap.images._loading import cleans_over_time, load_opened, mean_gray_levels
 from neuroextrap.images._opening import is_pattern, list_images, matching_files
 from neuroextrap.images._repetition_time import repetition_times
 
@@ -54,7 +54,8 @@ def read_volumes(imgs, events, masker, options):
         imgs, events, options, over_time=over_time
     )
     confounds = options.confounds if over_time else None
-    data, named = load_samples(imgs, masker, confounds=confounds), list_images(imgs)
+    named = list_images(imgs)
+    data = load_opened(named, masker, confounds=confounds)
     _check_runs_apart(data, runs, [named[i].name for i in cleaning.series])
     data = clean_runs(data, runs, cleaning)
     bg_img = mean_gray_levels(named, masker.mask_img_)

@@ -45,7 +45,12 @@ def load_samples(
     read, or the number of confounds or sample masks is not that of the series.
     """
     check_masker(masker)
-    named = list_images(imgs)
+    how = {"confounds": confounds, "sample_mask": sample_mask}
+    return load_opened(list_images(imgs), masker, **how)
+
+
+def load_opened(named, masker, *, confounds=None, sample_mask=None):
+    """Return the same of images that were opened (`NamedImage`)."""
     mask = NamedImage("the mask", masker.mask_img_)
     if not resamples(masker):
         for img in named:

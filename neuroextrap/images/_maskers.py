@@ -22,9 +22,7 @@ _COARSEST = 20
 """Millimeters of voxels in which a template is still a brain."""
 
 
-def resolve_masker(
-    mask: Any, imgs: Any = None, *, memory: Any = None, memory_level: int = 1
-) -> Any:
+def resolve_masker(mask: Any, imgs: Any = None, *, memory: Any = None) -> Any:
     """Return a newly fitted masker, made from a mask, a masker, or the images.
 
     The user's masker is never modified: a copy with the same settings (smoothing,
@@ -41,8 +39,6 @@ def resolve_masker(
     memory : path-like, joblib.Memory or None, default=None
         Cache for computed masks and for samples read from files. If None, a given
         masker keeps its own memory.
-    memory_level : int, default=1
-        If 0, nothing is cached.
 
     Returns
     -------
@@ -69,23 +65,22 @@ def resolve_masker(
     """
     named = [] if imgs is None else list_images(imgs)
     masker = _unfitted(mask, named)
-    set_memory(masker, memory, memory_level)
-    if masker.mask_img is None:
+    set_memory(masker, memory)
+    given = masker.mask_img is not None
+    if not given:
         masker.set_params(mask_img=_automatic_mask(named, masker))
-    else:
-        _check_against(masker, named)
+    opened = open_image(masker.mask_img, "mask")
+    if given:
+        _check_mask(opened, masker, named)
     masker = masker.fit()
-    if not is_surface_masker(masker):
-        _tell_space(masker, named)
+    if not opened.is_surface:
+        _tell_space(masker, opened, named)
     return masker
 
 
-def _tell_space(masker, named):
+def _tell_space(masker, mask, named):
     """Give the mask the code of the space that images and mask agree on."""
-    mask = open_image(masker.mask_img, "mask")
-    if resamples(masker):
-        named = []
-    code = agreed_code(named, mask)
+    code = agreed_code([] if resamples(masker) else named, mask)
     if space_code(masker.mask_img_) != code:
         data = np.asanyarray(masker.mask_img_.dataobj)
         masker.mask_img_ = new_volume(data, masker.mask_img_, code)
@@ -151,9 +146,8 @@ def _copied_or_new(mask, named):
     return kind(mask_img=opened.img)
 
 
-def _check_against(masker, named):
+def _check_mask(mask, masker, named):
     """Check a masker's mask by itself and against every image."""
-    mask = open_image(masker.mask_img, "mask")
     if mask.is_surface != is_surface_masker(masker):
         raise TypeError(
             f"mask: a {type(masker).__name__} cannot use {mask.name}; give a mask of "
@@ -219,34 +213,10 @@ def _mean_image(named):
 
 
 def mni152_mask(resolution: int = 3) -> Any:
-    """Return the brain mask of the MNI152 template that ships with nilearn.
+    """Return the brain mask of nilearn's MNI152 template, at a voxel size in mm.
 
-    Parameters
-    ----------
-    resolution : int, default=3
-        Voxel size in mm, at least 1.
-
-    Returns
-    -------
-    nibabel.Nifti1Image
-        Image of int8, 1 inside the brain; 69,765 voxels at 3 mm. Its header says that
-        it lies in MNI space.
-
-    Raises
-    ------
-    ValueError
-        If ``resolution`` is not an integer of at least 1.
-
-    References
-    ----------
-    Fonov et al. 2011, "Unbiased average age-appropriate atlases for pediatric studies",
-    NeuroImage 54, 313-327 (the template).
-
-    Examples
-    --------
-    >>> from neuroextrap.images._maskers import mni152_mask
-    >>> mni152_mask(8).shape
-    (26, 30, 25)
+    It is an image of int8, 1 inside the brain (69,765 voxels at 3 mm), whose header
+    says that it lies in MNI space. (Fonov et al. 2011, NeuroImage 54, the template.)
     """
     if isinstance(resolution, bool) or not isinstance(resolution, int):
         raise ValueError(

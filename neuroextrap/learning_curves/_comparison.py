@@ -269,22 +269,23 @@ def limiting_factor(
     return "variance" if slope > tolerance else "bias"
 
 
+def table_of_curves(curves: Any, column: str) -> Any:
+    """Return the tables of several curves as one, with a column of their names."""
+    import pandas as pd
+
+    tables = {name: learning_curve_table(curve) for name, curve in curves.items()}
+    joined = pd.concat(tables, names=[column, None])
+    return joined.reset_index(level=0).reset_index(drop=True)
+
+
 def learning_curve_table(curve: Any) -> Any:
     """Make a table of mean and spread of a learning curve, one row per size.
 
-    Parameters
-    ----------
-    curve : Bunch
-        Result of :func:`information_learning_curve`.
-
-    Returns
-    -------
-    pandas.DataFrame
-        Columns train_size, information, information_spread (bits), error_rate,
-        error_rate_spread, baseline_error_rate, reproducibility,
-        reproducibility_spread (empty above half of the subjects), n_components,
-        prior_weight and note, which explains negative information where the error
-        is below the baseline. Spreads are standard deviations over splits.
+    Its columns are train_size, information, information_spread (bits), error_rate,
+    error_rate_spread, baseline_error_rate, reproducibility, reproducibility_spread
+    (empty above half of the subjects), n_components, prior_weight and note, which
+    explains negative information where the error is below the baseline. Spreads are
+    standard deviations over splits.
     """
     import pandas as pd
 

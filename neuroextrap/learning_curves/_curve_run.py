@@ -11,11 +11,11 @@ from neuroextrap.design._copies import check_copies_apart
 from neuroextrap.learning_curves._scans import center_groups, read_scans, scale_scans
 from neuroextrap.models._canonical_space import class_priors
 from neuroextrap.models._canonical_variates import CanonicalVariates
+from neuroextrap.stats._label_checks import check_labels
 from neuroextrap.stats._validation import (
     brief,
     check_choice,
     check_flags,
-    check_labels,
     check_numbers,
     random_generator,
 )

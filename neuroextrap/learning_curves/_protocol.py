@@ -12,10 +12,10 @@ from neuroextrap.learning_curves._curve import information_learning_curve
 from neuroextrap.learning_curves._scans import balanced_scans, scale_scans
 from neuroextrap.models._canonical_space import check_priors
 from neuroextrap.models._canonical_variates import CanonicalVariates
+from neuroextrap.stats._label_checks import check_labels
 from neuroextrap.stats._validation import (
     check_choice,
     check_integer,
-    check_labels,
     check_level,
     real_array,
 )

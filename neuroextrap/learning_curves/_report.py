@@ -10,7 +10,7 @@ from neuroextrap.learning_curves._comparison import (
     common_sizes,
     compare_learning_curves,
     known_limit,
-    learning_curve_table,
+    table_of_curves,
 )
 from neuroextrap.plotting._learning_curves import check_curves
 from neuroextrap.reporting._methods import methods_section
@@ -85,7 +85,7 @@ def learning_curve_report(curves: dict, title: str | None = None) -> Report:
     True
     """
     title, curves = page_title(title, "Learning curves"), check_curves(curves)
-    words = sentences("learning_curves_found", **_found(curves))
+    words = words_found(curves)
     picture = _figure(curves, "information", "Information about the label of a scan")
     sections = [
         ("What was found", answer(words, picture)),
@@ -98,7 +98,7 @@ def learning_curve_report(curves: dict, title: str | None = None) -> Report:
     return make_page(title, sections)
 
 
-def _found(curves):
+def words_found(curves):
     """Return what is said of curves: how much is known, and what would help."""
     best = max(curves, key=lambda name: curves[name].information[-1].mean())
     said = {
@@ -113,7 +113,8 @@ def _found(curves):
         }
         for name, curve in curves.items()
     }
-    return {"best": best, "curves": said, "crossings": _crossings(curves)}
+    found = {"best": best, "curves": said, "crossings": _crossings(curves)}
+    return sentences("learning_curves_found", **found)
 
 
 def _crossings(curves):
@@ -155,14 +156,7 @@ def _panels(curves):
 
 def _sizes(curves):
     """Tabulate every training size, and offer the table as a file."""
-    import pandas as pd
-
-    tables = []
-    for name, curve in curves.items():
-        table = learning_curve_table(curve)
-        table.insert(0, "labels", name)
-        tables.append(table)
-    table = pd.concat(tables, ignore_index=True)
+    table = table_of_curves(curves, "labels")
     has_notes = (table["note"].str.len() > 0).any()
     shown = frame_table(
         table if has_notes else table.drop(columns="note"),

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from neuroextrap.images._caching import check_memory
-from neuroextrap.stats._validation import check_labels, check_numbers, real_array
+from neuroextrap.stats._label_checks import check_labels
+from neuroextrap.stats._validation import check_numbers, real_array
 
 _LOG = logging.getLogger(__name__)
 

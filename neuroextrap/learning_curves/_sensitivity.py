@@ -10,7 +10,8 @@ from numpy.typing import ArrayLike
 from neuroextrap.learning_curves._density_slopes import mean_squared_slopes
 from neuroextrap.learning_curves._voxelwise_gaussian import VoxelwiseGaussian
 from neuroextrap.models._canonical_variates import CanonicalVariates
-from neuroextrap.stats._validation import brief, check_choice, check_labels, real_array
+from neuroextrap.stats._label_checks import check_labels
+from neuroextrap.stats._validation import brief, check_choice, real_array
 
 # features per batch of the back-projection: small enough for the processor's cache
 _BATCH_SIZE = 4096

@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 
-from neuroextrap.stats._validation import brief, check_labels, check_real
+from neuroextrap.stats._label_checks import check_labels
+from neuroextrap.stats._validation import brief, check_real
 
 
 class Delayer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):

@@ -5,7 +5,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy.linalg import eigh
 
-from neuroextrap.stats._validation import check_labels, random_generator
+from neuroextrap.stats._label_checks import check_labels
+from neuroextrap.stats._validation import random_generator
 
 _CONCENTRATIONS = (1.0, 0.1)
 """Of the Dirichlet distributions that draws alternate between: all bands weigh

@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from neuroextrap.plotting._axes import COLORS, add_legend, draws_on_axes, resolve_axes
-from neuroextrap.stats._validation import brief, check_labels, check_numbers, real_array
+from neuroextrap.stats._label_checks import check_labels
+from neuroextrap.stats._validation import brief, check_numbers, real_array
 
 
 @draws_on_axes

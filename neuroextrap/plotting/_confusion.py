@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from neuroextrap.plotting._axes import COLORS, class_ticks, draws_on_axes, resolve_axes
-from neuroextrap.stats._validation import check_flags, check_labels, real_array
+from neuroextrap.stats._label_checks import check_labels
+from neuroextrap.stats._validation import check_flags, real_array
 
 
 @draws_on_axes

@@ -102,55 +102,11 @@ def identification_sections(
 ) -> list:
     """Make the parts of a report, to be put on a page with others.
 
-    Parameters
-    ----------
-    fitted : IdentificationSearchLight or EncodingIdentification
-        A fitted analysis, or one read from a folder (then the curves have no standard
-        errors).
-    n_peaks : int, default=10
-        Largest number of rows of the peak table.
-    bg_img : path-like, Niimg, SurfaceImage, "mni152", False or None, default=None
-        Image drawn under the maps. Volumes: an anatomy in the space of the maps;
-        "mni152" is the MNI152 template that nilearn ships, with a glass brain; None is
-        the template if the mask's header says that it lies in MNI space (code 4),
-        otherwise the subject's own mean image ``bg_img_`` or, if there is none, the
-        mask's outline; False is the mask's outline. Surfaces: a
-        SurfaceImage such as sulcal depth, high values dark; None is nilearn's if the
-        mesh has the triangles of fsaverage5, otherwise one gray; False is one gray.
-    atlas : path-like, Niimg, SurfaceImage, Bunch or None, default=None
-        Labels image that names the places of peaks, as in :func:`peak_table`.
-    samples : dict or None, default=None
-        Options by which samples were made of images, for the methods. If None, those
-        that the analysis knows, as after ``fit_events``.
-
-    Returns
-    -------
-    sections : list of (str, str)
-        Heading and HTML of each part: what was found, curves, peaks, how many regions
-        are informative (of those of an atlas too), viewer, maps, limits, permutation
-        test, what was analyzed, validity, methods, parameters.
-        Parts that do not apply are left out.
-
-    Raises
-    ------
-    ValueError
-        If no region was analyzed.
-
-    References
-    ----------
-    Zheng, Achanta & Benjamini 2018, JMLR 19 (the curves).
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from neuroextrap.decoding import IdentificationSearchLight
-    >>> from neuroextrap.reporting._identification_page import identification_sections
-    >>> rng = np.random.default_rng(0)
-    >>> y, runs = np.tile([0, 1, 2], 6), np.repeat(np.arange(6), 3)
-    >>> X = rng.normal(size=(3, 9))[y] + rng.normal(size=(18, 9))
-    >>> fitted = IdentificationSearchLight().fit(X, y, groups=runs)
-    >>> [heading for heading, _ in identification_sections(fitted)][:2]
-    ['What was found', 'Accuracy curves']
+    `n_peaks` is the largest number of rows of the peak table, `bg_img` the image drawn
+    under the maps, `atlas` a labels image that names places, `samples` the options by
+    which samples were made of images (None: those that the analysis knows). Returns
+    pairs of a heading and HTML; parts that do not apply are left out. ValueError if no
+    region was analyzed.
     """
     if not np.isfinite(fitted.region_scores_["accuracy"]).any():
         raise ValueError(

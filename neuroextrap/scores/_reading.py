@@ -10,7 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from neuroextrap.margins.classifiers._targets import METRICS
 from neuroextrap.scores._matrix import ScoreMatrix
-from neuroextrap.stats._validation import check_choice, check_labels, check_numbers
+from neuroextrap.stats._label_checks import check_labels
+from neuroextrap.stats._validation import check_choice, check_numbers
 
 _SHOWN = 3
 

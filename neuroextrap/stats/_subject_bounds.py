@@ -41,43 +41,22 @@ def population_accuracy_lower_bound(
     ``n_regions / (1 - confidence_level)``. Nothing is assumed of how accuracies are
     distributed.
 
-    Parameters
-    ----------
-    accuracy : array-like of shape (n_subjects, ...)
-        Cross-validated accuracy of every subject (each fold tests every class). NaN
-        gives NaN.
-    confidence_level : float, default=0.95
-        Confidence level of the lower bounds.
-    n_regions : int, default=1
-        Number of regions whose bounds hold simultaneously.
-    chance : float or None, default=None
-        If given, bounds are of the regions that are selected because they exceed it
-        (e-BH): those k of all regions with e-values of at least n / (k (1 -
-        confidence_level)), k as large as possible, have bounds at this threshold
-        instead. Of the selected bounds, an expected proportion of at most 1 -
-        confidence_level exceeds the truth (false coverage rate), however regions
-        depend on one another; those of the others lie below chance and say nothing.
+    `accuracy` (n_subjects, ...) is cross-validated (each fold tests every class); NaN
+    gives NaN. The bounds (...) of `n_regions` hold simultaneously; below 1 / K they say
+    nothing. With `chance`, bounds are of the regions that are selected because they
+    exceed it (e-BH): those k of all regions with e-values of at least n / (k (1 -
+    confidence_level)), k as large as possible, have bounds at this threshold instead.
+    Of the selected bounds, an expected proportion of at most 1 - confidence_level
+    exceeds the truth (false coverage rate), however regions depend on one another;
+    those of the others lie below chance and say nothing. ValueError if an accuracy lies
+    outside 0..1, or the confidence level outside (0, 1).
 
-    Returns
-    -------
-    bound : ndarray of shape (...)
-        Between 0 and 1; below 1 / K it says nothing.
-
-    Raises
-    ------
-    ValueError
-        If an accuracy lies outside 0..1, or the confidence level outside (0, 1).
-
-    References
-    ----------
-    Waudby-Smith & Ramdas 2024, "Estimating means of bounded random variables by
+    (Waudby-Smith & Ramdas 2024, "Estimating means of bounded random variables by
     betting", Journal of the Royal Statistical Society B 86, proposition 2. Wang &
-    Ramdas 2022, "False discovery rate control with e-values", same journal 84 (e-BH).
-    Xu, Wang & Ramdas 2024, "Post-selection inference for e-value based confidence
-    intervals", Electronic Journal of Statistics 18 (bounds of what was selected).
+    Ramdas 2022, "False discovery rate control with e-values", same journal 84. Xu, Wang
+    & Ramdas 2024, "Post-selection inference for e-value based confidence intervals",
+    Electronic Journal of Statistics 18.)
 
-    Examples
-    --------
     >>> population_accuracy_lower_bound([0.5, 0.55, 0.6, 0.45, 0.52, 0.58, 0.61, 0.49])
     array(0.344...)
     """
@@ -124,40 +103,15 @@ def subjects_accuracy_lower_bound(
     beta. It is about these subjects only, and needs no random sample of a
     population; it grows with the trials of each subject, so that few subjects suffice.
 
-    Parameters
-    ----------
-    n_correct : array-like of shape (n_subjects, ..., n_orders, n_steps)
-        Number of correct outcomes of every subject, as for
-        :func:`forward_bayes_accuracy_lower_bound`. NaN gives NaN.
-    n_units : int or array-like of int broadcast to (n_orders, n_steps)
-        Independent test units of each step, the same in all subjects.
-    first_steps : int or array-like of int of shape (n_first,), default=(0,)
-        Steps at which testing may begin.
-    confidence_level : float, default=0.95
-        Confidence level of the lower bounds.
-    n_regions : int, default=1
-        Number of regions whose bounds hold simultaneously.
+    `n_correct` (n_subjects, ..., n_orders, n_steps), `n_units` (the same in all
+    subjects) and `first_steps` are those of :func:`forward_bayes_accuracy_lower_bound`;
+    NaN gives NaN. The bounds (...) of `n_regions` hold simultaneously; below 1 / K they
+    say nothing. ValueError if shapes disagree, outcomes lie outside 0..n_units, a first
+    step does not exist, or the number of units differs between orders from a first step
+    on. (Shafer 2021, "Testing by betting". Dawid 1984, "The prequential approach".)
 
-    Returns
-    -------
-    bound : ndarray of shape (...)
-        Between 0 and 1; below 1 / K it says nothing.
-
-    Raises
-    ------
-    ValueError
-        If shapes disagree, outcomes lie outside 0..n_units, a first step does not
-        exist, or the number of units differs between orders from a first step on.
-
-    References
-    ----------
-    Shafer 2021, "Testing by betting". Dawid 1984, "The prequential approach".
-
-    Examples
-    --------
     Five subjects, four tested runs of eight categories:
 
-    >>> import numpy as np
     >>> n_correct = np.array([[[4, 5, 4, 6]]] * 5)
     >>> subjects_accuracy_lower_bound(n_correct, 8)
     array(0.5...)

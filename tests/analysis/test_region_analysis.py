@@ -1,6 +1,9 @@
 """What can be asked of a fitted analysis: curves, bounds, errors, results."""
 
+import pickle
+
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.exceptions import NotFittedError
@@ -35,6 +38,26 @@ def test_standard_error_is_the_jackknife_of_the_margins(fitted):
     np.testing.assert_allclose(
         fitted.table_["standard_error"], expected, err_msg="the table's are the same"
     )
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_the_table_is_made_when_it_is_read_of_the_samples_that_were_fitted(order):
+    rng = np.random.default_rng(0)
+    x = np.asarray(rng.normal(size=(18, 6)), order=order)
+    y, runs = np.tile([0, 1, 2], 6), np.repeat(np.arange(6), 3)
+    light = IdentificationSearchLight(regions=np.kron(np.eye(2), np.ones(3)))
+    with pytest.raises(NotFittedError, match="has no table_ yet; call fit"):
+        _ = light.table_
+    now = light.fit(x, y, groups=runs).table_
+    assert light.table_ is now
+    light.fit(x, y, groups=runs)
+    assert "table_" not in vars(light)
+    x[:] = 0  # as where one array takes the samples of one subject after the other
+    later = pickle.loads(pickle.dumps(light)).table_
+    pd.testing.assert_frame_equal(later, now, check_exact=True)
+    assert now["standard_error"].gt(0).any()
+    light.fit(rng.normal(size=x.shape), y, groups=runs)
+    assert not light.table_.equals(now)
 
 
 def test_curves_at_any_size_after_the_fit_and_from_a_folder(fitted, tmp_path):

@@ -195,9 +195,12 @@ def test_a_report_with_an_atlas(subjects, tmp_path, capsys):
 @pytest.mark.parametrize(
     ("table", "message"),
     [
-        ("a\n1\n2\n", "has 2 rows and --imgs 8 maps"),
-        ("participant_id\ta\nsub-0\t1\nsub-0\t2\n", "sub-0 in two rows"),
-        ("participant_id\ta\nsub-0\t1\n", "no row for sub-1"),
+        ("a\n1\n2\n", "imgs hold 8 subjects; give one row per subject"),
+        (
+            "participant_id\ta\nsub-0\t1\nsub-0\t2\n",
+            "there are 8 and 2; only in imgs: 1, 2, 3",
+        ),
+        ("participant_id\ta\nsub-0\t1\n", "there are 8 and 1; only in imgs: 1, 2, 3"),
         ("a\n" + "x\n" * 8, "number"),
     ],
 )

@@ -44,7 +44,7 @@ GRID = GridSearchCV(
 ENCODERS = {
     "ridge": (RidgeEncoder(ALPHAS), lambda e: e.alpha_),
     "elastic net": (
-        ElasticNetEncoder(solver="scikit-learn", n_alphas=5, eps=0.01),
+        ElasticNetEncoder(n_alphas=5, eps=0.01),
         lambda e: e.alpha_,
     ),
     "RidgeCV": (RidgeCV(ALPHAS), lambda e: e.alpha_),

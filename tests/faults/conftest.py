@@ -2,7 +2,7 @@
 
 import pytest
 
-_COUNTS = pytest.StashKey()
+_KEY = "faults"
 
 
 @pytest.fixture
@@ -11,17 +11,22 @@ def tally(request):
 
     Every further argument is a named number of outcomes, such as ``old=30, new=20``.
     """
-    counts = request.config.stash.setdefault(_COUNTS, [])
 
     def note(kind, tried, **outcomes):
-        counts.append((kind, tried, outcomes))
+        request.node.user_properties.append((_KEY, (kind, tried, outcomes)))
 
     return note
 
 
 def pytest_terminal_summary(terminalreporter):
     """Print a line for every kind of fault."""
-    counts = terminalreporter.config.stash.get(_COUNTS, [])
+    counts = [
+        count
+        for outcome in ("passed", "failed")
+        for report in terminalreporter.stats.get(outcome, [])
+        for name, count in report.user_properties
+        if name == _KEY
+    ]
     if not counts:
         return
     terminalreporter.section("faults")

@@ -288,7 +288,7 @@ def test_names_that_disagree_are_refused(study, table):
     twice = table.set_axis([*table.index[:-1], "sub-01"])
     with pytest.raises(ValueError, match="only in imgs: 8; only in design_matrix: no"):
         second_level_test(study["a"], twice, **options)
-    with pytest.raises(ValueError, match="imgs hold 8 subjects"):
+    with pytest.raises(ValueError, match="there are 8 and 7; only in imgs: 8"):
         second_level_test(study["a"], table.iloc[:-1], **options)
     with pytest.raises(ValueError, match="only in imgs: 1; only in paired_imgs: 8"):
         second_level_test(study["a"][:-1], paired_imgs=study["b"][1:], **FLIPS)

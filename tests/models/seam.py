@@ -24,6 +24,7 @@ from neuroextrap.models.elastic_net._estimator import ElasticNetEncoder
 from neuroextrap.models.elastic_net._folds import (
     all_samples,
     fold_grams,
+    predict_fold,
     prepare_targets,
 )
 from neuroextrap.models.elastic_net._grid import grid_walk

@@ -96,6 +96,7 @@ from neuroextrap.stats._jackknife import (
     leave_one_class_out_accuracy,
     lost_point_error,
 )
+from neuroextrap.stats._label_checks import check_labels
 from neuroextrap.stats._linear_scores import Mean, Median, linear_test
 from neuroextrap.stats._null_counts import (
     LargestValues,
@@ -125,10 +126,5 @@ from neuroextrap.stats._subject_bounds import (
 )
 from neuroextrap.stats._tail_p_value import _fit_tail
 from neuroextrap.stats._true_discoveries import DiscoveryBounds
-from neuroextrap.stats._validation import (
-    check_labels,
-    check_n_jobs,
-    check_numbers,
-    random_generator,
-)
+from neuroextrap.stats._validation import check_n_jobs, check_numbers, random_generator
 from neuroextrap.stats._wins import warn_if_reversed

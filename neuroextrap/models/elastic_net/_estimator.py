@@ -53,12 +53,9 @@ class ElasticNetEncoder(MultiOutputMixin, RegressorMixin, BaseEstimator):
     max_sweeps : int, default=1000
         Limit of coordinate sweeps per problem; a warning counts the problems that
         reach it.
-    solver : {"auto", "numba", "scikit-learn"}, default="auto"
-        "auto" and "numba" take the compiled solvers: all targets at once up to 256
-        features (1024 if ``early_stopping=False``), and one after another on working
-        sets of features above; "numba-batch" and "numba-working-sets" insist on one of
-        the two. "scikit-learn" calls ``enet_path`` on shared Gram matrices, with the
-        same results in several times the time.
+    solver : {"auto", "numba-batch", "numba-working-sets"}, default="auto"
+        All targets at once, or one after another on working sets of features. "auto" is
+        the first up to 256 features (1024 if ``early_stopping=False``).
     n_jobs : int or None, default=1
         Number of threads. The result does not depend on it.
     random_state : None, int or numpy.random.Generator, default=0
@@ -85,7 +82,7 @@ class ElasticNetEncoder(MultiOutputMixin, RegressorMixin, BaseEstimator):
     n_stalled_ : ndarray of int of shape (n_targets,)
         Number of problems of the search that reached `max_sweeps`.
     solver_ : str
-        Solver that ran: "numba-batch", "numba-working-sets" or "scikit-learn".
+        Solver that ran: "numba-batch" or "numba-working-sets".
     n_features_in_ : int
         Number of features.
 
@@ -100,7 +97,7 @@ class ElasticNetEncoder(MultiOutputMixin, RegressorMixin, BaseEstimator):
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(60, 4))
     >>> Y = X[:, :2] + 0.1 * rng.normal(size=(60, 2))
-    >>> encoder = ElasticNetEncoder(solver="scikit-learn").fit(X, Y)
+    >>> encoder = ElasticNetEncoder().fit(X, Y)
     >>> encoder.coef_.shape
     (2, 4)
     """

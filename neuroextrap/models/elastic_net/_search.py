@@ -71,8 +71,7 @@ def cross_validated_elastic_net(X, Y, splits, options=None):
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(60, 5))
     >>> Y = X[:, :1] + 0.1 * rng.normal(size=(60, 1))
-    >>> options = SearchOptions(solver="scikit-learn")
-    >>> fit = cross_validated_elastic_net(X, Y, list(KFold(5).split(X)), options)
+    >>> fit = cross_validated_elastic_net(X, Y, list(KFold(5).split(X)))
     >>> fit.coef.shape, bool(fit.dual_gap.max() < 1e-12)
     ((1, 5), True)
     """

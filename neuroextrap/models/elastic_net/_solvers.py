@@ -5,6 +5,7 @@ from abc import ABC, abstractmethod
 import numpy as np
 
 from neuroextrap.models.elastic_net._active_set import FeatureProblems
+from neuroextrap.stats._validation import check_choice
 
 # up to here all Gram matrices in float64 and dense gradients pay
 MOST_DENSE = 1024
@@ -89,31 +90,20 @@ def _numba_working_sets():
     return WorkingSetSolver
 
 
-def _scikit_learn():
-    from neuroextrap.models.elastic_net._solver_scikit_learn import ScikitLearnSolver
-
-    return ScikitLearnSolver
-
-
 # name -> function that imports the solver's class (a module of numba loads slowly)
 SOLVERS = {
     "numba-batch": _numba_batch,
     "numba-working-sets": _numba_working_sets,
-    "scikit-learn": _scikit_learn,
 }
-CHOICES = ("auto", "numba", *SOLVERS)
 
 
 def choose_solver(options, n_features):
     """Name in `SOLVERS` of the solver that `options` mean for `n_features`.
 
-    "auto" and "numba" are the batch for few features and working sets for many.
-    Raises ValueError for unknown names.
+    "auto" is the batch for few features and working sets for many.
     """
-    solver = options.solver
-    if solver not in CHOICES:
-        raise ValueError(f"solver={solver!r} is unknown; choose one of {CHOICES}")
-    if solver in SOLVERS:
-        return solver
+    check_choice(options.solver, "solver", ("auto", *SOLVERS))
+    if options.solver != "auto":
+        return options.solver
     limit = MOST_DENSE_EARLY if options.early_stopping else MOST_DENSE
     return "numba-batch" if n_features <= limit else "numba-working-sets"

@@ -1,9 +1,8 @@
-"""The reference solver: scikit-learn's ``enet_path`` on shared fold Grams."""
+"""The twin of the compiled solvers: scikit-learn's ``enet_path`` on shared Grams."""
 
 import numpy as np
 
-from neuroextrap.models.elastic_net._folds import predict_fold
-from neuroextrap.models.elastic_net._solvers import Solver
+from tests.models.seam import SOLVERS, Solver, predict_fold
 
 
 class ScikitLearnSolver(Solver):
@@ -12,7 +11,7 @@ class ScikitLearnSolver(Solver):
     The naive counterpart of the compiled solvers.
     """
 
-    def begin(self, which):  # noqa: ARG002
+    def begin(self, which):
         self._last, self._best = np.zeros((2, self._n_folds, len(self._folds.gram[0])))
 
     def solve(self, which, l1, l2, restart):
@@ -31,7 +30,7 @@ class ScikitLearnSolver(Solver):
         if which.size:
             self._best = self._last.copy()
 
-    def average(self, which):  # noqa: ARG002
+    def average(self, which):
         return self._best.mean(axis=0, keepdims=True)
 
     def refit(self, start, l1, l2):
@@ -68,3 +67,6 @@ class ScikitLearnSolver(Solver):
                 max_iter=self._options.max_sweeps,
             )
         return coefs[:, 0].astype(np.float64), n_iter[0] < self._options.max_sweeps
+
+
+SOLVERS["scikit-learn"] = lambda: ScikitLearnSolver
