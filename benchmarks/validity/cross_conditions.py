@@ -65,7 +65,7 @@ def labels_permuted(rng, data, **options):
         return light.fit(x, y, groups=2 * runs + task).region_scores_
 
 
-@check(FAMILY, n_sets=600, quick=14)
+@check(FAMILY, n_sets=600, quick=10)
 def unrelated_conditions(rng, n_sets, *, mistake=False):
     """Strong codes that conditions do not share; mistake: labels are permuted."""
     designs = chosen(itertools.product((4, 8, 16), (0.5, 1.0, 2.0)), n_sets)
@@ -86,7 +86,7 @@ def unrelated_conditions(rng, n_sets, *, mistake=False):
         yield Row(f"Exchanged names, {N_REGIONS} regions at once", where, family)
 
 
-@check(FAMILY, n_sets=300, quick=8)
+@check(FAMILY, n_sets=300, quick=5)
 def shared_conditions(rng, n_sets, *, mistake=False):
     """One code in some regions; mistake: p-values times the number of regions."""
     n_shared, signal = 5, 0.3
@@ -174,7 +174,7 @@ def _moments(rng, n_sets, n_classes, signal, code, mistake):
     yield Row("Off the diagonal, all pairs at once", where, family)
 
 
-@check(FAMILY, n_sets=300, quick=8)
+@check(FAMILY, n_sets=300, quick=6)
 def unrelated_conditions_of_subjects(rng, n_sets, *, mistake=False):
     """Accuracy above names over subjects; mistake: codes that all of them have."""
     for n_classes in (2,) if mistake else chosen((2, 3, 4, 8), n_sets):

@@ -216,7 +216,7 @@ def several_pipelines(rng, n_sets, *, mistake=False):
     for n_classes, n_runs, which, signal in designs:
         found = [
             _best_pipeline(rng, n_classes, n_runs, which, signal, alone=mistake)
-            for _ in range(3 * n_sets // 2 if mistake else n_sets)
+            for _ in range(3 * n_sets // 5 if mistake else n_sets)
         ]
         where = f"{n_runs} runs x {n_classes} classes, {len(PIPELINES[which])} {which}"
         where += ", another region tells" if signal else ", no signal"
@@ -230,7 +230,7 @@ def six_pipelines(rng, n_sets, *, mistake=False):
     for n_runs in (8,) if mistake else chosen((4, 8), n_sets):
         found = [
             _best_pipeline(rng, n_classes, n_runs, which, 0.0, alone=mistake)
-            for _ in range(3 * n_sets if mistake else n_sets)
+            for _ in range(2 * n_sets if mistake else n_sets)
         ]
         where = f"{n_runs} runs x {n_classes} classes, {len(PIPELINES[which])} {which}"
         yield Row(
@@ -264,7 +264,7 @@ def _best_pipeline(rng, n_classes, n_runs, which, signal, *, alone):
     return maps["p_value_fwe_any"][1:].min() <= LEVEL
 
 
-@check(FAMILY, n_sets=400, quick=14)
+@check(FAMILY, n_sets=400, quick=8)
 def lesions(rng, n_sets, *, mistake=False):
     """Regions of noise; mistake: what the rest tells, read as the region's loss."""
     y, runs = np.tile([0, 0, 1, 1], 6), np.arange(6).repeat(4)

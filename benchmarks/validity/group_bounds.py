@@ -85,7 +85,7 @@ def subjects_and_population(rng, n_sets, *, mistake=False):
         yield Row(name, where, missed.mean(axis=1), nominal=0.1, in_scope=scope)
 
 
-@check(FAMILY, n_sets=400, quick=15)
+@check(FAMILY, n_sets=400, quick=10)
 def selected_by_their_e_values(rng, n_sets, *, mistake=False):
     """Bounds of what exceeds chance; mistake: bounds of one region for the selected."""
     n_subjects, chance = 20, 0.25

@@ -38,7 +38,7 @@ def tested_prevalence(rng, scores, gamma, n_permutations):
         )
 
 
-@check(FAMILY, n_sets=1600, quick=40)
+@check(FAMILY, n_sets=1600, quick=15)
 def global_null(rng, n_sets, *, mistake=False):
     """Nobody carries information; mistake: the smallest uncorrected p-value."""
     maps = [prevalence_maps(rng, 0.0, 0.0, 0.5) for _ in range(n_sets)]
@@ -51,7 +51,7 @@ def global_null(rng, n_sets, *, mistake=False):
     yield Row("Prevalence, global null, 40 voxels at once", where, family)
 
 
-@check(FAMILY, n_sets=1600, quick=160)
+@check(FAMILY, n_sets=1600, quick=120)
 def majority_null(rng, n_sets, *, mistake=False):
     """As many carry as the null says; mistake: the global p-value in its place."""
     for gamma, effect in ((0.5, 9.0), (0.5, 2.0), (0.3, 9.0)):
@@ -81,7 +81,7 @@ def majority_null(rng, n_sets, *, mistake=False):
             yield Row(name, design, over)
 
 
-@check(FAMILY, n_sets=1600, quick=40)
+@check(FAMILY, n_sets=1600, quick=15)
 def minority_in_many_voxels(rng, n_sets, *, mistake=False):
     """Other carriers in every voxel; mistake: bounds that hold for one voxel."""
     key = "prevalence_bound" if mistake else "prevalence_bound_fwe"
@@ -97,7 +97,7 @@ def minority_in_many_voxels(rng, n_sets, *, mistake=False):
         yield Row(name, f"{where} in every voxel", over)
 
 
-@check(FAMILY, n_sets=4000, quick=60)
+@check(FAMILY, n_sets=4000, quick=20)
 def sign_flips_of_subjects(rng, n_sets, *, mistake=False):
     """Mean over subjects; mistake: the smallest uncorrected p-value of the family."""
     designs = {

@@ -24,7 +24,7 @@ def identify(train, test, *, groups=None, n_permutations=0, **options):
         return model.fit(*train).identify(*test, groups=groups)
 
 
-@check(FAMILY, n_sets=800, quick=16)
+@check(FAMILY, n_sets=800, quick=10)
 def pairing(rng, n_sets, *, mistake=False):
     """Responses that say nothing; mistake: trained on the responses it identifies."""
     for drift in (False,) if mistake else (False, True):
@@ -52,7 +52,7 @@ def pairing(rng, n_sets, *, mistake=False):
         yield Row("Pairing test, 5 regions at once", where, family)
 
 
-@check(FAMILY, n_sets=800, quick=16)
+@check(FAMILY, n_sets=800, quick=12)
 def model_comparison(rng, n_sets, *, mistake=False):
     """Exchangeable outcomes; mistake: one response counted as five stimuli.
 

@@ -176,7 +176,7 @@ def scans_of_blocks(rng, n_sets, *, mistake=False):
         yield Row(LOCAL, design, hits, in_scope=declared or mistake)
 
 
-@check(FAMILY, n_sets=600, quick=8)
+@check(FAMILY, n_sets=600, quick=6)
 def one_split(rng, n_sets, *, mistake=False):
     """Labels of the test set alone move; mistake: voxels chosen with all labels."""
     y, runs = np.tile(np.arange(4), 6), np.repeat(np.arange(6), 4)

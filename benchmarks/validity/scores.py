@@ -35,7 +35,7 @@ def guesses(rng, design):
     return scores, rng.integers(6, size=24) + 6 * runs, runs
 
 
-@check(FAMILY, n_sets=800, quick=40)
+@check(FAMILY, n_sets=800, quick=12)
 def exchanged_targets(rng, n_sets, *, mistake=False):
     """Scores of guesses; mistake: runs that have their own targets are not told."""
     designs = ["hubs and ties", "unequal repeats, distractors", "runs of own targets"]

@@ -186,7 +186,7 @@ def looks():
     }
 
 
-@check(FAMILY, n_sets=120, quick=6)
+@check(FAMILY, n_sets=120, quick=4)
 def runs_added_after_looking(rng, n_sets, *, mistake=False):
     """Chronological e-values without signal; mistake: p-values looked at each time."""
     designs = chosen(looks().items(), n_sets)

@@ -123,7 +123,7 @@ def second_level(rng, n_sets, *, mistake=False):
         yield Row(promise, where, wrong, in_scope=not where.endswith(_FOREIGN))
 
 
-@check(FAMILY, n_sets=1000, quick=20)
+@check(FAMILY, n_sets=1000, quick=12)
 def beside_an_effect(rng, n_sets, *, mistake=False):
     """Voxels without effect beside others with one; mistake: uncorrected p-values."""
     corner = np.add.outer(np.arange(SIDE), np.arange(SIDE)).ravel()

@@ -97,7 +97,7 @@ def _decoded(drawn, rng):
         return light.fit(x, targets, groups=runs)
 
 
-@check(FAMILY, n_sets=100, quick=12)
+@check(FAMILY, n_sets=100, quick=8)
 def model_distances(rng, n_sets, *, mistake=False):
     """Models without relation to patterns; mistake: a model made of the distances."""
     y = np.tile(np.arange(7), 6)

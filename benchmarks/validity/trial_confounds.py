@@ -47,7 +47,7 @@ def confounds(rng, y):
     yield level, level == "hard", "two levels, .8 and .2 hard"
 
 
-@check(FAMILY, n_sets=300, quick=8)
+@check(FAMILY, n_sets=300, quick=6)
 def confounded_classes(rng, n_sets, *, mistake=False):
     """Only the confound drives responses; mistake: labels exchanged within runs."""
     prefix = "unrestricted_" if mistake else ""
@@ -75,7 +75,7 @@ def confounded_classes(rng, n_sets, *, mistake=False):
             )
 
 
-@check(FAMILY, n_sets=400, quick=20)
+@check(FAMILY, n_sets=400, quick=10)
 def information_beyond(rng, n_sets, *, mistake=False):
     """Bounds beyond a level that drives everything; mistake: the level ignored."""
     found = []
@@ -120,7 +120,7 @@ def equally_good(rng, signal, sizes, n_classes, n_trials, noises):
     return fitted
 
 
-@check(FAMILY, n_sets=300, quick=12)
+@check(FAMILY, n_sets=300, quick=8)
 def equal_conditions(rng, n_sets, *, mistake=False):
     """Codes equally good in both; mistake: one of them is noisier."""
     designs = [

@@ -46,7 +46,7 @@ def searchlight(rng, y, runs, share, strength, **options):
     return light, ~np.asarray(informative).ravel()
 
 
-@check(FAMILY, n_sets=300, quick=11)
+@check(FAMILY, n_sets=300, quick=9)
 def informative_regions(rng, n_sets, *, mistake=False):
     """No signal to signal nearly everywhere; mistake: counting p of at most .05."""
     if mistake:
@@ -81,7 +81,7 @@ def _searchlight_row(rng, n_sets, design, share, strength, options):
     return Row(GUARANTEE, ", ".join(words), values)
 
 
-@check(FAMILY, n_sets=400, quick=16)
+@check(FAMILY, n_sets=400, quick=12)
 def voxels_with_an_effect(rng, n_sets, *, mistake=False):
     """Sign flips, two samples, a slope; mistake: counting p of at most .05."""
     groups = pd.DataFrame({"a": np.repeat([1.0, 0], 8), "b": np.repeat([0.0, 1], 8)})
@@ -117,7 +117,7 @@ def voxels_with_an_effect(rng, n_sets, *, mistake=False):
                 yield Row(GUARANTEE, where, values)
 
 
-@check(FAMILY, n_sets=400, quick=16)
+@check(FAMILY, n_sets=400, quick=12)
 def permuted_first_levels(rng, n_sets, *, mistake=False):
     """Permuted maps of six subjects; mistake: counting p of at most .05."""
     for share in (0,) if mistake else (0, 0.4):
