@@ -200,7 +200,7 @@ def compare(name, draw, n_draws, n_elastic):
         for encoder, model in encoders(name).items():
             if encoder == "elastic net" and number >= n_elastic:
                 continue
-            rules = RULES + OF_REPEATS * name.startswith("fingers")
+            rules = RULES + OF_REPEATS * trial.single
             rules = rules if encoder == "ridge" else RULES[:1]
             found, spent = accuracies(trial, model, rules)
             if encoder == "ridge":
@@ -330,7 +330,7 @@ def kinds_of_data(args):
     kinds = {
         f"fingers at speeds, {n} voxels, listed {order}": (
             few_conditions(n, order),
-            20,
+            40,
             4 * (order == "at random"),
         )
         for n in (15, 60, 200, 400)

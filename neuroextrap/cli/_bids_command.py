@@ -192,6 +192,7 @@ def _run_group(args):
     from neuroextrap.cohorts import analyze_group
     from neuroextrap.cohorts._cohort_design import find_table
     from neuroextrap.group._group_maps import summary
+    from neuroextrap.images._opening import flat_values
     from neuroextrap.images._tables import read_text_table
 
     if args.dry_run:
@@ -207,7 +208,7 @@ def _run_group(args):
         options["participants_table"] = find_table(args.derivatives)
     maps: Any = analyze_group(args.out, **options)
     if "n_subjects" in maps:
-        n_subjects = int(np.nanmax(maps["n_subjects"].get_fdata()))
+        n_subjects = int(np.nanmax(flat_values(maps["n_subjects"])))
     else:
         n_subjects = len(maps.summary.subjects)
     say(summary(maps, n_subjects))

@@ -324,6 +324,8 @@ def _cost(args):
 
     import numpy as np
 
+    from neuroextrap.images._opening import flat_values
+
     if _kind(args) == "--subjects":
         return f"{len(args.subjects)} folders are read, no permutations are done"
     n_permutations = args.n_permutations
@@ -339,7 +341,7 @@ def _cost(args):
     with warnings.catch_warnings():  # of few permutations
         warnings.simplefilter("ignore", UserWarning)
         maps, _ = _tested(args, max(2, few[0] if args.test == "mean" else 2))
-        n_voxels = int(np.isfinite(maps["p_value"].get_fdata()).sum())
+        n_voxels = int(np.isfinite(flat_values(maps["p_value"])).sum())
         seconds = seconds_of(lambda n: _tested(args, n), n_permutations, few=few)
     n_bytes = 8.0 * n_voxels * (4 * len(args.imgs) + 64)
     what = (

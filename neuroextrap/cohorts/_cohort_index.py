@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from neuroextrap.cohorts._cohort_records import read_records, write_text
+from neuroextrap.cohorts._cohort_records import read_records, write_text, written
 from neuroextrap.images._opening import open_file
 from neuroextrap.images._tables import read_text_table
 from neuroextrap.maps._json import read_json
@@ -16,6 +16,7 @@ from neuroextrap.reporting._rendering import format_number, render
 
 INDEX = "index.html"
 _ENDING, _OF_FILMS = "desc-analysis_stat.json", "desc-voxels_stat.tsv"
+_MAPS = ("_stat.nii.gz", "_stat.shape.gii")
 _DECIDING = ("p_value_fwe", "bayes_accuracy_bound_fwe")
 _HEADS = {
     "picture": "Map",
@@ -54,7 +55,7 @@ def index_text(out, left_out=None, *, coming=(), going=(), mixed=()):
     about: dict[str, Any] = {
         "pages": [link for link in links if link[1].endswith("desc-report_stat.html")],
         "tables": [link for link in links if link[1].endswith("regions_stat.tsv")],
-        "maps": [link for link in links if link[1].endswith("_stat.nii.gz")],
+        "maps": [link for link in links if link[1].endswith(_MAPS)],
         "left_out": left_out or {},
         "mixed": list(mixed),
     }
@@ -82,7 +83,7 @@ def index_text(out, left_out=None, *, coming=(), going=(), mixed=()):
 
 def _rows(out):
     """Return a dict for every record, and from where to where colors go in pictures."""
-    rows, maps = [], []
+    rows, maps, seen = [], [], set()
     for name, record in read_records(out).items():
         outcome = record.get("outcome", {})
         row = dict.fromkeys(_HEADS, "") | {"name": f"sub-{name}", "link": ""}
@@ -90,16 +91,12 @@ def _rows(out):
         row["motion"] = format_number(outcome["motion"]) if "motion" in outcome else ""
         row["status"] = outcome.get("status", "")
         row["reason"] = outcome.get("reason", "")
-        label, *chosen = name.split("_")
-        below = out / f"sub-{label}"
-        found = [
-            path
-            for ending in (_ENDING, _OF_FILMS)
-            for path in sorted(below.rglob(f"*_{ending}"))
-        ]
-        found = [path for path in found if all(f"_{c}_" in path.name for c in chosen)]
-        if outcome.get("status") == "done" and len(found) == 1:
-            row |= _results(out, found[0])
+        results = outcome.get("results")
+        if outcome.get("status") == "done" and written(out, results):
+            if results in seen:  # a second record of them
+                continue
+            seen.add(results)
+            row |= _results(out, results)
             maps.append(row)
         rows.append(row)
     data = [row["picture"] for row in maps]
@@ -110,15 +107,14 @@ def _rows(out):
     return rows, span
 
 
-def _results(out, index):
-    """Return what a row says of the results whose index file this is."""
-    of_films = index.name.endswith(_OF_FILMS)
-    score = "correlation" if of_films else "accuracy"
+def _results(out, results):
+    """Return what a row says of results, whose paths begin so."""
 
     def beside(name):
-        before = index.name.removesuffix(_OF_FILMS if of_films else _ENDING)
-        return index.with_name(before + name)
+        return out / f"{results}_{name}"
 
+    of_films = beside(_OF_FILMS).is_file()
+    score = "correlation" if of_films else "accuracy"
     page, row = beside("desc-report_stat.html"), {}
     if page.is_file():
         row["link"] = page.relative_to(out).as_posix()
@@ -140,7 +136,7 @@ def _results(out, index):
     row["picture"] = scores.get(score)
     if row["picture"] is None:  # a surface
         return row
-    n_classes = None if of_films else len(read_json(index)["classes"])
+    n_classes = None if of_films else len(read_json(beside(_ENDING))["classes"])
     told = {"n_classes": n_classes, "confidence_level": 0.95}
     verdict = decide({n: v.ravel() for n, v in scores.items()}, **told)
     n_known = int(np.isfinite(scores[score]).sum())

@@ -94,7 +94,7 @@ def read_records(out):
 
 
 def records_of(records, label, entities):
-    """Return the records of a participant that do not contradict entities."""
+    """Return the records of a participant whose names do not contradict entities."""
     found = []
     for name, record in records.items():
         own, *pairs = name.split("_")
@@ -102,6 +102,24 @@ def records_of(records, label, entities):
         told = all(entities.get(k) in (None, v) for k, v in chosen.items())
         found += [record] if own == label and told else []
     return found
+
+
+def written(out, results):
+    """Return whether results are there, whose paths below `out` begin so."""
+    return (Path(out) / f"{results}_desc-provenance_stat.json").is_file()
+
+
+def results_on_record(out):
+    """Return how the analyses ended whose results are there, dicts by what those are.
+
+    That is what their paths begin with, "sub-01/func/sub-01_task-x".
+    """
+    outcomes = [record.get("outcome", {}) for record in read_records(out).values()]
+    return {
+        outcome["results"]: outcome
+        for outcome in outcomes
+        if outcome.get("status") == "done" and written(out, outcome.get("results"))
+    }
 
 
 def read_outcome(out, name):
@@ -243,7 +261,7 @@ def entry_of(label, status, participant, start, reason=""):
     """
     if not reason and participant is not None:
         reason = "; ".join(participant.left_out)
-    n_runs = 0 if participant is None else len(participant.runs)
+    n_runs = 0 if participant is None else participant.n_runs
     seconds = round(time.monotonic() - start, 1)
     return dict(
         zip(_COLUMNS, (f"sub-{label}", status, n_runs, seconds, reason), strict=True)

@@ -11,8 +11,9 @@ import pandas as pd
 
 from neuroextrap.analysis._sidecars import origin_of
 from neuroextrap.cohorts._cohort_design import make_design, read_participants
-from neuroextrap.cohorts._cohort_records import read_records, records_of
+from neuroextrap.cohorts._cohort_records import results_on_record
 from neuroextrap.cohorts._group_members import (
+    INDEX,
     beside,
     check_members,
     differences,
@@ -155,17 +156,12 @@ def _design_of(out, asked, found):
     if asked.contrast is None and not asked.covariates:
         return None
     table = read_participants(asked.participants_table, out)
-    records = read_records(out)
-    labels = {name: name.removeprefix("sub-") for name in found}
-    known = {
-        name: records_of(records, label, asked.cells[0])[-1].get("outcome", {})
-        for name, label in labels.items()
-    }
+    known = {out / f"{k}_{INDEX}": v for k, v in results_on_record(out).items()}
     absent, own = set(found) - set(table.index), set(MEASURES) & set(table)
     table = table.reindex(list(found)).astype(object)
     lost = dict(zip(found, voxels_lost(_maps_of(found)), strict=True))
     for name in [name for name in MEASURES if name not in table]:
-        values = {each: known[each].get(name) for each in found}
+        values = {each: known[path].get(name) for each, (path, _) in found.items()}
         table[name] = pd.Series(lost if name == "voxels_lost" else values)
     design = make_design(table, list(found), asked.contrast, asked.covariates)
     for name in own & set(design.table):

@@ -243,5 +243,6 @@ def _stage(made, files, told, folders):
         }
         check_maps(maps, sidecars, files[kind])
         stage_maps(folder, maps, sidecars, files[kind])
-        coming += [files[kind].path(f"{name}.nii.gz") for name in maps]
+        staged = sorted(folder.glob("*.nii.gz")) + sorted(folder.glob("*.gii"))
+        coming += [files[kind].path(path.name) for path in staged]
     return coming

@@ -3,14 +3,18 @@
 import logging
 from collections import Counter
 
-from neuroextrap.cohorts._cohort_records import read_records, records_of
+from neuroextrap.cohorts._cohort_records import (
+    read_records,
+    records_of,
+    results_on_record,
+)
 from neuroextrap.group._alike import check_alike
-from neuroextrap.images._bids_names import file_entities
 from neuroextrap.maps._json import read_json
 
 logger = logging.getLogger(__name__)
 
-_INDEX = "desc-analysis_stat.json"
+INDEX = "desc-analysis_stat.json"
+"""End of the name of the file that says what an analysis was."""
 NULL = "desc-null_stat.npy"
 """End of the name of a participant's permuted maps."""
 _FEW = 12  # conditions that a line can name
@@ -80,7 +84,7 @@ def _about(path):
 
 def beside(index, name):
     """Return the path of another file of the analysis that an index file is of."""
-    return index.with_name(index.name.removesuffix(_INDEX) + name)
+    return index.with_name(index.name.removesuffix(INDEX) + name)
 
 
 def _analyses(out, participants, wanted):
@@ -88,51 +92,56 @@ def _analyses(out, participants, wanted):
 
     Both are dicts by participant, the second one of reasons.
     """
-    known = read_records(out)
-    labels = [name.partition("_")[0] for name in known]
-    labels = dict.fromkeys(labels if participants is None else participants)
-    labels = [label.removeprefix("sub-") for label in labels]
+    records, results = read_records(out), results_on_record(out)
+    given = participants
+    if given is None:  # folders too, so that nobody is lost who came without a record
+        given = {name.partition("_")[0] for name in records}
+        given = sorted(given | {path.name[4:] for path in out.glob("sub-*/")})
+    labels = dict.fromkeys(label.removeprefix("sub-") for label in given)
     if not labels:
         raise ValueError(f"{out} has no results of participants; analyze them first")
     found, left_out = {}, {}
-    told = " ".join(f"{key}-{value}" for key, value in wanted.items() if value)
-    told = f"{told} alone" if told else "an analysis"
     for label in labels:
-        records = [{}, *records_of(known, label, wanted)]
-        outcomes = [record.get("outcome", {}) for record in records]
-        if not any(outcome.get("status") == "done" for outcome in outcomes):
-            left_out[f"sub-{label}"] = outcomes[-1].get("reason", "never analyzed")
-            continue
-        path = _index_of(out, label, wanted)
-        if path is None:
-            films = [*(out / f"sub-{label}").rglob("*_desc-voxels_stat.tsv")]
+        own = [
+            out / f"{each}_{INDEX}"
+            for each in results
+            if each.startswith(f"sub-{label}/") and _is_wanted(each, wanted)
+        ]
+        if len(own) > 1:
+            raise ValueError(
+                f"sub-{label} has {len(own)} analyses, {own[0].name} and others; "
+                "choose a task, a space or a session (within, --within ses-1), or give "
+                "every analysis its own folder"
+            )
+        if own and own[0].is_file():
+            found[f"sub-{label}"] = own[0], tuple(read_json(own[0])["classes"])
+        elif own:
             left_out[f"sub-{label}"] = (
                 "its maps are of films: give them to neuroextrap group, not bids"
-                if films
-                else f"no results of {told}"
             )
-            continue
-        found[f"sub-{label}"] = path, tuple(read_json(path)["classes"])
+        else:
+            left_out[f"sub-{label}"] = _reason(records, label, wanted)
     return found, left_out
 
 
-def _index_of(out, label, wanted):
-    """Return the index file of a participant's one analysis, or None."""
-    paths = [
-        path
-        for path in sorted((out / f"sub-{label}").rglob(f"*_{_INDEX}"))
-        if all(
-            value is None or (file_entities(path) or {}).get(key) == value
-            for key, value in wanted.items()
-        )
+def _is_wanted(results, wanted):
+    """Return whether what the names of results begin with has all wanted labels."""
+    own = results.rpartition("/")[2].split("_")
+    return all(v is None or f"{k}-{v}" in own for k, v in wanted.items())
+
+
+def _reason(records, label, wanted):
+    """Say why a participant has no results: what is on record of a failure, if any."""
+    own = records_of(records, label, wanted)
+    failed = [
+        e["outcome"] for e in own if e.get("outcome", {}).get("status") == "failed"
     ]
-    if len(paths) > 1:
-        raise ValueError(
-            f"sub-{label} has {len(paths)} analyses, {paths[0].name} and others; "
-            "choose a task, a space or a session (within, --within ses-1), or give "
-            "every analysis its own folder"
-        )
-    return paths[0] if paths else None
+    if failed:
+        return failed[-1]["reason"]
+    if not records_of(records, label, {}):
+        return f"never analyzed, or without its record (code/sub-{label}.toml)"
+    told = " ".join(f"{key}-{value}" for key, value in wanted.items() if value)
+    return f"no results of {f'{told} alone' if told else 'an analysis'}"
 
 
 def of_majority(found, left_out):

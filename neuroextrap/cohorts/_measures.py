@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from neuroextrap.images._opening import open_file
+from neuroextrap.images._opening import flat_values, open_file
 from neuroextrap.images._tables import read_text_table
 
 MEASURES = {
@@ -49,13 +49,7 @@ def voxels_lost(imgs):
 
     `imgs` are paths of maps on one grid, or SurfaceImages, NaN where there is no value.
     """
-    known = np.stack([np.isfinite(_values(img)) for img in imgs])
+    opened = [open_file(img, "imgs") if isinstance(img, str) else img for img in imgs]
+    known = np.stack([np.isfinite(flat_values(img)) for img in opened])
     usual = known.mean(axis=0) > 0.5
     return 1 - known[:, usual].mean(axis=1)
-
-
-def _values(img):
-    """Return the values of a map, of both hemispheres of a surface."""
-    if isinstance(img, str):
-        return open_file(img, "imgs").get_fdata()
-    return np.concatenate([np.ravel(part) for part in img.data.parts.values()])

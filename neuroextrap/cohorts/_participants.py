@@ -26,11 +26,14 @@ from neuroextrap.cohorts._cohort_records import (
     outcome_table,
     prepare_dataset,
     read_outcome,
+    read_records,
     record_path,
     record_text,
     tell_missing_runs,
     write_record,
+    written,
 )
+from neuroextrap.cohorts._cohort_runs import found_runs
 from neuroextrap.cohorts._dry_run import COST, plan_participants
 from neuroextrap.cohorts._measures import mean_motion
 from neuroextrap.cohorts._request import (
@@ -38,7 +41,6 @@ from neuroextrap.cohorts._request import (
     Request,
     find_participant,
     fit_participant,
-    found_runs,
     working_folder,
 )
 from neuroextrap.encoding import ContinuousEncoding
@@ -224,12 +226,13 @@ def _outcome(request, label, out, writing, causes):
         finish_interrupted(out / f"sub-{label}", below=True)
         participant = find_participant(request, label)
         files = ResultFiles.below(out, participant.bids)
+        _check_record(out, name, participant.results)
         if _is_done(files, participant.identity, save_null=request.save_null):
             entry = entry_of(label, "skipped", participant, start)
             _mend_record(request, participant, out, entry)
             return entry
         files.check(overwrite=writing["overwrite"])
-        logger.info("sub-%s: %d runs", label, len(participant.runs))
+        logger.info("sub-%s: %d runs", label, participant.n_runs)
         with working_folder(request, participant, out) as folder:
             fitted, origin = fit_participant(request, participant, folder)
             entry = entry_of(label, "done", participant, start)
@@ -244,8 +247,8 @@ def _outcome(request, label, out, writing, causes):
         logger.error("sub-%s failed: %s", label, told)
         logger.debug("sub-%s", label, exc_info=True)
         # the record of results that are there stays theirs
-        results = any((out / f"sub-{label}").rglob("*_desc-analysis_stat.json"))
-        path = record_path(out, name, failed=results)
+        kept = read_outcome(out, name).get("status") == "done"
+        path = record_path(out, name, failed=kept)
         (out / INDEX).unlink(missing_ok=True)
         write_record(path, _record(request, participant, out, entry, path))
     return entry
@@ -256,17 +259,31 @@ def _record(request, participant, out, entry, path):
     runs = [] if participant is None else participant.runs
     outcome = {name: entry[name] for name in ("status", "n_runs", "seconds", "reason")}
     if participant is not None:
+        outcome["results"] = participant.results
         outcome["identity"] = participant.identity
         outcome["motion"] = mean_motion([run.confounds for run in runs])
     folders = (request.derivatives, request.raw, out)
     return record_text(path, configuration(request, runs), runs, outcome, folders)
 
 
+def _check_record(out, name, results):
+    """Raise if the record of this name is of other results that are there."""
+    known = read_outcome(out, name)
+    other = known.get("results", results)
+    if known.get("status") == "done" and other != results and written(out, other):
+        raise ValueError(
+            f"{out} has other results on record as {name} ({other}), of another space "
+            "or other sessions; give these a folder of their own, choose sessions "
+            "(--session-label), or remove those with their record"
+        )
+
+
 def _mend_record(request, participant, out, entry):
     """Write the record of results that are there, unless it is theirs."""
     name = request.record_name(participant.label)
     path, known = record_path(out, name), read_outcome(out, name)
-    if (known.get("status"), known.get("identity")) != ("done", participant.identity):
+    own = ("done", participant.identity, participant.results)
+    if tuple(known.get(key) for key in ("status", "identity", "results")) != own:
         done = entry | {"status": "done"}
         (out / INDEX).unlink(missing_ok=True)
         write_record(path, _record(request, participant, out, done, path))
@@ -299,14 +316,18 @@ def _write(fitted, origin, participant, out, folder, writing, record):
         more["report.html"] = lambda path: path.write_text(text, encoding="utf-8")
     samples = {**origin.samples, "identity": participant.identity}
     samples["cohort"] = participant.made_of
+    # the page of all is of what was there before: it goes, and is made at the end
+    elsewhere = {"record.toml": record[0], INDEX: out / INDEX}
+    for name, known in read_records(out).items():  # all records of what is replaced
+        if known.get("outcome", {}).get("results") == participant.results:
+            elsewhere[f"{name}.toml"] = record_path(out, name)
     write(
         out,
         overwrite=writing["overwrite"],
         bids=participant.bids,
         origin=replace(origin, samples=samples),
         more=more,
-        # the page of all is of what was there before: it goes, and is made at the end
-        elsewhere={"record.toml": record[0], INDEX: out / INDEX},
+        elsewhere=elsewhere,
     )
 
 

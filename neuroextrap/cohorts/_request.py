@@ -14,13 +14,11 @@ from neuroextrap.analysis._parameters import with_parameters
 from neuroextrap.analysis._sidecars import origin_of, recorded_options
 from neuroextrap.cohorts._cohort_encoding import beta_tables, encoding_data
 from neuroextrap.cohorts._cohort_films import FilmDesign, fit_films
-from neuroextrap.images._bids_betas import find_betas
-from neuroextrap.images._bids_runs import find_runs
+from neuroextrap.cohorts._cohort_runs import found_runs
 from neuroextrap.images._cleaning import fmriprep_confounds
 from neuroextrap.images._event_samples import (
     event_samples,
     labels_of_samples,
-    late_events,
 )
 from neuroextrap.images._events import read_events, read_runs
 from neuroextrap.images._fits import ready_betas
@@ -29,7 +27,8 @@ from neuroextrap.maps._bids import shared_entities
 from neuroextrap.maps._described_parameters import described_parameters
 from neuroextrap.maps._json import json_text
 from neuroextrap.maps._provenance import describe_file, described_value
-from neuroextrap.maps._result_files import ATTEMPTS
+from neuroextrap.maps._result_files import ATTEMPTS, ResultFiles
+from neuroextrap.maps._transaction import PROVENANCE_FILE
 
 logger = logging.getLogger(__name__)
 
@@ -105,6 +104,17 @@ class Participant:
     made_of: dict = field(default_factory=dict)
 
     @property
+    def results(self):
+        """What the paths of all results begin with, in the folder of results."""
+        path = ResultFiles.below("", self.bids).path(PROVENANCE_FILE)
+        return path.as_posix().partition("_desc-")[0]
+
+    @property
+    def n_runs(self):
+        """Number of runs, of which beta images may be several each, or one of many."""
+        return sum(self.made_of["runs"].values())
+
+    @property
     def imgs(self):
         """The images of all runs."""
         return [run.bold for run in self.runs]
@@ -119,44 +129,11 @@ class Participant:
         return pd.DataFrame(self.conditions, columns=["trial_type", "run"])
 
 
-def found_runs(request, label):
-    """Return runs, conditions of betas, and why further runs are left out.
-
-    ValueError if the participant's files cannot be used; none is hashed.
-    """
-    wanted = {
-        "sessions": request.sessions,
-        "task": request.task,
-        "space": request.space,
-        "filters": request.filters,
-    }
-    conditions, left_out = None, ()
-    if request.of_betas:
-        runs, conditions = find_betas(request.derivatives, label, **wanted)
-        if request.analysis.mask is None and None in [run.mask for run in runs]:
-            raise ValueError(
-                f"{runs[0].bold} has no brain mask beside it, and none can be computed "
-                "from betas; give one (the analysis's mask, --mask)"
-            )
-    else:
-        runs = find_runs(request.derivatives, request.raw, label, **wanted)
-        if not request.of_films or request.stimuli.column is not None:
-            runs, left_out = _with_events(request, label, runs)
-    if request.of_films:
-        request.stimuli.check(runs)
-    if request.confounds:
-        lacking = [run.bold for run in runs if run.confounds is None]
-        if lacking:
-            raise ValueError(
-                f"{lacking[0]} has no table of confounds (desc-confounds_timeseries) "
-                "beside it; use none (confounds=(), --confounds none)"
-            )
-    return runs, conditions, left_out
-
-
 def find_participant(request, label):
     """Return the Participant with this label, files hashed; ValueError if unusable."""
     runs, conditions, left_out = found_runs(request, label)
+    for reason in left_out:
+        logger.warning("sub-%s: %s", label, reason)
     bids = shared_entities([run.bold for run in runs])
     if bids is None:  # a model's own names
         bids = {k: e for k, e in runs[0].entities.items() if k in ("sub", "ses")}
@@ -165,36 +142,6 @@ def find_participant(request, label):
     identity = _identity(request, runs)
     made_of = _made_of(request, runs)
     return Participant(label, runs, bids, identity, conditions, left_out, made_of)
-
-
-def _with_events(request, label, runs):
-    """Return the runs all of whose events are known, and why others are left out.
-
-    A run without events, or with one after its last volume, costs the participant that
-    run only, unless fewer than two would be left: then the analysis refuses it.
-    """
-    folders = [folder for folder in (request.derivatives, request.raw) if folder]
-    reasons = {
-        run.bold: f"{Path(run.bold).name} has no events in "
-        f"{' or '.join(map(str, folders))}; name the data set that has them (raw, "
-        "--raw)"
-        for run in runs
-        if run.events is None
-    }
-    found = [run for run in runs if run.events is not None]
-    if reasons and len(found) < 2:
-        raise ValueError(next(iter(reasons.values())))
-    told = late_events(
-        [run.bold for run in found], [run.events for run in found], request.options
-    )
-    kept = [run for run, reason in zip(found, told, strict=True) if not reason]
-    if len(kept) < 2:
-        kept = found
-    else:
-        reasons |= {run.bold: r for run, r in zip(found, told, strict=True) if r}
-    for reason in reasons.values():
-        logger.warning("sub-%s: a run is left out: %s", label, reason)
-    return kept, tuple(f"a run is left out: {reason}" for reason in reasons.values())
 
 
 def fit_participant(request, participant, folder):

@@ -8,6 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.spatial.distance import squareform
 from sklearn.base import BaseEstimator
 
 from neuroextrap.analysis._presentation import find_region
@@ -212,10 +213,8 @@ class DissimilaritySearchLight(FittedAttributes, BaseEstimator):
 
         check_has_results(self)
         index = find_region(region, self._choice, self.masker_, self.radius)
-        K = len(self.classes_)
-        square = np.zeros((K, K))
-        square[np.triu_indices(K, 1)] = self.dissimilarities_[index]
-        return pd.DataFrame(square + square.T, self.classes_, self.classes_)
+        square = squareform(self.dissimilarities_[index])
+        return pd.DataFrame(square, self.classes_, self.classes_)
 
     @described_by(RegionMaps.to_directory)
     def to_directory(self, path: str | PathLike, **options: Any) -> None:

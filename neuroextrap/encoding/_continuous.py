@@ -13,7 +13,7 @@ from neuroextrap.encoding._continuous_maps import (
     voxel_scores,
 )
 from neuroextrap.encoding._continuous_runs import WITHIN_RUNS, read_runs
-from neuroextrap.encoding._continuous_scores import NewRuns, ScoresOfRuns
+from neuroextrap.encoding._continuous_scores import GivenRuns, ScoresOfRuns
 from neuroextrap.encoding._continuous_training import TrainedRuns, with_bands
 from neuroextrap.encoding._identification import EncodingIdentification
 from neuroextrap.encoding._table_of_runs import read_table_of_runs
@@ -163,7 +163,7 @@ class ContinuousEncoding(ScoresOfRuns):
     memory: Any = None
     random_state: Any = 0
 
-    @described_by(NewRuns)
+    @described_by(GivenRuns)
     def fit(
         self,
         features: Any,
@@ -173,14 +173,6 @@ class ContinuousEncoding(ScoresOfRuns):
         sample_mask: Any = None,
     ) -> Self:
         """Train the encoder on runs.
-
-        Parameters
-        ----------
-        features : list of array-like of shape (n_volumes, n_columns), or of dict
-            Features of every run, or of a single run without a list: a row for every
-            volume, or tables with onsets, or paths of such; or a dict of these by band.
-        imgs : list of images, paths or arrays of shape (n_volumes, n_features)
-            Responses in every run: 4-D images or surfaces, in the order of `features`.
 
         Returns
         -------

@@ -17,15 +17,17 @@ from neuroextrap.encoding._continuous_maps import (
 from neuroextrap.stats._shared_options import described_by
 
 
-class NewRuns:
-    """Runs that are tested, and how they are cleaned.
+class GivenRuns:
+    """Runs that are trained on or tested, and how they are cleaned.
 
     Parameters
     ----------
     features : list of array-like of shape (n_volumes, n_columns), or of dict
-        Features of every run, as in ``fit``, of stimuli not trained on.
+        Features of every run, or of a single run without a list: a row for every
+        volume, or tables with onsets, or paths of such; or a dict of these by band.
+        What is tested has the columns of training, and other stimuli.
     imgs : list of images, paths or arrays of shape (n_volumes, n_features)
-        Responses in every run.
+        Responses in every run: 4-D images or surfaces, in the order of `features`.
     confounds : ndarray, DataFrame, path, list of these, or None, default=None
         Confounds, a table of numbers for every run with a row for each volume, that are
         regressed out of the responses. Files whose names tell their run, as BIDS names
@@ -40,7 +42,7 @@ class NewRuns:
 class ScoresOfRuns(BaseEstimator):
     """Scores of runs that an analysis of continuous stimuli was not trained on."""
 
-    @described_by(NewRuns)
+    @described_by(GivenRuns)
     def score(
         self,
         features: Any,
@@ -73,7 +75,7 @@ class ScoresOfRuns(BaseEstimator):
         _, tested = self._test(features, imgs, confounds, sample_mask)
         return voxel_maps(self, tested, voxel_scores(self, tested))
 
-    @described_by(NewRuns)
+    @described_by(GivenRuns)
     def partition(
         self,
         features: Any,
@@ -147,7 +149,7 @@ class ScoresOfRuns(BaseEstimator):
         scores |= partition_scores(self, self._trained, read, tested)
         return voxel_maps(self, tested, scores)
 
-    @described_by(NewRuns)
+    @described_by(GivenRuns)
     def identify_segments(
         self,
         features: Any,

@@ -99,7 +99,18 @@ class TrainedRuns(NamedTuple):
 
 
 def _delayed(runs, scaling, delayer, within_runs):
-    """Return features scaled, delayed, and centered as responses are."""
+    """Return features scaled, delayed, and centered as responses are.
+
+    ValueError where a delay leads out of a whole run.
+    """
+    reach = np.abs(check_delays(delayer.delays)).max()
+    lengths = np.bincount(runs.run)
+    if reach >= lengths.min():
+        raise ValueError(
+            f"a delay of {reach} volumes is as long as run {lengths.argmin()} "
+            f"({lengths.min()} volumes); give delays in volumes, those from about 2 to "
+            "8 seconds"
+        )
     delayed = delayer.transform(scaling(runs.features), runs.run)
     how = None if within_runs is None else "center"
     return rescaled(delayed, runs.run, how, runs.kept)

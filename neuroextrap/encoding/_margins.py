@@ -3,15 +3,17 @@
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import eigh
+from scipy.linalg import cho_solve, eigh
 from scipy.linalg.blas import dgemm, dtrsm
 from scipy.linalg.lapack import dpotrf
+from scipy.special import polygamma
 
 from neuroextrap.margins._kernel import Batch, MarginSource
 from neuroextrap.models._noise_covariance import schaefer_strimmer_covariance
 
 _FEWEST_WITHIN = 10
 """Noise is separated from misfit by at least this many repeats beyond the first."""
+_LEAST_NOISE = 1e-6  # of the mean square of residuals of stimuli
 _PANEL = 48  # rows that are solved for together
 
 
@@ -53,24 +55,58 @@ def response_covariance(residuals, n_stimuli, repeats, rule="mahalanobis"):
     """Estimate the covariance L + N / `repeats` of an average of `repeats` responses.
 
     `residuals` and `n_stimuli` are as `separate_repeats` returns them, `rule` is one
-    of `noise_covariance`: both parts are shrunk, each by its own number of rows. In
-    directions in which noise by itself explains the means of stimuli, L is zero. Where
-    repeats were not separated, the covariance of the residuals as they are.
+    of `noise_covariance`, which estimates N. Few stimuli say little of the shape of L:
+    the covariance of their residuals is shrunk towards that of N. In directions in
+    which noise by itself explains the means of stimuli, L is zero. Where repeats were
+    not separated, the covariance of the residuals as they are.
     """
     if n_stimuli == len(residuals) or rule == "euclidean":
         return noise_covariance(residuals, rule)
-    stimuli = noise_covariance(residuals[:n_stimuli], rule)
+    of_stimuli = residuals[:n_stimuli].astype(np.float64)
     noise = noise_covariance(residuals[n_stimuli:], rule)
+    # rows that were merely written twice have no noise between them
+    least = _LEAST_NOISE * np.mean(np.square(of_stimuli), axis=0)
+    np.fill_diagonal(noise, np.maximum(np.diag(noise), least))
+    cholesky(noise)  # an error that says what to do if it is singular
+    if rule == "diagonal":
+        stimuli = noise_covariance(of_stimuli, rule)
+    else:
+        stimuli = _shrunk_towards(noise, of_stimuli)
     shown = len(residuals) / n_stimuli
     weight = 1 / repeats - 1 / shown
     if weight >= 0:
         return stimuli / shown + weight * noise
-    cholesky(stimuli)  # an error that says what to do if it is singular
-    stimuli = stimuli.astype(np.float64)
     values, vectors = eigh(noise.astype(np.float64), stimuli)
     values, back = np.maximum(values, 0), stimuli @ vectors
     # stimuli = back @ back.T, and noise = (back * values) @ back.T
     return (back * (np.maximum(1 - values, 0) / shown + values / repeats)) @ back.T
+
+
+def _shrunk_towards(noise, residuals):
+    """Shrink the covariance S of K residuals (K, p) towards the shape of the `noise`.
+
+    The target T has the correlations of the noise. Its variances are those of S in
+    units of the noise, whose logarithms are drawn to their mean as far as they spread
+    by chance (Smyth 2004), so that a voxel with hardly any noise decides nothing about
+    others. Then, as `doubly_shrunk_covariance` does: S and T are mixed by the intensity
+    of scikit-learn's `oas`, in units in which T is a multiple of the identity, and then
+    together with p further residuals of covariance T.
+    """
+    n_rows, n_features = residuals.shape
+    covariance = residuals.T @ residuals / n_rows
+    least = _LEAST_NOISE * np.diag(noise)
+    ratio = np.log(np.maximum(np.diag(covariance), least) / np.diag(noise))
+    by_chance = polygamma(1, n_rows / 2)
+    kept = max(0, 1 - by_chance / max(ratio.var(), by_chance))
+    scale = np.exp(kept * (ratio - ratio.mean()) / 2)
+    target = noise * np.outer(scale, scale)
+    relative = cho_solve((cholesky(target), True), covariance)
+    mean = np.trace(relative) / n_features
+    square = np.vdot(relative, relative.T) / n_features**2
+    spread = (n_rows + 1) * (square - mean**2 / n_features)
+    intensity = min(1, (square + mean**2) / spread) if spread > 0 else 1
+    kept = (1 - intensity) * n_rows / (n_rows + n_features)
+    return kept * covariance + (1 - kept) * mean * target
 
 
 def cholesky(sigma):

@@ -4,7 +4,7 @@ import numpy as np
 
 from neuroextrap.analysis._parameters import RESULT, parameters
 from neuroextrap.design._findings import EVERYTHING, Finding
-from neuroextrap.group._pairing import sidecar_of
+from neuroextrap.group._pairing import name_subjects, sidecar_of
 from neuroextrap.images._opening import same_affine
 from neuroextrap.images._space import CODES, MNI, named_space, space_code
 from neuroextrap.stats._validation import brief
@@ -77,15 +77,17 @@ def findings_of_subjects(files):
 def check_alike(analyses, name, *, allow_mixed=False):
     """Raise if subjects were not analyzed alike, unless `allow_mixed`.
 
-    `analyses` are pairs of a subject's name and the parameters of its analysis, a dict
-    (`kind` too, and `made_by`, the options by which samples were made); None means
-    unknown. What is not known of a subject is not judged. `name` is the argument's.
-    Returns what differs by its name, in words.
+    `analyses` are pairs of a subject's name or file and the parameters of its analysis,
+    a dict (`kind` too, and `made_by`, the options by which samples were made); None
+    means unknown. What is not known of a subject is not judged. `name` is the
+    argument's. Returns what differs by its name, in words.
     """
     allowed = allowed_names(allow_mixed)
     expected: dict[tuple, tuple] = {}
     differing: dict[tuple, tuple] = {}  # first subject, others, the first one's value
-    for subject, about in analyses:
+    files = [file for file, _ in analyses]
+    names = name_subjects(files, otherwise=files)
+    for subject, (_, about) in zip(names, analyses, strict=True):
         for key, value in _decisive(about).items() if about else ():
             first, usual = expected.setdefault(key, (subject, value))
             if value != usual:

@@ -9,10 +9,9 @@ import numpy as np
 from neuroextrap.analysis._analysis_files import find_analysis, read_analysis
 from neuroextrap.analysis._region_analysis import RegionAnalysis
 from neuroextrap.group._alike import check_alike, findings_of_differences
-from neuroextrap.group._pairing import check_distinct
+from neuroextrap.group._pairing import check_distinct, name_subjects
 from neuroextrap.group._subjects import (
     SubjectMaps,
-    name_subjects,
     read_subjects,
 )
 from neuroextrap.images import to_img

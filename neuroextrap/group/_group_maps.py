@@ -7,6 +7,7 @@ import numpy as np
 
 from neuroextrap.analysis._region_maps import RegionMaps
 from neuroextrap.group._subjects import to_maps
+from neuroextrap.images._opening import flat_values
 from neuroextrap.maps._registry import GROUP_MAPS, SUBJECTS_OF_BOUNDS
 from neuroextrap.stats._null_counts import spread_known
 from neuroextrap.stats._pvalues import LEVEL
@@ -131,49 +132,56 @@ def summary(maps, n_subjects):
 
     if "p_value_fwe" not in maps:
         return _information_summary(maps, n_subjects)
-    p = maps["p_value_fwe"].get_fdata()
+    p = flat_values(maps["p_value_fwe"])
+    voxels = _elements(maps["p_value_fwe"])
     tested = np.isfinite(p)
     n_significant = int((p[tested] <= LEVEL).sum())
     lines = [
-        f"{n_subjects} subjects, {int(tested.sum())} voxels; smallest family-wise p "
-        f"{p[tested].min():.4g}, {n_significant} voxels at or below {LEVEL}"
+        f"{n_subjects} subjects, {int(tested.sum())} {voxels}; smallest family-wise p "
+        f"{p[tested].min():.4g}, {n_significant} {voxels} at or below {LEVEL}"
     ]
     for name in ("step_down", "cluster_extent", "cluster_mass", "tfce"):
         if f"p_value_fwe_{name}" in maps:
-            p = maps[f"p_value_fwe_{name}"].get_fdata()[tested]
+            p = flat_values(maps[f"p_value_fwe_{name}"])[tested]
             what = name.replace("_", " ").replace("tfce", "TFCE")
             n_significant = int((p <= LEVEL).sum())
-            lines.append(f"by {what}: {n_significant} voxels at or below {LEVEL}")
+            lines.append(f"by {what}: {n_significant} {voxels} at or below {LEVEL}")
     if "prevalence_bound_fwe" in maps:
-        bound = maps["prevalence_bound_fwe"].get_fdata()[tested]
+        bound = flat_values(maps["prevalence_bound_fwe"])[tested]
         lines.append(
-            "largest prevalence shown, corrected over voxels: "
+            f"largest prevalence shown, corrected over {voxels}: "
             f"{bits_at_least(bound.max(), 3)}; "
-            f"{int((bound >= 0.5).sum())} voxels in a majority of the population"
+            f"{int((bound >= 0.5).sum())} {voxels} in a majority of the population"
         )
     return "\n".join(lines)
+
+
+def _elements(img):
+    """Say what an image has values of."""
+    return "vertices" if hasattr(img, "mesh") else "voxels"
 
 
 def _information_summary(maps, n_subjects):
     """Describe information over subjects: where it is highest, what is certain."""
     from neuroextrap.reporting._rendering import bits_at_least
 
-    data = {name: img.get_fdata().ravel() for name, img in maps.items()}
+    data = {name: flat_values(img) for name, img in maps.items()}
+    voxels = _elements(maps["accuracy"])
     known = np.isfinite(data["accuracy"])
     best = int(np.nanargmax(data["implied_information"]))
     lines = [
-        f"{n_subjects} subjects, {int(known.sum())} voxels; mean implied information "
+        f"{n_subjects} subjects, {int(known.sum())} {voxels}; mean implied information "
         f"at most {data['implied_information'][best]:.2f} bits, interval "
         f"{data['implied_information_lower'][best]:.2f} to "
-        f"{data['implied_information_upper'][best]:.2f} (of one voxel, chosen by "
-        "looking)"
+        f"{data['implied_information_upper'][best]:.2f} (of one of them, chosen "
+        "by looking)"
     ]
     for whose, subjects in SUBJECTS_OF_BOUNDS.items():
         name = f"{whose}_bayes_accuracy_bound_fwe"
         if name in data:
             bits = np.nanmax(data[f"{whose}_class_information_bound_fwe"])
             lines.append(
-                f"mean Bayes accuracy over {subjects}, all voxels at once: at least "
+                f"mean Bayes accuracy over {subjects}, all {voxels} at once: at least "
                 f"{bits_at_least(np.nanmax(data[name]), 3)}, {bits_at_least(bits)} bits"
             )
     return "\n".join(lines)

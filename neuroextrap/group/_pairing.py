@@ -37,6 +37,24 @@ def check_distinct(files, name, *, repeated=False):
         _warn_of_repeats(files, name)
 
 
+def name_subjects(files, otherwise=None):
+    """Name subjects by the sub-<label> of their files or folders, or their names.
+
+    If a file is None, or two subjects would have one name, `otherwise` names them,
+    numbers by default.
+    """
+    if otherwise is None:
+        otherwise = tuple(str(number) for number in range(1, len(files) + 1))
+    if None in files:
+        return otherwise
+    labels = map(_label, files)
+    names = [
+        Path(file).name.partition(".nii")[0] if label is None else f"sub-{label}"
+        for file, label in zip(files, labels, strict=True)
+    ]
+    return tuple(names) if len(set(names)) == len(names) else otherwise
+
+
 def check_different(values, name):
     """Raise if two rows of maps (n_subjects, n_features) hold the same numbers.
 

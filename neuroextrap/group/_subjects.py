@@ -1,7 +1,6 @@
 """One map of each subject: from images or an array, and back."""
 
 import os
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -15,7 +14,7 @@ from neuroextrap.group._alike import (
     findings_of_differences,
     findings_of_subjects,
 )
-from neuroextrap.group._pairing import check_distinct
+from neuroextrap.group._pairing import check_distinct, name_subjects
 from neuroextrap.images._tables import load_array
 from neuroextrap.maps._files import check_results
 from neuroextrap.stats._null_counts import spread_known
@@ -116,22 +115,6 @@ def _usable(values, name, min_subjects):
             "the images and the mask"
         )
     return usable
-
-
-def name_subjects(files):
-    """Name subjects by the sub-<label> of their files or folders, or their names.
-
-    Numbers if a file is None, or two subjects would have one name.
-    """
-    numbers = tuple(str(number) for number in range(1, len(files) + 1))
-    if None in files:
-        return numbers
-    labels = [_entities(file).get("sub") for file in files]
-    names = [
-        Path(file).name.partition(".nii")[0] if label is None else f"sub-{label}"
-        for file, label in zip(files, labels, strict=True)
-    ]
-    return tuple(names) if len(set(names)) == len(names) else numbers
 
 
 def _entities(file):

@@ -7,7 +7,13 @@ import numpy as np
 
 from neuroextrap.images._geometry import feature_values
 from neuroextrap.images._maskers import is_surface_masker
-from neuroextrap.images._opening import NamedImage, open_image, read_image, same_affine
+from neuroextrap.images._opening import (
+    NamedImage,
+    flat_values,
+    open_image,
+    read_image,
+    same_affine,
+)
 from neuroextrap.stats._warn import warn
 
 _BACKGROUND = ("background", "unknown", "none", "???", "*", "0", "")
@@ -80,11 +86,7 @@ def whole_numbers(opened):
             f"{opened.name} has {opened.n_samples} maps, a labels image has one; use "
             "the maximum-probability atlas"
         )
-    if opened.is_surface:
-        data = np.concatenate([np.ravel(p) for p in opened.img.data.parts.values()])
-    else:
-        data = np.asanyarray(opened.img.dataobj)
-    values = np.unique(data)
+    values = np.unique(flat_values(opened.img))
     if not np.isfinite(values).all() or (values != np.round(values)).any():
         raise ValueError(
             f"{opened.name} must hold whole numbers, got {values[:4].tolist()}...; "
@@ -329,7 +331,7 @@ def _in_volume(img, places):
 def _on_surface(img, places):
     """Yield label and distance (mm; 0 at a labeled vertex) of the nearest label."""
     parts = img.data.parts
-    values = np.concatenate([np.ravel(part) for part in parts.values()])
+    values = flat_values(img)
     vertices = np.concatenate([img.mesh.parts[name].coordinates for name in parts])
     for place in places:
         at = np.linalg.norm(vertices - place, axis=1).argmin()

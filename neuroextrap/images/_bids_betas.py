@@ -57,6 +57,11 @@ def find_betas(
     else:
         return [_of_trials(path, entities) for path, entities in found], None
     table = labeled_by_name(fits, [None])
+    if table["run"].nunique() < 2:
+        raise ValueError(
+            f"{runs[0].bold} and others are of one fit, an image for each condition, "
+            "so that nothing is left to test; fit every run by itself"
+        )
     pairs = list(zip(table["trial_type"], table["run"], strict=True))
     for run, (_, number) in zip(runs, pairs, strict=True):
         run.entities.setdefault("run", number)

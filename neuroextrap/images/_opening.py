@@ -283,20 +283,25 @@ def check_binary(mask):
         raise ValueError(f"{mask.name} is an empty mask; give one with non-zero voxels")
 
 
+def flat_values(img):
+    """Return the values of an image in memory in one row, of a surface side by side."""
+    if hasattr(img, "dataobj"):
+        return np.ravel(np.asanyarray(img.dataobj))
+    return np.concatenate([np.ravel(part) for part in img.data.parts.values()])
+
+
 def _distinct_values(mask):
     """Return the sorted distinct values of a mask of one sample."""
     if mask.is_surface:
-        parts = [np.asarray(part) for part in mask.img.data.parts.values()]
-        n_samples = max(part.size // len(part) for part in parts)
-        data = np.concatenate([part.ravel() for part in parts])
+        n_samples = max(np.size(p) // len(p) for p in mask.img.data.parts.values())
     else:
-        data = np.asanyarray(read_image(mask).img.dataobj)
-        n_samples = int(np.prod(data.shape[3:]))
+        n_samples = int(np.prod(mask.img.shape[3:]))
     if n_samples != 1:
         raise ValueError(
             f"{mask.name} must be one mask, got {n_samples} samples; give a single one"
         )
-    return np.unique(np.asarray(data, dtype=float))
+    img = mask.img if mask.is_surface else read_image(mask).img
+    return np.unique(flat_values(img).astype(float))
 
 
 def _check_same_mesh(named, reference):

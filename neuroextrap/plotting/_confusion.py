@@ -113,12 +113,10 @@ def draw_distances(maps, region):
     ``models_``, matrices (K, K) by name.
     """
     import matplotlib.pyplot as plt
+    from scipy.spatial.distance import squareform
 
     n_classes = len(maps.classes_)
-    measured = np.full((n_classes, n_classes), np.nan)
-    measured[np.triu_indices(n_classes, 1)] = maps.dissimilarities_[region]
-    measured.T[np.triu_indices(n_classes, 1)] = maps.dissimilarities_[region]
-    shown = {"measured": measured} | maps.models_
+    shown = {"measured": squareform(maps.dissimilarities_[region])} | maps.models_
     side = float(np.clip(0.22 * n_classes, 2.4, 5))
     figure, axes = plt.subplots(
         1,

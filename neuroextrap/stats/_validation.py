@@ -206,8 +206,12 @@ def check_numbers(values: ArrayLike, name: str) -> NDArray[Any]:
         raise _no_numbers(values, name) from error
     if array.dtype.kind not in "buif":
         how = f"{name}.toarray()" if hasattr(values, "toarray") else "them as float"
+        kinds: Any = getattr(values, "dtypes", {})  # of a table's columns
+        columns = kinds.items() if hasattr(kinds, "items") else ()
+        text = [str(column) for column, kind in columns if kind.kind not in "buif"]
+        where = f" (first in column {text[0]})" if text else ""
         raise TypeError(
-            f"{name} must be real numbers, got dtype {array.dtype}; give {how}"
+            f"{name} must be real numbers, got dtype {array.dtype}{where}; give {how}"
         )
     return array
 

@@ -134,8 +134,8 @@ def test_maps_of_different_analyses_are_not_mixed(subjects, tmp_path, capsys):
     words = ["group", "--imgs", *imgs, "--n-permutations", "50"]
     assert main([*words, str(tmp_path / "no")]) == 2
     line = capsys.readouterr().err
-    assert "sub-0.nii.gz and" in line
-    assert "sub-5.nii.gz differ in radius; analyze all subjects alike" in line
+    assert "sub-0 and" in line
+    assert "sub-5 differ in radius; analyze all subjects alike" in line
     assert not (tmp_path / "no").exists()
     assert main([*words, "--allow-mixed", str(tmp_path / "out")]) == 0
 

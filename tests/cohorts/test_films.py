@@ -84,12 +84,14 @@ def test_results_that_are_there_are_skipped(films, tmp_path):
     given = {"report": False, "participants": ["01"]}
     for status in ("done", "skipped"):
         assert analyze(films, out, **given)["status"].tolist() == [status]
+    record = (out / "code" / "sub-01.toml").read_bytes()
     path = features / "task-film_run-2_motion.npy"
     np.save(path, np.load(path) + np.linspace(0, 1, 2))
     for changed in ({}, {"seconds": 16.0}, {"test_runs": ["run=4", "run=3", "run=2"]}):
         outcomes = analyze(films, out, **given, **changed)
         assert outcomes["status"].tolist() == ["failed"]
         assert "overwrite" in outcomes["reason"][0]
+        assert (out / "code" / "sub-01.toml").read_bytes() == record  # of the maps
     assert analyze(films, out, overwrite=True, **given)["status"].tolist() == ["done"]
 
 

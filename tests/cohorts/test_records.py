@@ -160,3 +160,77 @@ def test_a_record_of_what_only_python_has_is_no_configuration(pair, tmp_path, ca
     assert main([*words, "--config", str(record)]) == 2
     assert "settings that only Python has (cv)" in capsys.readouterr().err
     assert not (tmp_path / "again").exists()
+
+
+def rows_of(out):
+    """Return what the page says of every record, by its name: status and picture."""
+    text = (out / "index.html").read_text(encoding="utf-8")
+    rows = re.findall("<tr.*?</tr>", text.partition("<tbody>")[2], re.DOTALL)
+    found = {}
+    for row in rows:
+        [name] = re.findall(r">(sub-\w[^<]*)<", row)
+        [status] = re.findall('data-label="Status">([^<]*)<', row)
+        found[name] = status, "data:image" in row
+    return found
+
+
+def test_every_session_has_its_row_and_its_failure(tree, tmp_path, caplog):
+    """A record is of its own results, whatever others the participant has."""
+    out = tmp_path / "out"
+    given = {"space": "MNI152NLin2009cAsym", "filters": ["echo="]}
+    given |= {"participants": ["11", "12", "13"]}
+    analyze(tree, out, sessions=["1"], **given)
+    away = tree.parents[1] / "sub-12" / "ses-2"
+    away.rename(away.with_name("away"))
+    try:
+        analyze(tree, out, sessions=["2"], **given)
+    finally:
+        away.with_name("away").rename(away)
+    analyze(tree, out, **given)
+    done = "done", True
+    assert rows_of(out) == {
+        **{f"sub-{n}": done for n in (11, 12, 13)},
+        **{f"sub-{n}_ses-{s}": done for n in (11, 13) for s in (1, 2)},
+        "sub-12_ses-1": done,
+        "sub-12_ses-2": ("failed", False),
+    }
+    with pytest.warns(UserWarning, match="only 4 distinct"):
+        analyze_group(out, within=["ses-2", "ses-1"], report=False)
+    assert "sub-12 is left out of the group: sub-12_ses-2_task-objects_run-1" in (
+        caplog.text
+    )
+
+
+def test_records_of_replaced_results_go_with_them(pair, tmp_path):
+    """A configuration names the task, so that its record has another name."""
+    out = tmp_path / "out"
+    analyze(pair, out)
+    words = ["bids", str(pair), str(out), "participant", "--no-report", "--config"]
+    assert main([*words, str(out / "code" / "sub-01.toml")]) == 0
+    names = {path.name for path in (out / "code").glob("*.toml")}
+    assert names == {"sub-01.toml", "sub-01_task-objects.toml", "sub-02.toml"}
+    assert rows_of(out) == dict.fromkeys(["sub-01", "sub-02"], ("done", True))
+    analyze(pair, out, {"estimator": "ridge"}, overwrite=True)
+    names = {path.name for path in (out / "code").glob("*.toml")}
+    assert names == {"sub-01.toml", "sub-02.toml"}
+
+
+def test_another_space_needs_its_own_folder(tree, tmp_path):
+    out, given = tmp_path / "out", {"filters": ["echo="], "participants": ["11"]}
+    analyze(tree, out, space="MNI152NLin2009cAsym", **given)
+    before = files(out)
+    [reason] = analyze(tree, out, space="T1w", overwrite=True, **given)["reason"]
+    assert "other results on record as 11 (sub-11/func/sub-11_task-objects_" in reason
+    assert files(out) == before
+
+
+def test_results_without_a_record_are_named(pair, tmp_path, caplog):
+    """As when folders of two machines are put together, but not their records."""
+    out = tmp_path / "out"
+    analyze(pair, out)
+    (out / "code" / "sub-02.toml").unlink()
+    with pytest.raises(ValueError, match=r"without its record \(code/sub-02"):
+        analyze_group(out, report=False)
+    assert "sub-02 is left out of the group" in caplog.text
+    analyze(pair, out)
+    assert (out / "code" / "sub-02.toml").is_file()

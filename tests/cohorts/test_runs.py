@@ -139,6 +139,33 @@ def none_there(derivatives, run):
     events_of(derivatives, run).unlink()
 
 
+def no_rows(derivatives, run):
+    """A table of names only."""
+    events_of(derivatives, run).write_text("onset\tduration\ttrial_type\n")
+
+
+def no_byte(derivatives, run):
+    events_of(derivatives, run).write_text("")
+
+
+def rest_only(derivatives, run):
+    """Events that are left out, and some without a condition."""
+    path = events_of(derivatives, run)
+    table = pd.read_csv(path, sep="\t").assign(trial_type=["rest", "n/a"] * 4)
+    table.to_csv(path, sep="\t", index=False)
+
+
+@pytest.mark.parametrize("damage", [no_rows, no_byte, rest_only])
+@pytest.mark.filterwarnings("ignore:condition 'rest' is to be excluded but")
+def test_a_run_of_no_condition_is_lost_not_the_participant(pair, tmp_path, damage):
+    damage(pair, 2)
+    given = {"participants": ["02"], "exclude": ["rest"]}
+    outcomes = analyze(pair, tmp_path / "out", **given)
+    assert outcomes[["status", "n_runs"]].to_numpy().tolist() == [["done", 3]]
+    told = "a run is left out: sub-02_task-objects_run-2_events.tsv has no event of a"
+    assert told in outcomes["reason"][0]
+
+
 @pytest.mark.parametrize("samples", ["lsa", "blocks"])
 @pytest.mark.parametrize(
     ("damage", "message"),
@@ -164,6 +191,7 @@ def test_one_run_is_lost_not_the_participant(
     for told in (caplog.text, outcomes["reason"][0], dry["reason"][0]):
         assert "a run is left out: " in told
         assert message in told
+    assert caplog.text.count("a run is left out") == 1
     record = (out / "code" / "sub-02.toml").read_text(encoding="utf-8")
     found = tomllib.loads(record)
     assert [run["events"][-12] for run in found["runs"]] == ["1", "3", "4"]

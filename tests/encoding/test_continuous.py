@@ -330,6 +330,7 @@ def test_runs_that_do_not_match(case):
     [
         ({"within_runs": "percent"}, "within_runs='percent' must be one of"),
         ({"delays": (1, 1)}, "holds a delay twice"),
+        ({"delays": (2, -60)}, r"60 volumes is as long as run 2 \(50 volumes\)"),
         ({"n_permutations": -1}, "n_permutations"),
         ({"cv": 1}, "cv=1 must be at least 2"),
         ({"t_r": -2.0}, "t_r=-2.0 must be a positive"),
@@ -349,6 +350,8 @@ def test_trained_runs_are_no_test():
         model.score([features[1]], [-responses[1]])
     with pytest.raises(ValueError, match="is training response"):
         model.score([features[1] + 1], [responses[1]])
+    with pytest.raises(ValueError, match="a delay of 4 volumes is as long as run 0"):
+        model.score([features[2][:4]], [responses[2][:4]])
     with pytest.raises(ValueError, match="has 2 columns, the model was trained on 3"):
         model.score([features[2][:, :2]], responses[2:])
     with pytest.raises(ValueError, match="trained on 9"):

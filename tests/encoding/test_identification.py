@@ -4,6 +4,7 @@ import json
 
 import nibabel
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse
 from sklearn.linear_model import Ridge, RidgeCV
@@ -356,6 +357,9 @@ def test_bad_training_data(experiment):
     model = EncodingIdentification(encoder=e.encoder)
     with pytest.raises(TypeError, match="features must be real numbers"):
         model.fit(e.train * 1j, e.Y)
+    named = pd.DataFrame(e.train).assign(kind=pd.Categorical(["a"] * len(e.train)))
+    with pytest.raises(TypeError, match=r"features must be .* in column kind\)"):
+        model.fit(named, e.Y)
     with pytest.raises(TypeError, match="imgs must be real numbers"):
         model.fit(e.train, e.Y * 1j)
     with pytest.raises(ValueError, match="features hold NaN or infinity in 1 columns"):

@@ -2,12 +2,15 @@
 
 import numpy as np
 import pytest
-from scipy.special import softmax
+from scipy.special import polygamma, softmax
+from scipy.stats import gmean
+from sklearn.covariance import OAS
 
 from neuroextrap.encoding import EncodingIdentification, RidgeEncoder
 from neuroextrap.encoding._calibration import temperature
 from neuroextrap.encoding._margins import (
     COVARIANCES,
+    mahalanobis_margins,
     noise_covariance,
     response_covariance,
     separate_repeats,
@@ -144,11 +147,100 @@ def test_misfit_is_never_negative(method):
 
 def test_copies_of_a_response_are_no_repeats():
     """Rows that were merely written twice have no noise between them."""
-    E = np.random.default_rng(5).normal(size=(40, 3))
-    rows, n_stimuli = separate_repeats(np.repeat(E, 2, axis=0), np.repeat(range(40), 2))
+    E = np.random.default_rng(5).normal(size=(4000, 3)) @ [
+        [2, 1, 0],
+        [0, 1, 1],
+        [0, 0, 3],
+    ]
+    stimuli = np.repeat(range(len(E)), 2)
+    rows, n_stimuli = separate_repeats(np.repeat(E, 2, axis=0), stimuli)
     for repeats in (1, 2, 8):
         found = response_covariance(rows, n_stimuli, repeats)
-        np.testing.assert_allclose(found, noise_covariance(E), rtol=1e-9)
+        np.testing.assert_allclose(found, noise_covariance(E), rtol=0.01, atol=0.01)
+
+
+def stimuli_towards_noise(residuals, noise):
+    """Shrunk by scikit-learn's OAS, in units of the noise with variances of their own.
+
+    Logarithms of variances that a normal sample spreads are drawn to their mean.
+    """
+    n_rows, p = residuals.shape
+    ratios = [np.mean(residuals[:, v] ** 2) / noise[v, v] for v in range(p)]
+    spread, by_chance = np.var(np.log(ratios)), polygamma(1, n_rows / 2)
+    excess = 0 if spread <= by_chance else 1 - by_chance / spread
+    scale = np.diag(np.array(ratios / gmean(ratios)) ** (excess / 2))
+    root = np.linalg.cholesky(scale @ noise @ scale)
+    white = np.linalg.solve(root, residuals.T).T
+    S = OAS(assume_centered=True).fit(white).covariance_
+    S = (n_rows * S + p * np.mean(white**2) * np.eye(p)) / (n_rows + p)
+    return root @ S @ root.T
+
+
+def test_logarithms_of_variances_spread_as_said():
+    values = np.random.default_rng(0).chisquare(7, size=100_000)
+    assert np.var(np.log(values)) == pytest.approx(polygamma(1, 7 / 2), rel=0.02)
+
+
+@pytest.mark.parametrize(("n_conditions", "n_voxels"), [(5, 20), (40, 6), (40, 1)])
+@pytest.mark.parametrize("method", ["mahalanobis", "ledoit_wolf"])
+def test_covariance_of_stimuli_is_shrunk_towards_that_of_noise(
+    n_conditions, n_voxels, method
+):
+    rng = np.random.default_rng(8)
+    A, B = rng.normal(size=(2, n_voxels, n_voxels))
+    stimuli = np.repeat(np.arange(n_conditions), 4)
+    A[0] *= 9  # variances of misfit differ
+    E = rng.normal(size=(n_conditions, n_voxels))[stimuli] @ A
+    E += rng.normal(size=E.shape) @ B
+    rows, _ = separate_repeats(E, stimuli)
+    noise = noise_covariance(rows[n_conditions:], method)
+    of_stimuli = stimuli_towards_noise(rows[:n_conditions], noise)
+    for repeats in (1, 4):
+        found = response_covariance(rows, n_conditions, repeats, method)
+        expected = of_stimuli / 4 + (1 / repeats - 1 / 4) * noise
+        np.testing.assert_allclose(found, expected, rtol=1e-9)
+    found = response_covariance(rows[:, ::-1], n_conditions, 9, method)
+    again = response_covariance(rows, n_conditions, 9, method)[::-1, ::-1]
+    np.testing.assert_allclose(found, again, rtol=1e-7)
+
+
+def test_stimuli_are_told_apart_by_the_shape_of_noise_within_them():
+    """Better than by misfit shrunk to its diagonal, or by the noise alone."""
+    rng = np.random.default_rng(0)
+    shown, true, gained = np.repeat(np.arange(40), 4), np.arange(100) % 10, []
+    for _ in range(100):
+        scale = (50 / np.arange(1, 51))[:, None] ** 0.7
+        A, B = scale * rng.normal(size=(2, 50, 50))
+        F, misfit = rng.normal(size=(10, 50)), rng.normal(size=(10, 50)) @ A
+        E = rng.normal(size=(40, 50))[shown] @ A + rng.normal(size=(160, 50)) @ B
+        Y = (6 * F + misfit)[true] + rng.normal(size=(100, 50)) @ B
+        rows, _ = separate_repeats(E, shown)
+        noise = noise_covariance(rows[40:])
+        diagonal = noise_covariance(rows[:40]) / 4 + 3 / 4 * noise
+        found = [
+            mahalanobis_margins(Y, 6 * F, covariance).argmax(axis=1) == true
+            for covariance in (response_covariance(rows, 40, 1), diagonal, noise)
+        ]
+        gained.append(found[0].mean() - np.mean(found[1:], axis=1))
+    assert (np.mean(gained, axis=0) > [0.02, 0.05]).all()
+
+
+@pytest.mark.parametrize("noise", [0.0, 1e-4])
+def test_a_voxel_without_noise_hides_no_other(noise):
+    """One of 20 voxels differs between stimuli only: the others tell them apart."""
+    rng = np.random.default_rng(0)
+    shown, right = np.repeat(np.arange(20), 4), []
+    for _ in range(20):
+        F, size = rng.normal(size=(40, 20)), np.ones(20)
+        size[0] = noise
+        E = 0.3 * rng.normal(size=(20, 20))[shown] + size * rng.normal(size=(80, 20))
+        Y = F + 0.3 * rng.normal(size=F.shape) + size * rng.normal(size=F.shape)
+        rows, _ = separate_repeats(E, shown)
+        for some in (slice(None), slice(1, None)):
+            sigma = response_covariance(rows[:, some], 20, 1)
+            margins = mahalanobis_margins(Y[:, some], F[:, some], sigma)
+            right.append(np.mean(margins.argmax(axis=1) == np.arange(40)))
+    assert np.mean(right[::2]) > np.mean(right[1::2]) > 0.8
 
 
 def calibration(train, test, seeds=4, n_shown=6):

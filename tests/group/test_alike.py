@@ -91,7 +91,7 @@ def test_maps_of_different_analyses_are_refused(root, name):
     for parameter, value in CHANGES.items():
         changed = {**about["parameters"], parameter: value}
         path.write_text(json.dumps({**about, "parameters": changed}))
-        message = f"sub-3/accuracy.nii.gz differ in {parameter}; analyze all subjects"
+        message = f"sub-3 differ in {parameter}; analyze all subjects"
         with pytest.raises(ValueError, match=message):
             test(n_permutations=50)
         mixed = test(n_permutations=50, allow_mixed=True)

@@ -15,6 +15,7 @@ from scipy.io import loadmat, savemat
 from neuroextrap.cli import main
 from neuroextrap.decoding import IdentificationSearchLight
 from neuroextrap.images import load_betas
+from neuroextrap.images._bids_betas import find_betas
 
 SHAPE, AFFINE = (4, 4, 3), np.diag([3.0, 3, 3, 1])
 CONDITIONS = ("face", "house", "word")
@@ -488,8 +489,15 @@ def test_participants(tmp_path, program):
     )
     assert planned["reason"].tolist() == [""]
     found = analyze_participants(tmp_path / "fits", tmp_path / "out", **given)
-    assert found["status"].tolist() == ["done"]
+    assert found[["status", "n_runs"]].to_numpy().tolist() == [["done", 4]]
     fitted = IdentificationSearchLight.from_directory(tmp_path / "out" / "sub-01")
     assert np.nanmean(fitted.region_scores_["accuracy"]) > 0.8
     again = analyze_participants(tmp_path / "fits", tmp_path / "out", **given)
     assert again["status"].tolist() == ["skipped"]
+
+
+@pytest.mark.filterwarnings("ignore")  # of nilearn's own fits and pages
+def test_one_fit_to_all_runs_says_so(tmp_path):
+    write_nilearn(tmp_path / "n", together=True, name="../../fits/sub-01/fit")
+    with pytest.raises(ValueError, match=r"of one fit, .* fit every run by itself"):
+        find_betas(tmp_path / "fits", "01")

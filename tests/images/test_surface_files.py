@@ -1,6 +1,7 @@
 """Series of fMRIPrep on surfaces: GIFTI pairs and CIFTI dense series, by paths."""
 
 import json
+import re
 
 import nibabel
 import numpy as np
@@ -8,6 +9,7 @@ import pandas as pd
 import pytest
 from nilearn.surface import InMemoryMesh, PolyMesh, SurfaceImage
 
+from neuroextrap.cli import main
 from neuroextrap.cohorts import analyze_group, analyze_participants
 from neuroextrap.decoding import IdentificationSearchLight
 from neuroextrap.maps import read_maps
@@ -168,7 +170,7 @@ def test_participants_on_surfaces_are_as_in_python(tmp_path, space):
 
 
 @pytest.mark.filterwarnings("ignore")  # of few subjects
-def test_a_group_on_surfaces(tmp_path):
+def test_a_group_on_surfaces(tmp_path, capsys):
     labels = ["01", "02", "03"]
     for label in labels:
         make_tree(tmp_path, "fsLR", n_runs=3, label=label)
@@ -176,7 +178,14 @@ def test_a_group_on_surfaces(tmp_path):
     given = {"samples": "lsa", "space": "fsLR", "raw": tmp_path, "report": False}
     out = tmp_path / "out"
     analyze_participants(tmp_path / "derivatives", out, analysis=light, **given)
-    maps = analyze_group(out, n_permutations=20)
+    words = ["bids", str(tmp_path / "derivatives"), str(out), "group", "--quiet"]
+    assert main([*words, "--n-permutations", "8", "--no-report"]) == 0
+    assert re.search(r"3 subjects, \d+ vertices; smallest", capsys.readouterr().out)
+    index = (out / "index.html").read_text(encoding="utf-8")
+    listed = re.findall('href="(group/[^"]+)"', index)
+    assert {"L", "R"} == {name.partition("hemi-")[2][:1] for name in listed}
+    assert all((out / name).is_file() for name in listed)
+    maps = analyze_group(out, n_permutations=20, overwrite=True)
     own = [read_maps(out / f"sub-{label}")["accuracy"] for label in labels]
     for side, found in maps["effect"].data.parts.items():
         each = np.stack([np.ravel(img.data.parts[side]) for img in own])

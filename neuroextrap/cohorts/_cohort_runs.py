@@ -1,0 +1,83 @@
+"""The runs of a participant that can be analyzed, and why others cannot."""
+
+from pathlib import Path
+
+from neuroextrap.images._bids_betas import find_betas
+from neuroextrap.images._bids_runs import find_runs
+from neuroextrap.images._event_samples import late_events
+from neuroextrap.images._tables import MISSING, read_text_table
+
+
+def found_runs(request, label):
+    """Return runs, conditions of betas, and why further runs are left out.
+
+    ValueError if the participant's files cannot be used; none is hashed.
+    """
+    wanted = {
+        "sessions": request.sessions,
+        "task": request.task,
+        "space": request.space,
+        "filters": request.filters,
+    }
+    conditions, left_out = None, ()
+    if request.of_betas:
+        runs, conditions = find_betas(request.derivatives, label, **wanted)
+        if request.analysis.mask is None and None in [run.mask for run in runs]:
+            raise ValueError(
+                f"{runs[0].bold} has no brain mask beside it, and none can be computed "
+                "from betas; give one (the analysis's mask, --mask)"
+            )
+    else:
+        runs = find_runs(request.derivatives, request.raw, label, **wanted)
+        if not request.of_films or request.stimuli.column is not None:
+            runs, left_out = _with_events(request, runs)
+    if request.of_films:
+        request.stimuli.check(runs)
+    if request.confounds:
+        lacking = [run.bold for run in runs if run.confounds is None]
+        if lacking:
+            raise ValueError(
+                f"{lacking[0]} has no table of confounds (desc-confounds_timeseries) "
+                "beside it; use none (confounds=(), --confounds none)"
+            )
+    return runs, conditions, left_out
+
+
+def _with_events(request, runs):
+    """Return the runs all of whose events are known, and why others are left out.
+
+    A run without events of a condition, or with one after its last volume, costs the
+    participant that run only, unless fewer than two would be left: then the analysis
+    refuses it.
+    """
+    lacking = {run.bold: _lack_of_events(request, run) for run in runs}
+    reasons = {bold: reason for bold, reason in lacking.items() if reason}
+    found = [run for run in runs if run.bold not in reasons]
+    if reasons and len(found) < 2:
+        raise ValueError(next(iter(reasons.values())))
+    told = late_events(
+        [run.bold for run in found], [run.events for run in found], request.options
+    )
+    kept = [run for run, reason in zip(found, told, strict=True) if not reason]
+    if len(kept) < 2:
+        kept = found
+    else:
+        reasons |= {run.bold: r for run, r in zip(found, told, strict=True) if r}
+    return kept, tuple(f"a run is left out: {reason}" for reason in reasons.values())
+
+
+def _lack_of_events(request, run):
+    """Say why a run has no event of a condition, "" if it has."""
+    if run.events is None:
+        folders = [folder for folder in (request.derivatives, request.raw) if folder]
+        return (
+            f"{Path(run.bold).name} has no events in {' or '.join(map(str, folders))}; "
+            "name the data set that has them (raw, --raw)"
+        )
+    rows = []
+    if Path(run.events).stat().st_size:
+        table = read_text_table(run.events, "events")
+        rows = table.get("trial_type", table.index)  # a missing column is told later
+        if request.stimuli is None:
+            rows = set(rows) - {*request.options.exclude, MISSING, ""}
+    return "" if len(rows) else f"{Path(run.events).name} has no event of a condition"
