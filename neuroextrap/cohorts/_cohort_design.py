@@ -16,6 +16,7 @@ from neuroextrap.stats._validation import brief
 TABLE = "participants.tsv"
 _ID = "participant_id"
 _WORD = re.compile(r"`([^`]+)`|([^\W\d]\w*)")
+_COMMA = re.compile(r"[+-]?\d+,\d+")
 _CODES = range(3, 7)  # so many different whole numbers may be names of groups
 _INTERCEPT = "intercept"
 
@@ -63,12 +64,15 @@ def read_participants(given, out):
     if _ID not in table:
         raise ValueError(f"{name} has no column {_ID}; add one, sub-01 and so on")
     table = table.map(lambda entry: entry.strip() if isinstance(entry, str) else entry)
+    missing = table.isna() | table.isin([MISSING, ""])
+    table = table.where(~missing, None)[~missing.all(axis=1)]  # blank rows at the end
+    if table[_ID].isna().any():
+        raise ValueError(f"{name} has a row without {_ID}; name it, or remove the row")
     table.index = [f"sub-{str(x).removeprefix('sub-')}" for x in table.pop(_ID)]
     if not table.index.is_unique:
         twice = table.index[table.index.duplicated()][0]
         raise ValueError(f"{name} has {twice} in two rows; leave one")
-    missing = table.isna() | table.isin([MISSING, ""])
-    return table.where(~missing, None)
+    return table
 
 
 def make_design(table, members, contrast, covariates):
@@ -203,6 +207,12 @@ def _is_numeric(values, name):
 
     read = pd.to_numeric(values, errors="coerce").astype(float)
     known = np.isfinite(read)
+    commas = [entry for entry in values if _COMMA.fullmatch(str(entry))]
+    if commas:
+        raise ValueError(
+            f"column {name} has {commas[0]!r}, a number with a comma; write "
+            f"{commas[0].replace(',', '.')!r}"
+        )
     if known.any() and not known.all():
         where = known.index[~known][0]
         raise ValueError(

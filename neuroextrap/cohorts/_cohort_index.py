@@ -9,6 +9,7 @@ from neuroextrap.cohorts._cohort_records import read_records, write_text, writte
 from neuroextrap.images._opening import open_file
 from neuroextrap.images._tables import read_text_table
 from neuroextrap.maps._json import read_json
+from neuroextrap.maps._provenance import file_hash
 from neuroextrap.reporting._finding import decide, place_words
 from neuroextrap.reporting._page import make_page
 from neuroextrap.reporting._pictures import projections
@@ -56,6 +57,7 @@ def index_text(out, left_out=None, *, coming=(), going=(), mixed=()):
         "pages": [link for link in links if link[1].endswith("desc-report_stat.html")],
         "tables": [link for link in links if link[1].endswith("regions_stat.tsv")],
         "maps": [link for link in links if link[1].endswith(_MAPS)],
+        "stale": _analyzed_since(out, present - {*coming}),
         "left_out": left_out or {},
         "mixed": list(mixed),
     }
@@ -79,6 +81,21 @@ def index_text(out, left_out=None, *, coming=(), going=(), mixed=()):
     sections = [(head, str(text).strip()) for head, text in tables.items()]
     what = "Films and stories" if score == "correlation" else "Identification"
     return make_page(f"{what} in a cohort", sections).get_standalone()
+
+
+def _analyzed_since(out, present):
+    """Return who was analyzed again, or removed, since maps of the group were made."""
+    found = set()
+    for path in present:
+        if not path.name.endswith("Effect_stat.json"):
+            continue
+        for source in read_json(path).get("sources", {}).get("imgs", ()):
+            file = out / source["file"]
+            if source.get("in_dataset") and not (
+                file.is_file() and file_hash(file) == source["sha256"]
+            ):
+                found.add(file.relative_to(out).parts[0])
+    return sorted(found)
 
 
 def _rows(out):

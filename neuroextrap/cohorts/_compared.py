@@ -4,7 +4,6 @@ import logging
 import re
 from dataclasses import dataclass
 from itertools import chain
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -139,16 +138,16 @@ def regions_of(out, group, asked):
 
 def _maps_of(found):
     """Return participants' maps of accuracy, paths or, on surfaces, images."""
-    paths, maps = _accuracy_of(found), []
-    for path, (index, _) in zip(paths, found.values(), strict=True):
-        own = beside(index, _MAPS)
-        maps.append(path if Path(path).is_file() else read_maps(own)["accuracy"])
-    return maps
+    return [
+        path if path.endswith(_ACCURACY) else read_maps(path)["accuracy"]
+        for path in _accuracy_of(found)
+    ]
 
 
 def _accuracy_of(found):
-    """Return the paths of participants' maps of accuracy."""
-    return [str(beside(index, _ACCURACY)) for index, _ in found.values()]
+    """Return the files of participants' accuracy: maps, of surfaces lists of them."""
+    paths = [(beside(i, _ACCURACY), beside(i, _MAPS)) for i, _ in found.values()]
+    return [str(volume if volume.is_file() else maps) for volume, maps in paths]
 
 
 def _design_of(out, asked, found):

@@ -39,6 +39,14 @@ REPEATS_NOTE = (
     "them, and are too cautious if that is noisier"
 )
 
+NOISIER_NOTE = (
+    "repeats of test stimuli spread more than all residuals of training, whose "
+    "responses are averages, it seems: margins and posteriors take a test response to "
+    "be as noisy as one of these, and are too certain; train on repeats as rows, or "
+    "average those of the test (repeats='average')"
+)
+_NOISIER = 1.25  # median over voxels of the ratio of variances
+
 
 class Experiment(NamedTuple):
     """An identification experiment, ready for any region.
@@ -271,11 +279,23 @@ def _permuted(estimator, experiment):
     )
 
 
+def _is_noisier(experiment):
+    """Say whether test responses have more noise than residuals have variance."""
+    if experiment.noise_variance is None:
+        return False
+    residuals = experiment.layout.split(experiment.rows)[2][:, experiment.usable]
+    variance = np.mean(np.square(residuals), axis=0, dtype=np.float64)
+    ratio = experiment.noise_variance[experiment.usable] / variance
+    return ratio.size > 0 and np.median(ratio) > _NOISIER
+
+
 def _notes(estimator, experiment):
     """Say what bounds and p-values rest on."""
     needed = set(experiment.rule.split(",")) - {"euclidean", "correlation"}
     unknown = experiment.n_stimuli is None and experiment.repeats.max() > 1
     notes = [REPEATS_NOTE] if needed and unknown else []
+    if needed and experiment.n_stimuli is None and _is_noisier(experiment):
+        notes.append(NOISIER_NOTE)
     repeats = experiment.bound_repeats()
     if experiment.folds is not None:
         notes.append(FOLDS_NOTE.format(n_folds=len(experiment.folds)))

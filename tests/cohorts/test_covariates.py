@@ -143,3 +143,19 @@ def test_motion_is_the_mean_over_runs(tmp_path):
     assert mean_motion([paths[1], None]) is None
     frame.rename(columns=str.upper).to_csv(paths[1], sep="\t", index=False)
     assert mean_motion(paths) is None
+
+
+def test_tables_as_spreadsheets_leave_them(tmp_path):
+    """Blank rows at the end are nobody; a decimal comma is no name of a group."""
+    path = tmp_path / "participants.tsv"
+    head = "participant_id\tage\tgroup\n"
+    path.write_text(
+        f"{head}sub-01\t20,5\ta\nsub-02\t20,5\tb\nsub-03\t31\tb\n\t\t\n\t\t\n"
+    )
+    table = read_participants(path, tmp_path)
+    assert table.index.tolist() == ["sub-01", "sub-02", "sub-03"]
+    with pytest.raises(ValueError, match=r"age has '20,5', a number with a comma"):
+        make_design(table, list(table.index), "age", ())
+    path.write_text(f"{head}sub-01\t20\ta\n\t30\tb\n")
+    with pytest.raises(ValueError, match="has a row without participant_id"):
+        read_participants(path, tmp_path)

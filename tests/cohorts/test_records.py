@@ -234,3 +234,17 @@ def test_results_without_a_record_are_named(pair, tmp_path, caplog):
     assert "sub-02 is left out of the group" in caplog.text
     analyze(pair, out)
     assert (out / "code" / "sub-02.toml").is_file()
+
+
+@pytest.mark.filterwarnings("ignore:only 4 distinct sign flips", "ignore:.*second-lev")
+def test_the_page_says_who_was_analyzed_after_the_group(pair, tmp_path):
+    out = tmp_path / "out"
+    analyze(pair, out)
+    analyze_group(out, report=False)
+    told = "<strong>sub-02</strong>: analyzed again, or removed, since"
+    assert "analyzed again" not in (out / "index.html").read_text(encoding="utf-8")
+    light = {"radius": 9.0}
+    analyze(pair, out, light, participants=["02"], overwrite=True)
+    assert told in (out / "index.html").read_text(encoding="utf-8")
+    analyze_group(out, report=False, overwrite=True, allow_mixed=True)
+    assert "analyzed again" not in (out / "index.html").read_text(encoding="utf-8")

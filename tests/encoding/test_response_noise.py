@@ -396,3 +396,23 @@ def test_unequal_repeats_have_each_their_covariance():
         expected = -0.5 * np.sum(difference.T * np.linalg.solve(sigma, difference.T), 0)
         np.testing.assert_allclose(row, expected, rtol=1e-3)
     assert not any("averages of repeats" in note for note in model.notes_)
+
+
+@pytest.mark.parametrize("repeats", ["average", "keep"])
+@pytest.mark.parametrize("n_averaged", [1, 4])
+def test_single_responses_beside_averages_in_training_are_told(n_averaged, repeats):
+    """Their posteriors are too certain: of .21 that are right, .62 are claimed."""
+    rng = np.random.default_rng(3)
+    X, W = rng.normal(size=(120, 6)), rng.normal(size=(6, 20))
+    noise = 6 * rng.normal(size=(120, 4, 20))
+    Y = (X @ W)[:, np.newaxis] + noise
+    model = EncodingIdentification(encoder=RidgeEncoder(), repeats=repeats)
+    model.fit(X[:80], Y[:80, :n_averaged].mean(axis=1))
+    shown = np.repeat(np.arange(40), 4)
+    model.identify(X[80:], Y[80:].reshape(160, 20), stimuli=shown)
+    told = any("too certain" in note for note in model.notes_)
+    assert told == (repeats == "keep" and n_averaged == 4)
+    if repeats == "keep":
+        posterior = model.posterior(0)
+        right = np.mean(posterior.argmax(axis=1) == shown)
+        assert (posterior.max(axis=1).mean() - right > 0.1) == told

@@ -185,6 +185,7 @@ def test_a_group_on_surfaces(tmp_path, capsys):
     listed = re.findall('href="(group/[^"]+)"', index)
     assert {"L", "R"} == {name.partition("hemi-")[2][:1] for name in listed}
     assert all((out / name).is_file() for name in listed)
+    assert "analyzed again" not in index
     maps = analyze_group(out, n_permutations=20, overwrite=True)
     own = [read_maps(out / f"sub-{label}")["accuracy"] for label in labels]
     for side, found in maps["effect"].data.parts.items():
