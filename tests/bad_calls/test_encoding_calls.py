@@ -14,10 +14,9 @@ from neuroextrap.encoding import (
     ensemble_size_curve,
     schaefer_strimmer_covariance,
 )
-from neuroextrap.encoding._margins import mahalanobis_margins
-from neuroextrap.encoding._response_predictions import prediction_scores
 from tests.analyses import encoding_of
 from tests.bad_calls.calls import BadCall, assert_good_message, options
+from tests.bad_calls.seam import mahalanobis_margins, prediction_scores
 
 V, T = ValueError, TypeError
 NAN = float("nan")

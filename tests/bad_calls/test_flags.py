@@ -22,9 +22,7 @@ from neuroextrap import (
     stats,
 )
 from neuroextrap.analysis import Keep
-from neuroextrap.analysis._region_analysis import RegionAnalysis
-from neuroextrap.analysis._region_maps import RegionMaps
-from neuroextrap.stats._validation import check_flags
+from tests.bad_calls.seam import RegionAnalysis, RegionMaps, check_flags
 
 
 def flags():

@@ -13,12 +13,15 @@ import pandas as pd
 import pytest
 from scipy.io import savemat
 
-from neuroextrap.cohorts._cohort_records import read_configuration
 from neuroextrap.images import load_betas
-from neuroextrap.images._events import read_events
-from neuroextrap.images._feature_files import Photographs
-from neuroextrap.images._opening import open_image, read_image
 from tests.bad_calls.calls import refusal
+from tests.bad_calls.seam import (
+    Photographs,
+    open_image,
+    read_configuration,
+    read_events,
+    read_image,
+)
 
 
 def spoiled(content, rng):

@@ -6,8 +6,8 @@ import pytest
 from neuroextrap import datasets, group, plotting, stats
 from neuroextrap.learning_curves import CanonicalVariates, information_learning_curve
 from neuroextrap.regions import coordinate_spheres
-from neuroextrap.regions._coordinates import nearest_features
 from tests.bad_calls.calls import BadCall, assert_good_message, options
+from tests.bad_calls.seam import nearest_features
 
 V, T = ValueError, TypeError
 NAN = float("nan")
