@@ -18,6 +18,7 @@ from benchmarks.validity import (  # noqa: F401  (each file registers its checks
     group_bounds,
     group_tests,
     intervals,
+    ordered_designs,
     paired_tests,
     permutation_tests,
     population_bounds,

@@ -129,9 +129,12 @@ def visible_designs(rng, n_sets, *, mistake=False):
 
 
 def told_rows(rng, n_sets, designs, mistake, ignored):
-    """Yield levels and misses of designs; marks of .98 of their sets are named."""
+    """Yield levels and misses of designs; marks of .98 of their sets are named.
+
+    So are all marks, where only together they are in that many.
+    """
     for design, draw in designs.items():
-        local, bound, marks = [], [], Counter()
+        local, bound, marks, n_marked = [], [], Counter(), 0
         for _ in range(n_sets):
             x, y, runs, options = draw(rng)
             seed = rng.integers(2**31)
@@ -140,17 +143,19 @@ def told_rows(rng, n_sets, designs, mistake, ignored):
             local.append((scores["p_value"] <= LEVEL).mean())
             bounds = scores.get("bayes_accuracy_bound", np.zeros(1))
             bound.append((bounds > chance + 1e-9).mean())
-            marks.update(
-                {
-                    found.name
-                    for found in light.findings_
-                    if found.grade == "doubtful" and found.touches("p_value")
-                }
-            )
+            doubts = {
+                found.name
+                for found in light.findings_
+                if found.grade == "doubtful" and found.touches("p_value")
+            } - ignored
+            marks.update(doubts)
+            n_marked += bool(doubts)
+        most = 0.98 * n_sets
+        named = [name for name in sorted(marks) if marks[name] >= most]
+        named = named or (sorted(marks) if n_marked >= most else [])
         doubts = [
-            name if n == n_sets else f"{name} (in {n / n_sets:.3f})"
-            for name, n in sorted(marks.items())
-            if n >= 0.98 * n_sets and name not in ignored
+            name if marks[name] == n_sets else f"{name} (in {marks[name] / n_sets:.3f})"
+            for name in named
         ]
         told = f", marked: {', '.join(doubts)}" if doubts else ""
         in_scope = mistake or not doubts

@@ -60,13 +60,14 @@ class DecodingRun(RegionRun):
         return overdispersed_runs(outcomes, self.labels, shared)
 
 
-def plan_decoding(searchlight, imgs, y, groups, order=None):
+def plan_decoding(searchlight, imgs, y, groups, order=None, strata=None):
     """Check everything, then read the samples, choose regions and plan the run.
 
     Nothing is expensive but reading, and labels and parameters are checked before it.
     The arguments are those of :meth:`IdentificationSearchLight.fit`; returns
     DecodingRun. ValueError when they do not fit one another, or the
-    examination of the design refuses them; what is doubtful is warned of.
+    examination of the design refuses them; what is doubtful is warned of. `strata`
+    (n_samples,) are those within which labels are exchanged afterwards.
     """
     parameters, given = RunParameters.of(searchlight), flat_parameters(searchlight)
     check_shrinkage(searchlight.shrinkage)
@@ -85,7 +86,8 @@ def plan_decoding(searchlight, imgs, y, groups, order=None):
         random_state=searchlight.random_state,
     )
     samples = read_labeled_samples(searchlight, kernel, imgs, labels)
-    findings = tests.findings(samples.X[:, samples.usable], kernel.frequent_first)
+    examined = samples.X[:, samples.usable]
+    findings = tests.findings(examined, kernel.frequent_first, strata)
     tell(findings)
     sampled = samples.masker, samples.X.shape[1]
     choice = parameters.choose_regions(*sampled)

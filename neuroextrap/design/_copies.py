@@ -1,6 +1,6 @@
 """Samples that are copies of others, or nearly so."""
 
-from itertools import combinations
+from itertools import combinations, product
 
 import numpy as np
 from scipy.sparse.csgraph import connected_components
@@ -13,7 +13,12 @@ from neuroextrap.design._findings import (
     TOO_OPTIMISTIC,
     Finding,
 )
-from neuroextrap.design._labels import centered_within, row_codes, without_means
+from neuroextrap.design._labels import (
+    centered_within,
+    row_codes,
+    runs_in_time,
+    without_means,
+)
 
 _MOST_COLUMNS = 2000
 _MOST_OTHERS = 200
@@ -28,7 +33,9 @@ _MOST_RUNS = 100  # more are not compared
 _FEWEST_MATCHED = 3  # samples of two runs that may be versions of one,
 _MATCHED = 0.15  # and correlation that marks them: less hardly raises levels
 _FEWEST_PAIRS = 6  # of runs, among which versions in another order stand out
-_CHANCE = 1e-3  # that some two samples come that near by chance
+_MATCHED_OF_FEW = 0.3  # where there are fewer: pictures are hardly that reliable,
+_FEWEST_MATCHES = 16  # and fewer samples match by chance
+_CHANCE = 1e-3  # share of near pairs that may come that near by chance
 _MOST_SERIES_COLUMNS = 500
 _FEWEST_VOLUMES = 20
 _FEWEST_DIRECTIONS = 8  # in which changes vary; fewer are those of a noiseless model
@@ -120,10 +127,9 @@ def _pairs_of_runs(X, labels):
     codes, groups = labels.codes, labels.groups
     if groups is None or len(X) > _MOST_SAMPLES or X.shape[1] < _FEWEST_COLUMNS:
         return
-    order = np.zeros(len(X)) if labels.order is None else labels.order
-    rows = np.lexsort((order, groups))
-    first = np.unique(groups[rows], return_index=True)[1]
-    runs = [run for run in np.split(rows, first[1:]) if len(run) >= _FEWEST_MATCHED]
+    rows, run = runs_in_time(groups, labels.order)
+    runs = np.split(rows, np.flatnonzero(np.diff(run)) + 1)
+    runs = [rows for rows in runs if len(rows) >= _FEWEST_MATCHED]
     if len(runs) > _MOST_RUNS:
         return
     rest = without_means(X[:, :: -(-X.shape[1] // _MOST_COLUMNS)], codes, groups)
@@ -165,40 +171,54 @@ def _in_one_order(pairs):
 def _in_another_order(pairs):
     """Return the names of runs whose samples match in any order, and how well.
 
-    They must exceed other pairs by .15, by six standard deviations of these, and by six
-    standard errors of their own.
+    They must exceed other pairs of runs by .15, by six standard deviations of these,
+    and by six standard errors of their own. Where two or three runs leave too few
+    pairs, they must exceed samples of different classes by .3, and by six errors.
     """
-    matches = [
-        (names, *_best_matches(products, first, second))
+    pairs = [
+        (names, products, first, second)
         for names, products, first, second in pairs
         if np.array_equal(np.sort(first), np.sort(second))
+        and 1 < len(np.unique(first)) < len(first)
     ]
-    matches = [match for match in matches if len(match[1])]
-    if len(matches) < _FEWEST_PAIRS:
+    if not pairs:
         return None, 0.0
-    means = np.array([gains.mean() for _, _, gains in matches])
-    names, best, gains = matches[means.argmax()]
-    every = np.concatenate([gains for _, _, gains in matches])
+    matches = [_best_matches(*pair[1:]) for pair in pairs]
+    means = np.array([gains.mean() for _, gains in matches])
+    best, gains = matches[means.argmax()]
+    least, usual, spread = _MATCHED, np.median(means), 0.0
+    others = [gains for _, gains in matches]
+    if len(matches) < _FEWEST_PAIRS:
+        if len(gains) < _FEWEST_MATCHES:
+            return None, 0.0
+        least = _MATCHED_OF_FEW
+        others = [_best_matches(*pair[1:], same=False)[1] for pair in pairs]
+        usual = np.mean(np.concatenate(others))
+    else:
+        spread = median_abs_deviation(means, scale="normal")
+    every = np.concatenate(others)
     error = median_abs_deviation(every, scale="normal") / np.sqrt(len(gains) / 2)
-    spread = max(error, median_abs_deviation(means, scale="normal"))
-    surely = means.max() - np.median(means) >= max(_MATCHED, _ERRORS * spread)
-    return (names, best.mean()) if surely else (None, 0.0)
+    if means.max() - usual < max(least, _ERRORS * max(error, spread)):
+        return None, 0.0
+    return pairs[means.argmax()][0], best.mean()
 
 
-def _best_matches(products, first, second):
-    """Return the best match of every sample, and by how much it exceeds its class.
+def _best_matches(products, first, second, *, same=True):
+    """Return the best match of every sample in a class, and how far it exceeds others.
 
     `products` (n, n) are correlations of samples of two runs that have the same classes
     `first` and `second` (n,). What a class has in common in the two runs alone, as in
     sessions with patterns of their own, is in all of its matches. Both have shape
-    (2 m,), m the number of samples whose class has others.
+    (2 m,), m the number of samples whose class has others. Matches in each other class
+    instead of the `same` cannot be versions.
     """
     best, gains = [np.empty(0)], [np.empty(0)]
-    for label in np.flatnonzero(np.bincount(first) > 1):
-        within = products[np.ix_(first == label, second == label)]
-        for own in (np.sort(within, axis=0), np.sort(within.T, axis=0)):
-            best.append(own[-1])
-            gains.append(own[-1] - own[:-1].mean(axis=0))
+    for one, other in product(np.flatnonzero(np.bincount(first) > 1), repeat=2):
+        if (one == other) == same:
+            within = products[np.ix_(first == one, second == other)]
+            for own in (np.sort(within, axis=0), np.sort(within.T, axis=0)):
+                best.append(own[-1])
+                gains.append(own[-1] - own[:-1].mean(axis=0))
     return np.concatenate(best), np.concatenate(gains)
 
 
@@ -207,9 +227,9 @@ def near_copies(X, codes, groups=None):
 
     Copies that were smoothed, resampled or stored otherwise are not equal to the last
     bit. Means of class and run are first subtracted from `X` (n_samples, n_features).
-    Nearly equal are at most five samples that correlate above .95, if no others do
-    above .7; the data must vary in so many directions that no two samples would by
-    chance.
+    Nearly equal are samples that correlate above .95, if no others do above .7: any
+    number in one run, else at most five. The data must vary in so many directions that
+    at most a thousandth of these pairs would by chance.
 
     >>> rng = np.random.default_rng(0)
     >>> X, codes = rng.normal(size=(30, 200)), np.tile([0, 1], 15)
@@ -224,16 +244,21 @@ def near_copies(X, codes, groups=None):
     rest = without_means(X[:, :: -(-X.shape[1] // _MOST_COLUMNS)], codes, groups)
     gram = rest @ rest.T
     directions = np.trace(gram) ** 2 / max((gram**2).sum(), np.finfo(float).tiny)
-    n_pairs = len(X) * (len(X) - 1) / 2
-    if n_pairs * (1 - _NEAR**2) ** ((directions - 1) / 2) > _CHANCE:
-        return None
     length = np.sqrt(np.diag(gram))
     with np.errstate(divide="ignore", invalid="ignore"):
         correlation = gram / (length[:, None] * length)
     np.fill_diagonal(correlation, np.nan)
     near = correlation > _NEAR  # NaN: False
-    few = (correlation > _APART).sum(axis=1) <= _MOST_COPIES
+    alike = correlation > _APART
+    few = alike.sum(axis=1) <= _MOST_COPIES
+    if groups is not None:
+        copied = near & (groups[:, None] == groups)
+        few |= (alike == copied).all(axis=1)
     near &= few[:, None] & few
+    n_pairs = len(X) * (len(X) - 1)
+    by_chance = n_pairs * (1 - _NEAR**2) ** ((directions - 1) / 2)
+    if by_chance > _CHANCE * near.sum():
+        return None
     # samples alone in their run are alike once means are subtracted, whatever they were
     rows = np.flatnonzero(near.any(axis=1))
     noise = centered_within(np.eye(len(X)), codes, groups)[rows]

@@ -1,18 +1,10 @@
 """Properties of a design or its samples that make p-values or bounds too optimistic."""
 
-import re
-from itertools import pairwise
-
 import numpy as np
 
 from neuroextrap.design._copies import copied_samples
-from neuroextrap.design._findings import (
-    BOUNDS,
-    EVERYTHING,
-    P_VALUES,
-    TOO_OPTIMISTIC,
-    Finding,
-)
+from neuroextrap.design._course_of_runs import findings_of_time
+from neuroextrap.design._findings import BOUNDS, EVERYTHING, P_VALUES, Finding
 from neuroextrap.design._labels import without_means
 
 _FEWEST_PAIRS = 8
@@ -25,10 +17,7 @@ CROSS_NOTE = (
     "orthogonal, so that classifiers transfer by accident; for a test of that see "
     "neuroextrap.decoding.cross_identification"
 )
-_SHUFFLES = 99
-_LARGE_AGREEMENT = 0.5
 _UNEQUAL = 1.2
-_FEWEST_SORTED = 5  # samples of a class; fewer may come in a row by chance
 
 
 def findings_of_samples(X, labels, design, frequent_first=""):
@@ -38,8 +27,7 @@ def findings_of_samples(X, labels, design, frequent_first=""):
     `frequent_first` as in `unequal_classes`.
     """
     found = [
-        same_order(labels.codes, labels.groups, labels.order),
-        classes_in_turn(labels),
+        *findings_of_time(X, labels),
         unequal_classes(labels.codes, frequent_first),
         continuous_target(labels),
     ]
@@ -165,127 +153,6 @@ def cross_notes(design):
         "another (such as two conditions, tasks or sessions)"
     )
     return (CROSS_NOTE.format(where=where),)
-
-
-def same_order(codes, groups, order=None):
-    """Return a Finding where classes come in (nearly) the same order in all runs."""
-    agreement = order_agreement(codes, groups, order)
-    if agreement is None:
-        return None
-    how = "the same" if agreement == 1 else "nearly the same"
-    remedy = "only an experiment with another order in each run can tell"
-    if order is None:
-        remedy = (
-            "if the samples are not listed in the order of acquisition, give fit(..., "
-            f"order=...) the time of every sample in its run; otherwise {remedy}"
-        )
-    return Finding(
-        "same_order",
-        "doubtful",
-        agreement,
-        EVERYTHING,
-        f"the classes come in {how} order in all runs, so that whatever changes in the "
-        "course of a run (drift, fatigue, habituation) looks like a difference between "
-        "classes",
-        f"{TOO_OPTIMISTIC} if responses change in the course of runs",
-        remedy,
-    )
-
-
-def classes_in_turn(labels):
-    """Return a Finding where no runs are given and classes come one after the other.
-
-    It is a note where the rows may be sorted, and doubtful where times are known.
-    """
-    order, counts = labels.order, np.bincount(labels.codes)
-    if labels.groups is not None or not labels.trained or counts.min() < _FEWEST_SORTED:
-        return None
-    codes = labels.codes
-    codes = codes if order is None else codes[np.argsort(order, kind="stable")]
-    if np.count_nonzero(np.diff(codes)) >= len(counts):
-        return None
-    sorted_rows = (
-        "give fit(..., order=...) the time of every sample if the rows are not listed "
-        "in the order of acquisition"
-    )
-    return Finding(
-        "classes_in_turn",
-        "note" if order is None else "doubtful",
-        float(len(counts)),
-        EVERYTHING,
-        "the classes come one after the other, in no runs, so that whatever changes in "
-        "time (drift, fatigue, habituation) looks like a difference between classes",
-        f"{TOO_OPTIMISTIC} if responses change in time",
-        sorted_rows if order is None else "only another experiment can tell",
-    )
-
-
-def order_agreement(codes, groups, order=None):
-    """Return how much runs agree in the order of classes: 0 is chance, 1 one order.
-
-    None if that is at most a half, or no more than in 99 random orders, or if there are
-    fewer than two runs.
-    """
-    if groups is None:
-        return None
-    order = np.zeros(len(codes)) if order is None else order
-    rows = np.lexsort((np.arange(len(codes)), order, groups))
-    edges = np.flatnonzero(np.diff(np.unique(groups, return_inverse=True)[1][rows])) + 1
-    runs = [codes[rows[a:b]] for a, b in pairwise([0, *edges, len(codes)])]
-    if len(runs) < 2 or max(map(len, runs)) < 2:
-        return None
-    observed = _agreement(runs)
-    if observed <= _LARGE_AGREEMENT:
-        return None
-    rng, chance = np.random.default_rng(0), []
-    for _ in range(_SHUFFLES):
-        chance.append(_agreement([rng.permutation(run) for run in runs]))
-        if observed == 1 > chance[-1]:
-            return 1.0
-        if observed < 1 and chance[-1] >= observed:
-            return None
-    mean = np.mean(chance)
-    excess = float((observed - mean) / (1 - mean)) if mean < 1 else 0.0
-    return excess if excess > _LARGE_AGREEMENT else None
-
-
-def _agreement(runs):
-    """Return the proportion of pairs of runs with the same class at a position."""
-    position = np.concatenate([np.arange(len(run)) for run in runs])
-    codes = np.concatenate(runs)
-    counts = np.zeros((position.max() + 1, codes.max() + 1))
-    np.add.at(counts, (position, codes), 1)
-    n_runs = counts.sum(axis=1)
-    pairs = (n_runs * (n_runs - 1)).sum()
-    return float((counts * (counts - 1)).sum() / pairs) if pairs else 0.0
-
-
-def runs_out_of_time(groups):
-    """Return Findings, 0 or 1, where numbers of runs do not rise in the order of rows.
-
-    Names are compared that differ by one number only, such as "run-2" and "run-10".
-    """
-    names, first = np.unique(groups, return_index=True)
-    parts = [re.split(r"(\d+(?:\.\d+)?)(?=\D*$)", str(name)) for name in names]
-    if len({(part[0], part[-1], len(part)) for part in parts}) > 1 or len(parts[0]) < 3:
-        return ()
-    order = np.argsort(first)
-    numbers = np.array([float(part[1]) for part in parts])[order]
-    if (np.diff(numbers) > 0).all():
-        return ()
-    shown = ", ".join(str(name) for name in names[order][:5])
-    return (
-        Finding(
-            "runs_out_of_time",
-            "doubtful",
-            float((np.diff(numbers) < 0).sum()),
-            ("e_value*",),
-            f"the rows list the runs in another order than their numbers ({shown}...)",
-            "e-values, which test runs in the order of rows, may not stay valid when "
-            "runs are added",
-            "sort the samples by the time at which they were measured",
-        ),
-    )
 
 
 def alike_neighbors(X, labels):

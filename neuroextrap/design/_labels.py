@@ -59,6 +59,16 @@ def row_codes(*columns):
     return np.unique(np.stack(coded), axis=1, return_inverse=True)[1].ravel()
 
 
+def runs_in_time(groups, order=None):
+    """Return the rows in the order of runs and of time in these, and their run codes.
+
+    `groups` (n_samples,) are runs, `order` (n_samples,) times; None is that of rows.
+    """
+    run = row_codes(groups)
+    rows = np.lexsort((np.zeros(len(run)) if order is None else order, run))
+    return rows, run[rows]
+
+
 def means_of(values, codes):
     """Return the mean rows of codes 0, 1, ..., shape (n_codes, n_columns)."""
     return (members(codes) @ values) / np.bincount(codes)[:, np.newaxis]

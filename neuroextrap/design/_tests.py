@@ -7,12 +7,12 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
+from neuroextrap.design._course_of_runs import runs_out_of_time
 from neuroextrap.design._design import Design
 from neuroextrap.design._doubts import (
     continuous_target,
     cross_notes,
     findings_of_samples,
-    runs_out_of_time,
 )
 from neuroextrap.design._findings import Finding, tell
 from neuroextrap.design._folds import class_weights, fold_weightings, make_design
@@ -370,14 +370,18 @@ class Tests:
         return self.labels.codes[self.design.test]
 
     def findings(
-        self, X: np.ndarray | None, frequent_first: str = ""
+        self,
+        X: np.ndarray | None,
+        frequent_first: str = "",
+        strata: np.ndarray | None = None,
     ) -> tuple[Finding, ...]:
         """Return the Findings about the tests, and about samples X if they are given.
 
         X has shape (n_samples, n_features); ``frequent_first`` names the classifier if
-        it may favor frequent classes.
+        it may favor frequent classes; ``strata`` (n_samples,) are those of a confound.
         """
-        of_samples = findings_of_samples(X, self.labels, self.design, frequent_first)
+        labels = self.labels if strata is None else self.labels._replace(strata=strata)
+        of_samples = findings_of_samples(X, labels, self.design, frequent_first)
         in_time = self.options.e_value_order == "chronological"
         of_runs = runs_out_of_time(self.labels.groups) if in_time else ()
         return of_samples + of_runs + self.permuted.findings

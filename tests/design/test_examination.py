@@ -16,7 +16,7 @@ import neuroextrap
 from neuroextrap.analysis import Bounds
 from neuroextrap.analysis._parameters import command_words
 from neuroextrap.decoding import IdentificationSearchLight
-from neuroextrap.design import _doubts, examine
+from neuroextrap.design import _course_of_runs, examine
 from neuroextrap.design._copies import matched_runs, near_copies
 from neuroextrap.design._labels import code_labels
 from neuroextrap.images import resolve_masker, to_img
@@ -37,6 +37,12 @@ def noise(seed=1, n_features=60):
 
 def same_order():
     return {"y": SORTED, "groups": RUNS}, noise()
+
+
+def classes_follow_time():
+    """Slow responses, most of which are late in a run."""
+    slow = np.tile(np.linspace(-1, 1, 8), 6) + noise(8)[:, 0] / 2
+    return {"y": (slow > 0).astype(int), "groups": RUNS}, noise()
 
 
 def label_made_folds():
@@ -165,6 +171,7 @@ ELSEWHERE = {
 CASES = {
     unequal_classes: ("unequal_classes", "note"),
     same_order: ("same_order", "doubtful"),
+    classes_follow_time: ("classes_follow_time", "doubtful"),
     label_made_folds: ("label_made_folds", "note"),
     equal_samples: ("equal_samples", "doubtful"),
     nearly_equal_samples: ("equal_samples", "doubtful"),
@@ -210,6 +217,7 @@ def test_every_finding_is_seen(case):
     assert np.isfinite(found[0].seen)
     if case not in (
         same_order,
+        classes_follow_time,
         no_groups,
         sorted_folds,
         classes_in_turn,
@@ -229,6 +237,7 @@ def test_every_finding_is_told_in_all_places(case, tmp_path, recwarn):
         return
     fitted = fit(design, X)
     (found,) = (f for f in fitted.findings_ if f.name == name)
+    assert found.grade == grade
     warned = [str(warning.message) for warning in recwarn]
     assert (found.note in warned) == (grade == "doubtful")
     assert found.note in fitted.notes_
@@ -562,7 +571,7 @@ def test_missing_conditions_are_refused():
     ],
 )
 def test_numbers_of_runs_tell_their_time(names, found):
-    assert bool(_doubts.runs_out_of_time(np.repeat(names, 3))) == found
+    assert bool(_course_of_runs.runs_out_of_time(np.repeat(names, 3))) == found
 
 
 def test_runs_of_one_class_say_nothing_about_versions():

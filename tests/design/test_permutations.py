@@ -115,8 +115,34 @@ def test_few_labelings_are_doubtful_where_none_can_be_significant():
     assert grades == ["doubtful", "note"]
     assert few_exchanges(None) is None
     needed = fewest_permutations(0.95)
-    found = [few_permutations(n, 0.95) for n in (0, needed - 1, needed)]
-    assert [len(each) for each in found] == [0, 1, 0]
+    found = [few_permutations(n, 0.95) for n in (0, 1, needed - 1, needed)]
+    assert [len(each) for each in found] == [0, 1, 1, 0]
+    assert [each.grade for each in found[2]] == ["note"]
+    assert found[2][0].touches("true_discovery_bound")
+    assert not found[2][0].touches("p_value")
+
+
+def test_sorted_folds_are_told_without_permutations():
+    labels = code_labels(np.repeat([0, 1, 2, 3], 12), None, None, None)
+    design = make_design(labels.codes, 4, cv=KFold(8))
+    codes, pairing, findings = permuted_codes(labels, design, 0, 0, cv=KFold(8))
+    np.testing.assert_array_equal(codes, [labels.codes])
+    assert not pairing
+    (found,) = findings
+    assert found.name == "sorted_folds"
+    assert found.touches("accuracy")
+
+
+def test_folds_are_compared_where_one_class_stays_in_its_run():
+    """Counts of the others change; here they are as equal as can be."""
+    y = np.array([0, 1, 0, 1, 0, 1, 0, 1, 2, 2, 2, 2])
+    labels = code_labels(y, None, np.repeat([0, 1], [8, 4]), None)
+    test = [np.array([i, i + 1, 8 + i // 2]) for i in (0, 2, 4, 6)]
+    folds = [(np.setdiff1d(np.arange(12), each), each) for each in test]
+    balance = fold_balance(labels, make_design(labels.codes, 3, cv=folds))
+    assert balance.proportional
+    assert 0 < balance.as_equal < 0.3
+    assert balance.of_labels
 
 
 @pytest.mark.parametrize("seed", range(6))
