@@ -272,3 +272,14 @@ def test_set_sizes_that_leave_nothing_above_chance_are_named():
         average_bayes_accuracy_lower_bound(
             [0.9, 0.9, 0.9], n_classes=8, n_repeats=1, set_sizes=[2, 3, 8]
         )
+
+
+def test_where_nothing_can_be_shown_the_best_bound_is_chance_of_the_set_size():
+    design = TestDesign(8, 1, n_models=2, n_regions=5, n_set_sizes=3)
+    assert [design.best_bound(size) for size in (2, 5, 8)] == [1 / 2, 1 / 5, 1 / 8]
+
+
+def test_a_class_has_one_test_point_or_more():
+    with pytest.raises(ValueError, match="n_repeats"):
+        TestDesign(3, [2, 0.5, 1])
+    assert TestDesign(3, 0.5).n_classes == 3
