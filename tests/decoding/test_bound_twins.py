@@ -123,6 +123,7 @@ def naive_accuracies(X, y, train, test):
     return np.array(found)
 
 
+@pytest.mark.filterwarnings("ignore:some classes come earlier in runs")
 @pytest.mark.parametrize("where", ["forward", "folds"])
 def test_runs_of_unequal_length_weigh_as_they_should(where):
     """Folds weigh by their size, steps of an order by the inverse of their noise."""

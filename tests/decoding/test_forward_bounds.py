@@ -229,6 +229,7 @@ def test_runs_may_be_added_after_looking_at_chronological_e_values(
 
 
 @pytest.mark.filterwarnings("ignore:classes are unequal")
+@pytest.mark.filterwarnings("ignore:some classes come earlier in runs")
 @pytest.mark.parametrize(
     ("classifier", "first", "n_features"),
     [
