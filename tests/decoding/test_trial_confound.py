@@ -6,6 +6,7 @@ from html import unescape
 import nibabel
 import numpy as np
 import pytest
+from sklearn.model_selection import KFold
 from sklearn.neighbors import NearestCentroid
 
 from neuroextrap import stats
@@ -78,6 +79,36 @@ def test_p_values_equal_those_of_refits_with_labels_exchanged_within_pairs():
     np.testing.assert_allclose(maps["p_value_fwe"], p_fwe)
     assert maps["p_value_fwe"][1] <= 0.05 < maps["p_value_fwe"][0]
     assert maps["unrestricted_p_value_fwe"][0] <= 0.05
+
+
+@pytest.mark.filterwarnings("ignore:no runs were given:UserWarning")
+@pytest.mark.parametrize("size", [2, 4])
+@pytest.mark.parametrize("lengths", [[3, 5, 7, 4, 6, 9], [31]])
+def test_neighbors_in_rank_fill_strata_of_every_run(size, lengths):
+    """As many as hold `size` samples, at least one, none larger by more than one."""
+    rng = np.random.default_rng(0)
+    runs = np.repeat(np.arange(len(lengths)), lengths)
+    y, time = np.arange(len(runs)) % 2, rng.normal(size=len(runs))
+    known = {"groups": runs} if len(lengths) > 1 else {}
+    searchlight = light(n_permutations=19, cv=None if known else KFold(3))
+    X = rng.normal(size=(len(runs), 15))
+    groups = known.get("groups")
+    maps = trial_confound(searchlight, X, y, groups, time, stratum_size=size)
+    for run, length in enumerate(lengths):
+        here = runs == run
+        in_order = maps.strata_[here][np.argsort(time[here])]
+        starts = np.flatnonzero(np.diff(in_order, prepend=np.nan))
+        assert len(starts) == len(np.unique(in_order)) == max(1, length // size)
+        assert np.ptp(np.diff([*starts, length])) <= 1
+    assert len(np.unique(maps.strata_)) == sum(max(1, n // size) for n in lengths)
+
+
+def test_a_confound_that_tells_the_class_otherwise_in_every_run_is_refused():
+    X, _, runs, _ = simulate()
+    time = np.tile(np.arange(N_TRIALS), N_RUNS)
+    y = (time // 2 + runs) % 2
+    with pytest.raises(ValueError, match="cannot be told apart"):
+        trial_confound(light(), X, y, runs, time + 0.1 * runs)
 
 
 def test_the_same_analysis_is_that_of_searchlights():
