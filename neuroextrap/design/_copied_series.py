@@ -9,9 +9,7 @@ _FEWEST_VOLUMES = 20
 _FEWEST_DIRECTIONS = 8  # in which changes vary; fewer are those of a noiseless model
 _LONGEST_OFFSET = 10  # volumes that one of two copies may lack at its beginning
 _SHARED = 0.3  # mean correlation of changes that marks copies among other runs,
-_SHARED_BY_ALL = (
-    0.7  # and where all runs are alike, as events at the same times make them
-)
+_SHARED_BY_ALL = 0.7  # and where all are alike, as events at the same times make them
 _ERRORS = 6.0
 
 
