@@ -23,11 +23,11 @@ from threadpoolctl import threadpool_limits
 
 from neuroextrap.encoding import GaborPyramid, schaefer_strimmer_covariance
 from neuroextrap.encoding._margins import mahalanobis_margins
-from neuroextrap.models.elastic_net._folds import fold_grams
-from neuroextrap.models.elastic_net._search import (
+from neuroextrap.models.elastic_net._estimator import (
     SearchOptions,
     cross_validated_elastic_net,
 )
+from neuroextrap.models.elastic_net._folds import fold_grams
 from neuroextrap.models.elastic_net._solvers import SOLVERS
 from neuroextrap.stats import win_distribution
 
@@ -245,7 +245,9 @@ def kay_size(label, source, n_voxels):
         folds, once = timed(lambda: fold_grams(*args))
         return folds
 
-    with mock.patch("neuroextrap.models.elastic_net._search.fold_grams", timed_grams):
+    with mock.patch(
+        "neuroextrap.models.elastic_net._estimator.fold_grams", timed_grams
+    ):
         fit, seconds = timed(lambda: cross_validated_elastic_net(X, Y, splits, options))
     voxel = (seconds - once) / n_voxels
     total = once + 25_000 * voxel / 2

@@ -11,8 +11,7 @@ default method and of its intervals may look at the first only. Real drawings
 
 import numpy as np
 
-from neuroextrap.stats._accuracy import accuracy_weights
-from neuroextrap.stats._wins import spread_ties
+from neuroextrap.stats._accuracy import accuracy_weights, spread_ties
 
 N_POOL = 50_000
 N_TARGETS = 3000

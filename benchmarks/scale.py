@@ -24,10 +24,10 @@ from scipy.optimize import nnls
 from threadpoolctl import threadpool_limits
 
 from neuroextrap.design._folds import make_design
-from neuroextrap.margins import _estimated_cost as _cost
+from neuroextrap.margins import _resources as _cost
 from neuroextrap.margins._engine import score_regions
 from neuroextrap.margins._plan import Plan
-from neuroextrap.margins._statistic import resolve_statistic
+from neuroextrap.margins._wins import resolve_statistic
 from neuroextrap.margins.classifiers._classifier_names import resolve_classifier
 
 CLASSIFIERS = ("nearest_centroid", "gaussian_nb", "ridge", "lda")

@@ -37,7 +37,7 @@ from sklearn.neighbors import NearestCentroid
 from neuroextrap import stats
 from neuroextrap.decoding import IdentificationSearchLight
 from neuroextrap.design._folds import make_design
-from neuroextrap.design._forward_tests import (
+from neuroextrap.design._further_tests import (
     cyclic_folds,
     forward_folds,
     forward_parts,
@@ -47,7 +47,7 @@ from neuroextrap.images._geometry import mask_lattice
 from neuroextrap.images._maskers import mni152_mask
 from neuroextrap.margins._engine import observed_margins, score_regions
 from neuroextrap.margins._plan import Plan
-from neuroextrap.margins._statistic import resolve_statistic
+from neuroextrap.margins._wins import resolve_statistic
 from neuroextrap.margins.algebra._grams import ridge_penalty
 from neuroextrap.margins.classifiers._classifier_names import resolve_classifier
 from neuroextrap.regions._lattice import lattice_spheres

@@ -23,9 +23,9 @@ from threadpoolctl import threadpool_limits
 
 from neuroextrap.design._folds import make_design
 from neuroextrap.margins._engine import observed_margins, score_regions
-from neuroextrap.margins._estimated_cost import estimate_memory
 from neuroextrap.margins._plan import Plan
-from neuroextrap.margins._statistic import resolve_statistic
+from neuroextrap.margins._resources import estimate_memory
+from neuroextrap.margins._wins import resolve_statistic
 from neuroextrap.margins.algebra._grams import scatter_penalty
 from neuroextrap.margins.classifiers._classifier_names import resolve_classifier
 

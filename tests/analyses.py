@@ -4,7 +4,7 @@ import numpy as np
 
 from neuroextrap.decoding import IdentificationSearchLight
 from neuroextrap.encoding import EncodingIdentification, schaefer_strimmer_covariance
-from neuroextrap.maps._described_parameters import nested_parameters
+from neuroextrap.maps._records import nested_parameters
 
 
 def searchlight_of(*args, **flat):

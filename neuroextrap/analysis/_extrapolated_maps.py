@@ -9,14 +9,14 @@ from neuroextrap import stats
 from neuroextrap.analysis._presentation import region_images
 from neuroextrap.analysis._region_maps import RegionMaps
 from neuroextrap.design._findings import tell
-from neuroextrap.maps._named_records import extrapolation_record
-from neuroextrap.maps._trained_on_all import (
+from neuroextrap.maps._identification import (
     DOUBTFUL,
     NO_INTERVAL,
     doubtful_beyond,
 )
+from neuroextrap.maps._named_records import extrapolation_record
 from neuroextrap.margins._resources import parse_memory
-from neuroextrap.margins.running._progress import Progress
+from neuroextrap.margins.running._execution import Progress
 from neuroextrap.stats._null_counts import spread_known
 from neuroextrap.stats._validation import check_level, check_set_sizes
 from neuroextrap.stats._warn import warn

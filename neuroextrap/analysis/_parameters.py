@@ -154,7 +154,7 @@ def with_parameters(analysis, **changed):
     """Return a copy with parameters changed, those inside of value objects too."""
     from sklearn.base import clone
 
-    from neuroextrap.maps._described_parameters import (
+    from neuroextrap.maps._records import (
         flat_parameters,
         nested_parameters,
     )
@@ -165,7 +165,7 @@ def with_parameters(analysis, **changed):
 
 def _defaults(analysis, names):
     """Return the default of parameters by name."""
-    from neuroextrap.maps._described_parameters import flat_parameters
+    from neuroextrap.maps._records import flat_parameters
 
     known = flat_parameters(type(analysis)())
     return {name: known[name] for name in names}

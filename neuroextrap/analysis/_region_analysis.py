@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 
 from neuroextrap import stats
+from neuroextrap.analysis._analysis_files import origin_of
 from neuroextrap.analysis._extrapolated_maps import extrapolated_maps
 from neuroextrap.analysis._presentation import (
     find_region,
@@ -21,16 +22,14 @@ from neuroextrap.analysis._region_files import (
     RegionFiles,
     check_has_results,
 )
-from neuroextrap.analysis._region_intervals import RegionIntervals
-from neuroextrap.analysis._region_plots import RegionPlots
-from neuroextrap.analysis._sidecars import origin_of
+from neuroextrap.analysis._region_inference import RegionIntervals, RegionPlots
 from neuroextrap.design._findings import Finding
-from neuroextrap.maps._described_parameters import flat_parameters
-from neuroextrap.maps._trained_on_all import TrainedOnAll
+from neuroextrap.maps._identification import TrainedOnAll
+from neuroextrap.maps._records import flat_parameters
 from neuroextrap.reporting._identification_page import identification_report, summary
 from neuroextrap.reporting._page import Report
+from neuroextrap.stats._accuracy import warn_if_reversed
 from neuroextrap.stats._shared_options import described_by
-from neuroextrap.stats._wins import warn_if_reversed
 
 
 class RegionAnalysis(

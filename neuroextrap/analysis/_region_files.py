@@ -12,7 +12,7 @@ from sklearn.exceptions import NotFittedError
 from neuroextrap.analysis._analysis_files import read_analysis, write_analysis
 from neuroextrap.analysis._presentation import joined_standard_errors
 from neuroextrap.analysis._region_maps import RegionMaps
-from neuroextrap.maps._described_parameters import flat_parameters, nested_parameters
+from neuroextrap.maps._records import flat_parameters, nested_parameters
 from neuroextrap.stats._shared_options import described_by
 from neuroextrap.stats._validation import check_flags
 

@@ -14,13 +14,14 @@ from neuroextrap.analysis._merging import join_parts, missing_parts, partial_not
 from neuroextrap.design._findings import Finding
 from neuroextrap.images._region_choice import RegionChoice
 from neuroextrap.maps._identification import (
+    MEASURED,
+    TRAINED_ON_ALL,
     accuracy_statistics,
     bound_set_sizes,
     bound_statistics,
     information_notes,
     permutation_statistics,
 )
-from neuroextrap.maps._trained_on_all import MEASURED, TRAINED_ON_ALL
 from neuroextrap.margins._engine import RegionScores
 from neuroextrap.stats._forward_design import ForwardDesign
 from neuroextrap.stats._true_discoveries import DiscoveryBounds

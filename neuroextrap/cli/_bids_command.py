@@ -246,7 +246,7 @@ def _read_configuration(args):
 
 def make_analysis(args):
     """Return the analysis, not fitted, and what it knows of stimuli, by argument."""
-    from neuroextrap.maps._described_parameters import nested_parameters
+    from neuroextrap.maps._records import nested_parameters
 
     _check_given(args)
     given = parameters_of(args, args.analysis, without=_OF_PARTICIPANTS)

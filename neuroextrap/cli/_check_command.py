@@ -100,7 +100,7 @@ def _affordable(light, data, order):
     """
     from sklearn.base import clone
 
-    from neuroextrap.margins.running._progress import clock
+    from neuroextrap.margins.running._execution import clock
 
     few = {"n_permutations": min(light.n_permutations, _FEWEST_PERMUTATIONS)}
     ridge = {"estimator": "ridge"}

@@ -167,7 +167,7 @@ def _regions(args, folders, options):
     from neuroextrap.analysis._region_maps import RegionMaps
     from neuroextrap.group import second_level_test
     from neuroextrap.group._analyses import read_analyses
-    from neuroextrap.margins._statistic import accuracy_set_size
+    from neuroextrap.margins._wins import accuracy_set_size
 
     subjects, findings = read_analyses(folders)
     size = accuracy_set_size(options["statistic"], len(subjects[0].classes))

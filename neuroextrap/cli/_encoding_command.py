@@ -161,7 +161,7 @@ def _one_file(path):
 def _model(args, data):
     """Return the model that the options and the bands of the data describe."""
     from neuroextrap.encoding import EncodingIdentification
-    from neuroextrap.maps._described_parameters import nested_parameters
+    from neuroextrap.maps._records import nested_parameters
 
     given = parameters_of(args, "encoding") | {"mask": data.mask}
     if data.bands is not None:

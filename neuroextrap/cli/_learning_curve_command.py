@@ -130,7 +130,7 @@ def run(args):
     """Read the scans, compute the curves, write tables and maps."""
     take_last_as_output(args)
     from neuroextrap.cli._learning_curve_files import write_curves
-    from neuroextrap.learning_curves._scans import read_scans
+    from neuroextrap.learning_curves._curve_run import read_scans
     from neuroextrap.maps._files import check_output_directory
 
     source = args.array if args.imgs is None else args.imgs

@@ -100,7 +100,7 @@ def _stage_maps(folder, files, args, labels, data, classifier, about):
 
     from neuroextrap.images import to_img
     from neuroextrap.learning_curves import sensitivity_map
-    from neuroextrap.learning_curves._scans import center_groups, scale_scans
+    from neuroextrap.learning_curves._curve_run import center_groups, scale_scans
     from neuroextrap.maps._files import check_maps, describe_map, stage_maps
     from neuroextrap.maps._provenance import provenance
     from neuroextrap.maps._records import MapRecord

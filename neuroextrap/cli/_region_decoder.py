@@ -96,7 +96,7 @@ def decoder_of(args, light, samples, read):
     if args.decoder is None:
         return None
     from neuroextrap.analysis._presentation import find_region
-    from neuroextrap.analysis._run_parameters import RunParameters
+    from neuroextrap.analysis._region_run import RunParameters
     from neuroextrap.images._opening import image_files
 
     parameters = RunParameters.of(light)

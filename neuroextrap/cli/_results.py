@@ -38,7 +38,7 @@ def check_pictures(args):
             f"--bg-img {args.bg_img} is drawn in the report only; add --report"
         )
     if args.bg_img.lower() not in ("none", "mni152"):
-        from neuroextrap.plotting._backgrounds import read_volume
+        from neuroextrap.plotting._brain_maps import read_volume
 
         read_volume(args.bg_img, "--bg-img", "give a volume, mni152 or none")
 
@@ -273,7 +273,7 @@ def cost_line(what, seconds, n_bytes):
     >>> cost_line("168 regions", 3905, 2**29)
     'dry run: 168 regions; about 1:05:05 (h:mm:ss), 512 MiB of data; nothing written'
     """
-    from neuroextrap.margins.running._progress import clock
+    from neuroextrap.margins.running._execution import clock
 
     return (
         f"dry run: {what}; about {clock(seconds)} (h:mm:ss), {size_words(n_bytes)} of "

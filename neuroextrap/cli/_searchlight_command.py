@@ -4,14 +4,20 @@ import logging
 from dataclasses import replace
 
 from neuroextrap.analysis._options import paths, texts
-from neuroextrap.cli._conditions import (
+from neuroextrap.cli._condition_tables import (
+    TARGETS,
     check_conditions,
     check_confound,
+    check_targets,
     confound_of_samples,
+    decoder_of_targets,
     events_by_condition,
+    model_files,
     run_confound,
     run_cross,
+    run_dissimilarities,
     split_conditions,
+    targets_of,
 )
 from neuroextrap.cli._console import say
 from neuroextrap.cli._parser import (
@@ -27,14 +33,6 @@ from neuroextrap.cli._results import (
     bids_of_inputs,
     cost_of_regions,
     origin_of_command,
-)
-from neuroextrap.cli._target_tables import (
-    TARGETS,
-    check_targets,
-    decoder_of_targets,
-    model_files,
-    run_dissimilarities,
-    targets_of,
 )
 
 logger = logging.getLogger(__name__)
@@ -202,7 +200,7 @@ def prepare(args, files):
     """
     from neuroextrap.decoding import IdentificationSearchLight
     from neuroextrap.images import to_img
-    from neuroextrap.maps._described_parameters import nested_parameters
+    from neuroextrap.maps._records import nested_parameters
 
     samples, more = _read(args, files)
     if getattr(args, "train", None) is not None:

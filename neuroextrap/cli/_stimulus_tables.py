@@ -139,7 +139,7 @@ def read_features(table, is_train, path, args):
     if args.features is not None:
         features, names = _feature_file(table, args.features)
     elif args.stimulus_images is not None or "stim_file" in table:
-        from neuroextrap.encoding._image_features import (
+        from neuroextrap.encoding._stimulus_features import (
             image_feature_kinds,
             image_features,
         )

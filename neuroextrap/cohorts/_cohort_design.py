@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from neuroextrap.cohorts._measures import MEASURES
+from neuroextrap.cohorts._cohort_runs import MEASURES
 from neuroextrap.images._bids_runs import find_raw
 from neuroextrap.images._tables import MISSING, read_text_table
 from neuroextrap.stats._validation import brief

@@ -4,10 +4,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from neuroextrap.analysis._sidecars import origin_of
+from neuroextrap.analysis._analysis_files import origin_of
 from neuroextrap.encoding._table_of_runs import TableOfRuns
-from neuroextrap.images._bids_filters import filter_texts, read_filters
-from neuroextrap.images._bids_names import PAIR, loose_entities, same_label
+from neuroextrap.images._bids_names import (
+    PAIR,
+    filter_texts,
+    loose_entities,
+    read_filters,
+    same_label,
+)
 from neuroextrap.images._bids_runs import most_specific
 from neuroextrap.images._feature_timing import features_of_events, stimuli_of
 

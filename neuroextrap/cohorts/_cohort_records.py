@@ -11,15 +11,15 @@ from pathlib import Path
 
 from neuroextrap.analysis._parameters import parameters, path_words
 from neuroextrap.encoding import ElasticNetEncoder, RidgeEncoder
-from neuroextrap.images._bids_filters import filter_texts
+from neuroextrap.images._bids_names import filter_texts
 from neuroextrap.images._bids_runs import find_raw
 from neuroextrap.maps._bids import check_dataset, describe_dataset
-from neuroextrap.maps._described_parameters import (
+from neuroextrap.maps._provenance import described_value
+from neuroextrap.maps._records import (
     changed_parameters,
     described_parameters,
     flat_parameters,
 )
-from neuroextrap.maps._provenance import described_value
 
 logger = logging.getLogger(__name__)
 

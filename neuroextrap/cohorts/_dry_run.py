@@ -18,8 +18,7 @@ from neuroextrap.cohorts._request import (
     mask_of,
     samples_of,
 )
-from neuroextrap.encoding._continuous_cost import check_runs, estimate_cost_of_runs
-from neuroextrap.encoding._cost import estimate_cost
+from neuroextrap.encoding._cost import check_runs, estimate_cost, estimate_cost_of_runs
 from neuroextrap.images import to_img
 from neuroextrap.stats._warn import one_line
 

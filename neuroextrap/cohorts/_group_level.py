@@ -9,8 +9,13 @@ from typing import Any
 
 from neuroextrap.cohorts._cohort_index import INDEX, index_text
 from neuroextrap.cohorts._cohort_options import GroupOptions, check_path
-from neuroextrap.cohorts._compared import compared, gather, regions_of
-from neuroextrap.cohorts._group_members import NULL, beside
+from neuroextrap.cohorts._group_members import (
+    NULL,
+    beside,
+    compared,
+    gather,
+    regions_of,
+)
 from neuroextrap.design._findings import findings_about
 from neuroextrap.group import group_information, second_level_test
 from neuroextrap.group._alike import allowed_names

@@ -33,9 +33,8 @@ from neuroextrap.cohorts._cohort_records import (
     write_record,
     written,
 )
-from neuroextrap.cohorts._cohort_runs import found_runs
+from neuroextrap.cohorts._cohort_runs import found_runs, mean_motion
 from neuroextrap.cohorts._dry_run import COST, plan_participants
-from neuroextrap.cohorts._measures import mean_motion
 from neuroextrap.cohorts._request import (
     NULL_FILE,
     Request,
@@ -44,13 +43,12 @@ from neuroextrap.cohorts._request import (
     working_folder,
 )
 from neuroextrap.encoding import ContinuousEncoding
-from neuroextrap.images._bids_filters import read_filters
+from neuroextrap.images._bids_names import read_filters
 from neuroextrap.images._bids_runs import find_participants, find_raw
 from neuroextrap.images._sample_options import SAMPLES, SampleOptions
 from neuroextrap.maps._commit import finish_interrupted
-from neuroextrap.maps._json import read_json
 from neuroextrap.maps._result_files import ResultFiles
-from neuroextrap.maps._transaction import PROVENANCE_FILE
+from neuroextrap.maps._transaction import PROVENANCE_FILE, read_json
 from neuroextrap.margins._resources import parse_shard
 from neuroextrap.reporting import peak_table
 from neuroextrap.reporting._peaks import peaks_of

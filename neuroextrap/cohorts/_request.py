@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import neuroextrap
+from neuroextrap.analysis._analysis_files import origin_of, recorded_options
 from neuroextrap.analysis._parameters import with_parameters
-from neuroextrap.analysis._sidecars import origin_of, recorded_options
 from neuroextrap.cohorts._cohort_encoding import beta_tables, encoding_data
 from neuroextrap.cohorts._cohort_films import FilmDesign, fit_films
 from neuroextrap.cohorts._cohort_runs import found_runs
@@ -24,11 +24,10 @@ from neuroextrap.images._events import read_events, read_runs
 from neuroextrap.images._fits import ready_betas
 from neuroextrap.images._surface_files import other_hemisphere
 from neuroextrap.maps._bids import shared_entities
-from neuroextrap.maps._described_parameters import described_parameters
-from neuroextrap.maps._json import json_text
 from neuroextrap.maps._provenance import describe_file, described_value
+from neuroextrap.maps._records import described_parameters
 from neuroextrap.maps._result_files import ATTEMPTS, ResultFiles
-from neuroextrap.maps._transaction import PROVENANCE_FILE
+from neuroextrap.maps._transaction import PROVENANCE_FILE, json_text
 
 logger = logging.getLogger(__name__)
 

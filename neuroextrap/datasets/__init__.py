@@ -1,12 +1,11 @@
 """Simulated data with known truth."""
 
-from neuroextrap.datasets._brains import simulate_brain
+from neuroextrap.datasets._brains import plant_codes, simulate_brain
 from neuroextrap.datasets._gaussian_code import (
     gaussian_code_accuracy,
     gaussian_code_information,
 )
 from neuroextrap.datasets._natural_images import simulate_visual_cortex
-from neuroextrap.datasets._planted_samples import plant_codes
 from neuroextrap.datasets._toy import BivariateNormalProblem
 
 __all__ = [

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from neuroextrap.stats._plain_types import plain_types_checked
+from neuroextrap.stats._label_checks import plain_types_checked
 from neuroextrap.stats._validation import (
     brief,
     nats_per_unit,

@@ -6,8 +6,8 @@ import numpy as np
 
 from neuroextrap.decoding._searchlight import IdentificationSearchLight
 from neuroextrap.design._labels import row_codes
-from neuroextrap.maps._described_parameters import flat_parameters
-from neuroextrap.margins._statistic import accuracy_set_size
+from neuroextrap.maps._records import flat_parameters
+from neuroextrap.margins._wins import accuracy_set_size
 from neuroextrap.stats._validation import check_choice, check_numbers
 
 OF_FILES = {"checkpoint": None, "save_null": None, "shard": None}

@@ -11,19 +11,18 @@ from numpy.typing import ArrayLike
 
 from neuroextrap.analysis._parameters import plain_maps
 from neuroextrap.analysis._region_maps import RegionMaps, maps_of_regions
-from neuroextrap.analysis._run_parameters import RunParameters
+from neuroextrap.analysis._region_run import RunParameters
 from neuroextrap.decoding._comparable import taken_options
 from neuroextrap.decoding._decoding_run import plan_decoding
 from neuroextrap.decoding._searchlight import IdentificationSearchLight
-from neuroextrap.design._cross_folds import cross_samples
 from neuroextrap.design._findings import P_VALUES, Finding, tell
-from neuroextrap.maps._described_parameters import described_parameters
-from neuroextrap.maps._identification import permutation_statistics
-from neuroextrap.maps._trained_on_all import not_marginal_below
+from neuroextrap.design._further_tests import cross_samples
+from neuroextrap.maps._identification import not_marginal_below, permutation_statistics
+from neuroextrap.maps._records import described_parameters
 from neuroextrap.margins._engine import choice_tables
 from neuroextrap.margins.running._null import null_file
 from neuroextrap.reporting._region_page import cross_page
-from neuroextrap.stats._name_exchange import NameExchanges, named_share
+from neuroextrap.stats._arrangements import NameExchanges, named_share
 from neuroextrap.stats._null_counts import NullCounts
 from neuroextrap.stats._pvalues import LEVEL
 from neuroextrap.stats._shared_options import described_by

@@ -16,8 +16,8 @@ from neuroextrap.analysis._region_files import FittedAttributes, check_has_resul
 from neuroextrap.analysis._region_maps import RegionMaps, maps_of_regions
 from neuroextrap.decoding._dissimilarity_run import plan_dissimilarities
 from neuroextrap.decoding._searchlight import IdentificationSearchLight
-from neuroextrap.maps._described_parameters import described_parameters
 from neuroextrap.maps._named_records import AGREEMENT, dissimilarity_records
+from neuroextrap.maps._records import described_parameters
 from neuroextrap.reporting._region_page import dissimilarity_page
 from neuroextrap.stats._shared_options import described_by, takes_fields
 

@@ -12,15 +12,14 @@ from numpy.typing import ArrayLike
 from neuroextrap import stats
 from neuroextrap.analysis._presentation import region_images
 from neuroextrap.analysis._region_maps import RegionMaps
-from neuroextrap.analysis._run_parameters import RunParameters
-from neuroextrap.decoding._member_sets import read_sample_set, score_sets
+from neuroextrap.analysis._region_run import RunParameters
+from neuroextrap.decoding._ensemble import read_sample_set, score_sets
 from neuroextrap.decoding._searchlight import IdentificationSearchLight
 from neuroextrap.design._folds import class_weights
-from neuroextrap.maps._described_parameters import described_parameters
 from neuroextrap.maps._identification import permutation_statistics
+from neuroextrap.maps._records import described_parameters
 from neuroextrap.margins._resources import parse_memory
-from neuroextrap.margins._statistic import accuracy_set_size
-from neuroextrap.margins._wins import win_chances
+from neuroextrap.margins._wins import accuracy_set_size, win_chances
 from neuroextrap.stats._null_counts import spread_known
 from neuroextrap.stats._shared_options import described_by
 

@@ -13,7 +13,7 @@ from neuroextrap import stats
 from neuroextrap.design._design import Labelings
 from neuroextrap.design._folds import make_design
 from neuroextrap.design._labels import code_labels
-from neuroextrap.margins._statistic import resolve_statistic
+from neuroextrap.margins._wins import resolve_statistic
 from neuroextrap.margins.classifiers._classifier_names import resolve_classifier
 from neuroextrap.stats._accuracy import default_set_sizes
 from neuroextrap.stats._shared_options import described_by, takes_fields

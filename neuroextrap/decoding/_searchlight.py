@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from neuroextrap.analysis._sidecars import recorded_options, source_files
+from neuroextrap.analysis._analysis_files import recorded_options, source_files
 from neuroextrap.analysis._values import Bounds, Curves, Keep, Regions
 from neuroextrap.decoding._decoding_run import plan_decoding
 from neuroextrap.decoding._region_predictions import ClassPredictions

@@ -5,9 +5,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from sklearn.model_selection import KFold
 
-from neuroextrap.analysis._region_run import RegionRun
-from neuroextrap.analysis._run_parameters import RunParameters
-from neuroextrap.decoding._reading import (
+from neuroextrap.analysis._region_run import RegionRun, RunParameters
+from neuroextrap.decoding._decoding_run import (
     check_row_order,
     make_whitener,
     read_labeled_samples,
@@ -17,12 +16,12 @@ from neuroextrap.design._labels import code_targets, row_codes
 from neuroextrap.design._permutations import Permuted
 from neuroextrap.design._series import EXCHANGES, OF_TARGETS, findings_of_series
 from neuroextrap.design._tests import BoundOptions, Tests
-from neuroextrap.maps._described_parameters import flat_parameters
+from neuroextrap.maps._records import flat_parameters
 from neuroextrap.margins._paths import with_path
 from neuroextrap.margins._plan import Plan
 from neuroextrap.margins._resources import check_labelings_fit
-from neuroextrap.margins._statistic import CorrelationStatistic, resolve_statistic
-from neuroextrap.margins.classifiers._inner_folds import candidate_penalties
+from neuroextrap.margins._wins import CorrelationStatistic, resolve_statistic
+from neuroextrap.margins.classifiers._ridge import candidate_penalties
 from neuroextrap.margins.classifiers._targets import METRICS, TargetMargins
 from neuroextrap.models._splitters import encoder_splits
 from neuroextrap.stats._permutation import shift_rows

@@ -10,17 +10,16 @@ from numpy.typing import ArrayLike
 
 from neuroextrap.analysis._parameters import with_parameters
 from neuroextrap.decoding._cross_identification import NamedCounts, few_names
-from neuroextrap.decoding._decoding_run import plan_decoding
-from neuroextrap.decoding._reading import rescaled
+from neuroextrap.decoding._decoding_run import plan_decoding, rescaled
 from neuroextrap.decoding._time_resolved import (
     moment_regions,
     options_of,
     read_trials,
     time_resolved_identification,
 )
-from neuroextrap.design._cross_folds import cross_samples
 from neuroextrap.design._design import Design
 from neuroextrap.design._folds import class_weights
+from neuroextrap.design._further_tests import cross_samples
 from neuroextrap.maps._identification import (
     accuracy_statistics,
     permutation_statistics,
@@ -28,7 +27,7 @@ from neuroextrap.maps._identification import (
 from neuroextrap.margins._engine import choice_tables
 from neuroextrap.margins._paths import with_path
 from neuroextrap.regions._membership import usable_regions
-from neuroextrap.stats._name_exchange import NameExchanges
+from neuroextrap.stats._arrangements import NameExchanges
 from neuroextrap.stats._null_counts import NullCounts
 from neuroextrap.stats._shared_options import described_by
 

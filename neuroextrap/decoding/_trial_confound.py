@@ -15,24 +15,23 @@ from numpy.typing import ArrayLike
 from neuroextrap import stats
 from neuroextrap.analysis._region_maps import RegionMaps, maps_of_regions
 from neuroextrap.decoding._comparable import OF_FILES, taken_options
-from neuroextrap.decoding._decoding_run import plan_decoding
-from neuroextrap.decoding._reading import read_labeled_samples
+from neuroextrap.decoding._decoding_run import plan_decoding, read_labeled_samples
 from neuroextrap.decoding._searchlight import IdentificationSearchLight
 from neuroextrap.design._findings import P_VALUES, TOO_SMALL, Finding, tell
 from neuroextrap.design._folds import make_design
-from neuroextrap.design._forward_tests import ForwardFolds
+from neuroextrap.design._further_tests import ForwardFolds
 from neuroextrap.design._labels import code_labels
 from neuroextrap.design._permutations import confound_strata, permuted_codes
 from neuroextrap.design._tests import BoundOptions, forward_tests
-from neuroextrap.maps._described_parameters import (
+from neuroextrap.maps._identification import permutation_statistics
+from neuroextrap.maps._records import (
     described_parameters,
     flat_parameters,
 )
-from neuroextrap.maps._identification import permutation_statistics
 from neuroextrap.margins._engine import score_regions, why_untrainable
-from neuroextrap.margins._statistic import resolve_statistic
+from neuroextrap.margins._wins import resolve_statistic
+from neuroextrap.margins.running._execution import Progress
 from neuroextrap.margins.running._null import null_file
-from neuroextrap.margins.running._progress import Progress
 from neuroextrap.reporting._region_page import confound_page, confound_summary
 from neuroextrap.stats._null_counts import round_ties, standardized_by_region
 from neuroextrap.stats._shared_options import described_by

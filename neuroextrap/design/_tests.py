@@ -16,7 +16,7 @@ from neuroextrap.design._doubts import (
 )
 from neuroextrap.design._findings import Finding, tell
 from neuroextrap.design._folds import class_weights, fold_weightings, make_design
-from neuroextrap.design._forward_tests import (
+from neuroextrap.design._further_tests import (
     ForwardFolds,
     chronological_order,
     cyclic_folds,

@@ -6,18 +6,25 @@ from dataclasses import KW_ONLY
 from typing import Any, Self
 
 from neuroextrap.analysis._region_maps import RegionMaps
-from neuroextrap.encoding._band_partition import partition_scores
 from neuroextrap.encoding._continuous_maps import (
     segment_maps,
     voxel_maps,
     voxel_scores,
 )
 from neuroextrap.encoding._continuous_runs import WITHIN_RUNS, read_runs
-from neuroextrap.encoding._continuous_scores import GivenRuns, ScoresOfRuns
-from neuroextrap.encoding._continuous_training import TrainedRuns, with_bands
+from neuroextrap.encoding._continuous_scores import (
+    GivenRuns,
+    ScoresOfRuns,
+    partition_scores,
+)
 from neuroextrap.encoding._identification import EncodingIdentification
 from neuroextrap.encoding._table_of_runs import read_table_of_runs
-from neuroextrap.encoding._training import check_encoder, voxel_penalties
+from neuroextrap.encoding._training import (
+    TrainedRuns,
+    check_encoder,
+    voxel_penalties,
+    with_bands,
+)
 from neuroextrap.images._sample_options import SampleOptions
 from neuroextrap.models._delayer import check_delays
 from neuroextrap.models._splitters import check_cv_argument

@@ -1,27 +1,199 @@
-"""Maps of what held-out runs of films and stories show, by voxel and by segment."""
+"""Maps of what held-out runs of films and stories show, by voxel and segment."""
 
 import math
 from types import SimpleNamespace
+from typing import NamedTuple
 
 import numpy as np
+from scipy.stats import hypergeom
 
 from neuroextrap.analysis._region_maps import maps_of_regions
 from neuroextrap.design._findings import tell
 from neuroextrap.design._permutations import few_exchanges
 from neuroextrap.design._series import correlation_length, findings_of_series
-from neuroextrap.encoding._response_predictions import prediction_scores
-from neuroextrap.encoding._segments import cut_segments, score_segments
+from neuroextrap.encoding._identified_responses import prediction_scores
 from neuroextrap.images._region_choice import choose_regions
-from neuroextrap.maps._described_parameters import described_parameters
+from neuroextrap.maps._identification import accuracy_statistics
 from neuroextrap.maps._named_records import band_records, segment_record, series_record
+from neuroextrap.maps._records import described_parameters
 from neuroextrap.regions._membership import usable_regions
 from neuroextrap.reporting._finding import words_of_features
 from neuroextrap.reporting._maps_section import features_as_regions
 from neuroextrap.reporting._region_page import continuous_page
 from neuroextrap.stats import average_accuracy
-from neuroextrap.stats._null_counts import spread_known
-from neuroextrap.stats._permutation import FewLabelings
+from neuroextrap.stats._accuracy import default_set_sizes
+from neuroextrap.stats._null_counts import NullCounts, round_ties, spread_known
+from neuroextrap.stats._permutation import FewLabelings, shift_rows
 from neuroextrap.stats._validation import check_number
+
+
+class Segments(NamedTuple):
+    """Windows of runs, and which of them are candidates beside each other."""
+
+    rows: np.ndarray  # rows of every window, (n_windows, width)
+    run: np.ndarray  # run of every window, (n_windows,)
+    rivals: np.ndarray  # whether column is a candidate if row is the truth, square
+
+    @property
+    def n_candidates(self):
+        """Candidates that every window has at least, the true one among them."""
+        return int(self.rivals.sum(axis=1).min()) + 1
+
+
+def cut_segments(run, width, apart):
+    """Cut runs into windows of `width` rows, side by side; returns Segments.
+
+    What is left at the end of a run is not used. Candidates beside a window are those
+    of its run with at least `apart` rows between them. ValueError where a window has
+    none.
+    """
+    rows, of_run = [], []
+    for number in np.unique(run):
+        members = np.flatnonzero(run == number)
+        n_windows = len(members) // width
+        rows.append(members[: n_windows * width].reshape(n_windows, width))
+        of_run += [number] * n_windows
+    windows, of_run = np.concatenate(rows), np.array(of_run)
+    start = windows[:, 0] if len(windows) else np.empty(0, dtype=int)
+    gap = np.abs(start[:, None] - start) - width
+    rivals = (of_run[:, None] == of_run) & (gap >= apart)
+    if not len(windows) or not rivals.any(axis=1).all():
+        raise ValueError(
+            f"runs of {np.bincount(run).min()} volumes or more have windows of {width} "
+            f"volumes without any other that is {apart} volumes (the correlation "
+            "length) away; identify shorter segments, or test longer runs"
+        )
+    return Segments(windows, of_run, rivals)
+
+
+class SegmentScores(NamedTuple):
+    """What identification of segments found, region by region."""
+
+    wins: np.ndarray  # (n_regions, n_candidates)
+    set_sizes: np.ndarray
+    scores: dict  # of ndarray of shape (n_regions,), by name of the map
+
+
+def score_segments(
+    tested, variance, segments, members, *, n_permutations, random_state
+):
+    """Identify segments in every region; returns SegmentScores.
+
+    `tested` are responses and predictions (HeldOut), `variance` (n_voxels,) is that of
+    the noise, and `members` (n_regions, n_voxels) holds the usable voxels of regions.
+    """
+    place = np.cumsum(tested.usable) - 1
+    wins = np.full((members.shape[0], segments.n_candidates), np.nan)
+    analyzed, shifted = np.flatnonzero(np.diff(members.indptr)), []
+    for region in analyzed:
+        voxels = members.indices[slice(*members.indptr[region : region + 2])]
+        columns = place[voxels]
+        margins = segment_margins(
+            tested.responses[:, columns],
+            tested.predictions[:, columns],
+            variance[voxels],
+            segments,
+        )
+        wins[region] = segment_wins(margins, segments)
+        if n_permutations:
+            shifted.append(shifted_scores(margins, segments))
+    sizes = default_set_sizes(segments.n_candidates)
+    scores = accuracy_statistics(wins, n_test=len(segments.run), set_sizes=sizes)
+    if n_permutations:
+        p_value, p_value_fwe = segment_p_values(
+            [np.stack(part) for part in zip(*shifted, strict=True)],
+            segments,
+            n_permutations=n_permutations,
+            random_state=random_state,
+        )
+        known = np.isin(np.arange(len(wins)), analyzed)
+        p_values = {"p_value": p_value, "p_value_fwe": p_value_fwe}
+        scores |= spread_known(known, p_values)
+    return SegmentScores(wins, sizes, scores)
+
+
+def segment_margins(responses, predictions, variance, segments):
+    """Return how near responses are to predictions, (n_windows, n_windows).
+
+    The log likelihood of windows under Gaussian noise that is independent over voxels
+    and time, of `variance` (n_voxels,), up to a constant of each row. Windows of
+    different runs are NaN.
+    """
+    scale = 1 / np.sqrt(variance)
+    y = (responses * scale)[segments.rows].reshape(len(segments.rows), -1)
+    f = (predictions * scale)[segments.rows].reshape(len(segments.rows), -1)
+    margins = np.full((len(y), len(y)), np.nan)
+    for number in np.unique(segments.run):
+        own = np.flatnonzero(segments.run == number)
+        squares = np.einsum("wt,wt->w", f[own], f[own])
+        margins[np.ix_(own, own)] = y[own] @ f[own].T - squares / 2
+    return margins
+
+
+def segment_wins(margins, segments):
+    """Return the win distribution among the candidates that every window has.
+
+    A window that beats b of its n other candidates beats as many of K - 1 random ones
+    as drawing without replacement says, K the `n_candidates` of all windows: shape (K,)
+    averaged over windows. Ties spread evenly.
+    """
+    beaten, tied = _counts(margins, margins.diagonal(), segments.rivals)
+    n_others, n_drawn = segments.rivals.sum(axis=1), segments.n_candidates - 1
+    wins = np.zeros(n_drawn + 1)
+    for b, t, n in zip(beaten, tied, n_others, strict=True):
+        possible = np.arange(b, b + t + 1)[:, None]
+        wins += hypergeom.pmf(np.arange(n_drawn + 1), n, possible, n_drawn).mean(axis=0)
+    return wins / len(margins)
+
+
+def shifted_scores(margins, segments):
+    """Return pairwise accuracy, summed over windows, at every shift of every run.
+
+    Shift s pairs response window i with predicted window i + s of its run, circularly,
+    which then is the truth. Returns a list of arrays (n_windows of the run,).
+    """
+    scores = []
+    for number in np.unique(segments.run):
+        own = np.flatnonzero(segments.run == number)
+        part, rivals = margins[np.ix_(own, own)], segments.rivals[np.ix_(own, own)]
+        shares = np.empty_like(part)
+        for truth, others in enumerate(rivals):
+            beaten, tied = _counts(part, part[:, truth], others)
+            shares[:, truth] = (beaten + tied / 2) / others.sum()
+        place = np.arange(len(own))
+        scores.append(
+            np.array([shares[place, (place + s) % len(own)].sum() for s in place])
+        )
+    return scores
+
+
+def segment_p_values(scores, segments, *, n_permutations, random_state):
+    """Test pairwise accuracy by circular shifts of the windows of every run.
+
+    `scores` are what :func:`shifted_scores` returned, stacked over regions: arrays
+    (n_regions, n_windows of the run). Returns p-values and family-wise p-values,
+    (n_regions,) each.
+    """
+    orders = shift_rows(len(segments.run), segments.run, n_permutations, random_state)
+    first = [
+        np.flatnonzero(segments.run == number) for number in np.unique(segments.run)
+    ]
+    total = sum(part[:, 0] for part in scores) / len(segments.run)
+    counts = NullCounts.start(round_ties(total), len(orders))
+    for index, order in enumerate(orders):
+        shifts = [order[own[0]] - own[0] for own in first]
+        shifted = sum(part[:, s] for part, s in zip(scores, shifts, strict=True))
+        counts.add(round_ties(shifted / len(segments.run))[:, np.newaxis], index)
+    return counts.p_value(), counts.p_value_fwe()
+
+
+def _counts(margins, truth, rivals):
+    """Count candidates below and level with the `truth` of each row, of its rivals."""
+    truth = truth[:, np.newaxis]
+    return (
+        ((margins < truth) & rivals).sum(axis=1),
+        ((margins == truth) & rivals).sum(axis=1),
+    )
 
 
 def voxel_scores(model, tested):

@@ -8,13 +8,13 @@ import numpy as np
 
 from neuroextrap.analysis._samples import read_samples
 from neuroextrap.design._labels import means_of
-from neuroextrap.encoding._same_stimuli import same_features
 from neuroextrap.encoding._stimuli import (
     check_feature_names,
     check_features,
     feature_names,
     pair_responses,
 )
+from neuroextrap.encoding._stimulus_features import same_features
 from neuroextrap.encoding._table_of_runs import by_run
 from neuroextrap.images import resolve_masker
 from neuroextrap.images._bids_names import refuse_other_names

@@ -6,19 +6,16 @@ from typing import Any
 
 import numpy as np
 
-from neuroextrap.analysis._region_run import RegionRun
-from neuroextrap.analysis._run_parameters import RunParameters
+from neuroextrap.analysis._region_run import RegionRun, RunParameters
 from neuroextrap.analysis._samples import read_samples
 from neuroextrap.design._copies import check_new_rows
 from neuroextrap.design._tests import BoundDesign
-from neuroextrap.encoding._calibration import temperature
 from neuroextrap.encoding._experiment import (
     Experiment,
     findings_of_pairing,
     make_plan,
     observed_plan,
 )
-from neuroextrap.encoding._same_stimuli import check_candidates
 from neuroextrap.encoding._stimuli import (
     candidate_names,
     check_feature_names,
@@ -26,11 +23,13 @@ from neuroextrap.encoding._stimuli import (
     pair_responses,
     rows_of_stimuli,
 )
+from neuroextrap.encoding._stimulus_features import check_candidates
 from neuroextrap.encoding._training import some_responses
+from neuroextrap.encoding._training_folds import temperature
 from neuroextrap.margins._engine import score_regions
 from neuroextrap.margins._resources import parse_shard
 from neuroextrap.margins.running._described import array_hash
-from neuroextrap.margins.running._progress import Progress
+from neuroextrap.margins.running._execution import Progress
 from neuroextrap.stats._null_counts import NullCounts
 from neuroextrap.stats._warn import warn
 

@@ -13,21 +13,20 @@ from neuroextrap.encoding._margins import (
     response_covariance,
     separate_repeats,
 )
-from neuroextrap.encoding._same_stimuli import stimulus_numbers, training_groups
 from neuroextrap.encoding._stimuli import (
     FeatureScaling,
     check_feature_names,
     check_features,
     feature_names,
 )
+from neuroextrap.encoding._stimulus_features import stimulus_numbers, training_groups
 from neuroextrap.encoding._training import (
     chosen_encoder,
     encoder_of_columns,
     train_encoder,
 )
 from neuroextrap.stats._accuracy import default_set_sizes
-from neuroextrap.stats._label_checks import check_labels
-from neuroextrap.stats._plain_types import plain_types_checked
+from neuroextrap.stats._label_checks import check_labels, plain_types_checked
 from neuroextrap.stats._validation import check_choice, check_numbers, random_generator
 
 

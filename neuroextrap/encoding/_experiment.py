@@ -16,7 +16,7 @@ from neuroextrap.encoding._margins import (
     separate_repeats,
 )
 from neuroextrap.margins._plan import Plan
-from neuroextrap.margins._statistic import resolve_statistic
+from neuroextrap.margins._wins import resolve_statistic
 from neuroextrap.stats._permutation import FewLabelings
 
 FOLDS_NOTE = (

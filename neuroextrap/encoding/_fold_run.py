@@ -5,14 +5,13 @@ from typing import Any
 
 import numpy as np
 
-from neuroextrap.analysis._run_parameters import RunParameters
+from neuroextrap.analysis._region_run import RunParameters
 from neuroextrap.analysis._samples import read_samples
 from neuroextrap.analysis._values import Keep
 from neuroextrap.design._copies import check_copies_apart
 from neuroextrap.design._series import exchanged
 from neuroextrap.encoding._encoding_run import planned_run
 from neuroextrap.encoding._experiment import stack_folds
-from neuroextrap.encoding._same_stimuli import check_candidates
 from neuroextrap.encoding._stimuli import (
     candidate_names,
     check_features,
@@ -20,8 +19,9 @@ from neuroextrap.encoding._stimuli import (
     response_rows,
     rows_of_stimuli,
 )
+from neuroextrap.encoding._stimulus_features import check_candidates
 from neuroextrap.encoding._training_folds import Shown, train_folds
-from neuroextrap.maps._described_parameters import value_of
+from neuroextrap.maps._records import value_of
 from neuroextrap.models._splitters import deal_folds
 from neuroextrap.stats._validation import check_integer
 

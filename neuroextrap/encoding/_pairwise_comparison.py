@@ -15,7 +15,7 @@ from neuroextrap.encoding._encoder_comparison import (
 )
 from neuroextrap.maps._files import check_output_directory
 from neuroextrap.maps._provenance import provenance
-from neuroextrap.margins._statistic import accuracy_set_size
+from neuroextrap.margins._wins import accuracy_set_size
 from neuroextrap.stats._shared_options import described_by
 from neuroextrap.stats._validation import check_flags, check_integer
 

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from neuroextrap.images._bids_names import loose_entities
-from neuroextrap.maps._json import read_json
+from neuroextrap.maps._transaction import read_json
 from neuroextrap.margins.running._null import read_about_null
 from neuroextrap.stats._warn import warn
 

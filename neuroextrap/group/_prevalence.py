@@ -10,8 +10,13 @@ from typing import Any
 import numpy as np
 
 from neuroextrap.analysis._region_maps import RegionMaps
-from neuroextrap.group._analyses import known_columns, read_analyses, share_regions
-from neuroextrap.group._first_level import FirstLevels, read_nulls
+from neuroextrap.group._analyses import (
+    FirstLevels,
+    known_columns,
+    read_analyses,
+    read_nulls,
+    share_regions,
+)
 from neuroextrap.group._group_maps import group_maps
 from neuroextrap.group._subjects import (
     check_count,

@@ -23,8 +23,8 @@ from neuroextrap.group._second_level_input import (
     read_second_level,
 )
 from neuroextrap.group._subjects import usable_neighbors
-from neuroextrap.images._clusters import variance_smoother
-from neuroextrap.margins.running._progress import Progress
+from neuroextrap.images._geometry import variance_smoother
+from neuroextrap.margins.running._execution import Progress
 from neuroextrap.stats import _linear_scores as linear_scores
 from neuroextrap.stats._arrangements import flipped, permuted
 from neuroextrap.stats._rearrangement_test import Corrections, rearrangement_test

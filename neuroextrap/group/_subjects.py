@@ -175,7 +175,7 @@ def usable_neighbors(subjects, adjacency):
                 "adjacency is for arrays; images have neighbors of their own, so leave "
                 "it out"
             )
-        from neuroextrap.images._clusters import neighbor_pairs
+        from neuroextrap.images._geometry import neighbor_pairs
 
         pairs = neighbor_pairs(subjects.masker)
     else:

@@ -4,10 +4,9 @@ Maskers: ``resolve_masker``. Samples from BOLD series: ``labeled_samples``. Beta
 other programs: ``load_betas``. Back to images: ``to_img``.
 
 Other rooms import the rest from its file: reading (``_loading``), opening and naming
-images, grids and binary masks (``_opening``), lattices, meshes and centers
-(``_geometry``), the regions of an analysis (``_region_choice``), peaks and clusters
-(``_clusters``), event tables (``_events``), caching (``_caching``) and image files
-(``_writing``).
+images, grids and binary masks (``_opening``), lattices, meshes, neighbors and peaks
+(``_geometry``), the regions of an analysis (``_region_choice``), event tables
+(``_events``), caching (``_caching``) and image files (``_writing``).
 """
 
 from neuroextrap.images._event_samples import labeled_samples

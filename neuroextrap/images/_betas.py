@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from neuroextrap.design._copied_series import check_series_apart, some_columns
+from neuroextrap.design._copies import check_series_apart, some_columns
 from neuroextrap.images._cleaning import read_confounds, read_sample_mask
 from neuroextrap.images._events import (
     event_labels,

@@ -14,7 +14,7 @@ from zipfile import Path as ZipPath
 import numpy as np
 
 from neuroextrap.images._tables import load_array, numbers, read_text_table, text_column
-from neuroextrap.stats._plain_types import plain_types_checked
+from neuroextrap.stats._label_checks import plain_types_checked
 
 NAMES = "stimulus"
 """Column (array, in .npz files) that holds the names."""

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from neuroextrap.design._copied_series import check_series_apart, some_columns
+from neuroextrap.design._copies import check_series_apart, some_columns
 from neuroextrap.images._bids_names import pair_tables
 from neuroextrap.images._cleaning import (
     Cleaning,

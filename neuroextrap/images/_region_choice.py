@@ -15,10 +15,13 @@ from neuroextrap.images._geometry import (
     surface_mesh,
 )
 from neuroextrap.images._maskers import is_surface_masker
-from neuroextrap.regions._coordinates import nearest_features
+from neuroextrap.regions._coordinates import (
+    cached_surface_discs,
+    nearest_features,
+    surface_discs,
+)
 from neuroextrap.regions._lattice import lattice_spheres, strided_centers
 from neuroextrap.regions._membership import check_centers, check_regions, label_regions
-from neuroextrap.regions._surfaces import cached_surface_discs, surface_discs
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,7 @@ Models: ``CanonicalVariates``, ``VoxelwiseGaussian``. Scores:
 ``prediction_information``. Labels: ``fine_probabilities``. Preparation:
 ``center_groups``. Known truth: ``simulate_hierarchical_scans``.
 
-Inside, ``_scans`` reads and prepares, ``_curve_run`` checks what all splits share,
-``_splits`` draws splits, trains and scores, in parallel.
+Inside, ``_curve_run`` reads, prepares and checks what all splits share, ``_splits`` draws splits, trains and scores, in parallel.
 """
 
 from neuroextrap.learning_curves._comparison import (
@@ -20,11 +19,11 @@ from neuroextrap.learning_curves._information import prediction_information
 from neuroextrap.learning_curves._protocol import (
     fine_probabilities,
     protocol_learning_curves,
+    simulate_hierarchical_scans,
 )
 from neuroextrap.learning_curves._report import learning_curve_report
 from neuroextrap.learning_curves._reproducibility import pattern_reproducibility
 from neuroextrap.learning_curves._sensitivity import sensitivity_map
-from neuroextrap.learning_curves._simulation import simulate_hierarchical_scans
 from neuroextrap.learning_curves._voxelwise_gaussian import VoxelwiseGaussian
 from neuroextrap.models._canonical_variates import CanonicalVariates
 

@@ -13,7 +13,7 @@ from neuroextrap.learning_curves._comparison import (
     table_of_curves,
 )
 from neuroextrap.plotting._learning_curves import check_curves
-from neuroextrap.reporting._methods import methods_section
+from neuroextrap.reporting._identification_words import methods_section
 from neuroextrap.reporting._page import (
     Report,
     answer,

@@ -7,8 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from neuroextrap.learning_curves._density_slopes import mean_squared_slopes
-from neuroextrap.learning_curves._voxelwise_gaussian import VoxelwiseGaussian
+from neuroextrap.learning_curves._voxelwise_gaussian import (
+    VoxelwiseGaussian,
+    mean_squared_slopes,
+)
 from neuroextrap.models._canonical_variates import CanonicalVariates
 from neuroextrap.stats._label_checks import check_labels
 from neuroextrap.stats._validation import brief, check_choice, real_array

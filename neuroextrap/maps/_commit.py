@@ -19,7 +19,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from neuroextrap.maps._bids import DESCRIPTION, check_dataset, dataset_of
-from neuroextrap.margins.running._locks import Lock
+from neuroextrap.margins.running._checkpoint import Lock
 from neuroextrap.stats._warn import warn
 
 STAGING = ".neuroextrap-partial-"

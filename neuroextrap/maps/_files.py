@@ -9,11 +9,15 @@ from pathlib import Path
 from neuroextrap.design._findings import Finding
 from neuroextrap.images._writing import load_image, save_image
 from neuroextrap.maps._commit import finish_interrupted
-from neuroextrap.maps._json import json_text, read_json
 from neuroextrap.maps._provenance import file_hash
 from neuroextrap.maps._result_files import ResultFiles
-from neuroextrap.maps._transaction import PROVENANCE_FILE, replaced_results
-from neuroextrap.stats._plain_types import plain_types_checked
+from neuroextrap.maps._transaction import (
+    PROVENANCE_FILE,
+    json_text,
+    read_json,
+    replaced_results,
+)
+from neuroextrap.stats._label_checks import plain_types_checked
 
 MAPS_FILE = "maps.json"
 """Plain name of the list of maps."""

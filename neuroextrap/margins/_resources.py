@@ -1,15 +1,21 @@
-"""How much of a machine a run may take, and which part of the run it does."""
+"""What a run may take and what it would take: memory, workers, time."""
 
 import operator
 import re
+import time
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import scipy.sparse
 from joblib import effective_n_jobs
 
-from neuroextrap.margins._estimated_cost import estimate_memory
+from neuroextrap.margins._engine import task_data
+from neuroextrap.margins._paths import middle_task, with_path
 from neuroextrap.margins._plan import Plan
+from neuroextrap.margins._task import COLUMNS, run_task
+from neuroextrap.margins.running._execution import one_blas_thread
+from neuroextrap.stats._null_counts import n_largest
 from neuroextrap.stats._validation import brief
 
 _UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
@@ -99,3 +105,182 @@ def continue_line(
     """Continue the line through two (number, seconds) to ``n``; it never falls."""
     slope = max(0.0, more[1] - fewer[1]) / max(1, more[0] - fewer[0])
     return more[1] + slope * max(0, n - more[0])
+
+
+# what an estimate may take, as far as it can be known, and what it looks at
+_SECONDS = 4.0
+_FEW_LABELINGS, _TIMED_REGIONS = 4, 128
+
+
+def estimate_seconds(
+    X: np.ndarray, regions: scipy.sparse.csr_array, plan: Plan
+) -> float:
+    """Time a small part of a run and extrapolate to all of it, on one core.
+
+    Where neighbors share work, because margins are summed over features, that is one
+    task in the middle. Otherwise it is regions from all over, as many as some seconds
+    allow; where they do not allow a single one under all labelings, one region under
+    some labelings.
+    """
+    plan = with_path(plan, regions)
+    filled = np.flatnonzero(np.diff(regions.indptr))
+    if plan.by_sums:
+        start = max(0, (len(filled) - plan.task_size) // 2)
+        timed = filled[start : start + plan.task_size]
+        _seconds(X, regions, plan, timed[:1])  # imports and compiles
+        return _seconds(X, regions, plan, timed) * len(filled) / len(timed)
+    one, first, each = _first_look(X, regions, plan)
+    of_region = first + each * (plan.n_trained - 1)
+    n_regions = int(_SECONDS / max(1e-9, of_region))
+    if n_regions == 0 and plan.kernel.refits:
+        return len(filled) * of_region
+    if n_regions == 0:
+        return len(filled) * _seconds_of_one(X, regions, plan, one, each, first)
+    n_regions = min(n_regions, _TIMED_REGIONS, len(filled))
+    timed = np.unique(np.linspace(0, len(filled) - 1, n_regions).astype(int))
+    seconds = _seconds(X, regions, plan, filled[timed])
+    return seconds * len(filled) / len(timed)
+
+
+def quick_seconds(X: np.ndarray, regions: scipy.sparse.csr_array, plan: Plan) -> float:
+    """Extrapolate from a few labelings of one region, on one core.
+
+    Good enough where every labeling costs the same: where a classifier is refitted.
+    """
+    plan = with_path(plan, regions)
+    _, first, each = _first_look(X, regions, plan)
+    n_regions = int((np.diff(regions.indptr) > 0).sum())
+    return n_regions * (first + each * (plan.n_trained - 1))
+
+
+def _first_look(
+    X: np.ndarray, regions: scipy.sparse.csr_array, plan: Plan
+) -> tuple[np.ndarray, float, float]:
+    """Time a region: its row, seconds of the first labeling and of each further one.
+
+    Of a classifier that is refitted only a few fits of one fold.
+    """
+    filled = np.flatnonzero(np.diff(regions.indptr))
+    one = filled[len(filled) // 2 :][:1]
+    few = min(_FEW_LABELINGS, plan.n_trained)
+    if plan.kernel.refits:
+        fold = plan.of_first_fold()
+        _seconds(X, regions, _with_labelings(fold, 1), one)  # imports
+        unit = _seconds(X, regions, _with_labelings(fold, few), one) / few
+        first, each = plan.n_fits
+        return one, unit * first, unit * each
+    # fills caches, imports and compiles: what permutations need, too
+    _seconds(X, regions, _with_labelings(plan, min(2, plan.n_trained)), one)
+    first = _seconds(X, regions, _with_labelings(plan, 1), one)
+    more = _seconds(X, regions, _with_labelings(plan, few), one)
+    return one, first, max(0.0, more - first) / max(1, few - 1)
+
+
+def _seconds_of_one(
+    X: np.ndarray,
+    regions: scipy.sparse.csr_array,
+    plan: Plan,
+    one: np.ndarray,
+    each: float,
+    first: float,
+) -> float:
+    """Extrapolate the seconds of one region from some labelings to all.
+
+    ``each`` is a guess at the seconds of a labeling, ``first`` those of the first.
+    """
+    if plan.n_trained == 1:
+        return first
+    some = int(np.clip(_SECONDS / max(each, 1e-9), 2, plan.n_trained))
+    seconds = _seconds(X, regions, _with_labelings(plan, some), one)
+    return first + (plan.n_trained - 1) * max(0.0, seconds - first) / (some - 1)
+
+
+def _with_labelings(plan: Plan, n_labelings: int) -> Plan:
+    """Return a plan of the first labelings only."""
+    return replace(plan, codes=plan.codes[:n_labelings])
+
+
+def _seconds(
+    X: np.ndarray, regions: scipy.sparse.csr_array, plan: Plan, rows: np.ndarray
+) -> float:
+    """Return the CPU time of some regions, which a busy machine hardly changes."""
+    data = task_data(X, regions, rows)
+    with one_blas_thread():  # as in a run
+        start = time.process_time()
+        run_task(plan, data)
+        return time.process_time() - start
+
+
+def estimate_memory(
+    X: np.ndarray, regions: scipy.sparse.csr_array, plan: Plan, n_workers: int = 1
+) -> int:
+    """Count the bytes that a run needs at its peak, the data included.
+
+    Every worker has one task in memory. An estimate from counting, not from measuring.
+    """
+    plan = with_path(plan, regions)
+    n_regions, n_classes = regions.shape[0], plan.design.n_classes
+    n_sums = 0 if plan.forward is None else plan.forward.outcomes.n_sums
+    results = 8 * n_regions * (n_classes * (2 + plan.n_weightings) + n_sums + 40)
+    data = 3 * X.nbytes  # in float32, and as it was read
+    members = 2 * (regions.indices.nbytes + regions.data.nbytes + regions.indptr.nbytes)
+    labels = 3 * plan.codes.nbytes
+    if not plan.by_sums and _direct_bytes(plan, regions) is None:
+        labels += plan.kernel.indicator_bytes * plan.size * plan.n_kept
+    members_of_a_task = middle_task(plan, regions)
+    n_features = len(np.unique(members_of_a_task.indices))
+    task = _passes_bytes(plan, regions)
+    if plan.by_sums:
+        task = _sums_bytes(plan, members_of_a_task, n_features)
+    if plan.forward is not None and not plan.by_sums:
+        task = max(task, _passes_bytes(plan.forward_plan, regions))
+    n_tasks = -(-int((np.diff(regions.indptr) > 0).sum()) // plan.task_size)
+    n_workers = min(n_workers, n_tasks)
+    waiting = 1 if n_workers == 1 else min(2 * n_workers, n_tasks)  # made ahead of time
+    null = 4 * plan.n_permutations * plan.task_size
+    largest = 24 * plan.n_permutations * n_largest(n_regions, plan.n_permutations)
+    of_a_task = 4 * plan.design.n_samples * n_features + 10 * members_of_a_task.nnz
+    return int(
+        data
+        + members
+        + results
+        + labels
+        + largest
+        + waiting * (of_a_task + null)
+        + n_workers * task
+    )
+
+
+def _direct_bytes(plan: Plan, regions: scipy.sparse.csr_array) -> int | None:
+    """Bytes of a margin that is made with nothing of its size beside it."""
+    if plan.whitener is not None:
+        return None
+    return plan.kernel.direct_bytes(int(np.diff(regions.indptr).max()), plan.design)
+
+
+def _sums_bytes(plan: Plan, members: scipy.sparse.csr_array, n_features: int) -> int:
+    """Bytes of a task that sums: margins of its regions, of features some at a time.
+
+    Beside them samples in float64, and what sums share.
+    """
+    n_regions = members.shape[0]
+    of_features = min(plan.size, 8 * COLUMNS) * (n_features + n_regions)
+    return 4 * plan.size * 2 * n_regions + 4 * of_features + 8 * members.nnz
+
+
+def _passes_bytes(plan: Plan, regions: scipy.sparse.csr_array) -> int:
+    """Bytes of a task that goes over its regions in passes, at the largest of them."""
+    sizes = np.diff(regions.indptr)
+    sizes = sizes[sizes > 0].astype(np.int64)
+    n_regions, n = min(plan.pass_regions, len(sizes)), plan.design.n_samples
+    largest, ends = int(sizes.max()), np.cumsum(sizes)
+    together = int((ends[n_regions - 1 :] - np.append(0, ends[:-n_regions])).max())
+    direct = _direct_bytes(plan, regions)
+    copies = 6 if direct is None else 2  # some in float64
+    samples = 4 * n * (together + copies * min(2**14, largest))
+    workspace = plan.kernel.workspace(largest, n_regions, plan.design)
+    if hasattr(plan.whitener, "workspace"):
+        workspace += plan.whitener.workspace(largest, n)
+    each = 8 * 12 if direct is None else direct + 2
+    margins = each * plan.size * plan.batch_width * n_regions
+    return samples + workspace + margins

@@ -11,27 +11,25 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from neuroextrap.models._feature_blocks import (
-    cell_block,
-    described,
-    energy_blocks,
-    texture_blocks,
-)
 from neuroextrap.models._gabor_energies import (
     GaborBank,
     SeenImages,
     coarsened,
     texture,
 )
-from neuroextrap.models._receptive_field_grid import (
+from neuroextrap.models._receptive_fields import (
     OPPONENTS,
+    cell_block,
     cell_means,
     check_images,
+    described,
+    energy_blocks,
     gray_levels,
     opponent_channels,
     opponent_features,
+    texture_blocks,
 )
-from neuroextrap.stats._plain_types import check_plain_types
+from neuroextrap.stats._label_checks import check_plain_types
 from neuroextrap.stats._shared_options import described_by, takes_fields
 
 COMPRESSIONS: dict[str, Callable] = {

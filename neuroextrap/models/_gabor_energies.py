@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from neuroextrap.models._receptive_field_grid import (
+from neuroextrap.models._receptive_fields import (
     cell_means,
     gaussian_windows,
     grid_centers,

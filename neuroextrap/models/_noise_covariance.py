@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.covariance import EmpiricalCovariance
 
-from neuroextrap.stats._plain_types import check_plain_types
+from neuroextrap.stats._label_checks import check_plain_types
 from neuroextrap.stats._validation import check_real, real_array
 
 

@@ -9,15 +9,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, TransformerMixin
 
-from neuroextrap.models._feature_blocks import FeatureBlock, described
-from neuroextrap.models._receptive_field_grid import (
+from neuroextrap.models._receptive_fields import (
+    FeatureBlock,
     check_images,
+    described,
     gaussian_windows,
     gray_levels,
     grid_centers,
     separable_sums,
 )
-from neuroextrap.stats._plain_types import check_plain_types
+from neuroextrap.stats._label_checks import check_plain_types
 from neuroextrap.stats._shared_options import takes_fields
 from neuroextrap.stats._validation import real_array
 

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 
-from neuroextrap.models._band_gradient import BandGradient
 from neuroextrap.models._ridge_folds import (
+    BandGradient,
     RidgeProducts,
     candidate_weights,
     check_bands,

@@ -4,15 +4,16 @@ from neuroextrap.plotting._accuracy_curves import (
     plot_accuracy_curve,
     plot_extrapolation_fan,
 )
-from neuroextrap.plotting._brain_maps import plot_map
-from neuroextrap.plotting._canonical_coordinates import plot_canonical_coordinates
+from neuroextrap.plotting._brain_maps import plot_map, plot_receptive_field
 from neuroextrap.plotting._confusion import plot_confusion_matrix
 from neuroextrap.plotting._information_plots import (
     plot_information_vs_size,
     plot_null_distribution,
 )
-from neuroextrap.plotting._learning_curves import plot_learning_curves
-from neuroextrap.plotting._receptive_fields import plot_receptive_field
+from neuroextrap.plotting._learning_curves import (
+    plot_canonical_coordinates,
+    plot_learning_curves,
+)
 from neuroextrap.plotting._time_courses import (
     plot_temporal_generalization,
     plot_time_course,

@@ -5,7 +5,7 @@ vertices) of region i, with sorted int32 indices. Arrays only: no image is read 
 
 Among loose coordinates, such as those of sensors: ``coordinate_spheres``. Options of an
 analysis stand for the others: on a voxel lattice (``_lattice``), nearest features
-(``_coordinates``), on a surface (``_surfaces``), given by labels (``_membership``).
+and on surfaces (``_coordinates``), given by labels (``_membership``).
 """
 
 from neuroextrap.regions._coordinates import coordinate_spheres

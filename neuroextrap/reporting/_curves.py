@@ -5,7 +5,7 @@ import warnings
 import numpy as np
 from markupsafe import Markup
 
-from neuroextrap.maps._trained_on_all import DOUBTFUL
+from neuroextrap.maps._identification import DOUBTFUL
 from neuroextrap.plotting import plot_accuracy_curve
 from neuroextrap.plotting._accuracy_curves import draw_interval
 from neuroextrap.plotting._axes import LINES, add_legend, line_words, log_set_sizes

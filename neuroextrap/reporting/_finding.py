@@ -1,10 +1,26 @@
-"""What was found: one rule by which every page decides what survives correction."""
+"""What was found, by one rule for every page, and how many regions of a set are."""
+
+from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import islice
+from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.spatial import cKDTree
 
-from neuroextrap.reporting._rendering import format_confidence, format_p_value
+from neuroextrap.plotting._axes import COLORS
+from neuroextrap.reporting._page import frame_table, tsv_uri
+from neuroextrap.reporting._pictures import embed_figure
+from neuroextrap.reporting._rendering import (
+    format_confidence,
+    format_number,
+    format_p_value,
+    percent_at_least,
+    render,
+)
+from neuroextrap.reporting._viewer_data import packed
+from neuroextrap.stats._cluster_statistics import find_clusters
 from neuroextrap.stats._pvalues import LEVEL
 
 _FWE = f"family-wise p ≤ {format_p_value(LEVEL)}"
@@ -127,3 +143,229 @@ def named_place(row):
     """Name one row of a peak table, with the label of an atlas if there is one."""
     label = row.get("atlas_label", "")
     return f"{place_words(row)}, {label}" if label else place_words(row)
+
+
+_FORMING = 0.001  # p-value of a region by itself up to which it belongs to a cluster
+_MOST_CLUSTERS = 12
+_CLUSTER = "cluster around"
+_MOST_STEPS = 500  # of a curve
+
+
+class Counted(NamedTuple):
+    """The regions of an analysis, of which sets are counted.
+
+    `bounds` are DiscoveryBounds; `p_value` and `survives` (n_regions,) are of the
+    regions of `choice` on a masker, `words` what one and many of them are called, and
+    `claim` is what is said of those that count.
+    """
+
+    bounds: Any
+    choice: Any
+    masker: Any
+    p_value: np.ndarray
+    survives: np.ndarray
+    n_permutations: int
+    words: tuple[str, str]
+    claim: str = "are informative"
+
+    @classmethod
+    def of(cls, fitted):
+        """Return those of a fitted analysis; None where no bound is known."""
+        results = fitted.results_
+        if results.discoveries is None:
+            return None
+        return cls(
+            results.discoveries,
+            results.choice,
+            fitted.masker_,
+            fitted.region_scores_["p_value"],
+            find(fitted).survives,
+            fitted.n_permutations_,
+            region_words(fitted),
+        )
+
+    @property
+    def forming(self):
+        """The p-value up to which regions belong to a cluster."""
+        return max(_FORMING, 1 / (self.n_permutations + 1))
+
+    def clusters(self):
+        """Return the cluster of every region, as :func:`clusters_of` does."""
+        return clusters_of(self.p_value <= self.forming, self.choice, self.masker)
+
+    @property
+    def places(self):
+        """Places of the centers in mm, (n_regions, 3), or None."""
+        return self.choice.places(self.masker)
+
+    def sets(self, clusters, areas):
+        """Yield the name of every set and which regions (n_regions,) are in it.
+
+        All regions, those that survive correction, those in `areas` (n_features,),
+        names or "", and the largest clusters with any that count, by the place of their
+        strongest region.
+        """
+        known = ~np.isnan(self.bounds.scores)
+        yield f"all {self.words[1]}", known
+        if self.survives.any():
+            yield f"{self.words[1]} that survive correction", self.survives
+        for name in () if areas is None else dict.fromkeys(areas.tolist()):
+            chosen = self.choice.regions_of(areas == name) & known
+            if name and chosen.any():
+                yield name, chosen
+        if clusters is not None:
+            sizes = np.bincount(clusters[clusters >= 0])
+            by_size = (clusters == n for n in np.argsort(-sizes, kind="stable"))
+            counting = (inside for inside in by_size if self.bounds.count(inside))
+            for inside in islice(counting, _MOST_CLUSTERS):
+                peak = np.argmax(np.where(inside, self.bounds.scores, -np.inf))
+                yield f"{_CLUSTER} {mm_words(self.places[peak])}", inside
+
+
+def clusters_of(chosen, choice, masker):
+    """Return the cluster of every chosen region (n_regions,), -1 outside.
+
+    Neighbors are regions whose centers are; centers on a coarser grid (every n-th
+    voxel) are those a step of that grid apart. None for regions without centers.
+    """
+    from neuroextrap.images._geometry import neighbor_pairs
+
+    places = choice.places(masker)
+    if places is None:
+        return None
+    place = np.full(choice.regions.shape[1], -1, dtype=np.intp)
+    place[choice.centers] = np.arange(choice.n_regions)
+    pairs = place[neighbor_pairs(masker)]
+    pairs = pairs[(pairs >= 0).all(axis=1)]
+    if not len(pairs) and choice.n_regions > 1:
+        tree = cKDTree(places)
+        step = tree.query(places, k=2)[0][:, 1].min()
+        pairs = tree.query_pairs(1.01 * step, output_type="ndarray")
+    return find_clusters(chosen.astype(float), pairs).number
+
+
+def cluster_columns(fitted, peaks):
+    """Return the regions of each peak's cluster, and how many are informative.
+
+    `peaks` (n_peaks,) are regions; no columns where nothing is known of clusters.
+    """
+    counted = Counted.of(fitted)
+    clusters = None if counted is None else counted.clusters()
+    if counted is None or clusters is None:
+        return {}
+    of_peaks = [(clusters == n) & (n >= 0) for n in clusters[peaks]]
+    return {
+        "cluster_regions": np.array([inside.sum() for inside in of_peaks], dtype=int),
+        "cluster_true_discoveries": np.array(
+            [counted.bounds.count(inside) for inside in of_peaks], dtype=int
+        ),
+    }
+
+
+def area_names(atlas, masker, names=None):
+    """Return the name of the atlas label of every feature, "" for none."""
+    from neuroextrap.images._atlas import atlas_labels, labels_of
+
+    if names is None:
+        labels, table = labels_of(atlas, masker)
+    else:
+        labels, table = atlas_labels(atlas, masker, names)
+    return np.array([str(table.get(n, "")) for n in labels.tolist()], dtype=object)
+
+
+def discoveries_section(counted, areas=None):
+    """Tabulate how many regions of sets are informative, as HTML; "" if unknown.
+
+    `counted` is a Counted or None, and `areas` (n_features,) are names of atlas labels.
+    """
+    import pandas as pd
+
+    if counted is None or (~np.isnan(counted.bounds.scores)).sum() < 2:
+        return ""
+    one, many = counted.words
+    clusters = counted.clusters()
+    known = ~np.isnan(counted.bounds.scores)
+    rows = [
+        (name, int((chosen & known).sum()), counted.bounds.count(chosen))
+        for name, chosen in counted.sets(clusters, areas)
+    ]
+    frame = pd.DataFrame(rows, columns=["set", "n_regions", "n_true"])
+    frame["proportion"] = frame["n_true"] / frame["n_regions"].clip(lower=1)
+    table = frame_table(
+        frame,
+        f"How many {many} of a set {counted.claim}",
+        headings={
+            "set": "Set",
+            "n_regions": many.capitalize(),
+            "n_true": f"{counted.claim.split()[-1].capitalize()}, at least",
+            "proportion": "Proportion, at least",
+        },
+        formats={
+            "set": str,
+            "n_regions": format_number,
+            "n_true": format_number,
+            "proportion": percent_at_least,
+        },
+    )
+    areas = set() if areas is None else set(areas.tolist())
+    in_areas = [row for row in rows if row[0] in areas]
+    return render(
+        "discoveries",
+        area=in_areas[0] if len(in_areas) == 1 else None,
+        n_regions=rows[0][1],
+        n_true=rows[0][2],
+        one=one,
+        many=many,
+        claim=counted.claim,
+        level=format_confidence(counted.bounds.confidence_level),
+        table=table,
+        tsv=tsv_uri(frame),
+        curve=_curve(counted),
+        forming=None if clusters is None else f"{counted.forming:.2g}",
+        n_clusters=0 if clusters is None else int(clusters.max()) + 1,
+        n_shown=sum(name.startswith(_CLUSTER) for name, *_ in rows),
+    )
+
+
+def _curve(counted):
+    """Draw how many reach each threshold, and how many of them count; "" if none do."""
+    import matplotlib.pyplot as plt
+
+    levels, n_reached, n_true = counted.bounds.curve()
+    if not n_true[-1]:
+        return ""
+    n_drawn = np.searchsorted(n_reached, max(3 * n_true[-1], n_reached[0]), "right")
+    some = np.unique(np.linspace(0, n_drawn - 1, _MOST_STEPS).astype(int))
+    figure, ax = plt.subplots(figsize=(5, 3), layout="constrained")
+    what = f"{counted.claim.split()[-1]}, at least"
+    drawn = ((n_reached, "0.6", "all of them"), (n_true, COLORS[1], what))
+    for numbers, color, label in drawn:
+        ax.step(levels[some], numbers[some], color, where="post", label=label)
+    many = counted.words[1]
+    ax.set(xlabel="threshold of the tested statistic", ylabel=f"{many} that reach it")
+    ax.legend(frameon=False)
+    caption = (
+        f"Of the {many} that reach a threshold, how many {counted.claim}, at least."
+    )
+    if n_drawn < len(levels):
+        caption += f" Lower ones are not drawn: of all {many}, at least {n_true[-1]:,}."
+    return embed_figure(figure, caption, "true_discovery_curve.svg")
+
+
+def viewer_discoveries(counted):
+    """Return what a viewer counts with, ready for JSON; None where nothing is known.
+
+    ``scores`` of all regions (float64, packed; NaN where not analyzed), the
+    ``thresholds``, the confidence ``level`` in words, what ``many`` regions are called
+    and what is claimed of them, and whether a ``ball`` around a place holds centers.
+    """
+    if counted is None:
+        return None
+    return {
+        "scores": packed(counted.bounds.scores, "<f8"),
+        "thresholds": counted.bounds.thresholds.tolist(),
+        "level": format_confidence(counted.bounds.confidence_level),
+        "many": counted.words[1],
+        "claim": counted.claim,
+        "ball": counted.choice.centers is not None,
+    }

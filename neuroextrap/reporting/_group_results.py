@@ -8,8 +8,14 @@ import numpy as np
 import neuroextrap
 from neuroextrap.design._findings import doubts_about
 from neuroextrap.images._geometry import feature_coordinates, feature_values
-from neuroextrap.reporting._discoveries import Counted, area_names
-from neuroextrap.reporting._finding import LEVEL, decide, mm_words, words_of_features
+from neuroextrap.reporting._finding import (
+    LEVEL,
+    Counted,
+    area_names,
+    decide,
+    mm_words,
+    words_of_features,
+)
 from neuroextrap.reporting._maps_section import PageMaps, features_as_regions
 from neuroextrap.reporting._rendering import sentences
 

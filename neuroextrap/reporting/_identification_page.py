@@ -8,22 +8,23 @@ import numpy as np
 from markupsafe import Markup
 
 from neuroextrap.reporting._curves import curves_section
-from neuroextrap.reporting._discoveries import (
+from neuroextrap.reporting._finding import (
     Counted,
     area_names,
     discoveries_section,
+    n_analyzed,
 )
-from neuroextrap.reporting._finding import n_analyzed
 from neuroextrap.reporting._identification_words import (
     found,
     limits,
     methods,
+    methods_section,
+    parameter_tables,
     statistic_words,
     vacuity_notes,
     validity_notes,
 )
 from neuroextrap.reporting._maps_section import Pictures, fitted_background, page_maps
-from neuroextrap.reporting._methods import methods_section, parameter_tables
 from neuroextrap.reporting._page import (
     Report,
     answer,

@@ -11,8 +11,12 @@ from markupsafe import Markup
 
 from neuroextrap.images._region_choice import RegionChoice
 from neuroextrap.maps._registry import MAPS, record_of
-from neuroextrap.plotting._backgrounds import Background, volume_background
-from neuroextrap.plotting._brain_maps import COLORMAP, SIGNED_COLORMAP
+from neuroextrap.plotting._brain_maps import (
+    COLORMAP,
+    SIGNED_COLORMAP,
+    Background,
+    volume_background,
+)
 from neuroextrap.reporting._finding import Verdict, find, region_words
 from neuroextrap.reporting._page import figure_tag
 from neuroextrap.reporting._pictures import (

@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from neuroextrap.plotting import plot_null_distribution
-from neuroextrap.plotting._backgrounds import surface_grays
-from neuroextrap.plotting._brain_maps import COLORMAP, draw_map, read_map
+from neuroextrap.plotting._brain_maps import COLORMAP, draw_map, read_map, surface_grays
 from neuroextrap.reporting._page import figure_tag
 
 _TRANSPARENT = 1e-9

@@ -10,15 +10,15 @@ from neuroextrap.design._findings import doubts_about
 from neuroextrap.maps._named_records import band_names, dissimilarity_names
 from neuroextrap.maps._registry import MAPS
 from neuroextrap.plotting._confusion import draw_distances
-from neuroextrap.plotting._specification_curve import draw_specification_curve
+from neuroextrap.plotting._information_plots import draw_specification_curve
 from neuroextrap.reporting._finding import decide, named_place, words_of_regions
+from neuroextrap.reporting._identification_words import methods_section, parameter_table
 from neuroextrap.reporting._maps_section import (
     PageMaps,
     Pictures,
     background_note,
     choose_background,
 )
-from neuroextrap.reporting._methods import methods_section, parameter_table
 from neuroextrap.reporting._page import (
     answer,
     frame_table,

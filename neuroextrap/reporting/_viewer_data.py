@@ -5,7 +5,7 @@ import gzip
 
 import numpy as np
 
-from neuroextrap.plotting._backgrounds import surface_grays
+from neuroextrap.plotting._brain_maps import surface_grays
 from neuroextrap.reporting._pictures import (
     TREND_SHARE,
     glass_outlines,

@@ -11,7 +11,7 @@ from scipy import special
 from scipy.stats import rankdata
 
 from neuroextrap.design._findings import BOUNDS, EVERYTHING, P_VALUES, Finding
-from neuroextrap.scores._matrix import Ranks, ScoreMatrix
+from neuroextrap.scores._reading import Ranks, ScoreMatrix
 
 ALIKE = 0.98
 """Correlation over trials from which two candidates are near-duplicates."""

@@ -15,15 +15,14 @@ from neuroextrap import stats
 from neuroextrap.design._findings import Finding, tell
 from neuroextrap.design._permutations import few_exchanges
 from neuroextrap.maps._identification import bound_statistics
-from neuroextrap.margins._statistic import accuracy_set_size
+from neuroextrap.margins._wins import accuracy_set_size
 from neuroextrap.scores._doubts import (
     TRAINED_ON_TRIALS,
     duplicates_finding,
     examine,
     near_duplicates,
 )
-from neuroextrap.scores._matrix import ScoreMatrix
-from neuroextrap.scores._reading import read_scores, score_vectors
+from neuroextrap.scores._reading import ScoreMatrix, read_scores, score_vectors
 from neuroextrap.scores._result import ScoreIdentification
 from neuroextrap.stats._accuracy import default_set_sizes
 from neuroextrap.stats._extrapolation._prediction_intervals import (

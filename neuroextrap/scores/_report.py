@@ -9,9 +9,9 @@ from markupsafe import Markup
 import neuroextrap
 from neuroextrap.design._findings import doubts_about
 from neuroextrap.maps._files import write_maps
-from neuroextrap.maps._json import json_text
 from neuroextrap.maps._provenance import provenance
-from neuroextrap.reporting._methods import methods_section
+from neuroextrap.maps._transaction import json_text
+from neuroextrap.reporting._identification_words import methods_section
 from neuroextrap.reporting._page import (
     answer,
     frame_table,

@@ -10,7 +10,7 @@ import pandas as pd
 from scipy.special import stdtrit
 
 from neuroextrap.design._findings import EVERYTHING, Finding, tell
-from neuroextrap.scores._matrix import Ranks
+from neuroextrap.scores._reading import Ranks
 from neuroextrap.scores._report import scores_report, write_results
 from neuroextrap.stats import implied_information, paired_sign_flip_test
 from neuroextrap.stats._accuracy import default_set_sizes, half_lost_point

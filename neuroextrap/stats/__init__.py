@@ -1,6 +1,6 @@
 """Numbers about wins: curves, information, bounds, tests, extrapolation."""
 
-from neuroextrap.stats._accuracy import average_accuracy
+from neuroextrap.stats._accuracy import average_accuracy, average_risk, win_distribution
 from neuroextrap.stats._bounds import (
     accuracy_upper_bound,
     average_bayes_accuracy_lower_bound,
@@ -43,7 +43,6 @@ from neuroextrap.stats._pvalues import (
     permutation_p_value,
     step_down_p_value,
 )
-from neuroextrap.stats._risk import average_risk
 from neuroextrap.stats._sign_flips import paired_sign_flip_test
 from neuroextrap.stats._tail_p_value import tail_p_value
 from neuroextrap.stats._test_design import TestDesign
@@ -51,7 +50,6 @@ from neuroextrap.stats._true_discoveries import (
     true_discoveries,
     true_discovery_thresholds,
 )
-from neuroextrap.stats._wins import win_distribution
 
 __all__ = [
     "AccuracyExtrapolator",

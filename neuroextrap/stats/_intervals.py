@@ -9,7 +9,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, logit, stdtrit
 
-from neuroextrap.stats._accuracy import average_accuracy, half_lost_point
+from neuroextrap.stats._accuracy import (
+    average_accuracy,
+    half_lost_point,
+    win_distribution,
+)
 from neuroextrap.stats._gaussian_limit import gaussian_identification_accuracy
 from neuroextrap.stats._implied import implied_information
 from neuroextrap.stats._jackknife import (
@@ -26,7 +30,6 @@ from neuroextrap.stats._validation import (
     check_set_sizes,
     nats_per_unit,
 )
-from neuroextrap.stats._wins import win_distribution
 
 _PERFECT = 1 - 1e-12
 

@@ -9,11 +9,11 @@ from neuroextrap.stats._accuracy import (
     average_accuracy,
     half_lost_point,
     subset_weights,
+    win_distribution,
 )
 from neuroextrap.stats._implied import implied_information
 from neuroextrap.stats._shared_options import described_by
 from neuroextrap.stats._validation import FloatArray, check_margins, check_set_sizes
-from neuroextrap.stats._wins import win_distribution
 
 
 def leave_one_class_out_accuracy(

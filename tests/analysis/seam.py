@@ -16,17 +16,17 @@ from neuroextrap.analysis._parameters import (
 from neuroextrap.analysis._presentation import find_region
 from neuroextrap.analysis._region_analysis import RegionAnalysis
 from neuroextrap.analysis._region_maps import RegionMaps
-from neuroextrap.analysis._run_parameters import RunParameters
+from neuroextrap.analysis._region_run import RunParameters
 from neuroextrap.analysis._samples import read_residuals, read_samples
 from neuroextrap.decoding._decoding_run import plan_decoding
 from neuroextrap.images._region_choice import choose_regions
 from neuroextrap.images._sample_options import SampleOptions
-from neuroextrap.maps._described_parameters import (
+from neuroextrap.maps._identification import bound_set_sizes
+from neuroextrap.maps._records import (
     described_parameters,
     flat_parameters,
     nested_parameters,
 )
-from neuroextrap.maps._identification import bound_set_sizes
 from neuroextrap.margins.classifiers._classifier_names import (
     CLASSIFIERS,
     resolve_classifier,

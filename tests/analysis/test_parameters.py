@@ -7,7 +7,7 @@ from dataclasses import fields
 import numpy as np
 import pytest
 
-from neuroextrap.analysis import Regions, _run_parameters
+from neuroextrap.analysis import Regions, _region_run
 from neuroextrap.cohorts import analyze_group, analyze_participants
 from neuroextrap.decoding import (
     DissimilaritySearchLight,
@@ -92,7 +92,7 @@ def test_resources_are_what_descriptions_leave_out():
 
 def test_a_range_is_checked_where_it_is_declared(monkeypatch):
     row = Parameter("radius", "result", KINDS, whole("size", 1, least=3))
-    monkeypatch.setattr(_run_parameters, "PARAMETERS", (row,))
+    monkeypatch.setattr(_region_run, "PARAMETERS", (row,))
     with pytest.raises(ValueError, match="radius=2 must be an integer of at least 3"):
         RunParameters.of(IdentificationSearchLight(radius=2))
     assert RunParameters.of(searchlight_of(radius=3, stride="x")).radius == 3

@@ -9,7 +9,7 @@ import warnings
 import pytest
 
 from neuroextrap.cli._console import console
-from neuroextrap.margins.running._progress import Progress
+from neuroextrap.margins.running._execution import Progress
 from neuroextrap.stats._warn import one_line
 
 

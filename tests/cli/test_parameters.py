@@ -14,7 +14,7 @@ from neuroextrap.cli._parser import parameters_of
 from neuroextrap.cli._results import origin_of_command
 from neuroextrap.decoding import IdentificationSearchLight
 from neuroextrap.encoding import EncodingIdentification
-from neuroextrap.maps._described_parameters import flat_parameters
+from neuroextrap.maps._records import flat_parameters
 
 COMMANDS = {
     "searchlight": "searchlight --imgs a.nii --events b.tsv out",

@@ -9,7 +9,7 @@ from neuroextrap.cohorts._cohort_design import (
     make_design,
     read_participants,
 )
-from neuroextrap.cohorts._measures import mean_motion
+from neuroextrap.cohorts._cohort_runs import mean_motion
 from neuroextrap.group._contrast import resolve_test
 
 NAMES = [f"sub-{k:02d}" for k in range(1, 9)]

@@ -15,7 +15,7 @@ from neuroextrap.cli import main
 from neuroextrap.cohorts import analyze_group, analyze_participants
 from neuroextrap.cohorts._cohort_records import read_configuration
 from neuroextrap.decoding import IdentificationSearchLight
-from neuroextrap.images._bids_filters import read_filters
+from neuroextrap.images._bids_names import read_filters
 from neuroextrap.images._bids_runs import find_raw, find_runs
 
 SPACE = "MNI152NLin2009cAsym"

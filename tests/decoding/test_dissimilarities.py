@@ -11,7 +11,7 @@ import scipy.sparse
 from scipy.stats import kendalltau, spearmanr
 
 from neuroextrap.decoding import DissimilaritySearchLight
-from neuroextrap.decoding._dissimilarities import (
+from neuroextrap.decoding._dissimilarity_run import (
     ceiling_of_halves,
     comparison_features,
     halves,

@@ -16,7 +16,7 @@ from neuroextrap.decoding import (
     lesion_identification,
 )
 from neuroextrap.images import labeled_samples, resolve_masker, to_img
-from neuroextrap.reporting._discoveries import (
+from neuroextrap.reporting._finding import (
     Counted,
     area_names,
     discoveries_section,

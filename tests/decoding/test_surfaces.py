@@ -8,7 +8,7 @@ from nilearn.surface import InMemoryMesh, PolyMesh, SurfaceImage
 from scipy.sparse import csgraph
 
 from neuroextrap.decoding import IdentificationSearchLight, lesion_identification
-from neuroextrap.regions._surfaces import surface_discs
+from neuroextrap.regions._coordinates import surface_discs
 from tests.analyses import searchlight_of
 
 _RADIUS = 6.0

@@ -8,7 +8,7 @@ from sklearn.model_selection import KFold
 
 from neuroextrap.design._design import Design, Labelings
 from neuroextrap.design._folds import make_design
-from neuroextrap.design._forward_tests import (
+from neuroextrap.design._further_tests import (
     chronological_order,
     cyclic_folds,
     forward_folds,
@@ -18,7 +18,7 @@ from neuroextrap.design._labels import code_labels
 from neuroextrap.design._tests import BoundOptions, forward_tests
 from neuroextrap.margins._engine import score_regions
 from neuroextrap.margins._plan import Plan
-from neuroextrap.margins._statistic import resolve_statistic
+from neuroextrap.margins._wins import resolve_statistic
 from neuroextrap.margins.classifiers._classifier_names import resolve_classifier
 from tests.margins.cases import take_path
 from tests.margins.twins import (

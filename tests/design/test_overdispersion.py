@@ -10,9 +10,9 @@ import scipy.sparse
 
 from neuroextrap.analysis import Bounds
 from neuroextrap.decoding import IdentificationSearchLight
+from neuroextrap.design._doubts import run_dispersion, shared_classifiers
 from neuroextrap.design._folds import make_design
 from neuroextrap.design._labels import code_labels
-from neuroextrap.design._overdispersion import run_dispersion, shared_classifiers
 from neuroextrap.reporting._identification_page import identification_sections
 
 SENTENCE = "accuracy differs between runs by more than chance"

@@ -16,7 +16,7 @@ from neuroextrap.encoding import (
     compare_encoding_models_pairwise,
     ensemble_size_curve,
 )
-from neuroextrap.encoding._response_predictions import prediction_scores
+from neuroextrap.encoding._identified_responses import prediction_scores
 from neuroextrap.margins._wins import win_chances
 from neuroextrap.stats import paired_sign_flip_test
 

@@ -19,7 +19,7 @@ from neuroextrap.encoding import (
     RidgeEncoder,
     ensemble_size_curve,
 )
-from neuroextrap.encoding._same_stimuli import stimulus_numbers, training_groups
+from neuroextrap.encoding._stimulus_features import stimulus_numbers, training_groups
 from neuroextrap.encoding._training import (
     fit_encoder,
     out_of_fold_predictions,

@@ -7,7 +7,6 @@ from scipy.stats import gmean
 from sklearn.covariance import OAS
 
 from neuroextrap.encoding import EncodingIdentification, RidgeEncoder
-from neuroextrap.encoding._calibration import temperature
 from neuroextrap.encoding._margins import (
     COVARIANCES,
     mahalanobis_margins,
@@ -16,6 +15,7 @@ from neuroextrap.encoding._margins import (
     separate_repeats,
 )
 from neuroextrap.encoding._stimuli import paired_in_blocks
+from neuroextrap.encoding._training_folds import temperature
 from neuroextrap.models._splitters import deal_folds
 
 

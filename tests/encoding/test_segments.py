@@ -9,7 +9,7 @@ from sklearn.linear_model import Ridge
 
 from neuroextrap.design._series import correlation_length
 from neuroextrap.encoding import ContinuousEncoding
-from neuroextrap.encoding._segments import (
+from neuroextrap.encoding._continuous_maps import (
     cut_segments,
     segment_margins,
     segment_p_values,

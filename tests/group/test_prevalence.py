@@ -104,12 +104,12 @@ def test_p_value_has_no_floor_but_that_of_the_permuted_maps():
 
 
 def test_blocks_of_features_do_not_matter(monkeypatch):
-    from neuroextrap.group import _first_level
+    from neuroextrap.group import _analyses
 
     rng = np.random.default_rng(4)
     null, scores = rng.normal(size=(4, 9, 23)), rng.normal(size=(4, 23))
     whole = prevalence_test(scores, null, n_permutations=300)
-    monkeypatch.setattr(_first_level, "_BATCH_BYTES", 8 * 610 * 8)
+    monkeypatch.setattr(_analyses, "_BATCH_BYTES", 8 * 610 * 8)
     parts = prevalence_test(scores, null, n_permutations=300)
     for name in whole:
         np.testing.assert_array_equal(whole[name], parts[name])

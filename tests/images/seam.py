@@ -3,12 +3,11 @@
 from neuroextrap.analysis._analysis_files import find_analysis
 from neuroextrap.cli._stimulus_tables import read_table
 from neuroextrap.cohorts._cohort_records import read_configuration
-from neuroextrap.design._copied_series import check_series_apart
+from neuroextrap.design._copies import check_series_apart
 from neuroextrap.images import _loading, _maskers
 from neuroextrap.images._atlas import REACH, atlas_labels, atlas_names_at
 from neuroextrap.images._bids_names import file_entities, loose_entities, pair_tables
 from neuroextrap.images._cleaning import fmriprep_confounds
-from neuroextrap.images._clusters import peak_features
 from neuroextrap.images._events import labels_of_volumes, read_events, read_runs
 from neuroextrap.images._feature_files import Photographs, photograph_files
 from neuroextrap.images._feature_timing import features_of_volumes
@@ -17,6 +16,7 @@ from neuroextrap.images._geometry import (
     feature_coordinates,
     feature_values,
     mask_lattice,
+    peak_features,
     surface_mesh,
 )
 from neuroextrap.images._labeled_samples import read_tables
@@ -35,8 +35,8 @@ from neuroextrap.images._tables import (
     text_column,
 )
 from neuroextrap.images._writing import load_image, save_image
-from neuroextrap.learning_curves._scans import read_scans
+from neuroextrap.learning_curves._curve_run import read_scans
 from neuroextrap.maps._commit import finish_interrupted
 from neuroextrap.margins.running._null import read_about_null
+from neuroextrap.regions._coordinates import surface_discs
 from neuroextrap.regions._lattice import lattice_spheres
-from neuroextrap.regions._surfaces import surface_discs

@@ -1,19 +1,22 @@
 """All private names of the package that the tests of learning curves use."""
 
-from neuroextrap.learning_curves._information import (
-    best_prior_weight,
-    label_entropy,
-    macroscopic_log_posterior,
-)
-from neuroextrap.learning_curves._protocol import agnostic_labels, protocol_setups
-from neuroextrap.learning_curves._reproducibility import _signal_to_noise
-from neuroextrap.learning_curves._scans import (
+from neuroextrap.learning_curves._curve_run import (
     balanced_scans,
     center_groups,
     read_scans,
     scale_scans,
 )
+from neuroextrap.learning_curves._information import (
+    best_prior_weight,
+    label_entropy,
+    macroscopic_log_posterior,
+)
+from neuroextrap.learning_curves._protocol import (
+    agnostic_labels,
+    binary_gaussian_information,
+    protocol_setups,
+)
+from neuroextrap.learning_curves._reproducibility import _signal_to_noise
 from neuroextrap.learning_curves._sensitivity import sensitivity_factor
-from neuroextrap.learning_curves._simulation import binary_gaussian_information
 from neuroextrap.learning_curves._splits import check_train_sizes, draw_split
 from neuroextrap.models._canonical_space import check_priors

@@ -3,7 +3,6 @@
 from neuroextrap.maps import _commit, _transaction
 from neuroextrap.maps._bids import describe_dataset, file_entities, shared_entities
 from neuroextrap.maps._commit import STAGING, finish_interrupted
-from neuroextrap.maps._described_parameters import changed_parameters
 from neuroextrap.maps._files import (
     check_output_directory,
     describe_map,
@@ -20,7 +19,7 @@ from neuroextrap.maps._provenance import (
     provenance,
     relative_words,
 )
-from neuroextrap.maps._records import MapRecord
+from neuroextrap.maps._records import MapRecord, changed_parameters
 from neuroextrap.maps._registry import MAPS, record_of
 from neuroextrap.maps._result_files import ResultFiles
 from neuroextrap.maps._transaction import replaced_results

@@ -244,9 +244,9 @@ def test_who_comes_second_without_overwrite_is_told(tmp_path):
 
 
 def test_folders_without_locks_work_too(tmp_path, monkeypatch):
-    from neuroextrap.margins.running import _locks
+    from neuroextrap.margins.running import _checkpoint
 
-    monkeypatch.setattr(_locks, "fcntl", None)
+    monkeypatch.setattr(_checkpoint, "fcntl", None)
     write(tmp_path, "old")
     write(tmp_path, "new")
     assert set(content(tmp_path).values()) == {"new"}

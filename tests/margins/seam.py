@@ -4,20 +4,21 @@ from neuroextrap.analysis._parameters import parameters
 from neuroextrap.design._design import Design, Labelings
 from neuroextrap.design._folds import class_weights, make_design
 from neuroextrap.margins._engine import observed_margins, score_regions
-from neuroextrap.margins._estimated_cost import (
-    estimate_memory,
-    estimate_seconds,
-    quick_seconds,
-)
 from neuroextrap.margins._kernel import AdditiveKernel, MarginKernel
 from neuroextrap.margins._paths import describe_paths, path_of, with_path
 from neuroextrap.margins._plan import Plan
-from neuroextrap.margins._resources import parse_memory
-from neuroextrap.margins._statistic import AccuracyStatistic, resolve_statistic
+from neuroextrap.margins._resources import (
+    estimate_memory,
+    estimate_seconds,
+    parse_memory,
+    quick_seconds,
+)
 from neuroextrap.margins._task import run_task
 from neuroextrap.margins._wins import (
+    AccuracyStatistic,
     beaten_and_tied,
     rank_tables,
+    resolve_statistic,
     win_histogram,
 )
 from neuroextrap.margins.algebra._grams import (
@@ -35,21 +36,22 @@ from neuroextrap.margins.classifiers._classifier_names import (
 )
 from neuroextrap.margins.classifiers._lda import LDAMargins
 from neuroextrap.margins.classifiers._naive_bayes import GaussianNBMargins
-from neuroextrap.margins.classifiers._nearest_centroid import NearestCentroidMargins
-from neuroextrap.margins.classifiers._nearest_neighbor import NearestNeighborMargins
+from neuroextrap.margins.classifiers._nearest_centroid import (
+    NearestCentroidMargins,
+    NearestNeighborMargins,
+)
 from neuroextrap.margins.classifiers._qda import QDAMargins, qda_shrinkage
 from neuroextrap.margins.classifiers._ridge import RidgeMargins
-from neuroextrap.margins.running._checkpoint import Checkpoint
+from neuroextrap.margins.running._checkpoint import Checkpoint, Lock
 from neuroextrap.margins.running._described import array_hash
 from neuroextrap.margins.running._execution import (
     MAX_LOSSES,
+    Progress,
     Work,
     run_tasks,
     use_executor,
 )
-from neuroextrap.margins.running._locks import Lock
 from neuroextrap.margins.running._null import null_file, read_about_null
 from neuroextrap.margins.running._pools import DaskPool
-from neuroextrap.margins.running._progress import Progress
 from neuroextrap.regions._lattice import lattice_spheres
 from neuroextrap.stats._null_counts import unpacked_largest

@@ -268,9 +268,9 @@ def test_another_run_that_took_the_folder_meanwhile_keeps_it(tmp_path):
 
 
 def test_it_works_where_nothing_can_be_locked(tmp_path, monkeypatch):
-    from neuroextrap.margins.running import _locks
+    from neuroextrap.margins.running import _checkpoint
 
-    monkeypatch.setattr(_locks, "fcntl", None)
+    monkeypatch.setattr(_checkpoint, "fcntl", None)
     saved(tmp_path)
     with Checkpoint(tmp_path, IDENTITY), Checkpoint(tmp_path, IDENTITY) as store:
         assert store.load(1) is not None

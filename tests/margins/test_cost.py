@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 
-from neuroextrap.margins import _estimated_cost as _cost
+from neuroextrap.margins import _resources as _cost
 from tests.margins.seam import (
     MarginKernel,
     Plan,

@@ -7,7 +7,7 @@ import types
 
 import pytest
 
-from neuroextrap.margins.running import _progress
+from neuroextrap.margins.running import _execution
 from tests.margins.seam import Progress
 
 
@@ -54,7 +54,7 @@ def test_nothing_is_shown_unasked(monkeypatch, caplog):
 
 def test_lines_elsewhere_are_apart_and_the_last_is_kept(caplog, monkeypatch):
     now = iter([0.0, 1.0, 20.0, 21.0, 22.0])
-    monkeypatch.setattr(_progress.time, "monotonic", lambda: next(now))
+    monkeypatch.setattr(_execution.time, "monotonic", lambda: next(now))
     caplog.set_level(logging.INFO, "neuroextrap")
     progress = Progress(verbose=1)
     for done in (1, 2, 3, 4):
@@ -72,7 +72,7 @@ def test_a_notebook_is_told_from_a_shell(config, expected, monkeypatch):
     shell = types.SimpleNamespace(config=config)
     ipython = types.SimpleNamespace(get_ipython=lambda: shell)
     monkeypatch.setitem(sys.modules, "IPython", ipython)
-    assert _progress._in_notebook() is expected
+    assert _execution._in_notebook() is expected
 
 
 def test_without_a_standard_error_lines_are_logged(monkeypatch, caplog):

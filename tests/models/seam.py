@@ -1,7 +1,6 @@
 """All private names of the package that the tests of models use."""
 
-from neuroextrap.encoding._image_features import IMAGE_MODELS, image_features
-from neuroextrap.models._band_gradient import BandGradient
+from neuroextrap.encoding._stimulus_features import IMAGE_MODELS, image_features
 from neuroextrap.models._canonical_space import leading_svd
 from neuroextrap.models._canonical_variates import CanonicalVariates
 from neuroextrap.models._gabor import GaborPyramid
@@ -9,28 +8,33 @@ from neuroextrap.models._noise_covariance import (
     SchaeferStrimmerCovariance,
     schaefer_strimmer_covariance,
 )
-from neuroextrap.models._receptive_field_grid import mirrored_energies, separable_sums
+from neuroextrap.models._receptive_fields import mirrored_energies, separable_sums
 from neuroextrap.models._retinotopic import RetinotopicFeatures
 from neuroextrap.models._ridge import RidgeEncoder
+from neuroextrap.models._ridge_folds import BandGradient
 from neuroextrap.models._splitters import encoder_splits
-from neuroextrap.models.elastic_net._acceleration import objective
-from neuroextrap.models.elastic_net._active_set import (
+from neuroextrap.models.elastic_net._acceleration import (
     FeatureProblems,
     GramProblems,
+    objective,
     polish,
     relative_gap,
 )
-from neuroextrap.models.elastic_net._estimator import ElasticNetEncoder
+from neuroextrap.models.elastic_net._estimator import (
+    ElasticNetEncoder,
+    SearchOptions,
+    cross_validated_elastic_net,
+)
 from neuroextrap.models.elastic_net._folds import (
     all_samples,
     fold_grams,
     predict_fold,
     prepare_targets,
 )
-from neuroextrap.models.elastic_net._grid import grid_walk
-from neuroextrap.models.elastic_net._search import (
-    SearchOptions,
-    cross_validated_elastic_net,
-)
 from neuroextrap.models.elastic_net._solver_numba_batch import Columns, solve_columns
-from neuroextrap.models.elastic_net._solvers import SOLVERS, Solver, choose_solver
+from neuroextrap.models.elastic_net._solvers import (
+    SOLVERS,
+    Solver,
+    choose_solver,
+    grid_walk,
+)

@@ -347,9 +347,7 @@ def test_fitting_and_transforming_together_changes_nothing(dtype):
 def test_features_do_not_depend_on_how_many_images_are_worked_on_at_once(monkeypatch):
     images = np.random.default_rng(8).random((7, 24, 32, 3))
     at_once = GaborPyramid().fit_transform(images)
-    monkeypatch.setattr(
-        "neuroextrap.models._receptive_field_grid._PIXELS", images[:2].size
-    )
+    monkeypatch.setattr("neuroextrap.models._receptive_fields._PIXELS", images[:2].size)
     np.testing.assert_allclose(GaborPyramid().fit_transform(images), at_once, rtol=1e-9)
 
 

@@ -1,7 +1,7 @@
 """All private names of the package that the tests of figures use."""
 
 from neuroextrap.images._maskers import mni152_mask
-from neuroextrap.plotting._backgrounds import (
+from neuroextrap.plotting._brain_maps import (
     mni152_template,
     share_in_mni152,
     surface_grays,

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from scipy.spatial import ConvexHull
 
-from neuroextrap.regions import _surfaces as surfaces
+from neuroextrap.regions import _coordinates as surfaces
 from tests.regions.seam import cached_surface_discs, surface_discs
 
 

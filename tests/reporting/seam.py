@@ -5,19 +5,21 @@ from neuroextrap.analysis._region_maps import RegionMaps
 from neuroextrap.cli._results import text_table
 from neuroextrap.images._space import new_volume, space_code
 from neuroextrap.maps._registry import GROUP_MAPS, MAPS
-from neuroextrap.plotting._backgrounds import mni152_template
-from neuroextrap.reporting import _discoveries, _page, _peaks
-from neuroextrap.reporting._comparison_page import comparison_page
+from neuroextrap.plotting._brain_maps import mni152_template
+from neuroextrap.reporting import _finding, _page, _peaks
+from neuroextrap.reporting._comparison_pages import comparison_page, make_group_page
 from neuroextrap.reporting._curves import curve_axes
-from neuroextrap.reporting._discoveries import Counted, area_names, discoveries_section
-from neuroextrap.reporting._finding import find
-from neuroextrap.reporting._group_page import make_group_page
+from neuroextrap.reporting._finding import (
+    Counted,
+    area_names,
+    discoveries_section,
+    find,
+)
 from neuroextrap.reporting._group_results import read_group
 from neuroextrap.reporting._group_sections import group_clusters
 from neuroextrap.reporting._identification_page import identification_sections
-from neuroextrap.reporting._identification_words import found, methods
+from neuroextrap.reporting._identification_words import found, methods, methods_section
 from neuroextrap.reporting._maps_section import fitted_background
-from neuroextrap.reporting._methods import methods_section
 from neuroextrap.reporting._page import Report, frame_table, make_page
 from neuroextrap.reporting._peaks import ranked_peaks
 from neuroextrap.reporting._pictures import few_colors, gray_png

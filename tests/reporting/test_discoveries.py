@@ -19,7 +19,7 @@ from tests.images.seam import feature_coordinates
 from tests.reporting.seam import (
     Counted,
     DiscoveryBounds,
-    _discoveries,
+    _finding,
     area_names,
     discoveries_section,
     identification_sections,
@@ -60,7 +60,7 @@ def halves(light):
 def test_the_curve_is_the_bound_at_every_threshold(light, monkeypatch):
     drawn = []
     monkeypatch.setattr(
-        _discoveries, "embed_figure", lambda figure, *_: drawn.append(figure) or ""
+        _finding, "embed_figure", lambda figure, *_: drawn.append(figure) or ""
     )
     section(light)
     (figure,) = drawn
@@ -88,9 +88,9 @@ def test_a_proportion_is_never_rounded_up():
 def test_no_curve_where_the_bound_is_zero():
     bounds = DiscoveryBounds(np.zeros(9), np.ones(3), 0.95)
     counted = Counted(bounds, None, None, None, None, 99, ("voxel", "voxels"))
-    assert _discoveries._curve(counted) == ""
+    assert _finding._curve(counted) == ""
     some = counted._replace(bounds=DiscoveryBounds(np.arange(9.0), np.ones(3), 0.95))
-    assert "true_discovery_curve.svg" in _discoveries._curve(some)
+    assert "true_discovery_curve.svg" in _finding._curve(some)
 
 
 def test_a_page_answers_for_all_regions_and_an_atlas(light):

@@ -11,7 +11,7 @@ from scipy.stats import rankdata, t
 from sklearn.metrics import top_k_accuracy_score
 
 from neuroextrap import stats
-from neuroextrap.scores import _matrix, score_identification
+from neuroextrap.scores import _reading, score_identification
 from tests.stats.seam import default_set_sizes
 
 
@@ -233,7 +233,7 @@ def test_cross_validated_scores_have_no_bounds():
 def test_block_size_does_not_matter(monkeypatch):
     scores, targets = some_scores(5)
     whole = score_identification(scores, targets)
-    monkeypatch.setattr(_matrix, "_BLOCK", 17)
+    monkeypatch.setattr(_reading, "_BLOCK", 17)
     pieces = score_identification(scores, targets)
     pd.testing.assert_frame_equal(whole.curve, pieces.curve)
     pd.testing.assert_frame_equal(whole.stimuli, pieces.stimuli)

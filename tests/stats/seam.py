@@ -4,6 +4,7 @@ from neuroextrap.stats._accuracy import (
     accuracy_weights,
     average_accuracy,
     default_set_sizes,
+    warn_if_reversed,
 )
 from neuroextrap.stats._arrangements import (
     _equal_rows,
@@ -46,7 +47,11 @@ from neuroextrap.stats._extrapolation._likelihood import (
     peaks_over_columns,
 )
 from neuroextrap.stats._extrapolation._logistic import Logistic
-from neuroextrap.stats._extrapolation._method import ExtrapolationMethod
+from neuroextrap.stats._extrapolation._method import (
+    ExtrapolationMethod,
+    PointWins,
+    split_ties,
+)
 from neuroextrap.stats._extrapolation._mixtures import (
     binomial_table,
     power_table,
@@ -61,14 +66,14 @@ from neuroextrap.stats._extrapolation._moment import (
     SplineBasis,
     basis_moments,
 )
-from neuroextrap.stats._extrapolation._monotone_mple import (
+from neuroextrap.stats._extrapolation._mple import (
+    _angle_grid,
+    binomial_columns,
     knot_distances,
     pair_proposer,
     uniform_columns,
 )
-from neuroextrap.stats._extrapolation._mple import _angle_grid, binomial_columns
 from neuroextrap.stats._extrapolation._pitman_yor import pitman_yor_accuracy
-from neuroextrap.stats._extrapolation._point_wins import PointWins, split_ties
 from neuroextrap.stats._extrapolation._prediction_intervals import measured_logit_error
 from neuroextrap.stats._extrapolation._radial_basis import (
     RadialBasis,
@@ -127,4 +132,3 @@ from neuroextrap.stats._subject_bounds import (
 from neuroextrap.stats._tail_p_value import _fit_tail
 from neuroextrap.stats._true_discoveries import DiscoveryBounds
 from neuroextrap.stats._validation import check_n_jobs, check_numbers, random_generator
-from neuroextrap.stats._wins import warn_if_reversed

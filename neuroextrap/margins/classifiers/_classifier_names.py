@@ -1,19 +1,174 @@
-"""The classifiers that have names."""
+"""The classifiers that have names, and any of scikit-learn, refitted."""
 
+import json
+from importlib import metadata
 from typing import Any
 
+import numpy as np
+
 from neuroextrap.margins._kernel import MarginKernel
-from neuroextrap.margins.classifiers._estimator_margins import (
-    EstimatorMargins,
-    LogisticMargins,
-    SVCMargins,
-)
 from neuroextrap.margins.classifiers._lda import LDAMargins
 from neuroextrap.margins.classifiers._naive_bayes import GaussianNBMargins
-from neuroextrap.margins.classifiers._nearest_centroid import NearestCentroidMargins
-from neuroextrap.margins.classifiers._nearest_neighbor import NearestNeighborMargins
+from neuroextrap.margins.classifiers._nearest_centroid import (
+    NearestCentroidMargins,
+    NearestNeighborMargins,
+)
 from neuroextrap.margins.classifiers._qda import QDAMargins
 from neuroextrap.margins.classifiers._ridge import RidgeMargins
+from neuroextrap.margins.running._described import described
+from neuroextrap.stats._validation import brief
+
+
+class EstimatorMargins(MarginKernel):
+    """The slow, general way: clone, fit, score.
+
+    The classifier has ``decision_function`` (one column per class, or one score for
+    two classes) or ``predict_proba``.
+    """
+
+    #: the same results as outside, of rules that mind where the origin is
+    as_given = True
+    #: fits hold the interpreter, so threads would wait for one another
+    prefer = "processes"
+    refits = True
+    indicator_bytes = 0
+
+    def __init__(self, estimator: Any) -> None:
+        methods = ("decision_function", "predict_proba")
+        scores = any(hasattr(estimator, name) for name in methods)
+        if not scores or not hasattr(estimator, "fit"):
+            raise ValueError(
+                f"estimator={brief(estimator)} has neither decision_function nor "
+                "predict_proba; give a scikit-learn classifier that has one of them"
+            )
+        self.estimator = estimator
+
+    @property
+    def frequent_first(self) -> str:  # type: ignore[override]
+        """The classifier, unless its classes have weights or priors."""
+        ends = "class_weight", "priors"
+        given = self.estimator.get_params().items()
+        balanced = any(k.endswith(ends) and v is not None for k, v in given)
+        return "" if balanced else type(self.estimator).__name__
+
+    def __repr__(self) -> str:
+        """Show the classifier with all its parameters; part of a run's identity."""
+        about = described(self.estimator)
+        about["version"] = metadata.version("scikit-learn")
+        return f"{type(self).__name__}({json.dumps(about, sort_keys=True)})"
+
+    def prepare(self, xs: Any, design: Any) -> Any:
+        return xs, design
+
+    def margins(self, state: Any, labelings: Any) -> np.ndarray:
+        xs, design = state
+        shape = len(design.test), design.n_classes, len(xs) * labelings.n_labelings
+        margins = np.empty(shape)
+        column = 0
+        for x in xs:
+            for codes in labelings.codes:
+                folds = zip(design.folds, design.fold_slices, strict=True)
+                for (train, test), rows in folds:
+                    margins[rows, :, column] = self._fold(x, codes, train, test)
+                column += 1
+        return margins
+
+    def _scores(self, x: Any, codes: Any, test: Any) -> np.ndarray:
+        """Train on samples; return the scores of others, as scikit-learn has them."""
+        from sklearn.base import clone
+
+        fitted = clone(self.estimator).fit(x, codes)
+        if hasattr(fitted, "decision_function"):
+            return np.asarray(fitted.decision_function(test))
+        return np.asarray(fitted.predict_proba(test))
+
+    def _fold(self, x: Any, codes: Any, train: Any, test: Any) -> np.ndarray:
+        """Fit one fold and return its margins, shape (n_test, K)."""
+        scores = self._scores(x[train], codes[train], x[test])
+        if scores.ndim == 1:  # two classes, one score
+            scores = np.column_stack([-scores, scores])
+        n_classes = len(np.unique(codes[train]))
+        if scores.shape[1] != n_classes:
+            raise ValueError(
+                f"estimator={self.estimator!r} gives {scores.shape[1]} scores for "
+                f"{n_classes} classes; choose one score per class (for an SVC, "
+                "decision_function_shape='ovr')"
+            )
+        return scores
+
+
+def _class_weights(codes: Any) -> Any:
+    """Weigh samples so that classes count equally; None where they do anyway."""
+    counts = np.bincount(codes)
+    weights = len(codes) / (len(counts) * counts)[codes]
+    return None if (counts == counts[0]).all() else weights
+
+
+class SVCMargins(EstimatorMargins):
+    """A linear support vector machine with l2 penalty, as nilearn's "svc".
+
+    Samples of unequal classes are weighted so that classes count equally.
+    """
+
+    name = "svc"
+    frequent_first = ""
+
+    def __init__(self) -> None:
+        from sklearn.svm import LinearSVC
+
+        super().__init__(LinearSVC(penalty="l2", max_iter=10_000, random_state=0))
+
+    def _scores(self, x: Any, codes: Any, test: Any) -> np.ndarray:
+        from sklearn.base import clone
+
+        fitted = clone(self.estimator).fit(x, codes, _class_weights(codes))
+        return np.asarray(fitted.decision_function(test))
+
+
+class LogisticMargins(EstimatorMargins):
+    """Logistic regression with a cross-validated l2 penalty, as nilearn's "logistic".
+
+    One class against the rest, as nilearn's Decoder has it: the solver is binary.
+    Samples of unequal classes are weighted so that classes count equally. The penalty
+    is chosen in five folds, or in as many as the rarest class has samples.
+    """
+
+    name = "logistic"
+    frequent_first = ""
+
+    def __init__(self) -> None:
+        from inspect import signature
+
+        from sklearn.linear_model import LogisticRegressionCV
+        from sklearn.multiclass import OneVsRestClassifier
+
+        options: dict[str, Any] = {"solver": "liblinear", "scoring": "neg_log_loss"}
+        # scikit-learn 1.8 names the l2 penalty in another way
+        if "use_legacy_attributes" in signature(LogisticRegressionCV).parameters:
+            options |= {"l1_ratios": (0,), "use_legacy_attributes": False}
+        super().__init__(OneVsRestClassifier(LogisticRegressionCV(**options)))
+
+    def _scores(self, x: Any, codes: Any, test: Any) -> np.ndarray:
+        from sklearn.base import clone
+
+        labels, counts = np.unique(codes, return_counts=True)
+        if counts.min() < 2:
+            raise ValueError(
+                "estimator='logistic' chooses its penalty by cross-validation, but a "
+                "class has a single training sample; give more, or use 'lda' or 'svc'"
+            )
+        model = clone(self.estimator).set_params(estimator__cv=min(5, counts.min()))
+        weights = _class_weights(codes)
+        if weights is None:
+            return np.asarray(model.fit(x, codes).decision_function(test))
+        scores = [
+            clone(model.estimator)
+            .fit(x, codes == label, weights)
+            .decision_function(test)
+            for label in (labels if len(labels) > 2 else labels[1:])
+        ]
+        return np.stack(scores, axis=-1) if len(labels) > 2 else scores[0]
+
 
 _KERNELS: tuple[type[MarginKernel], ...] = (
     NearestCentroidMargins,

@@ -13,15 +13,13 @@ from neuroextrap.margins.algebra._linear import (
     fill_linear,
 )
 from neuroextrap.margins.algebra._operators import (
+    GrowingRegions,
     RegionOperators,
     are_unequal,
     check_priors,
     checked_counts,
-    level_margins,
-)
-from neuroextrap.margins.algebra._ridge_fits import (
-    GrowingRegions,
     growing_fits,
+    level_margins,
     prepare_fits,
 )
 from neuroextrap.margins.classifiers._lda_algebra import (

@@ -9,12 +9,12 @@ from neuroextrap.design._design import Design, Labelings
 from neuroextrap.margins._kernel import Batch, BatchedLabelings, MarginKernel
 from neuroextrap.margins._wins import NAN_MARGINS
 from neuroextrap.margins.algebra._operators import RegionOperators, residual_operators
-from neuroextrap.margins.classifiers._inner_folds import (
+from neuroextrap.margins.classifiers._ridge import (
     InnerFolds,
     candidate_penalties,
     inner_fold_bytes,
+    out_of_fold,
 )
-from neuroextrap.margins.classifiers._ridge import out_of_fold
 from neuroextrap.margins.running._described import array_hash
 
 METRICS = ("cosine", "correlation", "euclidean")

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from neuroextrap.margins.running._checkpoint import Lock
 from neuroextrap.margins.running._described import array_hash
-from neuroextrap.margins.running._locks import Lock
 from neuroextrap.stats._warn import warn
 
 _BLOCK = 2**22  # numbers written at a time

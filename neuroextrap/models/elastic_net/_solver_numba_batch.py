@@ -13,6 +13,7 @@ from numba import njit
 from neuroextrap.models.elastic_net._acceleration import (
     FAST,
     N_ITERATES,
+    GramProblems,
     anderson_weights,
     assign,
     coordinate_minimum,
@@ -21,7 +22,6 @@ from neuroextrap.models.elastic_net._acceleration import (
     objective,
     subtract,
 )
-from neuroextrap.models.elastic_net._active_set import GramProblems
 from neuroextrap.models.elastic_net._folds import predict_fold
 from neuroextrap.models.elastic_net._solvers import Solver
 

@@ -1,11 +1,157 @@
-"""The protocol of the search's solvers, their registry, and the choice among them."""
+"""The grid of penalties, and the protocol and registry of the solvers that walk it."""
 
 from abc import ABC, abstractmethod
 
 import numpy as np
+import scipy.sparse
 
-from neuroextrap.models.elastic_net._active_set import FeatureProblems
+from neuroextrap.models.elastic_net._acceleration import FeatureProblems, polish
+from neuroextrap.models.elastic_net._folds import prepare_targets
 from neuroextrap.stats._validation import check_choice
+
+# early stopping: points beyond the lowest error, or error relative to it, that end a
+# path
+PATIENCE = 5
+MAX_RISE = 1.01
+
+
+def search_block(solver_class, folds, Y, options, out):
+    """Choose the penalties of a block of targets; fill its views `out` of the result.
+
+    `Y` (n_samples, n_targets) is centered. Returns the means over folds of the best
+    solutions, from which `refit_block` starts, a sparse array (n_targets, n_features).
+    """
+    ratios = np.asarray(options.l1_ratios, dtype=np.float64)
+    targets = prepare_targets(folds, Y)
+    out.alphas[:] = alpha_grid(
+        targets.total, len(Y), ratios, options.n_alphas, options.eps
+    )
+    solver = solver_class(folds, targets, options)
+    everyone, starts = np.arange(Y.shape[1]), []
+    for group in [everyone] if solver.together else np.split(everyone, everyone[1:]):
+        solver.begin(group)
+        _search(solver, _walks(group, ratios, options), ratios, folds, targets, out)
+        starts.append(scipy.sparse.csr_array(solver.average(group)))
+    return scipy.sparse.vstack(starts, format="csr")
+
+
+def refit_block(solver_class, everything, Y, options, out, starts):
+    """Fit the chosen models of a block on all samples, exactly; fill in coefficients.
+
+    `everything` is the training set of all samples, `Y` (n_samples, n_targets) is
+    centered, `starts` is what `search_block` returned.
+    """
+    solver = solver_class(everything, prepare_targets(everything, Y), options)
+    l1 = out.alpha * out.l1_ratio
+    l2 = out.alpha - l1
+    nearly = solver.refit(starts.toarray(), l1, l2)
+    out.coef[:], out.dual_gap[:] = polish(
+        solver.problems(), nearly, l1 * len(Y), l2 * len(Y)
+    )
+
+
+def alpha_grid(products, count, l1_ratios, n_alphas, eps):
+    """Penalties per target and ratio, from the one that empties the model down.
+
+    `products` (n_targets, n_features) are X'y of all `count` samples, centered. The
+    penalties (n_targets, n_ratios, n_alphas) are geometric, the smallest `eps` times
+    the largest, as in scikit-learn's ``ElasticNetCV``.
+
+    >>> alpha_grid(np.array([[4.0]]), 4, np.array([0.5]), 3, 1e-2).ravel()
+    array([2.  , 0.2 , 0.02])
+    """
+    largest = np.abs(products).max(axis=1).astype(np.float64)
+    top = largest[:, None] / (count * np.asarray(l1_ratios, dtype=np.float64))
+    return top[..., None] * np.geomspace(1.0, eps, n_alphas)
+
+
+def grid_walk(order, n_alphas, patience, max_rise):
+    """Walk through a grid of penalties, told each point's error.
+
+    A generator of (ratio, alpha, restart): ``send`` the error of the point it last
+    yielded; `restart` says to start there from the best solution so far instead of the
+    last. Paths follow the ratios in `order`; the sparsest models first are cheapest.
+    The first path goes down from the largest of `n_alphas` penalties. The next one
+    begins where the one before was lowest (the absolute penalty there is the same),
+    goes down from there, then up. A direction ends further than `patience` points from
+    the path's lowest, or at an error above `max_rise` times the lowest; with np.inf,
+    and a patience of `n_alphas`, every point is visited.
+
+    >>> walk = grid_walk([1, 0], 5, 2, 1.5)
+    >>> point = next(walk)
+    >>> for error in (3.0, 2.0, 2.1, 3.5):
+    ...     point = walk.send(error)
+    >>> point
+    (0, 1, True)
+    """
+    begin = 0
+    for ratio in order:
+        errors: dict[int, float] = {}
+        lowest, best = np.inf, begin
+        for first, stop, step in ((begin, n_alphas, 1), (begin - 1, -1, -1)):
+            for alpha in range(first, stop, step):
+                risen = errors.get(alpha - step, 0.0) > max_rise * lowest
+                if risen or abs(alpha - best) > patience:
+                    break
+                errors[alpha] = yield ratio, alpha, alpha == first
+                if errors[alpha] < lowest:
+                    lowest, best = errors[alpha], alpha
+        begin = best
+
+
+def _walks(group, ratios, options):
+    """Begin the walks of a group's targets through their grids, {target: walk}."""
+    order = np.argsort(-ratios, kind="stable")
+    limits = options.n_alphas, np.inf
+    if options.early_stopping:
+        limits = PATIENCE, MAX_RISE
+    return {v: grid_walk(order, options.n_alphas, *limits) for v in group}
+
+
+def _search(solver, walks, ratios, folds, targets, out):
+    """Follow the walks, all targets one point at a time; fill in errors and the best.
+
+    Targets whose walk has ended leave; the others may be at different points.
+    """
+    points = {v: next(walk) for v, walk in walks.items()}
+    lowest = np.full(len(targets.norm), np.inf)
+    # of the best points, in the order of the folds
+    kept = np.empty(targets.values.shape)
+    while points:
+        which = np.array(list(points))
+        ratio, alpha, restart = np.array(list(points.values())).T
+        penalty = out.alphas[which, ratio, alpha]
+        l1 = penalty * ratios[ratio]
+        predictions, stalled = solver.solve(
+            which, l1, penalty - l1, restart.astype(bool)
+        )
+        squares = (targets.values[which] - predictions) ** 2
+        sums = np.add.reduceat(squares, folds.start[:-1], axis=1)
+        errors = (sums / np.diff(folds.start)).mean(axis=1)
+        out.cv_error[which, ratio, alpha] = errors
+        out.n_stalled[which] += stalled
+        better = errors < lowest[which]
+        improved = which[better]
+        lowest[improved] = errors[better]
+        out.alpha[improved] = penalty[better]
+        out.l1_ratio[improved] = ratios[ratio[better]]
+        kept[improved] = predictions[better]
+        solver.keep(improved)
+        points = _advance(walks, which, errors)
+    group = list(walks)
+    out.cv_predictions[np.ix_(folds.order, group)] = kept[group].T
+
+
+def _advance(walks, which, errors):
+    """Send the walks their errors; return the next points of those that go on."""
+    points = {}
+    for v, error in zip(which, errors, strict=True):
+        try:
+            points[v] = walks[v].send(error)
+        except StopIteration:
+            continue
+    return points
+
 
 # up to here all Gram matrices in float64 and dense gradients pay
 MOST_DENSE = 1024

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from neuroextrap.stats._accuracy import warn_if_reversed
 from neuroextrap.stats._extrapolation._method import first_crossing
 from neuroextrap.stats._extrapolation._method_names import EXTRAPOLATION_METHODS
 from neuroextrap.stats._extrapolation._prediction_intervals import PredictionIntervals
@@ -24,7 +25,6 @@ from neuroextrap.stats._validation import (
     real_array,
 )
 from neuroextrap.stats._warn import warn
-from neuroextrap.stats._wins import warn_if_reversed
 
 
 class AccuracyExtrapolator(PredictionIntervals):

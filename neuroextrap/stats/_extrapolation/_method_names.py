@@ -1,15 +1,17 @@
 """The extrapolation methods by name; a new one needs its file and a line here."""
 
 from neuroextrap.stats._extrapolation._auto import Auto
-from neuroextrap.stats._extrapolation._curve_mixtures import Exponential, Spline
 from neuroextrap.stats._extrapolation._gaussian import Gaussian
 from neuroextrap.stats._extrapolation._gaussian_mixture import GaussianMixture
 from neuroextrap.stats._extrapolation._kde import BiasedKernelDensity, KernelDensity
 from neuroextrap.stats._extrapolation._logistic import Logistic
 from neuroextrap.stats._extrapolation._method import ExtrapolationMethod
+from neuroextrap.stats._extrapolation._mixtures import Exponential, Spline
 from neuroextrap.stats._extrapolation._moment import Moment
-from neuroextrap.stats._extrapolation._monotone_mple import MonotonePseudoLikelihood
-from neuroextrap.stats._extrapolation._mple import PseudoLikelihood
+from neuroextrap.stats._extrapolation._mple import (
+    MonotonePseudoLikelihood,
+    PseudoLikelihood,
+)
 from neuroextrap.stats._extrapolation._pitman_yor import PitmanYor
 from neuroextrap.stats._extrapolation._radial_basis import RadialBasis
 from neuroextrap.stats._extrapolation._tail import Tail

@@ -10,9 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from neuroextrap.stats._accuracy import accuracy_weights, average_accuracy
+from neuroextrap.stats._accuracy import (
+    accuracy_weights,
+    average_accuracy,
+    count_wins,
+    spread_ties,
+)
 from neuroextrap.stats._validation import random_generator
-from neuroextrap.stats._wins import count_wins, spread_ties
 
 _MOST_TIES = 0.05
 _MAX_COMPARISONS = 2**20  # at once: counts in float32 stay whole, memory small

@@ -7,7 +7,7 @@ from typing import Self
 
 import numpy as np
 
-from neuroextrap.stats._extrapolation._point_wins import (
+from neuroextrap.stats._extrapolation._method import (
     PointMethod,
     PointWins,
     split_ties,
