@@ -7,7 +7,8 @@ Models: ``CanonicalVariates``, ``VoxelwiseGaussian``. Scores:
 ``prediction_information``. Labels: ``fine_probabilities``. Preparation:
 ``center_groups``. Known truth: ``simulate_hierarchical_scans``.
 
-Inside, ``_curve_run`` reads, prepares and checks what all splits share, ``_splits`` draws splits, trains and scores, in parallel.
+Inside, ``_curve_run`` reads, prepares and checks what all splits share, ``_splits``
+draws splits, trains and scores, in parallel.
 """
 
 from neuroextrap.learning_curves._comparison import (
