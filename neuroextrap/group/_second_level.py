@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,17 +13,18 @@ from scipy.stats import t as student
 
 from neuroextrap.analysis._region_maps import RegionMaps
 from neuroextrap.design._findings import tell
-from neuroextrap.group._contrast import as_expression
-from neuroextrap.group._group_maps import group_maps
-from neuroextrap.group._second_level_input import (
-    SecondLevelOptions,
-    choose_test,
+from neuroextrap.group._alike import (
+    check_different,
     findings_of_variances,
+    in_order_of,
+    order_of_pairs,
     per_subject,
-    read_second_level,
 )
-from neuroextrap.group._subjects import usable_neighbors
-from neuroextrap.images._geometry import variance_smoother
+from neuroextrap.group._contrast import as_expression, resolve_test
+from neuroextrap.group._group_maps import group_maps
+from neuroextrap.group._second_level_options import SecondLevelOptions
+from neuroextrap.group._subjects import SubjectMaps, read_subjects, usable_neighbors
+from neuroextrap.images._maskers import variance_smoother
 from neuroextrap.margins.running._execution import Progress
 from neuroextrap.stats import _linear_scores as linear_scores
 from neuroextrap.stats._arrangements import flipped, permuted
@@ -31,6 +32,7 @@ from neuroextrap.stats._rearrangement_test import Corrections, rearrangement_tes
 from neuroextrap.stats._shared_options import as_options, takes_options
 
 _ROUNDING = 1e-9  # of weights of subjects, which are of the order of one
+_NOTHING = 1e-10  # residuals smaller than this part of the values are rounding
 
 
 @takes_options(SecondLevelOptions)
@@ -164,142 +166,215 @@ def second_level_test(  # noqa: PLR0913 - eight that every test has
         n_permutations=n_permutations,
     )
     contrast = as_expression(contrast)
-    subjects, values = read_second_level(imgs, asked, repeated=blocks is not None)
-    test, subjects = choose_test(subjects, values, design_matrix, contrast)
-    blocks = per_subject(blocks, "blocks", subjects)
+    subjects, values = _read(imgs, asked, repeated=blocks is not None)
+    test, subjects = _choose_test(subjects, values, design_matrix, contrast)
+    blocks = per_subject(blocks, "blocks", subjects.files)
     asked.check(test, design_matrix, blocks)
     if test.effect.ndim > 1:  # F knows no direction
         asked = replace(asked, two_sided=True)
-    groups = per_subject(asked.variance_groups, "variance_groups", subjects)
-    compared = np.full(values.shape, np.nan)
-    values = values[:, subjects.usable]
-    compared[:, subjects.usable] = values + asked.baseline
-    known = np.isfinite(values)
-    n_known = None if asked.min_subjects is None else known.sum(axis=0).astype(float)
-    values = np.where(known, values, 0.0)
-    scorer, name = _scorer(asked, test, values, n_known, groups, subjects)
+    groups = per_subject(asked.variance_groups, "variance_groups", subjects.files)
+    compared = _Comparison.of(asked, test, subjects, values, groups)
+    scorer, name = compared.scorer()
     findings = findings_of_variances(groups)
     tell(findings)
-    corrections = _corrections(asked, test, subjects, n_known)
-    arrangements = _arrangements(asked, test, blocks)
-
-    def run(function, parts):
-        calls = (delayed(function)(part) for part in parts)
-        return Parallel(asked.n_jobs, prefer="threads", return_as="generator")(calls)
-
+    corrections, arrangements = compared.corrections(), compared.arrangements(blocks)
     maps, maxima, discoveries = rearrangement_test(
         scorer,
         arrangements,
         test.rows,
         corrections,
-        run=run,
+        run=compared.run,
         progress=Progress(asked.verbose, unit="permutations"),
     )
-    estimates = _estimates(test, values, n_known)
-    named = {**estimates, name: maps.pop("statistic"), **maps}
     maxima[name] = maxima.pop("statistic")
+    shown = values + asked.baseline
+    shown[:, ~subjects.usable] = np.nan
     return group_maps(
         "second_level",
-        named,
+        compared.estimates() | {name: maps.pop("statistic")} | maps,
         subjects,
-        values=compared,
+        values=shown,
         null_maxima=maxima,
         discoveries=discoveries,
         options={"statistic": name, "contrast": contrast}
-        | _described(asked, test, arrangements),
+        | compared.described(arrangements),
         findings=findings,
     )
 
 
-def _described(asked, test, arrangements):
-    """Return what a report says of the options, by name."""
-    return {
-        "paired": asked.paired_imgs is not None,
-        "baseline": _null_value(asked, test),
-        "two_sided": bool(asked.two_sided),
-        "cluster_threshold": asked.cluster_threshold,
-        "tfce": asked.tfce,
-        "of_mean": test.is_intercept,
-        "tested": test.rows[:, 0],
-        "flips": asked.flips(test),
-        "all": arrangements.are_all,
-        "n_permutations": arrangements.n_permutations,
-    }
-
-
-def _null_value(asked, test):
-    """Return what the estimate is where every map is the baseline: of differences 0."""
-    of_ones = test.effect.sum(axis=0) / np.square(test.effect).sum(axis=0)
-    if test.effect.ndim > 1 or abs(of_ones) <= _ROUNDING:
-        return asked.baseline * float((np.abs(of_ones) > _ROUNDING).any())
-    return float(asked.baseline * of_ones)
-
-
-def _arrangements(asked, test, blocks):
-    """Return how the rows of the design are rearranged."""
+def _read(imgs, asked, *, repeated):
+    """Return subjects, and their values (n_subjects, n_features) above the baseline."""
+    least, mask = asked.min_subjects, asked.mask
     how = {
-        "whole_blocks": asked.whole_blocks,
-        "n_permutations": asked.n_permutations,
-        "random_state": asked.random_state,
+        "allow_mixed": asked.allow_mixed,
+        "allow_native_space": asked.allow_native_space,
+        "repeated": repeated,
     }
-    if asked.flips(test):
-        return flipped(test, blocks, two_sided=asked.two_sided, **how)
-    return permuted(test, blocks, **how)
-
-
-def _estimates(test, values, n_known):
-    """Return the maps that are there whatever is compared: effect and Student's t."""
-    if test.effect.ndim > 1:
-        return {}
-    effect = linear_scores.Mean(values, np.linalg.norm(test.effect), n_known)
-    unit = linear_scores.unit_length(test.residuals(values))
-    t = linear_scores.StudentT(unit, test.degrees_of_freedom, n_known)
-    observed = test.rows[np.newaxis]
-    maps = {"effect": effect(observed)[0], "t": t.heights(t(observed))[0]}
-    return maps if n_known is None else maps | {"n_subjects": n_known}
-
-
-def _scorer(asked, test, values, n_known, groups, subjects):
-    """Return the statistic as a function of designs, and its name among the maps."""
-    length = np.linalg.norm(test.effect)
-    residuals = test.residuals(values)
-    if test.effect.ndim > 1:
-        unit, freedom = linear_scores.unit_length(residuals), test.degrees_of_freedom
-        return linear_scores.FRatio(unit, test.n_effects, freedom), "f"
-    if asked.statistic == "mean":
-        return linear_scores.Mean(residuals, length, n_known), "effect"
-    if asked.statistic == "median":
-        return linear_scores.Median(residuals), "median"
-    if groups is not None:
-        groups = np.unique(groups, return_inverse=True)[1]
-        linear_scores.check_variance_groups(groups, test)
-        return linear_scores.AspinWelch(residuals, groups), "v"
-    freedom = test.degrees_of_freedom
-    if asked.variance_fwhm is not None:
-        smooth = variance_smoother(
-            subjects.masker, np.flatnonzero(subjects.usable), asked.variance_fwhm
+    subjects = read_subjects(imgs, mask, "imgs", least, **how)
+    check_different(subjects.values, "imgs")
+    values = subjects.values.astype(float)
+    if asked.paired_imgs is None:
+        return subjects, values - asked.baseline
+    where = mask if subjects.masker is None else subjects.masker
+    others = read_subjects(asked.paired_imgs, where, "paired_imgs", least, **how)
+    if others.values.shape != values.shape:
+        raise ValueError(
+            f"imgs and paired_imgs have shapes {values.shape} and "
+            f"{others.values.shape}; give two maps of each subject, in one order"
         )
-        total = np.square(residuals).sum(axis=0)
-        return linear_scores.SmoothedT(residuals, total, freedom, smooth), "pseudo_t"
-    unit = linear_scores.unit_length(residuals)
-    return linear_scores.StudentT(unit, freedom, n_known), "t"
+    check_different(others.values, "paired_imgs")
+    order = order_of_pairs(subjects.files, others.files, ("imgs", "paired_imgs"))
+    second = others.values if order is None else others.values[order]
+    values = values - second - asked.baseline
+    usable = np.isfinite(values).sum(axis=0) >= (least or len(values))
+    return subjects._replace(usable=usable), values
 
 
-def _corrections(asked, test, subjects, n_known):
-    """Return what is corrected for, with the neighbors that clusters need."""
-    corrections = {"two_sided": asked.two_sided, "step_down": asked.step_down}
-    if asked.cluster_threshold is None and not asked.tfce:
-        return Corrections(**corrections)
-    neighbors = usable_neighbors(subjects, asked.adjacency)
-    threshold = None
-    if asked.cluster_threshold is not None:
-        p, freedom = asked.cluster_threshold, test.degrees_of_freedom
+def _choose_test(subjects, values, design_matrix, contrast):
+    """Return the test of a contrast, and subjects with the features that vary."""
+    design = in_order_of(subjects.files, design_matrix, "design_matrix")
+    test = resolve_test(design, contrast, len(values))
+    usable = subjects.usable.copy()
+    usable[usable] = _varies(test, values[:, usable])
+    if not usable.any():
+        raise ValueError(
+            "imgs are the same in all subjects, or the design fits them exactly; check "
+            "that maps differ"
+        )
+    return test, subjects._replace(usable=usable)
+
+
+def _varies(test, values):
+    """Return which features are not fitted exactly by the design."""
+    known = np.isfinite(values)
+    if known.all():
+        rows = test.rows
+        residuals = values - rows @ (rows.T @ values)
+    else:
+        mean = np.nanmean(values, axis=0)
+        residuals = np.where(known, values - mean, 0.0)
+    size = np.abs(np.where(known, values, 0.0)).max(axis=0)
+    return np.abs(residuals).max(axis=0) > _NOTHING * size
+
+
+@dataclass(frozen=True)
+class _Comparison:
+    """What is compared over subjects, at the features that are tested."""
+
+    asked: SecondLevelOptions
+    test: Any  # LinearTest
+    subjects: SubjectMaps
+    values: np.ndarray  # (n_subjects, n_usable), 0 where unknown
+    n_known: np.ndarray | None  # (n_usable,) subjects, None for all
+    groups: np.ndarray | None  # of variances, (n_subjects,)
+
+    @classmethod
+    def of(cls, asked, test, subjects, values, groups):
+        """Select the features of values (n_subjects, n_features) that are tested."""
+        values = values[:, subjects.usable]
+        known = np.isfinite(values)
+        n_known = known.sum(axis=0).astype(float) if asked.min_subjects else None
+        return cls(asked, test, subjects, np.where(known, values, 0.0), n_known, groups)
+
+    def run(self, function, parts):
+        """Yield what a function makes of parts, in threads."""
+        calls = (delayed(function)(part) for part in parts)
+        n_jobs = self.asked.n_jobs
+        return Parallel(n_jobs, prefer="threads", return_as="generator")(calls)
+
+    def described(self, arrangements):
+        """Return what a report says of the options, by name."""
+        asked, test = self.asked, self.test
+        return {
+            "paired": asked.paired_imgs is not None,
+            "baseline": self._null_value(),
+            "two_sided": bool(asked.two_sided),
+            "cluster_threshold": asked.cluster_threshold,
+            "tfce": asked.tfce,
+            "of_mean": test.is_intercept,
+            "tested": test.rows[:, 0],
+            "flips": asked.flips(test),
+            "all": arrangements.are_all,
+            "n_permutations": arrangements.n_permutations,
+        }
+
+    def _null_value(self):
+        """Return the estimate where every map is the baseline: of differences 0."""
+        effect, baseline = self.test.effect, self.asked.baseline
+        of_ones = effect.sum(axis=0) / np.square(effect).sum(axis=0)
+        if effect.ndim > 1 or abs(of_ones) <= _ROUNDING:
+            return baseline * float((np.abs(of_ones) > _ROUNDING).any())
+        return float(baseline * of_ones)
+
+    def arrangements(self, blocks):
+        """Return how the rows of the design are rearranged."""
+        asked = self.asked
+        how = {
+            "whole_blocks": asked.whole_blocks,
+            "n_permutations": asked.n_permutations,
+            "random_state": asked.random_state,
+        }
+        if asked.flips(self.test):
+            return flipped(self.test, blocks, two_sided=asked.two_sided, **how)
+        return permuted(self.test, blocks, **how)
+
+    def estimates(self):
+        """Return the maps of any statistic but F: effect and Student's t."""
+        test, n_known = self.test, self.n_known
         if test.effect.ndim > 1:
-            height = fisher.isf(p, test.n_effects, freedom)
-        else:
-            p = p / (2 if asked.two_sided else 1)
-            height = student.isf(p, freedom if n_known is None else n_known - 1)
-        threshold = height * np.ones(subjects.usable.sum())
-    return Corrections(
-        **corrections, neighbors=neighbors, threshold=threshold, enhance=asked.tfce
-    )
+            return {}
+        length = np.linalg.norm(test.effect)
+        effect = linear_scores.Mean(self.values, length, n_known)
+        unit = linear_scores.unit_length(test.residuals(self.values))
+        t = linear_scores.StudentT(unit, test.degrees_of_freedom, n_known)
+        observed = test.rows[np.newaxis]
+        maps = {"effect": effect(observed)[0], "t": t.heights(t(observed))[0]}
+        return maps if n_known is None else maps | {"n_subjects": n_known}
+
+    def scorer(self):
+        """Return the statistic as a function of designs, and its name."""
+        asked, test, n_known = self.asked, self.test, self.n_known
+        residuals, freedom = test.residuals(self.values), test.degrees_of_freedom
+        if test.effect.ndim > 1:
+            unit = linear_scores.unit_length(residuals)
+            return linear_scores.FRatio(unit, test.n_effects, freedom), "f"
+        if asked.statistic == "mean":
+            length = np.linalg.norm(test.effect)
+            return linear_scores.Mean(residuals, length, n_known), "effect"
+        if asked.statistic == "median":
+            return linear_scores.Median(residuals), "median"
+        if self.groups is not None:
+            groups = np.unique(self.groups, return_inverse=True)[1]
+            linear_scores.check_variance_groups(groups, test)
+            return linear_scores.AspinWelch(residuals, groups), "v"
+        if asked.variance_fwhm is not None:
+            usable = np.flatnonzero(self.subjects.usable)
+            smooth = variance_smoother(
+                self.subjects.masker, usable, asked.variance_fwhm
+            )
+            total = np.square(residuals).sum(axis=0)
+            scored = linear_scores.SmoothedT(residuals, total, freedom, smooth)
+            return scored, "pseudo_t"
+        unit = linear_scores.unit_length(residuals)
+        return linear_scores.StudentT(unit, freedom, n_known), "t"
+
+    def corrections(self):
+        """Return what is corrected for, with the neighbors that clusters need."""
+        asked, test = self.asked, self.test
+        how = {"two_sided": asked.two_sided, "step_down": asked.step_down}
+        if asked.cluster_threshold is None and not asked.tfce:
+            return Corrections(**how)
+        neighbors = usable_neighbors(self.subjects, asked.adjacency)
+        threshold = None
+        if asked.cluster_threshold is not None:
+            p, freedom = asked.cluster_threshold, test.degrees_of_freedom
+            if test.effect.ndim > 1:
+                height = fisher.isf(p, test.n_effects, freedom)
+            else:
+                p = p / (2 if asked.two_sided else 1)
+                known = self.n_known
+                height = student.isf(p, freedom if known is None else known - 1)
+            threshold = height * np.ones(self.values.shape[1])
+        return Corrections(
+            **how, neighbors=neighbors, threshold=threshold, enhance=asked.tfce
+        )

@@ -1,19 +1,28 @@
-"""One fitted masker from a mask, a masker, or the images themselves."""
+"""Fitted maskers: made from a mask or images, and where their features lie."""
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from neuroextrap.images._caching import cached, set_memory
 from neuroextrap.images._opening import (
+    MNI,
+    NamedImage,
+    agreed_code,
     check_binary,
     check_same_grid,
+    flat_values,
+    is_surface_image,
     list_images,
     mapped,
+    new_volume,
     open_image,
     read_image,
+    space_code,
 )
-from neuroextrap.images._space import MNI, agreed_code, new_volume, space_code
+from neuroextrap.images._sample_options import check_fwhm
+from neuroextrap.regions._coordinates import mesh_edges
 from neuroextrap.stats._validation import brief
 
 _STANDARDIZE = {False: None, True: "zscore_sample"}
@@ -74,16 +83,25 @@ def resolve_masker(mask: Any, imgs: Any = None, *, memory: Any = None) -> Any:
         _check_mask(opened, masker, named)
     masker = masker.fit()
     if not opened.is_surface:
-        _tell_space(masker, opened, named)
+        code = agreed_code([] if resamples(masker) else named, opened)
+        if space_code(masker.mask_img_) != code:
+            data = np.asanyarray(masker.mask_img_.dataobj)
+            masker.mask_img_ = new_volume(data, masker.mask_img_, code)
     return masker
 
 
-def _tell_space(masker, mask, named):
-    """Give the mask the code of the space that images and mask agree on."""
-    code = agreed_code([] if resamples(masker) else named, mask)
-    if space_code(masker.mask_img_) != code:
-        data = np.asanyarray(masker.mask_img_.dataobj)
-        masker.mask_img_ = new_volume(data, masker.mask_img_, code)
+def masker_of_maps(named, in_any):
+    """Return a fitted masker of what is finite in the first of some maps, or in any."""
+    from nilearn.maskers import NiftiMasker, SurfaceMasker
+
+    first = named[0]
+    imgs = [img.img for img in (named if in_any else named[:1])]
+    if not (in_any or first.is_surface or first.n_samples is None):
+        imgs = [first.img.slicer[..., 0]]
+    mask = NamedImage("mask", finite_mask(*imgs))
+    check_binary(mask)
+    kind = SurfaceMasker if first.is_surface else NiftiMasker
+    return kind(mask_img=mask.img, reports=False, standardize=None).fit()
 
 
 def check_masker(masker):
@@ -111,39 +129,39 @@ def resamples(masker):
 
 
 def _unfitted(mask, named):
-    """Return a masker of ours, which keeps no images for reports."""
-    masker = _copied_or_new(mask, named)
+    """Return a copy of the user's masker, or a new one around the mask, if any.
+
+    Ours keeps no images for reports.
+    """
+    from nilearn.maskers import NiftiMasker, SurfaceMasker
+    from sklearn.base import clone
+
+    if isinstance(mask, (NiftiMasker, SurfaceMasker)):
+        masker = clone(_single(mask))
+        if getattr(mask, "mask_img_", None) is not None:
+            masker.set_params(mask_img=mask.mask_img_)
+    else:
+        opened = None if mask is None else open_image(mask, "mask")
+        of_surface = any(img.is_surface for img in ([opened] if opened else named[:1]))
+        masker = (SurfaceMasker if of_surface else NiftiMasker)(
+            mask_img=None if opened is None else opened.img
+        )
     standardize = _STANDARDIZE.get(masker.standardize, masker.standardize)
     # nilearn 0.14 cannot fit a masker with a target shape unless it keeps a report
     reports = getattr(masker, "target_shape", None) is not None
     return masker.set_params(reports=reports, standardize=standardize)
 
 
-def _copied_or_new(mask, named):
-    """Copy the user's masker, or make one of the right kind around the mask."""
-    from nilearn.maskers import (
-        MultiNiftiMasker,
-        MultiSurfaceMasker,
-        NiftiMasker,
-        SurfaceMasker,
-    )
-    from sklearn.base import clone
+def _single(masker):
+    """Return a masker of one subject; TypeError for one of several."""
+    from nilearn.maskers import MultiNiftiMasker, MultiSurfaceMasker
 
-    if isinstance(mask, (MultiNiftiMasker, MultiSurfaceMasker)):
+    if isinstance(masker, (MultiNiftiMasker, MultiSurfaceMasker)):
         raise TypeError(
             f"mask must be a NiftiMasker or a SurfaceMasker, got "
-            f"{type(mask).__name__}; give one masker per subject"
+            f"{type(masker).__name__}; give one masker per subject"
         )
-    if isinstance(mask, (NiftiMasker, SurfaceMasker)):
-        masker = clone(mask)
-        mask_img = getattr(mask, "mask_img_", None)
-        return masker if mask_img is None else masker.set_params(mask_img=mask_img)
-    if mask is None:
-        kind = SurfaceMasker if named and named[0].is_surface else NiftiMasker
-        return kind()
-    opened = open_image(mask, "mask")
-    kind = SurfaceMasker if opened.is_surface else NiftiMasker
-    return kind(mask_img=opened.img)
+    return masker
 
 
 def _check_mask(mask, masker, named):
@@ -173,58 +191,42 @@ def _automatic_mask(named, masker):
         )
     for img in named[1:]:
         check_same_grid(img, named[0])
-    if named[0].is_surface:
-        return _finite_vertices(named)
-    return cached(_mask_of_volumes, named, masker)
-
-
-def _mask_of_volumes(named, masker):
-    """Compute a mask by nilearn's strategy from the mean of the volumes."""
-    from sklearn.base import clone
-
-    return clone(masker).fit(_mean_image(named)).mask_img_
-
-
-def _finite_vertices(named):
-    """Mask of the vertices that are finite in at least one sample."""
-    mask = mapped(
-        lambda *arrays: np.any(
-            [np.isfinite(a.reshape(len(a), -1)).any(axis=1) for a in arrays], axis=0
-        ),
-        *(img.img for img in named),
-    )
-    if not any(finite.any() for finite in mask.data.parts.values()):
+    if not named[0].is_surface:
+        return cached(_mask_of_volumes, named, masker)
+    mask = mapped(lambda part: part.astype(bool), finite_mask(*(i.img for i in named)))
+    if not flat_values(mask).any():
         raise ValueError(
             f"{named[0].name} has no finite vertex to analyze; check the images"
         )
     return mask
 
 
-def _mean_image(named):
-    """Mean of all samples of all images, one image in memory at a time."""
+def _mask_of_volumes(named, masker):
+    """Return the mask of nilearn's strategy, from the mean of the volumes."""
     from nibabel import Nifti1Image
+    from sklearn.base import clone
 
+    mean = Nifti1Image(mean_volume(named), named[0].img.affine)
+    return clone(masker).fit(mean).mask_img_
+
+
+def mean_volume(named):
+    """Return the mean of all samples of volumes, (nx, ny, nz), an image at a time."""
     total, n_samples = 0.0, 0
     for img in named:
         data = np.asanyarray(read_image(img).img.dataobj)
-        total = total + (data.sum(axis=3, dtype=float) if data.ndim == 4 else data)
+        total = total + data.reshape(*data.shape[:3], -1).sum(axis=3, dtype=float)
         n_samples += img.n_samples or 1
-    return Nifti1Image(total / n_samples, named[0].img.affine)
+    return total / n_samples
 
 
 def mni152_mask(resolution: int = 3) -> Any:
-    """Return the brain mask of nilearn's MNI152 template, at a voxel size in mm.
-
-    It is an image of int8, 1 inside the brain (69,765 voxels at 3 mm), whose header
-    says that it lies in MNI space. (Fonov et al. 2011, NeuroImage 54, the template.)
-    """
-    if isinstance(resolution, bool) or not isinstance(resolution, int):
+    """Return the int8 brain mask of nilearn's MNI152 template, voxel size in mm."""
+    whole = isinstance(resolution, int) and not isinstance(resolution, bool)
+    if not whole or not 1 <= resolution <= _COARSEST:
         raise ValueError(
-            f"resolution must be a whole number of mm, got {brief(resolution)}; use 3"
-        )
-    if not 1 <= resolution <= _COARSEST:
-        raise ValueError(
-            f"resolution must be from 1 to {_COARSEST} mm, got {resolution}; use 3"
+            f"resolution must be a whole number of mm from 1 to {_COARSEST}, "
+            f"got {brief(resolution)}; use 3"
         )
     from nilearn.datasets import load_mni152_brain_mask
 
@@ -233,13 +235,14 @@ def mni152_mask(resolution: int = 3) -> Any:
 
 
 def finite_mask(*imgs):
-    """Return the 8-bit mask of what is finite in at least one of some samples."""
-    return mapped(
-        lambda *arrays: np.any([np.isfinite(a) for a in arrays], axis=0).astype(
-            "uint8"
-        ),
-        *imgs,
-    )
+    """Return the 8-bit mask of what is finite in at least one sample of some images."""
+    n_axes = 1 if is_surface_image(imgs[0]) else 3
+
+    def finite(*arrays):
+        samples = [np.isfinite(a).reshape(*a.shape[:n_axes], -1) for a in arrays]
+        return np.any([a.any(axis=-1) for a in samples], axis=0).astype("uint8")
+
+    return mapped(finite, *imgs)
 
 
 def mask_of(masker):
@@ -268,7 +271,120 @@ def smooth_by(masker, fwhm):
     if masker.smoothing_fwhm not in (None, fwhm):
         raise ValueError(
             f"smoothing_fwhm={fwhm!r} but the masker smooths by "
-            f"{masker.smoothing_fwhm:g} mm; set it in one "
-            "place only"
+            f"{masker.smoothing_fwhm:g} mm; set it in one place only"
         )
     masker.set_params(smoothing_fwhm=fwhm)
+
+
+@dataclass(frozen=True)
+class Hemisphere:
+    """One hemisphere of a surface masker's mesh, coordinates and faces of all of it."""
+
+    name: str
+    coordinates: np.ndarray
+    faces: np.ndarray
+    vertices: np.ndarray
+    offset: int
+
+
+def mask_lattice(masker):
+    """Return mask (nx, ny, nz) and affine (4, 4) of a masker; features in C order."""
+    if is_surface_masker(masker):
+        raise TypeError(
+            "masker must be a NiftiMasker to have a lattice, got a SurfaceMasker; use "
+            "surface_mesh"
+        )
+    img = masker.mask_img_
+    return np.asanyarray(img.dataobj).astype(bool), np.array(img.affine, dtype=float)
+
+
+def surface_mesh(masker):
+    """Return the hemispheres of a fitted surface masker, in the order of features."""
+    if not is_surface_masker(masker):
+        raise TypeError(
+            "masker must be a SurfaceMasker to have a mesh, got a NiftiMasker; use "
+            "mask_lattice"
+        )
+    hemispheres, offset = [], 0
+    for name, data in masker.mask_img_.data.parts.items():
+        mesh = masker.mask_img_.mesh.parts[name]
+        vertices = np.flatnonzero(np.asarray(data).ravel())
+        coordinates, faces = np.asarray(mesh.coordinates, float), np.asarray(mesh.faces)
+        hemispheres.append(Hemisphere(name, coordinates, faces, vertices, offset))
+        offset += len(vertices)
+    return hemispheres
+
+
+def feature_coordinates(masker: Any) -> np.ndarray:
+    """Return the coordinates (n_features, 3) of voxel centers or vertices, in mm."""
+    check_masker(masker)
+    if is_surface_masker(masker):
+        return np.concatenate([h.coordinates[h.vertices] for h in surface_mesh(masker)])
+    from nibabel.affines import apply_affine
+
+    mask, affine = mask_lattice(masker)
+    return apply_affine(affine, np.argwhere(mask))
+
+
+def feature_values(img: Any, masker: Any, name: str) -> np.ndarray:
+    """Return an image's values at a masker's features, (n_features,), as stored."""
+    opened = read_image(open_image(img, name))
+    check_same_grid(opened, NamedImage("the mask", masker.mask_img_))
+    if opened.n_samples not in (None, 1):
+        raise ValueError(
+            f"{opened.name} must be one image, got {opened.n_samples} samples; pick "
+            "one with nilearn.image.index_img"
+        )
+    return at_features(opened.img, masker).ravel()
+
+
+def at_features(img, masker):
+    """Return the values (n_features, ...) of an image on the mask's grid or mesh."""
+    if is_surface_image(img):
+        sides = surface_mesh(masker)
+        parts = [np.asarray(img.data.parts[h.name])[h.vertices] for h in sides]
+        return np.concatenate(parts)
+    return np.asanyarray(img.dataobj)[mask_lattice(masker)[0]]
+
+
+def neighbor_pairs(masker):
+    """Return pairs (n_pairs, 2) of voxels that share a face, vertices an edge."""
+    pairs = []
+    if is_surface_masker(masker):
+        for side in surface_mesh(masker):
+            number = np.full(len(side.coordinates), -1, dtype=np.intp)
+            number[side.vertices] = side.offset + np.arange(len(side.vertices))
+            pairs.append(number[mesh_edges(side.faces)])
+    else:
+        mask, _ = mask_lattice(masker)
+        number = np.full(mask.shape, -1, dtype=np.intp)
+        number[mask] = np.arange(mask.sum())
+        for axis in range(3):
+            along = np.moveaxis(number, axis, 0)
+            pairs.append(np.stack([along[:-1].ravel(), along[1:].ravel()], axis=1))
+    known = np.concatenate(pairs)
+    return known[(known >= 0).all(axis=1)]
+
+
+def variance_smoother(masker, usable, fwhm):
+    """Return a function that smooths maps (n_maps, n_usable) within usable voxels."""
+    from nibabel.affines import voxel_sizes
+    from scipy.ndimage import gaussian_filter
+
+    if masker is None or is_surface_masker(masker):
+        raise ValueError(
+            "variance_fwhm smooths over the voxels of volumes; leave it out for arrays "
+            "and surfaces"
+        )
+    check_fwhm(fwhm, "variance_fwhm")
+    mask, affine = mask_lattice(masker)
+    where = np.flatnonzero(mask)[usable]
+    sigma = fwhm / np.sqrt(8 * np.log(2)) / voxel_sizes(affine)
+
+    def smoothed(values):
+        volume = np.zeros(mask.shape)
+        volume.flat[where] = values
+        return gaussian_filter(volume, sigma, mode="constant").flat[where]
+
+    weight = smoothed(np.ones(len(where)))
+    return lambda maps: np.stack([smoothed(values) / weight for values in maps])

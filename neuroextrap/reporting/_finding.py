@@ -228,7 +228,7 @@ def clusters_of(chosen, choice, masker):
     Neighbors are regions whose centers are; centers on a coarser grid (every n-th
     voxel) are those a step of that grid apart. None for regions without centers.
     """
-    from neuroextrap.images._geometry import neighbor_pairs
+    from neuroextrap.images._maskers import neighbor_pairs
 
     places = choice.places(masker)
     if places is None:

@@ -161,8 +161,7 @@ def choose_background(masker, bg_img, own=None):
     have grays of their own, and for arrays. What is chosen differently from what a user
     may expect is logged, and said by ``why``.
     """
-    from neuroextrap.images._geometry import feature_coordinates
-    from neuroextrap.images._maskers import is_surface_masker
+    from neuroextrap.images._maskers import feature_coordinates, is_surface_masker
 
     if masker is None or is_surface_masker(masker):
         return Background(None, False, "")

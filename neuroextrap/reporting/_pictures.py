@@ -49,7 +49,7 @@ def _volume_figure(img, masker, opacity, place, below, colors):
     import matplotlib.pyplot as plt
     from nibabel import Nifti1Image
 
-    from neuroextrap.images._geometry import mask_lattice
+    from neuroextrap.images._maskers import mask_lattice
 
     mask, affine = mask_lattice(masker)
     alpha = np.zeros(mask.shape, dtype=np.float32)
@@ -97,7 +97,7 @@ def _surface_figure(img, masker, opacity, bg_img, *, span, cmap):
     import matplotlib.pyplot as plt
     from nilearn.plotting import plot_surf_stat_map
 
-    from neuroextrap.images._geometry import surface_mesh
+    from neuroextrap.images._maskers import surface_mesh
 
     sides = [
         (side, gray)
