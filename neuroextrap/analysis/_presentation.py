@@ -7,7 +7,7 @@ from numbers import Real
 import numpy as np
 
 from neuroextrap.images import to_img
-from neuroextrap.images._maskers import (
+from neuroextrap.images._loading import (
     feature_coordinates,
     is_surface_masker,
     mask_lattice,

@@ -96,7 +96,8 @@ def simulate_visual_cortex(
     ((12, 16, 16), 8)
     """
     from neuroextrap.images import resolve_masker, to_img
-    from neuroextrap.images._maskers import feature_coordinates, mni152_mask
+    from neuroextrap.images._loading import feature_coordinates
+    from neuroextrap.images._maskers import mni152_mask
 
     ceiling, back = check_level(ceiling, "ceiling"), check_number(back, "back")
     n_train = check_integer(n_train, "n_train", minimum=1)

@@ -39,7 +39,7 @@ _REMEDY = (
 )
 
 
-def check_maps(named, name, *, allow_mixed, allow_native_space, repeated):
+def check_subjects(named, name, *, allow_mixed, allow_native_space, repeated):
     """Raise unless maps (NamedImage) go together; return Findings about them.
 
     No file may come twice and, unless `repeated`, no subject without a warning. Unless

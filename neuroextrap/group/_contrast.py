@@ -26,7 +26,8 @@ def resolve_test(design_matrix, contrast, n_subjects):
             f"design_matrix has shape {matrix.shape}, and imgs hold {n_subjects} "
             "subjects; give one row per subject, in the order of imgs"
         )
-    return linear_test(matrix, _weights(contrast, names, matrix.shape[1]))
+    weights = _weights(contrast, names, matrix.shape[1])
+    return linear_test(matrix, weights)
 
 
 def _as_numbers(design_matrix):

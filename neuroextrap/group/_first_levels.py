@@ -14,7 +14,8 @@ from neuroextrap.group._alike import (
     label_of,
     sidecar_of,
 )
-from neuroextrap.group._subjects import SubjectMaps, masked_maps, open_results
+from neuroextrap.group._subjects import SubjectMaps, open_results
+from neuroextrap.images._loading import load_maps
 from neuroextrap.images._tables import load_array
 from neuroextrap.maps._files import check_results
 from neuroextrap.margins.running._null import read_about_null
@@ -74,7 +75,7 @@ def _read_null(null_scores, masker, subject):
                 f"{name} must be an array or a .npy file when scores is an array; got "
                 f"{type(null_scores).__name__}"
             )
-        permuted = masked_maps(open_results(permuted, name), masker)
+        permuted = load_maps(open_results(permuted, name), masker)
     if permuted.ndim != 2 or len(permuted) == 0:
         raise ValueError(
             f"{name} has shape {permuted.shape}; give (n_permutations, n_features), at "

@@ -51,14 +51,16 @@ def group_maps(
         masker=subjects.masker,
         **about,
     )
+    records = {name: _record(name, test) for name in GROUP_MAPS}
     if discoveries is not None:
         statistics |= {"true_discovery_proportion": discoveries.proportions()}
+    maps = to_maps(statistics, subjects, column)
+    if discoveries is not None:
         scores = spread_known(subjects.usable, {"": discoveries.scores})[""]
         discoveries = replace(discoveries, scores=scores[column])
-    maps = to_maps(statistics, subjects, column)
     return RegionMaps(
         maps,
-        records={name: _record(name, test) for name in GROUP_MAPS},
+        records=records,
         masker=summary.masker,
         parameters={"test": test, **summary.options},
         inputs={"subjects": summary.values},

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -24,7 +25,7 @@ from neuroextrap.group._contrast import as_expression, resolve_test
 from neuroextrap.group._group_maps import group_maps
 from neuroextrap.group._second_level_options import SecondLevelOptions
 from neuroextrap.group._subjects import SubjectMaps, read_subjects, usable_neighbors
-from neuroextrap.images._maskers import variance_smoother
+from neuroextrap.images._loading import variance_smoother
 from neuroextrap.margins.running._execution import Progress
 from neuroextrap.stats import _linear_scores as linear_scores
 from neuroextrap.stats._arrangements import flipped, permuted
@@ -167,23 +168,28 @@ def second_level_test(  # noqa: PLR0913 - eight that every test has
     )
     contrast = as_expression(contrast)
     subjects, values = _read(imgs, asked, repeated=blocks is not None)
-    test, subjects = _choose_test(subjects, values, design_matrix, contrast)
     blocks = per_subject(blocks, "blocks", subjects.files)
+    groups = per_subject(asked.variance_groups, "variance_groups", subjects.files)
+    design = in_order_of(subjects.files, design_matrix, "design_matrix")
+    test = resolve_test(design, contrast, len(values))
+    subjects = _varying(test, subjects, values)
     asked.check(test, design_matrix, blocks)
     if test.effect.ndim > 1:  # F knows no direction
         asked = replace(asked, two_sided=True)
-    groups = per_subject(asked.variance_groups, "variance_groups", subjects.files)
-    compared = _Comparison.of(asked, test, subjects, values, groups)
-    scorer, name = compared.scorer()
-    findings = findings_of_variances(groups)
-    tell(findings)
-    corrections, arrangements = compared.corrections(), compared.arrangements(blocks)
+    about = {"contrast": contrast, **_described(asked, test)}
+    data = _Tested.of(test, subjects, values, groups, asked.min_subjects)
+    scorer, name = _scorer(asked, data)
+    estimates = _estimates(data)
+    tell(findings := findings_of_variances(groups))
+    corrections = _corrections(asked, data)
+    arrangements = _arrangements(asked, test, blocks, flips=about["flips"])
+    about |= {"all": arrangements.are_all, "statistic": name}
     maps, maxima, discoveries = rearrangement_test(
         scorer,
         arrangements,
         test.rows,
         corrections,
-        run=compared.run,
+        run=partial(_in_threads, asked.n_jobs),
         progress=Progress(asked.verbose, unit="permutations"),
     )
     maxima[name] = maxima.pop("statistic")
@@ -191,13 +197,12 @@ def second_level_test(  # noqa: PLR0913 - eight that every test has
     shown[:, ~subjects.usable] = np.nan
     return group_maps(
         "second_level",
-        compared.estimates() | {name: maps.pop("statistic")} | maps,
+        estimates | {name: maps.pop("statistic")} | maps,
         subjects,
         values=shown,
         null_maxima=maxima,
         discoveries=discoveries,
-        options={"statistic": name, "contrast": contrast}
-        | compared.described(arrangements),
+        options=about | {"n_permutations": arrangements.n_permutations},
         findings=findings,
     )
 
@@ -230,38 +235,28 @@ def _read(imgs, asked, *, repeated):
     return subjects._replace(usable=usable), values
 
 
-def _choose_test(subjects, values, design_matrix, contrast):
-    """Return the test of a contrast, and subjects with the features that vary."""
-    design = in_order_of(subjects.files, design_matrix, "design_matrix")
-    test = resolve_test(design, contrast, len(values))
+def _varying(test, subjects, values):
+    """Return subjects with the features that the design does not fit exactly."""
     usable = subjects.usable.copy()
-    usable[usable] = _varies(test, values[:, usable])
+    values = values[:, usable]
+    known = np.isfinite(values)
+    if known.all():
+        residuals = values - test.rows @ (test.rows.T @ values)
+    else:
+        residuals = np.where(known, values - np.nanmean(values, axis=0), 0.0)
+    size = np.abs(np.where(known, values, 0.0)).max(axis=0)
+    usable[usable] = np.abs(residuals).max(axis=0) > _NOTHING * size
     if not usable.any():
         raise ValueError(
             "imgs are the same in all subjects, or the design fits them exactly; check "
             "that maps differ"
         )
-    return test, subjects._replace(usable=usable)
+    return subjects._replace(usable=usable)
 
 
-def _varies(test, values):
-    """Return which features are not fitted exactly by the design."""
-    known = np.isfinite(values)
-    if known.all():
-        rows = test.rows
-        residuals = values - rows @ (rows.T @ values)
-    else:
-        mean = np.nanmean(values, axis=0)
-        residuals = np.where(known, values - mean, 0.0)
-    size = np.abs(np.where(known, values, 0.0)).max(axis=0)
-    return np.abs(residuals).max(axis=0) > _NOTHING * size
-
-
-@dataclass(frozen=True)
-class _Comparison:
+class _Tested(NamedTuple):
     """What is compared over subjects, at the features that are tested."""
 
-    asked: SecondLevelOptions
     test: Any  # LinearTest
     subjects: SubjectMaps
     values: np.ndarray  # (n_subjects, n_usable), 0 where unknown
@@ -269,112 +264,112 @@ class _Comparison:
     groups: np.ndarray | None  # of variances, (n_subjects,)
 
     @classmethod
-    def of(cls, asked, test, subjects, values, groups):
+    def of(cls, test, subjects, values, groups, min_subjects):
         """Select the features of values (n_subjects, n_features) that are tested."""
         values = values[:, subjects.usable]
         known = np.isfinite(values)
-        n_known = known.sum(axis=0).astype(float) if asked.min_subjects else None
-        return cls(asked, test, subjects, np.where(known, values, 0.0), n_known, groups)
+        n_known = None if min_subjects is None else known.sum(axis=0).astype(float)
+        return cls(test, subjects, np.where(known, values, 0.0), n_known, groups)
 
-    def run(self, function, parts):
-        """Yield what a function makes of parts, in threads."""
-        calls = (delayed(function)(part) for part in parts)
-        n_jobs = self.asked.n_jobs
-        return Parallel(n_jobs, prefer="threads", return_as="generator")(calls)
 
-    def described(self, arrangements):
-        """Return what a report says of the options, by name."""
-        asked, test = self.asked, self.test
-        return {
-            "paired": asked.paired_imgs is not None,
-            "baseline": self._null_value(),
-            "two_sided": bool(asked.two_sided),
-            "cluster_threshold": asked.cluster_threshold,
-            "tfce": asked.tfce,
-            "of_mean": test.is_intercept,
-            "tested": test.rows[:, 0],
-            "flips": asked.flips(test),
-            "all": arrangements.are_all,
-            "n_permutations": arrangements.n_permutations,
-        }
+def _in_threads(n_jobs, function, parts):
+    """Yield what a function makes of parts, in threads."""
+    calls = (delayed(function)(part) for part in parts)
+    return Parallel(n_jobs, prefer="threads", return_as="generator")(calls)
 
-    def _null_value(self):
-        """Return the estimate where every map is the baseline: of differences 0."""
-        effect, baseline = self.test.effect, self.asked.baseline
-        of_ones = effect.sum(axis=0) / np.square(effect).sum(axis=0)
-        if effect.ndim > 1 or abs(of_ones) <= _ROUNDING:
-            return baseline * float((np.abs(of_ones) > _ROUNDING).any())
-        return float(baseline * of_ones)
 
-    def arrangements(self, blocks):
-        """Return how the rows of the design are rearranged."""
-        asked = self.asked
-        how = {
-            "whole_blocks": asked.whole_blocks,
-            "n_permutations": asked.n_permutations,
-            "random_state": asked.random_state,
-        }
-        if asked.flips(self.test):
-            return flipped(self.test, blocks, two_sided=asked.two_sided, **how)
-        return permuted(self.test, blocks, **how)
+def _described(asked, test):
+    """Return what a report says of the options, by name."""
+    return {
+        "paired": asked.paired_imgs is not None,
+        "baseline": _null_value(asked.baseline, test.effect),
+        "two_sided": bool(asked.two_sided),
+        "cluster_threshold": asked.cluster_threshold,
+        "tfce": asked.tfce,
+        "of_mean": test.is_intercept,
+        "tested": test.rows[:, 0],
+        "flips": asked.flips(test),
+    }
 
-    def estimates(self):
-        """Return the maps of any statistic but F: effect and Student's t."""
-        test, n_known = self.test, self.n_known
-        if test.effect.ndim > 1:
-            return {}
+
+def _null_value(baseline, effect):
+    """Return the estimate where every map is the baseline: of differences 0."""
+    of_ones = effect.sum(axis=0) / np.square(effect).sum(axis=0)
+    if effect.ndim > 1 or abs(of_ones) <= _ROUNDING:
+        return baseline * float((np.abs(of_ones) > _ROUNDING).any())
+    return float(baseline * of_ones)
+
+
+def _arrangements(asked, test, blocks, *, flips):
+    """Return how the rows of the design are rearranged."""
+    how = {
+        "whole_blocks": asked.whole_blocks,
+        "n_permutations": asked.n_permutations,
+        "random_state": asked.random_state,
+    }
+    if flips:
+        return flipped(test, blocks, two_sided=asked.two_sided, **how)
+    return permuted(test, blocks, **how)
+
+
+def _estimates(data):
+    """Return the maps of any statistic but F: effect and Student's t."""
+    test, n_known = data.test, data.n_known
+    if test.effect.ndim > 1:
+        return {}
+    effect = linear_scores.Mean(data.values, np.linalg.norm(test.effect), n_known)
+    unit = linear_scores.unit_length(test.residuals(data.values))
+    t = linear_scores.StudentT(unit, test.degrees_of_freedom, n_known)
+    observed = test.rows[np.newaxis]
+    maps = {"effect": effect(observed)[0], "t": t.heights(t(observed))[0]}
+    return maps if n_known is None else maps | {"n_subjects": n_known}
+
+
+def _scorer(asked, data):
+    """Return the statistic as a function of designs, and its name among the maps."""
+    test, n_known = data.test, data.n_known
+    residuals, freedom = test.residuals(data.values), test.degrees_of_freedom
+    if asked.statistic == "mean":
         length = np.linalg.norm(test.effect)
-        effect = linear_scores.Mean(self.values, length, n_known)
-        unit = linear_scores.unit_length(test.residuals(self.values))
-        t = linear_scores.StudentT(unit, test.degrees_of_freedom, n_known)
-        observed = test.rows[np.newaxis]
-        maps = {"effect": effect(observed)[0], "t": t.heights(t(observed))[0]}
-        return maps if n_known is None else maps | {"n_subjects": n_known}
+        return linear_scores.Mean(residuals, length, n_known), "effect"
+    if asked.statistic == "median":
+        return linear_scores.Median(residuals), "median"
+    if data.groups is not None:
+        groups = np.unique(data.groups, return_inverse=True)[1]
+        linear_scores.check_variance_groups(groups, test)
+        return linear_scores.AspinWelch(residuals, groups), "v"
+    if asked.variance_fwhm is not None:
+        masker, usable = data.subjects.masker, np.flatnonzero(data.subjects.usable)
+        smooth = variance_smoother(masker, usable, asked.variance_fwhm)
+        total = np.square(residuals).sum(axis=0)
+        return linear_scores.SmoothedT(residuals, total, freedom, smooth), "pseudo_t"
+    unit = linear_scores.unit_length(residuals)
+    if test.effect.ndim > 1:
+        return linear_scores.FRatio(unit, test.n_effects, freedom), "f"
+    return linear_scores.StudentT(unit, freedom, n_known), "t"
 
-    def scorer(self):
-        """Return the statistic as a function of designs, and its name."""
-        asked, test, n_known = self.asked, self.test, self.n_known
-        residuals, freedom = test.residuals(self.values), test.degrees_of_freedom
-        if test.effect.ndim > 1:
-            unit = linear_scores.unit_length(residuals)
-            return linear_scores.FRatio(unit, test.n_effects, freedom), "f"
-        if asked.statistic == "mean":
-            length = np.linalg.norm(test.effect)
-            return linear_scores.Mean(residuals, length, n_known), "effect"
-        if asked.statistic == "median":
-            return linear_scores.Median(residuals), "median"
-        if self.groups is not None:
-            groups = np.unique(self.groups, return_inverse=True)[1]
-            linear_scores.check_variance_groups(groups, test)
-            return linear_scores.AspinWelch(residuals, groups), "v"
-        if asked.variance_fwhm is not None:
-            usable = np.flatnonzero(self.subjects.usable)
-            smooth = variance_smoother(
-                self.subjects.masker, usable, asked.variance_fwhm
-            )
-            total = np.square(residuals).sum(axis=0)
-            scored = linear_scores.SmoothedT(residuals, total, freedom, smooth)
-            return scored, "pseudo_t"
-        unit = linear_scores.unit_length(residuals)
-        return linear_scores.StudentT(unit, freedom, n_known), "t"
 
-    def corrections(self):
-        """Return what is corrected for, with the neighbors that clusters need."""
-        asked, test = self.asked, self.test
-        how = {"two_sided": asked.two_sided, "step_down": asked.step_down}
-        if asked.cluster_threshold is None and not asked.tfce:
-            return Corrections(**how)
-        neighbors = usable_neighbors(self.subjects, asked.adjacency)
-        threshold = None
-        if asked.cluster_threshold is not None:
-            p, freedom = asked.cluster_threshold, test.degrees_of_freedom
-            if test.effect.ndim > 1:
-                height = fisher.isf(p, test.n_effects, freedom)
-            else:
-                p = p / (2 if asked.two_sided else 1)
-                known = self.n_known
-                height = student.isf(p, freedom if known is None else known - 1)
-            threshold = height * np.ones(self.values.shape[1])
-        return Corrections(
-            **how, neighbors=neighbors, threshold=threshold, enhance=asked.tfce
-        )
+def _corrections(asked, data):
+    """Return what is corrected for, with the neighbors that clusters need."""
+    if asked.cluster_threshold is None and not asked.tfce:
+        return Corrections(two_sided=asked.two_sided, step_down=asked.step_down)
+    return Corrections(
+        two_sided=asked.two_sided,
+        step_down=asked.step_down,
+        neighbors=usable_neighbors(data.subjects, asked.adjacency),
+        threshold=_threshold(asked, data),
+        enhance=asked.tfce,
+    )
+
+
+def _threshold(asked, data):
+    """Return the height (n_usable,) above which clusters are formed, None for none."""
+    p, freedom = asked.cluster_threshold, data.test.degrees_of_freedom
+    if p is None:
+        return None
+    if data.test.effect.ndim > 1:
+        height = fisher.isf(p, data.test.n_effects, freedom)
+    else:
+        freedom = freedom if data.n_known is None else data.n_known - 1
+        height = student.isf(p / (2 if asked.two_sided else 1), freedom)
+    return height * np.ones(data.values.shape[1])

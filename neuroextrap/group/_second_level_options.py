@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from neuroextrap.group._subjects import check_count
+from neuroextrap.images._sample_options import check_fwhm
 from neuroextrap.stats._validation import (
     brief,
     check_choice,
@@ -21,7 +22,7 @@ from neuroextrap.stats._validation import (
 
 _STATISTICS = ("t", "mean", "median")
 _ERRORS = (None, "exchangeable", "symmetric")
-_LARGEST_THRESHOLD = 0.5
+_LARGEST_P = 0.5
 _NOTHING = 1e-10  # effects that differ by less are the same
 
 
@@ -125,29 +126,26 @@ class SecondLevelOptions:
                 "'symmetric' (sign flips) or None"
             )
         check_n_jobs(self.n_jobs)
-        self._check_of_t("variance_fwhm", np.inf, "a positive width in mm")
-        usual = "the p-value of a voxel, between 0 and 0.5 (0.001 is usual)"
-        self._check_of_t("cluster_threshold", _LARGEST_THRESHOLD, usual)
+        for name in ("variance_fwhm", "cluster_threshold"):
+            value = getattr(self, name)
+            if value is not None and self.statistic != "t":
+                raise ValueError(
+                    f"{name}={value!r} goes with statistic='t' only; leave it out, or "
+                    "use tfce=True for clusters of another statistic"
+                )
+        check_fwhm(self.variance_fwhm, "variance_fwhm")
+        p = self.cluster_threshold
+        if p is not None and not 0 < check_number(p, "cluster_threshold") < _LARGEST_P:
+            raise ValueError(
+                f"cluster_threshold={p!r} must be the p-value of a voxel, between 0 "
+                f"and {_LARGEST_P} (0.001 is usual)"
+            )
         if self.min_subjects is not None:
             check_count(self.min_subjects, "min_subjects", least=2)
         check_count(self.n_permutations, "n_permutations")
         random_generator(self.random_state)
         if not np.isfinite(check_number(self.baseline, "baseline")):
             raise ValueError(f"baseline={self.baseline!r} must be a finite number")
-
-    def _check_of_t(self, name, limit, meaning):
-        """Check an option of Student's t, None or a number between 0 and a limit."""
-        value = getattr(self, name)
-        if value is None:
-            return
-        check_number(value, name)
-        if self.statistic != "t":
-            raise ValueError(
-                f"{name}={value!r} goes with statistic='t' only; leave it out, or use "
-                "tfce=True for clusters of another statistic"
-            )
-        if not 0 < value < limit:
-            raise ValueError(f"{name}={value!r} must be {meaning}")
 
     def flips(self, test):
         """Return whether signs are flipped; rows are permuted otherwise."""

@@ -7,10 +7,10 @@ import numpy as np
 import scipy.sparse
 
 from neuroextrap.design._findings import tell
-from neuroextrap.group._alike import allowed_names, check_maps, name_subjects
+from neuroextrap.group._alike import allowed_names, check_subjects, name_subjects
 from neuroextrap.images import resolve_masker, to_img
-from neuroextrap.images._loading import check_grids, masked
-from neuroextrap.images._maskers import masker_of_maps, neighbor_pairs
+from neuroextrap.images._loading import load_maps, neighbor_pairs
+from neuroextrap.images._maskers import masker_of_maps
 from neuroextrap.images._opening import (
     check_same_grid,
     image_files,
@@ -55,10 +55,10 @@ def read_subjects(
     if not isinstance(imgs, np.ndarray):
         named = open_results(imgs, name)
         how = {"allow_mixed": allow_mixed, "allow_native_space": allow_native_space}
-        findings = check_maps(named, name, repeated=repeated, **how)
+        findings = check_subjects(named, name, repeated=repeated, **how)
         in_any = min_subjects is not None
         masker = masker_of_maps(named, in_any) if mask is None else resolve_masker(mask)
-        values = masked_maps(named, masker)
+        values = load_maps(named, masker)
     elif mask is not None:
         raise ValueError(
             f"{name} is an array, so mask must be None; give images or no mask"
@@ -98,12 +98,6 @@ def open_results(imgs, name):
     named = list_images(imgs, name)
     check_results([img.file for img in named if img.file not in (None, *files)])
     return named
-
-
-def masked_maps(named, masker):
-    """Return the values (n_maps, n_features) of opened maps."""
-    check_grids(named, masker)
-    return masked(named, masker)
 
 
 def _usable(values, name, min_subjects):

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from neuroextrap.images._maskers import feature_values, is_surface_masker
+from neuroextrap.images._loading import feature_values, is_surface_masker
 from neuroextrap.images._opening import (
     NamedImage,
     flat_values,

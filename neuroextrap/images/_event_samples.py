@@ -13,7 +13,8 @@ from neuroextrap.images._labeled_samples import (
     read_blocks,
     read_volumes,
 )
-from neuroextrap.images._maskers import check_masker, resolve_masker, smooth_by
+from neuroextrap.images._loading import check_masker
+from neuroextrap.images._maskers import resolve_masker, smooth_by
 from neuroextrap.images._opening import list_images
 from neuroextrap.images._repetition_time import repetition_times
 from neuroextrap.images._sample_options import SampleOptions

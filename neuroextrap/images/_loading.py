@@ -1,17 +1,12 @@
-"""From images to samples x features, always through the masker."""
+"""Where features of a masker lie, and samples x features of images through it."""
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from neuroextrap.images._caching import cached
 from neuroextrap.images._cleaning import read_confounds, read_sample_mask
-from neuroextrap.images._maskers import (
-    at_features,
-    check_masker,
-    mean_volume,
-    resamples,
-)
 from neuroextrap.images._opening import (
     MNI,
     NamedImage,
@@ -19,10 +14,108 @@ from neuroextrap.images._opening import (
     is_surface_image,
     list_images,
     new_volume,
+    open_image,
     read_image,
     same_affine,
     series_of,
 )
+from neuroextrap.regions._coordinates import mesh_edges
+from neuroextrap.stats._validation import brief
+
+
+def check_masker(masker):
+    """Raise TypeError unless an argument is a masker that was fitted."""
+    if getattr(masker, "mask_img_", None) is None:
+        raise TypeError(
+            f"masker must be a fitted NiftiMasker or SurfaceMasker, got "
+            f"{brief(masker)}; give what resolve_masker returns"
+        )
+
+
+def is_surface_masker(masker):
+    """Return whether a masker, fitted or not, is a SurfaceMasker."""
+    from nilearn.maskers import SurfaceMasker
+
+    return isinstance(masker, SurfaceMasker)
+
+
+def resamples(masker):
+    """Return whether a masker was asked to resample images to another grid."""
+    return any(
+        getattr(masker, name, None) is not None
+        for name in ("target_affine", "target_shape")
+    )
+
+
+@dataclass(frozen=True)
+class Hemisphere:
+    """One hemisphere of a surface masker's mesh, coordinates and faces of all of it."""
+
+    name: str
+    coordinates: np.ndarray
+    faces: np.ndarray
+    vertices: np.ndarray
+    offset: int
+
+
+def mask_lattice(masker):
+    """Return mask (nx, ny, nz) and affine (4, 4) of a masker; features in C order."""
+    if is_surface_masker(masker):
+        raise TypeError(
+            "masker must be a NiftiMasker to have a lattice, got a SurfaceMasker; use "
+            "surface_mesh"
+        )
+    img = masker.mask_img_
+    return np.asanyarray(img.dataobj).astype(bool), np.array(img.affine, dtype=float)
+
+
+def surface_mesh(masker):
+    """Return the hemispheres of a fitted surface masker, in the order of features."""
+    if not is_surface_masker(masker):
+        raise TypeError(
+            "masker must be a SurfaceMasker to have a mesh, got a NiftiMasker; use "
+            "mask_lattice"
+        )
+    hemispheres, offset = [], 0
+    for name, data in masker.mask_img_.data.parts.items():
+        mesh = masker.mask_img_.mesh.parts[name]
+        vertices = np.flatnonzero(np.asarray(data).ravel())
+        coordinates, faces = np.asarray(mesh.coordinates, float), np.asarray(mesh.faces)
+        hemispheres.append(Hemisphere(name, coordinates, faces, vertices, offset))
+        offset += len(vertices)
+    return hemispheres
+
+
+def feature_coordinates(masker: Any) -> np.ndarray:
+    """Return the coordinates (n_features, 3) of voxel centers or vertices, in mm."""
+    check_masker(masker)
+    if is_surface_masker(masker):
+        return np.concatenate([h.coordinates[h.vertices] for h in surface_mesh(masker)])
+    from nibabel.affines import apply_affine
+
+    mask, affine = mask_lattice(masker)
+    return apply_affine(affine, np.argwhere(mask))
+
+
+def feature_values(img: Any, masker: Any, name: str) -> np.ndarray:
+    """Return an image's values at a masker's features, (n_features,), as stored."""
+    opened = read_image(open_image(img, name))
+    check_same_grid(opened, NamedImage("the mask", masker.mask_img_))
+    if opened.n_samples not in (None, 1):
+        raise ValueError(
+            f"{opened.name} must be one image, got {opened.n_samples} samples; pick "
+            "one with nilearn.image.index_img"
+        )
+    return at_features(opened.img, masker).ravel()
+
+
+def at_features(img, masker):
+    """Return the values (n_features, ...) of an image on the mask's grid or mesh."""
+    if is_surface_image(img):
+        sides = surface_mesh(masker)
+        parts = [np.asarray(img.data.parts[h.name])[h.vertices] for h in sides]
+        return np.concatenate(parts)
+    return np.asanyarray(img.dataobj)[mask_lattice(masker)[0]]
 
 
 def load_samples(
@@ -42,23 +135,29 @@ def load_samples(
 
 def load_opened(named, masker, *, confounds=None, sample_mask=None):
     """Return the same of images that were opened (`NamedImage`)."""
-    check_grids(named, masker)
+    _check_grids(named, masker)
     if confounds is not None:
         confounds = read_confounds(confounds, named, sample_mask)
     if sample_mask is not None:
         kept = read_sample_mask(sample_mask, named)
         sample_mask = [np.flatnonzero(of_series) for of_series in kept]
-    return cached(masked, named, masker, confounds, sample_mask)
+    return cached(_load, named, masker, confounds, sample_mask)
 
 
-def check_grids(named, masker):
+def load_maps(named, masker):
+    """Return the values (n_maps, n_features) of opened maps, which are not cached."""
+    _check_grids(named, masker)
+    return _load(named, masker)
+
+
+def _check_grids(named, masker):
     """Raise if images lie on another grid or mesh than a masker that keeps theirs."""
     mask = NamedImage("the mask", masker.mask_img_)
     for img in [] if resamples(masker) else named:
         check_same_grid(img, mask)
 
 
-def masked(named, masker, confounds=None, sample_mask=None):
+def _load(named, masker, confounds=None, sample_mask=None):
     """Return the samples of all series; a function of a module, for `cached`."""
     series = series_of(named, cleans_over_time(masker, confounds, sample_mask))
     none = [None] * len(series)
@@ -149,6 +248,58 @@ def _holes_of_image(named, masker):
         if resamples(masker):
             return np.atleast_1d(~np.isfinite(data).all())
     return np.atleast_2d(~np.isfinite(at_features(named.img, masker)).T)
+
+
+def neighbor_pairs(masker):
+    """Return pairs (n_pairs, 2) of voxels that share a face, vertices an edge."""
+    pairs = []
+    if not is_surface_masker(masker):
+        mask, _ = mask_lattice(masker)
+        number = np.full(mask.shape, -1, dtype=np.intp)
+        number[mask] = np.arange(mask.sum())
+        for axis in range(3):
+            along = np.moveaxis(number, axis, 0)
+            pairs.append(np.stack([along[:-1].ravel(), along[1:].ravel()], axis=1))
+    else:
+        for side in surface_mesh(masker):
+            number = np.full(len(side.coordinates), -1, dtype=np.intp)
+            number[side.vertices] = side.offset + np.arange(len(side.vertices))
+            pairs.append(number[mesh_edges(side.faces)])
+    known = np.concatenate(pairs)
+    return known[(known >= 0).all(axis=1)]
+
+
+def variance_smoother(masker, usable, fwhm):
+    """Return a function that smooths maps (n_maps, n_usable) within usable voxels."""
+    from nibabel.affines import voxel_sizes
+    from scipy.ndimage import gaussian_filter
+
+    if masker is None or is_surface_masker(masker):
+        raise ValueError(
+            "variance_fwhm smooths over the voxels of volumes; leave it out for arrays "
+            "and surfaces"
+        )
+    mask, affine = mask_lattice(masker)
+    where = np.flatnonzero(mask)[usable]
+    sigma = fwhm / np.sqrt(8 * np.log(2)) / voxel_sizes(affine)
+
+    def smoothed(values):
+        volume = np.zeros(mask.shape)
+        volume.flat[where] = values
+        return gaussian_filter(volume, sigma, mode="constant").flat[where]
+
+    weight = smoothed(np.ones(len(where)))
+    return lambda maps: np.stack([smoothed(values) / weight for values in maps])
+
+
+def mean_volume(named):
+    """Return the mean of all samples of volumes, (nx, ny, nz), an image at a time."""
+    total, n_samples = 0.0, 0
+    for img in named:
+        data = np.asanyarray(read_image(img).img.dataobj)
+        total = total + data.reshape(*data.shape[:3], -1).sum(axis=3, dtype=float)
+        n_samples += img.n_samples or 1
+    return total / n_samples
 
 
 _MOST_SINGLE = 20  # single volumes that are averaged

@@ -1,11 +1,11 @@
 """Fitted maskers: made from a mask or images, and where their features lie."""
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from neuroextrap.images._caching import cached, set_memory
+from neuroextrap.images._loading import is_surface_masker, mean_volume, resamples
 from neuroextrap.images._opening import (
     MNI,
     NamedImage,
@@ -18,11 +18,8 @@ from neuroextrap.images._opening import (
     mapped,
     new_volume,
     open_image,
-    read_image,
     space_code,
 )
-from neuroextrap.images._sample_options import check_fwhm
-from neuroextrap.regions._coordinates import mesh_edges
 from neuroextrap.stats._validation import brief
 
 _STANDARDIZE = {False: None, True: "zscore_sample"}
@@ -102,30 +99,6 @@ def masker_of_maps(named, in_any):
     check_binary(mask)
     kind = SurfaceMasker if first.is_surface else NiftiMasker
     return kind(mask_img=mask.img, reports=False, standardize=None).fit()
-
-
-def check_masker(masker):
-    """Raise TypeError unless an argument is a masker that was fitted."""
-    if getattr(masker, "mask_img_", None) is None:
-        raise TypeError(
-            f"masker must be a fitted NiftiMasker or SurfaceMasker, got "
-            f"{brief(masker)}; give what resolve_masker returns"
-        )
-
-
-def is_surface_masker(masker):
-    """Return whether a masker, fitted or not, is a SurfaceMasker."""
-    from nilearn.maskers import SurfaceMasker
-
-    return isinstance(masker, SurfaceMasker)
-
-
-def resamples(masker):
-    """Return whether a masker was asked to resample images to another grid."""
-    return any(
-        getattr(masker, name, None) is not None
-        for name in ("target_affine", "target_shape")
-    )
 
 
 def _unfitted(mask, named):
@@ -210,16 +183,6 @@ def _mask_of_volumes(named, masker):
     return clone(masker).fit(mean).mask_img_
 
 
-def mean_volume(named):
-    """Return the mean of all samples of volumes, (nx, ny, nz), an image at a time."""
-    total, n_samples = 0.0, 0
-    for img in named:
-        data = np.asanyarray(read_image(img).img.dataobj)
-        total = total + data.reshape(*data.shape[:3], -1).sum(axis=3, dtype=float)
-        n_samples += img.n_samples or 1
-    return total / n_samples
-
-
 def mni152_mask(resolution: int = 3) -> Any:
     """Return the int8 brain mask of nilearn's MNI152 template, voxel size in mm."""
     whole = isinstance(resolution, int) and not isinstance(resolution, bool)
@@ -274,117 +237,3 @@ def smooth_by(masker, fwhm):
             f"{masker.smoothing_fwhm:g} mm; set it in one place only"
         )
     masker.set_params(smoothing_fwhm=fwhm)
-
-
-@dataclass(frozen=True)
-class Hemisphere:
-    """One hemisphere of a surface masker's mesh, coordinates and faces of all of it."""
-
-    name: str
-    coordinates: np.ndarray
-    faces: np.ndarray
-    vertices: np.ndarray
-    offset: int
-
-
-def mask_lattice(masker):
-    """Return mask (nx, ny, nz) and affine (4, 4) of a masker; features in C order."""
-    if is_surface_masker(masker):
-        raise TypeError(
-            "masker must be a NiftiMasker to have a lattice, got a SurfaceMasker; use "
-            "surface_mesh"
-        )
-    img = masker.mask_img_
-    return np.asanyarray(img.dataobj).astype(bool), np.array(img.affine, dtype=float)
-
-
-def surface_mesh(masker):
-    """Return the hemispheres of a fitted surface masker, in the order of features."""
-    if not is_surface_masker(masker):
-        raise TypeError(
-            "masker must be a SurfaceMasker to have a mesh, got a NiftiMasker; use "
-            "mask_lattice"
-        )
-    hemispheres, offset = [], 0
-    for name, data in masker.mask_img_.data.parts.items():
-        mesh = masker.mask_img_.mesh.parts[name]
-        vertices = np.flatnonzero(np.asarray(data).ravel())
-        coordinates, faces = np.asarray(mesh.coordinates, float), np.asarray(mesh.faces)
-        hemispheres.append(Hemisphere(name, coordinates, faces, vertices, offset))
-        offset += len(vertices)
-    return hemispheres
-
-
-def feature_coordinates(masker: Any) -> np.ndarray:
-    """Return the coordinates (n_features, 3) of voxel centers or vertices, in mm."""
-    check_masker(masker)
-    if is_surface_masker(masker):
-        return np.concatenate([h.coordinates[h.vertices] for h in surface_mesh(masker)])
-    from nibabel.affines import apply_affine
-
-    mask, affine = mask_lattice(masker)
-    return apply_affine(affine, np.argwhere(mask))
-
-
-def feature_values(img: Any, masker: Any, name: str) -> np.ndarray:
-    """Return an image's values at a masker's features, (n_features,), as stored."""
-    opened = read_image(open_image(img, name))
-    check_same_grid(opened, NamedImage("the mask", masker.mask_img_))
-    if opened.n_samples not in (None, 1):
-        raise ValueError(
-            f"{opened.name} must be one image, got {opened.n_samples} samples; pick "
-            "one with nilearn.image.index_img"
-        )
-    return at_features(opened.img, masker).ravel()
-
-
-def at_features(img, masker):
-    """Return the values (n_features, ...) of an image on the mask's grid or mesh."""
-    if is_surface_image(img):
-        sides = surface_mesh(masker)
-        parts = [np.asarray(img.data.parts[h.name])[h.vertices] for h in sides]
-        return np.concatenate(parts)
-    return np.asanyarray(img.dataobj)[mask_lattice(masker)[0]]
-
-
-def neighbor_pairs(masker):
-    """Return pairs (n_pairs, 2) of voxels that share a face, vertices an edge."""
-    pairs = []
-    if is_surface_masker(masker):
-        for side in surface_mesh(masker):
-            number = np.full(len(side.coordinates), -1, dtype=np.intp)
-            number[side.vertices] = side.offset + np.arange(len(side.vertices))
-            pairs.append(number[mesh_edges(side.faces)])
-    else:
-        mask, _ = mask_lattice(masker)
-        number = np.full(mask.shape, -1, dtype=np.intp)
-        number[mask] = np.arange(mask.sum())
-        for axis in range(3):
-            along = np.moveaxis(number, axis, 0)
-            pairs.append(np.stack([along[:-1].ravel(), along[1:].ravel()], axis=1))
-    known = np.concatenate(pairs)
-    return known[(known >= 0).all(axis=1)]
-
-
-def variance_smoother(masker, usable, fwhm):
-    """Return a function that smooths maps (n_maps, n_usable) within usable voxels."""
-    from nibabel.affines import voxel_sizes
-    from scipy.ndimage import gaussian_filter
-
-    if masker is None or is_surface_masker(masker):
-        raise ValueError(
-            "variance_fwhm smooths over the voxels of volumes; leave it out for arrays "
-            "and surfaces"
-        )
-    check_fwhm(fwhm, "variance_fwhm")
-    mask, affine = mask_lattice(masker)
-    where = np.flatnonzero(mask)[usable]
-    sigma = fwhm / np.sqrt(8 * np.log(2)) / voxel_sizes(affine)
-
-    def smoothed(values):
-        volume = np.zeros(mask.shape)
-        volume.flat[where] = values
-        return gaussian_filter(volume, sigma, mode="constant").flat[where]
-
-    weight = smoothed(np.ones(len(where)))
-    return lambda maps: np.stack([smoothed(values) / weight for values in maps])

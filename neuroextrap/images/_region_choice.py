@@ -8,7 +8,7 @@ import scipy.sparse
 
 from neuroextrap.images._atlas import atlas_labels
 from neuroextrap.images._caching import memory_folder
-from neuroextrap.images._maskers import (
+from neuroextrap.images._loading import (
     feature_coordinates,
     feature_values,
     is_surface_masker,

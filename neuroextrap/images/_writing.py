@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from neuroextrap.images._maskers import check_masker, is_surface_masker, surface_mesh
+from neuroextrap.images._loading import check_masker, is_surface_masker, surface_mesh
 from neuroextrap.images._opening import (
     is_surface_image,
     new_volume,

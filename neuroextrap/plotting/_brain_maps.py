@@ -159,7 +159,7 @@ def surface_grays(masker, bg_img=None):
     Returns one array of uint8 per hemisphere. Raises TypeError if `bg_img` is no
     SurfaceImage, ValueError if it has other hemispheres or vertices than the mesh.
     """
-    from neuroextrap.images._maskers import surface_mesh
+    from neuroextrap.images._loading import surface_mesh
 
     sides = surface_mesh(masker)
     depth = None if bg_img is False else _depths(sides, bg_img)

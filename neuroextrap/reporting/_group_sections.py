@@ -74,7 +74,7 @@ def group_clusters(result):
 
 def _peaks(result):
     """Return peak and extent of clusters, strongest first, and all features' number."""
-    from neuroextrap.images._maskers import neighbor_pairs
+    from neuroextrap.images._loading import neighbor_pairs
     from neuroextrap.stats._cluster_statistics import find_clusters
 
     pairs, strength = neighbor_pairs(result.view.masker), result.strength

@@ -12,15 +12,15 @@ from neuroextrap.images._events import labels_of_volumes, read_events, read_runs
 from neuroextrap.images._feature_files import Photographs, photograph_files
 from neuroextrap.images._feature_timing import features_of_volumes
 from neuroextrap.images._labeled_samples import read_tables
-from neuroextrap.images._loading import load_samples, mean_gray_levels
-from neuroextrap.images._maskers import (
+from neuroextrap.images._loading import (
     feature_coordinates,
     feature_values,
-    finite_mask,
+    load_samples,
     mask_lattice,
-    mni152_mask,
+    mean_gray_levels,
     surface_mesh,
 )
+from neuroextrap.images._maskers import finite_mask, mni152_mask
 from neuroextrap.images._opening import (
     NamedImage,
     list_images,
