@@ -8,7 +8,7 @@ import numpy as np
 
 from neuroextrap.images._bids_names import pair_confounds
 from neuroextrap.images._opening import series_of
-from neuroextrap.images._tables import numbers, read_number_table
+from neuroextrap.images._tables import numbers, read_text_table
 from neuroextrap.stats._validation import brief, check_numbers, real_array
 
 
@@ -147,7 +147,8 @@ def _confounds_of_series(entry, name, n_volumes):
     if hasattr(entry, "columns"):
         values = numbers(entry, name)
     elif isinstance(entry, (str, os.PathLike)):
-        values, name = read_number_table(entry, name), f"{name} ({entry})"
+        values = numbers(read_text_table(entry, name), os.fspath(entry))
+        name = f"{name} ({entry})"
     else:
         values = real_array(entry, name)
         values = values[:, np.newaxis] if values.ndim == 1 else values

@@ -34,7 +34,6 @@ from neuroextrap.images._sample_options import SampleOptions
 from neuroextrap.images._tables import (
     load_array,
     numbers,
-    read_number_table,
     read_text_table,
     text_column,
 )
