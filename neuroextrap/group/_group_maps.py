@@ -113,7 +113,7 @@ def group_report(
     The first one decides what survives. `links` are addresses of the subjects' own
     pages by name. Other options are those of ``RegionMaps.generate_report``.
     """
-    from neuroextrap.reporting._comparison_pages import make_group_page
+    from neuroextrap.reporting._group_page import make_group_page
 
     return make_group_page(
         analyses,
