@@ -271,8 +271,10 @@ def few_colors(data):
     image = Image.open(io.BytesIO(data)).convert("RGBA")
     if image.getextrema()[-1] != _OPAQUE:
         return _written(image.quantize(256, Image.Quantize.FASTOCTREE))
-    how = {"method": Image.Quantize.MAXCOVERAGE, "dither": Image.Dither.NONE}
-    return _written(image.convert("RGB").quantize(256, kmeans=1, **how))
+    opaque = image.convert("RGB").quantize(
+        256, Image.Quantize.MAXCOVERAGE, kmeans=1, dither=Image.Dither.NONE
+    )
+    return _written(opaque)
 
 
 def gray_png(data):

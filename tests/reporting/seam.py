@@ -45,7 +45,10 @@ from neuroextrap.stats._true_discoveries import DiscoveryBounds
 
 def viewer_page(fitted, *, bg_img=None, **options):
     """Return a page with nothing but the viewer."""
-    own = getattr(fitted, "bg_img_", None)
-    background = choose_background(fitted.masker_, bg_img, own)
-    section = viewer_of_curves(fitted, background, **options)
+    section = viewer_of_curves(fitted, fitted_background(fitted, bg_img), **options)
     return make_page("Explore the maps", [("", section)])
+
+
+def fitted_background(fitted, bg_img):
+    """Return what is drawn under the maps of a fitted analysis."""
+    return choose_background(fitted.masker_, bg_img, getattr(fitted, "bg_img_", None))
