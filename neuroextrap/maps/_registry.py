@@ -93,7 +93,6 @@ _NOTES = {
     "p_value_fwe does, and is never larger.",
 }
 
-
 _RECORDS = (
     MapRecord(
         "n_voxels",
@@ -249,8 +248,7 @@ _RECORDS = (
         accuracy_difference="Compared accuracy, first decoder minus second",
     ),
     *_untabulated(
-        "bits",
-        information_difference="Implied information, first decoder minus second",
+        "bits", information_difference="Implied information, first decoder minus second"
     ),
     *_untabulated(
         "proportion",
@@ -294,7 +292,6 @@ _RECORDS = (
 
 MAPS = {record.name: record for record in _RECORDS}
 """Record of every map of an identification analysis, in the order of tables."""
-
 
 _EACH_VOXEL, _ALL_VOXELS = "every voxel by itself", "all voxels at once"
 _PREVALENCE = "Lower confidence bound on the prevalence"
@@ -373,9 +370,13 @@ def _bounds_over_subjects():
             for end, where in _BOUNDED_WHERE.items():
                 if end == "_fcr" and whose != "population":
                     continue
-                name, all_at_once = f"{whose}_{bound}{end}", end == "_fwe"
-                known = {"simultaneous": all_at_once, "overview": all_at_once}
-                yield MapRecord(name, f"{text} over {subjects}; {where}", unit, **known)
+                yield MapRecord(
+                    f"{whose}_{bound}{end}",
+                    f"{text} over {subjects}; {where}",
+                    unit,
+                    simultaneous=end == "_fwe",
+                    overview=end == "_fwe",
+                )
 
 
 def _group_records():

@@ -19,12 +19,7 @@ from neuroextrap.reporting._group_results import read_group
 from neuroextrap.reporting._identification_page import identification_sections
 from neuroextrap.reporting._identification_words import found, methods
 from neuroextrap.reporting._maps_section import choose_background
-from neuroextrap.reporting._page import (
-    Report,
-    frame_table,
-    make_page,
-    methods_section,
-)
+from neuroextrap.reporting._page import Report, frame_table, make_page, methods_section
 from neuroextrap.reporting._peaks import ranked_peaks
 from neuroextrap.reporting._pictures import few_colors, gray_png
 from neuroextrap.reporting._region_page import comparison_page
