@@ -11,7 +11,7 @@ import pandas as pd
 from scipy.spatial import cKDTree
 
 from neuroextrap.images._atlas import atlas_labels, labels_of
-from neuroextrap.images._geometry import neighbor_pairs
+from neuroextrap.images._loading import neighbor_pairs
 from neuroextrap.images._maskers import is_surface_masker
 from neuroextrap.plotting._axes import COLORS
 from neuroextrap.reporting._page import frame_table, tsv_uri

@@ -5,8 +5,9 @@ import pandas as pd
 from markupsafe import Markup
 from scipy.stats import t as student
 
-from neuroextrap.images._geometry import neighbor_pairs, peak_features
+from neuroextrap.images._loading import neighbor_pairs
 from neuroextrap.plotting._axes import COLORS
+from neuroextrap.regions._coordinates import peak_features
 from neuroextrap.reporting._finding import discoveries_section, viewer_discoveries
 from neuroextrap.reporting._group_results import (
     found_in_group,

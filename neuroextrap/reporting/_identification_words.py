@@ -4,7 +4,7 @@ import numpy as np
 
 import neuroextrap
 from neuroextrap.design._findings import doubts_about
-from neuroextrap.images._geometry import mask_lattice
+from neuroextrap.images._loading import mask_lattice
 from neuroextrap.images._maskers import is_surface_masker
 from neuroextrap.maps._provenance import versions
 from neuroextrap.maps._records import (

@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse
 from markupsafe import Markup
 
-from neuroextrap.images._geometry import feature_coordinates
+from neuroextrap.images._loading import feature_coordinates
 from neuroextrap.images._maskers import is_surface_masker
 from neuroextrap.images._region_choice import RegionChoice
 from neuroextrap.maps._registry import MAPS, record_of

@@ -10,10 +10,10 @@ from markupsafe import Markup
 from sklearn.exceptions import NotFittedError
 
 from neuroextrap.images._atlas import atlas_names_at, installed_atlas
-from neuroextrap.images._geometry import peak_features
 from neuroextrap.images._maskers import is_surface_masker
-from neuroextrap.images._space import MNI, space_code
+from neuroextrap.images._opening import MNI, space_code
 from neuroextrap.maps._registry import MAPS, record_of
+from neuroextrap.regions._coordinates import peak_features
 from neuroextrap.reporting._finding import (
     cluster_columns,
     clusters_of,

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from neuroextrap.images._geometry import mask_lattice, surface_mesh
+from neuroextrap.images._loading import mask_lattice, surface_mesh
 from neuroextrap.images._maskers import is_surface_masker
 from neuroextrap.plotting import plot_null_distribution
 from neuroextrap.plotting._brain_maps import COLORMAP, draw_map, read_map, surface_grays

@@ -12,7 +12,7 @@ from string import Template
 import numpy as np
 from markupsafe import Markup
 
-from neuroextrap.images._geometry import mask_lattice
+from neuroextrap.images._loading import mask_lattice
 from neuroextrap.plotting._brain_maps import COLORMAP
 from neuroextrap.reporting._curves import class_bounds
 from neuroextrap.reporting._finding import Counted, viewer_discoveries

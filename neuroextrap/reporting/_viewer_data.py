@@ -5,7 +5,7 @@ import gzip
 
 import numpy as np
 
-from neuroextrap.images._geometry import feature_coordinates, mask_lattice, surface_mesh
+from neuroextrap.images._loading import feature_coordinates, mask_lattice, surface_mesh
 from neuroextrap.plotting._brain_maps import surface_grays
 from neuroextrap.reporting._pictures import TREND_SHARE, glass_outlines, trend_limit
 from neuroextrap.reporting._rendering import rounded_down
