@@ -21,12 +21,7 @@ from neuroextrap.stats._warn import warn
 
 @dataclass(frozen=True)
 class NameExchanges:
-    """Exchanges of the K names in one of two conditions, the identity not among them.
-
-    Under the null hypothesis that no class of one condition belongs to a certain class
-    of the other, all K! pairings of names are equally likely. `names` (n_exchanges, K)
-    holds the name that every class gets; `are_all` says whether these are all K! - 1.
-    """
+    """Exchanges of the K names in one of two conditions, without the identity."""
 
     names: NDArray[np.intp]
     are_all: bool
@@ -56,14 +51,12 @@ class NameExchanges:
         )
 
     def compared(self, tables: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return how well names agree, and how well under every exchange.
+        """Return agreement of names, (n_regions,), and under every exchange.
 
-        Shapes (n_regions,) and (n_regions, n_exchanges). Entry [c, d] of a table, of
-        `tables` (n_regions, K, K), says how strongly class c was taken for class d. The
-        statistic is the sum over classes of the same name, minus its mean over all K!
-        exchanges, in units of its standard deviation over them. Both are known in
-        closed form and the same under every exchange, so that no classifier is trained
-        again, and regions with strong codes do not set the maximum for weak ones.
+        Entry [c, d] of `tables` (n_regions, K, K) says how strongly class c was taken
+        for d. The statistic is the sum over classes of the same name less its mean over
+        all K! exchanges, in units of its standard deviation over them, both known in
+        closed form.
         """
         by_row, by_column = (tables.mean(axis=i, keepdims=True) for i in (2, 1))
         centered = tables - by_row - by_column + by_row.mean(axis=1, keepdims=True)
@@ -84,11 +77,7 @@ _DECIMALS = 10  # rows of a design that agree so far are one
 
 
 class Arrangements(NamedTuple):
-    """How a permutation test rearranges the rows of a design, observed first.
-
-    Arrangement ``b`` gives observation ``i`` row ``source[b, i]`` of the design, times
-    ``signs[b, i]``; both have shape (1 + n_permutations, n_observations).
-    """
+    """How a permutation test rearranges the rows of a design, observed first."""
 
     source: NDArray[np.intp]
     signs: NDArray[np.int8]
@@ -106,11 +95,7 @@ class Arrangements(NamedTuple):
 
 
 def count_sign_flips(n_units: int, *, two_sided: bool) -> int:
-    """Return how many distinct sign flips exist, the observed signs included.
-
-    Two-sided, a flip and its opposite give one statistic and count once: the first
-    unit keeps its sign (a single unit does not).
-    """
+    """Return how many distinct sign flips exist, the observed signs included."""
     return 2 ** (n_units - int(two_sided and n_units > 1))
 
 
@@ -121,12 +106,10 @@ def sign_flips(
     two_sided: bool,
     random_state: int | np.random.Generator | None,
 ) -> FloatArray:
-    """Return signs of shape (n_flips, n_units), the observed signs not among them.
+    """Return signs (n_flips, n_units), the observed ones not among them.
 
-    If no more than `n_permutations` others exist, each is returned once and the test is
-    exact by enumeration. Otherwise that many are drawn independently, with replacement:
-    a draw may repeat another or leave all signs as they are, which keeps the test exact
-    under the +1 rule.
+    If no more than `n_permutations` others exist, each is returned once. Otherwise they
+    are drawn with replacement, the observed ones too, which keeps the +1 rule exact.
     """
     n_distinct = count_sign_flips(n_units, two_sided=two_sided)
     free = n_distinct.bit_length() - 1
@@ -179,11 +162,7 @@ def permuted(
     n_permutations: int,
     random_state: int | np.random.Generator | None,
 ) -> Arrangements:
-    """Permute observations freely, within blocks, or blocks as wholes.
-
-    Rows of the design that are equal are exchanged with no effect, so they count as
-    one label: few distinct arrangements are listed, each once.
-    """
+    """Permute observations freely, within blocks, or blocks as wholes."""
     n = test.n_observations
     labels = _equal_rows(test.rows)
     if blocks is None or not whole_blocks:

@@ -135,10 +135,7 @@ def confusion_information(
 
 
 def _check_table(table: ArrayLike, *, whole: bool) -> FloatArray:
-    """Return a table of counts without its empty rows and columns.
-
-    With `whole`, every row must hold a whole number of test points.
-    """
+    """Return counts without empty rows and columns; `whole` is asked of rows."""
     counts = np.asarray(table, dtype=np.float64)
     if counts.ndim != 2:
         raise ValueError(
@@ -193,10 +190,10 @@ def _row_bias(counts: NDArray) -> float:
 def _relevant_responses(row: NDArray) -> int:
     """Estimate how many responses have positive probability for one stimulus.
 
-    For each possible number of unseen responses, the observed ones get
-    probabilities shrunk towards equality and the unseen ones share a small mass;
-    the number whose expected count of occupied cells is nearest to the observed
-    count is taken, the search stopping at the first turn away from it.
+    For each number of unseen responses, the observed ones get probabilities shrunk
+    towards equality and the unseen ones share a small mass; the number whose expected
+    count of occupied cells is nearest to the observed one is taken, up to the first
+    turn away.
     """
     n, seen = round(row.sum()), row[row > 0]
     occupied = len(seen)

@@ -22,12 +22,7 @@ EXTENT_POWER, HEIGHT_POWER = 0.5, 2.0
 
 
 class Clusters(NamedTuple):
-    """The clusters of a map.
-
-    `number` (n_features,) is the cluster of each feature, -1 outside; `extent` and
-    `mass` (n_clusters,) are the number of features of each cluster and the sum of
-    their heights above the threshold.
-    """
+    """The clusters of a map."""
 
     number: NDArray[np.intp]
     extent: FloatArray
@@ -40,11 +35,7 @@ class Clusters(NamedTuple):
 
 
 def find_clusters(excess: FloatArray, neighbors: NDArray[np.intp]) -> Clusters:
-    """Find the connected sets of features whose height exceeds a threshold.
-
-    `excess` (n_features,) is the height less the threshold; `neighbors` (n_pairs, 2)
-    lists each pair of adjacent features once.
-    """
+    """Find the connected sets of positive excess (n_features,) over a threshold."""
     above = np.flatnonzero(excess > 0)
     number = np.full(len(excess), -1, dtype=np.intp)
     if not len(above):
@@ -70,10 +61,9 @@ def threshold_free_enhancement(
 ) -> FloatArray:
     """Integrate extent ** 0.5 * height ** 2 from 0 to the height of each feature.
 
-    The integral is exact (no steps of height): between two heights at which its cluster
-    grows, the extent is constant. Heights of at most 0 give 0. `neighbors` is as in
-    :func:`find_clusters`. Smith & Nichols 2009, "Threshold-free cluster enhancement",
-    NeuroImage 44, equation 1.
+    Exactly, without steps: between two heights at which its cluster grows, the extent
+    is constant (Smith & Nichols 2009, "Threshold-free cluster enhancement", equation
+    1).
     """
     positive = np.flatnonzero(heights > 0)
     enhanced = np.zeros(len(heights))
@@ -102,14 +92,12 @@ def _enhance() -> Callable[..., FloatArray]:
 def enhance(integral, pairs, joined, powers):
     """Grow clusters downward from the peaks; return each feature's integral.
 
-    `integral` (n,) is the integral of height ** H from 0 to each feature's height,
-    `pairs` (n_pairs, 2) are neighbors in falling order of `joined` (n_pairs,), the
-    integral at the height at which the two are in one cluster, and `powers` (n + 1,)
-    are extents raised to their exponent.
-
-    Clusters are trees. What a cluster has gathered since it was formed is kept at its
-    root, less what is kept at the roots above, so that a feature's value is the sum on
-    its way to the root.
+    `integral` (n,) is that of height ** H from 0 to each feature's height, `pairs`
+    (n_pairs, 2) are in falling order of `joined` (n_pairs,), the integral at the height
+    at which the two are in one cluster, `powers` (n + 1,) are extents to their
+    exponent. What a cluster has gathered since it was formed is kept at its root, less
+    what is kept at the roots above, so that a feature's value is the sum on its way to
+    the root.
     """
     n = len(integral)
     parent = np.arange(n)

@@ -199,11 +199,7 @@ def _slope_data(
 def quintic_root(
     low: FloatArray, high: FloatArray, step: FloatArray | float
 ) -> FloatArray:
-    """Return where in [0, 1] an increasing function crosses zero.
-
-    `low` and `high` hold the value and two derivatives at both ends of cells of
-    width `step`; the quintic through them is bisected, then refined by Newton.
-    """
+    """Return the root in [0, 1] of quintics with ends (value, two derivatives)."""
     coefficients = quintic_coefficients(low, high, step)
     a, b = np.zeros(low.shape[1:]), np.ones(low.shape[1:])
     for _ in range(12):

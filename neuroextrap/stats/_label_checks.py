@@ -71,11 +71,7 @@ _MISSING = ("NAType", "NaTType")  # those of pandas, by name: it is not imported
 
 
 def check_labels(values: Any, name: str) -> np.ndarray:
-    """Return labels (classes, runs, blocks) as an array of shape (n_samples,).
-
-    TypeError for masked arrays, complex numbers and mixtures of text and numbers;
-    ValueError for another number of dimensions, no entry, or entries that are missing.
-    """
+    """Return labels (n_samples,), all of one kind and none missing; else an error."""
     if isinstance(values, np.ma.MaskedArray) and values.mask.any():
         raise TypeError(
             f"{name} is a masked array; leave masked samples out, and give "

@@ -28,12 +28,7 @@ _RANK_TOLERANCE = 1e-10
 
 @dataclass(frozen=True)
 class LinearTest:
-    """A contrast of a linear model with `n` observations.
-
-    `effect` (n,) is the regressor whose coefficient is the contrast, `nuisance`
-    (n, q) an orthonormal basis of the rest of the design, orthogonal to it. Of several
-    contrasts at once `effect` (n, r) is an orthonormal basis.
-    """
+    """A contrast of a linear model with `n` observations."""
 
     effect: FloatArray
     nuisance: FloatArray
@@ -75,9 +70,8 @@ class LinearTest:
 
 
 def linear_test(design: ArrayLike, contrast: ArrayLike) -> LinearTest:
-    """Split a design (n, n_columns) by a contrast (n_columns,) of its coefficients.
+    """Split a design (n, n_columns) by one contrast (n_columns,), or by several.
 
-    Several contrasts (n_contrasts, n_columns) are tested at once.
     The effect is ``M D c / (c' D c)`` with ``D`` the inverse of ``M' M``: its simple
     regression coefficient is the contrast of the full model (Beckmann et al. 2001,
     written out in Winkler et al. 2014, appendix A).
@@ -171,10 +165,8 @@ class Mean(Scorer):
 class StudentT(Scorer):
     """Student's t of the contrast, one variance for all observations.
 
-    Residuals under the null hypothesis have unit length. The score is the share of
-    their length that the rearranged effect takes (a partial correlation), of which t is
-    a rising function. With `n_known` (n_features,), the observations that each feature
-    has (the others are 0), features differ in degrees of freedom, and t is the score.
+    The score is the share of the residuals' length that the effect takes (a partial
+    correlation), of which t is a rising function; with `n_known`, t itself.
     """
 
     values: FloatArray
@@ -204,11 +196,7 @@ class StudentT(Scorer):
 
 @dataclass(frozen=True)
 class FRatio(Scorer):
-    """F of several contrasts at once, one variance for all observations.
-
-    Residuals under the null hypothesis have unit length. The score is the share of
-    their squares that the rearranged effects take, of which F is a rising function.
-    """
+    """F of several contrasts; scores are the shares of squares that they take."""
 
     values: FloatArray
     n_effects: int
@@ -264,9 +252,8 @@ class SmoothedT(Scorer):
 class AspinWelch(Scorer):
     """Aspin-Welch v: one residual variance for each variance group.
 
-    `group` (n_observations,) numbers the variance groups. Winkler et al. 2014, equation
-    8: the least-squares estimate over a standard error in which each observation has
-    the variance of its group.
+    The least-squares estimate over a standard error in which each observation has the
+    variance of its `group` (n_observations,); Winkler et al. 2014, equation 8.
     """
 
     values: FloatArray

@@ -174,10 +174,7 @@ def permute_rows(
     n_permutations: int,
     random_state: int | np.random.Generator | None,
 ) -> NDArray:
-    """Draw other orders of the rows of a design, equal rows as one label.
-
-    As :func:`permute_labels`, with words for subjects instead of samples.
-    """
+    """Draw other orders of the rows of a design, with words for subjects."""
     units = _units(rows, groups, None)
     others = _count(units) - 1
     if others == 0:
@@ -201,11 +198,10 @@ def shift_rows(
     n_permutations: int,
     random_state: int | np.random.Generator | None,
 ) -> Codes:
-    """Draw circular shifts of a series of `n` rows, as orders (n_permutations, n).
+    """Draw circular shifts of `n` rows, within `groups`, as orders (n_permutations, n).
 
-    The rows of each of `groups` (n,) are a series of their own. If fewer other shifts
-    exist than are requested, each is returned once; otherwise they are drawn with
-    replacement, the given order among them, which keeps tests exact by the +1 rule.
+    If fewer other shifts exist than are requested, each is returned once; otherwise
+    they are drawn with replacement, the given order among them (exact by the +1 rule).
     """
     n_permutations = check_integer(n_permutations, "n_permutations", minimum=1)
     group = _numbers(groups, "groups", n, np.zeros(n, dtype=np.intp))
@@ -242,10 +238,7 @@ def _labelings(
 
 
 def _n_renamings(units: _Units) -> int:
-    """Count the permutations of class names that turn every labeling into another.
-
-    Classes may change their names where they have equally many units in each group.
-    """
+    """Count the exchanges of class names that turn every labeling into another."""
     n_classes = len(units.labels)
     counts = [np.bincount(units.code[m], minlength=n_classes) for m in units.groups]
     _, alike = np.unique(np.array(counts), axis=1, return_counts=True)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import logsumexp, nctdtr, ndtr, ndtri, stdtrit
 
-from neuroextrap.stats._subject_bounds import SHARES, WEIGHTS
+from neuroextrap.stats._subject_bounds import WEIGHTS, betting_gains
 from neuroextrap.stats._validation import (
     brief,
     check_choice,
@@ -170,6 +170,5 @@ def _information_powers(
     bets = np.tile(np.log(WEIGHTS)[:, np.newaxis], _DRAWS)
     while True:
         accuracy = rng.beta(mean * spread, (1 - mean) * spread, _DRAWS)
-        with np.errstate(divide="ignore"):
-            bets += np.log1p(np.multiply.outer(SHARES, accuracy / bound - 1))
+        bets += betting_gains(accuracy / bound)
         yield float(np.mean(logsumexp(bets, axis=0) >= -np.log(alpha)))

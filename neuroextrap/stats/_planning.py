@@ -9,8 +9,7 @@ from functools import partial
 import numpy as np
 from scipy.stats import binom
 
-from neuroextrap.stats._forward import forward_e_value
-from neuroextrap.stats._forward_design import cyclic_orders, joined_runs
+from neuroextrap.stats._forward import cyclic_orders, forward_e_value, joined_runs
 from neuroextrap.stats._test_design import TestDesign
 from neuroextrap.stats._validation import (
     brief,

@@ -33,11 +33,7 @@ _BATCH_NUMBERS = 2**21  # scores held at once
 
 @dataclass(frozen=True)
 class Corrections:
-    """What is computed beside the maximum statistic.
-
-    `neighbors` (n_pairs, 2) are needed by clusters and enhancement; `threshold`
-    (n_features,) is the cluster-forming height, None for no clusters.
-    """
+    """What is computed beside the maximum statistic."""
 
     two_sided: bool = False
     step_down: bool = False
@@ -75,13 +71,7 @@ class Part(NamedTuple):
 
 @dataclass
 class Permuted:
-    """What the permutations amount to.
-
-    `largest` (n_permutations, n_largest) are the largest heights of every permutation,
-    packed with their features, in no order. `order` sorts the features by their
-    observed scores and `n_left` counts as :func:`count_left` does, both None without
-    step-down; `cluster_maxima` are (n_permutations,) by name.
-    """
+    """What the permutations amount to."""
 
     counts: NullCounts
     largest: FloatArray
@@ -135,13 +125,11 @@ def permute(  # noqa: PLR0913 - how work is cut and run changes no result
 ) -> Permuted:
     """Score every permutation, and compare with what was observed.
 
-    `score(permutations, features)` returns the scores (n, n_features) of slices of
-    both. `floor` (n_features,) are the least scores (sizes, if two-sided) that tie with
-    the observed ones, and `heights` turns scores into those of which clusters are made.
-    Work is cut into all features of some permutations, or into `parts`, which may be
-    all permutations of some features where there are no clusters and no step-down.
-    `run(function, parts)` is ``map`` or does so in threads; `progress` is called with
-    (permutations done, in all). Neither changes results.
+    `score(permutations, features)` returns scores (n, n_features) of slices of both,
+    `floor` (n_features,) are the least that tie with the observed ones, and `heights`
+    turns scores into those of clusters. Work is cut into all features of some
+    permutations, or into `parts`: all permutations of some features, without clusters
+    and step-down. `run(function, parts)` is ``map`` or does so in threads.
     """
     counts = NullCounts.start(floor, n_permutations)
     n_kept = n_largest(len(floor), n_permutations)
@@ -189,12 +177,11 @@ def rearrangement_test(
     run: Callable[..., Iterable[Any]] = map,
     progress: Callable[[int, int], None] | None = None,
 ) -> tuple[dict[str, FloatArray], dict[str, FloatArray], DiscoveryBounds | None]:
-    """Score every arrangement of a design; return the statistic and p-values by name.
+    """Score every arrangement of a design (n_observations, n_columns), effect first.
 
-    Also returned are the largest values of every arrangement, by the map that they
-    belong to, and the bounds on the number of features with an effect in any set.
-    `design` has shape (n_observations, n_columns), the effect first. Clusters are
-    connected sets of one sign. `run` and `progress` are those of :func:`permute`.
+    Returned are the statistic and p-values by name, the largest values of every
+    arrangement by the map that they belong to, and bounds on the number of features
+    with an effect.
     """
     observed = scorer(arrangements.rows(design, slice(0, 1)))[0]
     compared = corrections.compared(observed)
@@ -250,10 +237,7 @@ def _cluster_maxima(
 def _cluster_p_values(
     heights: FloatArray, maxima: dict[str, FloatArray], corrections: Corrections
 ) -> dict[str, FloatArray]:
-    """Return maps of extent, mass and enhanced heights, and their family-wise p.
-
-    Outside of clusters extent and mass are 0 and p is 1.
-    """
+    """Return maps of extent, mass and enhanced heights, and their p; outside, 1."""
     maps = {}
     if corrections.threshold is not None:
         found = [corrections.clusters(heights, sign) for sign in corrections.signs]

@@ -227,11 +227,7 @@ def _counts_of_strongest(
 
 @dataclass(frozen=True)
 class DiscoveryBounds:
-    """Observed statistics, and the thresholds above which few of them are by chance.
-
-    `scores` (n_regions,) are NaN where a region was not analyzed, `thresholds`
-    (n_largest,) those of :func:`true_discovery_thresholds`, in their step-down form.
-    """
+    """Observed statistics, and the thresholds above which few of them are by chance."""
 
     scores: FloatArray
     thresholds: FloatArray
@@ -244,12 +240,10 @@ class DiscoveryBounds:
         largest: FloatArray | None,
         confidence_level: float,
     ) -> DiscoveryBounds | None:
-        """Calibrate with the packed largest values of every permuted map.
+        """Calibrate with the packed largest values of every map; None without enough.
 
-        None where these were not kept (packed are float64), or are of too few
-        permutations. Ranks that a part of a run does not have (-inf) are left out.
-        Statistics without limit are cut at the largest finite one, observed or
-        permuted: the same in all maps.
+        Ranks that a part of a run lacks (-inf) are left out. Statistics without limit
+        are cut at the largest finite one, observed or permuted: the same in all maps.
         """
         known = ~np.isnan(scores)
         if largest is None or len(largest) < fewest_permutations(confidence_level):
@@ -266,29 +260,19 @@ class DiscoveryBounds:
         return cls(scores, thresholds, confidence_level)
 
     def count(self, chosen: NDArray[np.bool_] | None = None) -> int:
-        """Return how many of the chosen regions (n_regions,) are informative, at least.
-
-        None means all. Regions that were not analyzed do not count.
-        """
+        """Return how many of the chosen regions (None: of all) are informative."""
         return true_discoveries(self._known(chosen), self.thresholds)
 
     def curve(
         self, chosen: NDArray[np.bool_] | None = None
     ) -> tuple[FloatArray, NDArray[np.intp], NDArray[np.intp]]:
-        """Return levels, numbers of regions that reach each, and how many are true.
-
-        Levels are the distinct statistics of the chosen regions, largest first.
-        """
+        """Return distinct levels, largest first, regions that reach each, true ones."""
         scores, n_true = _counts_of_strongest(self._known(chosen), self.thresholds)
         last = np.append(scores[1:] < scores[:-1], np.ones(min(1, len(scores)), bool))
         return scores[last], np.flatnonzero(last) + 1, n_true[last]
 
     def proportions(self) -> FloatArray:
-        """Return, for every region, a proportion of informative regions.
-
-        It is the largest that is shown for any set of all regions above a level, to
-        which the region belongs; shape (n_regions,), NaN stays NaN.
-        """
+        """Return each region's best proportion of any set above a level with it."""
         levels, n_reached, n_true = self.curve()
         best = np.maximum.accumulate((n_true / n_reached)[::-1])[::-1]
         proportions = np.full(self.scores.shape, np.nan)
@@ -311,10 +295,9 @@ def _stepped_down(
 ) -> FloatArray:
     """Return thresholds that are calibrated again without the regions found one by one.
 
-    `values` (n_permutations, n_largest), sorted, are of `regions` (same shape). Regions
-    above the first threshold are informative wherever the thresholds hold at all, so
-    that those calibrated with the others hold as well; and so on, until no region joins
-    them. Ranks that not every permutation has left keep the thresholds they had.
+    Regions above the first threshold are informative wherever the thresholds hold at
+    all, so that those calibrated with the others hold as well; and so on, until none
+    joins. Ranks that not every permutation has left keep the thresholds they had.
     """
     sorted_values, precision = _sorted_largest(values)
     family = _Family.of(sorted_values, precision)

@@ -82,10 +82,7 @@ _MOST_JOBS = 4096
 
 
 def check_n_jobs(n_jobs: Any) -> int:
-    """Return a number of workers, as joblib counts them: not 0; -1 are all processors.
-
-    None is one, or what ``joblib.parallel_config`` says.
-    """
+    """Return a number of workers, as joblib counts them; None is one."""
     text = (
         f"n_jobs={brief(n_jobs)} must be a whole number other than 0; use 1 for no "
         "parallel work, or -1 for all processors"
@@ -116,11 +113,7 @@ def random_generator(random_state: Any) -> np.random.Generator:
 
 
 def check_real(values: ArrayLike, name: str) -> ArrayLike:
-    """Return `values` as they are; TypeError if they are complex, or masked somewhere.
-
-    numpy would drop imaginary parts with a warning that no result carries, and masks
-    without a word.
-    """
+    """Return `values` as they are; TypeError if complex, or masked somewhere."""
     _check_unmasked(values, name)
     try:
         is_complex = np.iscomplexobj(values)
@@ -285,10 +278,7 @@ def check_wins(wins: ArrayLike) -> FloatArray:
 def check_margins(
     margins: ArrayLike, y_true: ArrayLike
 ) -> tuple[FloatArray | NDArray[np.float32], NDArray[np.intp]]:
-    """Return finite margins (..., n_test, K) and column numbers (..., n_test).
-
-    float32 stays float32; labels must be column numbers already.
-    """
+    """Return finite margins (..., n_test, K) and column numbers (..., n_test)."""
     array: Any = np.asarray(check_real(margins, "margins"))
     if array.dtype != np.float32:
         array = real_array(array, "margins")

@@ -95,7 +95,7 @@ from neuroextrap.stats._extrapolation._tail import (
 )
 from neuroextrap.stats._extremal import extremal_channel
 from neuroextrap.stats._forward import LAMBDAS
-from neuroextrap.stats._forward_design import ForwardDesign
+from neuroextrap.stats._forward import ForwardDesign
 from neuroextrap.stats._jackknife import (
     jackknife_error,
     leave_one_class_out_accuracy,

@@ -29,12 +29,9 @@ _FEWEST_FOR_TAIL = 4
 class LogitMean(ExtrapolationMethod):
     """Weighted mean of predictions on the logit scale, joined to the measured curve.
 
-    Each of `opinions` predicts the mean, on that scale, of one method or of several
-    similar ones, no nearer to 1 than half a test point and to 0 than half of chance.
-    Up to K classes the measured curve is unbiased and needs no method. Its difference
-    from the mean at K decreases linearly in the logarithm of the set size, to 0 at 2 K,
-    so that the prediction continues what was measured. The weights are
-    `opinion_weights` for a sample of `n_classes`.
+    Each of `opinions` predicts the mean of one method or of several similar ones. Up to
+    K classes the measured curve is unbiased and needs no method. Its difference from
+    the mean at K falls linearly in the log of the set size, to 0 at 2 K.
     """
 
     name = "logit_mean"
@@ -128,10 +125,7 @@ def resolved_logit(
 def join_measured(
     wins: np.ndarray, set_sizes: np.ndarray, mean: np.ndarray, mean_at_all: np.ndarray
 ) -> np.ndarray:
-    """Replace a prediction by the measured curve up to K, and join the two until 2 K.
-
-    `wins` (..., n_classes), `mean` (..., n_sizes) and `mean_at_all` (..., 1), at K.
-    """
+    """Return the measured curve up to K, joined to the mean until 2 K."""
     n_classes = wins.shape[-1]
     share = np.clip(1 - np.log2(set_sizes / n_classes), 0, 1)
     accuracy = mean + share * (wins[..., -1:] - mean_at_all)
@@ -144,10 +138,7 @@ def join_measured(
 def opinion_weights(
     n_classes: int, n_opinions: int, set_sizes: np.ndarray
 ) -> np.ndarray:
-    """Return the weights of predictions at set sizes, (n_opinions, n_sizes).
-
-    The first is the Gaussian one, which has what the others leave; the third, `tail`.
-    """
+    """Return weights (n_opinions, n_sizes): the first opinion has what others leave."""
     share = n_classes / (n_classes + FEW_CLASSES) / n_opinions
     weights = np.full((n_opinions, len(set_sizes)), share)
     weights[2:] *= np.sqrt(np.minimum(TAIL_FACTOR * n_classes / set_sizes, 1))

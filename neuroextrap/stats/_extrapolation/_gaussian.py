@@ -31,11 +31,7 @@ def clip_to_resolution(accuracy: ArrayLike, n_test: ArrayLike) -> np.ndarray:
 def invert_gaussian_accuracy(
     accuracy: ArrayLike, n_classes: int, *, n_newton: int = 4
 ) -> np.ndarray:
-    """Return shifts c (n,) with E[Phi(Z + c)^(K - 1)] = accuracy, 0 at chance.
-
-    Accuracies (n,) lie strictly between 0 and 1; the look-up in a table of step 0.05 is
-    followed by `n_newton` Newton steps.
-    """
+    """Return shifts c (n,) with E[Phi(Z + c)^(K - 1)] = accuracy, 0 at chance."""
     accuracy = np.atleast_1d(np.asarray(accuracy, float))
     table = power_table([n_classes])
     grid = np.arange(MEAN_RANGE[0], MEAN_RANGE[1], 0.05)

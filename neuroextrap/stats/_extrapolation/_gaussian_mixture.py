@@ -49,15 +49,12 @@ def fit_normal_mixture(
     ridge_scale: float = RIDGE_SCALE,
     start: ArrayLike | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Fit mean and log standard deviation of probit-normal win probabilities.
+    """Fit mu and log nu to wins (n_regions, n_classes); also say what converged.
 
-    `wins` (n_regions, n_classes) rest on `n_test` test points (one number, or one per
-    region). The loss "curve" is least squares on the accuracy curve at most 100
-    log-spaced set sizes; "likelihood" is the pseudolikelihood of the wins with a normal
-    prior on log nu, of standard deviation `ridge_scale`; "auto" takes the likelihood up
-    to 50 classes. The search starts from the Gaussian limit, or from `start`, (2,) or
-    (n_regions, 2). Returns parameters (n_regions, 2), mu and log nu, and whether each
-    fit met its tolerance (n_regions,).
+    "curve" is least squares at most 100 log-spaced set sizes; "likelihood" the
+    pseudolikelihood of the wins with a normal prior on log nu of deviation
+    `ridge_scale`. The search starts from the Gaussian limit, or from `start`, (2,) or
+    (n_regions, 2).
     """
     wins = _resolved(np.atleast_2d(wins), n_test)
     n_regions, n_classes = wins.shape
@@ -106,11 +103,7 @@ def _batches(n_regions: int) -> list[slice]:
 
 
 def _resolved(wins: np.ndarray, n_test: ArrayLike) -> np.ndarray:
-    """Move half a test point down where every distractor is always beaten.
-
-    The parameters of a curve that is 1 everywhere (or 0) are not defined; this is
-    the best (worst) curve that the data can tell from it.
-    """
+    """Move half a test point down where every distractor is always beaten, or up."""
     half = np.broadcast_to(0.5 / np.asarray(n_test, float), len(wins))
     wins = wins.copy()
     for full, other in ((-1, -2), (0, 1)):
@@ -266,11 +259,9 @@ def minimize_pairs(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Minimize many functions of two bounded parameters, each by damped Newton.
 
-    ``objective(parameters, rows)`` with parameters (m, 2) of the problems `rows` (m,)
-    returns values (m,), gradients (m, 2) and Hessians (m, 2, 2); `start` (n, 2) lies
-    within the bounds `lower` and `upper` (2,). A problem is done when a step is as
-    small as `tol`, or what it gains is smaller than the square of it. Returns
-    minimizers (n, 2) and whether each met the tolerance (n,).
+    ``objective(parameters, rows)`` returns values (m,), gradients (m, 2) and Hessians
+    (m, 2, 2). A problem is done when a step is as small as `tol`, or gains less than
+    its square. Returns minimizers (n, 2) and whether each met the tolerance (n,).
     """
     points = np.clip(np.array(start, float), lower, upper)
     rows = np.arange(len(points))

@@ -19,8 +19,7 @@ _LARGEST_LOG10 = 15.0
 class ExtrapolationMethod(ABC):
     """A model of the win probability U, from which accuracy at any k follows.
 
-    A method is written as a subclass with keyword-only options (checked in
-    ``__init__``), and entered in the registry under its `name`.
+    A subclass has keyword-only options, and is entered in the registry by its `name`.
     """
 
     #: Name in the registry.
@@ -42,10 +41,7 @@ class ExtrapolationMethod(ABC):
     certificate_: dict[str, Any] | None = None
 
     def resolve(self, sample: WinSample) -> ExtrapolationMethod:
-        """Return the unfitted method that this sample calls for.
-
-        The choice stays as it is when the jackknife fits parts of the sample.
-        """
+        """Return the method that this sample calls for; its parts are fitted so too."""
         del sample
         return self
 
@@ -54,10 +50,7 @@ class ExtrapolationMethod(ABC):
         """Fit to a sample and return the fitted method, with `certificate_`."""
 
     def refits(self, parts: LeftOut) -> Iterator[ExtrapolationMethod]:
-        """Yield a fit to each part of the sample that this method was fitted to.
-
-        A method overrides it where refits can share work, and gives the same answers.
-        """
+        """Yield a fit to each part of the sample; methods may share work."""
         for sample in parts.samples(scores=self.uses_scores):
             yield deepcopy(self).fit(sample)
 
@@ -69,8 +62,7 @@ class ExtrapolationMethod(ABC):
         """Predict in [0, 1] and never increasing, at set sizes (n_sizes,).
 
         Where the method itself may increase, the running minimum is taken over fixed
-        log-spaced anchors as well, so that an answer hardly depends on what else was
-        asked.
+        anchors as well, so that an answer hardly depends on what else was asked.
         """
         if self.monotone:
             return np.clip(self.accuracy(set_sizes), 0.0, 1.0)
@@ -92,11 +84,7 @@ def log_anchors(largest: float) -> np.ndarray:
 
 
 def first_crossing(curve: Callable[[np.ndarray], np.ndarray], level: float) -> float:
-    """Return the set size at which a curve first falls to a level.
-
-    Anchors up to 1e15 bracket it, bisection finds it on a log scale. It is 2 where the
-    curve starts at or below the level, infinity where it stays above it.
-    """
+    """Return where a curve first falls to a level: 2 at once, infinity beyond 1e15."""
     anchors = log_anchors(10**_LARGEST_LOG10)
     anchors = np.r_[anchors[anchors < 10**_LARGEST_LOG10], 10**_LARGEST_LOG10]
     below = np.flatnonzero(curve(anchors) <= level)
@@ -116,11 +104,7 @@ _BATCH_NUMBERS = 4_000_000
 
 
 class PointWins:
-    """Average accuracy and distribution of per-point win probabilities.
-
-    `log_win` (n_test,) is log U of each test point, at most 0; `weights` (n_test,) sum
-    to one.
-    """
+    """Accuracy and distribution of U by point; `log_win` and `weights` (n_test,)."""
 
     def __init__(self, log_win: np.ndarray, weights: np.ndarray):
         self.log_win = log_win
@@ -144,10 +128,7 @@ class PointWins:
 
 
 class PointMethod(ExtrapolationMethod):
-    """A method that gives every test point a win probability of its own.
-
-    `fit` sets `points_`, a :class:`PointWins`.
-    """
+    """A method whose `fit` sets `points_`, a win probability of every test point."""
 
     needs_scores = True
     points_: PointWins
@@ -160,13 +141,11 @@ class PointMethod(ExtrapolationMethod):
 
 
 def split_ties(tied: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Split a test point with ties into equally likely ways of breaking them.
+    """Split points that are `tied` (n_test,) into equally likely ways of breaking them.
 
-    With ties U = Pr(less) + s Pr(equal), s uniform on (0, 1), which pairs of
-    Gauss-Legendre nodes stand for in cells that shrink towards both ends. `tied`
-    (n_test,) says which points are split; returned are the point of each part, s (0
-    where nothing is split) and the part of the point's weight, each of shape
-    (n_split,).
+    With ties U = Pr(less) + s Pr(equal), s uniform on (0, 1), in cells that shrink
+    towards both ends. Returned are the point of each part, s, and its share of the
+    point (n_split,).
     """
     node, part = _unit_quadrature()
     rows = np.repeat(np.arange(len(tied)), np.where(tied, len(node), 1))

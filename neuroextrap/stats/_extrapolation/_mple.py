@@ -211,11 +211,10 @@ def uniform_columns(
 
 
 def pair_proposer(moments: np.ndarray, target: float) -> Propose:
-    """Return a `propose` for mixtures whose mean moment is `target`.
+    """Return a `propose` for mixtures of `moments` (n_columns,) whose mean is `target`.
 
-    `moments` (n_columns,) are those of the columns, on both sides of the target. It
-    proposes the best partner of every column, kept where the pair gains more than one
-    and more than its neighbors.
+    It proposes the best partner of every column, kept where the pair gains more than
+    one and more than its neighbors.
     """
     low, high = np.flatnonzero(moments <= target), np.flatnonzero(moments > target)
     share = (target - moments[low])[:, None] / (moments[high] - moments[low][:, None])

@@ -76,10 +76,10 @@ def _parameters(point: np.ndarray) -> tuple[float, float]:
 def pitman_yor_accuracy(
     concentration: float, discount: float, set_sizes: ArrayLike
 ) -> np.ndarray:
-    """Return the expected number of distinct values among k draws, divided by k.
+    """Return E[distinct values among k draws] / k, for alpha > 0 and 0 < d < 1.
 
-    For alpha > 0 and 0 < d < 1 it is (alpha / (d k)) (Gamma(alpha + d + k) Gamma(alpha)
-    / (Gamma(alpha + d) Gamma(alpha + k)) - 1), of shape (n_sizes,).
+    It is (alpha / (d k)) (Gamma(alpha + d + k) Gamma(alpha) / (Gamma(alpha + d)
+    Gamma(alpha + k)) - 1), of shape (n_sizes,).
     """
     k = np.asarray(set_sizes, float)
     log_ratio = _log_gamma_ratio(concentration, discount, k)
@@ -89,8 +89,8 @@ def pitman_yor_accuracy(
 def _log_gamma_ratio(start: float, discount: float, k: np.ndarray) -> np.ndarray:
     """Return the log of Gamma(a + d + k) Gamma(a) / (Gamma(a + d) Gamma(a + k)).
 
-    Differences of log-gammas lose all digits when a is large; there the integral
-    of digamma(a + k + t) - digamma(a + t) over t in (0, d) is summed instead.
+    Differences of log-gammas lose all digits when a is large; there the integral of
+    digamma(a + k + t) - digamma(a + t) over t in (0, d) is summed instead.
     """
     if start < 10:
         return special.betaln(start, discount) - special.betaln(start + k, discount)

@@ -244,12 +244,10 @@ class PredictionIntervals:
 class PredictionError:
     """Interval of a prediction around its center on the logit scale.
 
-    Its variance is 0.55 times that of the measured accuracy (jackknife over classes at
-    K, or at smaller set sizes themselves; without scores the variance over wins, one
-    vote per class), plus 0.3 times the variance between predictions of the change from
-    K to k, plus 0.004 log(k / K)^2; the quantile is Student's t with five degrees of
-    freedom. The three factors were fitted to the populations of
-    ``benchmarks/populations.py`` that are for tuning.
+    Its variance is 0.55 times that of the measured accuracy, plus 0.3 times the
+    variance between predictions of the change from K to k, plus 0.004 log(k / K)^2; the
+    quantile is Student's t with five degrees of freedom. The factors were fitted to the
+    populations of ``benchmarks/populations.py`` that are for tuning.
     """
 
     def __init__(self, method: LogitMean, sample: WinSample):
@@ -310,10 +308,7 @@ class PredictionError:
 
 
 def measured_logit_error(sample: WinSample, set_sizes: np.ndarray) -> np.ndarray:
-    """Return the standard error of the logit of measured accuracies, (n_sizes,).
-
-    Curves that are perfect or nothing are taken as half a test point from it.
-    """
+    """Return the standard error of the logit of measured accuracies, (n_sizes,)."""
     n_classes, n_test = sample.n_classes, sample.n_test
     half = half_lost_point(set_sizes, n_classes, n_test)
     curve = sample.curve(set_sizes)

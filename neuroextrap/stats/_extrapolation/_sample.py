@@ -29,10 +29,7 @@ def log_spaced_set_sizes(n_classes: int, n_sizes: int) -> np.ndarray:
 
 
 def measured_curve(wins: np.ndarray, set_sizes: np.ndarray) -> np.ndarray:
-    """Return average accuracy at set sizes of 2..K, linear between whole ones.
-
-    For wins (..., n_classes) and set sizes (n_sizes,) the shape is (..., n_sizes).
-    """
+    """Return accuracy at sizes of 2..K, linear between, (..., n_sizes)."""
     below = np.floor(set_sizes)
     ends = np.stack([below, np.ceil(set_sizes)]).astype(int)
     curves = average_accuracy(wins, ends.ravel())
@@ -48,13 +45,7 @@ def class_weights(y_true: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class WinSample:
-    """The data of one fit.
-
-    `wins` (n_classes,) is the class-averaged distribution of the number of distractors
-    beaten by `n_test` test points; `margins` (n_test, n_classes) and `y_true`
-    (n_test,), the column of each point's true class, are None where the caller has no
-    scores.
-    """
+    """The data of one fit."""
 
     wins: np.ndarray
     n_test: int
@@ -107,11 +98,9 @@ class WinSample:
         n_draws: int,
         random_state: int | np.random.Generator | None,
     ) -> np.ndarray:
-        """Return accuracy curves among random subsets of `n_half` classes.
+        """Return curves (n_draws, n_sizes) among random subsets of `n_half` classes.
 
-        Shape (n_draws, n_sizes); the classes are drawn without replacement, at least
-        one of them with test points. Without scores it is the sample's own curve, (1,
-        n_sizes).
+        Without scores it is the sample's own curve, (1, n_sizes).
         """
         if self.margins is None:
             return self.curve(set_sizes)[None]
@@ -123,10 +112,7 @@ class WinSample:
         return self.subset_wins(halves) @ accuracy_weights(n_half, set_sizes)
 
     def subset_wins(self, subsets: Sequence[np.ndarray]) -> np.ndarray:
-        """Return win distributions of several subsets of one size at once.
-
-        A subset's counts are one product of all comparisons with its indicator.
-        """
+        """Return win distributions of several subsets of one size at once."""
         members = np.zeros((len(subsets), self.n_classes), np.float32)
         np.put_along_axis(members, np.asarray(subsets), 1.0, 1)
         counts = np.empty((2, len(subsets), self.n_test), np.intp)
@@ -173,9 +159,9 @@ def half_of_classes(
 class LeftOut:
     """The parts of a sample that lack one group of classes each.
 
-    Classes leave as targets and as distractors. Groups are interleaved, class c being
-    in group c modulo `n_groups`; a part without test points is left out of `groups`.
-    Every score is compared with the true class's once, for all parts together.
+    Classes leave as targets and as distractors. Groups are interleaved; a part without
+    test points is left out. Every score is compared with the true class's once, for all
+    parts.
     """
 
     def __init__(self, sample: WinSample, max_refits: int):
@@ -239,10 +225,7 @@ class LeftOut:
         return [self._wins(group) for group in self.groups]
 
     def same_size(self) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-        """Yield the parts of each size together, for methods that fit many at once.
-
-        Places among the parts (m,), wins (m, n_classes), numbers of test points (m,).
-        """
+        """Yield places, wins (m, n_classes), numbers of points by size of part."""
         sizes = np.array([sample.n_classes for sample in self.win_samples])
         for size in np.unique(sizes):
             places = np.flatnonzero(sizes == size)
