@@ -25,6 +25,7 @@ from neuroextrap.stats._extrapolation import (
     AccuracyExtrapolator,
     _auto,
     _likelihood,
+    _mixtures,
     _sample,
     extrapolate_wins,
 )
@@ -94,8 +95,7 @@ from neuroextrap.stats._extrapolation._tail import (
     fit_generalized_pareto,
 )
 from neuroextrap.stats._extremal import extremal_channel
-from neuroextrap.stats._forward import LAMBDAS
-from neuroextrap.stats._forward import ForwardDesign
+from neuroextrap.stats._forward import LAMBDAS, ForwardDesign
 from neuroextrap.stats._jackknife import (
     jackknife_error,
     leave_one_class_out_accuracy,

@@ -12,7 +12,11 @@ from scipy import special
 from neuroextrap.stats._extrapolation._gaussian import Gaussian, clip_to_resolution
 from neuroextrap.stats._extrapolation._gaussian_mixture import GaussianMixture
 from neuroextrap.stats._extrapolation._logistic import Logistic
-from neuroextrap.stats._extrapolation._method import ExtrapolationMethod, log_anchors
+from neuroextrap.stats._extrapolation._method import (
+    ExtrapolationMethod,
+    WinMethod,
+    log_anchors,
+)
 from neuroextrap.stats._extrapolation._sample import LeftOut, WinSample, measured_curve
 from neuroextrap.stats._extrapolation._tail import Tail
 
@@ -168,11 +172,7 @@ class Auto(ExtrapolationMethod):
 
     def resolve(self, sample: WinSample) -> ExtrapolationMethod:
         n_classes = sample.n_classes
-        loss = mixture_loss(n_classes)
-        opinions: list[list[ExtrapolationMethod]] = [
-            [Gaussian(), GaussianMixture(loss=loss)],
-            [Logistic()],
-        ]
+        opinions: list[Sequence[ExtrapolationMethod]] = [*opinions_of_wins(n_classes)]
         if n_classes >= _FEWEST_FOR_TAIL and sample.has_continuous_scores():
             opinions.append([Tail(calibrate=_tail_misses(sample))])
         return LogitMean(opinions, n_classes)
@@ -186,9 +186,10 @@ class Auto(ExtrapolationMethod):
         return self.chosen_.accuracy(set_sizes)
 
 
-def mixture_loss(n_classes: int) -> str:
-    """Return what the Gaussian mixture is fitted by."""
-    return "likelihood" if n_classes <= _LARGEST_LIKELIHOOD else "curve"
+def opinions_of_wins(n_classes: int) -> list[list[WinMethod]]:
+    """Return the methods of the opinions that wins alone give."""
+    loss = "likelihood" if n_classes <= _LARGEST_LIKELIHOOD else "curve"
+    return [[Gaussian(), GaussianMixture(loss=loss)], [Logistic()]]
 
 
 def _tail_misses(sample: WinSample) -> bool:

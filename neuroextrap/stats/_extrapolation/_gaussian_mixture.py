@@ -2,33 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from copy import copy
-from typing import Any, Self
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import special
 
 from neuroextrap.stats._accuracy import accuracy_weights
-from neuroextrap.stats._extrapolation._gaussian import (
-    clip_to_resolution,
-    invert_gaussian_accuracy,
-)
-from neuroextrap.stats._extrapolation._method import ExtrapolationMethod
+from neuroextrap.stats._extrapolation._gaussian import Gaussian
 from neuroextrap.stats._extrapolation._mixtures import (
     LOG_SD_RANGE,
     MEAN_RANGE,
+    batches,
     binomial_table,
     power_table,
     table_derivatives,
-    table_means,
 )
-from neuroextrap.stats._extrapolation._sample import (
-    LeftOut,
-    WinSample,
-    log_spaced_set_sizes,
-)
+from neuroextrap.stats._extrapolation._sample import WinSample, log_spaced_set_sizes
+from neuroextrap.stats._validation import check_choice
 
 Derivatives = tuple[np.ndarray, np.ndarray, np.ndarray]
 Objective = Callable[[np.ndarray, np.ndarray], Derivatives]
@@ -38,7 +29,6 @@ SMALL_N_CLASSES = 50
 RIDGE_SCALE = 0.3
 _CURVE_RIDGE = 1e-9
 _FLOOR = 1e-16
-_BATCH = 512
 
 
 def fit_normal_mixture(
@@ -64,30 +54,14 @@ def fit_normal_mixture(
         make = _likelihood_objective(n_classes, ridge_scale)
     n_test = np.broadcast_to(np.asarray(n_test, float), n_regions)
     if start is None:
-        observed = clip_to_resolution(wins[:, -1], n_test)
-        shift = invert_gaussian_accuracy(observed, n_classes)
-        start = np.stack([shift, 0 * shift], 1)
+        start = Gaussian().fit_many(wins, n_test)[0]
     start = np.broadcast_to(start, (n_regions, 2))
     lower, upper = np.transpose([MEAN_RANGE, LOG_SD_RANGE])
     fits = [
-        minimize_pairs(
-            make(wins[batch], n_test[batch]),
-            start[batch],
-            lower,
-            upper,
-        )
-        for batch in _batches(n_regions)
+        minimize_pairs(make(wins[b], n_test[b]), start[b], lower, upper)
+        for b in batches(n_regions)
     ]
     return np.concatenate([f[0] for f in fits]), np.concatenate([f[1] for f in fits])
-
-
-def predict_normal_mixture(parameters: np.ndarray, set_sizes: ArrayLike) -> np.ndarray:
-    """Return average accuracy of each row (mu, log nu) at each set size."""
-    table = power_table(set_sizes)
-    parts = [
-        table_means(table, *parameters[batch].T) for batch in _batches(len(parameters))
-    ]
-    return np.concatenate(parts)
 
 
 def _loss_for(n_classes: int, loss: str) -> str:
@@ -95,11 +69,6 @@ def _loss_for(n_classes: int, loss: str) -> str:
     if loss != "auto":
         return loss
     return "likelihood" if n_classes <= SMALL_N_CLASSES else "curve"
-
-
-def _batches(n_regions: int) -> list[slice]:
-    """Return slices of a fixed length: memory stays bounded, results do not move."""
-    return [slice(i, i + _BATCH) for i in range(0, n_regions, _BATCH)]
 
 
 def _resolved(wins: np.ndarray, n_test: ArrayLike) -> np.ndarray:
@@ -142,9 +111,7 @@ def _likelihood_objective(n_classes: int, ridge_scale: float) -> ObjectiveMaker:
     whole = binomial_table(n_classes)
 
     def make(wins: np.ndarray, n_test: np.ndarray) -> Objective:
-        seen = np.flatnonzero(
-            wins.any(axis=0)
-        )  # no other number of wins enters the likelihood
+        seen = np.flatnonzero(wins.any(axis=0))  # no others enter the likelihood
         table, wins = whole.columns(seen), wins[:, seen]
 
         def objective(parameters: np.ndarray, rows: np.ndarray) -> Derivatives:
@@ -178,13 +145,7 @@ def _with_ridge(
     return value, gradient, hessian.reshape(-1, 2, 2)
 
 
-def certificate(converged: bool) -> dict[str, Any]:
-    """Describe how Newton's method ended as a dict, in words too."""
-    ended = "reached a minimum" if converged else "ran out of steps before a minimum"
-    return {"converged": converged, "message": f"Newton's method {ended}"}
-
-
-class GaussianMixture(ExtrapolationMethod):
+class GaussianMixture(Gaussian):
     """Two-parameter extrapolation: U = Phi(W) with W ~ N(mu, nu^2).
 
     nu = 1 is the high-dimensional limit. Fitted by least squares on the accuracy
@@ -201,51 +162,22 @@ class GaussianMixture(ExtrapolationMethod):
     """
 
     name = "gaussian_mixture"
-    uses_scores = False
 
     def __init__(self, *, loss: str = "auto", ridge_scale: float = RIDGE_SCALE):
-        if loss not in ("auto", "curve", "likelihood"):
-            raise ValueError(
-                f"loss={loss!r} is not known; use 'auto', 'curve' or 'likelihood'"
-            )
+        self.loss = check_choice(loss, "loss", ("auto", "curve", "likelihood"))
         if not ridge_scale > 0:
             raise ValueError(f"ridge_scale must be positive, got {ridge_scale}")
-        self.loss = loss
         self.ridge_scale = ridge_scale
 
     def resolve(self, sample: WinSample) -> GaussianMixture:
         loss = _loss_for(sample.n_classes, self.loss)
         return GaussianMixture(loss=loss, ridge_scale=self.ridge_scale)
 
-    def fit(self, sample: WinSample) -> Self:
-        self.parameters_, converged = fit_normal_mixture(
-            sample.wins, sample.n_test, loss=self.loss, ridge_scale=self.ridge_scale
-        )
-        self.certificate_ = certificate(bool(converged[0]))
-        return self
-
-    def refits(self, parts: LeftOut) -> Iterator[Self]:
-        """Fit parts of one size together, from where the whole sample's fit ended."""
-        parameters = np.empty((len(parts), 2))
-        for places, wins, n_test in parts.same_size():
-            parameters[places] = fit_normal_mixture(
-                wins,
-                n_test,
-                loss=self.loss,
-                ridge_scale=self.ridge_scale,
-                start=self.parameters_[0],
-            )[0]
-        for row in parameters:
-            refit = copy(self)
-            refit.parameters_ = row[None]
-            yield refit
-
-    def accuracy(self, set_sizes: ArrayLike) -> np.ndarray:
-        return predict_normal_mixture(self.parameters_, set_sizes)[0]
-
-    def cdf(self, u: ArrayLike) -> np.ndarray:
-        mean, log_sd = self.parameters_[0]
-        return special.ndtr((special.ndtri(u) - mean) / np.exp(log_sd))
+    def fit_many(
+        self, wins: np.ndarray, n_test: np.ndarray, start: np.ndarray | None = None
+    ) -> tuple[np.ndarray, np.ndarray | None]:
+        options: Any = {"loss": self.loss, "ridge_scale": self.ridge_scale}
+        return fit_normal_mixture(wins, n_test, **options, start=start)
 
 
 def minimize_pairs(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Self
 
 import numpy as np
 from scipy import special
@@ -36,14 +35,10 @@ class KernelDensity(PointMethod):
 
     name = "kde_ucv"
     continuous_scores = True
+    fewest_classes = 3
     bandwidth = "ucv"
 
-    def fit(self, sample: WinSample) -> Self:
-        if sample.n_classes < 3:
-            raise ValueError(
-                f"a kernel density needs at least 3 classes, got {sample.n_classes}; "
-                "use method='gaussian_mixture'"
-            )
+    def _points(self, sample: WinSample) -> PointWins:
         true_scores = sample.own_scores()
         width = max(1, _BATCH_NUMBERS // sample.n_classes)
         parts = [
@@ -57,8 +52,7 @@ class KernelDensity(PointMethod):
         log_win = np.concatenate(parts)
         rows, share, weight = split_ties(np.isnan(log_win))
         log_win = np.where(share > 0, np.log(np.maximum(share, 1e-300)), log_win[rows])
-        self.points_ = PointWins(log_win, sample.point_weights()[rows] * weight)
-        return self
+        return PointWins(log_win, sample.point_weights()[rows] * weight)
 
 
 class BiasedKernelDensity(KernelDensity):

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from copy import deepcopy
-from typing import Any, ClassVar
+from copy import copy, deepcopy
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from neuroextrap.stats._extrapolation._sample import LeftOut, WinSample
+from neuroextrap.stats._gaussian_limit import gauss_legendre_panels
 
 _ANCHORS_PER_E_FOLD = 20
 _LARGEST_LOG10 = 15.0
@@ -77,6 +78,58 @@ class ExtrapolationMethod(ABC):
         raise NotImplementedError(f"method={self.name!r} has no distribution of U")
 
 
+class WinMethod(ExtrapolationMethod):
+    """A method of a few parameters, fitted to many win distributions at once."""
+
+    uses_scores = False
+    parameters_: np.ndarray  # (1, n_parameters)
+    wins_: np.ndarray  # (n_classes,) of the sample
+
+    @abstractmethod
+    def fit_many(
+        self, wins: np.ndarray, n_test: np.ndarray, start: np.ndarray | None = None
+    ) -> tuple[np.ndarray, np.ndarray | None]:
+        """Fit parameters (n, n_parameters) to wins (n, n_classes); say what converged.
+
+        A search begins at `start` (n_parameters,); None for methods without one.
+        """
+
+    @abstractmethod
+    def curves(self, parameters: np.ndarray, set_sizes: ArrayLike) -> np.ndarray:
+        """Predict average accuracy of each row of parameters, (n, n_sizes)."""
+
+    def predict_many(
+        self, wins: np.ndarray, n_test: np.ndarray, set_sizes: ArrayLike
+    ) -> np.ndarray:
+        """Predict average accuracy of each win distribution, (n, n_sizes)."""
+        return self.curves(self.fit_many(wins, n_test)[0], set_sizes)
+
+    def fit(self, sample: WinSample) -> Self:
+        n_test = np.array([sample.n_test])
+        self.parameters_, converged = self.fit_many(sample.wins[None], n_test)
+        self.wins_ = sample.wins
+        if converged is not None:
+            ended = "reached a minimum"
+            if not converged[0]:
+                ended = "ran out of steps before a minimum"
+            message = f"Newton's method {ended}"
+            self.certificate_ = {"converged": bool(converged[0]), "message": message}
+        return self
+
+    def refits(self, parts: LeftOut) -> Iterator[Self]:
+        """Fit parts of one size together, from where the whole sample's fit ended."""
+        parameters = np.empty((len(parts), self.parameters_.shape[1]))
+        for places, wins, n_test in parts.same_size():
+            parameters[places] = self.fit_many(wins, n_test, self.parameters_[0])[0]
+        for row, part in zip(parameters, parts.win_samples, strict=True):
+            refit = copy(self)
+            refit.parameters_, refit.wins_ = row[None], part.wins
+            yield refit
+
+    def accuracy(self, set_sizes: ArrayLike) -> np.ndarray:
+        return self.curves(self.parameters_, set_sizes)[0]
+
+
 def log_anchors(largest: float) -> np.ndarray:
     """Return fixed log-spaced set sizes from 2 to at least `largest`."""
     n_anchors = int(np.ceil(_ANCHORS_PER_E_FOLD * np.log(largest))) + 2
@@ -128,10 +181,24 @@ class PointWins:
 
 
 class PointMethod(ExtrapolationMethod):
-    """A method whose `fit` sets `points_`, a win probability of every test point."""
+    """A method that gives every test point a win probability of its own."""
 
     needs_scores = True
+    fewest_classes: ClassVar[int]
     points_: PointWins
+
+    def fit(self, sample: WinSample) -> Self:
+        if sample.n_classes < self.fewest_classes:
+            raise ValueError(
+                f"method={self.name!r} needs at least {self.fewest_classes} classes, "
+                f"got {sample.n_classes}; use method='gaussian_mixture'"
+            )
+        self.points_ = self._points(sample)
+        return self
+
+    @abstractmethod
+    def _points(self, sample: WinSample) -> PointWins:
+        """Return the win probabilities of a sample of enough classes."""
 
     def accuracy(self, set_sizes: ArrayLike) -> np.ndarray:
         return self.points_.accuracy(set_sizes)
@@ -147,19 +214,11 @@ def split_ties(tied: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     towards both ends. Returned are the point of each part, s, and its share of the
     point (n_split,).
     """
-    node, part = _unit_quadrature()
+    left = np.geomspace(1e-9, 0.5, 48)
+    edges = np.r_[0.0, left, 1 - left[-2::-1], 1.0]
+    node, part = gauss_legendre_panels(edges, 2)
     rows = np.repeat(np.arange(len(tied)), np.where(tied, len(node), 1))
     share, weight = np.zeros(len(rows)), np.ones(len(rows))
     share[tied[rows]] = np.tile(node, np.count_nonzero(tied))
     weight[tied[rows]] = np.tile(part, np.count_nonzero(tied))
     return rows, share, weight
-
-
-def _unit_quadrature(n_cells: int = 48) -> tuple[np.ndarray, np.ndarray]:
-    """Return nodes and weights on (0, 1), cells geometric from 1e-9 at either end."""
-    left = np.geomspace(1e-9, 0.5, n_cells)
-    edges = np.r_[0.0, left, 1 - left[-2::-1], 1.0]
-    half = np.diff(edges) / 2
-    middle = edges[:-1] + half
-    node = np.stack([middle - half / np.sqrt(3), middle + half / np.sqrt(3)], 1)
-    return node.ravel(), np.repeat(half, 2)

@@ -12,11 +12,13 @@ from scipy import special
 
 from neuroextrap.stats._extrapolation._method import ExtrapolationMethod
 from neuroextrap.stats._extrapolation._sample import WinSample, log_spaced_set_sizes
+from neuroextrap.stats._validation import check_integer
 
 LOWEST, HIGHEST = -9.0, 14.0
 MEAN_RANGE = (-8.0, 12.0)
 LOG_SD_RANGE = (np.log(0.1), np.log(5.0))
 _N_DERIVATIVES = 6
+_BATCH = 512
 
 
 @dataclass(frozen=True)
@@ -131,6 +133,11 @@ def _pairwise(mean: np.ndarray, log_sd: np.ndarray) -> np.ndarray:
     )
 
 
+def batches(n: int) -> list[slice]:
+    """Return slices of a fixed length: memory stays bounded, results do not move."""
+    return [slice(i, i + _BATCH) for i in range(0, n, _BATCH)]
+
+
 def nonnegative_least_squares(columns: np.ndarray, target: np.ndarray) -> np.ndarray:
     """Minimize ||columns @ w - target|| over w >= 0; returns w (n_columns,)."""
     from scipy.optimize import nnls
@@ -185,12 +192,8 @@ class CurveMixture(ExtrapolationMethod):
     reliable_factor = 2.0
 
     def __init__(self, n_atoms: int, option: str, max_fit_sizes: int):
-        if n_atoms < 2:
-            raise ValueError(f"{option} must be at least 2, got {n_atoms}")
-        if max_fit_sizes < 1:
-            raise ValueError(f"max_fit_sizes must be at least 1, got {max_fit_sizes}")
-        self.n_atoms = n_atoms
-        self.max_fit_sizes = max_fit_sizes
+        self.n_atoms = check_integer(n_atoms, option, minimum=2)
+        self.max_fit_sizes = check_integer(max_fit_sizes, "max_fit_sizes", minimum=1)
 
     @abstractmethod
     def grid(self, n_classes: int) -> np.ndarray:

@@ -10,6 +10,7 @@ from scipy import special
 
 from neuroextrap.stats._extrapolation._method import ExtrapolationMethod
 from neuroextrap.stats._extrapolation._sample import WinSample, log_spaced_set_sizes
+from neuroextrap.stats._validation import check_integer
 
 _LOWER = np.array([np.log(1e-4), -9.0])
 _UPPER = np.array([np.log(1e8), 9.0])
@@ -37,9 +38,7 @@ class PitmanYor(ExtrapolationMethod):
     has_cdf = False
 
     def __init__(self, *, n_fit_sizes: int = 100):
-        if n_fit_sizes < 1:
-            raise ValueError(f"n_fit_sizes must be at least 1, got {n_fit_sizes}")
-        self.n_fit_sizes = n_fit_sizes
+        self.n_fit_sizes = check_integer(n_fit_sizes, "n_fit_sizes", minimum=1)
 
     def fit(self, sample: WinSample) -> Self:
         from scipy.optimize import least_squares

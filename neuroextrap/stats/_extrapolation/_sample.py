@@ -37,20 +37,14 @@ def measured_curve(wins: np.ndarray, set_sizes: np.ndarray) -> np.ndarray:
     return low + (set_sizes - below) * (high - low)
 
 
-def class_weights(y_true: np.ndarray) -> np.ndarray:
-    """Return weights of test points: one class, one vote; they sum to one."""
-    counts = np.bincount(y_true)
-    return 1 / (counts[y_true] * np.count_nonzero(counts))
-
-
 @dataclass(frozen=True)
 class WinSample:
     """The data of one fit."""
 
-    wins: np.ndarray
+    wins: np.ndarray  # (n_classes,) class-averaged distribution of distractors beaten
     n_test: int
-    margins: Any = None  # an array, or None
-    y_true: Any = None
+    margins: Any = None  # (n_test, n_classes), or None where there are no scores
+    y_true: Any = None  # (n_test,) column of each point's true class
 
     @classmethod
     def from_margins(cls, margins: ArrayLike, y_true: ArrayLike) -> WinSample:
@@ -81,7 +75,8 @@ class WinSample:
 
     def point_weights(self) -> np.ndarray:
         """Return weights of the test points: one class, one vote; they sum to one."""
-        return class_weights(self.y_true)
+        counts = np.bincount(self.y_true)
+        return 1 / (counts[self.y_true] * np.count_nonzero(counts))
 
     def has_continuous_scores(self) -> bool:
         """Check that there are scores, and few test points that tie with a class."""
@@ -113,28 +108,32 @@ class WinSample:
 
     def subset_wins(self, subsets: Sequence[np.ndarray]) -> np.ndarray:
         """Return win distributions of several subsets of one size at once."""
-        members = np.zeros((len(subsets), self.n_classes), np.float32)
-        np.put_along_axis(members, np.asarray(subsets), 1.0, 1)
-        counts = np.empty((2, len(subsets), self.n_test), np.intp)
-        width = max(1, _MAX_COMPARISONS // self.n_classes)
+        members = np.zeros((self.n_classes, len(subsets)), np.float32)
+        np.put_along_axis(members, np.transpose(subsets), 1.0, 0)
+        beaten, tied = self.counts(members)
+        wins = np.empty((len(subsets), len(subsets[0])))
+        for s, member in enumerate(members.T > 0):
+            kept = member[self.y_true]
+            columns = (np.cumsum(member) - 1)[self.y_true[kept]]
+            counts = beaten[None, kept, s], tied[None, kept, s] - 1
+            wins[s] = spread_ties(*counts, columns[None], wins.shape[1])[0]
+        return wins
+
+    def counts(self, members: np.ndarray) -> np.ndarray:
+        """Count classes beaten by and tied with each point, (2, n_test, n_groups).
+
+        `members` (n_classes, n_groups) is one in a class's group; a point ties with its
+        own class.
+        """
+        counts = np.empty((2, self.n_test, members.shape[1]), np.int32)
         true_scores = self.own_scores()[:, None]
+        width = max(1, _MAX_COMPARISONS // self.n_classes)
         for start in range(0, self.n_test, width):
             rows = slice(start, start + width)
             for count, compare in zip(counts, (np.less, np.equal), strict=True):
-                hits = compare(self.margins[rows], true_scores[rows]).astype(np.float32)
-                count[:, rows] = members @ hits.T
-        beaten, tied = counts
-        wins = np.empty((len(subsets), len(subsets[0])))
-        for s, member in enumerate(members > 0):
-            kept = member[self.y_true]
-            columns = np.cumsum(member) - 1
-            wins[s] = spread_ties(
-                beaten[s, kept][None],
-                tied[s, kept][None] - 1,
-                columns[self.y_true[kept]][None],
-                wins.shape[1],
-            )[0]
-        return wins
+                hits = compare(self.margins[rows], true_scores[rows])
+                count[rows] = hits.astype(np.float32) @ members
+        return counts
 
     def subset(self, classes: np.ndarray) -> WinSample:
         """Return the sample of only these classes, as targets and distractors."""
@@ -188,15 +187,8 @@ class LeftOut:
         """Distractors beaten by and tied with each point, (2, n_test, n_groups)."""
         sample = self.sample
         members = np.eye(self.n_groups, dtype=np.float32)[self.group_of_class]
-        counts = np.empty((2, sample.n_test, self.n_groups), np.int32)
-        true_scores = sample.own_scores()[:, None]
+        counts = sample.counts(members)
         own_group = self.group_of_class[sample.y_true]
-        width = max(1, _MAX_COMPARISONS // sample.n_classes)
-        for start in range(0, sample.n_test, width):
-            rows = slice(start, start + width)
-            for count, compare in zip(counts, (np.less, np.equal), strict=True):
-                hits = compare(sample.margins[rows], true_scores[rows])
-                count[rows] = hits.astype(np.float32) @ members
         counts[1, np.arange(sample.n_test), own_group] -= 1  # not tied with itself
         return counts
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Self
 
 import numpy as np
 
@@ -16,6 +15,7 @@ from neuroextrap.stats._extrapolation._sample import (
     WinSample,
     log_spaced_set_sizes,
 )
+from neuroextrap.stats._validation import check_level
 
 _LOG_LOSE_FLOOR = -80.0
 _BATCH_NUMBERS = 4_000_000
@@ -44,19 +44,13 @@ class Tail(PointMethod):
     """
 
     name = "tail"
+    fewest_classes = 4
 
     def __init__(self, *, fraction: float = 0.1, calibrate: bool = True):
-        if not 0 < fraction < 1:
-            raise ValueError(f"fraction must lie between 0 and 1, got {fraction}")
-        self.fraction = fraction
+        self.fraction = check_level(fraction, "fraction")
         self.calibrate = calibrate
 
-    def fit(self, sample: WinSample) -> Self:
-        if sample.n_classes < 4:
-            raise ValueError(
-                f"the tail of the scores needs at least 4 classes, got "
-                f"{sample.n_classes}; use method='gaussian_mixture'"
-            )
+    def _points(self, sample: WinSample) -> PointWins:
         K = sample.n_classes
         n_tail = int(np.clip(round(self.fraction * K), 2, K - 2))
         tails = best_distractors(sample, n_tail)
@@ -67,10 +61,8 @@ class Tail(PointMethod):
             sizes = log_spaced_set_sizes(K, 100)
             curve = sample.curve(sizes)
             self.calibration_ = calibrate_log_lose(log_lose, weights, sizes, curve)
-        self.points_ = PointWins(
-            _log_win(_calibrated(log_lose, self.calibration_)), weights
-        )
-        return self
+        log_win = _log_win(_calibrated(log_lose, self.calibration_))
+        return PointWins(log_win, weights)
 
 
 @dataclass(frozen=True)
