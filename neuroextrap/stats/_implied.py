@@ -131,9 +131,7 @@ def resolution_information(
     Raises
     ------
     TypeError, ValueError
-        If `n_classes` or `n_test` is not an integer, or too small.
-    ValueError
-        If a size is not a whole number of 2..n_classes, or `base` not above 1.
+        If a number is not whole, or out of range, or `base` not above 1.
 
     Examples
     --------

@@ -34,6 +34,7 @@ from neuroextrap.stats._validation import (
 _PERFECT = 1 - 1e-12
 
 
+@described_by(average_accuracy_jackknife)
 def average_accuracy_interval(
     margins: ArrayLike,
     y_true: ArrayLike,
@@ -53,12 +54,6 @@ def average_accuracy_interval(
 
     Parameters
     ----------
-    margins : array-like of shape (n_test, n_classes)
-        Score of each test point for each class; at least 3 classes.
-    y_true : array-like of int of shape (n_test,)
-        Column of `margins` that is the true class; at least 2 distinct.
-    set_sizes : int or array-like of int of shape (n_sizes,)
-        Set sizes k of 2..n_classes.
     confidence_level : float, default=0.95
         Confidence level of the interval at each set size.
 

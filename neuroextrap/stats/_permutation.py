@@ -67,10 +67,8 @@ def permute_labels(
     Raises
     ------
     TypeError, ValueError
-        If `n_permutations` is not an integer of at least 1.
-    ValueError
-        If lengths differ, the labels of a unit differ, or no other labeling
-        exists.
+        If `n_permutations` is not an integer of at least 1, lengths differ, the labels
+        of a unit differ, or no other labeling exists.
 
     Warns
     -----

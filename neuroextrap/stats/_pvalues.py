@@ -251,10 +251,8 @@ def binomial_p_value(n_correct: ArrayLike, n_test: int, n_classes: int) -> Float
     Raises
     ------
     TypeError, ValueError
-        If `n_test` or `n_classes` is not an integer, or too small.
-    ValueError
-        If `n_correct` is not whole or out of range, or if the classes cannot have
-        equally many test points.
+        If a number is not whole or out of range, or if the classes cannot have equally
+        many test points.
 
     References
     ----------

@@ -73,9 +73,8 @@ def paired_sign_flip_test(
     Raises
     ------
     TypeError, ValueError
-        If `n_permutations` is not an integer of at least 1.
-    ValueError
-        If `differences` is not a finite matrix with at least one unit.
+        If `n_permutations` is not an integer of at least 1, or `differences` is not a
+        finite matrix with at least one unit.
 
     Notes
     -----

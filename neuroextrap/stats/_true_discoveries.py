@@ -40,12 +40,10 @@ def true_discovery_thresholds(
 
     Raises
     ------
-    TypeError
-        If `largest` is complex or masked.
-    ValueError
-        If it is not two-dimensional, is empty or not finite, if there are too few
-        permutations (37 are needed at a confidence of .95), or if `confidence_level` is
-        not between 0 and 1.
+    TypeError, ValueError
+        If `largest` is complex or masked, not two-dimensional, empty or not finite, if
+        there are too few permutations (37 are needed at a confidence of .95), or if
+        `confidence_level` is not between 0 and 1.
 
     Notes
     -----
@@ -63,9 +61,8 @@ def true_discovery_thresholds(
     rank as t among theirs with probability at least :math:`1 - \alpha`. Each of theirs
     can only grow when it is taken over all regions, because the k-th largest of all
     values is never below the k-th largest of some; so t is at least as large.
-    The argument needs no independence of
-    regions, and no particular distribution. The split is random, because all labelings
-    of a small design may come in a fixed order.
+    The argument needs no independence of regions, and no particular distribution. The
+    split is random, because all labelings of a small design may come in a fixed order.
 
     *Ties.* Only statistics strictly above a threshold count, so that discrete
     accuracies are valid, and at most conservative. Thresholds are raised by a few units
@@ -174,11 +171,9 @@ def true_discoveries(scores: ArrayLike, thresholds: ArrayLike) -> int:
 
     Raises
     ------
-    TypeError
-        If an array is complex or masked.
-    ValueError
-        If a score or a threshold is NaN, or if `thresholds` are not one-dimensional or
-        are empty.
+    TypeError, ValueError
+        If an array is complex or masked, a score or a threshold is NaN, or `thresholds`
+        are not one-dimensional or are empty.
 
     Notes
     -----
@@ -188,8 +183,7 @@ def true_discoveries(scores: ArrayLike, thresholds: ArrayLike) -> int:
 
     References
     ----------
-    Blanchard, Neuvial & Roquain 2020, "Post hoc confidence bounds on false positives
-    using reference families", Annals of Statistics 48.
+    Blanchard, Neuvial & Roquain 2020, as in :func:`true_discovery_thresholds`.
 
     Examples
     --------
