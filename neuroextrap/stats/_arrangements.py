@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from neuroextrap.stats._linear_scores import LinearTest
 from neuroextrap.stats._null_counts import TIE, round_ties
 from neuroextrap.stats._permutation import permute_rows
-from neuroextrap.stats._validation import FloatArray, random_generator
+from neuroextrap.stats._validation import FloatArray, Seed, random_generator
 from neuroextrap.stats._warn import warn
 
 
@@ -23,8 +23,8 @@ from neuroextrap.stats._warn import warn
 class NameExchanges:
     """Exchanges of the K names in one of two conditions, without the identity."""
 
-    names: NDArray[np.intp]
-    are_all: bool
+    names: NDArray[np.intp]  # (n_exchanges, K) the name that every class gets
+    are_all: bool  # of the K! - 1, equally likely if no class belongs to another
 
     @classmethod
     def of(cls, n_classes: int, n_permutations: int, random_state: Any) -> Self:
@@ -79,8 +79,8 @@ _DECIMALS = 10  # rows of a design that agree so far are one
 class Arrangements(NamedTuple):
     """How a permutation test rearranges the rows of a design, observed first."""
 
-    source: NDArray[np.intp]
-    signs: NDArray[np.int8]
+    source: NDArray[np.intp]  # (1 + n_permutations, n_observations) row that each gets
+    signs: NDArray[np.int8]  # and what it is multiplied by
     are_all: bool  # that exist: the test is exact by enumeration
 
     @property
@@ -96,15 +96,12 @@ class Arrangements(NamedTuple):
 
 def count_sign_flips(n_units: int, *, two_sided: bool) -> int:
     """Return how many distinct sign flips exist, the observed signs included."""
+    # two-sided, a flip and its opposite count once: the first of several units is fixed
     return 2 ** (n_units - int(two_sided and n_units > 1))
 
 
 def sign_flips(
-    n_units: int,
-    n_permutations: int,
-    *,
-    two_sided: bool,
-    random_state: int | np.random.Generator | None,
+    n_units: int, n_permutations: int, *, two_sided: bool, random_state: Seed
 ) -> FloatArray:
     """Return signs (n_flips, n_units), the observed ones not among them.
 
@@ -131,7 +128,7 @@ def flipped(
     whole_blocks: bool,
     two_sided: bool,
     n_permutations: int,
-    random_state: int | np.random.Generator | None,
+    random_state: Seed,
 ) -> Arrangements:
     """Flip the signs of observations, or of whole blocks of them."""
     n = test.n_observations
@@ -160,7 +157,7 @@ def permuted(
     *,
     whole_blocks: bool,
     n_permutations: int,
-    random_state: int | np.random.Generator | None,
+    random_state: Seed,
 ) -> Arrangements:
     """Permute observations freely, within blocks, or blocks as wholes."""
     n = test.n_observations
@@ -184,10 +181,7 @@ def _equal_rows(rows: FloatArray) -> NDArray[np.intp]:
 
 
 def _whole_blocks(
-    labels: NDArray[np.intp],
-    blocks: ArrayLike,
-    n_permutations: int,
-    random_state: int | np.random.Generator | None,
+    labels: NDArray[np.intp], blocks: ArrayLike, n_permutations: int, random_state: Seed
 ) -> NDArray[np.intp]:
     """Exchange blocks of equal size; rows keep their order within their block."""
     number = np.unique(np.asarray(blocks), return_inverse=True)[1]

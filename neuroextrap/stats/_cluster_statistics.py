@@ -24,9 +24,9 @@ EXTENT_POWER, HEIGHT_POWER = 0.5, 2.0
 class Clusters(NamedTuple):
     """The clusters of a map."""
 
-    number: NDArray[np.intp]
-    extent: FloatArray
-    mass: FloatArray
+    number: NDArray[np.intp]  # (n_features,) of its cluster, -1 outside
+    extent: FloatArray  # (n_clusters,) number of features
+    mass: FloatArray  # (n_clusters,) sum of heights above the threshold
 
     def spread(self, values: FloatArray) -> FloatArray:
         """Give every feature the value of its cluster, 0 outside."""

@@ -30,8 +30,8 @@ _RANK_TOLERANCE = 1e-10
 class LinearTest:
     """A contrast of a linear model with `n` observations."""
 
-    effect: FloatArray
-    nuisance: FloatArray
+    effect: FloatArray  # (n,) regressor of the contrast, or orthonormal (n, r)
+    nuisance: FloatArray  # (n, q) orthonormal rest of the design, orthogonal to it
 
     @property
     def n_observations(self) -> int:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,10 +40,10 @@ def round_ties(statistics: FloatArray) -> FloatArray:
 class NullCounts:
     """Observed statistics, and what the permuted ones seen so far amount to."""
 
-    score: FloatArray
-    n_reached: NDArray[np.int64]
-    maxima: FloatArray
-    null: NDArray[np.floating] | None = None
+    score: FloatArray  # (n_regions,) compared with
+    n_reached: NDArray[np.int64]  # (n_regions,) permutations that are as large
+    maxima: FloatArray  # (n_permutations,)
+    null: NDArray[np.floating] | None = None  # all of them, where they are kept
 
     @classmethod
     def start(cls, score: FloatArray, n_permutations: int) -> NullCounts:
@@ -50,12 +51,7 @@ class NullCounts:
         n_reached = np.zeros(len(score), dtype=np.int64)
         return cls(score, n_reached, np.full(n_permutations, -np.inf))
 
-    def add(
-        self,
-        permuted: FloatArray,
-        first: int,
-        regions: slice | NDArray[np.intp] = slice(None),
-    ) -> None:
+    def add(self, permuted: FloatArray, first: int, regions: Any = slice(None)) -> None:
         """Count statistics (n_regions, n_labelings), of labeling `first` and more."""
         if permuted.size == 0:
             return
@@ -82,9 +78,7 @@ def n_largest(n_regions: int, n_permutations: int) -> int:
     return max(1, min(n_regions, _MOST_LARGEST, affordable))
 
 
-def packed_largest(
-    values: NDArray[np.floating], regions: NDArray[np.intp]
-) -> FloatArray:
+def packed_largest(values: NDArray[np.floating], regions: Any) -> FloatArray:
     """Return `values` (n_permutations, n) with `regions` (n,) in their last bits.
 
     They sort like the values, in float32, ties by region: what is kept depends on no
@@ -117,7 +111,7 @@ def keep_largest(values: FloatArray, n_kept: int) -> FloatArray:
 class LargestValues:
     """The largest statistics of every permuted map, while parts of it stream by."""
 
-    kept: FloatArray
+    kept: FloatArray  # (n_permutations, n) packed with the regions, n <= n_kept
     n_kept: int
     new: list[FloatArray] = field(default_factory=list)
 
@@ -133,10 +127,8 @@ class LargestValues:
     def join(self, packed: FloatArray) -> None:
         """Take in values (n_permutations, n) that are packed already."""
         self.new.append(keep_largest(packed, self.n_kept))
-        if (
-            self.kept.shape[1] + sum(part.shape[1] for part in self.new)
-            >= 2 * self.n_kept
-        ):
+        waiting = sum(part.shape[1] for part in self.new)
+        if self.kept.shape[1] + waiting >= 2 * self.n_kept:
             self._sift()
 
     def _sift(self) -> None:

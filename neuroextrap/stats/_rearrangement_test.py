@@ -37,8 +37,8 @@ class Corrections:
 
     two_sided: bool = False
     step_down: bool = False
-    neighbors: NDArray[np.intp] | None = None
-    threshold: FloatArray | None = None
+    neighbors: NDArray[np.intp] | None = None  # (n_pairs, 2), of clusters and heights
+    threshold: FloatArray | None = None  # (n_features,) of clusters; None for none
     enhance: bool = False
 
     @property
@@ -74,9 +74,9 @@ class Permuted:
     """What the permutations amount to."""
 
     counts: NullCounts
-    largest: FloatArray
-    order: NDArray[np.intp] | None = None
-    n_left: NDArray[np.int64] | None = None
+    largest: FloatArray  # (n_permutations, n_largest), packed with their features
+    order: NDArray[np.intp] | None = None  # of observed scores, None: no step-down
+    n_left: NDArray[np.int64] | None = None  # as `count_left` counts
     cluster_maxima: dict[str, FloatArray] = field(default_factory=dict)
 
     @property

@@ -223,16 +223,13 @@ def _counts_of_strongest(
 class DiscoveryBounds:
     """Observed statistics, and the thresholds above which few of them are by chance."""
 
-    scores: FloatArray
-    thresholds: FloatArray
+    scores: FloatArray  # (n_regions,), NaN where a region was not analyzed
+    thresholds: FloatArray  # (n_largest,), stepped down
     confidence_level: float
 
     @classmethod
     def of(
-        cls,
-        scores: FloatArray,
-        largest: FloatArray | None,
-        confidence_level: float,
+        cls, scores: FloatArray, largest: FloatArray | None, confidence_level: float
     ) -> DiscoveryBounds | None:
         """Calibrate with the packed largest values of every map; None without enough.
 

@@ -10,14 +10,20 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 FloatArray = NDArray[np.float64]
+Seed = int | np.random.Generator | None
 _LARGEST_INTEGER = 2**53  # of counts, up to which they are exact as floats
 _LONGEST = 60  # text of a value in a message
 _LARGEST_N_CLASSES = 1e100  # its cube is a number, too
 
 
+def is_integer(value: Any) -> bool:
+    """Return whether a value is a whole number by its type."""
+    return isinstance(value, int | np.integer) and not isinstance(value, bool)
+
+
 def check_integer(value: Any, name: str, *, minimum: int) -> int:
     """Return `value` as an int of at least `minimum`; TypeError if it is no integer."""
-    if isinstance(value, bool) or not isinstance(value, int | np.integer):
+    if not is_integer(value):
         raise TypeError(
             f"{name} must be an integer >= {minimum}; got {brief(value)} "
             f"({type(value).__name__})"
@@ -89,7 +95,7 @@ def check_n_jobs(n_jobs: Any) -> int:
     )
     if n_jobs is None:
         return 1
-    if isinstance(n_jobs, bool) or not isinstance(n_jobs, int | np.integer):
+    if not is_integer(n_jobs):
         raise TypeError(text)
     if n_jobs == 0 or not -_MOST_JOBS <= n_jobs <= _MOST_JOBS:
         raise ValueError(text)
@@ -105,7 +111,7 @@ def random_generator(random_state: Any) -> np.random.Generator:
     generators = (np.random.Generator, np.random.RandomState, np.random.BitGenerator)
     if random_state is None or isinstance(random_state, generators):
         return np.random.default_rng(random_state)
-    if isinstance(random_state, bool) or not isinstance(random_state, int | np.integer):
+    if not is_integer(random_state):
         raise TypeError(text)
     if random_state < 0:
         raise ValueError(text)

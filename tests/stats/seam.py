@@ -114,7 +114,7 @@ from neuroextrap.stats._null_counts import (
     tie_floor,
     unpacked_largest,
 )
-from neuroextrap.stats._permutation import count_permutations, shift_rows
+from neuroextrap.stats._permutation import _count, _units, shift_rows
 from neuroextrap.stats._pvalues import z_from_p
 from neuroextrap.stats._rearrangement_test import (
     Corrections,

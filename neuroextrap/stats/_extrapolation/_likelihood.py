@@ -21,9 +21,9 @@ _EM_STEPS = 3
 class MixtureFit:
     """A mixture and its certificate."""
 
-    weights: np.ndarray
-    log_likelihood: float
-    duality_gap: float
+    weights: np.ndarray  # (n_columns,) of the dictionary
+    log_likelihood: float  # mean per test point
+    duality_gap: float  # an upper bound on what could still be gained
     n_iter: int
 
 
