@@ -118,8 +118,7 @@ def confusion_information(
     np.float64(0.531)
     """
     unit = nats_per_unit(base)
-    biases = {"miller_madow": _cell_bias, "panzeri_treves": _row_bias}
-    check_choice(correction, "correction", (None, *biases))
+    check_choice(correction, "correction", (None, "miller_madow", "panzeri_treves"))
     if y_pred is None:
         counts: NDArray[np.floating | np.intp] = _check_table(
             y_true, whole=correction is not None
@@ -130,8 +129,7 @@ def confusion_information(
     joint = xlogy(counts, counts).sum()
     margins = sum(xlogy(each, each).sum() for each in (counts.sum(0), counts.sum(1)))
     plug_in = max((joint - margins) / n + np.log(n), 0.0)
-    bias = biases[correction](counts) if correction else 0.0
-    return np.asarray((plug_in - bias) / unit)
+    return np.asarray((plug_in - _bias(counts, correction)) / unit)
 
 
 def _check_table(table: ArrayLike, *, whole: bool) -> FloatArray:
@@ -174,17 +172,15 @@ def _contingency(y_true: ArrayLike, y_pred: ArrayLike) -> NDArray[np.intp]:
     return flat.reshape(len(rows), len(columns))
 
 
-def _cell_bias(counts: NDArray) -> float:
-    """Return the bias in nats from the numbers of occupied cells."""
+def _bias(counts: NDArray, correction: str | None) -> float:
+    """Return the bias in nats, from the cells that are occupied, or could be."""
+    if correction is None:
+        return 0.0
+    occupied = np.count_nonzero(counts)
+    if correction == "panzeri_treves":
+        occupied = sum(_relevant_responses(row) for row in counts)
     rows, columns = counts.shape
-    return float(np.count_nonzero(counts) - rows - columns + 1) / (2 * counts.sum())
-
-
-def _row_bias(counts: NDArray) -> float:
-    """Return the bias in nats from the responses each stimulus can evoke."""
-    relevant = sum(_relevant_responses(row) for row in counts)
-    rows, columns = counts.shape
-    return float(relevant - rows - columns + 1) / (2 * counts.sum())
+    return float(occupied - rows - columns + 1) / (2 * counts.sum())
 
 
 def _relevant_responses(row: NDArray) -> int:

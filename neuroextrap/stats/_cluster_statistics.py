@@ -40,20 +40,22 @@ def find_clusters(excess: FloatArray, neighbors: NDArray[np.intp]) -> Clusters:
     number = np.full(len(excess), -1, dtype=np.intp)
     if not len(above):
         return Clusters(number, np.empty(0), np.empty(0))
-    place = number.copy()
-    place[above] = np.arange(len(above))
-    pairs = place[neighbors]
-    first, second = pairs[(pairs >= 0).all(axis=1)].T
-    graph = coo_array(
-        (np.ones(len(first), dtype=np.int8), (first, second)),
-        shape=(len(above), len(above)),
-    )
+    first, second = _pairs_among(above, neighbors, len(excess)).T
+    entries = np.ones(len(first), dtype=np.int8), (first, second)
+    graph = coo_array(entries, shape=(len(above), len(above)))
     _, number[above] = connected_components(graph, directed=False)
-    return Clusters(
-        number,
-        np.bincount(number[above]).astype(np.float64),
-        np.bincount(number[above], weights=excess[above]).astype(np.float64),
-    )
+    extent, mass = np.bincount(number[above]), np.bincount(number[above], excess[above])
+    return Clusters(number, extent.astype(np.float64), mass.astype(np.float64))
+
+
+def _pairs_among(
+    features: NDArray[np.intp], neighbors: NDArray[np.intp], n_features: int
+) -> NDArray[np.intp]:
+    """Return the pairs of neighbors (n_pairs, 2) among some features, as places."""
+    place = np.full(n_features, -1, dtype=np.intp)
+    place[features] = np.arange(len(features))
+    pairs = place[neighbors]
+    return pairs[(pairs >= 0).all(axis=1)]
 
 
 def threshold_free_enhancement(
@@ -69,10 +71,7 @@ def threshold_free_enhancement(
     enhanced = np.zeros(len(heights))
     if not len(positive):
         return enhanced
-    place = np.full(len(heights), -1, dtype=np.intp)
-    place[positive] = np.arange(len(positive))
-    pairs = place[neighbors]
-    pairs = pairs[(pairs >= 0).all(axis=1)]
+    pairs = _pairs_among(positive, neighbors, len(heights))
     integral = heights[positive] ** (HEIGHT_POWER + 1) / (HEIGHT_POWER + 1)
     joined = np.minimum(integral[pairs[:, 0]], integral[pairs[:, 1]])
     order = np.argsort(-joined)

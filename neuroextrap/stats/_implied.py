@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import log_ndtr
 
 from neuroextrap.stats._accuracy import half_lost_point
-from neuroextrap.stats._gaussian_limit import gauss_legendre
+from neuroextrap.stats._gaussian_limit import gauss_legendre_panels
 from neuroextrap.stats._validation import (
     FloatArray,
     check_integer,
@@ -152,7 +152,8 @@ def _table(set_sizes: tuple[float, ...]) -> _Table:
     # past this shift the error of every size is lost in double precision
     last = 12.5 + np.sqrt(2 * np.log(largest))
     shift = np.arange(0, last + _STEP, _STEP)
-    z, weights = gauss_legendre(-9.5, last + 9.5, int((last + 19) / 0.3), 20)
+    edges = np.linspace(-9.5, last + 9.5, int((last + 19) / 0.3) + 1)
+    z, weights = gauss_legendre_panels(edges, 20)
     lost = -np.expm1((np.asarray(set_sizes) - 1) * log_ndtr(z)[:, np.newaxis])
     away = z - shift[:, np.newaxis]
     density = np.exp(-0.5 * away**2) * weights / np.sqrt(2 * np.pi)

@@ -123,8 +123,11 @@ def _basis(columns: FloatArray) -> FloatArray:
 Smoother = Callable[[FloatArray], FloatArray]
 
 
+@dataclass(frozen=True)
 class Scorer(ABC):
     """A statistic for many rearranged designs and all features at once."""
+
+    values: FloatArray  # (n_observations, n_features)
 
     @abstractmethod
     def __call__(self, designs: FloatArray) -> FloatArray:
@@ -144,16 +147,14 @@ class Scorer(ABC):
 class Mean(Scorer):
     """The estimate of the contrast: the mean, the difference of means, the slope."""
 
-    values: FloatArray
     length: float | np.floating
     n_known: FloatArray | None = None
 
     def __call__(self, designs: FloatArray) -> FloatArray:
-        """Return estimates (n_arrangements, n_features)."""
         estimates = designs[..., 0] @ self.values / self.length
-        if self.n_known is None:
-            return estimates
-        return estimates * (len(self.values) / self.n_known)
+        if self.n_known is not None:
+            estimates *= len(self.values) / self.n_known
+        return estimates
 
     @property
     def scale(self) -> FloatArray | float:
@@ -169,17 +170,14 @@ class StudentT(Scorer):
     correlation), of which t is a rising function; with `n_known`, t itself.
     """
 
-    values: FloatArray
     degrees_of_freedom: int
     n_known: FloatArray | None = None
 
     def __call__(self, designs: FloatArray) -> FloatArray:
-        """Return correlations or t, shape (n_arrangements, n_features)."""
         explained = designs[..., 0] @ self.values
         if self.n_known is not None:
-            return _t(
-                explained * np.sqrt(len(self.values) / self.n_known), self.n_known - 1
-            )
+            share = explained * np.sqrt(len(self.values) / self.n_known)
+            return _t(share, self.n_known - 1)
         if designs.shape[2] == 1:
             return explained
         left = np.ones_like(explained)
@@ -188,22 +186,18 @@ class StudentT(Scorer):
         return explained / np.sqrt(left)
 
     def heights(self, scores: FloatArray) -> FloatArray:
-        """Return t of correlations."""
-        if self.n_known is not None:
-            return scores
-        return _t(scores, self.degrees_of_freedom)
+        known = self.n_known is not None  # scores are t already
+        return scores if known else _t(scores, self.degrees_of_freedom)
 
 
 @dataclass(frozen=True)
 class FRatio(Scorer):
     """F of several contrasts; scores are the shares of squares that they take."""
 
-    values: FloatArray
     n_effects: int
     degrees_of_freedom: int
 
     def __call__(self, designs: FloatArray) -> FloatArray:
-        """Return shares of the squares, shape (n_arrangements, n_features)."""
         taken = np.zeros((len(designs), self.values.shape[1]))
         left = np.ones_like(taken)
         for column in range(designs.shape[2]):
@@ -215,7 +209,6 @@ class FRatio(Scorer):
         return taken / left
 
     def heights(self, scores: FloatArray) -> FloatArray:
-        """Return F of shares."""
         left = np.maximum(1 - scores, 0.0)
         with np.errstate(divide="ignore"):
             return scores * self.degrees_of_freedom / (self.n_effects * left)
@@ -233,16 +226,13 @@ def _t(correlation: FloatArray, freedom: FloatArray | int) -> FloatArray:
 class SmoothedT(Scorer):
     """Pseudo-t: the variance of the residuals is smoothed over space (SnPM)."""
 
-    values: FloatArray
     total: FloatArray
     degrees_of_freedom: int
     smooth: Smoother
 
     def __call__(self, designs: FloatArray) -> FloatArray:
-        """Return pseudo-t, shape (n_arrangements, n_features)."""
-        fitted = np.stack(
-            [designs[..., c] @ self.values for c in range(designs.shape[2])]
-        )
+        columns = range(designs.shape[2])
+        fitted = np.stack([designs[..., c] @ self.values for c in columns])
         residual = self.total - np.square(fitted).sum(axis=0)
         variance = self.smooth(np.maximum(residual, 0.0) / self.degrees_of_freedom)
         return fitted[0] / np.sqrt(variance)
@@ -256,11 +246,9 @@ class AspinWelch(Scorer):
     variance of its `group` (n_observations,); Winkler et al. 2014, equation 8.
     """
 
-    values: FloatArray
     group: NDArray[np.intp]
 
     def __call__(self, designs: FloatArray) -> FloatArray:
-        """Return v, shape (n_arrangements, n_features)."""
         return np.stack([self._one(design) for design in designs])
 
     def _one(self, design: FloatArray) -> FloatArray:
@@ -286,14 +274,9 @@ class AspinWelch(Scorer):
 class Median(Scorer):
     """The median over observations, each with its sign."""
 
-    values: FloatArray
-
     def __call__(self, designs: FloatArray) -> FloatArray:
-        """Return medians, shape (n_arrangements, n_features)."""
-        signs = np.sign(designs[..., 0])
-        return np.stack(
-            [np.median(s[:, np.newaxis] * self.values, axis=0) for s in signs]
-        )
+        signs = np.sign(designs[..., 0])[..., np.newaxis]
+        return np.stack([np.median(s * self.values, axis=0) for s in signs])
 
     @property
     def scale(self) -> FloatArray | float:

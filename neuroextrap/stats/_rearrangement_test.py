@@ -210,47 +210,44 @@ def rearrangement_test(
         tail = tail_p_value(scorer.heights(floor), maxima["statistic"])
         maps["p_value_fwe_tail"] = tail[0]
     maps |= _cluster_p_values(statistic, total.cluster_maxima, corrections)
-    of_clusters = {
-        name if name == "tfce" else f"cluster_{name}": values
-        for name, values in total.cluster_maxima.items()
-    }
-    return maps, maxima | of_clusters, bounds
+    return maps, maxima | total.cluster_maxima, bounds
+
+
+def _cluster_maps(
+    heights: FloatArray, corrections: Corrections
+) -> dict[str, FloatArray]:
+    """Return extents, masses and enhanced heights of a map, 0 outside of clusters."""
+    maps = {}
+    if corrections.threshold is not None:
+        found = [corrections.clusters(heights, sign) for sign in corrections.signs]
+        for name in ("extent", "mass"):
+            spread = [each.spread(getattr(each, name)) for each in found]
+            maps[f"cluster_{name}"] = np.sum(spread, axis=0)
+    if corrections.enhance:
+        signed = [s * corrections.enhanced(heights, s) for s in corrections.signs]
+        maps["tfce"] = np.sum(signed, axis=0)
+    return maps
 
 
 def _cluster_maxima(
-    heights: FloatArray, corrections: Corrections
+    rows: FloatArray, corrections: Corrections
 ) -> dict[str, FloatArray]:
     """Return the largest extent, mass and enhanced height of each map, a row each."""
     largest: dict[str, list[float]] = {}
-    for row in heights:
-        if corrections.threshold is not None:
-            found = [corrections.clusters(row, sign) for sign in corrections.signs]
-            for name in ("extent", "mass"):
-                values = [getattr(each, name).max(initial=0.0) for each in found]
-                largest.setdefault(name, []).append(max(values))
-        if corrections.enhance:
-            values = [corrections.enhanced(row, s).max() for s in corrections.signs]
-            largest.setdefault("tfce", []).append(max(values))
+    for row in rows:
+        for name, values in _cluster_maps(row, corrections).items():
+            largest.setdefault(name, []).append(np.abs(values).max())
     return {name: np.array(values) for name, values in largest.items()}
 
 
 def _cluster_p_values(
     heights: FloatArray, maxima: dict[str, FloatArray], corrections: Corrections
 ) -> dict[str, FloatArray]:
-    """Return maps of extent, mass and enhanced heights, and their p; outside, 1."""
-    maps = {}
-    if corrections.threshold is not None:
-        found = [corrections.clusters(heights, sign) for sign in corrections.signs]
-        for name in ("extent", "mass"):
-            spread = [each.spread(getattr(each, name)) for each in found]
-            value = maps[f"cluster_{name}"] = np.sum(spread, axis=0)
-            floor = tie_floor(value, 1 + value)
-            p = _pvalues.max_statistic_p_value(floor, maxima[name])
-            maps[f"p_value_fwe_cluster_{name}"] = np.where(value > 0, p, 1.0)
-    if corrections.enhance:
-        signed = [s * corrections.enhanced(heights, s) for s in corrections.signs]
-        value = maps["tfce"] = np.sum(signed, axis=0)
-        floor = tie_floor(np.abs(value), np.abs(value))
-        p = _pvalues.max_statistic_p_value(floor, maxima["tfce"])
-        maps["p_value_fwe_tfce"] = p
+    """Return maps of clusters, and their family-wise p; outside, 1."""
+    maps: dict[str, FloatArray] = {}
+    for name, values in _cluster_maps(heights, corrections).items():
+        size = np.abs(values)
+        floor = tie_floor(size, size if name == "tfce" else 1 + size)
+        p = _pvalues.max_statistic_p_value(floor, maxima[name])
+        maps |= {name: values, f"p_value_fwe_{name}": np.where(size > 0, p, 1.0)}
     return maps

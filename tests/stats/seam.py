@@ -36,7 +36,6 @@ from neuroextrap.stats._extrapolation._gaussian import (
 )
 from neuroextrap.stats._extrapolation._gaussian_mixture import (
     GaussianMixture,
-    fit_normal_mixture,
     minimize_pairs,
 )
 from neuroextrap.stats._extrapolation._kde import (

@@ -17,7 +17,6 @@ from tests.stats.seam import (
     _mixtures,
     binomial_table,
     extrapolate_wins,
-    fit_normal_mixture,
     invert_gaussian_accuracy,
     log_spaced_set_sizes,
     minimize_pairs,
@@ -213,7 +212,9 @@ def test_ridge_likelihood_fit_equals_scipy(seed):
         )
 
     best = optimize.minimize(loss, [0.5, 0.0], options={"gtol": 1e-9}).x
-    found, converged = fit_normal_mixture(wins, n_test, ridge_scale=scale)
+    found, converged = GaussianMixture(ridge_scale=scale).fit_many(
+        wins[None], np.array([n_test])
+    )
     assert converged.all()
     np.testing.assert_allclose(found[0], best, atol=1e-5)
 

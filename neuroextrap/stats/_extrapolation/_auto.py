@@ -15,7 +15,7 @@ from neuroextrap.stats._extrapolation._logistic import Logistic
 from neuroextrap.stats._extrapolation._method import (
     ExtrapolationMethod,
     WinMethod,
-    log_anchors,
+    falling,
 )
 from neuroextrap.stats._extrapolation._sample import LeftOut, WinSample, measured_curve
 from neuroextrap.stats._extrapolation._tail import Tail
@@ -86,31 +86,17 @@ class LogitMean(ExtrapolationMethod):
 
     def projected_accuracy(self, set_sizes: np.ndarray) -> np.ndarray:
         """Predict as the base class does; the measured curve never rises by itself."""
-        n_classes, accuracy = len(self.wins_), np.empty(len(set_sizes))
-        beyond = set_sizes > n_classes
-        if not beyond.all():
-            accuracy[~beyond] = measured_curve(self.wins_, set_sizes[~beyond])
-        if beyond.any():
-            anchors = log_anchors(set_sizes.max())
-            anchors = anchors[(anchors > n_classes) & (anchors < set_sizes.max())]
-            every = np.unique(np.r_[anchors, set_sizes[beyond]])
-            lowest = np.minimum.accumulate(np.r_[self.wins_[-1], self.accuracy(every)])
-            accuracy[beyond] = lowest[1 + np.searchsorted(every, set_sizes[beyond])]
-        return np.clip(accuracy, 0.0, 1.0)
+        first = len(self.wins_)
+        return np.clip(falling(self.accuracy, set_sizes, first), 0.0, 1.0)
 
     def logits(self, set_sizes: ArrayLike) -> np.ndarray:
         """Return the logit accuracy of each prediction, shape (n_opinions, n_sizes)."""
         sizes = np.asarray(set_sizes, float)
-        return np.stack(
-            [
-                np.mean([self._logit(member, sizes) for member in members], axis=0)
-                for members in self.opinions
-            ]
-        )
-
-    def _logit(self, member: ExtrapolationMethod, sizes: np.ndarray) -> np.ndarray:
-        """Return the logit accuracy of one method, as far as the data resolve it."""
-        return resolved_logit(member.accuracy(sizes), sizes, self.n_test_)
+        opinions = [
+            [resolved_logit(m.accuracy(sizes), sizes, self.n_test_) for m in members]
+            for members in self.opinions
+        ]
+        return np.stack([np.mean(opinion, axis=0) for opinion in opinions])
 
     def _mean(self, set_sizes: np.ndarray) -> np.ndarray:
         """Return the mean of the predictions as an accuracy."""

@@ -14,7 +14,7 @@ from neuroextrap.stats._extrapolation._auto import (
 )
 from neuroextrap.stats._extrapolation._gaussian import Gaussian
 from neuroextrap.stats._extrapolation._gaussian_mixture import GaussianMixture
-from neuroextrap.stats._extrapolation._method import log_anchors
+from neuroextrap.stats._extrapolation._method import falling
 from neuroextrap.stats._validation import (
     check_choice,
     check_real_set_sizes,
@@ -91,28 +91,23 @@ def extrapolate_wins(
     return accuracy.reshape(len(wins), *sizes.shape)
 
 
-def _auto(wins: np.ndarray, n_test: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+def _auto(wins: np.ndarray, n_test: np.ndarray, set_sizes: np.ndarray) -> np.ndarray:
     """Predict by the default for wins only, shape (n_regions, n_sizes)."""
-    n_classes = wins.shape[1]
-    anchors = log_anchors(sizes.max())
-    every = np.unique(np.r_[anchors[anchors < sizes.max()], n_classes, sizes])
-    rows = n_test[:, None]
-    logits = [
-        np.mean(
-            [
-                resolved_logit(m.predict_many(wins, n_test, every), every, rows)
-                for m in members
-            ],
-            axis=0,
-        )
-        for members in opinions_of_wins(n_classes)
-    ]
-    weights = opinion_weights(n_classes, len(logits), every)
-    mean = special.expit(sum(w * x for w, x in zip(weights, logits, strict=True)))
-    at_all = mean[:, every == n_classes]
-    accuracy = np.clip(join_measured(wins, every, mean, at_all), 0.0, 1.0)
-    lowest = np.minimum.accumulate(accuracy, axis=1)
-    return lowest[:, np.searchsorted(every, sizes)]
+    n_classes, rows = wins.shape[1], n_test[:, None]
+    methods = opinions_of_wins(n_classes)
+    fits = [[(m, m.fit_many(wins, n_test)[0]) for m in members] for members in methods]
+
+    def curve(sizes: np.ndarray) -> np.ndarray:
+        logits = []
+        for members in fits:
+            each = [resolved_logit(m.curves(x, sizes), sizes, rows) for m, x in members]
+            logits.append(np.mean(each, axis=0))
+        weights = opinion_weights(n_classes, len(fits), sizes)
+        mean = special.expit(sum(w * x for w, x in zip(weights, logits, strict=True)))
+        at_all = mean[:, sizes == n_classes]
+        return np.clip(join_measured(wins, sizes, mean, at_all), 0.0, 1.0)
+
+    return falling(curve, set_sizes, n_classes)
 
 
 _METHODS = {

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterator
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,6 +12,7 @@ from neuroextrap.stats._extrapolation._gaussian import Gaussian
 from neuroextrap.stats._extrapolation._mixtures import (
     LOG_SD_RANGE,
     MEAN_RANGE,
+    NormalTable,
     batches,
     binomial_table,
     power_table,
@@ -23,45 +23,10 @@ from neuroextrap.stats._validation import check_choice
 
 Derivatives = tuple[np.ndarray, np.ndarray, np.ndarray]
 Objective = Callable[[np.ndarray, np.ndarray], Derivatives]
-ObjectiveMaker = Callable[[np.ndarray, np.ndarray], Objective]
 
 SMALL_N_CLASSES = 50
-RIDGE_SCALE = 0.3
 _CURVE_RIDGE = 1e-9
 _FLOOR = 1e-16
-
-
-def fit_normal_mixture(
-    wins: np.ndarray,
-    n_test: ArrayLike,
-    *,
-    loss: str = "auto",
-    ridge_scale: float = RIDGE_SCALE,
-    start: ArrayLike | None = None,
-) -> tuple[np.ndarray, np.ndarray]:
-    """Fit mu and log nu to wins (n_regions, n_classes); also say what converged.
-
-    "curve" is least squares at most 100 log-spaced set sizes; "likelihood" the
-    pseudolikelihood of the wins with a normal prior on log nu of deviation
-    `ridge_scale`. The search starts from the Gaussian limit, or from `start`, (2,) or
-    (n_regions, 2).
-    """
-    wins = _resolved(np.atleast_2d(wins), n_test)
-    n_regions, n_classes = wins.shape
-    if _loss_for(n_classes, loss) == "curve":
-        make = _curve_objective(n_classes)
-    else:
-        make = _likelihood_objective(n_classes, ridge_scale)
-    n_test = np.broadcast_to(np.asarray(n_test, float), n_regions)
-    if start is None:
-        start = Gaussian().fit_many(wins, n_test)[0]
-    start = np.broadcast_to(start, (n_regions, 2))
-    lower, upper = np.transpose([MEAN_RANGE, LOG_SD_RANGE])
-    fits = [
-        minimize_pairs(make(wins[b], n_test[b]), start[b], lower, upper)
-        for b in batches(n_regions)
-    ]
-    return np.concatenate([f[0] for f in fits]), np.concatenate([f[1] for f in fits])
 
 
 def _loss_for(n_classes: int, loss: str) -> str:
@@ -71,10 +36,9 @@ def _loss_for(n_classes: int, loss: str) -> str:
     return "likelihood" if n_classes <= SMALL_N_CLASSES else "curve"
 
 
-def _resolved(wins: np.ndarray, n_test: ArrayLike) -> np.ndarray:
+def _resolved(wins: np.ndarray, n_test: np.ndarray) -> np.ndarray:
     """Move half a test point down where every distractor is always beaten, or up."""
-    half = np.broadcast_to(0.5 / np.asarray(n_test, float), len(wins))
-    wins = wins.copy()
+    half, wins = 0.5 / n_test, wins.copy()
     for full, other in ((-1, -2), (0, 1)):
         excess = np.maximum(wins[:, full] - (1 - half), 0)
         wins[:, full] -= excess
@@ -82,52 +46,39 @@ def _resolved(wins: np.ndarray, n_test: ArrayLike) -> np.ndarray:
     return wins
 
 
-def _curve_objective(n_classes: int) -> ObjectiveMaker:
-    """Mean squared error of the curve, as a maker of batched objectives."""
-    sizes = log_spaced_set_sizes(n_classes, 100)
-    weights = accuracy_weights(n_classes, sizes)
-    table = power_table(sizes, step=1 / 16)
+def _curve_objective(table: NormalTable, curves: np.ndarray) -> Objective:
+    """Return the mean squared error of curves (n_regions, n_sizes)."""
 
-    def make(wins: np.ndarray, n_test: np.ndarray) -> Objective:
-        del n_test
-        curves = wins @ weights
+    def objective(parameters: np.ndarray, rows: np.ndarray) -> Derivatives:
+        terms = table_derivatives(table, *parameters.T)
+        residual = terms[0] - curves[rows]
+        value = np.mean(residual**2, 1)
+        first = 2 * np.mean(residual * terms[1:3], 2)
+        products = terms[[1, 1, 2]] * terms[[1, 2, 2]]
+        second = 2 * np.mean(products + residual * terms[3:], 2)
+        return _with_ridge(value, first, second, parameters[:, 1], _CURVE_RIDGE)
 
-        def objective(parameters: np.ndarray, rows: np.ndarray) -> Derivatives:
-            terms = table_derivatives(table, *parameters.T)
-            residual = terms[0] - curves[rows]
-            value = np.mean(residual**2, 1)
-            first = 2 * np.mean(residual * terms[1:3], 2)
-            products = terms[[1, 1, 2]] * terms[[1, 2, 2]]
-            second = 2 * np.mean(products + residual * terms[3:], 2)
-            return _with_ridge(value, first, second, parameters[:, 1], _CURVE_RIDGE)
-
-        return objective
-
-    return make
+    return objective
 
 
-def _likelihood_objective(n_classes: int, ridge_scale: float) -> ObjectiveMaker:
-    """Mean negative log-likelihood of the wins, as a maker of batched objectives."""
-    whole = binomial_table(n_classes)
+def _likelihood_objective(
+    table: NormalTable, wins: np.ndarray, ridge: np.ndarray
+) -> Objective:
+    """Return the mean negative log-likelihood of wins (n_regions, n_classes)."""
+    seen = np.flatnonzero(wins.any(axis=0))  # no others enter the likelihood
+    table, wins = table.columns(seen), wins[:, seen]
 
-    def make(wins: np.ndarray, n_test: np.ndarray) -> Objective:
-        seen = np.flatnonzero(wins.any(axis=0))  # no others enter the likelihood
-        table, wins = whole.columns(seen), wins[:, seen]
+    def objective(parameters: np.ndarray, rows: np.ndarray) -> Derivatives:
+        terms = table_derivatives(table, *parameters.T)
+        mass, w = np.maximum(terms[0], _FLOOR), wins[rows]
+        score = terms[1:3] / mass
+        value = -np.sum(w * np.log(mass), 1)
+        first = -np.sum(w * score, 2)
+        products = score[[0, 0, 1]] * score[[0, 1, 1]]
+        second = np.sum(w * (products - terms[3:] / mass), 2)
+        return _with_ridge(value, first, second, parameters[:, 1], ridge[rows])
 
-        def objective(parameters: np.ndarray, rows: np.ndarray) -> Derivatives:
-            terms = table_derivatives(table, *parameters.T)
-            mass, w = np.maximum(terms[0], _FLOOR), wins[rows]
-            score = terms[1:3] / mass
-            value = -np.sum(w * np.log(mass), 1)
-            first = -np.sum(w * score, 2)
-            products = score[[0, 0, 1]] * score[[0, 1, 1]]
-            second = np.sum(w * (products - terms[3:] / mass), 2)
-            ridge = 1 / (n_test[rows] * ridge_scale**2)
-            return _with_ridge(value, first, second, parameters[:, 1], ridge)
-
-        return objective
-
-    return make
+    return objective
 
 
 def _with_ridge(
@@ -163,7 +114,7 @@ class GaussianMixture(Gaussian):
 
     name = "gaussian_mixture"
 
-    def __init__(self, *, loss: str = "auto", ridge_scale: float = RIDGE_SCALE):
+    def __init__(self, *, loss: str = "auto", ridge_scale: float = 0.3):
         self.loss = check_choice(loss, "loss", ("auto", "curve", "likelihood"))
         if not ridge_scale > 0:
             raise ValueError(f"ridge_scale must be positive, got {ridge_scale}")
@@ -176,8 +127,37 @@ class GaussianMixture(Gaussian):
     def fit_many(
         self, wins: np.ndarray, n_test: np.ndarray, start: np.ndarray | None = None
     ) -> tuple[np.ndarray, np.ndarray | None]:
-        options: Any = {"loss": self.loss, "ridge_scale": self.ridge_scale}
-        return fit_normal_mixture(wins, n_test, **options, start=start)
+        """Fit mu and log nu, from the limit or from `start`, (2,) or (n_regions, 2)."""
+        n_points = np.broadcast_to(np.asarray(n_test, float), len(wins))
+        wins = _resolved(wins, n_points)
+        if start is None:
+            start = super().fit_many(wins, n_points)[0]
+        start = np.broadcast_to(start, (len(wins), 2))
+        lower, upper = np.transpose([MEAN_RANGE, LOG_SD_RANGE])
+        fits = [
+            minimize_pairs(objective, start[batch], lower, upper)
+            for batch, objective in self._objectives(wins, n_points)
+        ]
+        return np.concatenate([f[0] for f in fits]), np.concatenate(
+            [f[1] for f in fits]
+        )
+
+    def _objectives(
+        self, wins: np.ndarray, n_test: np.ndarray
+    ) -> Iterator[tuple[slice, Objective]]:
+        """Yield batches of regions, and what is minimized of each."""
+        n_classes = wins.shape[1]
+        if _loss_for(n_classes, self.loss) == "curve":
+            sizes = log_spaced_set_sizes(n_classes, 100)
+            weights = accuracy_weights(n_classes, sizes)
+            table = power_table(sizes, step=1 / 16)
+            for batch in batches(len(wins)):
+                yield batch, _curve_objective(table, wins[batch] @ weights)
+        else:
+            table = binomial_table(n_classes)
+            for batch in batches(len(wins)):
+                ridge = 1 / (n_test[batch] * self.ridge_scale**2)
+                yield batch, _likelihood_objective(table, wins[batch], ridge)
 
 
 def minimize_pairs(

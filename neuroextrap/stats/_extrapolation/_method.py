@@ -60,18 +60,12 @@ class ExtrapolationMethod(ABC):
         """Predict average accuracy at set sizes (n_sizes,), which need not be whole."""
 
     def projected_accuracy(self, set_sizes: np.ndarray) -> np.ndarray:
-        """Predict in [0, 1] and never increasing, at set sizes (n_sizes,).
+        """Predict in [0, 1] and never increasing, at set sizes (n_sizes,)."""
 
-        Where the method itself may increase, the running minimum is taken over fixed
-        anchors as well, so that an answer hardly depends on what else was asked.
-        """
-        if self.monotone:
-            return np.clip(self.accuracy(set_sizes), 0.0, 1.0)
-        largest = set_sizes.max()
-        anchors = log_anchors(largest)
-        every = np.unique(np.r_[anchors[anchors < largest], set_sizes])
-        lowest = np.minimum.accumulate(np.clip(self.accuracy(every), 0.0, 1.0))
-        return lowest[np.searchsorted(every, set_sizes)]
+        def limited(sizes: np.ndarray) -> np.ndarray:
+            return np.clip(self.accuracy(sizes), 0.0, 1.0)
+
+        return limited(set_sizes) if self.monotone else falling(limited, set_sizes)
 
     def cdf(self, u: ArrayLike) -> np.ndarray:
         """Return the fitted Pr(U <= u) at u (...)."""
@@ -128,6 +122,23 @@ class WinMethod(ExtrapolationMethod):
 
     def accuracy(self, set_sizes: ArrayLike) -> np.ndarray:
         return self.curves(self.parameters_, set_sizes)[0]
+
+
+def falling(
+    curve: Callable[[np.ndarray], np.ndarray], set_sizes: np.ndarray, first: float = 2
+) -> np.ndarray:
+    """Return a curve (..., n_sizes), from `first` on its running minimum.
+
+    It is taken over fixed log-spaced anchors as well, so that an answer hardly depends
+    on what else was asked.
+    """
+    anchors, largest = log_anchors(set_sizes.max()), set_sizes.max()
+    anchors = anchors[(anchors > first) & (anchors < largest)]
+    every = np.unique(np.r_[anchors, first, set_sizes])
+    values = curve(every)
+    fixed = np.searchsorted(every, first)
+    values[..., fixed:] = np.minimum.accumulate(values[..., fixed:], axis=-1)
+    return values[..., np.searchsorted(every, set_sizes)]
 
 
 def log_anchors(largest: float) -> np.ndarray:

@@ -17,6 +17,7 @@ from neuroextrap.stats._extrapolation._mixtures import (
     table_means,
 )
 from neuroextrap.stats._extrapolation._sample import WinSample, log_spaced_set_sizes
+from neuroextrap.stats._gaussian_limit import gauss_legendre_panels
 from neuroextrap.stats._validation import brief, check_real_set_sizes, real_array
 
 Basis = Callable[[np.ndarray], np.ndarray]
@@ -72,7 +73,9 @@ def basis_moments(basis: Basis, set_sizes: ArrayLike) -> np.ndarray:
     """
     if hasattr(basis, "moments"):
         return np.asarray(basis.moments(set_sizes), float)
-    nodes, weights = _exponential_quadrature()
+    edges = np.r_[0.0, np.geomspace(1e-6, 45.0, 96)]
+    nodes, weights = gauss_legendre_panels(edges, 12)
+    weights *= np.exp(-nodes)
     power = np.asarray(set_sizes, float) - 1
     values = [real_array(basis(np.exp(-nodes / p)), "basis(u)") for p in power]
     if any(each.ndim != 2 or len(each) != len(nodes) for each in values):
@@ -81,17 +84,6 @@ def basis_moments(basis: Basis, set_sizes: ArrayLike) -> np.ndarray:
             f"{values[0].shape} for {nodes.shape}"
         )
     return np.array([weights @ each for each in values])
-
-
-def _exponential_quadrature(
-    n_panels: int = 96, n_nodes: int = 12
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return nodes and weights for means over a unit exponential variable."""
-    edges = np.r_[0.0, np.geomspace(1e-6, 45.0, n_panels)]
-    x, w = np.polynomial.legendre.leggauss(n_nodes)
-    half = np.diff(edges)[:, None] / 2
-    nodes = edges[:-1, None] + half * (x + 1)
-    return nodes.ravel(), (half * w * np.exp(-nodes)).ravel()
 
 
 def extrapolate_risk(

@@ -197,19 +197,11 @@ class LeftOut:
         """Distractors beaten by and tied with each point among all, (2, n_test)."""
         return self.counts.sum(axis=2)
 
-    def rows(self, group: int) -> np.ndarray:
-        """Return the test points of the part without this group."""
-        return np.flatnonzero(self.group_of_class[self.sample.y_true] != group)
-
-    def beaten_and_tied(self, group: int) -> np.ndarray:
-        """Return the counts of the part's points, shape (2, n_rows)."""
-        rows = self.rows(group)
-        return self.totals[:, rows] - self.counts[:, rows, group]
-
-    def columns(self, group: int) -> np.ndarray:
-        """Return the column, within the part, of each of its points' classes."""
-        kept = np.cumsum(self.group_of_class != group) - 1
-        return kept[self.sample.y_true[self.rows(group)]]
+    def _part(self, group: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return the part's classes and test points, and the column of each point's."""
+        classes = self.group_of_class != group
+        rows = np.flatnonzero(classes[self.sample.y_true])
+        return classes, rows, (np.cumsum(classes) - 1)[self.sample.y_true[rows]]
 
     @cached_property
     def win_samples(self) -> list[WinSample]:
@@ -222,18 +214,16 @@ class LeftOut:
         for size in np.unique(sizes):
             places = np.flatnonzero(sizes == size)
             same = [self.win_samples[i] for i in places]
-            yield (
-                places,
-                np.stack([sample.wins for sample in same]),
-                np.array([sample.n_test for sample in same]),
-            )
+            n_test = np.array([sample.n_test for sample in same])
+            yield places, np.stack([sample.wins for sample in same]), n_test
 
     def _wins(self, group: int) -> WinSample:
         """Count the part's wins."""
-        beaten, tied = self.beaten_and_tied(group)
-        n_kept = int(np.count_nonzero(self.group_of_class != group))
-        wins = spread_ties(beaten[None], tied[None], self.columns(group)[None], n_kept)
-        return WinSample(wins[0], len(beaten))
+        classes, rows, columns = self._part(group)
+        beaten, tied = self.totals[:, rows] - self.counts[:, rows, group]
+        counts = beaten[None], tied[None], columns[None]
+        wins = spread_ties(*counts, int(np.count_nonzero(classes)))
+        return WinSample(wins[0], len(rows))
 
     def samples(self, *, scores: bool = True) -> Iterator[WinSample]:
         """Yield the parts, with their scores or without."""
@@ -241,6 +231,6 @@ class LeftOut:
             if not scores:
                 yield part
             else:
-                kept = np.flatnonzero(self.group_of_class != group)
-                margins = self.sample.margins[np.ix_(self.rows(group), kept)]
-                yield WinSample(part.wins, part.n_test, margins, self.columns(group))
+                classes, rows, columns = self._part(group)
+                margins = self.sample.margins[np.ix_(rows, classes)]
+                yield WinSample(part.wins, part.n_test, margins, columns)
