@@ -127,16 +127,10 @@ def choose_regions(  # noqa: PLR0913
 def _atlas_choice(labels_img, masker, names):
     """Return the regions of an atlas."""
     labels, table = atlas_labels(labels_img, masker, names=names)
-    members, values = label_regions(labels, background=0)
-    if not len(values):
-        raise ValueError(
-            "labels_img has no label but 0, which is background, inside the mask; give "
-            "an atlas that overlaps the mask"
-        )
+    members, values = label_regions(labels)
     owner = np.where(labels == 0, -1, np.searchsorted(values, labels))
-    return RegionChoice(
-        members, owner=owner, names=[str(table[value]) for value in values]
-    )
+    names = [str(table[value]) for value in values]
+    return RegionChoice(members, owner=owner, names=names)
 
 
 def _choose_centers(masker, process_mask_img, stride):
@@ -192,30 +186,19 @@ def surface_regions(
 
     Paths run over the whole mesh, also outside the mask.
     """
-    from scipy import sparse
-
-    discs = [
-        _hemisphere_discs(side, radius, cache_dir)
-        for side in surface_mesh(masker)
-        if len(side.vertices)  # the mask may lie in one hemisphere
-    ]
-    discs = sparse.csr_array(sparse.block_diag(discs, format="csr"))
-    regions = check_regions(discs, masker.n_elements_)
+    discs = []
+    for side in surface_mesh(masker):
+        mesh, vertices = (side.coordinates, side.faces), side.vertices
+        if not len(vertices):  # the mask may lie in one hemisphere
+            continue
+        if cache_dir is None:
+            own = surface_discs(*mesh, radius, centers=vertices)
+        else:
+            own = cached_surface_discs(*mesh, radius, cache_dir=cache_dir)[vertices]
+        whole = len(vertices) == len(side.coordinates)
+        discs.append(own if whole else own[:, vertices])
+    blocks = scipy.sparse.block_diag(discs, format="csr")
+    regions = check_regions(scipy.sparse.csr_array(blocks), masker.n_elements_)
     if centers is None:
         return regions
     return regions[check_centers(centers, masker.n_elements_)]
-
-
-def _hemisphere_discs(side, radius, cache_dir):
-    """Return discs around a hemisphere's features, among its features."""
-    if cache_dir is None:
-        discs = surface_discs(
-            side.coordinates, side.faces, radius, centers=side.vertices
-        )
-    else:
-        discs = cached_surface_discs(
-            side.coordinates, side.faces, radius, cache_dir=cache_dir
-        )[side.vertices]
-    if len(side.vertices) == len(side.coordinates):
-        return discs
-    return discs[:, np.asarray(side.vertices)]
