@@ -148,7 +148,7 @@ class FirstLevels(NamedTuple):
     subjects: SubjectMaps
     nulls: list
     picks: np.ndarray
-    index: np.ndarray | None = None  # columns of nulls (n_subjects, n_features)
+    of_nulls: np.ndarray | None = None  # columns of nulls (n_subjects, n_features)
 
     @property
     def usable(self):
@@ -172,7 +172,8 @@ class FirstLevels(NamedTuple):
         """Yield each subject's picks, and maps (1 + n_permutations, n), own first."""
         features = self.usable[batch]
         for subject, values in enumerate(self.subjects.values):
-            columns = features if self.index is None else self.index[subject, features]
+            places = self.of_nulls
+            columns = features if places is None else places[subject, features]
             permuted = read_columns(self.nulls, subject, columns)
             own = values[features].astype(permuted.dtype)
             yield self.picks[:, subject], np.concatenate([own[np.newaxis], permuted])

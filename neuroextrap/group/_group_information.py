@@ -199,7 +199,7 @@ def _bounds(analyses, shared, columns, confidence_level):
         return {}
     n_classes = len(analyses[0].classes)
     tested = shared.gather(analyses, _bound_accuracy, columns)
-    corrections = {
+    corrections: dict[str, dict] = {
         "": {},
         "_fwe": {"n_regions": len(columns)},
         "_fcr": {"chance": 1 / n_classes},

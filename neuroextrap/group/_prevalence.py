@@ -12,13 +12,16 @@ from neuroextrap.analysis._region_maps import RegionMaps
 from neuroextrap.group._analyses import known_columns, read_analyses, share_regions
 from neuroextrap.group._first_levels import FirstLevels, draw_picks, read_nulls
 from neuroextrap.group._group_maps import group_maps
+from neuroextrap.group._second_level_options import SecondLevelOptions
 from neuroextrap.group._subjects import check_count, read_subjects
 from neuroextrap.images._tables import load_array
 from neuroextrap.maps._files import check_results
+from neuroextrap.stats._shared_options import described_by
 from neuroextrap.stats._validation import check_level
 from neuroextrap.stats._warn import warn
 
 
+@described_by(SecondLevelOptions)
 def prevalence_test(  # noqa: PLR0913 - the options of one documented call
     scores: Any,
     null_scores: Any,
@@ -54,8 +57,6 @@ def prevalence_test(  # noqa: PLR0913 - the options of one documented call
         ``keep`` of :class:`neuroextrap.decoding.IdentificationSearchLight` wrote,
         one mask for all subjects), or images. Numbers of permutations may differ. If
         they are float32, scores are compared in float32 too.
-    mask : path, image, NiftiMasker, SurfaceMasker or None, default=None
-        Where to test. If None, every voxel that is finite in all subjects is tested.
     gamma : float, default=0.5
         Prevalence of the null hypothesis that ``p_value_prevalence`` tests.
     confidence_level : float, default=0.95
@@ -64,10 +65,6 @@ def prevalence_test(  # noqa: PLR0913 - the options of one documented call
         Number of second-level permutations behind ``p_value_fwe``, the observed maps
         included, at least 2. All combinations are used if there are no more than that.
         ``p_value`` and prevalence need none of them.
-    allow_mixed : bool or sequence of str, default=False
-        Names of what may differ among subjects, as in :func:`second_level_test`.
-    allow_native_space : bool, default=False
-        Whether maps in the subjects' own spaces are tested voxel by voxel all the same.
     random_state : int, numpy.random.Generator or None, default=0
         Seed of the combinations.
 

@@ -27,14 +27,10 @@ class BidsRun:
     """One preprocessed series and the files that belong to it, as paths."""
 
     bold: str
-    #: Table of events; None where there is none or the image's name says its condition.
-    events: str | None
-    #: Brain mask of the series; None where there is none.
-    mask: str | None
-    #: Table of confounds of fMRIPrep; None where there is none.
-    confounds: str | None
-    #: Entities of the series' name, label by key.
-    entities: dict
+    events: str | None  # table; None if there is none or names say conditions
+    mask: str | None  # of the brain
+    confounds: str | None  # table of fMRIPrep
+    entities: dict  # of the series' name, label by key
 
 
 def find_participants(derivatives):

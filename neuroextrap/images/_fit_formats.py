@@ -155,13 +155,12 @@ class Fit(NamedTuple):
 def read_spm(path):
     """Return the Fit of an ``SPM.mat``: the first regressor of every condition."""
     content = read_matlab(path, "SPM").get("SPM", {})
-    names = _texts(content.get("xX", {}).get("name", ()))
     found = []
-    for number, text in enumerate(names, start=1):
+    for number, text in enumerate(_texts(content, "xX"), start=1):
         match = re.fullmatch(r"Sn\((\d+)\) (.+)\*bf\((\d+)\)", text)
-        if match and not re.fullmatch(r".+x.+\^\d+", match[2]):
+        if match and not re.fullmatch(r".+x.+\^\d+", match[2]):  # no modulator
             found.append((number, *match.groups()))
-    basis = "".join(_texts(content.get("xBF", {}).get("name", "hrf")))
+    basis = "".join(_texts(content, "xBF")) or "hrf"
     if any(order != "1" for *_, order in found) and not basis.startswith("hrf"):
         raise ValueError(
             f"{path} models responses by {basis!r}, where no single beta is a "
@@ -175,7 +174,7 @@ def read_spm(path):
         )
     folder = Path(path).parent
     images = [_image(folder, f"beta_{number:04d}") for number, *_ in found]
-    names, runs = [each[2] for each in found], [each[1] for each in found]
+    _, runs, names, _ = map(list, zip(*found, strict=True))
     return Fit(images, names, runs, _image(folder, "mask"))
 
 
@@ -185,7 +184,8 @@ def read_feat(path):
     That is the cope of the EV alone, else its parameter estimate, in standard space
     where FEAT has put it there.
     """
-    design = _design_of_feat(Path(path) / "design.fsf")
+    path = Path(path)
+    design = _design_of_feat(path / "design.fsf")
     try:
         evs, copes = _evs_of(design), _copes_of(design)
     except (KeyError, ValueError) as error:
@@ -193,14 +193,11 @@ def read_feat(path):
             f"{path}: design.fsf is not as FEAT wrote it ({error}); give the folder of "
             "a first-level analysis, fitted with one basis function (double gamma)"
         ) from error
-    standard = Path(path) / "reg_standard"
-    root = standard if any(standard.glob("stats/*pe*.nii*")) else Path(path)
-    images = [
-        _image(root / "stats", *filter(None, (copes.get(column), f"pe{column}")))
-        for column in evs
-    ]
-    runs = [Path(path).stem] * len(evs)
-    mask = _image(root, "mask")
+    standard = path / "reg_standard"
+    root = standard if any(standard.glob("stats/*pe*.nii*")) else path
+    stems = [[copes[k], f"pe{k}"] if k in copes else [f"pe{k}"] for k in evs]
+    images = [_image(root / "stats", *own) for own in stems]
+    runs, mask = [path.stem] * len(evs), _image(root, "mask")
     return Fit(images, list(evs.values()), runs, mask, design.get("series"))
 
 
@@ -298,20 +295,20 @@ def _plain_array(path):
     try:
         return np.load(path, allow_pickle=False)
     except Exception as error:  # whatever is wrong with the bytes of others
-        if "pickle" not in str(error):
-            raise ValueError(
-                f"{path} cannot be read as an array of numpy ({error}); save it again"
-            ) from error
-        raise ValueError(
-            f"{path} is a pickled dict, which can run any code when it is opened and "
-            "is not read; let GLMsingle write HDF5 (wanthdf5=1), or save the array "
-            "alone: numpy.save('betas.npy', results['typed']['betasmd'])"
-        ) from error
+        reason = f"cannot be read as an array of numpy ({error}); save it again"
+        if "pickle" in str(error):
+            reason = (
+                "is a pickled dict, which can run any code when it is opened and is "
+                "not read; let GLMsingle write HDF5 (wanthdf5=1), or save the array "
+                "alone: numpy.save('betas.npy', results['typed']['betasmd'])"
+            )
+        raise ValueError(f"{path} {reason}") from error
 
 
-def _texts(value):
-    """Return the texts of a cell, of which a lone one may have lost its cell."""
-    return [str(text) for text in np.atleast_1d(np.asarray(value, dtype=object))]
+def _texts(content, part):
+    """Return the names in a part of SPM's struct; a lone one may be no cell."""
+    names = content.get(part, {}).get("name", ())
+    return [str(text) for text in np.atleast_1d(np.asarray(names, dtype=object))]
 
 
 def _design_of_feat(path):
