@@ -74,14 +74,10 @@ def read_analyses(subjects, *, allow_mixed=False):
 
 @dataclass(frozen=True)
 class SharedRegions:
-    """Which region of each subject, (n_subjects, n_columns), is which column.
+    """Which region of each subject is which column of the group."""
 
-    Voxels of one atlas region in all subjects are one column. `shown` is the column of
-    each feature of the masker, n_columns for none.
-    """
-
-    index: np.ndarray
-    shown: np.ndarray
+    index: np.ndarray  # regions (n_subjects, n_columns); those of an atlas come once
+    shown: np.ndarray  # column of each feature of the masker, n_columns for none
     placed: SubjectMaps
 
     def gather(self, analyses, values_of, columns=slice(None)):

@@ -80,10 +80,7 @@ def _read_null(null_scores, masker, name):
 
 
 def _check_nulls(nulls, null_files, files):
-    """Raise if permuted maps are not those of the map at the same place.
-
-    Names say it (``sub-<label>``), or the records beside both.
-    """
+    """Raise if names or records say that permuted maps are not of their maps."""
     check_distinct(null_files, "null_scores", repeated=True)
     untold = []
     for number, (file, null_file) in enumerate(zip(files, null_files, strict=True)):
@@ -139,15 +136,11 @@ def draw_picks(n_maps, n_permutations, random_state):
 
 
 class FirstLevels(NamedTuple):
-    """Maps of every subject, its own and permuted ones, and how they are combined.
-
-    `picks` (n_combinations, n_subjects) is the map that each contributes, 0 for its
-    own.
-    """
+    """Maps of every subject, its own and permuted ones, and how they are combined."""
 
     subjects: SubjectMaps
     nulls: list
-    picks: np.ndarray
+    picks: np.ndarray  # maps (n_combinations, n_subjects), 0 for the subject's own
     of_nulls: np.ndarray | None = None  # columns of nulls (n_subjects, n_features)
 
     @property

@@ -153,11 +153,7 @@ class PrevalenceOptions:
 
 
 def run_prevalence(subjects, nulls, asked, *, index=None, column=slice(None)):
-    """Test SubjectMaps against their permuted maps; return RegionMaps.
-
-    `index` (n_subjects, n_columns) are the columns of nulls, if they are not those of
-    `subjects`.
-    """
+    """Test SubjectMaps against permuted maps, whose columns `index` may reorder."""
     alpha, n_maps = 1 - asked.confidence_level, [1 + len(null) for null in nulls]
     _warn_of_resolution(n_maps, asked.gamma, alpha)
     picks = draw_picks(n_maps, asked.n_permutations, asked.random_state)

@@ -240,10 +240,7 @@ def _read(imgs, asked, *, repeated):
 
 
 def _varying(asked, test, subjects, values):
-    """Return subjects with the features that the design does not fit exactly.
-
-    Their values are those that are compared, above zero instead of the baseline.
-    """
+    """Return subjects with what is compared, but features that the design fits."""
     usable = subjects.usable.copy()
     tested = values[:, usable]
     known = np.isfinite(tested)

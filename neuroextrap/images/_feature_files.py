@@ -80,10 +80,7 @@ def read_features(path: str | PathLike) -> Any:
 
 
 def read_matrix(path, array, names):
-    """Return a file's matrix of numbers, and the names of its rows and columns or None.
-
-    `array` and `names` are what an archive (.npz) may call matrix and rows.
-    """
+    """Return a file's matrix (`array` in archives), names of its rows, and columns."""
     suffix = os.path.splitext(path.lower().removesuffix(".gz"))[1]
     if suffix not in _READERS:
         raise ValueError(

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from neuroextrap.images._opening import open_image
 from neuroextrap.stats._warn import warn
 
 _HDF5 = b"\x89HDF\r\n\x1a\n"
@@ -32,14 +33,14 @@ def read_matlab(path, *names):
 
     Structs are dicts, cells lists, text is str; arrays have MATLAB's order of axes.
     """
+    from scipy.io.matlab import loadmat, matfile_version
+
     path = Path(path)
     try:
         with path.open("rb") as file:
             start = file.read(_USER_BLOCK + len(_HDF5))
         if _HDF5 in (start[: len(_HDF5)], start[_USER_BLOCK:]):
             return _read_hdf5(path, names, of_matlab=start[: len(_HDF5)] != _HDF5)
-        from scipy.io.matlab import loadmat, matfile_version
-
         if matfile_version(path)[0] == 1:
             _check_elements(path)
         found = loadmat(path, simplify_cells=True, variable_names=list(names))
@@ -179,11 +180,7 @@ def read_spm(path):
 
 
 def read_feat(path):
-    """Return the Fit of a first-level ``.feat`` folder: an image for each original EV.
-
-    That is the cope of the EV alone, else its parameter estimate, in standard space
-    where FEAT has put it there.
-    """
+    """Return the Fit of a ``.feat`` folder: each original EV's own cope, or pe."""
     path = Path(path)
     design = _design_of_feat(path / "design.fsf")
     try:
@@ -246,32 +243,28 @@ def _copes_of(design):
 
 def read_glmsingle(path, mask):
     """Return the Fit of GLMsingle's result, as an image on a mask's grid."""
-    path = Path(path)
+    path, names, runs = Path(path), None, None
     if path.suffix == ".npy":
         betas = _plain_array(path)
     else:
         content = read_matlab(path, "betasmd", "modelmd")
         betas = content.get("betasmd", content.get("modelmd"))
-    if betas is None or np.ndim(betas) not in (2, 4):
+    if np.ndim(betas) not in (2, 4):
         raise ValueError(
             f"{path} has no betas of x, y, z and trials (betasmd, or modelmd of "
             "MATLAB); give the result of a single-trial model, TYPEB to TYPED"
         )
-    names = runs = None
-    design = path.parent / "DESIGNINFO.mat"
-    if design.is_file():
+    if (design := path.parent / "DESIGNINFO.mat").is_file():
         about = read_matlab(design, "stimorder", "numtrialrun")
         names = [f"{int(k)}" for k in np.ravel(about["stimorder"])]
         counts = np.ravel(about["numtrialrun"]).astype(int)
-        runs = [str(i) for i in np.repeat(np.arange(1, len(counts) + 1), counts)]
+        runs = [str(i) for i, n in enumerate(counts, start=1) for _ in range(n)]
     return Fit([_on_grid(betas, mask, path)], names, runs, mask)
 
 
 def _on_grid(betas, mask, path):
     """Return betas as an image on the grid of a mask; they have none of their own."""
     from nibabel import Nifti1Image
-
-    from neuroextrap.images._opening import open_image
 
     if mask is None:
         raise ValueError(

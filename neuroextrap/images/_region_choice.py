@@ -26,14 +26,11 @@ from neuroextrap.regions._membership import check_centers, check_regions, label_
 
 @dataclass(frozen=True)
 class RegionChoice:
-    """Regions (n_regions, n_features) and the features that carry their values.
-
-    `owner` (n_features,) is the region whose value each feature carries, -1 for none.
-    """
+    """Regions (n_regions, n_features) and the features that carry their values."""
 
     regions: scipy.sparse.csr_array
     centers: np.ndarray | None = None
-    owner: np.ndarray | None = None
+    owner: np.ndarray | None = None  # (n_features,) regions, -1 for none
     names: list | None = None
 
     @property
@@ -182,10 +179,7 @@ def _neighborhoods(masker, radius, n_nearest, centers):
 def surface_regions(
     masker: Any, radius: float, *, centers: Any = None, cache_dir: Any = None
 ) -> Any:
-    """Return discs (n_regions, n_features) along the surface, radius in mm along edges.
-
-    Paths run over the whole mesh, also outside the mask.
-    """
+    """Return discs along the whole mesh, (n_regions, n_features), radius in mm."""
     discs = []
     for side in surface_mesh(masker):
         mesh, vertices = (side.coordinates, side.faces), side.vertices

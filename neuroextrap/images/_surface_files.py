@@ -13,7 +13,7 @@ _STRUCTURES = {
     "right": "CIFTI_STRUCTURE_CORTEX_RIGHT",
 }
 _MESHES = ("midthickness", "pial", "white", "smoothwm")
-"""Suffixes of meshes, those between pial and white matter first."""
+"""Suffixes of fMRIPrep's meshes, those between pial and white matter first."""
 
 
 def is_surface_file(path):
@@ -22,10 +22,7 @@ def is_surface_file(path):
 
 
 def open_surface(path):
-    """Return the SurfaceImage of both hemispheres; vertices that a file lacks are NaN.
-
-    Meshes are fMRIPrep's of the subject, in the series' space, or nilearn's fsaverage5.
-    """
+    """Return the SurfaceImage of both hemispheres; missing vertices are NaN."""
     from nilearn.surface import SurfaceImage
 
     path = Path(path)
@@ -49,10 +46,10 @@ def _of_gifti(path):
             f"{path} has no hemi-L or hemi-R in its name, so that the other hemisphere "
             "is not known; make a nilearn.surface.SurfaceImage"
         )
-    parts = {}
+    parts, missing = {}, [file.name for file in files.values() if not file.is_file()]
+    if missing:
+        raise ValueError(f"{path} is of one hemisphere, there is no {missing[0]}")
     for side, file in files.items():
-        if not file.is_file():
-            raise ValueError(f"{path} is of one hemisphere, there is no {file.name}")
         img: Any = nibabel.load(file)
         parts[side] = np.stack([array.data for array in img.darrays], axis=-1)
     return parts

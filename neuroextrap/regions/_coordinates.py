@@ -75,10 +75,7 @@ def coordinate_spheres(
 def nearest_features(
     coordinates: Any, n_nearest: int, *, centers: Any = None
 ) -> csr_array:
-    """Return the `n_nearest` features around each center, csr_array of bool.
-
-    Equal distances are broken by feature index, the lower first.
-    """
+    """Return the `n_nearest` features around centers; of ties, the lower index."""
     from scipy.spatial import cKDTree
 
     coordinates = check_coordinates(coordinates)

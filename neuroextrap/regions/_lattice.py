@@ -35,11 +35,7 @@ def lattice_spheres(
 
 
 def strided_centers(mask: np.ndarray, stride: Any) -> np.ndarray:
-    """Return ascending feature indices of every `stride`-th voxel along each axis.
-
-    The coarser lattice begins, along each axis, at the first index that the mask
-    reaches.
-    """
+    """Return every `stride`-th feature along each axis, from the mask's first index."""
     steps = np.asarray(stride)
     if steps.dtype.kind not in "iu" or steps.shape not in ((), (3,)) or steps.min() < 1:
         raise ValueError(

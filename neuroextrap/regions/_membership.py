@@ -12,18 +12,13 @@ _MOST_PAIRS = np.iinfo(np.int32).max
 
 def check_regions(regions: Any, n_features: int) -> sparse.csr_array:
     """Return a matrix (n_regions, n_features) as regions in canonical form."""
-    dense = regions if sparse.issparse(regions) else check_numbers(regions, "regions")
-    if dense.ndim != 2 or dense.shape[1] != n_features or dense.shape[0] == 0:
+    given = regions if sparse.issparse(regions) else check_numbers(regions, "regions")
+    if given.ndim != 2 or given.shape[1] != n_features or given.shape[0] == 0:
         raise ValueError(
             f"regions must have shape (n_regions >= 1, {n_features}), got "
-            f"{dense.shape}; give one row per region and one column per feature"
+            f"{given.shape}; give one row per region and one column per feature"
         )
-    members = sparse.csr_array(dense)
-    if members.dtype.kind in "fc" and np.isnan(members.data).any():
-        raise ValueError(
-            "regions must not hold NaN; use zero or False for a feature outside"
-        )
-    members = _canonical(members)
+    members = _canonical(sparse.csr_array(given))
     if members.nnz == 0:
         raise ValueError(
             "regions must have at least one member, got none; set the entries of "
@@ -108,6 +103,10 @@ def check_coordinates(coordinates: Any) -> np.ndarray:
 
 def _canonical(matrix: sparse.csr_array) -> sparse.csr_array:
     """Bool CSR without zeros and duplicates, int32 sorted indices; copies if needed."""
+    if matrix.dtype.kind in "fc" and np.isnan(matrix.data).any():
+        raise ValueError(
+            "regions must not hold NaN; use zero or False for a feature outside"
+        )
     whole = matrix.has_canonical_format and matrix.data.all()
     if whole and matrix.dtype == bool and matrix.indices.dtype == np.int32:
         return matrix
