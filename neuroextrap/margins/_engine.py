@@ -74,10 +74,8 @@ def score_regions(  # noqa: PLR0913
 ) -> RegionScores:
     """Compute the wins of every region, observed and permuted.
 
-    ``X`` (n_samples, n_features) holds finite float32 samples, centered per feature;
-    ``regions`` (n_regions, n_features) says which features belong to which region.
-    Neither ``n_jobs`` workers nor ``checkpoint``, a folder for finished tasks, affect
-    results. A ``shard`` (i, N) computes tasks i, i + N, ... only, i from 0. ``null``
+    ``X`` (n_samples, n_features) holds finite float32 samples, centered per feature. A
+    ``shard`` (i, N) computes tasks i, i + N, ... only, i from 0. ``null``
     (n_permutations, n_regions) is filled with all permuted statistics; ``progress`` is
     called with (regions done, regions in all) after every finished task.
     """
@@ -133,10 +131,7 @@ def observed_margins(
 def why_untrainable(
     X: np.ndarray, regions: scipy.sparse.csr_array, plan: Plan
 ) -> str | None:
-    """Return why a plan's forward tests cannot be trained, None if they can.
-
-    The largest region is tried in the fold that trains on fewest samples of a class.
-    """
+    """Return why the smallest forward fold cannot be trained, None if it can."""
     sizes = np.diff(regions.indptr)
     if plan.forward is None or not sizes.any():
         return None
@@ -224,11 +219,7 @@ def map_parts(
     *,
     n_jobs: int,
 ) -> Iterator[tuple[slice, np.ndarray]]:
-    """Yield (slice of ``rows``, ``function(plan, data of these regions, given)``).
-
-    Some regions at a time, none of them empty; ``n_jobs`` threads do not affect
-    results.
-    """
+    """Yield (slice of ``rows``, ``function(plan, data of these regions, given)``)."""
     plan = with_path(plan, regions)
     starts = range(0, len(rows), _PART_REGIONS)
     parts = [slice(a, min(a + _PART_REGIONS, len(rows))) for a in starts]

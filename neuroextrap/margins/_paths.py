@@ -121,7 +121,7 @@ def path_of(
 ) -> str:
     """Return how a classifier makes the margins of a region of `n_features`.
 
-    Next to no penalty (not ``penalized``) leaves folds that grow too little precision.
+    Next to no penalty (not ``penalized``) leaves growing folds too little precision.
     """
     shape = Shape(
         design.n_samples,
@@ -163,10 +163,7 @@ def describe_paths(plan: Plan, regions: scipy.sparse.csr_array) -> dict[str, str
 
 
 def with_path(plan: Plan, regions: scipy.sparse.csr_array) -> Plan:
-    """Return a plan that says whether margins are summed over features.
-
-    From all regions of the run; a plan that says so already is returned as it is.
-    """
+    """Return a plan that says whether margins are summed over features."""
     if plan.by_sums is not None:
         return plan
     summed = replace(plan, by_sums=True)

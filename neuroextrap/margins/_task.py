@@ -117,10 +117,7 @@ def _passes(plan: Plan, data: TaskData) -> Iterator[tuple[slice, RegionSamples]]
 
 
 def _summed_batches(plan: Plan, data: TaskData) -> Iterator[Batch]:
-    """Yield the margins of all the task's regions as sums over features, by labeling.
-
-    A few folds at a time, whose numbers stay in cache.
-    """
+    """Yield the margins of all the task's regions as sums over features."""
     kernel, design = cast(AdditiveKernel, plan.kernel), cast(Design, plan.design)
     n_test, n_classes, n_regions = len(design.test), design.n_classes, data.n_regions
     together = _folds_at_once(design, COLUMNS // n_classes)
@@ -153,10 +150,9 @@ def _points(design: Design, folds: slice) -> slice:
 
 
 def _measured(plan: Plan, data: TaskData) -> np.ndarray:
-    """Return accuracy and standard error among k classes, (n_regions, n_sizes, 2).
+    """Return accuracy and error (n_regions, n_sizes, 2) of subsets of the classes.
 
-    Of classifiers trained on random subsets of k classes. The error, over disjoint
-    subsets, is NaN if no two of them are.
+    The standard error, over disjoint subsets, is NaN if no two of them are.
     """
     found = np.full((data.n_regions, len(plan.subset_sizes), 2), np.nan)
     for regions, xs in _passes(plan, data):
@@ -206,10 +202,7 @@ def _subset_accuracies(
 
 
 def _score_forward_by_sums(plan: Plan, data: TaskData, result: Result) -> None:
-    """Fill the forward tests by sums over features, some folds at a time.
-
-    As many as the plan's own tests, so that they take no more memory than these.
-    """
+    """Fill the forward tests by sums over features, some folds at a time."""
     tests = plan.forward_plan
     design = cast(Design, tests.design)
     for folds in _folds_at_once(design, len(plan.design.test)):
@@ -345,10 +338,7 @@ def _observe(
     result: Result,
     scores: np.ndarray | None = None,
 ) -> None:
-    """Fill what the observed labels give, from counts (n_test, n_regions).
-
-    The statistic is made of wins, unless its ``scores`` (n_regions,) are given.
-    """
+    """Fill what the observed labels give, from counts and perhaps scores."""
     n_classes = plan.design.n_classes
     weights = plan.weights_of(slice(0, 1), _n(rows))
     wins = win_histogram(*counts, weights, n_classes)
@@ -361,10 +351,7 @@ def _observe(
 
 
 def _compare(scores: np.ndarray, start: int, rows: slice, result: Result) -> None:
-    """Count permuted statistics (n_regions * n_labelings,) that reach the observed one.
-
-    Region-major; labeling 0 is the observed one. The maxima are kept.
-    """
+    """Count permuted statistics that reach the observed one; keep the maxima."""
     scores = scores.reshape(_n(rows), -1)
     if start == 0:
         scores, start = scores[:, 1:], 1

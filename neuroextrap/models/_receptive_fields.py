@@ -173,10 +173,7 @@ def opponent_channels(images):
 
 
 def opponent_features(images, grid):
-    """Means and standard deviations of color-opponent channels over a grid of cells.
-
-    Of `images` (n_images, height, width, 3): four arrays (n_images, n_cells).
-    """
+    """Means and standard deviations of color-opponent channels over cells."""
     parts = [_opponents(some, grid) for some in in_batches(images)]
     return [np.concatenate(columns) for columns in zip(*parts, strict=True)]
 
@@ -202,11 +199,7 @@ def in_batches(images):
 
 
 def check_images(images, shape=None):
-    """Return gray or colored images as float32 if they were, or float64.
-
-    `shape` is that of one image as seen in ``fit``. TypeError for values that are no
-    real numbers, ValueError for all else.
-    """
+    """Return images as float32 if they were, or float64; `shape` is that fit saw."""
     images = np.asarray(images)
     if images.dtype.kind not in "buif":
         raise TypeError(
@@ -276,10 +269,7 @@ def windowed_waves(centers, weights, rate):
 
 
 def separable_sums(images, rows, columns):
-    """Sum over pixels a, b the products rows[i, a] columns[j, b] images[:, a, b].
-
-    Of weights (n_rows, height) and (n_columns, width): (n_images, n_rows * n_columns).
-    """
+    """Sum over pixels a, b the products rows[i, a] columns[j, b] images[:, a, b]."""
     sums = rows @ (images @ columns.T)
     return sums.reshape(len(images), -1)
 

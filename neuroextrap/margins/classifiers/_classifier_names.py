@@ -100,10 +100,7 @@ def _class_weights(codes: Any) -> Any:
 
 
 class SVCMargins(EstimatorMargins):
-    """A linear support vector machine with l2 penalty, as nilearn's "svc".
-
-    Samples of unequal classes are weighted so that classes count equally.
-    """
+    """A linear support vector machine, as nilearn's "svc"; classes count equally."""
 
     name = "svc"
     frequent_first = ""
@@ -119,11 +116,7 @@ class SVCMargins(EstimatorMargins):
 
 
 class LogisticMargins(EstimatorMargins):
-    """Logistic regression with a cross-validated l2 penalty, as nilearn's "logistic".
-
-    One class against the rest, samples of unequal classes weighted so that classes
-    count equally; five folds, or as many as the rarest class has samples.
-    """
+    """One-vs-rest logistic regression, as nilearn's; classes count equally."""
 
     name = "logistic"
     frequent_first = ""

@@ -121,10 +121,7 @@ class Checkpoint:
         return result
 
     def save(self, task: int, result: dict[str, Any]) -> None:
-        """Write the result of a task, whole or not at all.
-
-        No ``fsync``: what a power failure damages, the seal tells.
-        """
+        """Write a task's result; what a power failure damages, the seal tells."""
         if not self._usable:
             return
         arrays = {name: np.asarray(value) for name, value in result.items()}

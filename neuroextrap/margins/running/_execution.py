@@ -120,11 +120,7 @@ _executor: ContextVar[Any] = ContextVar("executor", default=None)
 
 @dataclass(frozen=True)
 class Work:
-    """Tasks of one kind: ``function(shared, data_of(number))`` for every number.
-
-    ``function`` belongs to a module, so that other processes find it. ``names`` are the
-    tasks by number, as error messages call them.
-    """
+    """Tasks ``function(shared, data_of(number))`` for every one of the ``names``."""
 
     function: Callable[[Any, Any], Any]
     shared: Any
@@ -186,10 +182,7 @@ def use_executor(executor: Any) -> Iterator[None]:
 
 
 def run_tasks(work: Work, *, n_jobs: int, prefer: str) -> Iterator[tuple[int, Any]]:
-    """Yield (number, result) of every task as it finishes.
-
-    ``n_jobs`` and ``prefer`` are for joblib, when no executor is in use.
-    """
+    """Yield (number, result) of every task as it finishes."""
     executor = _current_executor()
     with one_blas_thread():
         if executor is None:

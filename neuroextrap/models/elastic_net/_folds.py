@@ -149,10 +149,7 @@ def all_samples(folds):
 
 
 def prepare_targets(folds, Y):
-    """Multiply the centered training features with the centered training targets.
-
-    `Y` (n_samples, n_targets) is centered on all samples, rows in their first order.
-    """
+    """Multiply centered training features with targets (n_samples, n_targets)."""
     values, X = Y[folds.order].T, folds.features.T
     total = values.astype(X.dtype) @ X
     shape = (Y.shape[1], len(folds.n_rows))
@@ -188,10 +185,7 @@ def _places(rows):
 
 
 def _columns(folds, fold):
-    """Columns C (n_features, n_columns): the fold's Gram matrix is the total less CC'.
-
-    They are the rows left out, and the mean of the others about the mean of all.
-    """
+    """Columns C (n_features, n_columns): a fold's Gram matrix is the total less CC'."""
     left_out = folds.features[:, folds.excluded[fold]]
     mean = np.sqrt(folds.n_rows[fold]) * folds.x_mean[fold][:, None]
     columns = np.concatenate([left_out, mean], axis=1)
