@@ -154,17 +154,14 @@ def task_data(
 ) -> TaskData:
     """Return some regions with the data of just their features."""
     members = scipy.sparse.csr_array(regions[rows])
-    is_member = np.zeros(regions.shape[1], dtype=bool)
-    is_member[members.indices] = True
-    columns = np.flatnonzero(is_member)
-    place = np.empty(regions.shape[1], dtype=np.int32)
-    place[columns] = np.arange(len(columns), dtype=np.int32)
-    indices = place[members.indices]
-    task_regions = scipy.sparse.csr_array(
-        (members.data, indices, members.indptr), shape=(len(rows), len(columns))
-    )
+    place = np.zeros(regions.shape[1], dtype=np.int32)
+    place[members.indices] = 1
+    columns = np.flatnonzero(place)
+    place[columns] = np.arange(len(columns))
+    parts = members.data, place[members.indices], members.indptr
+    own = scipy.sparse.csr_array(parts, shape=(len(rows), len(columns)))
     features = np.ascontiguousarray(X[:, columns].T)
-    return TaskData(features=features, regions=task_regions, columns=columns)
+    return TaskData(features=features, regions=own, columns=columns)
 
 
 def _results(

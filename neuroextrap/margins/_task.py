@@ -39,24 +39,19 @@ Result = dict[str, np.ndarray]
 def empty_results(plan: Plan, n_regions: int) -> Result:
     """Return room for what regions have, NaN until it is filled; see `RegionScores`."""
     n_classes = plan.design.n_classes
-    shapes: dict[str, tuple[int, ...]] = {
-        "wins": (n_classes,),
-        "score": (),
-        "n_best": (),
-    }
+
+    def missing(*shape: int) -> np.ndarray:
+        return np.full((n_regions, *shape), np.nan)
+
+    results = {"wins": missing(n_classes), "score": missing(), "n_best": missing()}
     if plan.forward is not None:
-        shapes |= {"n_correct": (plan.forward.outcomes.n_sums,)}
-        shapes |= {"forward_wins": (n_classes,)}
+        n_correct = missing(plan.forward.outcomes.n_sums).astype(np.float32)
+        results |= {"n_correct": n_correct, "forward_wins": missing(n_classes)}
     if plan.subsets:
-        shapes["measured"] = (len(plan.subset_sizes), 2)
+        results["measured"] = missing(len(plan.subset_sizes), 2)
     if plan.kernel.correlates:
-        shapes["correlation"] = ()
-    narrow = {"n_correct": np.float32}
-    return {
-        **{
-            name: np.full((n_regions, *shape), np.nan, narrow.get(name, float))
-            for name, shape in shapes.items()
-        },
+        results["correlation"] = missing()
+    return results | {
         "weighted_wins": np.full((plan.n_weightings, n_regions, n_classes), np.nan),
         "n_reached": np.zeros(n_regions, dtype=np.int64),
         "maxima": np.full(plan.n_permutations, -np.inf),

@@ -16,7 +16,6 @@ from neuroextrap.margins.algebra._grams import (
 )
 from neuroextrap.margins.algebra._linear import (
     Linear,
-    LinearRegion,
     fill_linear,
 )
 from neuroextrap.margins.algebra._operators import (
@@ -200,7 +199,8 @@ class RidgeMargins(LDAMargins):
     def margins(self, state: Any, labelings: Labelings) -> np.ndarray:
         design, n_regions, *_ = state
         parts = []
-        for columns, some, balanced in _by_balance(labelings, design):
+        found = labelings.keep("by balance", lambda: _by_balance(labelings, design))
+        for columns, some, balanced in found:
             make = _equal_margins if balanced else super().margins
             parts.append((columns, make(state, some)))
         if len(parts) == 1:
@@ -216,19 +216,12 @@ def _by_balance(
     labelings: Labelings, design: Design
 ) -> list[tuple[Any, Labelings, bool]]:
     """Return (columns, labelings, whether all classes train equally often)."""
-
-    def make() -> list[tuple[Any, Labelings, bool]]:
-        counts = checked_counts(design, labelings)
-        equal = (counts == counts[:, :1]).all(axis=(0, 1))
-        if equal.all() or not equal.any():
-            return [(slice(None), labelings, bool(equal.all()))]
-        return [
-            (columns, labelings.some(columns), balanced)
-            for balanced in (True, False)
-            for columns in [np.flatnonzero(equal == balanced)]
-        ]
-
-    return labelings.keep("by balance", make)
+    counts = checked_counts(design, labelings)
+    equal = (counts == counts[:, :1]).all(axis=(0, 1))
+    if equal.all() or not equal.any():
+        return [(slice(None), labelings, bool(equal.all()))]
+    parts = (True, np.flatnonzero(equal)), (False, np.flatnonzero(~equal))
+    return [(columns, labelings.some(columns), is_so) for is_so, columns in parts]
 
 
 def _equal_margins(state: Any, labelings: Labelings) -> np.ndarray:
@@ -249,21 +242,14 @@ def _equal_margins(state: Any, labelings: Labelings) -> np.ndarray:
     margins = np.empty((len(design.test), K, n_regions, B), fits.dtype)
     for growing in fits.growing:
         _fill_growing(margins, growing, design, labelings)
-    if fits.linear:
-        counts = checked_counts(design, labelings)
     for place, region in fits.linear.items():
-        linear = _linear(region, labelings, counts)
+        n = checked_counts(design, labelings).swapaxes(1, 2)
+        shares = n / n.sum(axis=2, keepdims=True)
+        linear = Linear(region.projected, region.class_sums(labelings, n), shares)
         fill_linear(margins[:, :, place], linear, design)
     for part, group in zip(parts, fits.operators, strict=True):
         margins[:, :, group.regions] = part.reshape(-1, K, len(group.regions), B)
     return margins.reshape(-1, K, n_regions * B)
-
-
-def _linear(region: LinearRegion, labelings: Labelings, counts: np.ndarray) -> Linear:
-    """Return the predictions of a region of few features; counts (F, K, B)."""
-    n = counts.swapaxes(1, 2)
-    sums = region.class_sums(labelings, n)
-    return Linear(region.projected, sums, n / n.sum(axis=2, keepdims=True))
 
 
 def _fill_growing(

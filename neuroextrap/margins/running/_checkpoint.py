@@ -111,14 +111,13 @@ class Checkpoint:
         try:
             with np.load(path, allow_pickle=False) as stored:
                 result = {name: stored[name] for name in stored.files}
-            seal = str(result.pop("seal"))
+            if str(result.pop("seal")) == self._seal(task, result):
+                return result
+            reason = "it is of another task or run, or was edited"
         except _UNREADABLE as error:
-            self._warn_damaged(path, type(error).__name__)
-            return None
-        if seal != self._seal(task, result):
-            self._warn_damaged(path, "it is of another task or run, or was edited")
-            return None
-        return result
+            reason = type(error).__name__
+        warn(f"{path} is damaged ({reason}); its task is computed again")
+        return None
 
     def save(self, task: int, result: dict[str, Any]) -> None:
         """Write a task's result; what a power failure damages, the seal tells."""
@@ -193,10 +192,6 @@ class Checkpoint:
         content = [f"{name} {array_hash(arrays[name])}" for name in sorted(arrays)]
         return array_hash([self._name, str(task), *content])
 
-    def _warn_damaged(self, path: Path, reason: str) -> None:
-        """Warn of a task's file that cannot be used."""
-        warn(f"{path} is damaged ({reason}); its task is computed again")
-
     def _write(self, task: int, arrays: dict[str, np.ndarray]) -> None:
         """Write a task's file under another name and move it into place."""
         unique = f"{self._part}.{uuid.uuid4().hex}.npz"
@@ -210,28 +205,25 @@ class Checkpoint:
 
     def _save_again(self, task: int, arrays: dict[str, np.ndarray]) -> None:
         """Write after making the folder again; give up checkpoints if that fails."""
-        vanished = not self.directory.is_dir()
+        vanished, message = not self.directory.is_dir(), ""
         try:
             self.close()
             self._open()
             self._write(task, arrays)
-        except (OSError, ValueError) as error:
-            self._usable = False
-            reason = getattr(error, "strerror", None) or error
-            self._warn(
-                f"cannot be written any more ({reason}); the run goes on, but could "
-                "not be resumed from here"
-            )
-        else:
             if vanished:
-                self._warn(
+                message = (
                     "was removed during the run and made again; tasks that were "
                     "finished before would be computed again after an interruption"
                 )
-
-    def _warn(self, message: str) -> None:
-        """Warn of what happened to the folder."""
-        warn(f"checkpoint={str(self.directory)!r} {message}")
+        except (OSError, ValueError) as error:
+            self._usable = False
+            reason = getattr(error, "strerror", None) or error
+            message = (
+                f"cannot be written any more ({reason}); the run goes on, but could "
+                "not be resumed from here"
+            )
+        if message:
+            warn(f"checkpoint={str(self.directory)!r} {message}")
 
 
 def _created(path: Path, content: bytes) -> bool:
@@ -243,24 +235,17 @@ def _created(path: Path, content: bytes) -> bool:
     partial = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
     try:
         partial.write_bytes(content)
-        os.link(partial, path)
+        try:
+            os.link(partial, path)
+        except FileExistsError:
+            raise
+        except OSError:
+            with open(path, "xb") as file:
+                file.write(content)
     except FileExistsError:
         return False
-    except OSError:
-        return _created_without_link(path, content)
     finally:
         partial.unlink(missing_ok=True)
-    return True
-
-
-def _created_without_link(path: Path, content: bytes) -> bool:
-    """Create a file, failing where the name is taken, and fill it."""
-    try:
-        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
-    except FileExistsError:
-        return False
-    with os.fdopen(handle, "wb") as file:
-        file.write(content)
     return True
 
 

@@ -182,8 +182,14 @@ def use_executor(executor: Any) -> Iterator[None]:
 
 
 def run_tasks(work: Work, *, n_jobs: int, prefer: str) -> Iterator[tuple[int, Any]]:
-    """Yield (number, result) of every task as it finishes."""
-    executor = _current_executor()
+    """Yield (number, result) of every task as it finishes.
+
+    On the executor in use, else on the client of joblib's Dask backend, if it is that.
+    """
+    executor = _executor.get()
+    if executor is None:
+        client = getattr(get_active_backend()[0], "client", None)
+        executor = client if is_dask_client(client) else None
     with one_blas_thread():
         if executor is None:
             yield from _on_joblib(work, n_jobs, prefer)
@@ -200,15 +206,6 @@ def one_blas_thread() -> Any:
 @functools.lru_cache(maxsize=1)
 def _libraries(_n_modules: int) -> threadpoolctl.ThreadpoolController:
     return threadpoolctl.ThreadpoolController()
-
-
-def _current_executor() -> Any:
-    """Return the executor in use, the client of joblib's Dask backend, or None."""
-    executor = _executor.get()
-    if executor is None:
-        client = getattr(get_active_backend()[0], "client", None)
-        executor = client if is_dask_client(client) else None
-    return executor
 
 
 def _on_joblib(work: Work, n_jobs: int, prefer: str) -> Iterator[tuple[int, Any]]:
