@@ -9,6 +9,7 @@ the number of workers.
 import itertools
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from typing import Any, cast
 
 import numpy as np
@@ -38,24 +39,25 @@ Result = dict[str, np.ndarray]
 
 def empty_results(plan: Plan, n_regions: int) -> Result:
     """Return room for what regions have, NaN until it is filled; see `RegionScores`."""
-    n_classes = plan.design.n_classes
-
-    def missing(*shape: int) -> np.ndarray:
-        return np.full((n_regions, *shape), np.nan)
-
-    results = {"wins": missing(n_classes), "score": missing(), "n_best": missing()}
-    if plan.forward is not None:
-        n_correct = missing(plan.forward.outcomes.n_sums).astype(np.float32)
-        results |= {"n_correct": n_correct, "forward_wins": missing(n_classes)}
-    if plan.subsets:
-        results["measured"] = missing(len(plan.subset_sizes), 2)
-    if plan.kernel.correlates:
-        results["correlation"] = missing()
-    return results | {
-        "weighted_wins": np.full((plan.n_weightings, n_regions, n_classes), np.nan),
+    by_class = n_regions, plan.design.n_classes
+    missing = partial(np.full, fill_value=np.nan)
+    results = {
+        "wins": missing(by_class),
+        "score": missing(n_regions),
+        "n_best": missing(n_regions),
+        "weighted_wins": missing((plan.n_weightings, *by_class)),
         "n_reached": np.zeros(n_regions, dtype=np.int64),
         "maxima": np.full(plan.n_permutations, -np.inf),
     }
+    if plan.forward is not None:
+        shape = n_regions, plan.forward.outcomes.n_sums
+        results["n_correct"] = missing(shape, dtype=np.float32)
+        results["forward_wins"] = missing(by_class)
+    if plan.subsets:
+        results["measured"] = missing((n_regions, len(plan.subset_sizes), 2))
+    if plan.kernel.correlates:
+        results["correlation"] = missing(n_regions)
+    return results
 
 
 def run_task(plan: Plan, data: TaskData) -> Result:
@@ -67,8 +69,6 @@ def run_task(plan: Plan, data: TaskData) -> Result:
     n_regions, forward = data.n_regions, plan.forward
     result = empty_results(plan, n_regions)
     result["null"] = np.empty((plan.n_permutations, n_regions), dtype=np.float32)
-    if forward is not None:
-        result["forward_wins"][:] = 0.0  # folds are added
     if plan.subsets:
         result["measured"] = _measured(plan, data)
     if plan.by_sums:
@@ -220,6 +220,8 @@ def _score_forward(
         sums = sums[folds, points]
     result["n_correct"][rows, folds] = (sums @ outcomes).T
     weights = forward.weighting[points, np.newaxis]
+    if folds.start == 0:  # the first are filled, all others added
+        result["forward_wins"][rows] = 0.0
     result["forward_wins"][rows] += win_histogram(beaten, tied, weights, n_classes)
 
 

@@ -43,15 +43,10 @@ class BandGradient:
         """Return Improved scales of a target `y`, from some (n_bands,) to start at."""
         start = np.log(np.maximum(scales, scales.max() * np.exp(-_MOST)))
         given = np.asarray(y, dtype=float)
+        limits = {"max_nfev": n_steps + 1, "ftol": _ENOUGH, "xtol": _ENOUGH}
+        limits |= {"bounds": (start - _MOST, start + _MOST)}
         found = least_squares(
-            self.residuals,
-            start,
-            self.jacobian,
-            bounds=(start - _MOST, start + _MOST),
-            args=(given,),
-            max_nfev=n_steps + 1,
-            ftol=_ENOUGH,
-            xtol=_ENOUGH,
+            self.residuals, start, self.jacobian, args=(given,), **limits
         )
         residuals = self.residuals(found.x, given)
         predictions = given.copy()

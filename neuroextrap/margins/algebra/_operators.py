@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.linalg import lapack
 
 from neuroextrap.design._design import Design, Labelings, as_slice
 from neuroextrap.margins._kernel import kept_with
@@ -263,12 +264,8 @@ def _dense_residuals(grams: np.ndarray, penalties: np.ndarray) -> np.ndarray:
     K has no part along 1: its mean eigenvalue is put there, and its known share taken
     off the inverse, so that nothing large cancels.
     """
-    from scipy.linalg import lapack
-
-    n = grams.shape[-1]
-    out = np.empty_like(grams)
-    lower = np.tri(n)
-    lower[np.diag_indices(n)] = 0.5
+    n, out = grams.shape[-1], np.empty_like(grams)
+    lower = np.tri(n) - 0.5 * np.eye(n)
     for gram, penalty, residual in zip(grams, penalties, out, strict=True):
         level = np.trace(gram) / n
         system = gram + level / n

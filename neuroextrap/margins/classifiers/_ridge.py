@@ -1,6 +1,7 @@
 """Ridge regression on class indicators as batched margins."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -39,10 +40,9 @@ def candidate_penalties(shrinkage: Any) -> tuple[float, ...]:
     """Return the multiples that inner folds choose from, ascending; () for none."""
     if isinstance(shrinkage, str) and shrinkage == "inner_folds":
         return CANDIDATES
-    try:
+    values = np.empty(())
+    with suppress(TypeError, ValueError):
         values = check_numbers(shrinkage, "shrinkage")
-    except (TypeError, ValueError):
-        values = np.empty(())
     if values.ndim != 1:
         check_shrinkage(shrinkage, "inner_folds")
         return ()

@@ -47,10 +47,9 @@ class Lock:
             pass  # a file system without locks
         else:
             self.held = self.known = True
-        if self.held:
             self._handle = handle
-        else:
-            os.close(handle)
+            return
+        os.close(handle)
 
     @property
     def taken(self) -> bool:
@@ -66,6 +65,11 @@ class Lock:
 
 
 _MANIFEST = "manifest.json"
+_NOT_RESUMED = "the run goes on, but could not be resumed from here"
+_MADE_AGAIN = (
+    "was removed during the run and made again; tasks that were finished before would "
+    "be computed again after an interruption"
+)
 _UNREADABLE = (OSError, EOFError, ValueError, KeyError, zipfile.BadZipFile, zlib.error)
 
 
@@ -211,17 +215,11 @@ class Checkpoint:
             self._open()
             self._write(task, arrays)
             if vanished:
-                message = (
-                    "was removed during the run and made again; tasks that were "
-                    "finished before would be computed again after an interruption"
-                )
+                message = _MADE_AGAIN
         except (OSError, ValueError) as error:
             self._usable = False
             reason = getattr(error, "strerror", None) or error
-            message = (
-                f"cannot be written any more ({reason}); the run goes on, but could "
-                "not be resumed from here"
-            )
+            message = f"cannot be written any more ({reason}); {_NOT_RESUMED}"
         if message:
             warn(f"checkpoint={str(self.directory)!r} {message}")
 

@@ -76,20 +76,13 @@ class Progress:
         self._first = self._first or (now, done)
         if done < total and now - self._last < self.interval:
             return
-        self._last = now
-        begin, first = self._first
-        known = done > first
-        left = (now - begin) / (done - first) * (total - done) if known else 0.0
-        logger.log(
-            self.level,
-            "%d of %d %s (%d%%), %s elapsed%s",
-            done,
-            total,
-            self.unit,
-            100 * done // total,
-            clock(now - self._start),
-            f", {clock(left)} left" if known else "",
-        )
+        self._last, (begin, first), rest = now, self._first, ""
+        if done > first:
+            left = (now - begin) / (done - first) * (total - done)
+            rest = f", {clock(left)} left"
+        text = "%d of %d %s (%d%%), %s elapsed%s"
+        known = done, total, self.unit, 100 * done // total, clock(now - self._start)
+        logger.log(self.level, text, *known, rest)
 
 
 def clock(seconds: float) -> str:

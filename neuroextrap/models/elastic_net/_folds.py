@@ -157,9 +157,8 @@ def prepare_targets(folds, Y):
     y_mean, norm = np.empty(shape), np.empty(shape)
     values = np.ascontiguousarray(values, dtype=np.float64)
     squares = (values**2).sum(axis=1)
-    for fold, (rows, count) in enumerate(
-        zip(folds.excluded, folds.n_rows, strict=True)
-    ):
+    sets = zip(folds.excluded, folds.n_rows, strict=True)
+    for fold, (rows, count) in enumerate(sets):
         out = values[:, rows]
         mean = -out.sum(axis=1) / count
         y_mean[:, fold] = mean
