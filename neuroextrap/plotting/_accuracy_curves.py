@@ -55,11 +55,6 @@ def plot_accuracy_curve(  # noqa: PLR0913
     color : str or tuple, default="#0072B2"
         Color of curve, band and bound, as matplotlib takes it.
 
-    Raises
-    ------
-    ValueError
-        If the arrays differ in shape.
-
     References
     ----------
     Zheng, Achanta & Benjamini 2018, "Extrapolating expected accuracies for large
@@ -73,21 +68,12 @@ def plot_accuracy_curve(  # noqa: PLR0913
     'identification accuracy'
     """
     check_flags(chance=chance)
-    sizes, accuracy, lower_bound = same_length(
-        ("set_sizes", set_sizes),
-        accuracy=real_array(accuracy, "accuracy"),
-        lower_bound=lower_bound,
-    )
+    needed = {"set_sizes": set_sizes, "accuracy": accuracy}
+    sizes, accuracy, lower_bound = same_length(needed, lower_bound=lower_bound)
     check_color(color)
     ax = resolve_axes(ax)
-    ax.plot(
-        sizes,
-        accuracy,
-        "o-",
-        color=color,
-        ms=3,
-        label="observed" if label is None else str(label),
-    )
+    label = "observed" if label is None else str(label)
+    ax.plot(sizes, accuracy, "o-", color=color, ms=3, label=label)
     if interval is not None:
         draw_interval(ax, sizes, interval, 0.95, of="set_sizes", color=color)
     if lower_bound is not None:
@@ -146,9 +132,8 @@ def plot_extrapolation_fan(  # noqa: PLR0913
     >>> [line.get_label() for line in ax.lines][:2]
     ['gaussian', 'observed']
     """
-    accuracy = real_array(accuracy, "accuracy")
-    sizes, accuracy = same_length(("set_sizes", set_sizes), accuracy=accuracy)
-    targets, truth = same_length(("target_sizes", target_sizes), truth=truth)
+    sizes, accuracy = same_length({"set_sizes": set_sizes, "accuracy": accuracy})
+    targets, truth = same_length({"target_sizes": target_sizes}, truth=truth)
     level = check_level(confidence_level, "confidence_level")
     if not isinstance(predictions, dict):
         raise TypeError(
@@ -159,7 +144,7 @@ def plot_extrapolation_fan(  # noqa: PLR0913
         draw_interval(ax, targets, interval, level)
     styles = ("-", "--", ":", "-.")
     for number, (name, prediction) in enumerate(predictions.items()):
-        _, curve = same_length(("target_sizes", targets), **{name: prediction})
+        _, curve = same_length({"target_sizes": targets, name: prediction})
         color = COLORS[number % len(COLORS)]
         style = styles[number // len(COLORS) % len(styles)]
         ax.plot(targets, curve, style, color=color, label=name)

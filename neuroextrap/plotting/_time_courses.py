@@ -55,11 +55,6 @@ def plot_time_course(  # noqa: PLR0913
         Further options of matplotlib's ``plot`` for the curve, such as ``color`` and
         ``label``, its name in the legend ("observed" if it is not given).
 
-    Raises
-    ------
-    ValueError
-        If the arrays differ in shape.
-
     References
     ----------
     Grootswagers, Wardle & Carlson 2017, "Decoding dynamic brain patterns from evoked
@@ -74,9 +69,9 @@ def plot_time_course(  # noqa: PLR0913
     >>> ax.get_xlabel(), ax.get_ylabel()
     ('time', 'identification accuracy')
     """
-    scores = real_array(scores, "scores")
+    needed = {"times": times, "scores": scores}
     times, scores, p_value, lower_bound = same_length(
-        ("times", times), scores=scores, p_value=p_value, lower_bound=lower_bound
+        needed, p_value=p_value, lower_bound=lower_bound
     )
     level = check_level(level, "level")
     chance = None if chance is None else check_number(chance, "chance")
@@ -148,9 +143,8 @@ def plot_temporal_generalization(  # noqa: PLR0913
     """
     times, level = real_array(times, "times"), check_level(level, "level")
     edges = _edges(times)
-    square = ("times", np.empty((len(times),) * 2))
-    scores = real_array(scores, "scores")
-    _, scores, p_value = same_length(square, scores=scores, p_value=p_value)
+    needed = {"times": np.empty((len(times),) * 2), "scores": scores}
+    _, scores, p_value = same_length(needed, p_value=p_value)
     ax = resolve_axes(ax)
     image = ax.pcolormesh(edges, edges, scores, cmap="plasma")
     if p_value is not None:
@@ -164,17 +158,12 @@ def _outline(ax, edges, survives):
     """Draw a line between squares that survive and those that do not."""
     from matplotlib.collections import LineCollection
 
-    inside = np.pad(survives, 1)
-    rows, columns = np.nonzero(inside[1:, 1:-1] != inside[:-1, 1:-1])
-    lines = [
-        ([edges[c], edges[r]], [edges[c + 1], edges[r]])
-        for r, c in zip(rows, columns, strict=True)
-    ]
-    rows, columns = np.nonzero(inside[1:-1, 1:] != inside[1:-1, :-1])
-    lines += [
-        ([edges[c], edges[r]], [edges[c], edges[r + 1]])
-        for r, c in zip(rows, columns, strict=True)
-    ]
+    lines = []
+    for turn, squares in ((1, survives), (-1, survives.T)):
+        inside = np.pad(squares, ((1, 1), (0, 0)))
+        for row, column in np.argwhere(inside[1:] != inside[:-1]):
+            ends = [(edges[at], edges[row])[::turn] for at in (column, column + 1)]
+            lines.append(ends)
     if lines:
         outline = LineCollection(lines, colors="white", capstyle="projecting")
         ax.add_collection(outline, autolim=False)
