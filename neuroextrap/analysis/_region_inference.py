@@ -10,8 +10,8 @@ import numpy as np
 from neuroextrap import stats
 from neuroextrap.analysis._presentation import mean_places, region_images
 from neuroextrap.analysis._region_files import FittedAttributes
-from neuroextrap.reporting._curves import curve_axes
 from neuroextrap.reporting._finding import find
+from neuroextrap.reporting._identification_words import curve_axes
 from neuroextrap.stats._shared_options import described_by
 from neuroextrap.stats._validation import check_flags
 

@@ -14,8 +14,8 @@ from markupsafe import Markup
 
 from neuroextrap.images._loading import mask_lattice
 from neuroextrap.plotting._brain_maps import COLORMAP, voxel_sizes, with_cubes
-from neuroextrap.reporting._curves import class_bounds
 from neuroextrap.reporting._finding import Counted, viewer_discoveries
+from neuroextrap.reporting._identification_words import class_bounds
 from neuroextrap.reporting._maps_section import page_maps
 from neuroextrap.reporting._peaks import peak_table
 from neuroextrap.reporting._pictures import glass_outlines, gray_png
