@@ -80,7 +80,7 @@ def check_color(color):
 
 def same_length(needed, **others):
     """Return arrays of the shape of the first, as floats; `others` may be None."""
-    given = {name: real_array(values, name) for name, values in needed.items()}
+    given: dict = {name: real_array(values, name) for name, values in needed.items()}
     given |= {n: v if v is None else real_array(v, n) for n, v in others.items()}
     name, first = next(iter(given.items()))
     if not first.size:
