@@ -1,4 +1,4 @@
-"""The checks of the validity table, with few simulated sets, and their mistakes."""
+"""The checks of the validity table, with few simulated sets."""
 
 import re
 
