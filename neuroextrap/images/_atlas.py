@@ -5,15 +5,14 @@ from typing import Any
 
 import numpy as np
 
-from neuroextrap.images._geometry import feature_values
-from neuroextrap.images._maskers import is_surface_masker
+from neuroextrap.images._loading import feature_values, is_surface_masker
 from neuroextrap.images._opening import (
     NamedImage,
     flat_values,
     open_image,
     read_image,
-    same_affine,
 )
+from neuroextrap.images._tables import read_text_table
 from neuroextrap.stats._warn import warn
 
 _BACKGROUND = ("background", "unknown", "none", "???", "*", "0", "")
@@ -23,31 +22,20 @@ _BACKGROUND = ("background", "unknown", "none", "???", "*", "0", "")
 def atlas_labels(
     labels_img: Any, masker: Any, names: Any = None
 ) -> tuple[np.ndarray, dict[int, str]]:
-    """Read the atlas label of every feature, and the names of the labels.
+    """Return the label of every feature, int64 (n_features,), and names by label.
 
-    `labels_img` holds whole numbers, 0 is background; of an atlas fetched by nilearn
-    ``maps`` is read, and ``lut`` or ``labels`` give the names unless `names` does. A
-    volume on another grid is resampled to the mask's (nearest neighbor), with a
-    warning. In `names` a dict maps label to name; a DataFrame has columns ``index`` and
-    ``name``. A list that begins with "Background" (or "Unknown", "") holds the name of
-    label i at place i, or, of labels with larger numbers, one name per label in
-    ascending order; a list that does not holds exactly one name per label of the image.
-    Without names, labels are named by their number.
-
-    Returns the label of every feature, int64 (n_features,), and a dict of the names of
-    the labels that occur in the mask, without the background.
-
-    >>> import nibabel
-    >>> from neuroextrap.images import resolve_masker
-    >>> masker = resolve_masker(nibabel.Nifti1Image(np.ones((1, 1, 3)), np.eye(4)))
-    >>> img = nibabel.Nifti1Image(np.array([[[0, 1, 2]]], "uint8"), np.eye(4))
-    >>> atlas_labels(img, masker, ["V1", "FFA"])
-    (array([0, 1, 2]), {1: 'V1', 2: 'FFA'})
+    Label 0 is background. A list of names that begins with "Background" (or "Unknown",
+    "") holds the name of label i at place i, or one per label in ascending order; one
+    that does not holds one per label of the image. Without names, labels are their
+    numbers.
     """
     labels_img, names = unpack_atlas(labels_img, names)
     opened = read_image(open_image(labels_img, "labels_img"))
     image_labels = whole_numbers(opened)
-    labels = _at_features(opened, masker)
+    if not opened.is_surface and not is_surface_masker(masker):
+        opened = _resampled(opened, masker.mask_img_)
+    values = feature_values(opened.img, masker, opened.name)
+    labels = np.round(values).astype(np.int64)
     present = np.unique(labels[labels != 0])
     if not len(present):
         raise ValueError(
@@ -99,18 +87,9 @@ def whole_numbers(opened):
     return values.astype(np.int64)
 
 
-def _at_features(opened, masker):
-    """Labels at the features, resampled when the grids differ."""
-    if not opened.is_surface and not is_surface_masker(masker):
-        opened = _resampled(opened, masker.mask_img_)
-    values = feature_values(opened.img, masker, opened.name)
-    return np.round(values).astype(np.int64)
-
-
 def _resampled(opened, mask_img):
     """Return the atlas on the mask's grid, with a warning if it had to be resampled."""
-    same = tuple(opened.img.shape[:3]) == tuple(mask_img.shape[:3])
-    if same and same_affine(opened.img.affine, mask_img.affine, mask_img.shape[:3]):
+    if opened.shares_grid(NamedImage("the mask", mask_img)):
         return opened
     from nilearn.image import resample_to_img
 
@@ -118,27 +97,24 @@ def _resampled(opened, mask_img):
         f"{opened.name} is on another grid than the mask: resampled to it, nearest "
         "neighbor"
     )
-    resampled = resample_to_img(
-        opened.img,
-        mask_img,
-        interpolation="nearest",
-        copy_header=True,
-        force_resample=True,
-    )
-    return NamedImage(opened.name, resampled)
+    how = {"interpolation": "nearest", "copy_header": True, "force_resample": True}
+    return NamedImage(opened.name, resample_to_img(opened.img, mask_img, **how))
 
 
 def names_by_label(names, values):
-    """Return a dict label -> name for the labels ``values`` (ascending).
-
-    Labels whose name is missing in a table are left out.
-    """
+    """Return names by label for the labels ``values`` (ascending) that have one."""
     if names is None:
         return {int(value): str(value) for value in values}
     if isinstance(names, dict):
         return _names_of_pairs(names.items())
     if hasattr(names, "columns"):
-        return _names_of_frame(names)
+        missing = [key for key in ("index", "name") if key not in names.columns]
+        if missing:
+            raise ValueError(
+                f"names lack column(s) {missing}, got {list(names.columns)}; give a "
+                "table with columns index and name"
+            )
+        return _names_of_pairs(zip(names["index"], names["name"], strict=True))
     if isinstance(names, str) or not hasattr(names, "__len__"):
         raise TypeError(
             f"names must be a list, dict, DataFrame or fetched atlas, got "
@@ -147,17 +123,6 @@ def names_by_label(names, values):
     if hasattr(names, "items") and list(names.index) != list(range(len(names))):
         return _names_of_pairs(names.items())  # a Series whose index is the label
     return _names_of_list([_text(name) for name in names], values)
-
-
-def _names_of_frame(frame):
-    """Read a look-up table with columns index and name."""
-    missing = [column for column in ("index", "name") if column not in frame.columns]
-    if missing:
-        raise ValueError(
-            f"names lack column(s) {missing}, got {list(frame.columns)}; give a table "
-            "with columns index and name"
-        )
-    return _names_of_pairs(zip(frame["index"], frame["name"], strict=True))
 
 
 def _names_of_pairs(pairs):
@@ -218,17 +183,8 @@ REACH = 5.0
 
 
 def atlas_names_at(atlas, places):
-    """Return the atlas's name of each of `places`, (n_places, 3) in mm.
-
-    `atlas` is a labels image (a volume in the space of the places, on any grid, or a
-    SurfaceImage of the places' mesh), its path, or an atlas fetched by nilearn. Names
-    are those of the fetched atlas, or of the table (columns index, name) beside the
-    file that differs from it only in its ending (.tsv); else labels are named by their
-    numbers. A place without a label is "near NAME" within 5 mm, otherwise "".
-    """
-    labels_img, names = unpack_atlas(atlas, None)
-    if names is None:
-        names = names_beside(labels_img)
+    """Return an atlas's name of each of `places` (n_places, 3), in mm; "" for none."""
+    labels_img, names = _with_names(atlas)
     opened = read_image(open_image(labels_img, "atlas"))
     numbers = whole_numbers(opened)
     name_of = _mask_named(labels_img, names_by_label(names, numbers[numbers != 0]))
@@ -246,14 +202,17 @@ def atlas_names_at(atlas, places):
     return found
 
 
+def _with_names(atlas):
+    """Return the image of an atlas, and its names or those of the table beside it."""
+    labels_img, names = unpack_atlas(atlas, None)
+    return labels_img, names_beside(labels_img) if names is None else names
+
+
 _HARVARD_OXFORD = "cort-maxprob-thr25-2mm"
 
 
 def installed_atlas():
-    """Return the cortical Harvard-Oxford atlas if nilearn downloaded it once, or None.
-
-    A Bunch, as nilearn's fetcher returns it; nothing is downloaded.
-    """
+    """Return the cortical Harvard-Oxford atlas if nilearn downloaded it, or None."""
     from nilearn.datasets import fetch_atlas_harvard_oxford, get_data_dirs
 
     for folder in map(Path, get_data_dirs()):
@@ -267,23 +226,14 @@ def installed_atlas():
 
 
 def labels_of(atlas, masker):
-    """Return the label of every feature and the names of the labels of an atlas.
-
-    Names are those of the atlas, or of the table beside its file, if there is one; a
-    mask, of one label, is named by its file.
-    """
-    labels_img, names = unpack_atlas(atlas, None)
-    if names is None:
-        names = names_beside(labels_img)
+    """Return the label of every feature, and names of the atlas or beside its file."""
+    labels_img, names = _with_names(atlas)
     labels, table = atlas_labels(labels_img, masker, names=names)
     return labels, _mask_named(labels_img, table)
 
 
 def _mask_named(labels_img, table):
-    """Return names by label; the only label, where it has none, is named by the file.
-
-    "roi/ventral_temporal.nii.gz" is called "ventral temporal".
-    """
+    """Return names by label; a mask's only label is named by its file."""
     if list(table.items()) != [(1, "1")] or not isinstance(labels_img, str | Path):
         return table
     return {1: _stem(labels_img).replace("_", " ")}
@@ -302,8 +252,6 @@ def names_beside(labels_img):
     table = Path(labels_img).with_name(f"{_stem(labels_img)}.tsv")
     if not table.exists():
         return None
-    from neuroextrap.images._tables import read_text_table
-
     return read_text_table(table, f"the atlas's table {table}")
 
 

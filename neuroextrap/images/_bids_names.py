@@ -22,55 +22,40 @@ _COMPARED = ("sub", "ses", "task", "acq", "dir", "rec", "run")
 
 
 def file_entities(path):
-    """Read the entities of a BIDS file name, label by key; None when it is none.
-
-    Only the last part of `path` is looked at. A BIDS name of a subject has
-    ``sub-<label>``, further ``key-label`` pairs with no key twice, a suffix and an
-    extension (Gorgolewski et al. 2016, Scientific Data 3; specification, "Filenames").
-
-    >>> file_entities("data/sub-01_task-objects_run-2_bold.nii.gz")
-    {'sub': '01', 'task': 'objects', 'run': '2'}
-    """
+    """Return the entities of a subject's BIDS file name, or None if it is none."""
     stem, dot, extension = Path(path).name.partition(".")
     *pairs, suffix = stem.split("_")
     matches = [match for match in map(PAIR.fullmatch, pairs) if match is not None]
-    whole = matches and len(matches) == len(pairs) and _SUFFIX.fullmatch(suffix)
-    if not (dot and extension and whole):
-        return None
     entities = {match[1]: match[2] for match in matches}
-    if len(entities) < len(matches) or matches[0][1] != "sub":
+    whole = pairs and len(entities) == len(pairs) and _SUFFIX.fullmatch(suffix)
+    if not (dot and extension and whole and matches[0][1] == "sub"):
         return None
     return entities
 
 
+def bids_files(paths):
+    """Return (path, entities) of the files with BIDS names, in the order of names."""
+    named = [
+        (Path(path), file_entities(path)) for path in sorted(paths, key=name_order)
+    ]
+    return [(path, entities) for path, entities in named if entities]
+
+
 def loose_entities(path):
-    """Read the ``key-label`` pairs of any file name, keys in lower case.
-
-    The subject and the session may also stand in the names of folders. Names that BIDS
-    would refuse are read too: this serves to find disagreement, not to name files.
-
-    >>> loose_entities("sub-01/ses-2/Run-03_events.tsv")
-    {'run': '03', 'ses': '2', 'sub': '01'}
-    """
+    """Return ``key-label`` pairs of any file's name, and sub and ses of its folders."""
     path = Path(path)
     found: dict[str, str] = {}
-    for piece in path.name.partition(".")[0].split("_"):
-        match = PAIR.fullmatch(_lower_key(piece))
-        if match:
-            found.setdefault(*match.groups())
-    for folder in reversed(path.parts[:-1]):
-        match = PAIR.fullmatch(_lower_key(folder))
-        if match and match.group(1) in ("sub", "ses"):
+    pieces = path.name.partition(".")[0].split("_")
+    for piece in [*pieces, *reversed(path.parts[:-1])]:
+        key, dash, label = piece.partition("-")
+        match = PAIR.fullmatch(f"{key.lower()}{dash}{label}")
+        if match and (piece in pieces or match[1] in ("sub", "ses")):
             found.setdefault(*match.groups())
     return found
 
 
 def same_label(label, other):
-    """Return whether two labels are the same, numbers as numbers; None is no label.
-
-    >>> same_label("01", "1"), same_label("AP", None)
-    (True, False)
-    """
+    """Return whether two labels are the same, numbers as numbers; None is no label."""
     return label_key(label) == label_key(other)
 
 
@@ -80,28 +65,16 @@ def label_key(label):
 
 
 def name_order(path):
-    """Return what sorts paths by name, numbers as numbers.
-
-    >>> sorted(["run-10", "run-2", "run-1"], key=name_order)
-    ['run-1', 'run-2', 'run-10']
-    """
+    """Return what sorts paths by name, numbers as numbers (run-2 before run-10)."""
     parts = re.split(r"([0-9]+)", str(path))
     return [int(part) if part.isdecimal() else part for part in parts]
 
 
-def _lower_key(piece):
-    """Return a pair with its key in lower case."""
-    key, dash, label = piece.partition("-")
-    return f"{key.lower()}{dash}{label}"
-
-
 def pair_tables(named, tables):
-    """Return tables of events in the order of their images, as far as names tell.
+    """Return tables of events in the order of their images (NamedImage), by names.
 
-    `named` are images of `NamedImage`; `tables` are paths or DataFrames, as many as
-    images, or one for all. Where the names of a pair disagree in an entity that both
-    have (subject, session, task, run, ...), tables are put into the one order in which
-    none does; if there is none, ValueError names both files.
+    They are reordered where a pair's names disagree in an entity that both have, if
+    there is one order in which no pair does.
     """
     _refuse_same(
         [img.file for img in named], [img.name for img in named], "give every run once"
@@ -110,12 +83,7 @@ def pair_tables(named, tables):
 
 
 def pair_confounds(series, entries):
-    """Return confounds in the order of their series, as `pair_tables` orders events.
-
-    `series` are lists of `NamedImage`, `entries` paths, tables or None, one for each.
-    ValueError names a table that is given for two series; TypeError complex numbers
-    and masked arrays, whose imaginary parts and masks would be lost.
-    """
+    """Return confounds in the order of their series (lists of NamedImage), by names."""
     names = [f"confounds[{i}]" for i in range(len(entries))]
     remedy = "every series has confounds of its own, give them"
     _refuse_same(entries, names, remedy)
@@ -134,26 +102,20 @@ def _in_order(named, tables, what):
     """Return tables in the order in which no name disagrees with its image's."""
     images = [_entities(img.file) for img in named]
     found = [_entities(table) for table in tables]
-    if len(tables) == 1:
-        pairs = [(i, 0) for i in range(len(images))]
-    else:
-        pairs = [(i, i) for i in range(len(images))]
+    pairs = [(i, i if len(tables) > 1 else 0) for i in range(len(images))]
     odd = [(i, j) for i, j in pairs if _disagreement(images[i], found[j])]
     if not odd:
         return list(tables)
     order = _only_order(images, found) if len(images) == len(found) else None
-    if order is not None:
-        _logger.info("%s were put into the order of the images, by their names", what)
-        return [tables[j] for j in order]
-    i, j = odd[0]
-    return refuse_other_names([named[i]], [tables[j]], what)
+    if order is None:
+        i, j = odd[0]
+        return refuse_other_names([named[i]], [tables[j]], what)
+    _logger.info("%s were put into the order of the images, by their names", what)
+    return [tables[j] for j in order]
 
 
 def refuse_other_names(named, tables, what):
-    """Raise ValueError where the name of an image and that of its table disagree.
-
-    There is a table, or None, for every one of the images `named` (NamedImage).
-    """
+    """Raise ValueError where an image (NamedImage) and its table disagree by name."""
     for img, table in zip(named, tables, strict=True):
         own, given = _entities(img.file), _entities(table)
         key = _disagreement(own, given)
@@ -170,20 +132,15 @@ def _entities(path):
 
 
 def _disagreement(first, second):
-    """Return the first entity in which two names disagree, or None."""
+    """Return the first entity in which two names disagree, runs as numbers, or None."""
     for key in _COMPARED:
         if key in first and key in second:
-            one, two = (_comparable(key, each[key]) for each in (first, second))
+            one, two = first[key].casefold(), second[key].casefold()
+            if key == "run":
+                one, two = label_key(one), label_key(two)
             if one != two:
                 return key
     return None
-
-
-def _comparable(key, label):
-    """Return a label as it is compared: runs as numbers, text in small letters."""
-    if key == "run" and label.isdecimal():
-        return int(label)
-    return label.casefold()
 
 
 def _only_order(images, tables):
@@ -229,22 +186,20 @@ _IMAGES = "bold"
 
 
 def read_filters(filters, file=None):
-    """Return the labels that entities must have, a tuple of them by the entity's key.
+    """Return the labels that entities must have, a tuple by key; None is no label.
 
-    `filters` is a dict, {"desc": "denoised", "run": ["1", "2"], "echo": None}, with
-    None for files that lack an entity, or its items as texts, ["desc=denoised",
-    "run=1", "run=2", "echo="]. `file` is the path of a JSON file of such a dict, alone
-    or as its entry "bold", the filters of fMRIPrep; `filters` come before it.
-    ValueError if something else is given.
+    `filters` is a dict of labels, or texts key=label, and comes before the JSON `file`,
+    which holds such a dict or fMRIPrep's (its entry "bold").
     """
-    own = _of_texts(filters) if _is_texts(filters) else filters
-    own = {} if own is None else own
-    if not isinstance(own, Mapping):
+    several = isinstance(filters, (list, tuple))
+    of_texts = several and all(isinstance(each, str) for each in filters)
+    own = _of_texts(filters) if of_texts else filters
+    if not isinstance(own, Mapping | None):
         raise ValueError(
             f"filters={brief(filters)} must be a dict of labels by entity, such as "
             '{"desc": "denoised"}, or texts (--filter desc=denoised)'
         )
-    given = (_of_file(file) if file is not None else {}) | dict(own)
+    given = ({} if file is None else _of_file(file)) | dict(own or {})
     return {_LONG.get(key, key): _labels(key, value) for key, value in given.items()}
 
 
@@ -272,12 +227,6 @@ def apply_filters(found, filters, participant):
     return found
 
 
-def _is_texts(filters):
-    """Return whether filters are a list of texts."""
-    several = isinstance(filters, (list, tuple))
-    return several and all(isinstance(each, str) for each in filters)
-
-
 def _of_texts(texts):
     """Return a dict of lists of labels from texts key=label."""
     found: dict[str, list] = {}
@@ -294,22 +243,21 @@ def _of_texts(texts):
 
 def _of_file(file):
     """Return the dict of a JSON file of filters."""
+    example = 'write {"bold": {"desc": "denoised"}}'
     try:
         content = json.loads(Path(file).expanduser().read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:
         raise ValueError(
             f"filter_file (--filter-file) {file} cannot be read as JSON ({error}); "
-            'write {"bold": {"desc": "denoised"}}'
+            f"{example}"
         ) from error
     if isinstance(content, dict) and isinstance(content.get(_IMAGES), dict):
         content = content[_IMAGES]
-    several = isinstance(content, dict) and not any(
-        isinstance(value, dict) for value in content.values()
-    )
-    if not several:
+    values = content.values() if isinstance(content, dict) else [{}]
+    if any(isinstance(value, dict) for value in values):
         raise ValueError(
             f"filter_file (--filter-file) {file} has no filters of {_IMAGES} images; "
-            'write {"bold": {"desc": "denoised"}}'
+            f"{example}"
         )
     return {key: value for key, value in content.items() if key not in _OF_FILES}
 

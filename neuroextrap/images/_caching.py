@@ -3,6 +3,7 @@
 import copy
 import os
 import stat
+from itertools import chain
 from pathlib import Path
 
 import joblib
@@ -16,10 +17,7 @@ _WITHOUT_EFFECT = ("memory", "memory_level", "verbose", "reports", "cmap", "mask
 
 
 def set_memory(masker, memory):
-    """Give an unfitted masker the memory of an estimator, in place, as nilearn does.
-
-    With `memory` None the masker keeps its own.
-    """
+    """Give an unfitted masker an estimator's memory, in place; None leaves its own."""
     check_memory(memory)
     if memory is None:
         check_memory(masker.memory if masker.memory_level else None)
@@ -30,11 +28,9 @@ def set_memory(masker, memory):
 
 
 def check_memory(memory):
-    """Raise unless `memory` is None, a folder of the user's or a joblib.Memory.
+    """Raise unless `memory` is None, a joblib.Memory or a folder of the user's own.
 
-    What joblib keeps there are pickles, and reading a pickle runs what it says. A
-    folder that others can write to is therefore refused (where there are POSIX
-    permissions).
+    joblib keeps pickles there, and reading a pickle runs what it says.
     """
     if memory is None:
         return
@@ -49,47 +45,32 @@ def check_memory(memory):
 
 
 def check_private(folder):
-    """Raise where someone else could put pickles into a folder, or replace it.
+    """Raise if others could put pickles into a folder, or replace it (POSIX only).
 
-    The folder and all that joblib has put into it, and the folder above, must be
-    writable only by their owner, who is this user or root; a folder above may have the
-    sticky bit, as /tmp does. A group of the same name that holds only the user counts
-    as the user.
+    The folder above may have the sticky bit, as /tmp does.
     """
     if os.name != "posix":
         return
-    above = folder.absolute().parent
+    above, inside = folder.absolute().parent, folder / "joblib"
     alone: dict[tuple[int, int], bool] = {}
-    for path in (above, folder, *_below(folder / "joblib")):
+    for path in chain([above, folder, inside], inside.rglob("*")):
         try:
             status = path.stat()
         except FileNotFoundError:
             continue
         sticky = path == above and status.st_mode & stat.S_ISVTX
         mine = status.st_uid in (os.getuid(), 0)
-        if mine and (sticky or not _others_can_write(status, alone)):
-            continue
-        every = "" if path == above else "-R "
-        named = above if path == above else folder
-        raise ValueError(
-            f"memory={str(folder)!r} holds pickles, which run code when they are read, "
-            f"and others can write to {path}; use a folder of your own, or take the "
-            f"permission away: chmod {every}go-w {named}"
-        )
-
-
-def _below(folder):
-    """Yield a folder and everything in it."""
-    yield folder
-    for place, folders, files in os.walk(folder):
-        yield from (Path(place, name) for name in (*folders, *files))
+        if not mine or not (sticky or not _others_can_write(status, alone)):
+            remedy = f"go-w {above}" if path == above else f"-R go-w {folder}"
+            raise ValueError(
+                f"memory={str(folder)!r} holds pickles, which run code when they are "
+                f"read, and others can write to {path}; use a folder of your own, or "
+                f"take the permission away: chmod {remedy}"
+            )
 
 
 def _others_can_write(status, alone):
-    """Return whether a file's permissions let anyone but its owner write to it.
-
-    `alone` remembers which users are alone in which groups.
-    """
+    """Return whether anyone but a file's owner may write (`alone`: known groups)."""
     if status.st_mode & stat.S_IWOTH:
         return True
     if not status.st_mode & stat.S_IWGRP:
@@ -113,11 +94,9 @@ def _is_alone(uid, gid):
 
 
 def cached(read, named, masker, *settings):
-    """Call ``read(named, masker, *settings)``, or return what it returned before.
+    """Return ``read(named, masker, *settings)``, from memory where all is unchanged.
 
-    An earlier result counts when the files (by path, size and time of change), the
-    masker's settings and mask, and the further settings are the same. Images in memory
-    are not fingerprinted here: nilearn's masker, which has the memory too, does that.
+    Files count by path, size and time; nilearn's own memory takes images in memory.
     `read` must be a function of a module.
     """
     memory = _memory_of(masker)
@@ -127,7 +106,9 @@ def cached(read, named, masker, *settings):
     key = joblib.hash([files, _fingerprint_of_masker(masker), _stamped(settings)])
     call = memory.cache(_call, ignore=["read", "named", "masker", "settings"])
     name = f"{read.__module__}.{read.__qualname__}"
-    return call(name, key, read, named, _without_memory(masker), settings)
+    plain = copy.copy(masker)  # without memory: results are stored once, not twice
+    plain.memory, plain.memory_level, plain.memory_ = None, 0, joblib.Memory(None)
+    return call(name, key, read, named, plain, settings)
 
 
 def memory_folder(masker):
@@ -148,15 +129,6 @@ def _memory_of(masker):
 def _call(name, key, read, named, masker, settings):  # noqa: ARG001
     """Call `read`; joblib tells calls apart by `name` and `key` only."""
     return read(named, masker, *settings)
-
-
-def _without_memory(masker):
-    """Return the masker without memory, so that results are stored once, not twice."""
-    plain = copy.copy(masker)
-    plain.memory, plain.memory_level = None, 0
-    if hasattr(masker, "memory_"):
-        plain.memory_ = joblib.Memory(None)
-    return plain
 
 
 def _fingerprint_of_image(named):

@@ -7,18 +7,14 @@ from typing import Any
 import numpy as np
 
 from neuroextrap.images._bids_names import pair_confounds
-from neuroextrap.images._tables import numbers, read_number_table
+from neuroextrap.images._opening import series_of
+from neuroextrap.images._tables import numbers, read_text_table
 from neuroextrap.stats._validation import brief, check_numbers, real_array
 
 
 @dataclass(frozen=True)
 class Cleaning:
-    """What is removed from every run, for all volumes of all series in a row.
-
-    `options` are SampleOptions; `confounds` holds one array (n_volumes, n_columns) per
-    series, or None; `kept` (n,) is False for censored volumes; `series` (n,) is the
-    number of a volume's series; `times` holds their repetition times in seconds.
-    """
+    """What is removed from every run, for all volumes of all series in a row."""
 
     options: Any
     times: list[Any]
@@ -61,10 +57,7 @@ class Cleaning:
 
 
 def _with_drifts(options):
-    """Return what changes in options of ``clean`` if cosines are among confounds.
-
-    It makes none itself if a confound resembles one of them, as slow motion does.
-    """
+    """Put cosines among confounds: ``clean`` makes none if a confound resembles one."""
     from nilearn.signal import create_cosine_drift
 
     confounds = options["confounds"]
@@ -75,29 +68,25 @@ def _with_drifts(options):
 
 
 def read_confounds(confounds, named, sample_mask=None):
-    """Return the confounds of every series, float64 (n_volumes, n_columns), or None.
-
-    `confounds` is an array, a DataFrame or a path, or a list of these (or None) with
-    one entry for each series of the images `named`; files whose names tell where they
-    belong may come in any order, without a `sample_mask`. ValueError names a column
-    that holds something else than finite numbers, a table of another length and one
-    that is given twice.
-    """
+    """Return the confounds of every series, float64 (n_volumes, n_columns), or None."""
     series = series_of(named, True)
-    entries = _confounds_per_series(confounds, series, sample_mask)
+    entries = _one_per_series(confounds, len(series), "confounds")
+    paired = pair_confounds(series, entries)
+    moved = any(one is not two for one, two in zip(paired, entries, strict=True))
+    if moved and isinstance(sample_mask, (list, tuple)):
+        raise ValueError(
+            "confounds are in another order than imgs, by their names, and whether "
+            "sample_mask is in that order too is unknown; give all in one order"
+        )
     return [
-        _confounds_of_series(entry, f"confounds[{i}]", _n_volumes(members))
-        for i, (entry, members) in enumerate(zip(entries, series, strict=True))
+        _confounds_of_series(entry, f"confounds[{i}]", n)
+        for i, (entry, n) in enumerate(zip(paired, _lengths(series), strict=True))
     ]
 
 
 def read_sample_mask(sample_mask, named):
-    """Return which volumes of every series are kept, one boolean array for each.
-
-    Entries of `sample_mask` are indices of volumes or booleans, as in nilearn, or None
-    for all.
-    """
-    lengths = [_n_volumes(members) for members in series_of(named, True)]
+    """Return which volumes of every series are kept, booleans (n_volumes,) each."""
+    lengths = _lengths(series_of(named, True))
     entries = _one_per_series(sample_mask, len(lengths), "sample_mask")
     return [
         _kept_of_series(entry, f"sample_mask[{i}]", n)
@@ -105,18 +94,9 @@ def read_sample_mask(sample_mask, named):
     ]
 
 
-def series_of(named, over_time):
-    """Split images into the lists that are cleaned together."""
-    single = [img.n_samples is None for img in named]
-    if over_time and all(single):
-        return [named]
-    if over_time and any(single):
-        first = named[single.index(True)].name
-        raise ValueError(
-            f"imgs mixes single samples ({first}) with series while the masker cleans "
-            "over time; give one 4-D image per run, or single volumes only"
-        )
-    return [[img] for img in named]
+def _lengths(series):
+    """Return the number of volumes of each series of named images."""
+    return [sum(img.n_samples or 1 for img in members) for members in series]
 
 
 def _one_per_series(values, n_series, name):
@@ -135,27 +115,8 @@ def _one_per_series(values, n_series, name):
     return entries
 
 
-def _confounds_per_series(confounds, series, sample_mask=None):
-    """Return the confounds of each series as they came, put in order by their names.
-
-    ValueError if they are in another order, in which `sample_mask` may be too.
-    """
-    entries = _one_per_series(confounds, len(series), "confounds")
-    paired = pair_confounds(series, entries)
-    moved = any(one is not two for one, two in zip(paired, entries, strict=True))
-    if moved and isinstance(sample_mask, (list, tuple)):
-        raise ValueError(
-            "confounds are in another order than imgs, by their names, and whether "
-            "sample_mask is in that order too is unknown; give all in one order"
-        )
-    return paired
-
-
 def clean_runs(data, runs, cleaning):
-    """Clean each run in place; columns with NaN in a run stay NaN in that run.
-
-    Censored volumes enter no fit and keep their values; they are not used.
-    """
+    """Clean each run in place, but for censored volumes and columns with NaN."""
     if not cleaning.changes:
         return data
     from nilearn.signal import clean
@@ -173,11 +134,6 @@ def clean_runs(data, runs, cleaning):
     return data
 
 
-def _n_volumes(members):
-    """Return the number of volumes of one series of named images."""
-    return sum(img.n_samples or 1 for img in members)
-
-
 def _confounds_of_series(entry, name, n_volumes):
     """Return the confounds of one series as an array, or None."""
     if entry is None:
@@ -185,7 +141,8 @@ def _confounds_of_series(entry, name, n_volumes):
     if hasattr(entry, "columns"):
         values = numbers(entry, name)
     elif isinstance(entry, (str, os.PathLike)):
-        values, name = read_number_table(entry, name), f"{name} ({entry})"
+        values = numbers(read_text_table(entry, name), os.fspath(entry))
+        name = f"{name} ({entry})"
     else:
         values = real_array(entry, name)
         values = values[:, np.newaxis] if values.ndim == 1 else values
@@ -235,13 +192,7 @@ STRATEGIES = (
 
 
 def fmriprep_confounds(files, strategy):
-    """Read the confounds of fMRIPrep's images by nilearn's ``load_confounds``.
-
-    `strategy` is a sequence of names among `STRATEGIES`. Returns two lists, one entry
-    per file: DataFrames of confounds (None where the strategy has none), and indices of
-    the volumes that are kept (None for all), without those that fMRIPrep calls
-    non-steady or, with "scrub", those with too much motion.
-    """
+    """Return confounds (table or None) and kept volumes (indices or None) per file."""
     from nilearn.interfaces.fmriprep import load_confounds
 
     strategy = tuple(strategy)
@@ -256,10 +207,9 @@ def fmriprep_confounds(files, strategy):
         try:
             table, mask = load_confounds(str(file), strategy=strategy)
         except (ValueError, OSError, KeyError) as error:
-            text = " ".join(str(error).split())
             raise ValueError(
-                f"confounds of {file} cannot be read by strategy "
-                f"{' '.join(strategy)} ({text}); choose others, or give tables"
+                f"confounds of {file} cannot be read by strategy {' '.join(strategy)} "
+                f"({' '.join(str(error).split())}); choose others, or give tables"
             ) from error
         confounds.append(table if table is not None and table.shape[1] else None)
         masks.append(mask)

@@ -13,13 +13,19 @@ from neuroextrap.images._labeled_samples import (
     read_blocks,
     read_volumes,
 )
-from neuroextrap.images._maskers import check_masker, resolve_masker, smooth_by
+from neuroextrap.images._loading import check_masker
+from neuroextrap.images._maskers import resolve_masker, smooth_by
 from neuroextrap.images._opening import list_images
 from neuroextrap.images._repetition_time import repetition_times
 from neuroextrap.images._sample_options import SampleOptions
 from neuroextrap.stats._shared_options import as_options, takes_options
 
-_READERS = {"blocks": read_blocks, "volumes": read_volumes}
+_READERS = {
+    "blocks": read_blocks,
+    "volumes": read_volumes,
+    "lsa": read_betas,
+    "lss": read_betas,
+}
 
 
 @takes_options(SampleOptions, without="smoothing_fwhm")
@@ -91,22 +97,18 @@ def labeled_samples(
     """
     made = as_options(SampleOptions, labeled_samples, options)
     check_masker(masker)
-    return _READERS.get(made.samples, read_betas)(imgs, events, masker, made)
+    return _READERS[made.samples](imgs, events, masker, made)
 
 
 def event_samples(imgs, events, mask, options, *, memory=None):
     """Make LabeledSamples of series and events, by SampleOptions."""
     masker = resolve_masker(mask, imgs, memory=memory)
     smooth_by(masker, options.smoothing_fwhm)
-    read = _READERS.get(options.samples, read_betas)
-    return read(imgs, events, masker, options)
+    return _READERS[options.samples](imgs, events, masker, options)
 
 
 def labels_of_samples(imgs, events, options):
-    """Return ``y`` and ``runs`` of LabeledSamples, reading no data of the images.
-
-    Options and errors are those of ``event_samples``.
-    """
+    """Return ``y`` and ``runs`` of LabeledSamples, reading only the images' headers."""
     if options.of_trials:
         return labels_of_trials(trials_of_runs(imgs, events, options))
     volumes = labeled_volumes(imgs, events, options)
@@ -118,11 +120,7 @@ def labels_of_samples(imgs, events, options):
 
 
 def late_events(imgs, events, options):
-    """Say of every run which event starts after its last volume, "" for none.
-
-    `events` has one table for each image, `options` are SampleOptions. Of the images,
-    headers are read only.
-    """
+    """Say of every run which event starts after its last volume, "" for none."""
     named = list_images(imgs)
     tables = [read_events(table) for table in events]
     timed = [img for img, (t, _) in zip(named, tables, strict=True) if is_timed(t)]

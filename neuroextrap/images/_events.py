@@ -2,32 +2,32 @@
 
 import logging
 import os
+import re
 
 import numpy as np
 
-from neuroextrap.images._tables import check_columns, read_text_table, text_column
+from neuroextrap.images._tables import (
+    check_columns,
+    numbers,
+    read_text_table,
+    text_column,
+)
 
 _logger = logging.getLogger(__name__)
 
-_MOST_DIGITS = 18
+_INTEGER = re.compile("0|-?[1-9][0-9]{0,16}")  # as Python writes it
 _ROUNDING = 1e-3
 """Seconds by which a volume may precede an event and still belong to it."""
 
 
 def read_events(events, name="events"):
-    """Read a table of BIDS events or of labeled volumes; return a copy and its name.
+    """Return a copy of a table of BIDS events or labeled volumes, and its name.
 
-    `events` is a DataFrame or a file (tab-separated, or with commas if it ends in
-    ``.csv``), which is read as text. BIDS events have columns ``onset``, ``duration``
-    (seconds) and ``trial_type``; labels have one row per volume, ``trial_type`` and,
-    with several runs, ``run``. Missing conditions (n/a, an empty entry) become "". A
-    file is named by its path in messages.
+    `onset` and `duration` are seconds, missing conditions "".
     """
     table, name = _as_frame(events, name)
-    needed = ["trial_type"]
-    if "onset" in table.columns or "duration" in table.columns:
-        needed = ["onset", "duration", "trial_type"]
-    missing = [column for column in needed if column not in table.columns]
+    times = ["onset", "duration"] if {"onset", "duration"} & set(table.columns) else []
+    missing = [key for key in [*times, "trial_type"] if key not in table.columns]
     if missing:
         raise ValueError(
             f"{name} lacks column(s) {missing}, it has {list(table.columns)}; events "
@@ -35,10 +35,10 @@ def read_events(events, name="events"):
         )
     if not len(table):
         raise ValueError(f"{name} has no row; give one row per event or volume")
-    for column in needed[:-1]:
-        table[column] = _seconds(table[column], f"{name}: column {column}")
+    for key, values in zip(times, numbers(table[times], name).T, strict=True):
+        table[key] = values
     table["trial_type"] = text_column(table, "trial_type", name).astype(object)
-    if "duration" in table.columns and (table["duration"] < 0).any():
+    if times and (table["duration"] < 0).any():
         row = int(np.flatnonzero(table["duration"] < 0)[0])
         raise ValueError(
             f"{name}: column duration is {table['duration'].iloc[row]:g} s in row "
@@ -48,10 +48,7 @@ def read_events(events, name="events"):
 
 
 def read_runs(table, name):
-    """Return the runs of a table's rows: whole numbers where all are written so.
-
-    "1" and "2" become 1 and 2; "1" and "01", or "1" and "1.0", stay what they are.
-    """
+    """Return the runs of a table's rows, integers if all are written so (not "01")."""
     runs = table["run"]
     if runs.dtype.kind in "iuf" and not runs.isna().any():
         return runs.to_numpy()
@@ -61,15 +58,11 @@ def read_runs(table, name):
         raise ValueError(
             f"{name}: column run has no entry in row {row}; fill in every run"
         )
-    canonical = all(entry.isascii() and _is_canonical(entry) for entry in text)
-    return text.astype(np.int64) if canonical else text
+    return text.astype(np.int64) if all(map(_INTEGER.fullmatch, text)) else text
 
 
 def event_labels(table, name, column="trial_type"):
-    """Return the labels of a table's rows, (n_rows,); "" where there is none.
-
-    `table` and `name` are what `read_events` returned.
-    """
+    """Return the labels (n_rows,) of a table of `read_events`, "" where none is."""
     if column == "trial_type":
         return table["trial_type"].to_numpy()
     if column not in table.columns:
@@ -102,40 +95,32 @@ def is_timed(table):
 def labels_of_volumes(table, name, n_volumes, t_r, delay=0.0):
     """Return the condition of every volume from BIDS events, "" where there is none.
 
-    A volume acquired at time t belongs to the event with onset + delay <= t < onset +
-    delay + duration (seconds), give or take the millisecond to which onsets are
-    rounded. Events that cover no volume or overlap are errors.
+    A volume acquired at t belongs to the event with onset + delay <= t < onset + delay
+    + duration (seconds), give or take a millisecond.
     """
     times = np.arange(n_volumes) * t_r
     labels = np.full(n_volumes, "", dtype=object)
-    labeled = np.zeros(n_volumes, dtype=bool)
     shown = table[table["trial_type"] != ""]
-    for onset, duration, trial_type in zip(
-        shown["onset"], shown["duration"], shown["trial_type"], strict=True
-    ):
+    columns = (shown[key] for key in ("onset", "duration", "trial_type"))
+    for onset, duration, trial_type in zip(*columns, strict=True):
         since = times - (onset + delay) + _ROUNDING
         during = (since >= 0) & (since < duration)
+        event = f"{name}: the event {trial_type!r} at {onset:g} s"
         if not during.any():
             raise ValueError(
-                f"{name}: the event {trial_type!r} at {onset:g} s covers none of the "
-                f"{n_volumes} volumes of {t_r:g} s; use single-trial betas for brief "
-                "events, or correct t_r"
+                f"{event} covers none of the {n_volumes} volumes of {t_r:g} s; use "
+                "single-trial betas for brief events, or correct t_r"
             )
-        if labeled[during].any():
-            raise ValueError(
-                f"{name}: the event {trial_type!r} at {onset:g} s overlaps an earlier "
-                "one; use single-trial betas"
-            )
-        labeled |= during
+        if (labels[during] != "").any():
+            raise ValueError(f"{event} overlaps an earlier one; use single-trial betas")
         labels[during] = trial_type
     return labels.astype(str)
 
 
 def late_event(table, name, img, t_r, delay=None):
-    """Say which event of a table starts after the last volume of an image, "" if none.
+    """Say which event starts after an image's last volume, "" if none.
 
-    Blocks and volumes with their `delay` need a volume that begins no earlier; of
-    trials, where `delay` is None, the last volume's end counts.
+    Of trials (`delay` None) the last volume's end counts, else its beginning.
     """
     n_volumes = img.n_samples or 1
     if delay is None:
@@ -176,25 +161,3 @@ def _as_frame(events, name):
             "a TSV file"
         )
     return read_text_table(events, name), os.fspath(events)
-
-
-def _is_canonical(entry):
-    """Return whether text is a whole number as Python writes it."""
-    digits = entry.removeprefix("-")
-    return (
-        digits.isdecimal() and len(digits) < _MOST_DIGITS and str(int(entry)) == entry
-    )
-
-
-def _seconds(column, name):
-    """Return a column of times as float64."""
-    import pandas as pd
-
-    values = pd.to_numeric(column, errors="coerce").to_numpy(dtype=float)
-    if not np.isfinite(values).all():
-        row = int(np.flatnonzero(~np.isfinite(values))[0])
-        raise ValueError(
-            f"{name} must hold seconds, got {column.iloc[row]!r} in row {row + 1}; "
-            "correct the table"
-        )
-    return values

@@ -8,7 +8,6 @@ import numpy as np
 from neuroextrap.images._events import event_labels, read_events
 from neuroextrap.images._feature_files import read_features
 from neuroextrap.images._tables import numbers, read_text_table
-from neuroextrap.stats._validation import check_numbers
 from neuroextrap.stats._warn import warn
 
 ONSET, DURATION, CONDITION = "onset", "duration", "trial_type"
@@ -16,12 +15,12 @@ _COMMON = 0.5  # share of time, of rows or run, that is in both; less may be oth
 
 
 def feature_tables(runs, name, known=()):
-    """Return features of some runs as tables or arrays; those of files are read.
+    """Return features of some runs as tables or arrays; files are read.
 
-    BIDS events, tables with a column ``trial_type``, become a column of ones for each
-    condition of any run, or that is `known`: 0 where it was not shown. ValueError if
-    some runs are events and others are not.
+    BIDS events become a column of ones for each condition shown in any run, or `known`.
     """
+    import pandas as pd
+
     tables = [_opened(run, name) for run in runs]
     are_events = [CONDITION in getattr(table, "columns", ()) for table in tables]
     if not any(are_events):
@@ -31,21 +30,14 @@ def feature_tables(runs, name, known=()):
             f"{name}: run {are_events.index(False)} has no column trial_type, others "
             "are events; give tables of one kind"
         )
-    import pandas as pd
-
     events = [read_events(table, name)[0] for table in tables]
     shown = set().union(*(table[CONDITION] for table in events)) - {""}
-    columns = sorted(shown.union(known))
-    return [
-        pd.concat(
-            [
-                table[[ONSET, DURATION]],
-                *((table[CONDITION] == c).rename(c) for c in columns),
-            ],
-            axis=1,
-        ).astype(float)
-        for table in events
-    ]
+    features = []
+    for table in events:
+        ones = {c: table[CONDITION] == c for c in sorted(shown.union(known))}
+        parts = [table[[ONSET, DURATION]], pd.DataFrame(ones)]
+        features.append(pd.concat(parts, axis=1).astype(float))
+    return features
 
 
 def _opened(table, name):
@@ -61,10 +53,7 @@ def _opened(table, name):
 
 
 def stimuli_of(events, column):
-    """Return the names of the stimuli that a column of events names, without suffix.
-
-    ValueError if there are none, or two differ by folder or suffix only.
-    """
+    """Return the names, without suffix, of the stimuli in a column of events."""
     table, name = read_events(events)
     labels = event_labels(table, name, column)
     shown = dict.fromkeys(str(label) for label in labels if label != "")
@@ -79,11 +68,7 @@ def stimuli_of(events, column):
 
 
 def features_of_events(events, column, files, band):
-    """Return the features of a run, of the stimuli that its events name, as a table.
-
-    `files` are by stimulus and band; their onsets count from that of the event, whose
-    end is theirs, if it has a duration. ValueError if they have no onsets.
-    """
+    """Return the features of a run as a table, from `files` by stimulus and band."""
     import pandas as pd
 
     table, name = read_events(events)
@@ -96,9 +81,7 @@ def features_of_events(events, column, files, band):
                 f"{path} has no column onset: features of stimuli that events name "
                 "have times, in seconds from the beginning of the stimulus"
             )
-        onset = _times(part, ONSET, str(path))
-        end = onset + _times(part, DURATION, str(path)) if DURATION in part else None
-        end = _until_next(onset, str(path)) if end is None else end
+        onset, end = _spans(part, str(path))
         start, lasts = (float(table[key].iloc[row]) for key in (ONSET, DURATION))
         end = np.minimum(end, lasts if lasts > 0 else np.inf)
         part = part.assign(**{ONSET: onset + start, DURATION: end - onset})
@@ -112,59 +95,51 @@ def has_onsets(features):
 
 
 def features_of_volumes(features, n_volumes, t_r, name="features"):
-    """Average features with onsets over volumes; returns a DataFrame.
+    """Return a DataFrame of features averaged over volumes of `t_r` seconds.
 
-    Volume v lasts from v to v + 1 repetition times `t_r` (seconds) after the start of
-    the run. The row of a table holds from its ``onset`` for its ``duration`` or, in a
-    table without durations, until the next onset (the last one as long as the row
-    before it). The feature of a volume is the integral over the volume, divided by
-    `t_r`: rows that last longer than it keep their value, and short ones, such as
-    words, add up by how long they last. Outside all rows features are 0. ValueError
-    where a time is missing, negative or out of order.
-
-    >>> import pandas as pd
-    >>> words = pd.DataFrame(
-    ...     {"onset": [0.0, 1.5, 3.0], "duration": [1.0, 1.0, 0.5], "length": [4, 2, 8]}
-    ... )
-    >>> features_of_volumes(words, 3, 2.0)["length"].tolist()
-    [2.5, 2.5, 0.0]
+    A volume has the integral of the rows during it divided by `t_r`: short rows, such
+    as words, add up by how long they last. Rows last until the next onset if no column
+    says.
     """
     import pandas as pd
 
-    onset = _times(features, ONSET, name)
-    values = features.drop(columns=[c for c in (ONSET, DURATION) if c in features])
-    if not values.shape[1]:
+    onset, end = _spans(features, name)
+    table = features.drop(columns=[c for c in (ONSET, DURATION) if c in features])
+    if not table.shape[1]:
         raise ValueError(f"{name} has times, but no features; add their columns")
-    columns, values = list(values.columns), numbers(values, name)
-    if DURATION in features:
-        end = onset + _times(features, DURATION, name)
-        if not (end > onset).all():
-            row = int(np.flatnonzero(end <= onset)[0])
-            raise ValueError(
-                f"{name}: column duration is not positive in row {row + 1}; say how "
-                "long each row lasts, or leave the column out where rows last until "
-                "the next"
-            )
-    else:
-        end = _until_next(onset, name)
-    if not ((onset < n_volumes * t_r) & (end > 0)).any():
+    values = numbers(table, name)
+    if not (end > onset).all():
+        row = int(np.argmin(end > onset))
         raise ValueError(
-            f"{name}: no row falls into the run of {n_volumes * t_r:g} s, the first "
-            f"starts at {onset[0]:g} s; give onsets in seconds from the run's first "
-            "volume"
+            f"{name}: column duration is not positive in row {row + 1}; say how long "
+            "each row lasts, or leave the column out where rows last until the next"
         )
-    _warn_of_units(onset.min(), end.max(), n_volumes * t_r, name)
-    means = np.zeros((n_volumes, len(columns)))
+    _check_span(onset, end, n_volumes * t_r, name)
+    means = np.zeros((n_volumes, table.shape[1]))
     for volume in range(n_volumes):
         start, stop = volume * t_r, (volume + 1) * t_r
         rows = np.flatnonzero((onset < stop) & (end > start))
         seconds = np.minimum(end[rows], stop) - np.maximum(onset[rows], start)
         means[volume] = seconds / t_r @ values[rows]
-    return pd.DataFrame(means, columns=columns)
+    return pd.DataFrame(means, columns=list(table.columns))
 
 
-def _warn_of_units(first, last, length, name):
-    """Warn if rows, from `first` to `last`, and a run have little time in common."""
+def _spans(features, name):
+    """Return when rows begin and end, in seconds, by their columns."""
+    onset = numbers(features[[ONSET]], name)[:, 0]
+    if DURATION not in features:
+        return onset, _until_next(onset, name)
+    return onset, onset + numbers(features[[DURATION]], name)[:, 0]
+
+
+def _check_span(onset, end, length, name):
+    """Raise if no row falls into a run; warn if both have little time in common."""
+    if not ((onset < length) & (end > 0)).any():
+        raise ValueError(
+            f"{name}: no row falls into the run of {length:g} s, the first starts at "
+            f"{onset[0]:g} s; give onsets in seconds from the run's first volume"
+        )
+    first, last = onset.min(), end.max()
     common = min(last, length) - max(first, 0)
     if common < _COMMON * max(last - first, length):
         warn(
@@ -173,24 +148,11 @@ def _warn_of_units(first, last, length, name):
         )
 
 
-def _times(features, column, name):
-    """Return a column of seconds as finite numbers."""
-    times = check_numbers(features[column].to_numpy(), f"{name}: column {column}")
-    times = times.astype(float)
-    if not np.isfinite(times).all():
-        row = int(np.flatnonzero(~np.isfinite(times))[0])
-        raise ValueError(
-            f"{name}: column {column} has no time in row {row + 1}; give seconds from "
-            "the start of the first volume"
-        )
-    return times
-
-
 def _until_next(onset, name):
     """Return when rows end that last until the next one starts."""
     steps = np.diff(onset)
     if not len(steps) or not (steps > 0).all():
-        row = int(np.flatnonzero(steps <= 0)[0]) + 2 if len(steps) else 1
+        row = int(np.argmin(steps > 0)) + 2 if len(steps) else 1
         raise ValueError(
             f"{name}: column onset must increase from row to row where rows have no "
             f"duration (row {row}); sort the table, or add a column duration"

@@ -3,7 +3,6 @@
 import csv
 import gzip
 import io
-import itertools
 import os
 import zlib
 
@@ -18,13 +17,7 @@ _COMMAS = (".csv", ".csv.gz")
 
 
 def read_text_table(path, name):
-    """Read a file into a DataFrame of text, exactly as it is written.
-
-    Columns are separated by tabs, or by commas if the file ends in ``.csv``; the first
-    row names them. Files may be compressed (``.gz``). `name` is the argument's. Raises
-    ValueError, which names file and row, if the file cannot be read as UTF-8, has NUL
-    bytes, columns of the same name, or rows of another length than the first.
-    """
+    """Return a file as a DataFrame of text, exactly as it is written."""
     import pandas as pd
 
     path = os.fspath(path)
@@ -47,43 +40,8 @@ def read_text_table(path, name):
     return pd.DataFrame(columns, columns=header, dtype=object)
 
 
-def read_number_table(path, name):
-    """Read a file whose columns are all numbers, as `read_text_table` reads text.
-
-    Returns float64 of shape (n_rows, n_columns). ValueError names a column that holds
-    something else.
-    """
-    import pandas as pd
-
-    path = os.fspath(path)
-    text, separator = _text(path, name), _separator(path)[0]
-    first = list(
-        itertools.islice(csv.reader(io.StringIO(text), delimiter=separator), 2)
-    )
-    if len({len(row) for row in first}) != 1 or first[1:] == []:
-        raise ValueError(
-            f"{path} is not a table of numbers; give columns of numbers separated by "
-            f"{_separator(path)[1]} under a row of names"
-        )
-    check_columns(first[0], path)
-    _check_separated(first[0], first[1:], path)
-    try:
-        frame = pd.read_csv(
-            io.StringIO(text), sep=separator, index_col=False, keep_default_na=False
-        )
-    except pd.errors.ParserError as error:
-        line = " ".join(str(error).split())
-        raise ValueError(
-            f"{path} is not a table ({line}); give every row {len(first[0])} entries"
-        ) from error
-    return numbers(frame, path)
-
-
 def numbers(table, name):
-    """Return a table's columns as float64; ValueError names those that are no numbers.
-
-    Columns may hold numbers or text.
-    """
+    """Return a table's columns as float64; ValueError names what is not finite."""
     import pandas as pd
 
     values = np.empty(table.shape)
@@ -123,11 +81,7 @@ def _check_separated(header, first, path):
 
 
 def text_column(table, column, name):
-    """Return a column as text, "" where the entry is missing (n/a) or empty.
-
-    Entries of a DataFrame that are None or NaN are missing too. Raises ValueError if an
-    entry begins or ends with a blank, or if two different entries are the same text.
-    """
+    """Return a column as text, "" where the entry is missing (n/a, None) or empty."""
     values = table[column]
     missing = values.isna().to_numpy()
     text = values.astype(str).to_numpy(dtype=object)
@@ -149,20 +103,16 @@ def text_column(table, column, name):
 
 def _rows(path, name):
     """Return the rows of a file as lists of text, without empty lines at its end."""
-    text = _text(path, name)
+    separator, called = _separator(path)
+    lines = io.StringIO(_text(path, name), newline="")
     try:
-        lines = csv.reader(
-            io.StringIO(text, newline=""), delimiter=_separator(path)[0], strict=True
-        )
-        rows = list(lines)
+        rows = list(csv.reader(lines, delimiter=separator, strict=True))
     except csv.Error as error:
         raise ValueError(
-            f"{path} is not a table ({error}); give columns separated by "
-            f"{_separator(path)[1]} under a row of names"
+            f"{path} is not a table ({error}); give columns separated by {called} "
+            "under a row of names"
         ) from error
-    while rows and not any(rows[-1]):
-        if rows[-1] and len(rows[-1]) > 1:  # only separators: a row of empty entries
-            break
+    while rows and not any(rows[-1]) and len(rows[-1]) < 2:  # two: empty entries
         rows.pop()
     return rows
 
@@ -200,10 +150,7 @@ def _separator(path):
 
 
 def load_array(path, *, mmap_mode=None):
-    """Read a .npy file; ValueError that names it when it holds no plain array.
-
-    Python objects (pickles) are never read. `mmap_mode` is that of ``numpy.load``.
-    """
+    """Return the array of a .npy file, never of pickles; ValueError if damaged."""
     path = os.fspath(path)
     try:
         array = np.load(path, mmap_mode=mmap_mode, allow_pickle=False)
