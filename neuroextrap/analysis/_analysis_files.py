@@ -44,22 +44,13 @@ from neuroextrap.margins.running._described import class_name
 
 
 def origin_of(sources, options=None):
-    """Return the Origin of data that came in as images, paths, lists or arrays.
-
-    `sources` is a dict of what came in by role, such as ``{"imgs": "run-*.nii.gz"}``.
-    Only what is on disk has files; it is hashed when results are written. `options` are
-    those by which samples were made of the data.
-    """
+    """Return the Origin of data, by role, that came in as images, paths or arrays."""
     files = {role: source_files(value) for role, value in sources.items()}
     return Origin(files, options or {})
 
 
 def recorded_options(options):
-    """Return options of samples as they are put on record: tables as arrays.
-
-    >>> recorded_options({"exclude": "rest", "confounds": [None]})
-    {'exclude': 'rest', 'confounds': [None]}
-    """
+    """Return options of samples as they are put on record: tables as arrays."""
     return {name: _as_array(value) for name, value in options.items()}
 
 
@@ -236,11 +227,8 @@ def write_analysis(
 ):
     """Write maps with sidecars, the table, and the arrays to read them back.
 
-    All files take their places together or not at all. `origin` (Origin) says what the
-    results were made of, None what the analysis knows of that; `more` is a dict of
-    further files, functions that write to a path by plain name (a report, say), of
+    `more` is a dict of further files, functions that write to a path by plain name, of
     which those in `elsewhere`, a dict of paths in the data set, go there.
-    ValueError when the folder is not empty, or not writable.
     """
     files = ResultFiles.below(path, bids)
     origin = fitted.origin_ if origin is None else origin
@@ -273,11 +261,7 @@ def write_analysis(
 
 
 def find_analysis(path):
-    """Return the kind of the analysis in a folder, and its ResultFiles.
-
-    `path` is the folder, or one above it, or the index file (under its BIDS name).
-    ValueError when there is no analysis, or several.
-    """
+    """Return the kind of the analysis at or below a path, and its ResultFiles."""
     files = ResultFiles.find(path, _INDEX)
     if files is None or not files.path(_RESULTS).is_file():
         raise ValueError(
@@ -287,10 +271,7 @@ def find_analysis(path):
 
 
 def read_analysis(path, kind):
-    """Read what :func:`write_analysis` wrote of an analysis of this kind.
-
-    ValueError if a file is not the one that was written with the index.
-    """
+    """Read what :func:`write_analysis` wrote; ValueError if a file is another one."""
     written, files = find_analysis(path)
     if written != kind:
         raise ValueError(

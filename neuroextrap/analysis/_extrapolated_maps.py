@@ -28,10 +28,7 @@ _COPIES = 8  # of one region's margins that a fit holds at once
 def extrapolated_maps(fitted, set_sizes, *, method, confidence_level=None):
     """Predict the accuracy of every region of a fitted analysis (RegionMaps by size).
 
-    With a confidence level, intervals are predicted as well, by method "auto" only.
-
-    One region at a time, so that memory does not grow with them; ValueError before any
-    work where a set size, the method or the memory will not do.
+    One region at a time, so that memory does not grow with them.
     """
     sizes = np.atleast_1d(check_set_sizes(set_sizes))
     stats.AccuracyExtrapolator(method)  # is it known?
@@ -127,10 +124,7 @@ def _record(fitted, size, end=""):
 
 
 def _one_by_one(fitted, regions, sizes, method, confidence_level):
-    """Predict regions one after the other; return predictions and notes.
-
-    Accuracy, or accuracy and both ends: (1 or 3, n_regions, n_sizes).
-    """
+    """Predict regions one after the other: (1 or 3, n_regions, n_sizes), and notes."""
     n_parts = 1 if confidence_level is None else 3
     predicted = np.empty((n_parts, len(regions), len(sizes)))
     progress, warned = Progress(fitted.verbose), {}

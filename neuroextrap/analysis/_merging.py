@@ -27,11 +27,8 @@ _MOST_PARTS = 10**6
 def missing_parts(parts):
     """Return the parts "i/N" that are needed beside `parts`, pairs (i, N), as a list.
 
-    Part i of N has the tasks i, i + N, i + 2 N, ..., so parts of different N can be
-    told apart as parts of the least common multiple.
-
-    >>> missing_parts([(1, 2), (2, 4)])
-    ['4/4']
+    Part i of N has the tasks i, i + N, i + 2 N, ..., so parts of different N are parts
+    of the least common multiple.
     """
     n_parts = _common(parts)
     held = {number for part in parts for number in _numbers(part, n_parts)}

@@ -15,12 +15,11 @@ class Option(NamedTuple):
     """One option: its sentence for help, its default, and how its text is read.
 
     `kind` reads the text; bool is for flags, which a default of True turns into
-    ``--no-...`` and one of None into both. `many` options take one value or more.
-    `said` stands for the default in help. Numbers are at least `least`, or above and
-    below the two numbers `within`, which `allowed` describes in errors. `word` is the
-    name on the command line where it differs from that of the parameter. Where "none"
-    is one of the choices, it stands for None. Short help lists an option that comes
-    `first`, or is required.
+    ``--no-...`` and one of None into both. `said` stands for the default in help.
+    Numbers are at least `least`, or between the two numbers `within`, which `allowed`
+    describes in errors. `word` is the name on the command line where it differs from
+    that of the parameter. "none" among the choices stands for None. Short help lists an
+    option that comes `first`, or is required.
     """
 
     help: str

@@ -19,14 +19,12 @@ class Parameter(NamedTuple):
     """A parameter of analyses, or an option by which their data are made.
 
     `of` are the kinds of analysis that have it, or "samples" (``fit_events``),
-    "stimuli" (features of encoding models), "cohort" (``analyze_participants``) or
-    "group" (``analyze_group``). `role` is "result" (it changes what the numbers of a
-    map mean), "identity" (which data or draws they are made of, as every subject has
-    its own) or "resource" (no number depends on it). `option` is its word on the
-    command line, None if only Python has it or another row declares it; `section`
-    is where help lists it, and "regions" are those that together choose the regions.
-    `own` values may be each subject's own, but are given for all or for none. `extra`
-    ones ask for more, or for less, than all maps of one labeling.
+    "stimuli", "cohort" (``analyze_participants``) or "group" (``analyze_group``).
+    `role` is "result" (it changes what the numbers of a map mean), "identity" (which
+    data or draws they are made of) or "resource" (no number depends on it). `option` is
+    None if only Python has it or another row declares it. `own` values may be each
+    subject's own, but are given for all or for none; `extra` ones ask for more, or for
+    less, than all maps of one labeling.
     """
 
     name: str
@@ -59,11 +57,7 @@ PARAMETERS = tuple(
 
 
 def parameters(*kinds):
-    """Return the parameters of kinds of analysis, or those of "samples".
-
-    >>> [row.name for row in parameters("samples") if row.role == "identity"]
-    ['t_r', 'check_t_r', 'sample_mask']
-    """
+    """Return the parameters of kinds of analysis, or those of "samples"."""
     return [row for row in PARAMETERS if set(kinds) & set(row.of)]
 
 
@@ -83,9 +77,7 @@ def path_words():
 def command_words(text):
     """Return text about parameters in words of the command line.
 
-    Values of parameters become options, ``radius=8`` is ``--radius 8``, also where they
-    are given to a value object. Alternatives that only Python has are left out: those
-    that end with ", or give NAME=...".
+    Alternatives that only Python has are left out: those with ", or give NAME=...".
 
     >>> command_words("use bounds=Bounds(test_units='runs'), or give blocks=...")
     'use --test-units runs'
@@ -132,10 +124,7 @@ def plain_maps(analysis):
 
 
 def of_no_places(analysis):
-    """Return the mask and what chooses regions as where features have no place, a dict.
-
-    The radius, which then means nothing, is left as it is.
-    """
+    """Return mask and regions, by name, as where features have no place."""
     names = ["mask", *(row.name for row in PARAMETERS if row.section == "regions")]
     names.remove("radius")
     return _defaults(analysis, names)

@@ -12,21 +12,16 @@ from neuroextrap.images._maskers import is_surface_masker
 
 
 def feature_images(values, masker):
-    """Turn numbers of features, a dict of (n_features,), into images.
-
-    The arrays stay what they are if there is no masker (plain arrays).
-    """
+    """Turn numbers of features, a dict of (n_features,), into images, with a masker."""
     if masker is None:
         return values
     return {name: to_img(value, masker) for name, value in values.items()}
 
 
 def region_images(values, choice, masker):
-    """Turn numbers of regions, a dict of (n_regions,), into images.
+    """Turn numbers of regions, a dict of (n_regions,), into images, or float arrays.
 
-    NaN outside the analyzed voxels. Without a masker (plain arrays) the maps are arrays
-    of the regions; empty when the regions of an image are a matrix with another number
-    of rows than features, which have no place in it.
+    Empty when regions of an image are a matrix whose rows have no place in it.
     """
     if masker is None:
         return {name: np.asarray(value, dtype=float) for name, value in values.items()}
@@ -37,10 +32,7 @@ def region_images(values, choice, masker):
 
 
 def mean_places(choice, masker):
-    """Return the place of every region in mm, (n_regions, 3): centers, else means.
-
-    NaN for regions without a feature.
-    """
+    """Return the place of every region in mm, (n_regions, 3): centers, else means."""
     if choice.centers is not None:
         return choice.places(masker)
     coordinates, inside = feature_coordinates(masker), choice.owner >= 0
@@ -52,16 +44,10 @@ def mean_places(choice, masker):
 
 
 def region_table(results, values, standard_errors=None):
-    """Return a tidy table: one row for every region and set size.
+    """Return a tidy table of RegionResults: one row for every region and set size.
 
-    `results` are RegionResults and `values` their statistics; `standard_errors` of the
-    accuracies have shape (n_regions, n_set_sizes). Columns are name, n_voxels,
-    set_size, accuracy, standard_error, implied_information (bits),
-    average_bayes_accuracy_bound (at that set size), correlation (of decoded targets),
-    class_information_bound and information_bound (bits), and, after permutations,
-    p_value and p_value_fwe of the statistic; where accuracy depends on it, the number
-    of classes that the classifier was trained on, n_classes_trained; where parts of the
-    run are missing, also partial, True in every row.
+    `values` are their statistics, `standard_errors` (n_regions, n_set_sizes) those of
+    the accuracies.
     """
     import pandas as pd
 
@@ -118,12 +104,9 @@ _N_SHOWN = 4
 
 
 def find_region(region, choice, masker, radius):
-    """Return the index of the region that a user means.
+    """Return the index of the region that a user means by index, name or place in mm.
 
-    `region` is an index, a name, or a place (x, y, z) in mm; `choice` (RegionChoice)
-    and the fitted `masker` (None for arrays) are those of the analysis, `radius` is
-    that of its spheres in mm, None if regions have other shapes. ValueError or
-    TypeError when no region, or more than one, is meant.
+    `radius` is that of spheres in mm, None if regions have other shapes.
     """
     if isinstance(region, np.ndarray) and region.ndim == 0:
         region = region.item()

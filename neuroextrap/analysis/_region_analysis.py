@@ -87,8 +87,8 @@ class RegionAnalysis(
     def _complete(self, run, made_by=None, **sources):
         """Score all regions of a planned run (RegionRun), and publish the results.
 
-        `sources` are the images that came in, by role; their files are on record, and
-        so are the options `made_by` by which samples were made of them (a dict).
+        The files of `sources`, images by role, are on record, and so are the options
+        `made_by` by which samples were made of them.
         """
         origin = origin_of(
             sources, made_by

@@ -241,11 +241,7 @@ class RegionMaps(DiscoveryCounts, dict):
 def maps_of_regions(
     run: Any, scores: dict, *, table_file: str = "regions.tsv", **about: Any
 ) -> RegionMaps:
-    """Return numbers of the regions of a planned run (RegionRun) as maps.
-
-    `scores` (n_regions,) go to images where these have places, and to a table;
-    `about` are further arguments of RegionMaps.
-    """
+    """Return numbers (n_regions,) of the regions of a planned RegionRun as maps."""
     import pandas as pd
 
     choice, masker = run.choice, run.masker
@@ -267,11 +263,9 @@ def maps_of_regions(
 def write_described(
     path, described, about, more, *, findings=(), bids=None, record=None, **places
 ):
-    """Write maps, pairs of a record and an image, and further files.
+    """Write maps, pairs of a record and an image, and further files with provenance.
 
-    `about` is the provenance, `more` a dict of functions that write to a path by name;
-    `record` stands in the file of the provenance only; `places` are overwrite and
-    elsewhere of ``write_maps``.
+    `record` stands in the file of the provenance only.
     """
     if not described and not more:
         raise ValueError(
@@ -309,10 +303,8 @@ def exchange_test(
 ):
     """Compare two analyses by exchanging the outcomes of units (stimuli, runs).
 
-    Of the `known` regions (n_known of n_regions) are `accuracies`, two arrays
-    (n_known,), and `outcomes` (n_known, n_units): the differences that add up to that
-    in accuracy, or what the `test` takes first; `information` is two arrays
-    (n_regions,) in bits. `options` are those of the test. Returns a dict of
+    `accuracies` are two arrays (n_known,), `outcomes` (n_known, n_units) what the
+    `test` takes first, `information` two arrays (n_regions,) in bits. Returns a dict of
     (n_regions,), NaN where a region is not known, and the test.
     """
     tested = test(outcomes, **options)

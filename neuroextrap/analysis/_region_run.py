@@ -55,10 +55,7 @@ from neuroextrap.stats._validation import (
 
 
 class RunParameters(SimpleNamespace):
-    """Parameters that every analysis of regions shares; checked when made.
-
-    The attributes are those of the table that all kinds of analysis have.
-    """
+    """Parameters that every analysis of regions shares; checked when made."""
 
     @classmethod
     def of(cls, estimator):
@@ -146,10 +143,8 @@ _FASTER = (
 class RegionRun:
     """Checked data, regions and plan of one run, ready to be scored.
 
-    `rows` (n_rows, n_features) are what the plan makes margins from, such as samples;
-    `choice` says where values of regions go, `usable` which features of each region
-    are analyzed. Scores are those of the K `classes`, one row of `test_codes` (n_test,)
-    for each row of a region's margins.
+    `rows` (n_rows, n_features) are what the plan makes margins from; scores are those
+    of the K `classes`, `test_codes` (n_test,) those of the rows of margins.
     """
 
     parameters: RunParameters
@@ -171,11 +166,10 @@ class RegionRun:
 
     @cached_property
     def identity(self):
-        """What makes the run what it is: hashes and texts by name, JSON values.
+        """Hashes and texts by name that all parts of the run share.
 
-        Equal for all parts of a run, whatever the workers. The confidence level, and
-        set sizes that the statistic does not depend on, are not in it: no number that
-        is stored depends on them.
+        Confidence level, and set sizes that the statistic does not depend on, are not
+        in it: no number that is stored depends on them.
         """
         names = self.choice.names
         identity = identify_run(*self._data) | {
@@ -204,12 +198,7 @@ class RegionRun:
         return np.flatnonzero(np.diff(self.usable.regions.indptr))
 
     def cost(self):
-        """Estimate time and memory by timing a few regions.
-
-        A dict of n_regions, n_features, n_permutations, seconds (on `n_workers`, of the
-        requested part of the run), memory in bytes, and paths, the ways in
-        which margins are made.
-        """
+        """Estimate seconds and memory (bytes) by timing a few regions, as a dict."""
         n_workers = self.n_workers  # what would not fit is not tried
         seconds = estimate_seconds(*self._data) / n_workers
         return {
@@ -226,11 +215,7 @@ class RegionRun:
         return observed_margins(*self._data, region)
 
     def score(self):
-        """Score every region, with the requested checkpoint, shard and null file.
-
-        Returns RegionScores and what follows from null maps, if they are saved: a
-        dict of arrays (n_regions,), else empty.
-        """
+        """Score every region; return RegionScores, and what saved null maps give."""
         asked = self.parameters
         self._announce()
         shape = self.plan.n_permutations, self.choice.n_regions
@@ -247,11 +232,7 @@ class RegionRun:
         return scores, from_null
 
     def _announce(self):
-        """Say beforehand how long a classifier will take that is refitted throughout.
-
-        In the log, as a warning where that is long; others are fast enough to be seen
-        at work before they could be timed.
-        """
+        """Log beforehand how long a classifier will take that is refitted throughout."""
         if not self.plan.kernel.refits or not self.plan.n_permutations:
             return
         seconds = quick_seconds(*self._data) / self.n_workers

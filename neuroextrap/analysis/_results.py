@@ -73,10 +73,7 @@ class RegionResults:
 
     @property
     def n_units(self):
-        """Number of test units, which may be blocks or runs: independent test points.
-
-        One for every class if the design does not say.
-        """
+        """Number of independent test points; one for every class if it is unknown."""
         n_classes = self.scores.wins.shape[1]
         repeats = np.asarray(1 if self.n_repeats is None else self.n_repeats)
         units = repeats.sum() if repeats.ndim else repeats * n_classes
@@ -126,10 +123,7 @@ class RegionResults:
 
     @property
     def _n_best(self):
-        """Numbers of correct outcomes of a single split of independent points, or None.
-
-        Where blocks or runs are the test units there are fewer units than points.
-        """
+        """Correct outcomes of a single split of independent points, or None."""
         units, n_classes = np.atleast_2d(self.n_repeats), self.scores.wins.shape[1]
         n_units = np.broadcast_to(units, (len(units), n_classes)).sum()
         return self.scores.n_best if self.is_split and n_units == self.n_test else None
@@ -149,10 +143,7 @@ class RegionResults:
         )
 
     def tail_fit_accepted(self):
-        """Whether a generalized Pareto tail could be fitted to the permuted maxima.
-
-        None without permutations.
-        """
+        """Whether a generalized Pareto tail fits the permuted maxima; None without."""
         if not len(self.scores.maxima) or not self.scores.done.any():
             return None
         top = np.nanmax(self.scores.score)
@@ -220,11 +211,7 @@ class RegionResults:
         return f"{doubtful} {TRAINED_ON_ALL.format(n_classes=n_classes)}"
 
     def bound_curve(self, region):
-        """Return the pre-declared set sizes, and a region's lower bound at each.
-
-        Bounds are on the average Bayes accuracy, each by itself. ValueError if the
-        design has none.
-        """
+        """Return set sizes, and a region's bound on average Bayes accuracy at each."""
         if self.n_repeats is None:
             raise ValueError(f"no bound holds for this design: {'; '.join(self.notes)}")
         n_classes = self.scores.wins.shape[1]
@@ -232,10 +219,7 @@ class RegionResults:
         return sizes, self.bounds_at(self.bound_wins[region], sizes)
 
     def bounds_at(self, wins, set_sizes):
-        """Bound the average Bayes accuracy at set sizes, each by itself.
-
-        `wins` (..., K) -> bounds (..., n_set_sizes).
-        """
+        """Bound the average Bayes accuracy (..., n_set_sizes), each by itself."""
         curves = stats.average_accuracy(wins, set_sizes)
         return self.test_design().average_bayes_accuracy_bound(curves, set_sizes)
 
@@ -259,11 +243,7 @@ class RegionResults:
         return partial_note(self)
 
     def merge(self, *others):
-        """Join the results of other parts (shards) of the same run.
-
-        Set sizes and confidence level, which no stored number depends on, are those of
-        this part. ValueError when parts overlap, or belong to different runs.
-        """
+        """Join the results of other parts (shards); ValueError if they do not match."""
         return join_parts([self, *others])
 
     def save(self, path):
@@ -311,10 +291,7 @@ def write_arrays(results, left_out=()):
 
 
 def read_arrays(arrays, kind):
-    """Return the fields of `kind` (RegionResults) from what :func:`write_arrays` made.
-
-    KeyError if an array is missing.
-    """
+    """Return the fields of `kind` from what :func:`write_arrays` made."""
     values = {name: _unpacked(array) for name, array in arrays.items()}
     values.setdefault("n_repeats", None)  # not written if no bounds hold
     members = np.ones(len(values["indices"]), dtype=bool)

@@ -53,16 +53,10 @@ def read_samples(  # noqa: PLR0913
 ):
     """Read samples, center the features, and find those that can be analyzed.
 
-    `mask` and `imgs` are those of the analyses. With `n_samples` there must be as many
-    samples, one for each entry of what errors call `counted`, and at least one usable
-    feature (new responses to a fitted model may be a single sample, whose features are
-    all constant). `keep` of shape (n_samples,) selects samples; without `center` their
-    values stay, and `location` is 0. `X` is of the `dtype` given; None keeps float32,
-    and makes float64 of all else.
-
-    >>> samples = read_samples(None, np.array([[1.0, 5.0], [3.0, 5.0]]))
-    >>> samples.X.tolist(), samples.usable.tolist()
-    ([[-1.0, 0.0], [1.0, 0.0]], [True, False])
+    With `n_samples` there must be as many, one for each entry of what errors call
+    `counted`, and at least one usable feature. `keep` (n_samples,) selects samples;
+    without `center` their values stay, and `location` is 0. A `dtype` of None keeps
+    float32, and makes float64 of all else.
     """
     check_memory(memory)
     if hasattr(imgs, "columns") and hasattr(imgs, "to_numpy"):  # a data frame
@@ -95,11 +89,7 @@ def read_samples(  # noqa: PLR0913
 
 
 def read_residuals(residuals, masker, usable):
-    """Read noise residuals (an array, or images) and check them.
-
-    They must be of shape (n_observations, n_features), at least three observations,
-    and finite where `usable` of shape (n_features,) is true.
-    """
+    """Read noise residuals (an array, or images), finite where features are usable."""
     if not isinstance(residuals, np.ndarray):
         if masker is None:
             raise ValueError("noise_covariance must be an array when imgs is an array")

@@ -29,9 +29,7 @@ def check_searchlight(light, name):
 def taken_options(light, analysis, unused, name="light"):
     """Return the parameters of a searchlight, as an `analysis` takes them over.
 
-    `unused` are those that it does not use, with the values that they must have. It is
-    called `name` in messages: TypeError unless it is an IdentificationSearchLight,
-    ValueError where an unused parameter has another value.
+    `unused` are those that it does not use, with the values that they must have.
     """
     check_searchlight(light, name)
     parameters = flat_parameters(light)
@@ -48,9 +46,8 @@ def taken_options(light, analysis, unused, name="light"):
 class Shared(NamedTuple):
     """What the planned runs of two decoders are compared by, known before any work.
 
-    `runs` are two DecodingRun, `pairs` the regions of both, each (n_pairs,), `size` is
-    the number of classes of the accuracies, `units` what every test point of both
-    belongs to, `unit` says what that is, and `same_units` whether both have the same.
+    `size` is the number of classes of the accuracies, `units` what every test point of
+    both belongs to, `unit` says what that is, `same_units` whether both have the same.
     """
 
     runs: tuple

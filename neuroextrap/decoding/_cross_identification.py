@@ -220,10 +220,7 @@ def few_names(n_classes):
 
 
 class NamedCounts:
-    """What is known of regions, or other cells, from tables in both directions.
-
-    `n` is the number of cells, `null` (n_exchanges, n) keeps all permuted statistics.
-    """
+    """Numbers of `n` regions, or other cells, from tables in both directions."""
 
     def __init__(self, n, exchanges, null=None):
         self.exchanges = exchanges

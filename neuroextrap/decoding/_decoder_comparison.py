@@ -196,11 +196,10 @@ def compare_decoders(  # noqa: PLR0913
 
 
 def fit_to_compare(lights, data, **shared):
-    """Fit two searchlights to (images, labels, runs, order) of each.
+    """Fit two searchlights to (images, labels, runs, order) of each, if comparable.
 
-    ValueError before that where they cannot be compared as asked: `shared` are
-    ``paired``, ``statistic`` and ``regions`` of :func:`compare_decoders`, regions by
-    index or by name. Returns them by index.
+    `shared` are ``paired``, ``statistic`` and ``regions`` of :func:`compare_decoders`,
+    regions by index or by name. Returns them by index.
     """
     runs = tuple(
         plan_decoding(light, *each) for light, each in zip(lights, data, strict=True)
@@ -247,8 +246,7 @@ class _Compared(NamedTuple):
         """Return accuracies (2, n_known) and outcomes (n_known, n_units) of pairs.
 
         Of the same units outcomes are differences, which add up to that in accuracy;
-        else what each unit has, of the first and of the second, whose means are the
-        accuracies.
+        else those of the first, then of the second, whose means are the accuracies.
         """
         weights, shares, streams = [], [], []
         runs, pairs, size, units, _, same = self.shared

@@ -35,8 +35,7 @@ def read_labeled_samples(searchlight, kernel, imgs, labels, counted="y"):
     """Read the samples of the classes that are analyzed, for a kernel.
 
     They are centered over all samples, unless the kernel wants them as they are given;
-    before that, each feature is centered or standardized within runs on request. Errors
-    call what has an entry for each sample `counted`.
+    before that, on request, within runs.
     """
     how = searchlight.within_runs
     check_within_runs(how, labels.groups)
@@ -110,8 +109,7 @@ def within_runs(samples, groups, how):
 def rescaled(X):
     """Multiply by a power of two where squares would vanish or overflow in float32.
 
-    This is exact, and does not affect the classifiers for which samples are centered.
-    Also returned is the power.
+    This is exact. Also returned is the power.
     """
     largest = np.abs(X).max(initial=0.0)
     if largest == 0 or _LEAST < largest < _MOST:
@@ -121,11 +119,7 @@ def rescaled(X):
 
 
 class NoiseWhitener:
-    """Whiten a region's samples by the covariance of centered noise residuals.
-
-    `residuals` of shape (n_observations, n_features) are such as those of a first-level
-    model.
-    """
+    """Whiten a region's samples by the covariance of centered noise residuals."""
 
     def __init__(self, residuals):
         self.residuals = residuals
@@ -192,11 +186,7 @@ class DecodingRun(RegionRun):
 def plan_decoding(searchlight, imgs, y, groups, order=None, strata=None):
     """Check everything, then read the samples, choose regions and plan the run.
 
-    Nothing is expensive but reading, and labels and parameters are checked before it.
-    The arguments are those of :meth:`IdentificationSearchLight.fit`; returns
-    DecodingRun. ValueError when they do not fit one another, or the
-    examination of the design refuses them; what is doubtful is warned of. `strata`
-    (n_samples,) are those within which labels are exchanged afterwards.
+    `strata` (n_samples,) are those within which labels are exchanged afterwards.
     """
     parameters, given = RunParameters.of(searchlight), flat_parameters(searchlight)
     check_shrinkage(searchlight.shrinkage)

@@ -179,11 +179,7 @@ class _Noise(NamedTuple):
 
 
 def _without_means(correlation, codes, runs, first):
-    """Return what is seen of a correlation when means are subtracted; and the variance.
-
-    `codes` and `runs` (n_samples,) are those of successive samples, `first` says which
-    of them begin a run.
-    """
+    """Return what is seen of a correlation when means are subtracted; the variance."""
     n_samples = len(codes)
     lags = np.abs(np.subtract.outer(np.arange(n_samples), np.arange(n_samples)))
     covariance = np.where(runs[:, None] == runs, correlation**lags, 0)

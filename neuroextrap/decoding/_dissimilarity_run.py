@@ -47,14 +47,12 @@ def run_means(X, codes, run):
 def distance_operator(present):
     """Return the matrix that turns inner products of means into squared distances.
 
-    `present` (n_runs, K) says which classes runs hold. With G the products of the means
-    b_mi of run m and class i, the distance of classes i and j is the mean over ordered
-    pairs of runs m != n that hold both ::
+    With G the products of the means b_mi of run m and class i, the distance of classes
+    i and j is the mean over ordered pairs of runs m != n that hold both (`present`) ::
 
         d_ij = mean_(m != n) (b_mi - b_mj)' (b_ni - b_nj)
 
-    A sparse array (K (K - 1) / 2, (n_runs K)^2), pairs of classes in the order of
-    ``np.triu_indices(K, 1)``; a row is zero if fewer than two runs hold the pair.
+    A sparse array (K (K - 1) / 2, (n_runs K)^2), in the order of ``np.triu_indices``.
     """
     n_runs, n_classes = present.shape
     pairs = np.transpose(np.triu_indices(n_classes, 1))
@@ -75,8 +73,7 @@ def distance_operator(present):
 def halves(present, seed):
     """Return up to ten splits of the runs into halves that both have all distances.
 
-    A list of pairs of `present` (n_runs, K), each with the runs of one half only; of
-    halves of equal size only the one with the first run comes first.
+    Pairs of `present` (n_runs, K), each with the runs of one half only.
     """
     n_runs, rng, splits = len(present), np.random.default_rng(seed), {}
     for _ in range(_MOST_TRIED):
@@ -97,11 +94,7 @@ def runs_together(present):
 
 
 def comparison_features(values, method):
-    """Turn dissimilarities (n, n_pairs) into vectors whose products compare them.
-
-    Inner products of the rows returned are Spearman correlations, Kendall's tau-a, or
-    cosines. A row without variation is zero.
-    """
+    """Turn dissimilarities (n, n_pairs) into vectors whose products compare them."""
     if method == "kendall":
         first, second = np.triu_indices(values.shape[1], 1)
         signs = np.sign(values[:, first] - values[:, second])
@@ -133,10 +126,8 @@ def ceiling_of_halves(values, method):
     """Return the agreement with measured distances that a true model reaches, (n,).
 
     `values` (n, 1 + 2 n_splits, n_pairs) are the distances, then those of pairs of
-    halves of the runs, whose noise is independent: their products are those of the true
-    distances, on average. The true distances then correlate with the measured ones by
-    the root of that over the squares of these; the mean is subtracted unless the
-    `method` is the cosine. NaN without halves.
+    halves of the runs. Their noise is independent, so that their products are those of
+    the true distances on average.
     """
     if values.shape[1] == 1:
         return np.full(len(values), np.nan)
@@ -158,10 +149,9 @@ _NO_CEILING = (
 class DissimilarityRun:
     """A planned run over samples and regions, and models to compare distances with.
 
-    `means` (n_runs K, n_features) are those of the classes in every run. The `operator`
-    makes distances of their inner products: those of all runs, then those of pairs of
-    halves of the runs, (1 + 2 n_splits) K (K - 1) / 2 in all. `features` are those of
-    the `models` (K, K), by name, as they are and with classes exchanged.
+    `means` (n_runs K, n_features) are those of classes in runs, of whose products the
+    `operator` makes distances: those of all runs, then those of pairs of halves of the
+    runs. `features` are those of the models, as they are and with classes exchanged.
     """
 
     samples: DecodingRun
@@ -178,9 +168,9 @@ class DissimilarityRun:
     def compare(self, n_jobs):
         """Measure all distances and compare them with the models.
 
-        Returns what was found in all regions, NaN where one was not analyzed: numbers
-        by the name of a map (n_regions,), distances (n_regions, K (K - 1) / 2), and the
-        largest permuted agreement over regions by the name of a model.
+        Returns numbers (n_regions,) by the name of a map, distances (n_regions,
+        n_pairs), and the largest permuted agreement over regions by the name of a
+        model.
         """
         usable, rows = self.samples.usable, self.samples.analyzed
         n_classes = len(self.samples.classes)
@@ -228,11 +218,7 @@ def _distances(plan, data, operator):
 
 
 def plan_dissimilarities(light, imgs, y, groups, order):
-    """Check everything, then read the samples and choose regions (DissimilarityRun).
-
-    The arguments are those of :meth:`DissimilaritySearchLight.fit`; ValueError when
-    they do not fit one another.
-    """
+    """Check everything, then read the samples and choose regions (DissimilarityRun)."""
     check_choice(light.method, "method", METHODS)
     if groups is None:
         raise ValueError(

@@ -40,12 +40,7 @@ class SampleSet(NamedTuple):
 
 
 def read_sample_set(searchlight, imgs, y, groups, *, permuted=False):
-    """Read samples once, and make a searchlight for sets of their features.
-
-    The searchlight given is never changed. ValueError when it asks for a shard, saved
-    null maps, folds, or (unless `permuted`) permutations, which these analyses do not
-    give, or when labels do not fit images.
-    """
+    """Read samples once, and make a searchlight for sets of their features."""
     unused = plain_maps(IdentificationSearchLight())
     if permuted:
         del unused["n_permutations"]
@@ -72,12 +67,9 @@ def read_sample_set(searchlight, imgs, y, groups, *, permuted=False):
 
 
 def score_sets(sample_set, members, *, min_voxels):
-    """Score sets of features, observed and permuted, by one run of the searchlight.
+    """Score sets of features, rows of a csr_array, by one run of the searchlight.
 
-    `members` are boolean rows, csr_array of shape (n_sets, n_features); sets with fewer
-    than `min_voxels` are NaN. Returns DecodingRun, RegionScores, and accuracy,
-    pairwise_accuracy and implied_information (bits) of the sets, each of shape
-    (n_sets,).
+    Returns DecodingRun, RegionScores, and accuracies and information of the sets.
     """
     searchlight = sample_set.searchlight
     searchlight = with_parameters(searchlight, regions=members, min_voxels=min_voxels)

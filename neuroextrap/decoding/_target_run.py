@@ -65,12 +65,7 @@ class TargetRun(RegionRun):
 
 
 def plan_targets(light, imgs, targets, groups, order=None):
-    """Check everything, then read the samples, choose regions and plan the run.
-
-    The arguments are those of :meth:`TargetSearchLight.fit`; returns TargetRun.
-    ValueError when they do not fit one another, or the examination refuses them; what
-    is doubtful is warned of.
-    """
+    """Check everything, then read the samples, choose regions and plan the run."""
     parameters, given = RunParameters.of(light), flat_parameters(light)
     candidate_penalties(light.shrinkage)
     check_flags(standardize_targets=light.standardize_targets)
@@ -182,10 +177,7 @@ def check_targets(targets):
 
 
 def _scaled(candidates, codes, standardize):
-    """Return candidates about the mean sample, columns scaled to unit variance.
-
-    Which sample has which target does not matter, so that no scaling depends on labels.
-    """
+    """Return candidates about the mean sample, columns scaled to unit variance."""
     location, spread = _location(candidates, codes, standardize)
     return (candidates - location) / spread
 
@@ -240,7 +232,7 @@ def _tests(light, labels, options):
 def _folds(light, labels, shifts):
     """Return cv; of a number without groups the folds, blocks whole, as a list.
 
-    They are consecutive for series, else drawn: in a table that is sorted by targets,
+    Consecutive for series, else drawn: in a table that is sorted by targets,
     consecutive folds would test what is beyond the targets of their training.
     """
     whole = isinstance(light.cv, (int, np.integer)) and not isinstance(light.cv, bool)
@@ -252,10 +244,7 @@ def _folds(light, labels, shifts):
 
 
 def _of_series(light, X, targets, labels):
-    """Return Findings about samples and targets that depend on their neighbors.
-
-    Without groups these are in training and test sets.
-    """
+    """Return Findings about samples and targets that depend on their neighbors."""
     mixed = labels.groups is None
     if labels.blocks is not None or not (light.n_permutations or mixed):
         return ()

@@ -270,7 +270,7 @@ def _trained_at(run, samples, moment, n_times):
     """Return the run of classifiers of one moment, its regions all moments, or None.
 
     The engine gets every trial twice: at the moment of training, which is only trained
-    on, and at all moments, which are only tested. None where nothing can be trained.
+    on, and at all moments, which are only tested.
     """
     n_trials = len(samples)
     by_moment = samples.reshape(n_trials, -1, n_times)
@@ -308,10 +308,7 @@ def _twice(design):
 
 
 def _count_names(counts, exchanges, run, moment, off):
-    """Count what exchanged names give at the moments that one classifier is tested at.
-
-    Names are exchanged in the later of two moments, whichever of them trains.
-    """
+    """Count what exchanged names give where one classifier is tested."""
     weights = class_weights(run.test_codes[:, np.newaxis], len(run.classes)).T
     data = run.rows, run.usable.regions, run.plan
     for part, tables in choice_tables(*data, run.analyzed, weights):

@@ -27,11 +27,7 @@ class Trials(NamedTuple):
 
 
 def read_trials(trials, times):
-    """Read an array of trials x channels x times, or MNE's epochs.
-
-    Epochs are any object with ``get_data`` and ``times``, so that MNE is not needed.
-    ValueError when there are not three axes, or not one increasing time per moment.
-    """
+    """Read an array of trials x channels x times, or any object like MNE's epochs."""
     if hasattr(trials, "get_data") and hasattr(trials, "times"):
         times = trials.times if times is None else times
         trials = trials.get_data()
@@ -55,14 +51,7 @@ def read_trials(trials, times):
 
 
 def moment_regions(n_channels, n_times, window):
-    """Return all channels at `window` consecutive moments, (n_regions, n_features).
-
-    Features are those of `Trials.samples`, whose times run fastest.
-
-    >>> moment_regions(1, 4, 3).toarray().astype(int)
-    array([[1, 1, 1, 0],
-           [0, 1, 1, 1]])
-    """
+    """Return all channels at `window` consecutive moments, (n_regions, n_features)."""
     first = np.arange(n_times - window + 1)
     moments = first[:, None] + np.arange(window)
     features = np.arange(n_channels)[:, None] * n_times + moments[:, None, :]
@@ -84,10 +73,7 @@ def check_window(window, n_times):
 
 
 def options_of(searchlight, others=None):
-    """Return the parameters of a searchlight that names no places.
-
-    `others` are further parameters with the values that they must have.
-    """
+    """Return the parameters of a searchlight that names no places."""
     # regions are moments: the searchlight's options for other regions mean nothing here
     places = of_no_places(IdentificationSearchLight())
     unused = {**places, "shard": None, **(others or {})}

@@ -38,9 +38,8 @@ def check_series_apart(series, names):
     """Raise where two runs are one acquisition: an echo, a part, another version.
 
     `series` are arrays (n_volumes, n_columns) of the same columns, a run each. Changes
-    from volume to volume of copies correlate over columns in most volumes, although
-    noise was added, or one was smoothed, scaled, or begins some volumes later. Those
-    of independent runs do so in few volumes only, where the same event begins or ends.
+    of copies correlate in most volumes; those of independent runs do so only where the
+    same event begins or ends.
     """
     changes = [_changes(each) for each in series]
     found = {
@@ -59,10 +58,7 @@ def check_series_apart(series, names):
 
 
 def _changes(series):
-    """Return the changes of every column from row to row, without those of a trend.
-
-    Columns have length one, or are NaN where they are constant or not finite.
-    """
+    """Return changes from row to row without trends, of length one, or NaN."""
     changes = np.diff(series, axis=0)
     changes = changes - changes.mean(axis=0)
     length = np.linalg.norm(changes, axis=0)
@@ -112,10 +108,7 @@ _CHANCE = 1e-3  # share of near pairs that may come that near by chance
 
 
 def copied_samples(X, labels, design):
-    """Return a Finding where samples are (nearly) copies of others, else None.
-
-    It is refused where a sample trains and a copy of it is tested.
-    """
+    """Return a Finding where samples are (nearly) copies of others, else None."""
     number, how = copies(X), "equal to the last bit"
     if number is None:
         number, how = near_copies(X, labels.codes, labels.groups), "nearly equal"
@@ -157,13 +150,9 @@ def copied_samples(X, labels, design):
 def matched_runs(X, labels):
     """Return a Finding where two runs are versions of one acquisition, else None.
 
-    The samples of two echoes of a run, or of a run smoothed twice, may correlate by .5
-    only, and yet give the classes away. Runs of the same classes are compared, beyond
-    the means of class and run. Where these come in the same order, samples must
-    correlate one by one, more than with neighbors, and more than those of other such
-    runs; else the best of their class must, more than the others of it. Sessions with
-    patterns of their own are no versions: what a class has in common in two runs is
-    taken off, and where it has one sample in each, a run must resemble one other only.
+    Samples of two echoes of a run may correlate by .5 only, and yet give the classes
+    away. Sessions with patterns of their own are no versions: what a class has in
+    common in two runs is taken off.
     """
     pairs = list(_pairs_of_runs(X, labels))
     for how, order, alike in (
@@ -235,9 +224,7 @@ def _in_one_order(pairs):
 def _in_another_order(pairs):
     """Return the names of runs whose samples match in any order, and how well.
 
-    They must exceed other pairs of runs by .15, by six standard deviations of these,
-    and by six standard errors of their own. Where two or three runs leave too few
-    pairs, they must exceed samples of different classes by .3, and by six errors.
+    They must exceed other pairs of runs; of few runs, samples of different classes.
     """
     pairs = [
         (names, products, first, second)
@@ -270,11 +257,9 @@ def _in_another_order(pairs):
 def _best_matches(products, first, second, *, same=True):
     """Return the best match of every sample in a class, and how far it exceeds others.
 
-    `products` (n, n) are correlations of samples of two runs that have the same classes
-    `first` and `second` (n,). What a class has in common in the two runs alone, as in
-    sessions with patterns of their own, is in all of its matches. Both have shape
-    (2 m,), m the number of samples whose class has others. Matches in each other class
-    instead of the `same` cannot be versions.
+    `products` (n, n) are correlations of samples of two runs, `first` and `second` (n,)
+    their classes. Both results have shape (2 m,), m the number of samples whose class
+    has others. Matches in each other class instead of the `same` cannot be versions.
     """
     best, gains = [np.empty(0)], [np.empty(0)]
     for one, other in product(np.flatnonzero(np.bincount(first) > 1), repeat=2):
@@ -289,19 +274,9 @@ def _best_matches(products, first, second, *, same=True):
 def near_copies(X, codes, groups=None):
     """Return a number for every sample, shared by those nearly equal; None if no two.
 
-    Copies that were smoothed, resampled or stored otherwise are not equal to the last
-    bit. Means of class and run are first subtracted from `X` (n_samples, n_features).
-    Nearly equal are samples that correlate above .95, if no others do above .7: any
-    number in one run, else at most five. The data must vary in so many directions that
-    at most a thousandth of these pairs would by chance.
-
-    >>> rng = np.random.default_rng(0)
-    >>> X, codes = rng.normal(size=(30, 200)), np.tile([0, 1], 15)
-    >>> near_copies(X, codes) is None
-    True
-    >>> X[4] = X[2] + 0.1 * rng.normal(size=200)
-    >>> int(near_copies(X, codes)[4])
-    2
+    Nearly equal are samples that correlate above .95 beyond the means of class and run,
+    if no others do above .7: any number in one run, else at most five. The data must
+    vary in so many directions that at most a thousandth of these pairs would by chance.
     """
     if len(X) > _MOST_SAMPLES:
         return None
@@ -336,10 +311,8 @@ def near_copies(X, codes, groups=None):
 def copies(X):
     """Return a number for every row of `X` (n_samples, n_features), shared by copies.
 
-    None where no row is a copy. Equal rows count as copies if they cannot be equal by
-    chance: if no other row shares most of their values (measurements are continuous),
-    or, in data of few distinct values, if all others differ from them in many columns.
-    Ratings or counts of a few neurons may be equal by chance, and are accepted.
+    None where no row is a copy. Rows that may be equal by chance, such as ratings or
+    counts of a few neurons, are none.
 
     >>> X = np.random.default_rng(0).normal(size=(4, 5))
     >>> copies(X) is None, copies(X[[0, 1, 2, 0]]).tolist()
@@ -380,8 +353,7 @@ def _stands_apart(rows, row, distinct, n_rows):
 def check_new_rows(trained, tested):
     """Raise where a row of `tested` is one of `trained`, both (n, n_features).
 
-    Rows of at least eight features are equal if they agree to 1e-4 standard deviations
-    in every feature, because both were centered and shifted back.
+    Nearly equal ones, too, because both may have been centered and shifted back.
     """
     if trained.shape[1] < _DISCRETE_COLUMNS:
         return

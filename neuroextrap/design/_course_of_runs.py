@@ -64,10 +64,7 @@ def same_order(codes, groups, order=None):
 
 
 def classes_in_turn(labels):
-    """Return a Finding where no runs are given and classes come one after the other.
-
-    It is a note where the rows may be sorted, and doubtful where times are known.
-    """
+    """Return a Finding where no runs are given and classes come one after the other."""
     order, counts = labels.order, np.bincount(labels.codes)
     if labels.groups is not None or not labels.trained or counts.min() < _FEWEST_SORTED:
         return None
@@ -94,13 +91,9 @@ def classes_in_turn(labels):
 def classes_follow_time(X, labels):
     """Return a Finding where a class comes earlier in runs than another, else None.
 
-    Repetitions come after what they repeat, errors and slow responses when people are
-    tired. If classes differ in their time more than by chance, so would their responses
-    in a region that does nothing but drift: it has about the p-value of the times.
-    Where the samples `X` (n_samples, n_features) drift alike in all runs, a p-value of
-    .05 is told; without samples, or drift, one of .001. Scans of blocks that are not
-    given would differ in their times whatever the order of the blocks, and are left to
-    `alike_neighbors`.
+    A region that does nothing but drift has about the p-value of the times: .05 counts
+    where samples `X` drift alike in all runs, else .001. Scans of blocks that are not
+    given differ in their times anyhow, and are left to `alike_neighbors`.
     """
     if labels.groups is None or not labels.trained or _in_stretches(labels):
         return None
@@ -155,8 +148,7 @@ def time_test(scores, labels):
     """Compare mean scores (n_samples,) of classes, with labels exchanged at random.
 
     The generalized Cochran-Mantel-Haenszel test for mean scores (Landis, Heyman & Koch
-    1978), which is Friedman's if every class comes once in a run. Labels move within
-    runs, or strata of these, and whole blocks do.
+    1978), which is Friedman's if every class comes once in a run.
     """
     cells = np.unique(labels.exchanged, return_inverse=True)[1]
     units = np.arange(len(cells)) if labels.units is None else labels.units
@@ -182,9 +174,8 @@ def time_test(scores, labels):
 def drifts(X, scores, labels):
     """Return whether samples change with scores of time (n_samples,) alike in all runs.
 
-    The patterns of change of the runs are multiplied in pairs; the sum is compared with
-    its standard error under random signs of the runs, so that noise that changes slowly
-    but otherwise in every run is no drift. Four runs are needed.
+    Products of pairs of runs are compared with their standard error under random signs
+    of the runs, so that slow noise that differs between runs is no drift.
     """
     if X is None or len(X) > _MOST_SAMPLES:
         return False
@@ -198,10 +189,7 @@ def drifts(X, scores, labels):
 
 
 def position_in_run(labels):
-    """Return where in its run every sample lies, -1 (first) to 1 (last), (n_samples,).
-
-    0 where it is the only one.
-    """
+    """Return the place of samples in their run, -1 (first) to 1 (last); 0 if alone."""
     rows, run = runs_in_time(labels.groups, labels.order)
     size = np.bincount(run)[run]
     rank = np.arange(len(run)) - np.searchsorted(run, run)
@@ -213,8 +201,7 @@ def position_in_run(labels):
 def order_agreement(codes, groups, order=None):
     """Return how much runs agree in the order of classes: 0 is chance, 1 one order.
 
-    None if that is at most a half, or no more than in 99 random orders, or if there are
-    fewer than two runs.
+    None if that is at most a half, or no more than in 99 random orders.
     """
     if groups is None:
         return None
@@ -249,10 +236,7 @@ def _agreement(runs):
 
 
 def runs_out_of_time(groups):
-    """Return Findings, 0 or 1, where numbers of runs do not rise in the order of rows.
-
-    Names are compared that differ by one number only, such as "run-2" and "run-10".
-    """
+    """Return Findings, 0 or 1, where numbers of runs do not rise with the rows."""
     names, first = np.unique(groups, return_index=True)
     parts = [re.split(r"(\d+(?:\.\d+)?)(?=\D*$)", str(name)) for name in names]
     if len({(part[0], part[-1], len(part)) for part in parts}) > 1 or len(parts[0]) < 3:

@@ -10,10 +10,7 @@ import numpy as np
 
 
 class TestedRows(Protocol):
-    """What counting wins needs to know: which rows are tested among how many classes.
-
-    A `Design` adds the folds, for margins by cross-validation.
-    """
+    """Which rows are tested among how many classes; a `Design` adds the folds."""
 
     @property
     def n_samples(self) -> int:
@@ -36,8 +33,8 @@ class Chain(NamedTuple):
     """Consecutive folds whose training sets grow by what was tested.
 
     ``held`` are the samples that the first fold holds out, those tested last first.
-    Counted from the last fold, which is 0, fold t holds out those before
-    ``edges[t + 1]`` and tests those from ``edges[t]`` on.
+    Counted from the last fold, fold t holds out those before ``edges[t + 1]`` and tests
+    those from ``edges[t]`` on.
     """
 
     first_fold: int
@@ -54,9 +51,8 @@ class Chain(NamedTuple):
 class Design:
     """Folds of a cross-validation over labeled samples.
 
-    ``folds`` is a tuple of (train, test) integer index arrays into the ``n_samples``
-    samples; labels are the codes 0..``n_classes`` - 1. Penalties, and whatever else is
-    chosen without labels, are those of the samples ``unlabeled``; None means all.
+    ``folds`` are (train, test) index arrays into the ``n_samples`` samples. What is
+    chosen without labels is chosen from the samples ``unlabeled``; None means all.
     """
 
     folds: tuple
@@ -147,8 +143,7 @@ class Design:
     def equal_folds(self) -> tuple[tuple[np.ndarray, np.ndarray], ...]:
         """Groups of folds that hold out equally many samples: pairs (folds, held).
 
-        ``held`` has shape (number of folds, number of held-out samples) and gives the
-        positions of the samples in ``order``.
+        ``held`` (n_folds, n_held_out) are positions of the samples in ``order``.
         """
         position = np.empty(self.n_samples, dtype=int)
         position[self.order] = np.arange(self.n_samples)
@@ -170,10 +165,7 @@ class Design:
 
     @cached_property
     def flat_folds(self) -> tuple[np.ndarray, ...]:
-        """Held-out samples, their edges, test points among them, and their edges.
-
-        Four integer arrays with the content of ``fold_views``, for compiled loops.
-        """
+        """Held-out samples, their edges, test points among them, and their edges."""
         test_rows = [
             np.searchsorted(held, test)
             for held, (_, test) in zip(self.held_out, self.folds, strict=True)
@@ -225,8 +217,7 @@ def as_slice(index: np.ndarray) -> slice | np.ndarray:
 class Labelings:
     """A batch of B labelings of the same samples, the batch axis last in all arrays.
 
-    ``codes`` of shape (B, n_samples) are class codes 0..``n_classes`` - 1. What is
-    computed from them is kept for the next region.
+    ``codes`` (B, n_samples) are class codes 0..``n_classes`` - 1.
     """
 
     def __init__(self, codes: Any, n_classes: int) -> None:
@@ -264,9 +255,7 @@ class Labelings:
     def sorted_by_class(self, order: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the samples sorted by class and where each class begins.
 
-        Two arrays, for compiled loops: (B, n_samples) has the samples of class 0, then
-        those of class 1, numbered by their position in ``order``, and (B, K + 1) the
-        edges of classes.
+        Positions in ``order`` (B, n_samples), and edges of classes (B, K + 1).
         """
         codes = self.codes[:, order]
         members = np.argsort(codes, axis=1, kind="stable").astype(np.uint32)

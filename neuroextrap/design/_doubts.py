@@ -16,9 +16,8 @@ _SMALLEST_DISPERSION = 1.5
 def shared_classifiers(labels, design):
     """Return folds in which one classifier is tested on several runs, or None.
 
-    These are the fold of a single split, or else every other run, tested by a
-    classifier of the others. Independent outcomes then differ between the runs of a
-    fold by chance only.
+    The fold of a single split, or else every other run: independent outcomes then
+    differ between the runs of a fold by chance only.
     """
     if labels.groups is None:
         return None
@@ -39,8 +38,7 @@ def shared_classifiers(labels, design):
 def overdispersed_runs(outcomes, labels, design):
     """Return Findings, 0 or 1, where outcomes of a run depend on one another.
 
-    `outcomes` (n_regions, n_test) are chances to be right, of the test points of the
-    `design` that :func:`shared_classifiers` returned.
+    `outcomes` (n_regions, n_test) are chances to be right at the test points.
     """
     dispersion = run_dispersion(outcomes, labels, design)
     if dispersion is None or dispersion < _SMALLEST_DISPERSION:
@@ -60,11 +58,9 @@ def overdispersed_runs(outcomes, labels, design):
 def run_dispersion(outcomes, labels, design):
     """Return the variance of run accuracies over that of independent outcomes.
 
-    The mean outcome of a class in a fold is first subtracted; a block counts as one
-    outcome. The variance is averaged over at most 64 regions that are at least half as
-    much above chance as the best one. The reference exchanges outcomes of a class
-    between the runs of a fold, in the same way in all regions: exact if outcomes are
-    independent. None if one of 199 exchanges gives as much.
+    The reference exchanges outcomes of a class between the runs of a fold, in the same
+    way in all regions: exact if outcomes are independent. None if one of 199 exchanges
+    gives as much. Averaged over the regions most above chance, at most 64.
     """
     test, fold = design.test, design.fold_of_test
     cell = row_codes(fold, labels.codes[test])
@@ -113,8 +109,8 @@ _UNEQUAL = 1.2
 def findings_of_samples(X, labels, design, frequent_first=""):
     """Return Findings about labels, their order and samples.
 
-    `X` has shape (n_samples, n_features), or is None where only the design is known;
-    `frequent_first` as in `unequal_classes`.
+    `X` is None where only the design is known; `frequent_first` as in
+    `unequal_classes`.
     """
     found = [
         *findings_of_time(X, labels),
@@ -197,12 +193,7 @@ def _as_numbers(classes):
 
 
 def _like_ratings(points, labels):
-    """Return whether whole numbers look like points of a scale, not like codes.
-
-    Those of a scale in steps do, such as 0, 10, ..., 100, and 1 to 5, 7 or 9. Other
-    neighboring numbers do if runs hold different numbers of them, as people rate; in
-    balanced designs they are taken for codes of classes.
-    """
+    """Return whether whole numbers look like points of a scale, not like codes."""
     n, low, high = len(points), points[0], points[-1]
     step = np.gcd.reduce(np.diff(points).astype(int))
     if n < _SHORTEST or low < 0 or (high - low) / step > n + 1:
@@ -226,11 +217,9 @@ def _differs_by_run(labels):
 
 
 def cross_notes(design):
-    """Return a note if training and test are different parts of the experiment.
+    """Return a note if training and test are different parts of the experiment, 0 or 1.
 
-    Samples that train together in some fold belong to one part, and so do those that
-    these train with in other folds. If no fold tests samples of the part on which it
-    trains, the parts are, for example, two conditions or sessions. 0 or 1 notes.
+    Parts join samples that train together in a fold, and those that these train with.
     """
     part = np.arange(design.n_samples)
     for train, _ in design.folds:
@@ -246,13 +235,7 @@ def cross_notes(design):
 
 
 def alike_neighbors(X, labels):
-    """Return a Finding where neighboring samples correlate beyond their class and run.
-
-    Scans of one block share their noise, so that treating each as an independent sample
-    makes p-values and lower bounds too optimistic. The means of class and run are first
-    subtracted from the samples `X` of shape (n_samples, n_features). None when blocks
-    are given.
-    """
+    """Return a Finding where neighboring samples correlate beyond class and run."""
     if labels.blocks is not None:
         return None
     correlation = neighbor_correlation(X, labels.codes, labels.groups)

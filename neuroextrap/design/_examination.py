@@ -100,10 +100,7 @@ def examine(  # noqa: PLR0913 - what an experiment was
 
 
 def _samples(X, shape):
-    """Return the features of samples that are finite in all, as an array.
-
-    ValueError unless there is one row for each label, and such a feature.
-    """
+    """Return the features of samples that are finite in all, as an array."""
     X = np.asarray(X)
     if X.ndim != 2 or X.shape[:1] != shape:
         raise ValueError(

@@ -64,10 +64,7 @@ TRAINED_ON_TESTS = Finding(
 
 
 def tell(findings: Iterable[Finding]) -> None:
-    """Warn of what is doubtful, and log the rest; ValueError if one is refused.
-
-    A refusal names all findings that are refused.
-    """
+    """Warn of what is doubtful, log the rest; ValueError that names what is refused."""
     findings = tuple(findings)
     refused = [finding.note for finding in findings if finding.grade == "refused"]
     if refused:
@@ -85,24 +82,10 @@ def findings_about(findings: Iterable[Finding], name: str) -> list[dict]:
 
 
 def doubts_about(findings: Sequence[Finding], maps: Iterable[str]) -> str:
-    """Return the end of the first sentence about maps: ", but ..., because ...".
+    """Return the end of the first sentence about maps: ", but ..., because ...", or "".
 
-    "" if nothing about them is doubtful. Findings with one effect share it. P-values,
-    e-values and bounds are not named where there are none.
-
-    >>> order = Finding(
-    ...     "same_order",
-    ...     "doubtful",
-    ...     1.0,
-    ...     P_VALUES,
-    ...     "orders are alike",
-    ...     TOO_SMALL,
-    ...     "randomize the order",
-    ... )
-    >>> doubts_about([order], ["accuracy", "p_value_fwe"])
-    ', but p-values are too small, because orders are alike'
-    >>> doubts_about([order], ["accuracy"])
-    ''
+    Findings with one effect share it. P-values, e-values and bounds are not named where
+    there are none.
     """
     reasons, names = dict[str, list[str]](), list(maps)
     for finding in findings:

@@ -26,10 +26,7 @@ def make_design(
     """Split samples into folds and check that every fold can be trained.
 
     ``codes`` (n_samples,) are class codes 0..K-1 and ``groups`` (n_samples,) the runs.
-    ``cv`` is None (leave one group out), an integer (that many folds of whole groups,
-    or stratified folds without groups), a scikit-learn splitter, or an iterable of
-    (train, test). Raises where training and test samples overlap, a fold is empty, or a
-    class has no training sample in a fold, if classes are ``trained``.
+    A class may lack training samples in a fold unless classes are ``trained``.
     """
     groups = None if groups is None else np.asarray(groups)
     if groups is not None and groups.shape != codes.shape:
@@ -59,12 +56,9 @@ def folds_follow_labels(
 ) -> bool | None:
     """Return whether other labels would give other folds; None for fixed folds.
 
-    Folds that were made from the labels (stratified ones) are balanced for the observed
-    labels only, so that a permutation test must not exchange labels between them. The
-    splitter is run again with the labels in other orders; one that splits at random (no
-    ``random_state``) counts as following the labels, because this cannot be ruled out.
-    Of fixed folds (a list, ``PredefinedSplit``, a splitter that ignores an additional
-    sample) it cannot be said how they were made.
+    Folds that were made from the labels are balanced for the observed labels only, so
+    that a permutation test must not exchange labels between them. A splitter is run
+    again with labels in other orders; one that splits at random counts as following.
     """
     groups = None if groups is None else np.asarray(groups)
     splitter = _resolve_cv(cv, groups)
@@ -93,10 +87,7 @@ def _is_splitter(cv: Any) -> bool:
 
 
 def _is_ready(splitter: Any, codes: np.ndarray, groups: np.ndarray | None) -> bool:
-    """Return whether a splitter gives folds that do not depend on the samples.
-
-    Such a splitter ignores an additional sample.
-    """
+    """Return whether a splitter ignores an additional sample, as fixed folds do."""
     n_samples = len(codes)
     more = np.append(codes, codes[-1])
     of_more = None if groups is None else np.append(groups, groups[-1])
@@ -219,9 +210,8 @@ def check_labelings(codes: np.ndarray, design: Design) -> None:
 def class_weights(y: np.ndarray, n_classes: int) -> np.ndarray:
     """Weigh test points so that classes count equally, then points of a class.
 
-    ``y`` (n_test, M) is the class of every test point in each of M labelings. A weight,
-    1 / (number of classes with test points x test points of the class), has the same
-    shape; a column sums to one.
+    ``y`` (n_test, M) is the class of every test point in each of M labelings. A weight
+    is 1 / (number of classes with test points x test points of the class).
 
     >>> class_weights(np.array([[0], [0], [1]]), 2).ravel()
     array([0.25, 0.25, 0.5 ])
@@ -240,8 +230,8 @@ def point_weights(
     """Weigh the test points of each fold, classes equal within the fold.
 
     Returns weights (n_test,), which sum to one in every fold, and repeats (n_folds, K),
-    the test units of every class in every fold. A unit is a test point, or a block of
-    scans if `units` (n_samples,) number them; points of one unit share its weight.
+    test units by class. A unit is a test point, or a block if `units` (n_samples,)
+    number them; points of one unit share its weight.
     """
     y, fold = codes[design.test], design.fold_of_test
     unit = design.test if units is None else units[design.test]
@@ -260,12 +250,7 @@ def point_weights(
 def fold_weightings(
     codes: np.ndarray, design: Design, units: np.ndarray | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Weigh the test points of each fold by themselves.
-
-    Returns weightings (n_folds, n_test), whose row f has the `point_weights` of fold f
-    and is 0 elsewhere, and repeats (n_folds, K), the test units of every class in every
-    fold.
-    """
+    """Return the same weights, a row for every fold (n_folds, n_test), and repeats."""
     weights, repeats = point_weights(codes, design, units)
     weightings = np.zeros((len(design.folds), len(weights)))
     weightings[design.fold_of_test, np.arange(len(weights))] = weights

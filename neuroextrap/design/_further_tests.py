@@ -20,8 +20,8 @@ Orders = list[list[tuple[np.ndarray, np.ndarray]]]
 class ForwardFolds(NamedTuple):
     """The folds of all orders, and how their outcomes are counted.
 
-    ``sums`` of shape (n_sums, n_test) weighs the outcomes of the test points of every
-    step, ``weighting`` (n_test,) those of all steps together, for the average accuracy.
+    ``sums`` (n_sums, n_test) weighs the outcomes of the test points of every step,
+    ``weighting`` (n_test,) those of all steps together, for the average accuracy.
     """
 
     design: Design
@@ -35,10 +35,8 @@ def forward_parts(
 ) -> np.ndarray | str:
     """Return the number of the part of every sample, or why there are no parts.
 
-    The parts are tested one after the other: the test sets of folds that partition the
-    samples, or else single groups, numbered in the order of their first rows. A part
-    that lacks a class is joined with the next one, because accuracy among some classes
-    says nothing of the Bayes accuracy among all.
+    Parts are tested one after the other. One that lacks a class is joined with the
+    next: accuracy among some classes says nothing of the Bayes accuracy among all.
     """
     part = _tested_in(design)
     if part is None and groups is not None and _leave_whole(design, groups):
@@ -56,10 +54,8 @@ def chronological_order(
 ) -> list[tuple[np.ndarray, np.ndarray]]:
     """Return the folds of the runs in time, each tested after all earlier ones.
 
-    Runs before `first_tested_run`, counted from 1, only train. No fold depends on later
-    runs or on how many there are, so that e-values stay valid when runs are added. A
-    run that lacks a class is joined with the next ones, and tested with them unless one
-    of them only trains; runs at the end that still lack a class are not tested yet.
+    No fold depends on later runs or on how many there are, so that e-values stay valid
+    when runs are added. Runs at the end that lack a class are not tested yet.
     """
     run = _in_order(groups)
     part, n_parts = _joined(run, codes, n_classes)
@@ -96,10 +92,9 @@ def forward_folds(
 ) -> ForwardFolds:
     """Turn orders into one design, and count independent units in every test.
 
-    Units are test points or, with `units` (n_samples,), blocks of them; with `runs`
-    (n_samples,) whole runs, whose points may depend on one another. The folds of the
+    Units are test points, blocks of them (`units`), or whole `runs`. The folds of the
     `chronological` order, which serve e-values only, come after all others; with them,
-    nothing but the first training set decides what is chosen without labels.
+    only the first training set decides what is chosen without labels.
     """
     shape = len(orders), len(orders[0])
     folds = tuple(fold for order in (*orders, chronological or ()) for fold in order)
@@ -209,11 +204,9 @@ def cross_samples(
 ) -> CrossSamples:
     """Train on one of two conditions and test on the other, then vice versa.
 
-    `y`, `groups` (runs) and `conditions` have shape (n_samples,), `classes` may be
-    None, and `pair` are the conditions by role, "train" and "test". Samples of a run
-    never train classifiers that are tested on the same run; conditions that share no
-    run train as a whole. ValueError if lengths differ, the conditions are no two, they
-    do not have the same classes, or a class has nothing to train on.
+    `pair` are the conditions by role, "train" and "test". Samples of a run never train
+    classifiers that are tested on the same run; conditions that share no run train as a
+    whole. ValueError where these do not fit one another.
     """
     y = check_labels(y, "y")
     if groups is None:
@@ -278,10 +271,7 @@ def _shared_classes(y, members, classes, pair):
 
 
 def _folds(train, test, runs):
-    """Return folds (train, test) that leave out of training what is of the same run.
-
-    Runs without training samples are tested together.
-    """
+    """Return folds (train, test) that leave out of training what is of the same run."""
     shared = np.isin(runs[test], runs[train])
     folds = [(train, test[~shared])] if not shared.all() else []
     return folds + [
@@ -326,8 +316,7 @@ def class_subsets(
     """Draw subsets of classes of every set size, the same for all regions.
 
     In each of ``n_partitions`` random orders of the K classes, the first k are a
-    subset, the next k another, and so on: K // k disjoint ones. ``codes`` (n_samples,)
-    are class codes. ValueError where a class has no test sample.
+    subset, the next k another, and so on: K // k disjoint ones.
     """
     n_classes = design.n_classes
     n_partitions = check_integer(n_partitions, "n_partitions", minimum=1)

@@ -23,30 +23,21 @@ class Labels(NamedTuple):
 
     @property
     def units(self):
-        """Block number of every sample, (n_kept,); None without blocks.
-
-        Blocks are numbered within groups, as in permutations.
-        """
+        """Block of every sample, within groups, (n_kept,); None without blocks."""
         if self.blocks is None:
             return None
         return row_codes(self.blocks, *([] if self.groups is None else [self.groups]))
 
     @property
     def exchanged(self):
-        """Number of what labels are exchanged within, (n_kept,): runs, or their strata.
-
-        None if they are exchanged freely.
-        """
+        """Runs (or their strata) within which labels are exchanged, (n_kept,)."""
         if self.strata is None:
             return self.groups
         return row_codes(self.strata, *([] if self.groups is None else [self.groups]))
 
     @property
     def weighed(self):
-        """Codes that weigh equally in bounds, (n_kept,), and their number.
-
-        Those of classes, or of pairs of class and stratum.
-        """
+        """Codes of class and stratum that weigh equally in bounds, and their number."""
         if self.strata is None:
             return self.codes, len(self.classes)
         n_strata = self.strata.max() + 1
@@ -60,10 +51,7 @@ def row_codes(*columns):
 
 
 def runs_in_time(groups, order=None):
-    """Return the rows in the order of runs and of time in these, and their run codes.
-
-    `groups` (n_samples,) are runs, `order` (n_samples,) times; None is that of rows.
-    """
+    """Return the rows in the order of runs and of time in these, and their runs."""
     run = row_codes(groups)
     rows = np.lexsort((np.zeros(len(run)) if order is None else order, run))
     return rows, run[rows]
@@ -82,8 +70,7 @@ def members(codes):
 def without_means(X, codes, groups=None):
     """Return samples without the means of their run and class, in standard deviations.
 
-    `X` has shape (n_samples, n_features); features that are then constant are left out.
-    Without `groups` all samples are one run.
+    Features that are then constant are left out. Without `groups` all are one run.
     """
     rest = centered_within(X, codes, groups)
     spread = rest.std(axis=0)
@@ -102,12 +89,7 @@ def centered_within(X, codes, groups=None):
 
 
 def code_labels(y, classes, groups, blocks, order=None):
-    """Turn labels into codes, and leave out classes that are not requested.
-
-    `y`, `groups`, `blocks` and `order` have shape (n_samples,); all but `y`, and
-    `classes`, may be None. ValueError when lengths differ, a class is missing, or fewer
-    than two are left.
-    """
+    """Turn labels into codes, and leave out classes that are not requested."""
     y = check_labels(y, "y")
     groups = checked_entries(groups, "groups", y)
     blocks = checked_entries(blocks, "blocks", y)
@@ -148,11 +130,7 @@ def codes_of(classes, y):
 
 
 def code_targets(targets, groups, blocks, order=None):
-    """Return Labels of targets (n_samples, n_columns), and their distinct rows.
-
-    `groups`, `blocks` and `order` have shape (n_samples,) or are None. ValueError when
-    lengths differ or all rows are equal.
-    """
+    """Return Labels of targets (n_samples, n_columns), and their distinct rows."""
     candidates, codes = np.unique(targets, axis=0, return_inverse=True)
     if len(candidates) < 2:
         raise ValueError("targets are the same for all samples; give at least two")

@@ -31,12 +31,9 @@ class Permuted(NamedTuple):
 def permuted_codes(labels, design, n_permutations, random_state, *, cv=None):
     """Return the observed labeling with its permutations, with Findings.
 
-    There are fewer permutations when there are fewer distinct ones. Labels move within
-    groups, and also within test folds if the folds were made from the labels: if `cv`
-    depends on them, or gives fixed folds whose class counts are more equal than by
-    chance. With one train/test split the classifier can stay as it is: then only the
-    labels of test samples are permuted. ValueError when a permuted labeling cannot be
-    trained on.
+    Labels move within groups, and also within test folds that were made from them: if
+    `cv` depends on them, or gives fixed folds whose class counts are more equal than by
+    chance. With one train/test split only the labels of test samples move.
     """
     codes = labels.codes.astype(np.int32)
     # candidates of a regression are too many for folds to be made from them
@@ -206,9 +203,8 @@ def _without_groups(confined):
 def _cells(labels, design):
     """Return the group and test folds of every sample as one code, (n_samples,).
 
-    Given the labels and the folds made from them, samples of one cell are exchangeable
-    under the null hypothesis; samples of other folds are not, because the folds are
-    balanced for the observed labels only.
+    Folds are balanced for the observed labels only, so that samples of other folds are
+    not exchangeable.
     """
     tested = np.zeros((len(design.folds), len(labels.codes)), dtype=bool)
     for fold, (_, test) in enumerate(design.folds):
@@ -246,10 +242,8 @@ class Strata(NamedTuple):
 def confound_strata(confound, labels, stratum_size):
     """Return Strata of a confound (n_samples,) of the samples with Labels.
 
-    Categories are strata by themselves, and so are numbers that occur in a run
-    `stratum_size` times each, on average. Other numbers are ranked within runs, where
-    `stratum_size` neighbors are a stratum. ValueError where class and confound cannot
-    be told apart.
+    Categories are strata, and so are numbers that occur in a run `stratum_size` times
+    each, on average. Of others neighbors in rank, within runs, are a stratum.
     """
     given = checked_entries(confound, "confound", np.zeros(len(labels.keep)))
     given = given[labels.keep]

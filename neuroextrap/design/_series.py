@@ -38,9 +38,8 @@ def _is_block(exchange):
 def exchanged(codes, *, exchange, groups, n_permutations, random_state):
     """Return other pairings (n_permutations, n_test) of responses and stimuli.
 
-    `codes` (n_test,) are the stimuli. By "rows" stimuli change places within groups,
-    all repeats of one together; by "shifts" the series of each group as a whole, and by
-    a number its blocks of so many rows that follow each other.
+    By "rows" stimuli `codes` (n_test,) change places within groups, all repeats of one
+    together; by "shifts" whole series do; by a number blocks of so many rows.
     """
     check_exchange(exchange)
     given = {"n_permutations": n_permutations, "random_state": random_state}
@@ -73,11 +72,7 @@ OF_TARGETS = ("samples", "their targets explain", "the targets")
 
 
 def findings_of_series(responses, predictions, groups, *, exchange, words=OF_RESPONSES):
-    """Return Findings, 0 or 1, about exchanging rows that depend on their neighbors.
-
-    The arguments are those of :func:`neighbor_inflation` and :func:`exchanged`; `words`
-    are what to call both.
-    """
+    """Return Findings, 0 or 1, about exchanging rows that depend on their neighbors."""
     rows_word, explained, others = words
     if not responses.shape[1]:
         return ()
@@ -122,16 +117,10 @@ def findings_of_series(responses, predictions, groups, *, exchange, words=OF_RES
 def neighbor_inflation(responses, predictions, groups=None):
     """Return by how much dependence of rows inflates the variance of correlations.
 
-    Where responses y and predictions f depend on their own past only, their correlation
-    has 1 + 2 * sum_k r_y(k) r_f(k) times the variance that it has in independent rows
-    (Bartlett 1946), here averaged over columns. What the predictions explain of a
-    column is first subtracted from the responses, and the means of runs from both. Lags
-    stay within runs, and are at most a third of the longest one. None if one of 199
-    free orders of the responses, or of the predictions, gives as much: trials whose
-    stimuli came in random order are accepted, however much their noise depends on time.
-
-    `responses` and `predictions` have shape (n_rows, n_columns), in the order of
-    acquisition within each of `groups` (n_rows,).
+    Of responses y and predictions f (n_rows, n_columns), in the order of acquisition in
+    each of `groups`, it is 1 + 2 * sum_k r_y(k) r_f(k), the mean over columns (Bartlett
+    1946). None if one of 199 free orders of either gives as much: trials whose stimuli
+    came in random order are accepted, however much their noise depends on time.
     """
     rows, run = _by_run(len(responses), groups)
     n_lags = min(_MOST_LAGS, np.bincount(run).max() // 3)
@@ -152,9 +141,7 @@ def neighbor_inflation(responses, predictions, groups=None):
 def correlation_length(responses, predictions, groups=None):
     """Return over how many rows series correlate: the longer of two, at least one.
 
-    It is the first lag at which the autocorrelation, averaged over columns, has fallen
-    to 1/e, at most a third of the longest run. Arguments are those of
-    :func:`neighbor_inflation`.
+    The first lag at which the mean autocorrelation has fallen to 1/e.
     """
     rows, run = _by_run(len(responses), groups)
     n_lags = max(1, np.bincount(run).max() // 3)

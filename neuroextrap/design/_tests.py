@@ -93,11 +93,7 @@ class BoundOptions(NamedTuple):
 
     @property
     def whole_runs(self) -> bool:
-        """Whether a whole run is one test unit.
-
-        This is so on request, and if features were centered within runs: each test
-        point then depends on the others of its run.
-        """
+        """Whether a whole run is one test unit, as it is if features were centered."""
         return self.test_units == "runs" or self.within_runs is not None
 
 
@@ -106,10 +102,8 @@ def bound_design(
 ) -> tuple[BoundDesign, ForwardFolds | None]:
     """Decide whether and how lower bounds hold for a cross-validation.
 
-    Returns their design and, if they come from forward tests, these tests. Samples of
-    one block may depend on one another, so that a block is one test unit, however many
-    samples it has. ValueError if the design does not allow the bounds that were
-    requested.
+    Returns their design and, if they come from forward tests, these tests. A block is
+    one test unit, however many samples it has.
     """
     if options.bounds is None:
         return _no_bounds(design, "no lower bounds: bounds=None"), None
@@ -133,10 +127,7 @@ def bound_design(
 def without_forward_tests(
     labels: Labels, design: Design, options: BoundOptions, reason: str | None
 ) -> BoundDesign:
-    """Return the bounds where no forward tests are made, because of `reason`.
-
-    The reason is None if forward tests were not requested.
-    """
+    """Return the bounds without forward tests, because of `reason`, if any."""
     if options.whole_runs:
         reason = reason or "the folds are tested as they are"
         reason = f"whole runs as test units need forward testing, but {reason}"
@@ -174,11 +165,8 @@ def forward_tests(
 ) -> ForwardFolds | str | None:
     """Return the forward tests of a design, or why there are none.
 
-    With strata, pairs of class and stratum weigh equally in every test.
-
-    None if the folds are tested as they are: on request, or if there is a single
-    train/test split, whose points are counted exactly (whole runs are one step of one
-    order).
+    None if the folds are tested as they are: on request, or if there is a single split,
+    whose points are counted exactly (whole runs are one step of one order).
     """
     single = len(design.folds) == 1 and not options.whole_runs
     if options.bounds == "folds" or (single and options.bounds == "auto"):
@@ -355,10 +343,7 @@ class Tests:
         return replace(self, bounds=bounds, forward=None)
 
     def weightings(self, per_fold: bool) -> np.ndarray:
-        """Return further weightings of the test points: the bound's, then each fold's.
-
-        Shape (n_weightings, n_test).
-        """
+        """Return weightings (n_weightings, n_test): the bound's, then each fold's."""
         if not per_fold:
             return self.bounds.weighting
         folds, _ = fold_weightings(self.labels.codes, self.design)
@@ -377,8 +362,8 @@ class Tests:
     ) -> tuple[Finding, ...]:
         """Return the Findings about the tests, and about samples X if they are given.
 
-        X has shape (n_samples, n_features); ``frequent_first`` names the classifier if
-        it may favor frequent classes; ``strata`` (n_samples,) are those of a confound.
+        ``frequent_first`` names a classifier that may favor frequent classes;
+        ``strata`` (n_samples,) are those of a confound.
         """
         labels = self.labels if strata is None else self.labels._replace(strata=strata)
         of_samples = findings_of_samples(X, labels, self.design, frequent_first)
