@@ -232,7 +232,7 @@ class RegionRun:
         return scores, from_null
 
     def _announce(self):
-        """Log beforehand how long a classifier will take that is refitted throughout."""
+        """Log beforehand how long a classifier takes that is refitted throughout."""
         if not self.plan.kernel.refits or not self.plan.n_permutations:
             return
         seconds = quick_seconds(*self._data) / self.n_workers

@@ -8,9 +8,12 @@ from neuroextrap.images import resolve_masker
 from neuroextrap.images._caching import check_memory
 from neuroextrap.images._loading import load_samples, mean_gray_levels
 from neuroextrap.images._opening import list_images
-from neuroextrap.stats._validation import check_numbers
+from neuroextrap.stats._validation import check_choice, check_numbers
 
 _PART_SIZE = 2**20  # numbers that are centered at a time, in float64
+# rms of samples within which products of float32 neither vanish nor overflow; rescaled
+# only outside of it, so that ordinary data keep their bits
+_LEAST, _MOST = 2.0**-20, 2.0**20
 
 
 class Samples(NamedTuple):
@@ -131,3 +134,74 @@ def _centered(data, finite, usable, dtype, center):
             location[columns] = part.mean(axis=0, dtype=np.float64)
         X[:, columns] = np.where(usable[columns], part - location[columns], 0)
     return X, location
+
+
+def read_labeled_samples(searchlight, kernel, imgs, labels, counted="y"):
+    """Read the samples of the classes that are analyzed, for a kernel.
+
+    They are centered over all samples, unless the kernel wants them as they are given;
+    before that, on request, within runs.
+    """
+    how = searchlight.within_runs
+    check_within_runs(how, labels.groups)
+    read = read_samples(
+        searchlight.mask,
+        imgs,
+        n_samples=len(labels.keep),
+        counted=counted,
+        keep=labels.keep,
+        center=not kernel.as_given,
+        dtype=None if kernel.as_given else np.float32,
+        memory=searchlight.memory,
+    )
+    if how is not None:
+        read = within_runs(read, labels.groups, how)
+    if kernel.as_given:
+        return read
+    X, scale = rescaled(read.X)
+    return read._replace(X=X, scale=scale)
+
+
+def check_within_runs(how, groups):
+    """Raise unless `how` is known and runs are given."""
+    check_choice(how, "within_runs", (None, "center", "zscore"))
+    if how is not None and groups is None:
+        raise ValueError(
+            f"within_runs={how!r} needs the run of every sample; give groups=runs"
+        )
+
+
+def within_runs(samples, groups, how):
+    """Center (and scale) every feature within each run; Samples in, Samples out.
+
+    A feature that is constant in a run has no z-score there and cannot be used.
+    """
+    _, run, size = np.unique(groups, return_inverse=True, return_counts=True)
+    X, usable = samples.X.astype(np.float64), samples.usable
+    sums = np.zeros((len(size), X.shape[1]))
+    np.add.at(sums, run, X)
+    X -= (sums / size[:, None])[run]
+    notes = samples.notes
+    if how == "zscore":
+        squares = np.zeros_like(sums)
+        np.add.at(squares, run, X**2)
+        spread = np.sqrt(squares / size[:, None])
+        varies = (spread > 1e-12 * np.abs(sums / size[:, None])).all(axis=0)
+        X = np.where(varies, X / np.where(varies, spread, 1)[run], 0)
+        n_lost = int((usable & ~varies).sum())
+        if n_lost:
+            notes = (*notes, f"{n_lost} voxels were left out (constant within a run)")
+        usable = usable & varies
+    return samples._replace(X=X.astype(samples.X.dtype), usable=usable, notes=notes)
+
+
+def rescaled(X):
+    """Multiply by a power of two where squares would vanish or overflow in float32.
+
+    This is exact. Also returned is the power.
+    """
+    largest = np.abs(X).max(initial=0.0)
+    if largest == 0 or _LEAST < largest < _MOST:
+        return X, 1.0
+    power = -int(np.frexp(largest)[1])
+    return np.ldexp(X, power), float(np.ldexp(1.0, power))

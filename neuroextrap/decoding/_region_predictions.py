@@ -11,8 +11,11 @@ from numpy.typing import ArrayLike
 from neuroextrap import stats
 from neuroextrap.analysis._presentation import feature_images
 from neuroextrap.analysis._region_analysis import RegionAnalysis
-from neuroextrap.analysis._samples import read_samples
-from neuroextrap.decoding._decoding_run import check_within_runs, within_runs
+from neuroextrap.analysis._samples import (
+    check_within_runs,
+    read_samples,
+    within_runs,
+)
 from neuroextrap.design._labels import codes_of
 from neuroextrap.margins._engine import task_data
 from neuroextrap.margins._new_samples import linear_rule, margins_of_new

@@ -6,18 +6,14 @@ import numpy as np
 from sklearn.model_selection import KFold
 
 from neuroextrap.analysis._region_run import RegionRun, RunParameters
-from neuroextrap.decoding._decoding_run import (
-    check_row_order,
-    make_whitener,
-    read_labeled_samples,
-)
-from neuroextrap.design._findings import EVERYTHING, Finding, tell
+from neuroextrap.analysis._samples import read_labeled_samples
+from neuroextrap.decoding._decoding_run import check_row_order, planned_run
+from neuroextrap.design._findings import EVERYTHING, Finding
 from neuroextrap.design._labels import code_targets, row_codes
 from neuroextrap.design._permutations import Permuted
 from neuroextrap.design._series import EXCHANGES, OF_TARGETS, findings_of_series
 from neuroextrap.design._tests import BoundOptions, Tests
 from neuroextrap.maps._records import flat_parameters
-from neuroextrap.margins._paths import with_path
 from neuroextrap.margins._plan import Plan
 from neuroextrap.margins._resources import check_labelings_fit
 from neuroextrap.margins._wins import CorrelationStatistic, resolve_statistic
@@ -94,39 +90,14 @@ def plan_targets(light, imgs, targets, groups, order=None):
         *_of_series(light, usable, vectors, labels),
         *(_of_sorted_folds(vectors, tests.design) if groups is None else ()),
     )
-    tell(findings)
-    sampled = samples.masker, samples.X.shape[1]
-    choice = parameters.choose_regions(*sampled)
-    regions = parameters.usable_regions(choice, samples.usable)
-    plan = Plan(
-        kernel=kernel,
-        design=tests.design,
-        codes=tests.permuted.codes,
-        statistic=statistic,
-        whitener=make_whitener(light.noise_covariance, *sampled),
-        weightings=tests.weightings(False),
-        forward=tests.forward,
+    notes = (
+        _CANDIDATES.format(n=n_classes),
+        _penalty_note(kernel),
+        *((_TESTED,) if light.n_permutations and by_correlation else ()),
     )
-    return TargetRun(
-        candidates=candidates,
-        parameters=parameters,
-        **samples.of_run,
-        choice=choice,
-        usable=regions,
-        plan=with_path(plan, regions.regions),
-        bounds=tests.bounds,
-        classes=labels.classes,
-        test_codes=tests.test_codes,
-        set_sizes=set_sizes,
-        notes=(
-            *samples.notes,
-            _CANDIDATES.format(n=n_classes),
-            _penalty_note(kernel),
-            *((_TESTED,) if light.n_permutations and by_correlation else ()),
-            *tests.notes(),
-        ),
-        findings=findings,
-    )
+    plan = Plan(kernel, tests.design, tests.permuted.codes, statistic)
+    run = planned_run(parameters, samples, tests, plan, findings, notes)
+    return TargetRun(**run, set_sizes=set_sizes, candidates=candidates)
 
 
 def _penalty_note(kernel):

@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from neuroextrap.analysis._parameters import with_parameters
+from neuroextrap.analysis._samples import rescaled
 from neuroextrap.decoding._cross_identification import NamedCounts, few_names
-from neuroextrap.decoding._decoding_run import plan_decoding, rescaled
+from neuroextrap.decoding._decoding_run import plan_decoding
 from neuroextrap.decoding._time_resolved import (
     moment_regions,
     options_of,

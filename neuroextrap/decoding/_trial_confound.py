@@ -14,8 +14,9 @@ from numpy.typing import ArrayLike
 
 from neuroextrap import stats
 from neuroextrap.analysis._region_maps import RegionMaps, maps_of_regions
+from neuroextrap.analysis._samples import read_labeled_samples
 from neuroextrap.decoding._comparable import OF_FILES, taken_options
-from neuroextrap.decoding._decoding_run import plan_decoding, read_labeled_samples
+from neuroextrap.decoding._decoding_run import plan_decoding
 from neuroextrap.decoding._searchlight import IdentificationSearchLight
 from neuroextrap.design._findings import P_VALUES, TOO_SMALL, Finding, tell
 from neuroextrap.design._folds import make_design

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse
 
-from neuroextrap.stats._label_checks import check_labels
+from neuroextrap.stats._label_checks import check_labels, checked_entries
 
 
 class Labels(NamedTuple):
@@ -147,16 +147,3 @@ def code_targets(targets, groups, blocks, order=None):
         keep=np.ones(len(targets), dtype=bool),
         trained=False,
     ), candidates
-
-
-def checked_entries(values, name, y, of="y"):
-    """Return runs or blocks of the samples, or None; raise unless they fit."""
-    if values is None:
-        return None
-    values = check_labels(values, name)
-    if values.shape != y.shape:
-        raise ValueError(
-            f"{name} has shape {values.shape}, {of} has {y.shape}; give one entry for "
-            "every sample"
-        )
-    return values

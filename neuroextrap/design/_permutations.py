@@ -8,7 +8,8 @@ import numpy as np
 from neuroextrap import stats
 from neuroextrap.design._findings import EVERYTHING, P_VALUES, TOO_SMALL, Finding
 from neuroextrap.design._folds import check_labelings, folds_follow_labels
-from neuroextrap.design._labels import checked_entries, row_codes
+from neuroextrap.design._labels import row_codes
+from neuroextrap.stats._label_checks import checked_entries
 from neuroextrap.stats._permutation import draw_labelings
 from neuroextrap.stats._pvalues import LEVEL
 from neuroextrap.stats._true_discoveries import fewest_permutations

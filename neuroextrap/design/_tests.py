@@ -311,6 +311,7 @@ class Tests:
     options: BoundOptions
     bounds: BoundDesign
     forward: ForwardFolds | None  # tests behind the bounds, where folds are not
+    of_folds: np.ndarray  # weightings of the folds, if kept, (n_folds or 0, n_test)
 
     @classmethod
     def of(
@@ -321,6 +322,7 @@ class Tests:
         cv: Any,
         n_permutations: int,
         random_state: Any,
+        per_fold: bool = False,
     ) -> Self:
         """Make them; ValueError if labels, runs, blocks and options do not match."""
         n_classes, seen = len(labels.classes), continuous_target(labels)
@@ -335,19 +337,19 @@ class Tests:
         )
         permuted = permuted_codes(labels, design, n_permutations, random_state, cv=cv)
         bounds, forward = bound_design(labels, design, options)
-        return cls(labels, design, permuted, options, bounds, forward)
+        of_folds, _ = fold_weightings(labels.codes, design)
+        of_folds = of_folds[: len(of_folds) if per_fold else 0]
+        return cls(labels, design, permuted, options, bounds, forward, of_folds)
 
     def without_forward(self, reason: str) -> Self:
         """Return the tests with bounds from the folds, because of `reason`."""
         bounds = without_forward_tests(self.labels, self.design, self.options, reason)
         return replace(self, bounds=bounds, forward=None)
 
-    def weightings(self, per_fold: bool) -> np.ndarray:
-        """Return weightings (n_weightings, n_test): the bound's, then each fold's."""
-        if not per_fold:
-            return self.bounds.weighting
-        folds, _ = fold_weightings(self.labels.codes, self.design)
-        return np.concatenate([self.bounds.weighting, folds])
+    @property
+    def weightings(self) -> np.ndarray:
+        """Weightings (n_weightings, n_test): the bound's, then those of folds."""
+        return np.concatenate([self.bounds.weighting, self.of_folds])
 
     @property
     def test_codes(self) -> np.ndarray:
