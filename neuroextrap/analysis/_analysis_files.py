@@ -5,11 +5,10 @@ import os
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
-from zipfile import BadZipFile
 
 import numpy as np
 
-from neuroextrap.analysis._results import RegionResults
+from neuroextrap.analysis._results import RegionResults, read_npz
 from neuroextrap.design._findings import findings_about
 from neuroextrap.images import resolve_masker
 from neuroextrap.images._maskers import mask_of
@@ -126,25 +125,20 @@ def maps_and_sidecars(fitted, about, *, mask):
 
 def index_content(fitted, about):
     """Return what the index says of an analysis, the hashes of its files apart."""
-    results = fitted.results_
-    parameters = described_parameters(fitted)
+    results, given = fitted.results_, flat_parameters(fitted)
+    plain = described_parameters(fitted)
     return {
         "kind": fitted.kind,
         "run": identity_hash(results.identity),
         "missing_parts": results.missing_parts,
-        "parameters": parameters,
-        "restored": restorable_parameters(fitted),
+        "parameters": plain,
+        # those that JSON holds as they are
+        "restored": [n for n, value in plain.items() if _same(value, given[n])],
         "classes": fitted.classes_.tolist(),
         "n_elements": fitted.n_elements_,
         "has_images": fitted.masker_ is not None,
         "origin": {name: about[name] for name in ("sources", "samples")},
     }
-
-
-def restorable_parameters(estimator):
-    """Return the names of parameters that JSON holds as they are."""
-    plain, given = described_parameters(estimator), flat_parameters(estimator)
-    return [name for name, value in plain.items() if _same(value, given[name])]
 
 
 def call_record(fitted, about):
@@ -281,7 +275,7 @@ def read_analysis(path, kind):
     index, masker, bg_img = _read_index(files), None, None
     for name, sha256 in index["files"].items():
         check_hash(files.folder / Path(name).name, sha256, f"{kind} analysis")
-    results = _read_results(files.path(_RESULTS))
+    results, table = RegionResults.load(files.path(_RESULTS)), None
     if identity_hash(results.identity) != index["run"]:
         raise ValueError(
             f"{files.path(_RESULTS)} is of another run than {_INDEX}; write the "
@@ -291,26 +285,23 @@ def read_analysis(path, kind):
         maps = read_maps(files.path(MAPS_FILE))
         masker = resolve_masker(maps[_MASK])
         bg_img = maps.get(BACKGROUND)
-    origin = index.get("origin", {})
-    restored = {name: index["parameters"][name] for name in index["restored"]}
+    if files.path(_TABLE).is_file():
+        import pandas as pd
+
+        table = pd.read_csv(files.path(_TABLE), sep="\t", converters={"name": str})
+    origin, parameters = index.get("origin", {}), index["parameters"]
+    restored = {name: parameters.pop(name) for name in index["restored"]}
+    of_data = origin.get("sources", {}), origin.get("samples", {})
     return SavedAnalysis(
         restored,
         results,
         np.array(index["classes"]),
         index["n_elements"],
         masker,
-        _read_table(files.path(_TABLE)),
+        table,
         bg_img,
-        Origin(
-            origin.get("sources", {}),
-            origin.get("samples", {}),
-            parameters={
-                name: value
-                for name, value in index["parameters"].items()
-                if name not in restored
-            },
-        ),
-        _read_run(files.path(_RUN)),
+        Origin(*of_data, parameters=parameters),
+        read_npz(files.path(_RUN)) if files.path(_RUN).is_file() else None,
     )
 
 
@@ -327,17 +318,6 @@ def _read_index(files):
     return index
 
 
-def _read_results(path):
-    """Read the arrays; they are those that were written, or damaged before that."""
-    try:
-        return RegionResults.load(path)
-    except (KeyError, TypeError) as error:
-        raise ValueError(
-            f"{path} lacks {error}; it was written by another version, write the "
-            "results again"
-        ) from error
-
-
 def _write_run(fitted, folder):
     """Write the arrays of the run, and numbers of features that are no images."""
     arrays = fitted.run_arrays()
@@ -349,23 +329,3 @@ def _write_run(fitted, folder):
 
         table = pd.DataFrame(features)
         table.to_csv(folder / _FEATURES, sep="\t", index=False, na_rep="n/a")
-
-
-def _read_run(path):
-    """Return the arrays of the run, or None if there are none."""
-    if not path.is_file():
-        return None
-    try:
-        with np.load(path, allow_pickle=False) as stored:
-            return {name: stored[name] for name in stored.files}
-    except (ValueError, EOFError, BadZipFile) as error:
-        raise ValueError(f"{path} is damaged; write the results again") from error
-
-
-def _read_table(path):
-    """Return the table of regions, or None if there is none."""
-    if not path.is_file():
-        return None
-    import pandas as pd
-
-    return pd.read_csv(path, sep="\t", converters={"name": str})

@@ -8,8 +8,9 @@ command line starts fast.
 import re
 from typing import NamedTuple
 
+from neuroextrap.analysis._data_table import DATA
 from neuroextrap.analysis._options import Option
-from neuroextrap.analysis._parameter_table import TABLE
+from neuroextrap.analysis._parameter_table import ANALYSES
 
 RESULT, IDENTITY, RESOURCE = "result", "identity", "resource"
 KINDS = ("searchlight", "encoding")
@@ -51,7 +52,7 @@ PARAMETERS = tuple(
         own="own" in role.split(),
         extra="extra" in role.split(),
     )
-    for (section, kinds, role), options in TABLE.items()
+    for (section, kinds, role), options in (ANALYSES | DATA).items()
     for name, option in options.items()
 )
 

@@ -1,7 +1,6 @@
 """Where regions lie: values as images, regions by index, name or place."""
 
 import difflib
-import operator
 from numbers import Real
 
 import numpy as np
@@ -149,24 +148,15 @@ def _alike(name, names):
 
 def _by_index(region, n_regions):
     """Return a whole number in range as an int; 2.0 is one, True is none."""
-    if isinstance(region, (float, np.floating)) and float(region).is_integer():
-        region = int(region)  # a row of a table of peaks holds floats
-    try:
-        if isinstance(region, (bool, np.bool_)):
-            raise TypeError
-        index = operator.index(region)
-    except TypeError:
-        kind = ValueError if isinstance(region, (float, np.floating)) else TypeError
-        raise kind(
-            f"region={region!r} must be a whole number from 0 to {n_regions - 1}; "
-            f"{_ALLOWED}"
-        ) from None
-    if not 0 <= index < n_regions:
-        raise ValueError(
-            f"region={index} must be a whole number from 0 to {n_regions - 1}; "
-            f"{_ALLOWED}"
-        )
-    return index
+    real = isinstance(region, (float, np.floating))  # as in a table of peaks
+    whole = float(region).is_integer() if real else hasattr(region, "__index__")
+    whole = whole and not isinstance(region, (bool, np.bool_))
+    if whole and 0 <= int(region) < n_regions:
+        return int(region)
+    raise (ValueError if real or whole else TypeError)(
+        f"region={region!r} must be a whole number from 0 to {n_regions - 1}; "
+        f"{_ALLOWED}"
+    )
 
 
 def _place(region):
@@ -188,11 +178,9 @@ def _by_place(place, choice, masker, radius):
             f"region={_shown(place)} is a place, but these regions have none; give the "
             "region's index"
         )
-    coordinates = feature_coordinates(masker)
-    if choice.centers is None:
+    coordinates, features = feature_coordinates(masker), choice.centers
+    if features is None:
         features = np.flatnonzero(choice.owner >= 0)
-    else:
-        features = choice.centers
     away = np.linalg.norm(coordinates[features] - place, axis=1)
     nearest = int(np.argmin(away))
     feature = int(features[nearest])

@@ -12,6 +12,7 @@ from sklearn.base import BaseEstimator
 from neuroextrap import stats
 from neuroextrap.analysis._analysis_files import origin_of
 from neuroextrap.analysis._extrapolated_maps import extrapolated_maps
+from neuroextrap.analysis._merging import partial_note
 from neuroextrap.analysis._presentation import (
     find_region,
     region_images,
@@ -22,8 +23,7 @@ from neuroextrap.analysis._region_files import (
     RegionFiles,
     check_has_results,
 )
-from neuroextrap.analysis._region_inference import RegionIntervals, RegionPlots
-from neuroextrap.design._findings import Finding
+from neuroextrap.analysis._region_inference import RegionInference
 from neuroextrap.maps._identification import TrainedOnAll
 from neuroextrap.maps._records import flat_parameters
 from neuroextrap.reporting._identification_page import identification_report, summary
@@ -32,9 +32,7 @@ from neuroextrap.stats._accuracy import warn_if_reversed
 from neuroextrap.stats._shared_options import described_by
 
 
-class RegionAnalysis(
-    RegionFiles, RegionIntervals, RegionPlots, DiscoveryCounts, BaseEstimator
-):
+class RegionAnalysis(RegionFiles, RegionInference, DiscoveryCounts, BaseEstimator):
     """Results, curves, extrapolations, files and reports of an analysis of regions.
 
     The base of :class:`~neuroextrap.decoding.IdentificationSearchLight` and
@@ -64,6 +62,13 @@ class RegionAnalysis(
     test_codes_ : ndarray of int of shape (n_test,), or None
         Index into ``classes_`` of every row of :meth:`region_margins`; None for results
         read from a folder, which holds no data.
+    findings_ : list of Finding
+        What is doubtful about the design, its samples or outcomes, as in the sidecars
+        of the maps that it touches and in the first sentence of the report.
+    results_ : RegionResults
+        Results of the run, with the design that gives them meaning.
+    origin_ : Origin
+        Files and options of which the results were made, as far as they are known.
 
     See Also
     --------
@@ -90,12 +95,10 @@ class RegionAnalysis(
         The files of `sources`, images by role, are on record, and so are the options
         `made_by` by which samples were made of them.
         """
-        origin = origin_of(
-            sources, made_by
-        )  # the files in the state in which they were read
+        origin = origin_of(sources, made_by)  # files in the state that was read
         results = run.results()
         warn_if_reversed(results.scores.wins, results.n_units)
-        self._run, self._origin = run, origin
+        self._run, self.origin_ = run, origin
         self.masker_, self.n_elements_ = run.masker, run.rows.shape[1]
         self.bg_img_ = run.bg_img
         self.classes_, self.test_codes_ = run.classes, run.test_codes
@@ -104,20 +107,20 @@ class RegionAnalysis(
 
     def _repr_mimebundle_(self, **kwargs):
         """Return what notebooks show: the results, or before them the parameters."""
-        if not hasattr(self, "_results"):
+        if not hasattr(self, "results_"):
             return super()._repr_mimebundle_(**kwargs)
         return {"text/plain": repr(self), "text/html": str(summary(self))}
 
     @property
     def _repr_html_(self):
         """The same, for programs that know HTML only; a property as scikit-learn's."""
-        if not hasattr(self, "_results"):
+        if not hasattr(self, "results_"):
             return super()._repr_html_
         return lambda: str(summary(self))
 
     def _publish(self, results):
         """Turn results (RegionResults) into the public attributes."""
-        self._results = results
+        self.results_, self.findings_ = results, list(results.findings)
         self.region_scores_ = results.statistics()
         self.wins_ = results.scores.wins
         self.set_sizes_ = results.set_sizes
@@ -127,7 +130,7 @@ class RegionAnalysis(
         self.notes_ = (
             *results.notes,
             *results.information_notes(self.region_scores_),
-            *results.partial_notes,
+            *partial_note(results),
         )
         self.maps_ = region_images(self.region_scores_, results.choice, self.masker_)
         self.__dict__.pop("table_", None)
@@ -139,7 +142,7 @@ class RegionAnalysis(
         Its standard errors need the margins of every region again.
         """
         check_has_results(self)
-        results = self._results
+        results = self.results_
         placed = self.masker_ is not None and results.choice.has_place
         if results.choice.names is None and placed:
             return None
@@ -147,58 +150,8 @@ class RegionAnalysis(
         return region_table(results, self.region_scores_, np.stack(errors))
 
     @property
-    def origin_(self) -> Any:
-        """What the results were made of, and how.
-
-        Returns
-        -------
-        origin : Origin
-            Files that were analyzed and options by which samples were made of them, as
-            far as they are known.
-        """
-        check_has_results(self)
-        return self._origin
-
-    @property
-    def findings_(self) -> list[Finding]:
-        """What is doubtful about the design, its samples or outcomes.
-
-        Returns
-        -------
-        findings : list of Finding
-            What was seen (``seen``, a number, and ``because``, in words), its
-            ``grade`` ("doubtful" or "note"), the ``maps`` that it touches, its
-            ``effect`` on them, and the ``remedy``. They are in ``notes_``, in the
-            sidecars of these maps and in the first sentence of the report too.
-        """
-        return list(self.results_.findings)
-
-    @property
-    def results_(self) -> Any:
-        """Results of the run, with the design that gives them meaning.
-
-        Returns
-        -------
-        results : RegionResults
-            Scores, regions, test points, set sizes, confidence level and notes.
-        """
-        check_has_results(self)
-        return self._results
-
-    @property
     def run_(self) -> Any:
-        """The run that was scored: data, regions and plan.
-
-        Returns
-        -------
-        run : RegionRun
-            Its ``rows`` are the data, ``usable`` the features of every region.
-
-        Raises
-        ------
-        ValueError
-            When the results were read from a folder, which holds no data.
-        """
+        """The run that was scored (RegionRun); ValueError for results of a folder."""
         check_has_results(self)
         if self._run is None:
             raise ValueError(
@@ -231,11 +184,10 @@ class RegionAnalysis(
             the place lies in no region; the nearest one is named.
         """
         check_has_results(self)
-        choice = self._results.choice
         asked = flat_parameters(self)
         near = asked.get("n_nearest") is not None
         radius = None if near else asked.get("radius")
-        return find_region(region, choice, self.masker_, radius)
+        return find_region(region, self.results_.choice, self.masker_, radius)
 
     def _discoveries(self):
         return known_bounds(self.results_)
@@ -366,13 +318,13 @@ class RegionAnalysis(
             it was.
         """
         region = self.find_region(region)
-        results = self._results
+        results = self.results_
         kind = stats.AccuracyExtrapolator if results.marginal else TrainedOnAll
         model: Any = kind(method)
         if len(results.measured_sizes):
             model.measured = partial(results.curve, region)
         if self.test_codes_ is None:
-            return model.fit_wins(self.wins_[region], self._results.n_test)
+            return model.fit_wins(self.wins_[region], results.n_test)
         return model.fit(self.region_margins(region), self.test_codes_)
 
     def generate_report(

@@ -120,7 +120,8 @@ class DiscoveryCounts:
             return np.arange(choice.n_regions) == find_region(
                 region, choice, masker, None
             )
-        if _is_image(region):
+        image = any(hasattr(region, name) for name in ("get_fdata", "mesh"))
+        if image or isinstance(region, str | Path):
             return choice.regions_in(_mask_of(region, masker))
         return _indexed(region, choice.n_regions)
 
@@ -140,13 +141,6 @@ def known_bounds(results: Any) -> Any:
     raise ValueError(
         "these results do not hold the largest values of the permuted maps: they were "
         "written by an earlier version, or no region was analyzed; fit again"
-    )
-
-
-def _is_image(region: Any) -> bool:
-    """Whether a set is given as a mask: an image, or a file."""
-    return isinstance(region, str | Path) or any(
-        hasattr(region, name) for name in ("get_fdata", "mesh")
     )
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.exceptions import NotFittedError
 
 from neuroextrap.analysis._analysis_files import read_analysis, write_analysis
+from neuroextrap.analysis._merging import join_parts
 from neuroextrap.analysis._presentation import joined_standard_errors
 from neuroextrap.analysis._region_maps import RegionMaps
 from neuroextrap.maps._records import flat_parameters, nested_parameters
@@ -25,10 +26,8 @@ class FittedAttributes:
 
     def __getattr__(self, name):
         """Raise for an attribute that is not there: NotFittedError before results."""
-        of_results = name in ("_results", "_run") or (
-            name.endswith("_") and not name.startswith("_")
-        )
-        if of_results and _SIGN not in vars(self):
+        of_results = name.endswith("_") and not name.startswith("_")
+        if (of_results or name == "_run") and _SIGN not in vars(self):
             raise NotFittedError(_message(self, name))
         kind = type(self).__name__
         raise AttributeError(f"{kind!r} object has no attribute {name!r}")
@@ -69,19 +68,14 @@ class RegionFiles(FittedAttributes, ABC):
     classes_: np.ndarray
     bg_img_: Any
     table_: Any
+    results_: Any
+    origin_: Any
     _run: Any
-    _origin: Any
 
     @property
     @abstractmethod
     def kind(self) -> str:
-        """Name that the folders of this analysis carry, such as "searchlight".
-
-        Returns
-        -------
-        kind : str
-            Written to, and checked when reading, ``analysis.json``.
-        """
+        """Name that the folders of this analysis carry, such as "searchlight"."""
 
     @described_by(RegionMaps.to_directory)
     def to_directory(
@@ -120,8 +114,7 @@ class RegionFiles(FittedAttributes, ABC):
         known = flat_parameters(fitted)
         known |= {n: v for n, v in saved.parameters.items() if n in known}
         fitted.set_params(**nested_parameters(cls, known))
-        fitted._run = fitted.test_codes_ = None
-        fitted._origin = saved.origin
+        fitted._run, fitted.test_codes_, fitted.origin_ = None, None, saved.origin
         fitted.masker_, fitted.n_elements_ = saved.masker, saved.n_elements
         fitted.classes_, fitted.bg_img_ = saved.classes, saved.bg_img
         fitted._publish(saved.results)
@@ -190,7 +183,7 @@ class RegionFiles(FittedAttributes, ABC):
                     f"{type(other).__name__}"
                 )
         parts = [self, *others]
-        results = self.results_.merge(*(other.results_ for other in others))
+        results = join_parts([part.results_ for part in parts])
         if results.missing_parts and not allow_missing:
             raise ValueError(
                 f"parts {', '.join(results.missing_parts)} are missing; merge all "

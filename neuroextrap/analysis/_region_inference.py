@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-class RegionIntervals(FittedAttributes):
-    """Errors and intervals that count the sampling of classes, from margins."""
+class RegionInference(FittedAttributes):
+    """Errors and intervals of a region, a row for each, curves, and masked maps."""
 
     def accuracy_interval(
         self, region: Any, *, confidence_level: float = 0.95
@@ -69,11 +69,6 @@ class RegionIntervals(FittedAttributes):
         :func:`neuroextrap.stats.implied_information_interval`. With fewer than ten
         classes it is wide, and says more than the value itself.
 
-        Parameters
-        ----------
-        confidence_level : float, default=0.95
-            Confidence level of the interval.
-
         Returns
         -------
         lower, upper : ndarray of shape ()
@@ -83,9 +78,8 @@ class RegionIntervals(FittedAttributes):
         Raises
         ------
         ValueError
-            When there are fewer than three classes, the region was not analyzed, or the
-            results were read from a folder, which holds no data: fit again. When
-            accuracy among fewer classes is measured.
+            As :meth:`accuracy_interval`; and when accuracy among fewer classes is
+            measured.
         """
         if len(self.results_.measured_sizes):
             raise ValueError(
@@ -132,10 +126,6 @@ class RegionIntervals(FittedAttributes):
             warnings.filterwarnings("ignore", message="the true class beats")
             return stats.average_accuracy_jackknife(margins, codes, self.set_sizes_)[1]
 
-
-class RegionPlots(FittedAttributes):
-    """A row for every region, its curve, and maps of what survives correction."""
-
     def to_dataframe(self) -> pd.DataFrame:
         """Return the numbers of all regions, one row for each.
 
@@ -169,6 +159,7 @@ class RegionPlots(FittedAttributes):
             columns |= dict(zip("XYZ", places.T, strict=True))
         return pd.DataFrame(columns | scores)
 
+    @described_by(accuracy_interval)
     def plot_curve(self, region: Any, *, ax: Any = None) -> Any:
         """Draw a region's identification accuracy curve, as reports do.
 
@@ -179,8 +170,6 @@ class RegionPlots(FittedAttributes):
 
         Parameters
         ----------
-        region : int, str or tuple of float
-            Index of the region, its name in the atlas, or (x, y, z) in mm of a place.
         ax : matplotlib.axes.Axes or None, default=None
             Axes to draw in. If None, those of a new figure.
 
@@ -214,7 +203,7 @@ class RegionPlots(FittedAttributes):
             When there is no map of that name, or the analysis has neither p-values nor
             bounds that hold for all regions at once.
         """
-        self._check_name(name)
+        self._map(name)
         found = find(self)
         if not found.criterion:
             raise ValueError(
@@ -225,13 +214,12 @@ class RegionPlots(FittedAttributes):
         results = self.results_
         return region_images({name: kept}, results.choice, self.masker_)[name]
 
+    @described_by(masked_map)
     def plot_map(self, name: str, *, survives: bool = False, **options: Any) -> Any:
         """Draw slices of a map over the anatomy.
 
         Parameters
         ----------
-        name : str
-            Name of a map of ``maps_``, such as "implied_information".
         survives : bool, default=False
             Whether to draw only what survives correction, as in :meth:`masked_map`.
         **options
@@ -252,8 +240,7 @@ class RegionPlots(FittedAttributes):
         from neuroextrap.plotting import plot_map
 
         check_flags(survives=survives)
-        self._check_name(name)
-        image = self.masked_map(name) if survives else self.maps_[name]
+        image = self.masked_map(name) if survives else self._map(name)
         if not hasattr(image, "affine"):
             raise ValueError(
                 f"the map {name!r} is no volume; draw arrays with plot_curve, and "
@@ -263,10 +250,11 @@ class RegionPlots(FittedAttributes):
             raise ValueError(f"nothing survives ({find(self).words}): no map to draw")
         return plot_map(image, **{"bg_img": self.bg_img_, **options})
 
-    def _check_name(self, name):
-        """Raise ValueError if there is no map of this name."""
+    def _map(self, name):
+        """Return the map of this name; ValueError if there is none."""
         if name not in self.maps_:
             raise ValueError(
                 f"name={name!r} is no map of this analysis; there are "
                 f"{', '.join(self.maps_)}"
             )
+        return self.maps_[name]

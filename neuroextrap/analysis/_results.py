@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse
 
 from neuroextrap import stats
-from neuroextrap.analysis._merging import join_parts, missing_parts, partial_note
+from neuroextrap.analysis._merging import missing_parts
 from neuroextrap.design._findings import Finding
 from neuroextrap.images._region_choice import RegionChoice
 from neuroextrap.maps._identification import (
@@ -57,8 +57,7 @@ class RegionResults:
     p_value_tail: np.ndarray | None = None
     p_value_fwe_step_down: np.ndarray | None = None
     null_information: np.ndarray | None = None  # mean over permutations, bits
-    # (n_folds, n_regions, K), if kept; not saved
-    fold_wins: np.ndarray | None = field(default=None, metadata={"region_axis": 1})
+    fold_wins: np.ndarray | None = None  # (n_folds, n_regions, K); not saved
     forward: ForwardDesign | None = None  # units of the forward tests, if there are
     identity: dict = field(default_factory=dict)  # hash or text of what makes the run
     parts: tuple = ((1, 1),)  # parts (i, N) of the run that are in here
@@ -126,12 +125,8 @@ class RegionResults:
         """Correct outcomes of a single split of independent points, or None."""
         units, n_classes = np.atleast_2d(self.n_repeats), self.scores.wins.shape[1]
         n_units = np.broadcast_to(units, (len(units), n_classes)).sum()
-        return self.scores.n_best if self.is_split and n_units == self.n_test else None
-
-    @property
-    def is_split(self):
-        """Whether bounds come from one train/test split."""
-        return self.forward is None and len(np.atleast_2d(self.n_repeats)) == 1
+        is_split = self.forward is None and len(units) == 1
+        return self.scores.n_best if is_split and n_units == self.n_test else None
 
     def information_notes(self, values):
         """Return what to say of the implied information among named numbers."""
@@ -237,15 +232,6 @@ class RegionResults:
         """Parts "i/N" of the run that are not in here, as a list."""
         return missing_parts(self.parts)
 
-    @property
-    def partial_notes(self):
-        """What a reader should know if parts are missing, 0 or 1 texts."""
-        return partial_note(self)
-
-    def merge(self, *others):
-        """Join the results of other parts (shards); ValueError if they do not match."""
-        return join_parts([self, *others])
-
     def save(self, path):
         """Write everything but `fold_wins` to one .npz file, arrays only."""
         np.savez_compressed(path, **write_arrays(self, left_out={"fold_wins"}))
@@ -254,11 +240,21 @@ class RegionResults:
     def load(cls, path):
         """Read what :meth:`save` wrote."""
         try:
-            with np.load(path, allow_pickle=False) as stored:
-                arrays = {name: stored[name] for name in stored.files}
-        except (ValueError, EOFError, BadZipFile) as error:
-            raise ValueError(f"{path} is damaged; write the results again") from error
-        return cls(**read_arrays(arrays, cls))
+            return cls(**read_arrays(read_npz(path), cls))
+        except (KeyError, TypeError) as error:
+            raise ValueError(
+                f"{path} lacks {error}; it was written by another version, write the "
+                "results again"
+            ) from error
+
+
+def read_npz(path):
+    """Return the arrays of a file by name; ValueError if it is damaged."""
+    try:
+        with np.load(path, allow_pickle=False) as stored:
+            return {name: stored[name] for name in stored.files}
+    except (ValueError, EOFError, BadZipFile) as error:
+        raise ValueError(f"{path} is damaged; write the results again") from error
 
 
 _NESTED = {"scores", "choice", "forward"}

@@ -76,8 +76,7 @@ def read_samples(  # noqa: PLR0913
             f"of {counted} for every image (volume)"
         )
     data = data if keep is None else data[keep]
-    finite = np.isfinite(data).all(axis=0)
-    usable = finite & (data != data[:1]).any(axis=0)
+    finite, usable = np.isfinite(data).all(axis=0), can_be_used(data)
     if n_samples is not None and not usable.any():
         raise ValueError(
             "imgs has no usable voxel: each has NaN or is constant over samples; check "
@@ -89,6 +88,11 @@ def read_samples(  # noqa: PLR0913
         notes = (f"{left_out} (NaN or constant)",)
     X, location = _centered(data, finite, usable, dtype or data.dtype, center)
     return Samples(X, location, finite, usable, masker, notes, bg_img)
+
+
+def can_be_used(samples):
+    """Return which columns are finite and not constant."""
+    return np.isfinite(samples).all(axis=0) & (samples != samples[:1]).any(axis=0)
 
 
 def read_residuals(residuals, masker, usable):

@@ -66,16 +66,25 @@ def read_sample_set(searchlight, imgs, y, groups, *, permuted=False):
     )
 
 
-def score_sets(sample_set, members, *, min_voxels):
-    """Score sets of features, rows of a csr_array, by one run of the searchlight.
+def rows_of_sets(sets, n_features):
+    """Return sets of features, a list of indices, as boolean rows of a csr_array."""
+    edges = np.cumsum([0, *map(len, sets)])
+    indices = np.concatenate(sets).astype(np.int32, copy=False)
+    shape = len(sets), n_features
+    rows = scipy.sparse.csr_array((np.ones(edges[-1], bool), indices, edges), shape)
+    rows.sort_indices()
+    return rows
+
+
+def score_sets(sample_set, sets, *, min_voxels):
+    """Score sets of features, a list of indices, by one run of the searchlight.
 
     Returns DecodingRun, RegionScores, and accuracies and information of the sets.
     """
-    searchlight = sample_set.searchlight
-    searchlight = with_parameters(searchlight, regions=members, min_voxels=min_voxels)
-    run = plan_decoding(
-        searchlight, sample_set.samples.X, sample_set.y, sample_set.groups
-    )
+    X, light = sample_set.samples.X, sample_set.searchlight
+    regions = rows_of_sets(sets, X.shape[1])
+    light = with_parameters(light, regions=regions, min_voxels=min_voxels)
+    run = plan_decoding(light, X, sample_set.y, sample_set.groups)
     scores, _ = run.score()
     statistics = accuracy_statistics(
         scores.wins, n_test=len(run.test_codes), set_sizes=run.set_sizes
@@ -170,12 +179,12 @@ def ensemble_information(
     rng = random_generator(random_state)
     cells = _cells([len(part) for part in parts], n_voxels)
     sets = []
-    for part, size in cells:
-        sets += _draws(parts[part], size, n_draws, rng)
+    for part, size in np.repeat(cells, n_draws, axis=0):
+        drawn = rng.permutation(parts[part])[:size]
+        sets += [drawn, drawn[: size // 2], drawn[size // 2 :]]
     if len(parts) > 1:
         sets += [np.unique(np.concatenate(parts)), *parts]
-    members = _members(sets, sample_set.samples.X.shape[1])
-    _, _, statistics = score_sets(sample_set, members, min_voxels=1)
+    _, _, statistics = score_sets(sample_set, sets, min_voxels=1)
     return _table(statistics, cells, names, n_draws, sets)
 
 
@@ -229,45 +238,18 @@ def _cells(region_sizes, n_voxels):
     return cells
 
 
-def _draws(features, size, n_draws, rng):
-    """Return random sets of features, each followed by its two halves."""
-    sets = []
-    for _ in range(n_draws):
-        drawn = rng.permutation(features)[:size]
-        sets += [drawn, drawn[: size // 2], drawn[size // 2 :]]
-    return sets
-
-
-def _members(sets, n_features):
-    """Return sets of features as boolean rows; empty sets as empty rows."""
-    counts = np.array([len(s) for s in sets])
-    members = scipy.sparse.csr_array(
-        (
-            np.ones(counts.sum(), dtype=bool),
-            np.concatenate(sets).astype(np.int32),
-            np.concatenate([[0], np.cumsum(counts)]),
-        ),
-        shape=(len(sets), n_features),
-    )
-    members.sort_indices()
-    return members
-
-
 def _table(statistics, cells, names, n_draws, sets):
     """Average over draws: one row for every region and size, one for all regions."""
     import pandas as pd
 
-    information = statistics["implied_information"]
     n_drawn = 3 * n_draws * len(cells)
-    whole, first, second = information[:n_drawn].reshape(len(cells), n_draws, 3).T
-    values = {
-        "accuracy": statistics["accuracy"][:n_drawn:3].reshape(len(cells), n_draws),
-        "pairwise_accuracy": statistics["pairwise_accuracy"][:n_drawn:3].reshape(
-            len(cells), n_draws
-        ),
-        "implied_information": whole.T,
-        "redundancy": (first + second - whole).T,
+    drawn = {  # each set, and its halves
+        name: statistics[name][:n_drawn].reshape(len(cells), n_draws, 3)
+        for name in ("accuracy", "pairwise_accuracy", "implied_information")
     }
+    values = {name: value[:, :, 0] for name, value in drawn.items()}
+    whole, first, second = drawn["implied_information"].T
+    values["redundancy"] = (first + second - whole).T
     columns = {
         "name": [names[region] for region, _ in cells],
         "n_voxels": [size for _, size in cells],
@@ -281,15 +263,10 @@ def _table(statistics, cells, names, n_draws, sets):
     table = pd.DataFrame(columns)
     if len(sets) == n_drawn:
         return table
-    joint = {
-        "name": "all regions",
-        "n_voxels": len(sets[n_drawn]),
-        "n_draws": 1,
-        "parts": "regions",
-        "accuracy": statistics["accuracy"][n_drawn],
-        "pairwise_accuracy": statistics["pairwise_accuracy"][n_drawn],
-        "implied_information": information[n_drawn],
-        "redundancy": information[n_drawn + 1 :].sum() - information[n_drawn],
-    }
+    joint = {"name": "all regions", "n_voxels": len(sets[n_drawn])}
+    joint |= {"n_draws": 1, "parts": "regions"}
+    joint |= {name: statistics[name][n_drawn] for name in drawn}
+    of_regions = statistics["implied_information"][n_drawn + 1 :]
+    joint["redundancy"] = of_regions.sum() - joint["implied_information"]
     table.loc[len(table)] = {name: joint.get(name, np.nan) for name in table.columns}
     return table

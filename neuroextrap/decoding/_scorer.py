@@ -98,12 +98,21 @@ class IdentificationScorer(BaseEstimator):
         ValueError
             When labels, groups and cross-validation do not match.
         """
-        labels = code_labels(y, None, groups, None)
-        X = _checked_samples(X, labels)
-        make_design(labels.codes, len(labels.classes), cv=self.cv, groups=labels.groups)
+        X, labels, _ = self._tests(X, y, groups)
         self.classes_ = labels.classes
         self.n_features_in_ = X.shape[1]
         return self
+
+    def _tests(self, X, y, groups):
+        """Return samples as a float array (n_samples, n_features), Labels, Design."""
+        labels, X = code_labels(y, None, groups, None), real_array(X, "X")
+        if X.ndim != 2 or len(X) != len(labels.codes):
+            raise ValueError(
+                f"X of shape {X.shape} must have a row of features for each of the "
+                f"{len(labels.codes)} labels in y"
+            )
+        n_classes, runs = len(labels.classes), labels.groups
+        return X, labels, make_design(labels.codes, n_classes, cv=self.cv, groups=runs)
 
     @described_by(fit)
     def win_distribution(
@@ -116,11 +125,7 @@ class IdentificationScorer(BaseEstimator):
         wins : ndarray of shape (K,)
             Proportion of test points whose class beats 0, 1, ..., K - 1 of the others.
         """
-        labels = code_labels(y, None, groups, None)
-        X = _checked_samples(X, labels)
-        design = make_design(
-            labels.codes, len(labels.classes), cv=self.cv, groups=labels.groups
-        )
+        X, labels, design = self._tests(X, y, groups)
         kernel = resolve_classifier(self.estimator, shrinkage=self.shrinkage)
         samples = X if kernel.as_given else (X - X.mean(axis=0)).astype(np.float32)
         labelings = Labelings(labels.codes[None], design.n_classes)
@@ -144,14 +149,3 @@ class IdentificationScorer(BaseEstimator):
             sizes = default_set_sizes(len(wins))
         statistic = resolve_statistic(self.statistic, len(wins), sizes)
         return float(statistic(wins[None])[0])
-
-
-def _checked_samples(X, labels):
-    """Return samples as a float array (n_samples, n_features), one for each label."""
-    X = real_array(X, "X")
-    if X.ndim != 2 or len(X) != len(labels.codes):
-        raise ValueError(
-            f"X of shape {X.shape} must have a row of features for each of the "
-            f"{len(labels.codes)} labels in y"
-        )
-    return X

@@ -9,13 +9,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from neuroextrap.analysis._parameters import with_parameters
-from neuroextrap.analysis._samples import rescaled
+from neuroextrap.analysis._samples import can_be_used, rescaled
 from neuroextrap.decoding._cross_identification import NamedCounts, few_names
 from neuroextrap.decoding._decoding_run import plan_decoding
 from neuroextrap.decoding._time_resolved import (
-    moment_regions,
-    options_of,
-    read_trials,
+    read_moments,
     time_resolved_identification,
 )
 from neuroextrap.design._design import Design
@@ -70,12 +68,6 @@ class TemporalGeneralization(NamedTuple):
     names_maxima : ndarray of shape (n_exchanges,)
         Largest standardized statistic over all pairs of two moments under each exchange
         of names.
-
-    Examples
-    --------
-    >>> from neuroextrap.decoding._temporal_generalization import TemporalGeneralization
-    >>> TemporalGeneralization._fields
-    ('times', 'scores', 'null_maxima', 'notes', 'names_maxima')
     """
 
     times: np.ndarray
@@ -200,12 +192,8 @@ def temporal_generalization(  # noqa: PLR0913
            [1, 1, 0],
            [0, 0, 0]])
     """
-    parameters = options_of(searchlight, _NOT_FOR_PAIRS)
-    recorded = read_trials(trials, times)
-    _, n_channels, n_times = recorded.data.shape
-    parameters["regions"] = moment_regions(n_channels, n_times, 1)
-    parameters["min_voxels"] = min(parameters["min_voxels"], n_channels)
-    plain = with_parameters(searchlight, **parameters | {"bounds": None})
+    recorded, light = read_moments(searchlight, trials, times, others=_NOT_FOR_PAIRS)
+    plain = with_parameters(light, bounds=None)
     pair = {"train": train, "test": test}
     if conditions is not None:
         crossed = cross_samples(y, groups, conditions, plain.classes, pair)
@@ -216,21 +204,15 @@ def temporal_generalization(  # noqa: PLR0913
             "for every trial"
         )
     run = plan_decoding(plain, recorded.samples, y, groups)
+    n_times, n_classes = len(recorded.times), len(run.classes)
     n_exchanges = run.plan.n_permutations and searchlight.n_permutations
-    exchanges = NameExchanges.of(
-        len(run.classes), n_exchanges, searchlight.random_state
-    )
-    samples = run.rows
-    if plain.within_runs is None:  # with the means that moments differ by
-        samples = recorded.samples[run.labels.keep]
-    wins = np.full((n_times, n_times, len(run.classes)), np.nan)
+    exchanges = NameExchanges.of(n_classes, n_exchanges, searchlight.random_state)
+    wins = np.full((n_times, n_times, n_classes), np.nan)
     off = ~np.eye(n_times, dtype=bool).ravel()
     counts = NullCounts.start(np.full(n_times**2, np.nan), len(exchanges))
-    for moment in range(n_times):
-        tested = _trained_at(run, samples, moment, n_times)
-        if tested is not None:
-            wins[moment] = tested.score()[0].wins
-            _count_names(counts, exchanges, tested, moment, off)
+    for moment, tested in _trained_at_each(run, recorded, plain):
+        wins[moment] = tested.score()[0].wins
+        _count_names(counts, exchanges, tested, moment, off)
     diagonal = run.score()[0]
     wins[np.arange(n_times), np.arange(n_times)] = diagonal.wins
     return _joined(recorded.times, run, wins, diagonal, counts)
@@ -243,17 +225,12 @@ def _between(plain, recorded, crossed):
     single = {"cv": crossed.folds, "classes": range(n_classes), "n_permutations": 0}
     plain = with_parameters(plain, **single)
     run = plan_decoding(plain, recorded.samples, crossed.codes, crossed.parts)
-    samples = run.rows
-    if plain.within_runs is None:
-        samples = recorded.samples[run.labels.keep]
     # both kinds of tables, in both directions, at moments of training and of the test
     tables = np.full((2, 2, n_times, n_times, n_classes, n_classes), np.nan)
-    for moment in range(n_times):
-        tested = _trained_at(run, samples, moment, n_times)
-        if tested is not None:
-            data = tested.rows, tested.usable.regions, tested.plan, tested.analyzed
-            for part, found in choice_tables(*data, crossed.weights):
-                tables[:, :, moment, part] = np.moveaxis(found, 0, 2)
+    for moment, tested in _trained_at_each(run, recorded, plain):
+        data = tested.rows, tested.usable.regions, tested.plan, tested.analyzed
+        for part, found in choice_tables(*data, crossed.weights):
+            tables[:, :, moment, part] = np.moveaxis(found, 0, 2)
     counted = NamedCounts(n_times**2, exchanges)
     for moment in range(n_times):  # of the first condition; below all of the second
         there, back = tables[:, 0, moment], tables[:, 1, :, moment]
@@ -267,45 +244,33 @@ def _between(plain, recorded, crossed):
     return TemporalGeneralization(recorded.times, scores, none, notes, maxima)
 
 
-def _trained_at(run, samples, moment, n_times):
-    """Return the run of classifiers of one moment, its regions all moments, or None.
+def _trained_at_each(run, recorded, plain):
+    """Yield moments and the run of their classifiers, whose regions are all moments.
 
-    The engine gets every trial twice: at the moment of training, which is only trained
-    on, and at all moments, which are only tested.
+    Moments at which nothing can be trained are left out.
     """
-    n_trials = len(samples)
-    by_moment = samples.reshape(n_trials, -1, n_times)
-    trained = np.repeat(by_moment[:, :, [moment]], n_times, axis=2)
-    copies = trained.reshape(n_trials, -1), samples
-    usable = np.all([_can_be_used(copy) for copy in copies], axis=0)
-    rows = np.where(usable, np.concatenate(copies), 0)
-    if not run.plan.kernel.as_given:
-        rows = rescaled((rows - rows.mean(axis=0)).astype(np.float32))[0]
-    plan = replace(
-        run.plan,
-        design=_twice(run.plan.design),
-        codes=np.tile(run.plan.codes[:1], 2),
-        pairing=False,
-        by_sums=None,
-    )
+    samples, n_times = run.rows, len(recorded.times)
+    if plain.within_runs is None:  # with the means that moments differ by
+        samples = recorded.samples[run.labels.keep]
     regions, least = run.choice.regions, run.parameters.min_voxels
-    if (regions.astype(int) @ usable.astype(int)).max() < least:
-        return None
-    left = usable_regions(regions, usable, least)
-    plan = with_path(plan, left.regions)
-    return replace(run, rows=rows, usable=left, plan=plan)
-
-
-def _can_be_used(samples):
-    """Which columns are finite and not constant."""
-    return np.isfinite(samples).all(axis=0) & (samples != samples[:1]).any(axis=0)
-
-
-def _twice(design):
-    """Return folds that train on the first and test on the second of two copies."""
-    n_samples = design.n_samples
-    folds = tuple((train, n_samples + test) for train, test in design.folds)
-    return Design(folds, 2 * n_samples, design.n_classes)
+    # every trial is there twice: first as it is trained on, then as it is tested
+    n_trials, old = len(samples), run.plan.design
+    folds = tuple((train, n_trials + test) for train, test in old.folds)
+    design, codes = Design(folds, 2 * n_trials, old.n_classes), run.plan.codes[:1]
+    twice = {"design": design, "codes": np.tile(codes, 2), "pairing": False}
+    plan = replace(run.plan, **twice, by_sums=None)
+    by_moment = samples.reshape(n_trials, -1, n_times)
+    for moment in range(n_times):
+        trained = np.repeat(by_moment[:, :, [moment]], n_times, axis=2)
+        copies = trained.reshape(n_trials, -1), samples
+        usable = np.all([can_be_used(copy) for copy in copies], axis=0)
+        rows = np.where(usable, np.concatenate(copies), 0)
+        if not plan.kernel.as_given:
+            rows = rescaled((rows - rows.mean(axis=0)).astype(np.float32))[0]
+        if (regions.astype(int) @ usable.astype(int)).max() >= least:
+            left = usable_regions(regions, usable, least)
+            own = with_path(plan, left.regions)
+            yield moment, replace(run, rows=rows, usable=left, plan=own)
 
 
 def _count_names(counts, exchanges, run, moment, off):

@@ -27,7 +27,7 @@ class Trials(NamedTuple):
 
 
 def read_trials(trials, times):
-    """Read an array of trials x channels x times, or any object like MNE's epochs."""
+    """Read an array of trials x channels x times, or an object like MNE's epochs."""
     if hasattr(trials, "get_data") and hasattr(trials, "times"):
         times = trials.times if times is None else times
         trials = trials.get_data()
@@ -61,23 +61,30 @@ def moment_regions(n_channels, n_times, window):
     return scipy.sparse.csr_array((np.ones(len(indices), bool), indices, indptr), shape)
 
 
-def check_window(window, n_times):
-    """Return `window` as an int from 1 to the number of times."""
+def read_moments(searchlight, trials, times, window=1, others=None):
+    """Return Trials, and a searchlight whose regions are their moments.
+
+    `others` are parameters with the values that they must have, as those of regions.
+    """
+    unused = of_no_places(IdentificationSearchLight()) | {"shard": None}
+    unused |= others or {}
+    what = "an analysis over time"
+    parameters = taken_options(searchlight, what, unused, "searchlight")
+    recorded = read_trials(trials, times)
+    _, n_channels, n_times = recorded.data.shape
     window = check_integer(window, "window", minimum=1)
     if window > n_times:
         raise ValueError(
             f"window={window} is longer than the trials of {n_times} times; give a "
             "smaller window"
         )
-    return window
-
-
-def options_of(searchlight, others=None):
-    """Return the parameters of a searchlight that names no places."""
-    # regions are moments: the searchlight's options for other regions mean nothing here
-    places = of_no_places(IdentificationSearchLight())
-    unused = {**places, "shard": None, **(others or {})}
-    return taken_options(searchlight, "an analysis over time", unused, "searchlight")
+    noise = parameters["noise_covariance"]
+    if isinstance(noise, np.ndarray) and noise.ndim == 3:
+        parameters["noise_covariance"] = noise.reshape(len(noise), -1)
+    parameters["regions"] = moment_regions(n_channels, n_times, window)
+    # one channel is a region too
+    parameters["min_voxels"] = min(parameters["min_voxels"], n_channels * window)
+    return recorded, with_parameters(searchlight, **parameters)
 
 
 class TimeResolvedIdentification(NamedTuple):
@@ -97,12 +104,6 @@ class TimeResolvedIdentification(NamedTuple):
         The fitted searchlight, whose regions are the moments: ``null_maxima_``,
         ``accuracy_curve(moment)``, ``confusion_matrix(moment)``, ``extrapolator`` and
         all its other methods, by the index of the moment.
-
-    Examples
-    --------
-    >>> from neuroextrap.decoding._time_resolved import TimeResolvedIdentification
-    >>> TimeResolvedIdentification._fields
-    ('times', 'table', 'searchlight')
     """
 
     times: np.ndarray
@@ -198,27 +199,13 @@ def time_resolved_identification(
     >>> found.table["time"][found.table["p_value_fwe"] <= 0.05].tolist()
     [0.1]
     """
-    parameters = options_of(searchlight)
-    recorded = read_trials(trials, times)
-    _, n_channels, n_times = recorded.data.shape
-    window = check_window(window, n_times)
-    noise = parameters["noise_covariance"]
-    if isinstance(noise, np.ndarray) and noise.ndim == 3:
-        parameters["noise_covariance"] = noise.reshape(len(noise), -1)
-    parameters["regions"] = moment_regions(n_channels, n_times, window)
-    # one channel is a region too
-    parameters["min_voxels"] = min(parameters["min_voxels"], n_channels * window)
-    fitted = with_parameters(searchlight, **parameters)
-    fitted.fit(recorded.samples, y, groups)
-    moments = np.lib.stride_tricks.sliding_window_view(recorded.times, window)
-    centers = recorded.times if window == 1 else moments.mean(axis=1)
-    return TimeResolvedIdentification(centers, _table(centers, fitted), fitted)
-
-
-def _table(times, fitted):
-    """One row for every moment, with all scores of its region."""
     import pandas as pd
 
+    recorded, light = read_moments(searchlight, trials, times, window)
+    fitted = light.fit(recorded.samples, y, groups)
+    moments = np.lib.stride_tricks.sliding_window_view(recorded.times, window)
+    centers = recorded.times if window == 1 else moments.mean(axis=1)
     scores = dict(fitted.region_scores_)
-    columns = {"time": times, "n_features": scores.pop("n_voxels", np.nan)}
-    return pd.DataFrame(columns | scores)
+    columns = {"time": centers, "n_features": scores.pop("n_voxels", np.nan)}
+    table = pd.DataFrame(columns | scores)
+    return TimeResolvedIdentification(centers, table, fitted)

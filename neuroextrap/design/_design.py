@@ -47,8 +47,22 @@ class Chain(NamedTuple):
         return len(self.edges) - 1
 
 
+class Keeping:
+    """What keeps things that were computed from it, by name."""
+
+    @cached_property
+    def _kept(self) -> dict[Any, Any]:
+        return {}
+
+    def keep(self, name: Any, make: Callable[[], Any]) -> Any:
+        """Return what was computed under this name, or compute it now."""
+        if name not in self._kept:
+            self._kept[name] = make()
+        return self._kept[name]
+
+
 @dataclass(frozen=True)
-class Design:
+class Design(Keeping):
     """Folds of a cross-validation over labeled samples.
 
     ``folds`` are (train, test) index arrays into the ``n_samples`` samples. What is
@@ -64,17 +78,6 @@ class Design:
         """Return the design of consecutive folds; itself if these are all folds."""
         folds = self.folds[which]
         return self if len(folds) == len(self.folds) else replace(self, folds=folds)
-
-    @cached_property
-    def _kept(self) -> dict[str, Any]:
-        """What was computed from the folds, by name."""
-        return {}
-
-    def keep(self, name: str, make: Callable[[], Any]) -> Any:
-        """Return what was computed under this name, or compute it now."""
-        if name not in self._kept:
-            self._kept[name] = make()
-        return self._kept[name]
 
     @cached_property
     def chains(self) -> tuple[Chain, ...]:
@@ -93,6 +96,17 @@ class Design:
         return (*(index for fold in self.folds for index in fold), *more)
 
     @cached_property
+    def leaves_nothing_out(self) -> bool:
+        """Whether every sample trains, or is tested, in every fold."""
+        sizes = [len(train) + len(test) for train, test in self.folds]
+        return set(sizes) == {self.n_samples}
+
+    def splits(self, units: np.ndarray) -> bool:
+        """Whether a fold trains and tests on samples of one unit (n_samples,)."""
+        parts = [(units[train], units[test]) for train, test in self.folds]
+        return any(np.isin(tested, trained).any() for trained, tested in parts)
+
+    @cached_property
     def fold_of_test(self) -> np.ndarray:
         """Fold index of every test point; shape (n_test,)."""
         sizes = [len(test) for _, test in self.folds]
@@ -107,7 +121,8 @@ class Design:
     @cached_property
     def held_out(self) -> tuple[np.ndarray, ...]:
         """Per fold, the samples that do not train (tested or not), sorted."""
-        return tuple(_others(train, self.n_samples) for train, _ in self.folds)
+        every = np.arange(self.n_samples)
+        return tuple(np.setdiff1d(every, train) for train, _ in self.folds)
 
     @cached_property
     def mean_held_out(self) -> float:
@@ -200,13 +215,6 @@ def _growing_chains(design: Design) -> tuple[Chain, ...]:
     return tuple(chains)
 
 
-def _others(samples: np.ndarray, n_samples: int) -> np.ndarray:
-    """Return the samples that are not among these, sorted."""
-    is_other = np.ones(n_samples, dtype=bool)
-    is_other[samples] = False
-    return np.flatnonzero(is_other)
-
-
 def as_slice(index: np.ndarray) -> slice | np.ndarray:
     """Return consecutive indices as a slice, which takes a view instead of a copy."""
     if len(index) and (np.diff(index) == 1).all():
@@ -214,7 +222,7 @@ def as_slice(index: np.ndarray) -> slice | np.ndarray:
     return index
 
 
-class Labelings:
+class Labelings(Keeping):
     """A batch of B labelings of the same samples, the batch axis last in all arrays.
 
     ``codes`` (B, n_samples) are class codes 0..``n_classes`` - 1.
@@ -225,18 +233,11 @@ class Labelings:
         self.n_classes = n_classes
         #: number of labelings B, or that of the batch from which these were selected
         self.n_together = len(self.codes)
-        self._kept: dict[Any, Any] = {}
 
     @property
     def n_labelings(self) -> int:
         """Number of labelings B."""
         return len(self.codes)
-
-    def keep(self, name: Any, make: Callable[[], Any]) -> Any:
-        """Return what was computed under this name, or compute it now."""
-        if name not in self._kept:
-            self._kept[name] = make()
-        return self._kept[name]
 
     def one_hot(self, dtype: Any = np.float32) -> np.ndarray:
         """Return 1 where a sample has the class, else 0; shape (n_samples, K, B)."""

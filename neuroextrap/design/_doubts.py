@@ -3,10 +3,16 @@
 import numpy as np
 
 from neuroextrap.design._copies import copied_samples
-from neuroextrap.design._course_of_runs import findings_of_time
+from neuroextrap.design._course_of_runs import finding_of_time
 from neuroextrap.design._design import Design
 from neuroextrap.design._findings import BOUNDS, EVERYTHING, P_VALUES, Finding
-from neuroextrap.design._labels import means_of, members, row_codes, without_means
+from neuroextrap.design._labels import (
+    counts_of,
+    means_of,
+    members,
+    row_codes,
+    without_means,
+)
 
 _SHUFFLES = 199  # none of which may give as much: a level of 0.005
 _MOST_REGIONS = 64
@@ -113,7 +119,7 @@ def findings_of_samples(X, labels, design, frequent_first=""):
     `unequal_classes`.
     """
     found = [
-        *findings_of_time(X, labels),
+        finding_of_time(X, labels),
         unequal_classes(labels.codes, frequent_first),
         continuous_target(labels),
     ]
@@ -202,18 +208,13 @@ def _like_ratings(points, labels):
         return high in _ENDS and n <= _STEPS
     if low == 1 and high == n and n in _ODD:
         return True
-    return high <= _LONGEST and _differs_by_run(labels)
-
-
-def _differs_by_run(labels):
-    """Return whether classes are unequal, and otherwise so in other runs."""
-    groups = np.zeros(len(labels.codes)) if labels.groups is None else labels.groups
-    run = np.unique(groups, return_inverse=True)[1]
-    counts = np.zeros((run.max() + 1, labels.codes.max() + 1))
-    np.add.at(counts, (run, labels.codes), 1)
-    total = counts.sum(axis=0)
-    unequal = total.max() >= _UNEQUAL * total.min()
-    return bool(unequal and (len(counts) == 1 or (counts != counts[:1]).any()))
+    counts = np.bincount(labels.codes)
+    if high > _LONGEST or counts.max() < _UNEQUAL * counts.min():
+        return False
+    if labels.groups is None:
+        return True
+    of_runs = counts_of(row_codes(labels.groups), labels.codes)
+    return len(of_runs) == 1 or bool((of_runs != of_runs[:1]).any())
 
 
 def cross_notes(design):
@@ -225,7 +226,7 @@ def cross_notes(design):
     for train, _ in design.folds:
         joined = np.unique(part[train])
         part[np.isin(part, joined)] = joined[0]
-    if any(np.isin(part[test], part[train]).any() for train, test in design.folds):
+    if design.splits(part):
         return ()
     where = (
         "of classifiers that are trained on one part of the samples and tested on "
@@ -241,19 +242,21 @@ def alike_neighbors(X, labels):
     correlation = neighbor_correlation(X, labels.codes, labels.groups)
     if correlation is None:
         return None
-    return Finding(
-        "correlated_neighbors",
-        "doubtful",
-        correlation,
-        P_VALUES + BOUNDS,
+    because = (
         "neighboring samples of one class depend on each other, as scans of one block "
         f"or overlapping trials do (they correlate {correlation:.2f} beyond their "
-        "class and run)",
-        "lower bounds may be too large and, unless their order was random, p-values "
-        "too small",
-        "average them (fit_events(samples='blocks')), or give blocks=... with one "
-        "number per block",
+        "class and run)"
     )
+    effect = (
+        "lower bounds may be too large and, unless their order was random, p-values "
+        "too small"
+    )
+    remedy = (
+        "average them (fit_events(samples='blocks')), or give blocks=... with one "
+        "number per block"
+    )
+    seen = "correlated_neighbors", "doubtful", correlation, P_VALUES + BOUNDS
+    return Finding(*seen, because, effect, remedy)
 
 
 def neighbor_correlation(X, codes, groups):

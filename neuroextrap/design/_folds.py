@@ -62,7 +62,8 @@ def folds_follow_labels(
     """
     groups = None if groups is None else np.asarray(groups)
     splitter = _resolve_cv(cv, groups)
-    if not _is_splitter(cv) or _is_ready(splitter, codes, groups):
+    given = cv is not None and not isinstance(cv, (int, np.integer))
+    if (given and not hasattr(cv, "split")) or _is_ready(splitter, codes, groups):
         return None
     samples = np.zeros((len(codes), 1))
 
@@ -79,11 +80,6 @@ def folds_follow_labels(
     expected = folds_of(codes)
     orders = (codes[::-1], np.sort(codes), np.roll(codes, 1), codes)
     return any(_differs(folds_of, order, expected) for order in orders)
-
-
-def _is_splitter(cv: Any) -> bool:
-    """Return whether folds are made from the samples, not given as they are."""
-    return cv is None or isinstance(cv, (int, np.integer)) or hasattr(cv, "split")
 
 
 def _is_ready(splitter: Any, codes: np.ndarray, groups: np.ndarray | None) -> bool:

@@ -4,6 +4,7 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.linalg
 import scipy.sparse
 
 from neuroextrap.design._design import Design
@@ -39,7 +40,8 @@ def forward_parts(
     next: accuracy among some classes says nothing of the Bayes accuracy among all.
     """
     part = _tested_in(design)
-    if part is None and groups is not None and _leave_whole(design, groups):
+    several = len(design.folds) > 1 and design.leaves_nothing_out
+    if part is None and groups is not None and several and not design.splits(groups):
         part = np.unique(groups, return_inverse=True)[1].ravel()
     if part is None:
         return "the folds do not leave whole runs out, each once"
@@ -142,26 +144,13 @@ def forward_folds(
 
 def _tested_in(design: Design) -> np.ndarray | None:
     """Return the fold that tests each sample; None unless folds partition them."""
-    if len(design.folds) < 2 or len(design.test) != design.n_samples:
+    if len(design.folds) < 2 or not design.leaves_nothing_out:
         return None
-    everything = np.bincount(design.test, minlength=design.n_samples)
-    complete = all(len(a) + len(b) == design.n_samples for a, b in design.folds)
-    if not complete or (everything != 1).any():
+    if not np.array_equal(np.sort(design.test), np.arange(design.n_samples)):
         return None
     part = np.empty(design.n_samples, dtype=int)
     part[design.test] = design.fold_of_test
     return part
-
-
-def _leave_whole(design: Design, groups: np.ndarray) -> bool:
-    """Return whether several folds test whole groups and train on all others."""
-    if len(design.folds) < 2:
-        return False
-    return all(
-        len(train) + len(test) == design.n_samples
-        and not np.isin(groups[test], groups[train]).any()
-        for train, test in design.folds
-    )
 
 
 def _in_order(part: np.ndarray) -> np.ndarray:
@@ -233,13 +222,13 @@ def cross_samples(
     of_samples = codes[keep], groups[keep], names
     _check_trained(there, *of_samples, *pair.values())
     _check_trained(back, *of_samples, *reversed(pair.values()))
-    tested = np.concatenate([test for _, test in there + back])
-    weights = np.zeros((2, len(tested)))
-    for row, points in zip(
-        weights, np.split(np.arange(len(tested)), [len(second)]), strict=True
-    ):
-        of_points = codes[keep][tested[points], np.newaxis]
-        row[points] = class_weights(of_points, len(names))[:, 0]
+    tested = codes[keep][np.concatenate([test for _, test in there + back])]
+    weights = scipy.linalg.block_diag(
+        *(
+            class_weights(of_points[:, np.newaxis], len(names)).T
+            for of_points in np.split(tested, [len(second)])
+        )
+    )
     parts = row_codes(groups, conditions)
     return CrossSamples(codes, names, parts, there + back, weights)
 

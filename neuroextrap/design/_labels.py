@@ -67,6 +67,11 @@ def members(codes):
     return scipy.sparse.csr_array((np.ones(len(codes)), (codes, range(len(codes)))))
 
 
+def counts_of(first, second):
+    """Return how often codes come together, int of shape (n_first, n_second)."""
+    return (members(first) @ members(second).T).toarray().astype(int)
+
+
 def without_means(X, codes, groups=None):
     """Return samples without the means of their run and class, in standard deviations.
 
@@ -81,10 +86,8 @@ def centered_within(X, codes, groups=None):
     """Subtract from rows of `X` the mean of their run, then that of their class."""
     rest = np.asarray(X, dtype=np.float64)
     for column in (np.zeros(len(rest), dtype=int) if groups is None else groups, codes):
-        _, member, size = np.unique(column, return_inverse=True, return_counts=True)
-        sums = np.zeros((len(size), rest.shape[1]))
-        np.add.at(sums, member, rest)
-        rest = rest - (sums / size[:, None])[member]
+        _, member = np.unique(column, return_inverse=True)
+        rest = rest - means_of(rest, member)[member]
     return rest
 
 
@@ -107,14 +110,11 @@ def code_labels(y, classes, groups, blocks, order=None):
             f"y has {len(chosen)} class ({chosen.tolist()}); give at least two classes"
         )
     keep = np.isin(y, chosen)
-    return Labels(
-        codes=np.searchsorted(chosen, y[keep]),
-        classes=chosen,
-        groups=None if groups is None else groups[keep],
-        blocks=None if blocks is None else blocks[keep],
-        order=None if order is None else order[keep],
-        keep=keep,
+    groups, blocks, order = (
+        None if each is None else each[keep] for each in (groups, blocks, order)
     )
+    codes = np.searchsorted(chosen, y[keep])
+    return Labels(codes, chosen, groups, blocks, keep, order)
 
 
 def codes_of(classes, y):
@@ -135,15 +135,9 @@ def code_targets(targets, groups, blocks, order=None):
     if len(candidates) < 2:
         raise ValueError("targets are the same for all samples; give at least two")
     given = {"groups": groups, "blocks": blocks, "order": order}
-    checked = {
-        name: checked_entries(values, name, targets[:, 0], "targets")
-        for name, values in given.items()
-    }
-    single = targets.shape[1] == 1
-    return Labels(
-        codes=codes.ravel(),
-        classes=candidates[:, 0] if single else np.arange(len(candidates)),
-        **checked,
-        keep=np.ones(len(targets), dtype=bool),
-        trained=False,
-    ), candidates
+    for name, values in given.items():
+        given[name] = checked_entries(values, name, targets[:, 0], "targets")
+    single, keep = targets.shape[1] == 1, np.ones(len(targets), dtype=bool)
+    classes = candidates[:, 0] if single else np.arange(len(candidates))
+    coded = {"codes": codes.ravel(), "classes": classes, "keep": keep}
+    return Labels(**coded, **given, trained=False), candidates

@@ -161,7 +161,7 @@ def fold_balance(labels, design):
         return Balance(proportional)
     as_equal = np.mean(unequal[1:] <= unequal[0] * (1 + 1e-9))
     excess = 0.0
-    if all(len(a) + len(b) == design.n_samples for a, b in design.folds):
+    if design.leaves_nothing_out:
         excess = (unequal[0] - unequal[1:].mean()) / max(unequal[1:].std(), 1e-9)
     return Balance(proportional, float(as_equal), float(excess))
 

@@ -5,7 +5,7 @@ import scipy.fft
 
 from neuroextrap import stats
 from neuroextrap.design._findings import P_VALUES, TOO_SMALL, Finding
-from neuroextrap.design._labels import means_of, row_codes
+from neuroextrap.design._labels import means_of, runs_in_time
 from neuroextrap.stats._permutation import shift_rows
 from neuroextrap.stats._validation import brief
 
@@ -19,20 +19,12 @@ _LENGTHS = 5  # of a block, in the rows over which neighbors correlate
 def check_exchange(exchange):
     """Raise ValueError unless `exchange` is a name or a number of rows."""
     named = isinstance(exchange, str) and exchange in EXCHANGES
-    if not named and not _is_block(exchange):
+    whole = isinstance(exchange, (int, np.integer)) and not isinstance(exchange, bool)
+    if not named and not (whole and exchange > 0):
         raise ValueError(
             f"exchange={brief(exchange)} is unknown; choose one of {EXCHANGES}, or a "
             "whole number of rows that are exchanged as one block"
         )
-
-
-def _is_block(exchange):
-    """Return whether blocks of so many rows are exchanged."""
-    return (
-        isinstance(exchange, (int, np.integer))
-        and not isinstance(exchange, bool)
-        and exchange > 0
-    )
 
 
 def exchanged(codes, *, exchange, groups, n_permutations, random_state):
@@ -170,9 +162,7 @@ def _has_trend(values, groups):
 
 def _by_run(n_rows, groups):
     """Return the rows ordered by run, and the run of each, as codes."""
-    codes = row_codes(np.zeros(n_rows) if groups is None else groups)
-    rows = np.argsort(codes, kind="stable")
-    return rows, codes[rows]
+    return runs_in_time(np.zeros(n_rows) if groups is None else groups)
 
 
 def _scaled(values, run):

@@ -81,14 +81,10 @@ class BoundOptions(NamedTuple):
                 f"first_tested_run={first} is for e_value_order='chronological', got "
                 f"{order!r}; cyclic orders test every run"
             )
+        automatic = kernel.shrinks and not isinstance(kernel.shrinkage, Real)
+        named = {name: given[name] for name in cls._fields if name in given}
         return cls(
-            given["bounds"],
-            given["test_units"],
-            given["e_value_order"],
-            given["confidence_level"],
-            kernel.shrinks and not isinstance(kernel.shrinkage, Real),
-            given["within_runs"],
-            first,
+            **named | {"automatic_penalty": automatic, "first_tested_run": first}
         )
 
     @property
@@ -112,7 +108,7 @@ def bound_design(
         if options.within_runs is not None:
             asked = f"within_runs={options.within_runs!r}"
         raise ValueError(f"{asked} needs the run of every sample; give groups=runs")
-    if labels.units is not None and _are_split(labels.units, design):
+    if labels.units is not None and design.splits(labels.units):
         reason = (
             "a block has samples in the training and the test set of one fold, which "
             "the bounds assume to be independent"
@@ -292,11 +288,6 @@ def _notes(design: Design, n_repeats: np.ndarray, options: BoundOptions) -> list
             "the given classes"
         )
     return notes
-
-
-def _are_split(units: np.ndarray, design: Design) -> bool:
-    """Return whether a fold trains and tests on samples of one unit."""
-    return any(np.isin(units[test], units[train]).any() for train, test in design.folds)
 
 
 @dataclass(frozen=True)

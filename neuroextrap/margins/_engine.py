@@ -24,7 +24,7 @@ from neuroextrap.stats._validation import check_n_jobs
 Task = tuple[int, np.ndarray]  # its number, and the rows of its regions
 _PART_REGIONS = 64  # gone over together where no labels are permuted
 # results of a task that have a row for every region
-_BY_REGION = (
+BY_REGION = (
     *("wins", "score", "n_reached", "n_best", "n_correct", "forward_wins", "measured"),
     "correlation",
 )
@@ -256,7 +256,7 @@ def _fill_in(
     scores.weighted_wins[:, rows] = result["weighted_wins"]
     if scores.null is not None:
         scores.null[:, rows] = result["null"]
-    for name in _BY_REGION:
+    for name in BY_REGION:
         values = getattr(scores, name)
         if values is not None:
             values[rows] = result[name]
