@@ -147,10 +147,7 @@ def call_record(fitted, about):
         "run": identity_hash(fitted.results_.identity),
         "parts": [f"{i}/{n}" for i, n in fitted.results_.parts],
         "missing_parts": fitted.results_.missing_parts,
-        "call": {
-            "class": class_name(fitted),
-            "parameters": changed_parameters(fitted),
-        },
+        "call": {"class": class_name(fitted), "parameters": changed_parameters(fitted)},
         **about,
         "versions": versions(),
     }
@@ -210,14 +207,7 @@ class SavedAnalysis(NamedTuple):
 
 
 def write_analysis(
-    fitted,
-    path,
-    *,
-    overwrite=False,
-    bids=None,
-    origin=None,
-    more=None,
-    elsewhere=None,
+    fitted, path, *, overwrite=False, bids=None, origin=None, more=None, elsewhere=None
 ):
     """Write maps with sidecars, the table, and the arrays to read them back.
 

@@ -10,7 +10,7 @@ DATA = {
             "S",
             said="from the header of each image, or RepetitionTime in its .json",
             first=True,
-        ),
+        )
     },
     ("samples", "samples", "identity"): {
         "check_t_r": flag("use --t-r even if header or .json disagree", True),
@@ -57,7 +57,7 @@ DATA = {
             "images of fMRIPrep (motion, wm_csf, global_signal, high_pass, compcor, "
             "scrub, ica_aroma, tedana), or tables of numbers, one for each image",
             said="none",
-        ),
+        )
     },
     ("stimuli", "stimuli", "result"): {
         "features": path(
@@ -124,7 +124,7 @@ DATA = {
             "column of the events that names the stimulus of a trial, such as "
             "stim_file; a folder and a suffix that features lack do not count",
             said="trial_type; of films none, files are called by runs",
-        ),
+        )
     },
     ("films", "cohort", "result"): {
         "test_runs": texts(

@@ -9,11 +9,7 @@ from neuroextrap import stats
 from neuroextrap.analysis._presentation import region_images
 from neuroextrap.analysis._region_maps import RegionMaps
 from neuroextrap.design._findings import tell
-from neuroextrap.maps._identification import (
-    DOUBTFUL,
-    NO_INTERVAL,
-    doubtful_beyond,
-)
+from neuroextrap.maps._identification import DOUBTFUL, NO_INTERVAL, doubtful_beyond
 from neuroextrap.maps._named_records import extrapolation_record
 from neuroextrap.margins._resources import parse_memory
 from neuroextrap.margins.running._execution import Progress

@@ -4,6 +4,7 @@ They are declared here without a parser, so that the table of parameters can hav
 """
 
 from collections.abc import Callable
+from functools import partial
 from numbers import Integral, Real
 from typing import Any, NamedTuple
 
@@ -84,19 +85,12 @@ def text(sentence, default=None, metavar="NAME", **more):
     return Option(sentence, default, metavar, **more)
 
 
-def texts(sentence, default=None, metavar="NAME", **more):
-    """Return an option whose values are text, one or more."""
-    return Option(sentence, default, metavar, many=True, **more)
-
-
 def path(sentence, metavar="IMG", **more):
     """Return an option whose value is a file or a folder."""
     return Option(sentence, None, metavar, **more)
 
 
-def paths(sentence, metavar="IMG", **more):
-    """Return an option whose values are files or folders, one or more."""
-    return Option(sentence, None, metavar, many=True, **more)
+texts, paths = partial(text, many=True), partial(path, many=True)
 
 
 def real(sentence, default=None, metavar="X", **more):

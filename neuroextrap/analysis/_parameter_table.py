@@ -25,7 +25,7 @@ def _permutations(of):
 
 ANALYSES = {
     ("voxels", "searchlight encoding targets group continuous", "identity"): {
-        "mask": path("brain mask", said="computed from the images", first=True),
+        "mask": path("brain mask", said="computed from the images", first=True)
     },
     ("regions", "searchlight encoding targets continuous", "result"): {
         "radius": real(
@@ -35,7 +35,7 @@ ANALYSES = {
             within=(0, float("inf")),
             allowed="a length in mm above 0",
             first=True,
-        ),
+        )
     },
     ("regions", "searchlight encoding targets", "result"): {
         "n_nearest": whole(
@@ -57,7 +57,7 @@ ANALYSES = {
         ),
     },
     ("voxels", "searchlight encoding targets", "result"): {
-        "min_voxels": whole("leave out regions with fewer usable voxels", 2, least=1),
+        "min_voxels": whole("leave out regions with fewer usable voxels", 2, least=1)
     },
     ("analysis", "searchlight", "result"): {
         "estimator": text(
@@ -120,7 +120,7 @@ ANALYSES = {
             "all, or trained on random subsets of as many (measured)",
             "trained_on_all measured",
             "trained_on_all",
-        ),
+        )
     },
     ("analysis", "searchlight encoding targets", "result extra"): {"per_fold": None},
     ("analysis", "encoding", "result"): {
@@ -165,7 +165,7 @@ ANALYSES = {
             "P",
             within=(0, 1),
             allowed="a number between 0 and 1",
-        ),
+        )
     },
     ("cross", "cross", "result"): {
         "train": text(
@@ -180,7 +180,7 @@ ANALYSES = {
             "column of the events that holds the conditions of --train and --test",
             "condition",
             "COLUMN",
-        ),
+        )
     },
     ("confound", "confound", "result"): {
         "trial_confound": text(
@@ -202,13 +202,13 @@ ANALYSES = {
             2,
             least=1,
             word="curve_partitions",
-        ),
+        )
     },
     ("analysis", "searchlight targets group", "identity extra"): {
-        "n_permutations": _permutations("permutations of the labels"),
+        "n_permutations": _permutations("permutations of the labels")
     },
     ("analysis", "encoding", "identity extra"): {
-        "n_permutations": _permutations("permuted pairings of stimuli and responses"),
+        "n_permutations": _permutations("permuted pairings of stimuli and responses")
     },
     ("analysis", "encoding targets", "identity extra"): {
         "exchange": text(
@@ -217,7 +217,7 @@ ANALYSES = {
             "responses in a block",
             "rows",
             kind=set_size_or_name,
-        ),
+        )
     },
     ("analysis", "targets", "result"): {
         "metric": one_of(
@@ -252,11 +252,11 @@ ANALYSES = {
         "cv": None,
     },
     ("analysis", "continuous", "identity"): {
-        "n_permutations": _permutations("circular shifts of whole runs"),
+        "n_permutations": _permutations("circular shifts of whole runs")
     },
     ("resources", "continuous", "resource"): {"memory": None},
     ("analysis", "searchlight encoding targets group continuous", "identity"): {
-        "random_state": whole("seed of the permutations", 0, "SEED"),
+        "random_state": whole("seed of the permutations", 0, "SEED")
     },
     ("resources", "searchlight encoding targets", "resource extra"): {
         "save_null": path(

@@ -144,10 +144,7 @@ def with_parameters(analysis, **changed):
     """Return a copy with parameters changed, those inside of value objects too."""
     from sklearn.base import clone
 
-    from neuroextrap.maps._records import (
-        flat_parameters,
-        nested_parameters,
-    )
+    from neuroextrap.maps._records import flat_parameters, nested_parameters
 
     given = flat_parameters(analysis) | changed
     return clone(analysis).set_params(**nested_parameters(type(analysis), given))

@@ -12,11 +12,7 @@ from neuroextrap import stats
 from neuroextrap.analysis._presentation import region_images
 from neuroextrap.analysis._region_discoveries import DiscoveryCounts
 from neuroextrap.design._findings import Finding, findings_about
-from neuroextrap.maps._files import (
-    check_output_directory,
-    describe_map,
-    write_maps,
-)
+from neuroextrap.maps._files import check_output_directory, describe_map, write_maps
 from neuroextrap.maps._provenance import provenance
 from neuroextrap.maps._registry import record_of
 from neuroextrap.reporting._maps_section import features_as_regions
@@ -31,13 +27,10 @@ _TABLE = "table.tsv"
 class RegionMaps(DiscoveryCounts, dict):
     """Maps by name, with what they were made of, a table, files and a page.
 
-    Comparisons, lesions, extrapolations and analyses over subjects return it. It is a
-    dict of maps, ``maps["p_value_fwe"]``: images, or arrays for plain arrays and for
+    A dict of maps, ``maps["p_value_fwe"]``: images, or arrays for plain arrays and for
     regions that have no place in an image.
 
-    Parameters
-    ----------
-    maps : dict of images, or of ndarray
+    Parameters ---------- maps : dict of images, or of ndarray
         Maps by name (by set size, of extrapolations).
     records : dict of MapRecord or None, default=None
         What each map is, and the name of its file. If None, those of
@@ -48,30 +41,20 @@ class RegionMaps(DiscoveryCounts, dict):
         The same numbers by region, if maps are images.
     table : pandas.DataFrame or None, default=None
         The same numbers, a row for every region.
-    parameters : dict or None, default=None
+    parameters, random_state : dict or None, and int or None, default=None
         What was requested, for the sidecars.
-    random_state : int or None, default=None
-        Seed, for the sidecars.
     inputs : dict of ndarray or None, default=None
         Arrays whose hashes the sidecars hold. If None, those of ``region_scores``.
     further : sequence of RegionMaps, default=()
         Maps that go to the same folder, such as ends of intervals.
     findings : sequence of Finding, default=()
-        What makes numbers doubtful or approximate, for sidecars and the page.
+        What makes numbers doubtful or approximate; ``notes_`` are their sentences.
     page : callable or None, default=None
         Makes a report of these maps, a title and further options.
     **found
         What else is known of the maps; each becomes an attribute.
 
-    Attributes
-    ----------
-    masker_, region_scores_, table_, parameters, random_state, findings_
-        As given.
-    notes_ : list of str
-        The findings as sentences.
-
-    Examples
-    --------
+    Examples --------
     >>> import numpy as np, pandas as pd
     >>> from neuroextrap.analysis._region_maps import RegionMaps
     >>> scores = {"accuracy_difference": np.array([0.2])}

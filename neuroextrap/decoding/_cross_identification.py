@@ -205,18 +205,17 @@ def few_names(n_classes):
         return ()
     least = 1 / factorial(n_classes)
     can = "cannot" if least > LEVEL else "can hardly"
-    found = Finding(
-        "few_names",
-        "note",
-        float(n_classes),
-        P_VALUES,
-        f"{n_classes} classes can be paired in {factorial(n_classes)} ways only",
+    because = f"{n_classes} classes can be paired in {factorial(n_classes)} ways only"
+    effect = (
         f"no p-value is below {least:.2g}, and one subject {can} show that the classes "
-        "correspond",
-        "test subjects together: give the accuracy minus 1 / number of classes of each "
-        "(accuracy_above_names) to neuroextrap.group.sign_flip_test",
+        "correspond"
     )
-    return (found,)
+    remedy = (
+        "test subjects together: give the accuracy minus 1 / number of classes of each "
+        "(accuracy_above_names) to neuroextrap.group.sign_flip_test"
+    )
+    seen = "few_names", "note", float(n_classes), P_VALUES
+    return (Finding(*seen, because, effect, remedy),)
 
 
 class NamedCounts:

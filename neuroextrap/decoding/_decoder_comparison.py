@@ -10,11 +10,7 @@ from numpy.typing import ArrayLike
 
 from neuroextrap import stats
 from neuroextrap.analysis._presentation import find_region
-from neuroextrap.analysis._region_maps import (
-    RegionMaps,
-    exchange_test,
-    maps_of_regions,
-)
+from neuroextrap.analysis._region_maps import RegionMaps, exchange_test, maps_of_regions
 from neuroextrap.decoding._comparable import Shared, check_searchlight
 from neuroextrap.decoding._decoding_run import plan_decoding
 from neuroextrap.design._findings import TRAINED_ON_TESTS

@@ -94,9 +94,8 @@ class IdentificationSearchLight(ClassPredictions):
     bounds : {"auto", "forward", "folds", None} or Bounds, default="auto"
         Where the lower confidence bounds come from: additional tests that train on the
         earlier runs and test on the next ("forward"), or the folds of ``cv``, which
-        count as a single test ("folds"). "auto" is "forward" if folds leave out whole
-        runs or partition the samples, and "folds" otherwise (``notes_`` says so). None
-        computes no bounds. Test units, confidence level and order of e-values: see
+        count as a single test ("folds"). "auto" chooses; None computes no bounds. Test
+        units, confidence level and order of e-values: see
         :class:`neuroextrap.analysis.Bounds`.
     keep : None, path-like or Keep, default=None
         What is kept beside the maps: the file of permuted statistics, wins of every

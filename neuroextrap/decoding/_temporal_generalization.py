@@ -19,10 +19,7 @@ from neuroextrap.decoding._time_resolved import (
 from neuroextrap.design._design import Design
 from neuroextrap.design._folds import class_weights
 from neuroextrap.design._further_tests import cross_samples
-from neuroextrap.maps._identification import (
-    accuracy_statistics,
-    permutation_statistics,
-)
+from neuroextrap.maps._identification import accuracy_statistics, permutation_statistics
 from neuroextrap.margins._engine import choice_tables
 from neuroextrap.margins._paths import with_path
 from neuroextrap.regions._membership import usable_regions

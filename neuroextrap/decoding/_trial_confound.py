@@ -25,10 +25,7 @@ from neuroextrap.design._labels import code_labels
 from neuroextrap.design._permutations import confound_strata, permuted_codes
 from neuroextrap.design._tests import BoundOptions, forward_tests
 from neuroextrap.maps._identification import permutation_statistics
-from neuroextrap.maps._records import (
-    described_parameters,
-    flat_parameters,
-)
+from neuroextrap.maps._records import described_parameters, flat_parameters
 from neuroextrap.margins._engine import score_regions, why_untrainable
 from neuroextrap.margins._wins import resolve_statistic
 from neuroextrap.margins.running._execution import Progress
@@ -318,16 +315,13 @@ def _too_close(accuracy):
     """Return a Finding where numbers tell the class nearly always, 0 or 1."""
     if accuracy < _CLOSE:
         return ()
-    found = Finding(
-        "confound",
-        "doubtful",
-        accuracy,
-        P_VALUES,
-        f"the confound alone identifies the class with an accuracy of {accuracy:.2f}",
-        f"{TOO_SMALL}, because even neighbors in the confound differ",
-        "leave out trials until the classes overlap more",
+    because = (
+        f"the confound alone identifies the class with an accuracy of {accuracy:.2f}"
     )
-    return (found,)
+    effect = f"{TOO_SMALL}, because even neighbors in the confound differ"
+    remedy = "leave out trials until the classes overlap more"
+    seen = "confound", "doubtful", accuracy, P_VALUES
+    return (Finding(*seen, because, effect, remedy),)
 
 
 def _tests_of_levels(light, run, labels, strata):

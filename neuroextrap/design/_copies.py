@@ -105,6 +105,11 @@ _FEWEST_PAIRS = 6  # of runs, among which versions in another order stand out
 _MATCHED_OF_FEW = 0.3  # where there are fewer: pictures are hardly that reliable,
 _FEWEST_MATCHES = 16  # and fewer samples match by chance
 _CHANCE = 1e-3  # share of near pairs that may come that near by chance
+_GIVE_ONCE = (
+    "give every recording once (no image twice, no echo or other version of a run, no "
+    "class made larger by repeating its samples), or give a sample and its copies one "
+    "group"
+)
 
 
 def copied_samples(X, labels, design):
@@ -119,32 +124,24 @@ def copied_samples(X, labels, design):
         if len(shared):
             one = train[number[train] == shared[0]][0]
             other = test[number[test] == shared[0]][0]
-            return Finding(
-                "equal_samples",
-                "refused",
-                float(len(shared)),
-                EVERYTHING,
+            because = (
                 f"samples {min(one, other)} and {max(one, other)} are {how}, but one "
-                f"trains and the other is tested (fold {fold} of {len(design.folds)})",
-                "classes would be told apart without any information",
-                "give every recording once (no image twice, no echo or other version "
-                "of a run, no class made larger by repeating its samples), or give a "
-                "sample and its copies one group",
+                f"trains and the other is tested (fold {fold} of {len(design.folds)})"
             )
+            effect = "classes would be told apart without any information"
+            seen = "equal_samples", "refused", float(len(shared)), EVERYTHING
+            return Finding(*seen, because, effect, _GIVE_ONCE)
     units, n_distinct = labels.units, len(np.unique(number))
     if units is not None and len(np.unique(row_codes(number, units))) == n_distinct:
         return None  # copies share their block
     n_copies = len(number) - n_distinct
-    return Finding(
-        "equal_samples",
-        "doubtful",
-        float(n_copies),
-        P_VALUES + BOUNDS,
-        f"{n_copies} of {len(number)} samples are {how} to others before them",
-        TOO_OPTIMISTIC,
+    because = f"{n_copies} of {len(number)} samples are {how} to others before them"
+    remedy = (
         "give each sample once (classes count equally however many samples they have), "
-        "or give blocks=... with one number for a sample and its copies",
+        "or give blocks=... with one number for a sample and its copies"
     )
+    seen = "equal_samples", "doubtful", float(n_copies), P_VALUES + BOUNDS
+    return Finding(*seen, because, TOO_OPTIMISTIC, remedy)
 
 
 def matched_runs(X, labels):
@@ -161,17 +158,14 @@ def matched_runs(X, labels):
     ):
         names, seen = alike(pairs)
         if names is not None:
-            return Finding(
-                "equal_samples",
-                "doubtful",
-                float(seen),
-                EVERYTHING,
+            because = (
                 f"the samples of runs {names[0]} and {names[1]} correlate "
                 f"{how.format(seen)}, as echoes or other versions of one acquisition "
-                f"do, or the same pictures in {order} order",
-                TOO_OPTIMISTIC,
-                "give every acquisition once, or give both runs one group",
+                f"do, or the same pictures in {order} order"
             )
+            remedy = "give every acquisition once, or give both runs one group"
+            what = "equal_samples", "doubtful", float(seen), EVERYTHING
+            return Finding(*what, because, TOO_OPTIMISTIC, remedy)
     return None
 
 
@@ -326,27 +320,22 @@ def copies(X):
     hashes = [hash(row.tobytes()) for row in some]
     _, first, member = np.unique(hashes, return_index=True, return_inverse=True)
     number = first[member]
-    later = [
-        i
-        for i in np.flatnonzero(number != np.arange(len(X)))
-        if np.array_equal(X[i], X[number[i]])
-    ]
-    distinct = np.sort(first)
-    found = np.arange(len(X))
-    for i in later:
-        if _stands_apart(some, number[i], distinct, len(X)):
+    distinct, found = np.sort(first), np.arange(len(X))
+    for i in np.flatnonzero(number != found):
+        same = np.array_equal(X[i], X[number[i]])
+        if same and _stands_apart(some, number[i], distinct):
             found[i] = number[i]
     return found if (found != np.arange(len(X))).any() else None
 
 
-def _stands_apart(rows, row, distinct, n_rows):
+def _stands_apart(rows, row, distinct):
     """Return whether a row differs too much from the others to be equal by chance."""
     others = rows[distinct[distinct != row][:_MOST_OTHERS]]
     if not len(others):
         return False
     differs = others != rows[row]
     continuous = 2 * differs.all(axis=0).sum() >= rows.shape[1]
-    varied = 5 * len(distinct) >= n_rows
+    varied = 5 * len(distinct) >= len(rows)
     return continuous or (varied and differs.sum(axis=1).min() >= _DISCRETE_COLUMNS)
 
 

@@ -243,8 +243,7 @@ class Labelings(Keeping):
         """Return 1 where a sample has the class, else 0; shape (n_samples, K, B)."""
         classes = np.arange(self.n_classes)[None, :, None]
         return self.keep(
-            np.dtype(dtype),
-            lambda: (self.codes.T[:, None, :] == classes).astype(dtype),
+            np.dtype(dtype), lambda: (self.codes.T[:, None, :] == classes).astype(dtype)
         )
 
     def some(self, columns: np.ndarray) -> "Labelings":

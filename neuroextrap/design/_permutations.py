@@ -88,15 +88,10 @@ def few_exchanges(few):
     """Return a Finding from FewLabelings, where every other labeling is used."""
     if few is None:
         return None
-    return Finding(
-        "few_exchanges",
-        "doubtful" if few.smallest > LEVEL else "note",
-        few.smallest,
-        P_VALUES,
-        few.exist,
-        few.limit,
-        "more runs, or more samples in each run, give more labelings",
-    )
+    grade = "doubtful" if few.smallest > LEVEL else "note"
+    remedy = "more runs, or more samples in each run, give more labelings"
+    seen = "few_exchanges", grade, few.smallest, P_VALUES
+    return Finding(*seen, few.exist, few.limit, remedy)
 
 
 def few_permutations(n_permutations, confidence_level):
@@ -105,17 +100,9 @@ def few_permutations(n_permutations, confidence_level):
     if not 0 < n_permutations < needed:
         return ()
     because = f"{n_permutations} permutations are fewer than the {needed} needed"
-    return (
-        Finding(
-            "few_permutations",
-            "note",
-            float(n_permutations),
-            ("true_discovery*",),
-            because,
-            "how many regions of a set are informative is not bounded",
-            "take more permutations",
-        ),
-    )
+    effect = "how many regions of a set are informative is not bounded"
+    seen = "few_permutations", "note", float(n_permutations), ("true_discovery*",)
+    return (Finding(*seen, because, effect, "take more permutations"),)
 
 
 class Balance(NamedTuple):
@@ -185,20 +172,13 @@ def _sorted_folds(balance):
 
 def _without_groups(confined):
     """Return the Finding that no runs were given, which says where labels move."""
-    where = (
-        "within the test folds, which cv made from the labels"
-        if confined
-        else "freely over all samples"
-    )
-    return Finding(
-        "no_groups",
-        "doubtful",
-        0.0,
-        P_VALUES,
-        f"no runs were given (groups=None) and labels were exchanged {where}",
-        f"{TOO_SMALL} if samples were acquired in runs",
-        "give groups, so that labels are exchanged within runs",
-    )
+    where = "freely over all samples"
+    if confined:
+        where = "within the test folds, which cv made from the labels"
+    because = f"no runs were given (groups=None) and labels were exchanged {where}"
+    effect = f"{TOO_SMALL} if samples were acquired in runs"
+    remedy = "give groups, so that labels are exchanged within runs"
+    return Finding("no_groups", "doubtful", 0.0, P_VALUES, because, effect, remedy)
 
 
 def _cells(labels, design):

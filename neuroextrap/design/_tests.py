@@ -320,11 +320,7 @@ class Tests:
         if seen is not None and seen.grade == "refused":
             tell([seen])
         design = make_design(
-            labels.codes,
-            n_classes,
-            cv=cv,
-            groups=labels.groups,
-            trained=labels.trained,
+            labels.codes, n_classes, cv=cv, groups=labels.groups, trained=labels.trained
         )
         permuted = permuted_codes(labels, design, n_permutations, random_state, cv=cv)
         bounds, forward = bound_design(labels, design, options)
