@@ -73,17 +73,26 @@ def source_files(value):
     return [] if path is None else [SourceFile.of(path)]
 
 
-BACKGROUND = "mean_image"
+BACKGROUND, _MASK = "mean_image", "mask"
 _PARTIAL = "partial result: over the regions that are in it only"
+_OF_IMAGES = {
+    _MASK: MapRecord(
+        name=_MASK, description="Voxels or vertices in the mask (1)", unit="1"
+    ),
+    BACKGROUND: MapRecord(
+        name=BACKGROUND,
+        description="Mean of the images as gray levels, to be drawn under maps",
+        unit="gray levels, 0 to 255",
+    ),
+}
 
 
-def maps_and_sidecars(fitted, about, *, mask):
-    """Return the maps, mask (so named) and background among them, and their sidecars.
+def maps_and_sidecars(fitted, about):
+    """Return the maps, mask and background among them, and their sidecars.
 
     `about` is what :meth:`Origin.sidecar` returned.
     """
-    results, n_classes = fitted.results_, len(fitted.classes_)
-    parameters = described_parameters(fitted)
+    results, parameters = fitted.results_, described_parameters(fitted)
     seed = parameters.pop("random_state", None)
     parameters |= {
         "classes": fitted.classes_.tolist(),
@@ -91,33 +100,21 @@ def maps_and_sidecars(fitted, about, *, mask):
         "notes": list(fitted.notes_),
     }
     origin = provenance(parameters=parameters, inputs={"wins": fitted.wins_})
-    origin["random_state"] = seed
-    origin["run"] = identity_hash(results.identity)
-    origin["identity"] = results.identity
-    origin |= about
+    run = {"run": identity_hash(results.identity), "identity": results.identity}
+    origin |= {"random_state": seed} | run | about
     if results.missing_parts:
         origin["partial"] = {"missing_parts": results.missing_parts}
-    about_mask = MapRecord(
-        name=mask, description="Voxels or vertices in the mask (1)", unit="1"
-    )
-    records = {name: _record(name, results) for name in fitted.maps_}
-    records |= {mask: about_mask}
     further, more_records = fitted.further_maps()
-    records |= more_records
-    maps = {**fitted.maps_, **further}
-    maps[mask] = mask_of(fitted.masker_)
+    maps = fitted.maps_ | further | {_MASK: mask_of(fitted.masker_)}
     if fitted.bg_img_ is not None:
         maps[BACKGROUND] = fitted.bg_img_
-        records[BACKGROUND] = MapRecord(
-            name=BACKGROUND,
-            description="Mean of the images as gray levels, to be drawn under maps",
-            unit="gray levels, 0 to 255",
-        )
+    records = {name: _record(name, results) for name in fitted.maps_} | more_records
+    records |= {name: each for name, each in _OF_IMAGES.items() if name in maps}
     return maps, {
         name: describe_map(
             record,
             origin | {"findings": findings_about(fitted.findings_, name)},
-            n_classes=n_classes,
+            n_classes=len(fitted.classes_),
         )
         for name, record in records.items()
     }
@@ -178,7 +175,7 @@ def _same(plain, value):
         return False
 
 
-_INDEX, _RESULTS, _TABLE, _MASK = "analysis.json", "results.npz", "table.tsv", "mask"
+_INDEX, _RESULTS, _TABLE = "analysis.json", "results.npz", "table.tsv"
 _RUN, _FEATURES = "run.npz", "voxels.tsv"
 _NEEDED = (
     "kind",
@@ -220,7 +217,7 @@ def write_analysis(
     about = origin.sidecar()
     maps, sidecars = {}, {}
     if fitted.masker_ is not None:
-        maps, sidecars = maps_and_sidecars(fitted, about, mask=_MASK)
+        maps, sidecars = maps_and_sidecars(fitted, about)
         check_maps(maps, sidecars, files)
     record = {**origin.record, **call_record(fitted, about)}
     places = {"sources": origin.paths, "elsewhere": elsewhere}

@@ -42,7 +42,7 @@ def mean_places(choice, masker):
         return np.stack(sums, axis=1) / n[:, np.newaxis]
 
 
-def region_table(results, values, standard_errors=None):
+def region_table(results, values, standard_errors):
     """Return a tidy table of RegionResults: one row for every region and set size.
 
     `values` are their statistics, `standard_errors` (n_regions, n_set_sizes) those of
@@ -53,8 +53,7 @@ def region_table(results, values, standard_errors=None):
     sizes = results.set_sizes
     n_regions, n_sizes = results.choice.n_regions, len(sizes)
     names = results.choice.names or [str(i) for i in range(n_regions)]
-    unknown = np.full((n_regions, n_sizes), np.nan)
-    bounds = unknown
+    bounds = np.full((n_regions, n_sizes), np.nan)
     if results.n_repeats is not None:
         bounds = results.bounds_at(results.bound_wins, sizes)
     columns = {
@@ -62,9 +61,7 @@ def region_table(results, values, standard_errors=None):
         "n_voxels": np.repeat(results.n_voxels, n_sizes),
         "set_size": np.tile(sizes, n_regions),
         "accuracy": results.curves().ravel(),
-        "standard_error": (
-            unknown if standard_errors is None else standard_errors
-        ).ravel(),
+        "standard_error": standard_errors.ravel(),
         "implied_information": np.repeat(values["implied_information"], n_sizes),
         "average_bayes_accuracy_bound": bounds.ravel(),
     }

@@ -14,7 +14,7 @@ from neuroextrap.analysis._analysis_files import origin_of
 from neuroextrap.analysis._extrapolated_maps import extrapolated_maps
 from neuroextrap.analysis._merging import partial_note
 from neuroextrap.analysis._presentation import find_region, region_images, region_table
-from neuroextrap.analysis._region_discoveries import DiscoveryCounts, known_bounds
+from neuroextrap.analysis._region_discoveries import DiscoveryCounts
 from neuroextrap.analysis._region_files import RegionFiles, check_has_results
 from neuroextrap.analysis._region_inference import RegionInference
 from neuroextrap.maps._identification import TrainedOnAll
@@ -23,6 +23,7 @@ from neuroextrap.reporting._identification_page import identification_report, su
 from neuroextrap.reporting._page import Report
 from neuroextrap.stats._accuracy import warn_if_reversed
 from neuroextrap.stats._shared_options import described_by
+from neuroextrap.stats._true_discoveries import fewest_permutations
 
 
 class RegionAnalysis(RegionFiles, RegionInference, DiscoveryCounts, BaseEstimator):
@@ -108,7 +109,6 @@ class RegionAnalysis(RegionFiles, RegionInference, DiscoveryCounts, BaseEstimato
 
         Its standard errors need the margins of every region again.
         """
-        check_has_results(self)
         results = self.results_
         placed = self.masker_ is not None and results.choice.has_place
         if results.choice.names is None and placed:
@@ -119,7 +119,6 @@ class RegionAnalysis(RegionFiles, RegionInference, DiscoveryCounts, BaseEstimato
     @property
     def run_(self) -> Any:
         """The run that was scored (RegionRun); ValueError for results of a folder."""
-        check_has_results(self)
         if self._run is None:
             raise ValueError(
                 "the samples are not stored with results; fit again to get margins, "
@@ -150,14 +149,27 @@ class RegionAnalysis(RegionFiles, RegionInference, DiscoveryCounts, BaseEstimato
             When there is no region of that index or name, several have the name, or
             the place lies in no region; the nearest one is named.
         """
-        check_has_results(self)
         asked = flat_parameters(self)
         near = asked.get("n_nearest") is not None
         radius = None if near else asked.get("radius")
         return find_region(region, self.results_.choice, self.masker_, radius)
 
     def _discoveries(self):
-        return known_bounds(self.results_)
+        results = self.results_
+        if results.discoveries is not None:
+            return results.discoveries
+        level, n_permutations = results.confidence_level, self.n_permutations_
+        needed = fewest_permutations(level)
+        if n_permutations < needed:
+            raise ValueError(
+                f"informative regions are counted with permutations: {needed} are "
+                f"needed at confidence_level={level}, the run had {n_permutations}; "
+                "set n_permutations=1000 and fit again"
+            )
+        raise ValueError(
+            "these results do not hold the largest values of the permuted maps: they "
+            "were written by an earlier version, or no region was analyzed; fit again"
+        )
 
     def _places(self):
         return self.results_.choice, self.masker_
@@ -319,5 +331,5 @@ class RegionAnalysis(RegionFiles, RegionInference, DiscoveryCounts, BaseEstimato
             The page; ``report.save_as_html(path)`` writes it,
             ``report.open_in_browser()`` shows it.
         """
-        check_has_results(self)
+        check_has_results(self)  # before the options
         return identification_report(self, title, bg_img=bg_img, atlas=atlas)

@@ -11,7 +11,6 @@ from neuroextrap.analysis._presentation import find_region
 from neuroextrap.images._atlas import labels_of
 from neuroextrap.images._geometry import feature_values
 from neuroextrap.stats._shared_options import described_by
-from neuroextrap.stats._true_discoveries import fewest_permutations
 from neuroextrap.stats._validation import brief, check_number
 
 
@@ -124,24 +123,6 @@ class DiscoveryCounts:
         if image or isinstance(region, str | Path):
             return choice.regions_in(_mask_of(region, masker))
         return _indexed(region, choice.n_regions)
-
-
-def known_bounds(results: Any) -> Any:
-    """Return the DiscoveryBounds of RegionResults; ValueError why there are none."""
-    if results.discoveries is not None:
-        return results.discoveries
-    needed = fewest_permutations(results.confidence_level)
-    n_permutations = len(results.scores.maxima)
-    if n_permutations < needed:
-        raise ValueError(
-            f"informative regions are counted with permutations: {needed} are needed "
-            f"at confidence_level={results.confidence_level}, the run had "
-            f"{n_permutations}; set n_permutations=1000 and fit again"
-        )
-    raise ValueError(
-        "these results do not hold the largest values of the permuted maps: they were "
-        "written by an earlier version, or no region was analyzed; fit again"
-    )
 
 
 def _mask_of(region: Any, masker: Any) -> np.ndarray:

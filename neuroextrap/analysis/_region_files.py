@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from os import PathLike
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from sklearn.exceptions import NotFittedError
@@ -61,17 +61,6 @@ def _message(analysis, wanted):
 class RegionFiles(FittedAttributes, ABC):
     """What goes to a folder, and comes back from one or several."""
 
-    # set when results are published, and when they are read
-    test_codes_: Any
-    masker_: Any
-    n_elements_: int
-    classes_: np.ndarray
-    bg_img_: Any
-    table_: Any
-    results_: Any
-    origin_: Any
-    _run: Any
-
     @property
     @abstractmethod
     def kind(self) -> str:
@@ -114,11 +103,11 @@ class RegionFiles(FittedAttributes, ABC):
         known = flat_parameters(fitted)
         known |= {n: v for n, v in saved.parameters.items() if n in known}
         fitted.set_params(**nested_parameters(cls, known))
-        fitted._run, fitted.test_codes_, fitted.origin_ = None, None, saved.origin
-        fitted.masker_, fitted.n_elements_ = saved.masker, saved.n_elements
-        fitted.classes_, fitted.bg_img_ = saved.classes, saved.bg_img
+        named = "masker", "n_elements", "classes", "bg_img", "origin"
+        about: dict = {f"{name}_": getattr(saved, name) for name in named}
+        vars(fitted).update(about, test_codes_=None, _run=None)
         fitted._publish(saved.results)
-        fitted.table_ = saved.table  # with the standard errors, which need the data
+        vars(fitted)["table_"] = saved.table  # with standard errors, which need data
         if saved.run is not None:
             fitted._restore_run(saved.results, saved.run)
         return fitted

@@ -173,7 +173,7 @@ def compare_decoders(  # noqa: PLR0913
             "itself: fit returns the searchlight, and a second fit replaces the first; "
             "fit two, or give regions, to compare two regions on the same samples"
         )
-    approximate = any(_tests_what_trains(run.plan.design) for run in runs)
+    approximate = any(run.plan.design.tests_what_trains for run in runs)
     sampled = options | {"cross_validated": approximate, "random_state": random_state}
     compared = _Compared(lights, shared)
     scores, tested, n_units = compared.tested(n_jobs, sampled)
@@ -293,12 +293,6 @@ class _Compared(NamedTuple):
         table = pd.DataFrame(columns | scores)
         about |= {"names_": columns.get("name"), "choice_": None, "places_": None}
         return RegionMaps(scores, region_scores=scores, table=table, **about)
-
-
-def _tests_what_trains(design):
-    """Return whether samples are tested that train in other folds."""
-    trained = np.concatenate([train for train, _ in design.folds])
-    return bool(np.isin(design.test, trained).any())
 
 
 def _findings(lights, approximate, size):

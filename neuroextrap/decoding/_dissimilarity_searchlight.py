@@ -227,11 +227,6 @@ class DissimilaritySearchLight(FittedAttributes, BaseEstimator):
         ----------
         **options
             As those of ``maps_.to_directory``: overwrite, bids, origin, more.
-
-        Raises
-        ------
-        ValueError
-            When the folder is not empty, or cannot be written.
         """
         check_has_results(self)
         self.maps_.to_directory(path, **options)

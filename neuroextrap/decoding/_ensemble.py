@@ -126,8 +126,6 @@ def ensemble_information(
         classes, ``n_jobs`` and so on are used, and it is never changed. Its
         ``labels_img`` or ``regions`` are the regions; with neither, the whole mask is
         one (spheres are not used).
-    groups : array-like of shape (n_samples,) or None, default=None
-        Run of every sample.
     n_voxels : sequence of int or None, default=None
         Sizes of the sets. If None, 2, 4, 8, ... and the whole region. Sizes above a
         region's number of usable voxels are left out for that region.

@@ -230,7 +230,12 @@ def _check_alike(runs):
             )
         if _has_places(first) != _has_places(run):
             raise ValueError(f"{pair}: the regions of one have no place; compare alike")
-        if not _same_places(first, run):
+        if _has_places(first):
+            one, other = (feature_coordinates(each.masker) for each in (first, run))
+            same = one.shape == other.shape and np.allclose(one, other, 0, _MM)
+        else:
+            same = first.choice.n_regions == run.choice.n_regions
+        if not same:
             sizes = (each.choice.regions.shape[::-1] for each in (first, run))
             sizes = " and ".join(f"{n:,} voxels ({m:,} regions)" for n, m in sizes)
             raise ValueError(
@@ -242,14 +247,6 @@ def _check_alike(runs):
 def _has_places(run):
     """Return whether values of regions belong to voxels or vertices."""
     return run.masker is not None and run.choice.has_place
-
-
-def _same_places(first, second):
-    """Return whether maps of both runs are of the same places."""
-    if not _has_places(first):
-        return first.choice.n_regions == second.choice.n_regions
-    one, other = (feature_coordinates(run.masker) for run in (first, second))
-    return one.shape == other.shape and np.allclose(one, other, rtol=0, atol=_MM)
 
 
 def _at_places(run: DecodingRun, values):

@@ -73,8 +73,10 @@ def plan_targets(light, imgs, targets, groups, order=None):
     given_statistic = light.statistic, n_classes, set_sizes
     statistic = resolve_statistic(*given_statistic, correlates=True)
     by_correlation = isinstance(statistic, CorrelationStatistic)
+    standardize = light.standardize_targets
+    location, spread = location_and_spread(candidates, labels.codes, standardize)
     kernel = TargetMargins(
-        _scaled(candidates, labels.codes, light.standardize_targets),
+        (candidates - location) / spread,
         metric=_metric(light.metric, candidates.shape[1]),
         shrinkage=light.shrinkage,
         tested="correlation" if by_correlation else "wins",
@@ -83,6 +85,7 @@ def plan_targets(light, imgs, targets, groups, order=None):
     tests = _tests(light, labels, BoundOptions.of(given, kernel))
     if kernel.candidate_penalties:
         kernel.units = _inner_units(labels, tests.design)
+
     samples = read_labeled_samples(light, kernel, imgs, labels, "targets")
     usable = samples.X[:, samples.usable]
     findings = (
@@ -147,20 +150,7 @@ def check_targets(targets):
     return values
 
 
-def _scaled(candidates, codes, standardize):
-    """Return candidates about the mean sample, columns scaled to unit variance."""
-    location, spread = _location(candidates, codes, standardize)
-    return (candidates - location) / spread
-
-
-def unscaled(targets, light, codes):
-    """Turn scaled targets of a fitted analysis into the units in which they came."""
-    standardize = light.standardize_targets
-    location, spread = _location(light.candidates_, codes, standardize)
-    return targets * spread + location
-
-
-def _location(candidates, codes, standardize):
+def location_and_spread(candidates, codes, standardize):
     """Return mean and scale of target columns over samples."""
     targets = candidates[codes]
     return targets.mean(axis=0), targets.std(axis=0) if standardize else 1.0

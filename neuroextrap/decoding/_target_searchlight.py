@@ -12,7 +12,11 @@ from numpy.typing import ArrayLike
 from neuroextrap.analysis._values import Bounds, Keep, Regions
 from neuroextrap.decoding._region_predictions import RegionPredictions
 from neuroextrap.decoding._searchlight import IdentificationSearchLight
-from neuroextrap.decoding._target_run import check_targets, plan_targets, unscaled
+from neuroextrap.decoding._target_run import (
+    check_targets,
+    location_and_spread,
+    plan_targets,
+)
 from neuroextrap.margins._new_samples import regression_rule
 from neuroextrap.stats._shared_options import described_by, takes_fields
 
@@ -261,20 +265,23 @@ class TargetSearchLight(RegionPredictions):
         super()._publish(results)
         self.candidates_: Any = getattr(self._run, "candidates", None)
 
+    def _scale(self):
+        """Return mean and scale of the target columns that were fitted."""
+        codes = self.run_.plan.codes[0]
+        return location_and_spread(self.candidates_, codes, self.standardize_targets)
+
     def _decide(self, region, new):
-        scaled = self._fit_rule(region).scores(new)
-        return unscaled(scaled, self, self.run_.plan.codes[0])
+        location, spread = self._scale()
+        return self._fit_rule(region).scores(new) * spread + location
 
     def _margins_of(self, region, new):
         plan, rule = self.run_.plan, self._fit_rule(region)
         return plan.kernel.margins_of_decoded(rule.scores(new), plan.codes[0])
 
     def _rule(self, region):
-        rule = self._fit_rule(region)
-        codes = self.run_.plan.codes[0]
-        units = self.candidates_[codes].std(axis=0) if self.standardize_targets else 1.0
+        rule, (_, spread) = self._fit_rule(region), self._scale()
         names = list(range(rule.weights.shape[1]))
-        return rule._replace(weights=rule.weights * units), names
+        return rule._replace(weights=rule.weights * spread), names
 
     def _fit_rule(self, region):
         """Return the ridge regression of scaled targets on a region (LinearRule)."""
@@ -297,9 +304,9 @@ class TargetSearchLight(RegionPredictions):
         ValueError
             When the results were read from a folder, which holds no data.
         """
-        plan = self.run_.plan
+        plan, (location, spread) = self.run_.plan, self._scale()
         _, x = self._fitted_samples(self.find_region(region))
-        return unscaled(plan.kernel.decoded(x, plan), self, plan.codes[0])
+        return plan.kernel.decoded(x, plan) * spread + location
 
     @described_by(RegionPredictions.find_region, decoded_targets)
     def chosen_shrinkage(self, region: Any) -> np.ndarray:

@@ -90,15 +90,10 @@ def temporal_generalization(  # noqa: PLR0913
 
     Stable patterns generalize to other moments, changing patterns do not. Test trials
     are never trained on, at any moment, so the cross-validation is that of
-    :func:`time_resolved_identification`.
+    :func:`time_resolved_identification`. Lower bounds are not computed.
 
     Parameters
     ----------
-    searchlight : IdentificationSearchLight
-        A searchlight that is not fitted: its classifier, cross-validation, classes,
-        ``statistic``, ``n_permutations``, ``within_runs``, ``n_jobs`` and so on are
-        used, and it is never changed. It has no mask and no regions; lower bounds are
-        not computed.
     conditions : array-like of shape (n_trials,) or None, default=None
         Condition of every trial, to train in one and test in the other, and vice versa,
         as :func:`cross_identification` does. Rows of the scores are then moments in

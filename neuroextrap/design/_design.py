@@ -101,6 +101,12 @@ class Design(Keeping):
         sizes = [len(train) + len(test) for train, test in self.folds]
         return set(sizes) == {self.n_samples}
 
+    @property
+    def tests_what_trains(self) -> bool:
+        """Whether samples are tested that train in other folds."""
+        trained = np.concatenate([train for train, _ in self.folds])
+        return bool(np.isin(self.test, trained).any())
+
     def splits(self, units: np.ndarray) -> bool:
         """Whether a fold trains and tests on samples of one unit (n_samples,)."""
         parts = [(units[train], units[test]) for train, test in self.folds]
