@@ -88,10 +88,7 @@ _OF_IMAGES = {
 
 
 def maps_and_sidecars(fitted, about):
-    """Return the maps, mask and background among them, and their sidecars.
-
-    `about` is what :meth:`Origin.sidecar` returned.
-    """
+    """Return the maps, mask and background among them, and their sidecars."""
     results, parameters = fitted.results_, described_parameters(fitted)
     seed = parameters.pop("random_state", None)
     parameters |= {
@@ -208,8 +205,8 @@ def write_analysis(
 ):
     """Write maps with sidecars, the table, and the arrays to read them back.
 
-    `more` is a dict of further files, functions that write to a path by plain name, of
-    which those in `elsewhere`, a dict of paths in the data set, go there.
+    Functions by name in `more` write further files, at the paths in `elsewhere`, if
+    any.
     """
     files = ResultFiles.below(path, bids)
     origin = fitted.origin_ if origin is None else origin

@@ -22,10 +22,7 @@ _COPIES = 8  # of one region's margins that a fit holds at once
 
 
 def extrapolated_maps(fitted, set_sizes, *, method, confidence_level=None):
-    """Predict the accuracy of every region of a fitted analysis (RegionMaps by size).
-
-    One region at a time, so that memory does not grow with them.
-    """
+    """Predict every region's accuracy by set size, one at a time to save memory."""
     sizes = np.atleast_1d(check_set_sizes(set_sizes))
     stats.AccuracyExtrapolator(method)  # is it known?
     source, how = "wins", "win distributions, without scores"

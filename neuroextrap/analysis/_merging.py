@@ -15,8 +15,7 @@ _MOST_PARTS = 10**6
 def missing_parts(parts):
     """Return the parts "i/N" that are needed beside `parts`, pairs (i, N), as a list.
 
-    Part i of N has the tasks i, i + N, i + 2 N, ..., so parts of different N are parts
-    of the least common multiple.
+    Part i of N has the tasks i, i + N, ..., as parts of a common multiple.
     """
     n_parts = _common(parts)
     held = _held(parts, n_parts)

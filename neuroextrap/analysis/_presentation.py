@@ -18,10 +18,7 @@ def feature_images(values, masker):
 
 
 def region_images(values, choice, masker):
-    """Turn numbers of regions, a dict of (n_regions,), into images, or float arrays.
-
-    Empty when regions of an image are a matrix whose rows have no place in it.
-    """
+    """Turn numbers of regions, by name, into images, unless they have no place."""
     if masker is None:
         return {name: np.asarray(value, dtype=float) for name, value in values.items()}
     if not choice.has_place:
@@ -43,11 +40,7 @@ def mean_places(choice, masker):
 
 
 def region_table(results, values, standard_errors):
-    """Return a tidy table of RegionResults: one row for every region and set size.
-
-    `values` are their statistics, `standard_errors` (n_regions, n_set_sizes) those of
-    the accuracies.
-    """
+    """Return a tidy table of RegionResults: one row for every region and set size."""
     import pandas as pd
 
     sizes = results.set_sizes
@@ -77,10 +70,7 @@ def region_table(results, values, standard_errors):
 
 
 def joined_standard_errors(parts):
-    """Join the standard errors in the tables of fitted parts, (n_regions, n_set_sizes).
-
-    None if a part has no table, or other set sizes.
-    """
+    """Return standard errors of fitted parts, (n_regions, n_set_sizes), or None."""
     tables = [part.table_ for part in parts]
     if any(table is None for table in tables):
         return None
@@ -100,10 +90,7 @@ _N_SHOWN = 4
 
 
 def find_region(region, choice, masker, radius):
-    """Return the index of the region that a user means by index, name or place in mm.
-
-    `radius` is that of spheres in mm, None if regions have other shapes.
-    """
+    """Return the index of a region; radius is None if regions are no spheres."""
     if isinstance(region, np.ndarray) and region.ndim == 0:
         region = region.item()
     if isinstance(region, str):

@@ -246,10 +246,7 @@ def maps_of_regions(
 def write_described(
     path, described, about, more, *, findings=(), bids=None, record=None, **places
 ):
-    """Write maps, pairs of a record and an image, and further files with provenance.
-
-    `record` stands in the file of the provenance only.
-    """
+    """Write pairs of a record and an image, and further files, with provenance."""
     if not described and not more:
         raise ValueError(
             "plain arrays have no images to write; save the arrays themselves"
@@ -286,9 +283,8 @@ def exchange_test(
 ):
     """Compare two analyses by exchanging the outcomes of units (stimuli, runs).
 
-    `accuracies` are two arrays (n_known,), `outcomes` (n_known, n_units) what the
-    `test` takes first, `information` two arrays (n_regions,) in bits. Returns a dict of
-    (n_regions,), NaN where a region is not known, and the test.
+    `accuracies` and `information` are pairs of arrays, `outcomes` (n_known, n_units) go
+    to the `test`, which is also returned.
     """
     tested = test(outcomes, **options)
     first, second = (values[known] for values in information)

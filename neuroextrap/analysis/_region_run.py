@@ -141,11 +141,7 @@ _FASTER = (
 
 @dataclass(frozen=True, kw_only=True)
 class RegionRun:
-    """Checked data, regions and plan of one run, ready to be scored.
-
-    `rows` (n_rows, n_features) are what the plan makes margins from; scores are those
-    of the K `classes`, `test_codes` (n_test,) those of the rows of margins.
-    """
+    """Checked data, regions and plan of one run; `test_codes` index its K `classes`."""
 
     parameters: RunParameters
     rows: np.ndarray
@@ -166,10 +162,9 @@ class RegionRun:
 
     @cached_property
     def identity(self):
-        """Hashes and texts by name that all parts of the run share.
+        """Hashes and texts that all parts of the run share, by name.
 
-        Confidence level, and set sizes that the statistic does not depend on, are not
-        in it: no number that is stored depends on them.
+        Confidence level, and set sizes without effect on the statistic, are not in it.
         """
         names = self.choice.names
         identity = identify_run(*self._data) | {

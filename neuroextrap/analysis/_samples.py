@@ -56,10 +56,8 @@ def read_samples(  # noqa: PLR0913
 ):
     """Read samples, center the features, and find those that can be analyzed.
 
-    With `n_samples` there must be as many, one for each entry of what errors call
-    `counted`, and at least one usable feature. `keep` (n_samples,) selects samples;
-    without `center` their values stay, and `location` is 0. A `dtype` of None keeps
-    float32, and makes float64 of all else.
+    With `n_samples` there must be as many, one for each of what errors call `counted`.
+    Without `center` values stay; a `dtype` of None keeps float32, else makes float64.
     """
     check_memory(memory)
     if hasattr(imgs, "columns") and hasattr(imgs, "to_numpy"):  # a data frame
@@ -141,11 +139,7 @@ def _centered(data, finite, usable, dtype, center):
 
 
 def read_labeled_samples(searchlight, kernel, imgs, labels, counted="y"):
-    """Read the samples of the classes that are analyzed, for a kernel.
-
-    They are centered over all samples, unless the kernel wants them as they are given;
-    before that, on request, within runs.
-    """
+    """Read the samples of the classes that are analyzed, as a kernel wants them."""
     how = searchlight.within_runs
     check_within_runs(how, labels.groups)
     read = read_samples(
@@ -176,10 +170,7 @@ def check_within_runs(how, groups):
 
 
 def within_runs(samples, groups, how):
-    """Center (and scale) every feature within each run; Samples in, Samples out.
-
-    A feature that is constant in a run has no z-score there and cannot be used.
-    """
+    """Center (and scale) every feature of Samples within runs, if it varies there."""
     _, run, size = np.unique(groups, return_inverse=True, return_counts=True)
     X, usable = samples.X.astype(np.float64), samples.usable
     sums = np.zeros((len(size), X.shape[1]))
@@ -200,10 +191,7 @@ def within_runs(samples, groups, how):
 
 
 def rescaled(X):
-    """Multiply by a power of two where squares would vanish or overflow in float32.
-
-    This is exact. Also returned is the power.
-    """
+    """Multiply by a power of two, also returned, where float32 squares would fail."""
     largest = np.abs(X).max(initial=0.0)
     if largest == 0 or _LEAST < largest < _MOST:
         return X, 1.0

@@ -26,10 +26,7 @@ def check_searchlight(light, name):
 
 
 def taken_options(light, analysis, unused, name="light"):
-    """Return the parameters of a searchlight, as an `analysis` takes them over.
-
-    `unused` are those that it does not use, with the values that they must have.
-    """
+    """Return the parameters of a searchlight; raise where one is not of use to it."""
     check_searchlight(light, name)
     parameters = flat_parameters(light)
     for option, plain in unused.items():
@@ -45,8 +42,7 @@ def taken_options(light, analysis, unused, name="light"):
 class Shared(NamedTuple):
     """What the planned runs of two decoders are compared by, known before any work.
 
-    `size` is the number of classes of the accuracies, `units` what every test point of
-    both belongs to, `unit` says what that is, `same_units` whether both have the same.
+    Accuracies are among `size` classes, `units` (n_test,) those of test points of both.
     """
 
     runs: tuple

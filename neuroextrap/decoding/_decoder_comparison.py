@@ -194,8 +194,7 @@ def compare_decoders(  # noqa: PLR0913
 def fit_to_compare(lights, data, **shared):
     """Fit two searchlights to (images, labels, runs, order) of each, if comparable.
 
-    `shared` are ``paired``, ``statistic`` and ``regions`` of :func:`compare_decoders`,
-    regions by index or by name. Returns them by index.
+    `shared` is as in :func:`compare_decoders`; returns regions by index, not name.
     """
     runs = tuple(
         plan_decoding(light, *each) for light, each in zip(lights, data, strict=True)
@@ -241,8 +240,7 @@ class _Compared(NamedTuple):
     def _outcomes(self, known, n_jobs):
         """Return accuracies (2, n_known) and outcomes (n_known, n_units) of pairs.
 
-        Of the same units outcomes are differences, which add up to that in accuracy;
-        else those of the first, then of the second, whose means are the accuracies.
+        Differences, where units are the same; else those of the first, then the second.
         """
         weights, shares, streams = [], [], []
         runs, pairs, size, units, _, same = self.shared

@@ -29,10 +29,7 @@ _MOST_FEATURES = 2**27  # numbers in the features of a model under all exchanges
 
 
 def run_means(X, codes, run):
-    """Average samples (n, n_features) of every class in every run.
-
-    Returns means (n_runs, K, n_features), zero where a class is missing.
-    """
+    """Average samples of classes in runs, (n_runs, K, n_features); zero for none."""
     n_runs, n_classes = run.max() + 1, codes.max() + 1
     cell = run * n_classes + codes
     counts = np.bincount(cell, minlength=n_runs * n_classes)
@@ -71,10 +68,7 @@ def distance_operator(present):
 
 
 def halves(present, seed):
-    """Return up to ten splits of the runs into halves that both have all distances.
-
-    Pairs of `present` (n_runs, K), each with the runs of one half only.
-    """
+    """Return up to ten splits of the runs into halves that both have all distances."""
     n_runs, rng, splits = len(present), np.random.default_rng(seed), {}
     for _ in range(_MOST_TRIED):
         one = np.isin(np.arange(n_runs), rng.permutation(n_runs)[: n_runs // 2])
@@ -107,10 +101,7 @@ def comparison_features(values, method):
 
 
 def model_features(model, orders, method):
-    """Return the features of a model (K, K), as it is and with classes exchanged.
-
-    Shape (n_features, 1 + n_permutations). ValueError if they are too many.
-    """
+    """Return features (n_features, 1 + n_permutations) of a model and of exchanges."""
     i, j = np.triu_indices(len(model), 1)
     size = len(i) * (len(i) - 1) // 2 if method == "kendall" else len(i)
     if size * (1 + len(orders)) > _MOST_FEATURES:
@@ -125,9 +116,8 @@ def model_features(model, orders, method):
 def ceiling_of_halves(values, method):
     """Return the agreement with measured distances that a true model reaches, (n,).
 
-    `values` (n, 1 + 2 n_splits, n_pairs) are the distances, then those of pairs of
-    halves of the runs. Their noise is independent, so that their products are those of
-    the true distances on average.
+    `values` (n, 1 + 2 n_splits, n_pairs) are distances, then those of halves of runs,
+    whose products are on average those of the true distances.
     """
     if values.shape[1] == 1:
         return np.full(len(values), np.nan)
@@ -149,9 +139,8 @@ _NO_CEILING = (
 class DissimilarityRun:
     """A planned run over samples and regions, and models to compare distances with.
 
-    `means` (n_runs K, n_features) are those of classes in runs, of whose products the
-    `operator` makes distances: those of all runs, then those of pairs of halves of the
-    runs. `features` are those of the models, as they are and with classes exchanged.
+    The `operator` makes distances of products of `means` (n_runs K, n_features): of all
+    runs, then of halves. `features` are those of models under all exchanges.
     """
 
     samples: DecodingRun
@@ -166,12 +155,7 @@ class DissimilarityRun:
     notes: tuple
 
     def compare(self, n_jobs):
-        """Measure all distances and compare them with the models.
-
-        Returns numbers (n_regions,) by the name of a map, distances (n_regions,
-        n_pairs), and the largest permuted agreement over regions by the name of a
-        model.
-        """
+        """Return maps (n_regions,), distances (n_regions, n_pairs), and null maxima."""
         usable, rows = self.samples.usable, self.samples.analyzed
         n_classes = len(self.samples.classes)
         distances = np.empty((len(rows), n_classes * (n_classes - 1) // 2))

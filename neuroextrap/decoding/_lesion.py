@@ -177,10 +177,7 @@ def _p_values(searchlight, run, scores):
 
 
 def _differences(searchlight, run, sets):
-    """Return what each unit adds to the whole's accuracy minus that of other sets.
-
-    Shape (n_sets - 1, n_units); a unit is a test sample, or one of the blocks.
-    """
+    """Return what each unit adds to the whole's accuracy minus that of other sets."""
     test, codes, n_classes = run.plan.design.test, run.test_codes, len(run.classes)
     size = accuracy_set_size(searchlight.statistic, n_classes)
     weights = class_weights(codes[:, None], n_classes)[:, 0]

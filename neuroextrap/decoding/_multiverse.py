@@ -277,10 +277,7 @@ def _options(lights):
 
 
 def _words(values):
-    """Return values of an option for a table: images and objects as "given", "none".
-
-    Several that differ are numbered.
-    """
+    """Return values for a table: objects as "given", numbered if there are several."""
     plain, words, others = (str, int, float), [], []
     for value in values:
         if value is not None and not isinstance(value, plain):

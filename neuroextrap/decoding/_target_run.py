@@ -191,10 +191,9 @@ def _tests(light, labels, options):
 
 
 def _folds(light, labels, shifts):
-    """Return cv; of a number without groups the folds, blocks whole, as a list.
+    """Return cv; of a number without groups the folds, drawn, blocks whole.
 
-    Consecutive for series, else drawn: in a table that is sorted by targets,
-    consecutive folds would test what is beyond the targets of their training.
+    Consecutive ones of a sorted table would test targets beyond those of the training.
     """
     whole = isinstance(light.cv, (int, np.integer)) and not isinstance(light.cv, bool)
     if not whole or labels.groups is not None:

@@ -237,10 +237,7 @@ def _between(plain, recorded, crossed):
 
 
 def _trained_at_each(run, recorded, plain):
-    """Yield moments and the run of their classifiers, whose regions are all moments.
-
-    Moments at which nothing can be trained are left out.
-    """
+    """Yield moments with the run of their classifiers, whose regions are moments."""
     samples, n_times = run.rows, len(recorded.times)
     if plain.within_runs is None:  # with the means that moments differ by
         samples = recorded.samples[run.labels.keep]

@@ -62,10 +62,7 @@ def moment_regions(n_channels, n_times, window):
 
 
 def read_moments(searchlight, trials, times, window=1, others=None):
-    """Return Trials, and a searchlight whose regions are their moments.
-
-    `others` are parameters with the values that they must have, as those of regions.
-    """
+    """Return Trials, and a searchlight whose regions are their moments."""
     unused = of_no_places(IdentificationSearchLight()) | {"shard": None}
     unused |= others or {}
     what = "an analysis over time"

@@ -35,11 +35,10 @@ def some_columns(series):
 
 
 def check_series_apart(series, names):
-    """Raise where two runs are one acquisition: an echo, a part, another version.
+    """Raise where two of the series (n_volumes, n_columns) are one acquisition.
 
-    `series` are arrays (n_volumes, n_columns) of the same columns, a run each. Changes
-    of copies correlate in most volumes; those of independent runs do so only where the
-    same event begins or ends.
+    Changes of copies correlate in most volumes; those of independent runs do so only
+    where the same event begins or ends.
     """
     changes = [_changes(each) for each in series]
     found = {
@@ -66,10 +65,7 @@ def _changes(series):
 
 
 def _shared_changes(first, second):
-    """Return the median correlation over columns of two runs' changes in one volume.
-
-    The largest of small offsets; 0 where chance, or few patterns, would give as much.
-    """
+    """Return the largest median correlation of changes at small offsets, or 0."""
     n_rows = min(len(first), len(second))
     known = np.isfinite(first[:1] + second[:1]).ravel()
     if n_rows < _FEWEST_VOLUMES or known.sum() < _FEWEST_DIRECTIONS:
@@ -147,9 +143,7 @@ def copied_samples(X, labels, design):
 def matched_runs(X, labels):
     """Return a Finding where two runs are versions of one acquisition, else None.
 
-    Samples of two echoes of a run may correlate by .5 only, and yet give the classes
-    away. Sessions with patterns of their own are no versions: what a class has in
-    common in two runs is taken off.
+    What a class has in common in two runs is taken off, as sessions have patterns too.
     """
     pairs = list(_pairs_of_runs(X, labels))
     for how, order, alike in (
@@ -216,10 +210,7 @@ def _in_one_order(pairs):
 
 
 def _in_another_order(pairs):
-    """Return the names of runs whose samples match in any order, and how well.
-
-    They must exceed other pairs of runs; of few runs, samples of different classes.
-    """
+    """Return the names of runs whose samples match in any order, and how well."""
     pairs = [
         (names, products, first, second)
         for names, products, first, second in pairs
@@ -249,11 +240,10 @@ def _in_another_order(pairs):
 
 
 def _best_matches(products, first, second, *, same=True):
-    """Return the best match of every sample in a class, and how far it exceeds others.
+    """Return the best match of every sample in a class, and by how much it is best.
 
-    `products` (n, n) are correlations of samples of two runs, `first` and `second` (n,)
-    their classes. Both results have shape (2 m,), m the number of samples whose class
-    has others. Matches in each other class instead of the `same` cannot be versions.
+    Both (2 m,), of correlations (n, n) of samples with the classes `first` and
+    `second`. Matches in other classes than the `same` cannot be versions.
     """
     best, gains = [np.empty(0)], [np.empty(0)]
     for one, other in product(np.flatnonzero(np.bincount(first) > 1), repeat=2):
@@ -268,9 +258,7 @@ def _best_matches(products, first, second, *, same=True):
 def near_copies(X, codes, groups=None):
     """Return a number for every sample, shared by those nearly equal; None if no two.
 
-    Nearly equal are samples that correlate above .95 beyond the means of class and run,
-    if no others do above .7: any number in one run, else at most five. The data must
-    vary in so many directions that at most a thousandth of these pairs would by chance.
+    Those correlate above .95 beyond the means of class and run, others not above .7.
     """
     if len(X) > _MOST_SAMPLES:
         return None
@@ -303,14 +291,9 @@ def near_copies(X, codes, groups=None):
 
 
 def copies(X):
-    """Return a number for every row of `X` (n_samples, n_features), shared by copies.
+    """Return a number for every row of `X`, shared by copies; None if there are none.
 
-    None where no row is a copy. Rows that may be equal by chance, such as ratings or
-    counts of a few neurons, are none.
-
-    >>> X = np.random.default_rng(0).normal(size=(4, 5))
-    >>> copies(X) is None, copies(X[[0, 1, 2, 0]]).tolist()
-    (True, [0, 1, 2, 0])
+    Rows that may be equal by chance, as ratings or counts of few neurons, are none.
     """
     if X.shape[1] < _FEWEST_COLUMNS:
         return None
@@ -340,10 +323,7 @@ def _stands_apart(rows, row, distinct):
 
 
 def check_new_rows(trained, tested):
-    """Raise where a row of `tested` is one of `trained`, both (n, n_features).
-
-    Nearly equal ones, too, because both may have been centered and shifted back.
-    """
+    """Raise where a row of `tested` (n, n_features) is nearly one of `trained`."""
     if trained.shape[1] < _DISCRETE_COLUMNS:
         return
     near = _CLOSE * trained.std(axis=0)

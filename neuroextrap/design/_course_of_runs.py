@@ -88,9 +88,8 @@ def classes_in_turn(labels):
 def classes_follow_time(X, labels):
     """Return a Finding where a class comes earlier in runs than another, else None.
 
-    A region that does nothing but drift has about the p-value of the times: .05 counts
-    where samples `X` drift alike in all runs, else .001. Scans of blocks that are not
-    given differ in their times anyhow, and are left to `alike_neighbors`.
+    Scans of blocks that are not given differ in their times anyhow, and are left to
+    `alike_neighbors`.
     """
     if labels.groups is None or not labels.trained or _in_stretches(labels):
         return None
@@ -142,8 +141,7 @@ class TimeTest(NamedTuple):
 def time_test(scores, labels):
     """Compare mean scores (n_samples,) of classes, with labels exchanged at random.
 
-    The generalized Cochran-Mantel-Haenszel test for mean scores (Landis, Heyman & Koch
-    1978), which is Friedman's if every class comes once in a run.
+    The generalized Cochran-Mantel-Haenszel test (Landis, Heyman & Koch 1978).
     """
     cells = np.unique(labels.exchanged, return_inverse=True)[1]
     units = np.arange(len(cells)) if labels.units is None else labels.units
@@ -169,8 +167,7 @@ def time_test(scores, labels):
 def drifts(X, scores, labels):
     """Return whether samples change with scores of time (n_samples,) alike in all runs.
 
-    Products of pairs of runs are compared with their standard error under random signs
-    of the runs, so that slow noise that differs between runs is no drift.
+    Slow noise of each run its own is none: its signs, and so products, are random.
     """
     if X is None or len(X) > _MOST_SAMPLES:
         return False
@@ -194,10 +191,7 @@ def position_in_run(labels):
 
 
 def order_agreement(codes, groups, order=None):
-    """Return how much runs agree in the order of classes: 0 is chance, 1 one order.
-
-    None if that is at most a half, or no more than in 99 random orders.
-    """
+    """Return how much runs agree in the order of classes, 0 to 1; None if by chance."""
     if groups is None:
         return None
     rows, run = runs_in_time(groups, order)

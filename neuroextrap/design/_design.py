@@ -32,9 +32,8 @@ class TestedRows(Protocol):
 class Chain(NamedTuple):
     """Consecutive folds whose training sets grow by what was tested.
 
-    ``held`` are the samples that the first fold holds out, those tested last first.
-    Counted from the last fold, fold t holds out those before ``edges[t + 1]`` and tests
-    those from ``edges[t]`` on.
+    ``held`` is held out by the first fold, what is tested last first. Counted from the
+    last, fold t holds out those before ``edges[t + 1]`` and tests from ``edges[t]`` on.
     """
 
     first_fold: int
@@ -63,10 +62,9 @@ class Keeping:
 
 @dataclass(frozen=True)
 class Design(Keeping):
-    """Folds of a cross-validation over labeled samples.
+    """Folds (train, test) of a cross-validation over labeled samples.
 
-    ``folds`` are (train, test) index arrays into the ``n_samples`` samples. What is
-    chosen without labels is chosen from the samples ``unlabeled``; None means all.
+    What is chosen without labels is chosen from ``unlabeled``; None means all samples.
     """
 
     folds: tuple
@@ -162,10 +160,7 @@ class Design(Keeping):
 
     @cached_property
     def equal_folds(self) -> tuple[tuple[np.ndarray, np.ndarray], ...]:
-        """Groups of folds that hold out equally many samples: pairs (folds, held).
-
-        ``held`` (n_folds, n_held_out) are positions of the samples in ``order``.
-        """
+        """Folds that hold out equally many; positions of these samples in ``order``."""
         position = np.empty(self.n_samples, dtype=int)
         position[self.order] = np.arange(self.n_samples)
         sizes = np.array([len(held) for held in self.held_out])
@@ -229,10 +224,7 @@ def as_slice(index: np.ndarray) -> slice | np.ndarray:
 
 
 class Labelings(Keeping):
-    """A batch of B labelings of the same samples, the batch axis last in all arrays.
-
-    ``codes`` (B, n_samples) are class codes 0..``n_classes`` - 1.
-    """
+    """A batch of B labelings, class codes (B, n_samples), of the same samples."""
 
     def __init__(self, codes: Any, n_classes: int) -> None:
         self.codes = np.asarray(codes)
@@ -259,10 +251,7 @@ class Labelings(Keeping):
         return some
 
     def sorted_by_class(self, order: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the samples sorted by class and where each class begins.
-
-        Positions in ``order`` (B, n_samples), and edges of classes (B, K + 1).
-        """
+        """Return samples by class (B, n_samples), and edges of classes (B, K + 1)."""
         codes = self.codes[:, order]
         members = np.argsort(codes, axis=1, kind="stable").astype(np.uint32)
         counts = self._counts(slice(None))[0].T.astype(np.int32)

@@ -20,11 +20,7 @@ _SMALLEST_DISPERSION = 1.5
 
 
 def shared_classifiers(labels, design):
-    """Return folds in which one classifier is tested on several runs, or None.
-
-    The fold of a single split, or else every other run: independent outcomes then
-    differ between the runs of a fold by chance only.
-    """
+    """Return folds in which one classifier is tested on several runs, or None."""
     if labels.groups is None:
         return None
     if len(design.folds) > 1:
@@ -42,10 +38,7 @@ def shared_classifiers(labels, design):
 
 
 def overdispersed_runs(outcomes, labels, design):
-    """Return Findings, 0 or 1, where outcomes of a run depend on one another.
-
-    `outcomes` (n_regions, n_test) are chances to be right at the test points.
-    """
+    """Return Findings, 0 or 1, where outcomes (n_regions, n_test) depend on runs."""
     dispersion = run_dispersion(outcomes, labels, design)
     if dispersion is None or dispersion < _SMALLEST_DISPERSION:
         return ()
@@ -64,9 +57,8 @@ def overdispersed_runs(outcomes, labels, design):
 def run_dispersion(outcomes, labels, design):
     """Return the variance of run accuracies over that of independent outcomes.
 
-    The reference exchanges outcomes of a class between the runs of a fold, in the same
-    way in all regions: exact if outcomes are independent. None if one of 199 exchanges
-    gives as much. Averaged over the regions most above chance, at most 64.
+    Of the regions most above chance. The reference exchanges outcomes of a class
+    between the runs of a fold; None if one of 199 exchanges gives as much.
     """
     test, fold = design.test, design.fold_of_test
     cell = row_codes(fold, labels.codes[test])
@@ -113,11 +105,7 @@ _UNEQUAL = 1.2
 
 
 def findings_of_samples(X, labels, design, frequent_first=""):
-    """Return Findings about labels, their order and samples.
-
-    `X` is None where only the design is known; `frequent_first` as in
-    `unequal_classes`.
-    """
+    """Return Findings about labels, their order and samples (None: not known)."""
     found = [
         finding_of_time(X, labels),
         unequal_classes(labels.codes, frequent_first),
@@ -150,8 +138,7 @@ def unequal_classes(codes, frequent_first=""):
 def continuous_target(labels):
     """Return a Finding where classes are numbers that seem to be measured, or None.
 
-    They are refused where classes are too rare to be trained, and noted where they look
-    like the points of a rating scale. Numbers that are text are names, never refused.
+    Refused where they are too rare to be trained; a note where they may be ratings.
     """
     classes, counts = labels.classes, np.bincount(labels.codes)
     points = _as_numbers(classes)
@@ -218,10 +205,7 @@ def _like_ratings(points, labels):
 
 
 def cross_notes(design):
-    """Return a note if training and test are different parts of the experiment, 0 or 1.
-
-    Parts join samples that train together in a fold, and those that these train with.
-    """
+    """Return a note if training and test are different parts of the samples."""
     part = np.arange(design.n_samples)
     for train, _ in design.folds:
         joined = np.unique(part[train])

@@ -82,11 +82,7 @@ def findings_about(findings: Iterable[Finding], name: str) -> list[dict]:
 
 
 def doubts_about(findings: Sequence[Finding], maps: Iterable[str]) -> str:
-    """Return the end of the first sentence about maps: ", but ..., because ...", or "".
-
-    Findings with one effect share it. P-values, e-values and bounds are not named where
-    there are none.
-    """
+    """Return the end of a sentence about maps: ", but ..., because ...", or ""."""
     reasons, names = dict[str, list[str]](), list(maps)
     for finding in findings:
         if finding.grade == "doubtful" and any(map(finding.touches, names)):

@@ -23,11 +23,7 @@ def make_design(
     groups: Any = None,
     trained: bool = True,
 ) -> Design:
-    """Split samples into folds and check that every fold can be trained.
-
-    ``codes`` (n_samples,) are class codes 0..K-1 and ``groups`` (n_samples,) the runs.
-    A class may lack training samples in a fold unless classes are ``trained``.
-    """
+    """Split samples into folds and check that every fold can be trained and tested."""
     groups = None if groups is None else np.asarray(groups)
     if groups is not None and groups.shape != codes.shape:
         raise ValueError(
@@ -56,9 +52,8 @@ def folds_follow_labels(
 ) -> bool | None:
     """Return whether other labels would give other folds; None for fixed folds.
 
-    Folds that were made from the labels are balanced for the observed labels only, so
-    that a permutation test must not exchange labels between them. A splitter is run
-    again with labels in other orders; one that splits at random counts as following.
+    Labels must not be exchanged between folds that are balanced for the observed ones.
+    A splitter that splits at random counts as following.
     """
     groups = None if groups is None else np.asarray(groups)
     splitter = _resolve_cv(cv, groups)
@@ -204,10 +199,7 @@ def check_labelings(codes: np.ndarray, design: Design) -> None:
 
 
 def class_weights(y: np.ndarray, n_classes: int) -> np.ndarray:
-    """Weigh test points so that classes count equally, then points of a class.
-
-    ``y`` (n_test, M) is the class of every test point in each of M labelings. A weight
-    is 1 / (number of classes with test points x test points of the class).
+    """Weigh points (n_test, M) so that classes count equally, then points of a class.
 
     >>> class_weights(np.array([[0], [0], [1]]), 2).ravel()
     array([0.25, 0.25, 0.5 ])
@@ -223,11 +215,10 @@ def class_weights(y: np.ndarray, n_classes: int) -> np.ndarray:
 def point_weights(
     codes: np.ndarray, design: Design, units: np.ndarray | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Weigh the test points of each fold, classes equal within the fold.
+    """Weigh the test points of each fold, (n_test,), classes equal within the fold.
 
-    Returns weights (n_test,), which sum to one in every fold, and repeats (n_folds, K),
-    test units by class. A unit is a test point, or a block if `units` (n_samples,)
-    number them; points of one unit share its weight.
+    Also returned are repeats (n_folds, K), test units by class; points of a unit, such
+    as a block, share its weight.
     """
     y, fold = codes[design.test], design.fold_of_test
     unit = design.test if units is None else units[design.test]

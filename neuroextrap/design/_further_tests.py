@@ -21,8 +21,8 @@ Orders = list[list[tuple[np.ndarray, np.ndarray]]]
 class ForwardFolds(NamedTuple):
     """The folds of all orders, and how their outcomes are counted.
 
-    ``sums`` (n_sums, n_test) weighs the outcomes of the test points of every step,
-    ``weighting`` (n_test,) those of all steps together, for the average accuracy.
+    ``sums`` (n_sums, n_test) weighs those of every step, ``weighting`` (n_test,) those
+    of all steps together.
     """
 
     design: Design
@@ -36,8 +36,8 @@ def forward_parts(
 ) -> np.ndarray | str:
     """Return the number of the part of every sample, or why there are no parts.
 
-    Parts are tested one after the other. One that lacks a class is joined with the
-    next: accuracy among some classes says nothing of the Bayes accuracy among all.
+    One that lacks a class is joined with the next: accuracy among some classes says
+    nothing of the Bayes accuracy among all.
     """
     part = _tested_in(design)
     several = len(design.folds) > 1 and design.leaves_nothing_out
@@ -56,8 +56,7 @@ def chronological_order(
 ) -> list[tuple[np.ndarray, np.ndarray]]:
     """Return the folds of the runs in time, each tested after all earlier ones.
 
-    No fold depends on later runs or on how many there are, so that e-values stay valid
-    when runs are added. Runs at the end that lack a class are not tested yet.
+    No fold depends on later runs, so that e-values stay valid when runs are added.
     """
     run = _in_order(groups)
     part, n_parts = _joined(run, codes, n_classes)
@@ -94,9 +93,8 @@ def forward_folds(
 ) -> ForwardFolds:
     """Turn orders into one design, and count independent units in every test.
 
-    Units are test points, blocks of them (`units`), or whole `runs`. The folds of the
-    `chronological` order, which serve e-values only, come after all others; with them,
-    only the first training set decides what is chosen without labels.
+    The `chronological` order, for e-values only, comes last; with it, only the first
+    training set decides what is chosen without labels.
     """
     shape = len(orders), len(orders[0])
     folds = tuple(fold for order in (*orders, chronological or ()) for fold in order)
@@ -162,10 +160,7 @@ def _in_order(part: np.ndarray) -> np.ndarray:
 def _joined(
     part: np.ndarray, codes: np.ndarray, n_classes: int
 ) -> tuple[np.ndarray, int]:
-    """Join consecutive parts until each has every class; return their number, too.
-
-    Samples left over at the end, which lack a class, get that number as their part.
-    """
+    """Join consecutive parts until each has every class; return their number, too."""
     present = np.zeros((part.max() + 1, n_classes), dtype=bool)
     present[part, codes] = True
     number, new = 0, np.empty(len(present), dtype=int)
@@ -191,11 +186,9 @@ class CrossSamples(NamedTuple):
 def cross_samples(
     y: Any, groups: Any, conditions: Any, classes: Any, pair: dict[str, Any]
 ) -> CrossSamples:
-    """Train on one of two conditions and test on the other, then vice versa.
+    """Train on one of two conditions (a `pair`) and test on the other, and back.
 
-    `pair` are the conditions by role, "train" and "test". Samples of a run never train
-    classifiers that are tested on the same run; conditions that share no run train as a
-    whole. ValueError where these do not fit one another.
+    Samples of a run never train classifiers that are tested on the same run.
     """
     y = check_labels(y, "y")
     if groups is None:
@@ -302,11 +295,7 @@ def class_subsets(
     n_partitions: int,
     rng: np.random.Generator,
 ) -> tuple[SubsetTests, ...]:
-    """Draw subsets of classes of every set size, the same for all regions.
-
-    In each of ``n_partitions`` random orders of the K classes, the first k are a
-    subset, the next k another, and so on: K // k disjoint ones.
-    """
+    """Draw disjoint subsets of classes of every set size, the same for all regions."""
     n_classes = design.n_classes
     n_partitions = check_integer(n_partitions, "n_partitions", minimum=1)
     if len(np.unique(codes[design.test])) < n_classes:

@@ -73,10 +73,7 @@ def counts_of(first, second):
 
 
 def without_means(X, codes, groups=None):
-    """Return samples without the means of their run and class, in standard deviations.
-
-    Features that are then constant are left out. Without `groups` all are one run.
-    """
+    """Return standardized samples without the means of their run and class."""
     rest = centered_within(X, codes, groups)
     spread = rest.std(axis=0)
     return rest[:, spread > 0] / spread[spread > 0]

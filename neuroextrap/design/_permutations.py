@@ -32,9 +32,8 @@ class Permuted(NamedTuple):
 def permuted_codes(labels, design, n_permutations, random_state, *, cv=None):
     """Return the observed labeling with its permutations, with Findings.
 
-    Labels move within groups, and also within test folds that were made from them: if
-    `cv` depends on them, or gives fixed folds whose class counts are more equal than by
-    chance. With one train/test split only the labels of test samples move.
+    Labels move within groups, and also within test folds that were made from them. With
+    one train/test split only the labels of test samples move.
     """
     codes = labels.codes.astype(np.int32)
     # candidates of a regression are too many for folds to be made from them
@@ -182,11 +181,7 @@ def _without_groups(confined):
 
 
 def _cells(labels, design):
-    """Return the group and test folds of every sample as one code, (n_samples,).
-
-    Folds are balanced for the observed labels only, so that samples of other folds are
-    not exchangeable.
-    """
+    """Return the group and test folds, balanced for the labels, of every sample."""
     tested = np.zeros((len(design.folds), len(labels.codes)), dtype=bool)
     for fold, (_, test) in enumerate(design.folds):
         tested[fold, test] = True
@@ -221,11 +216,7 @@ class Strata(NamedTuple):
 
 
 def confound_strata(confound, labels, stratum_size):
-    """Return Strata of a confound (n_samples,) of the samples with Labels.
-
-    Categories are strata, and so are numbers that occur in a run `stratum_size` times
-    each, on average. Of others neighbors in rank, within runs, are a stratum.
-    """
+    """Return Strata of a confound (n_samples,): categories, or neighbors in rank."""
     given = checked_entries(confound, "confound", np.zeros(len(labels.keep)))
     given = given[labels.keep]
     units = np.arange(len(given)) if labels.units is None else labels.units

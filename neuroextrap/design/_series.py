@@ -30,8 +30,8 @@ def check_exchange(exchange):
 def exchanged(codes, *, exchange, groups, n_permutations, random_state):
     """Return other pairings (n_permutations, n_test) of responses and stimuli.
 
-    By "rows" stimuli `codes` (n_test,) change places within groups, all repeats of one
-    together; by "shifts" whole series do; by a number blocks of so many rows.
+    Stimuli `codes` (n_test,) change places by "rows", repeats together, by "shifts" of
+    whole series, or by blocks of so many rows.
     """
     check_exchange(exchange)
     given = {"n_permutations": n_permutations, "random_state": random_state}
@@ -109,10 +109,9 @@ def findings_of_series(responses, predictions, groups, *, exchange, words=OF_RES
 def neighbor_inflation(responses, predictions, groups=None):
     """Return by how much dependence of rows inflates the variance of correlations.
 
-    Of responses y and predictions f (n_rows, n_columns), in the order of acquisition in
-    each of `groups`, it is 1 + 2 * sum_k r_y(k) r_f(k), the mean over columns (Bartlett
-    1946). None if one of 199 free orders of either gives as much: trials whose stimuli
-    came in random order are accepted, however much their noise depends on time.
+    1 + 2 * sum_k r_y(k) r_f(k) of responses y and predictions f (Bartlett 1946), mean
+    over columns. None if one of 199 free orders gives as much: noise may depend on time
+    where stimuli come in random order.
     """
     rows, run = _by_run(len(responses), groups)
     n_lags = min(_MOST_LAGS, np.bincount(run).max() // 3)
@@ -131,10 +130,7 @@ def neighbor_inflation(responses, predictions, groups=None):
 
 
 def correlation_length(responses, predictions, groups=None):
-    """Return over how many rows series correlate: the longer of two, at least one.
-
-    The first lag at which the mean autocorrelation has fallen to 1/e.
-    """
+    """Return the lag by which autocorrelation of both series has fallen to 1/e."""
     rows, run = _by_run(len(responses), groups)
     n_lags = max(1, np.bincount(run).max() // 3)
     place, lengths = np.arange(len(rows)) + n_lags * run, []

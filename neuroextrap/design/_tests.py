@@ -96,11 +96,7 @@ class BoundOptions(NamedTuple):
 def bound_design(
     labels: Labels, design: Design, options: BoundOptions
 ) -> tuple[BoundDesign, ForwardFolds | None]:
-    """Decide whether and how lower bounds hold for a cross-validation.
-
-    Returns their design and, if they come from forward tests, these tests. A block is
-    one test unit, however many samples it has.
-    """
+    """Decide whether and how lower bounds hold; return forward tests, if any, too."""
     if options.bounds is None:
         return _no_bounds(design, "no lower bounds: bounds=None"), None
     if options.whole_runs and labels.groups is None:
@@ -159,10 +155,9 @@ def _refused(options: BoundOptions, design: Design, reason: str) -> BoundDesign:
 def forward_tests(
     labels: Labels, design: Design, options: BoundOptions
 ) -> ForwardFolds | str | None:
-    """Return the forward tests of a design, or why there are none.
+    """Return the forward tests, why there are none, or None if folds are tested.
 
-    None if the folds are tested as they are: on request, or if there is a single split,
-    whose points are counted exactly (whole runs are one step of one order).
+    A single split is counted exactly, as it is (whole runs are one step of one order).
     """
     single = len(design.folds) == 1 and not options.whole_runs
     if options.bounds == "folds" or (single and options.bounds == "auto"):
