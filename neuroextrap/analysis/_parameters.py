@@ -79,9 +79,6 @@ def command_words(text):
     """Return text about parameters in words of the command line.
 
     Alternatives that only Python has are left out: those with ", or give NAME=...".
-
-    >>> command_words("use bounds=Bounds(test_units='runs'), or give blocks=...")
-    'use --test-units runs'
     """
     rows = parameters(*KINDS, "targets", "samples", "continuous")
     options = {row.name: row for row in rows if row.option is not None}

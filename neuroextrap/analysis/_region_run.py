@@ -167,13 +167,11 @@ class RegionRun:
         Confidence level, and set sizes without effect on the statistic, are not in it.
         """
         names = self.choice.names
-        identity = identify_run(*self._data) | {
+        identity = identify_run(*self.data) | {
             "classes": array_hash([repr(name) for name in self.classes.tolist()]),
             "test labels": array_hash(self.test_codes),
             "voxels": grid_hash(self.masker),
-            "region names": None
-            if names is None
-            else array_hash(list(map(str, names))),
+            "region names": names and array_hash(list(map(str, names))),
         }
         return json.loads(json.dumps(identity))
 
@@ -181,7 +179,7 @@ class RegionRun:
     def n_workers(self):
         """Workers requested, or as many as the memory allows (ValueError if none)."""
         return affordable_workers(
-            *self._data,
+            *self.data,
             max_memory=self.parameters.max_memory,
             n_jobs=self.parameters.n_jobs,
             of_images=self.masker is not None,
@@ -195,19 +193,19 @@ class RegionRun:
     def cost(self):
         """Estimate seconds and memory (bytes) by timing a few regions, as a dict."""
         n_workers = self.n_workers  # what would not fit is not tried
-        seconds = estimate_seconds(*self._data) / n_workers
+        seconds = estimate_seconds(*self.data) / n_workers
         return {
             "n_regions": len(self.analyzed),
             "n_features": self.rows.shape[1],
             "n_permutations": self.plan.n_permutations,
             "seconds": seconds / self._part[1],
-            "memory": estimate_memory(*self._data, n_workers),
+            "memory": estimate_memory(*self.data, n_workers),
             "paths": describe_paths(self.plan, self.usable.regions),
         }
 
     def margins(self, region):
         """Return the observed margins of a region by index, shape (n_test, K)."""
-        return observed_margins(*self._data, region)
+        return observed_margins(*self.data, region)
 
     def score(self):
         """Score every region; return RegionScores, and what saved null maps give."""
@@ -216,7 +214,7 @@ class RegionRun:
         shape = self.plan.n_permutations, self.choice.n_regions
         with null_file(asked.save_null, *shape, self._about_null) as null:
             scores = score_regions(
-                *self._data,
+                *self.data,
                 n_jobs=self.n_workers,
                 checkpoint=asked.checkpoint,
                 shard=parse_shard(asked.shard),
@@ -230,7 +228,7 @@ class RegionRun:
         """Log beforehand how long a classifier takes that is refitted throughout."""
         if not self.plan.kernel.refits or not self.plan.n_permutations:
             return
-        seconds = quick_seconds(*self._data) / self.n_workers
+        seconds = quick_seconds(*self.data) / self.n_workers
         long = seconds > _LONG
         logger.log(
             logging.WARNING if long else logging.INFO,
@@ -276,19 +274,18 @@ class RegionRun:
         level = self.parameters.confidence_level
         few = few_permutations(self.plan.n_permutations, level)
         findings = (*self.findings, *few, *seen)
-        n_bound = len(self.bounds.weighting)
-        fold_wins = scores.weighted_wins[n_bound:]
+        of_bound, fold_wins = np.split(
+            scores.weighted_wins, [len(self.bounds.weighting)]
+        )
         return RegionResults(
-            scores=replace(
-                scores, weighted_wins=scores.weighted_wins[:n_bound], null=None
-            ),
+            scores=replace(scores, weighted_wins=of_bound, null=None),
             choice=self.choice,
             n_voxels=self.usable.n_features,
             n_test=len(self.test_codes),
             set_sizes=self.set_sizes,
             n_repeats=self.bounds.n_repeats,
             forward=self.bounds.forward,
-            confidence_level=self.parameters.confidence_level,
+            confidence_level=level,
             notes=(*(finding.note for finding in findings), *self.notes),
             findings=findings,
             marginal=self.plan.kernel.marginal,
@@ -305,6 +302,6 @@ class RegionRun:
         return (1, 1) if shard is None else (shard[0] + 1, shard[1])
 
     @property
-    def _data(self) -> tuple[Any, Any, Any]:
+    def data(self) -> tuple[Any, Any, Any]:
         """What the engine takes first: rows, regions and plan."""
         return self.rows, self.usable.regions, self.plan

@@ -29,18 +29,7 @@ from neuroextrap.stats._true_discoveries import DiscoveryBounds
 
 @dataclass(frozen=True)
 class RegionResults:
-    """Scores of regions, with the design that gives them meaning.
-
-    >>> import numpy as np
-    >>> from neuroextrap.images._region_choice import choose_regions
-    >>> from neuroextrap.margins._engine import RegionScores
-    >>> wins, one = np.array([[0.1, 0.2, 0.7]]), np.ones(1, dtype=int)
-    >>> scores = RegionScores(wins, wins[None][:0], one, one, one[:0], None, one > 0)
-    >>> regions, sizes = choose_regions(None, 4), np.array([2, 3])
-    >>> results = RegionResults(scores, regions, 4 * one, 30, sizes, None, 0.95)
-    >>> results.curve(0)
-    (array([2, 3]), array([0.8, 0.7]))
-    """
+    """Scores of regions, with the design that gives them meaning."""
 
     scores: RegionScores
     choice: RegionChoice

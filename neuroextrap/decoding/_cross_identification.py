@@ -108,19 +108,18 @@ def cross_identification(  # noqa: PLR0913
     Notes
     -----
     *What is tested.* Permuted labels ask whether labels have anything to do with the
-    predictions; strong but unrelated codes of a few classes, which are never exactly
-    orthogonal, then give p-values of at most .05 in a fifth of the regions. Here the
-    null hypothesis is that class c of one condition belongs to no particular class of
-    the other, so that all K! pairings of names are equally likely. ``name_agreement``
+    predictions, as they have with strong but unrelated codes of a few classes, which
+    are never exactly orthogonal. Here the null hypothesis is that class c of one
+    condition belongs to no particular class of the other, so that all K! pairings of
+    names are equally likely. ``name_agreement``
     is read, for every pairing, from one K x K table of how often class d beats the
     others at test points of class c: no classifier is trained again. All exchanges are
     used where they are no more than ``n_permutations``, else that many random ones. The
     test is exact, and its maximum over regions controls the family-wise error.
 
-    *Few classes.* The p-value of K classes cannot be below 1 / K!: .5 for two, .17 for
-    three, .042 for four. Several subjects can show then that a code is shared: give
-    their maps ``accuracy_above_names`` to :func:`neuroextrap.group.sign_flip_test`. It
-    assumes that chance alignments of unrelated codes differ from subject to subject.
+    *Few classes.* The p-value of K classes cannot be below 1 / K!. Several subjects can
+    show then that a code is shared: give their maps ``accuracy_above_names`` to
+    :func:`neuroextrap.group.sign_flip_test`.
 
     With ``within_runs`` features are centered within each condition of a run, which
     removes a response that all classes of a condition share. Penalties that are chosen
@@ -253,11 +252,10 @@ class NamedCounts:
 
 def _score(run, weights, exchanges, save_null):
     """Return numbers (n_regions,) by name, and the largest under every exchange."""
-    n, data = run.choice.n_regions, (run.rows, run.usable.regions, run.plan)
+    n, given = run.choice.n_regions, (*run.data, run.analyzed, weights)
     with null_file(save_null, len(exchanges), n) as null:
         counted = NamedCounts(n, exchanges, null)
-        tables = choice_tables(*data, run.analyzed, weights, n_jobs=run.n_workers)
-        for part, found in tables:
+        for part, found in choice_tables(*given, n_jobs=run.n_workers):
             counted.add(found[:, :, 0], found[:, :, 1], part)
     n_voxels = {"n_voxels": run.usable.n_features.astype(float)}
     return counted.scores() | n_voxels, counted.counts.maxima

@@ -117,11 +117,8 @@ def compare_decoders(  # noqa: PLR0913
     sample both tests and trains, which makes the variance of a difference of accuracies
     up to twice that of independent outcomes (twice where there is no signal). The
     differences are corrected for it (``cross_validated`` of
-    :func:`neuroextrap.stats.paired_sign_flip_test`), and the p-values are approximate:
-    ``approximate_`` says so. In 300 simulated data sets a design of equally good
-    regions, at a nominal .05, .01 to .03 of single pairs differed, and any of 20 pairs
-    in 0 to .05 of the sets: 2 to 6 runs of 20 to 400 samples, with and without
-    signal, samples or (6 runs) runs as units. The result is about these classifiers, as
+    :func:`neuroextrap.stats.paired_sign_flip_test`), and the p-values are approximate
+    (the user guide has measured levels). The result is about these classifiers, as
     trained here, on these samples.
 
     Between conditions, sessions and tasks codes may differ as they like: it is asked
@@ -250,8 +247,8 @@ class _Compared(NamedTuple):
             share = np.zeros((len(place), place.max() + 1))
             share[np.arange(len(place)), place] = weights[-1][:, 0]
             shares.append(share if same else share * share.shape[1])
-            data = run.rows, run.usable.regions, run.plan, rows[known]
-            streams.append(region_outcomes(*data, size, n_jobs=n_jobs))
+            given = (*run.data, rows[known], size)
+            streams.append(region_outcomes(*given, n_jobs=n_jobs))
         accuracy, outcomes = [], []
         for (_, one), (_, two) in zip(*streams, strict=True):
             accuracy.append(np.hstack([one @ weights[0], two @ weights[1]]))

@@ -81,7 +81,7 @@ class DecodingRun(RegionRun):
         shared = shared_classifiers(self.labels, self.plan.design)
         if unaffected or shared is None or not len(self.analyzed):
             return ()
-        X, regions, plan = self._data
+        X, regions, plan = self.data
         plan = replace(plan, design=shared, codes=plan.codes[:1], by_sums=None)
         rows = self.analyzed[:: -(-len(self.analyzed) // _MOST_REGIONS)]
         try:

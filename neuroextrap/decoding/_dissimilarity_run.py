@@ -212,15 +212,18 @@ def plan_dissimilarities(light, imgs, y, groups, order):
     labels = code_labels(y, None, groups, None, order)
     run = np.unique(labels.groups, return_inverse=True)[1]
     present = _checked_pairs(labels, run)
-    models = _checked_models(light.models, labels.classes)
+    models = {} if light.models is None else light.models
+    models = models if isinstance(models, Mapping) else {"model": models}
+    models = {str(n): _checked(str(n), m, labels.classes) for n, m in models.items()}
     check_integer(light.n_permutations, "n_permutations", minimum=0)
     if light.n_permutations and not models:
         raise ValueError("n_permutations tests models; give models, or 0")
-    own = ("models", "method", "n_permutations")
-    given = light.get_params().items()
-    shared = {name: value for name, value in given if name not in own}
-    n_classes, n_permutations = len(labels.classes), light.n_permutations
-    exchanges = NameExchanges.of(n_classes, n_permutations, light.random_state)
+    shared, n_permutations = light.get_params(), light.n_permutations
+    for own in ("models", "method", "n_permutations"):
+        del shared[own]
+    exchanges = NameExchanges.of(
+        len(labels.classes), n_permutations, light.random_state
+    )
     features = {
         name: model_features(model, exchanges.names, light.method)
         for name, model in models.items()
@@ -269,17 +272,8 @@ def _checked_pairs(labels, run):
     return present
 
 
-def _checked_models(models, classes):
-    """Return models as symmetric float arrays (K, K), in the order of classes."""
-    if models is None:
-        return {}
-    if not isinstance(models, Mapping):
-        models = {"model": models}
-    return {str(n): _checked_model(str(n), m, classes) for n, m in models.items()}
-
-
-def _checked_model(name: str, model: Any, classes: np.ndarray) -> np.ndarray:
-    """Return one of them; ValueError if it is none."""
+def _checked(name: str, model: Any, classes: np.ndarray) -> np.ndarray:
+    """Return a model as a symmetric float array (K, K), in the order of classes."""
     if hasattr(model, "columns"):  # a DataFrame, by the names of its rows
         named = [*model.index], [*model.columns]
         if any(sorted(names) != sorted(classes.tolist()) for names in named):

@@ -112,12 +112,10 @@ def ensemble_information(
     (synergy) the set carries more than the sum of its halves. With several regions a
     last row gives it for the regions as parts of their union.
 
-    Redundancy here compares three readings of the implied information, an index of
-    accuracy curves of the given classifier. It is neither a partial information
-    decomposition nor a bound: near chance the index is cut off at 0, near perfect
-    accuracy it saturates, and shared noise, shared signal and (in overlapping regions)
-    shared voxels affect it in different ways. Compare it between regions of equal size
-    and accuracy, not only with 0.
+    Redundancy is neither a partial information decomposition nor a bound: near chance
+    the implied information is cut off at 0, near perfect accuracy it saturates, and
+    shared noise, shared signal and (in overlapping regions) shared voxels affect it in
+    different ways. Compare it between regions of equal size and accuracy.
 
     Parameters
     ----------

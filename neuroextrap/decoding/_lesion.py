@@ -70,20 +70,17 @@ def lesion_identification(
     (an accuracy), ``blocks`` and ``random_state``; both family-wise p-values are from
     the largest statistic over regions.
 
-    *Does the rest tell anything?* Labels are permuted as in the searchlight:
-    ``p_value`` and ``p_value_fwe`` of the accuracy without the region. A permuted label
-    goes with no voxel at all, so this says nothing about the region's own share.
+    *Does the rest tell anything?* Labels are permuted as in the searchlight. A permuted
+    label goes with no voxel at all, so this says nothing about the region's own share.
 
     *Does removing the region cost anything?* Every test sample (every one of
     ``blocks``) was identified with and without the region. Under the null hypothesis
     the two outcomes are exchangeable: they are swapped at random, in the same way for
     all regions, and the loss is compared with the resulting losses (one-sided). Without
-    any information, classifiers trained on overlapping samples make similar errors, and
-    this test by itself would reject too often (0.08 for a nominal 0.05 in simulations
-    of two classes); so ``loss_p_value`` and ``loss_p_value_fwe`` are never below the
-    whole mask's own ``p_value``, and a loss can be found only where there is something
-    to lose. A region of noise rather improves accuracy when removed, which makes the
-    test conservative. It concerns these classifiers on these samples, as trained here.
+    any information this test by itself would reject too often; so its p-values are
+    never below the whole mask's own ``p_value``, and a loss can be found only where
+    there is something to lose. It concerns these classifiers on these samples, as
+    trained here.
 
     Time and memory grow with the number of regions times the number of voxels, about
     16 bytes each: 1000 regions of a brain of 70,000 voxels take 1.1 GB. For a whole

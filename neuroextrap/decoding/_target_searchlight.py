@@ -84,21 +84,12 @@ class TargetSearchLight(RegionPredictions):
     maps_ : dict of images (dict of ndarray for array input)
         correlation, accuracy, pairwise_accuracy, implied_information (bits), bounds
         where they hold, n_voxels, and after permutations p_value, p_value_fwe,
-        p_value_fwe_tail, p_value_fdr, neg_log10_p_fwe, z.
-    region_scores_ : dict of ndarray of shape (n_regions,)
-        The same numbers, one for every region.
+        p_value_fwe_tail, p_value_fdr, neg_log10_p_fwe, z. Attributes that are not
+        described here are those of :class:`IdentificationSearchLight`.
     candidates_ : ndarray of shape (K, n_columns), or None
         Distinct targets as they were given; None for results read from a folder.
     classes_ : ndarray of shape (K,)
         The candidates where a target is one number, else their row numbers.
-    wins_ : ndarray of shape (n_regions, K)
-        Win distributions.
-    null_maxima_ : ndarray of shape (n_permutations_,)
-        Largest permuted statistic over regions.
-    table_ : pandas.DataFrame or None
-        Tidy table of atlas regions, of a matrix of regions, or of an array.
-    notes_ : tuple of str
-        What a reader should know about the validity of the numbers.
 
     See Also
     --------

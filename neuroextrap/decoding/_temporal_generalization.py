@@ -54,9 +54,7 @@ class TemporalGeneralization(NamedTuple):
     scores : dict of ndarray of shape (n_times, n_times)
         By name; rows are moments of training, columns those of the test: accuracy and
         pairwise_accuracy (proportions), implied_information (bits), and after
-        permutations p_value, p_value_fwe, neg_log10_p_fwe and z. On the diagonal labels
-        were permuted, and p_value_fwe is corrected for all moments; off the diagonal
-        class names were exchanged, and it is corrected for all pairs of two moments.
+        permutations p_value, p_value_fwe, neg_log10_p_fwe and z.
     null_maxima : ndarray of shape (n_permutations,)
         Largest statistic over all moments (the diagonal) under each permutation of the
         labels.
@@ -133,22 +131,17 @@ def temporal_generalization(  # noqa: PLR0913
     are): can the classes be told apart at this moment? *Off the diagonal* class names
     are exchanged between the moment of training and that of the test, as in
     :func:`cross_identification`: do the classes of one moment correspond to those of
-    the other? Permuted labels cannot tell that, because two strong, unrelated codes of
-    a few classes are never quite orthogonal. The statistic off the diagonal is pairwise
-    accuracy, standardized over all exchanges of names. Each family of cells has its own
-    correction by the maximum.
+    the other? The statistic off the diagonal is pairwise accuracy, standardized over
+    all exchanges of names. Each family of cells has its own correction by the maximum.
 
     One exchange of names is used for all pairs of moments, for those tested before they
     are trained the other way round. Every pair by itself is tested exactly, and so is
     the maximum where there are two codes, each over any length of time. With more codes
-    the maximum is approximate: where every moment, or every two, had a code of its own,
-    the largest value was significant in .03 to .06 of simulated recordings at a nominal
-    .05 (see the table of guarantees). Names exchanged at every moment by itself would
-    be exact there, but blind to a lasting code of a few classes: of twenty random
-    orders of five names, two are the same with a probability of .8.
+    the maximum is approximate (see the table of guarantees). Names exchanged at every
+    moment by itself would be exact there, but blind to a lasting code of a few classes.
 
-    With two to four classes no p-value off the diagonal can be below 1 / K!, which
-    ``notes`` says; test several subjects together, by giving ``scores["accuracy"]`` to
+    With two to four classes no p-value off the diagonal can be below 1 / K!; test
+    several subjects together, by giving ``scores["accuracy"]`` to
     ``neuroextrap.group.sign_flip_test`` with the baseline 1 / K.
 
     *Between conditions* names are exchanged between them, on the diagonal as well, in
@@ -156,10 +149,8 @@ def temporal_generalization(  # noqa: PLR0913
     trials of one condition belong together, whatever their codes at its moments.
 
     With ``shrinkage="auto"``, "lda", "ridge" and "qda" choose their penalty off the
-    diagonal from the samples of both moments (without labels).
-
-    Computing time grows with the square of the number of moments; take every second one
-    or fewer if there are hundreds.
+    diagonal from the samples of both moments (without labels). Computing time grows
+    with the square of the number of moments.
 
     References
     ----------
@@ -220,8 +211,8 @@ def _between(plain, recorded, crossed):
     # both kinds of tables, in both directions, at moments of training and of the test
     tables = np.full((2, 2, n_times, n_times, n_classes, n_classes), np.nan)
     for moment, tested in _trained_at_each(run, recorded, plain):
-        data = tested.rows, tested.usable.regions, tested.plan, tested.analyzed
-        for part, found in choice_tables(*data, crossed.weights):
+        given = (*tested.data, tested.analyzed, crossed.weights)
+        for part, found in choice_tables(*given):
             tables[:, :, moment, part] = np.moveaxis(found, 0, 2)
     counted = NamedCounts(n_times**2, exchanges)
     for moment in range(n_times):  # of the first condition; below all of the second
@@ -265,8 +256,8 @@ def _trained_at_each(run, recorded, plain):
 def _count_names(counts, exchanges, run, moment, off):
     """Count what exchanged names give where one classifier is tested."""
     weights = class_weights(run.test_codes[:, np.newaxis], len(run.classes)).T
-    data = run.rows, run.usable.regions, run.plan
-    for part, tables in choice_tables(*data, run.analyzed, weights):
+    given = (*run.data, run.analyzed, weights)
+    for part, tables in choice_tables(*given):
         cells = len(run.usable.n_features) * moment + part
         earlier = (part < moment)[:, np.newaxis, np.newaxis]
         beaten = tables[:, 1, 0]

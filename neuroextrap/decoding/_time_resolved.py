@@ -162,11 +162,10 @@ def time_resolved_identification(
 
     Notes
     -----
-    Labels are permuted once for all moments, so that the maximum statistic accounts for
-    correlation over time. It controls the probability of any false positive among the
-    given moments. It shows at which moments classes can be told apart, not when that
-    began: the first significant moment depends on the strength of the signal, the
-    filters and the window.
+    Labels are permuted once for all moments, so that the maximum statistic controls the
+    probability of any false positive among them. The first significant moment is not
+    when a difference began: it depends on the strength of the signal, the filters and
+    the window.
 
     References
     ----------

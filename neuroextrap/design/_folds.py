@@ -172,16 +172,10 @@ def _check_folds(folds: tuple, codes: np.ndarray, n_classes: int) -> None:
         lacking = np.setdiff1d(np.arange(n_classes), codes[train])
         if len(lacking):
             raise ValueError(
-                f"classes {_few(lacking)} (by sorted order) have no training sample in "
-                f"fold {number}; every class needs samples in at least two groups, or "
-                "choose classes=... or another cv"
+                f"classes {lacking.tolist()[:5]} (by sorted order) have no training "
+                f"sample in fold {number}; every class needs samples in at least two "
+                "groups, or choose classes=... or another cv"
             )
-
-
-def _few(values: np.ndarray) -> str:
-    """Show up to five values."""
-    shown = ", ".join(str(int(value)) for value in values[:5])
-    return shown + (", ..." if len(values) > 5 else "")
 
 
 def check_labelings(codes: np.ndarray, design: Design) -> None:
