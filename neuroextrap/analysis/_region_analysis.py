@@ -13,12 +13,11 @@ from neuroextrap import stats
 from neuroextrap.analysis._analysis_files import origin_of
 from neuroextrap.analysis._extrapolated_maps import extrapolated_maps
 from neuroextrap.analysis._merging import partial_note
-from neuroextrap.analysis._presentation import find_region, region_images, region_table
+from neuroextrap.analysis._presentation import region_images, region_table
 from neuroextrap.analysis._region_discoveries import DiscoveryCounts
 from neuroextrap.analysis._region_files import RegionFiles, check_has_results
 from neuroextrap.analysis._region_inference import RegionInference
 from neuroextrap.maps._identification import TrainedOnAll
-from neuroextrap.maps._records import flat_parameters
 from neuroextrap.reporting._identification_page import identification_report, summary
 from neuroextrap.reporting._page import Report
 from neuroextrap.stats._accuracy import warn_if_reversed
@@ -126,34 +125,6 @@ class RegionAnalysis(RegionFiles, RegionInference, DiscoveryCounts, BaseEstimato
             )
         return self._run
 
-    def find_region(self, region: Any) -> int:
-        """Return the index of a region given by its index, name, or coordinates.
-
-        Parameters
-        ----------
-        region : int, str or tuple of float
-            Index of the region, its name in the atlas, or (x, y, z) in mm of a place.
-            A place belongs to the region with the nearest center, at most a radius
-            away; in an atlas, to the region whose voxel (vertex) lies there.
-
-        Returns
-        -------
-        index : int
-            Row of ``wins_``, from 0.
-
-        Raises
-        ------
-        TypeError
-            When ``region`` is none of these.
-        ValueError
-            When there is no region of that index or name, several have the name, or
-            the place lies in no region; the nearest one is named.
-        """
-        asked = flat_parameters(self)
-        near = asked.get("n_nearest") is not None
-        radius = None if near else asked.get("radius")
-        return find_region(region, self.results_.choice, self.masker_, radius)
-
     def _discoveries(self):
         results = self.results_
         if results.discoveries is not None:
@@ -174,7 +145,7 @@ class RegionAnalysis(RegionFiles, RegionInference, DiscoveryCounts, BaseEstimato
     def _places(self):
         return self.results_.choice, self.masker_
 
-    @described_by(find_region)
+    @described_by(RegionInference.find_region)
     def region_margins(self, region: Any) -> np.ndarray:
         """Return the observed margins of one region.
 
@@ -192,7 +163,7 @@ class RegionAnalysis(RegionFiles, RegionInference, DiscoveryCounts, BaseEstimato
         """
         return self.run_.margins(self.find_region(region))
 
-    @described_by(find_region)
+    @described_by(RegionInference.find_region)
     def accuracy_curve(self, region: Any, set_sizes: ArrayLike | None = None) -> tuple:
         """Return a region's identification accuracy curve.
 
@@ -215,7 +186,7 @@ class RegionAnalysis(RegionFiles, RegionInference, DiscoveryCounts, BaseEstimato
         """
         return self.results_.curve(self.find_region(region), set_sizes)
 
-    @described_by(find_region)
+    @described_by(RegionInference.find_region)
     def bound_curve(self, region: Any) -> tuple:
         """Return a region's lower bounds on average Bayes accuracy.
 
@@ -275,7 +246,7 @@ class RegionAnalysis(RegionFiles, RegionInference, DiscoveryCounts, BaseEstimato
             self, set_sizes, method=method, confidence_level=confidence_level
         )
 
-    @described_by(find_region)
+    @described_by(RegionInference.find_region)
     def extrapolator(
         self, region: Any, method: str = "auto"
     ) -> stats.AccuracyExtrapolator:

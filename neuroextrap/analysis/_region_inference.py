@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from neuroextrap import stats
-from neuroextrap.analysis._presentation import mean_places, region_images
+from neuroextrap.analysis._presentation import find_region, mean_places, region_images
 from neuroextrap.analysis._region_files import FittedAttributes
+from neuroextrap.maps._records import flat_parameters
 from neuroextrap.reporting._curves import curve_axes
 from neuroextrap.reporting._finding import find
 from neuroextrap.stats._shared_options import described_by
@@ -22,6 +23,35 @@ if TYPE_CHECKING:
 class RegionInference(FittedAttributes):
     """Errors and intervals of a region, a row for each, curves, and masked maps."""
 
+    def find_region(self, region: Any) -> int:
+        """Return the index of a region given by its index, name, or coordinates.
+
+        Parameters
+        ----------
+        region : int, str or tuple of float
+            Index of the region, its name in the atlas, or (x, y, z) in mm of a place.
+            A place belongs to the region with the nearest center, at most a radius
+            away; in an atlas, to the region whose voxel (vertex) lies there.
+
+        Returns
+        -------
+        index : int
+            Row of ``wins_``, from 0.
+
+        Raises
+        ------
+        TypeError
+            When ``region`` is none of these.
+        ValueError
+            When there is no region of that index or name, several have the name, or
+            the place lies in no region; the nearest one is named.
+        """
+        asked = flat_parameters(self)
+        near = asked.get("n_nearest") is not None
+        radius = None if near else asked.get("radius")
+        return find_region(region, self.results_.choice, self.masker_, radius)
+
+    @described_by(find_region)
     def accuracy_interval(
         self, region: Any, *, confidence_level: float = 0.95
     ) -> tuple[np.ndarray, np.ndarray]:
@@ -32,9 +62,6 @@ class RegionInference(FittedAttributes):
 
         Parameters
         ----------
-        region : int, str or tuple of float
-            Index of the region, its name in the atlas, or (x, y, z) in mm of a place in
-            it, see :meth:`find_region`.
         confidence_level : float, default=0.95
             Confidence level of the interval at each set size.
 

@@ -19,22 +19,14 @@ _LEAST, _MOST = 2.0**-20, 2.0**20
 class Samples(NamedTuple):
     """Samples ready for analysis."""
 
-    #: Shape (n_samples, n_features): minus `location`; 0 where a feature is not usable.
-    X: np.ndarray
-    #: Mean of every feature over samples, float64; 0 where it is not finite.
-    location: np.ndarray
-    #: Features that are finite in every sample.
-    finite: np.ndarray
-    #: Features that are finite in every sample and not constant.
-    usable: np.ndarray
-    #: Fitted masker; None for arrays.
-    masker: Any
-    #: What a reader should know about the samples.
-    notes: tuple
-    #: Their mean as gray levels, to be drawn under maps; None if there is none.
-    bg_img: Any = None
-    #: By what `X` was multiplied afterwards.
-    scale: float = 1.0
+    X: np.ndarray  # (n_samples, n_features), minus `location`; 0 where not usable
+    location: np.ndarray  # mean of every feature, float64; 0 where it is not finite
+    finite: np.ndarray  # features that are finite in every sample
+    usable: np.ndarray  # features that are finite in every sample and not constant
+    masker: Any  # fitted; None for arrays
+    notes: tuple  # what a reader should know about the samples
+    bg_img: Any = None  # their mean as gray levels, to be drawn under maps
+    scale: float = 1.0  # by what `X` was multiplied afterwards
 
     @property
     def of_run(self):

@@ -14,6 +14,7 @@ from neuroextrap.analysis._values import Regions
 from neuroextrap.decoding._comparable import check_searchlight
 from neuroextrap.decoding._decoding_run import plan_decoding
 from neuroextrap.decoding._ensemble import rows_of_sets
+from neuroextrap.decoding._searchlight import IdentificationSearchLight
 from neuroextrap.design._labels import (
     Labels,
     centered_within,
@@ -21,6 +22,7 @@ from neuroextrap.design._labels import (
     without_means,
 )
 from neuroextrap.stats._pvalues import LEVEL
+from neuroextrap.stats._shared_options import described_by
 from neuroextrap.stats._validation import (
     brief,
     check_integer,
@@ -36,6 +38,7 @@ _MOST_FEATURES = 400  # of one region: more change little, and take long
 _MOST_NUMBERS = 2**24  # of samples that are simulated together
 
 
+@described_by(IdentificationSearchLight.fit)
 def simulate_design(  # noqa: PLR0913 - the analysis, what fit takes, and the simulation
     searchlight: Any,
     imgs: Any,
@@ -58,8 +61,6 @@ def simulate_design(  # noqa: PLR0913 - the analysis, what fit takes, and the si
     ----------
     searchlight : IdentificationSearchLight
         The planned analysis; it is not changed.
-    imgs, y, groups, order
-        Samples, classes, runs and times as in :meth:`IdentificationSearchLight.fit`.
     effects : array-like, default=(0.1, 0.2, 0.4)
         Standard deviation of the means of classes in each voxel, in standard deviations
         of the noise. Without a class effect (0) the analysis is always made too.

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 
 from neuroextrap import stats
+from neuroextrap.decoding._searchlight import IdentificationSearchLight
 from neuroextrap.design._design import Labelings
 from neuroextrap.design._folds import make_design
 from neuroextrap.design._labels import code_labels
@@ -20,6 +21,7 @@ from neuroextrap.stats._shared_options import described_by, takes_fields
 from neuroextrap.stats._validation import real_array
 
 
+@described_by(IdentificationSearchLight)
 @takes_fields
 class IdentificationScorer(BaseEstimator):
     """Score one set of features by a single identification statistic.
@@ -33,10 +35,6 @@ class IdentificationScorer(BaseEstimator):
     estimator : str or scikit-learn classifier, default="nearest_centroid"
         One of the names that :class:`IdentificationSearchLight` knows, or any
         classifier with ``decision_function`` or ``predict_proba``.
-    shrinkage : "auto" or float, default="auto"
-        Shrinkage of "lda", "ridge" and "qda".
-    cv : None, int, scikit-learn splitter, or iterable of (train, test), default=None
-        Cross-validation. None leaves one group out at a time.
     statistic : {"accuracy", "pairwise_accuracy", "implied_information"} or int, \
             default="accuracy"
         Number that :meth:`score` returns; an integer k is accuracy among k classes,

@@ -20,20 +20,13 @@ TOO_OPTIMISTIC = f"{TOO_SMALL}, and e-values and lower bounds too large"
 class Finding(NamedTuple):
     """What was seen of a design or its samples, and what it does to the results."""
 
-    #: What kind of finding it is, such as "same_order".
-    name: str
-    #: "refused", "doubtful" or "note".
-    grade: str
-    #: The number that was seen, such as a correlation.
-    seen: float
-    #: Names of the maps that it touches, with wildcards, such as ("p_value*",).
-    maps: tuple[str, ...]
-    #: What was seen, as a clause: "the classes come in the same order in all runs".
-    because: str
-    #: What it does to these maps, as a clause: "p-values may be too small".
-    effect: str
-    #: What to do about it.
-    remedy: str
+    name: str  # what kind of finding it is, such as "same_order"
+    grade: str  # "refused", "doubtful" or "note"
+    seen: float  # the number that was seen, such as a correlation
+    maps: tuple[str, ...]  # names of maps that it touches, with wildcards
+    because: str  # a clause: "the classes come in the same order in all runs"
+    effect: str  # on these maps, a clause: "p-values may be too small"
+    remedy: str  # what to do about it
 
     @property
     def note(self) -> str:

@@ -68,16 +68,10 @@ def cyclic_folds(part: np.ndarray) -> tuple[Orders, np.ndarray]:
     """Return the folds of the cyclic orders of parts (n_samples,), and first steps."""
     rows = [np.flatnonzero(part == p) for p in range(part.max() + 1)]
     orders, shortest, first_steps = cyclic_orders(len(rows))
-    folds = [
-        [
-            (
-                np.sort(np.concatenate([rows[p] for p in order[:step]])),
-                rows[order[step]],
-            )
-            for step in range(shortest, len(rows))
-        ]
-        for order in orders
-    ]
+    steps, folds = range(shortest, len(rows)), []
+    for order in orders:
+        parts = [rows[p] for p in order]
+        folds.append([(np.sort(np.concatenate(parts[:s])), parts[s]) for s in steps])
     return folds, first_steps
 
 
@@ -111,11 +105,9 @@ def forward_folds(
     heaviest = np.array([share.max() for share in shares])
     squares = np.array([(share**2).sum() for share in shares])
     sizes = [len(test) for _, test in folds]
-    edges = np.concatenate([[0], np.cumsum(sizes)])
     scaled = (weights / np.repeat(heaviest, sizes)).astype(np.float32)
-    sums = scipy.sparse.csr_array(
-        (scaled, np.arange(len(scaled)), edges), shape=(len(folds), len(scaled))
-    )
+    entries = scaled, np.arange(len(scaled)), np.cumsum([0, *sizes])
+    sums = scipy.sparse.csr_array(entries, shape=(len(folds), len(scaled)))
     # steps are weighted by the inverse of their noise, orders equally; in the worst
     # case the noises of orders add up, so that s is their mean
     n_units, in_time = np.split(n_units, [math.prod(shape)])
@@ -124,20 +116,16 @@ def forward_folds(
     noise = np.mean(1 / np.sqrt(precision.sum(axis=1))) ** 2
     share = precision / precision.sum(axis=1, keepdims=True) / len(orders)
     shares = np.append(share, np.zeros(len(in_time)))
-    return ForwardFolds(
-        design,
-        sums,
-        weights * np.repeat(shares, sizes),
-        ForwardDesign(
-            n_units.reshape(shape),
-            np.clip(heaviest, 1 / n_units, 1).reshape(shape),  # guards against rounding
-            first_steps,
-            float(noise),
-            np.stack([in_time, np.clip(heaviest_in_time, 1 / in_time, 1)])
-            if chronological
-            else False,
-        ),
+    # clipped against rounding
+    of_time = np.stack([in_time, np.clip(heaviest_in_time, 1 / in_time, 1)])
+    outcomes = ForwardDesign(
+        n_units.reshape(shape),
+        np.clip(heaviest, 1 / n_units, 1).reshape(shape),
+        first_steps,
+        float(noise),
+        of_time if chronological else False,
     )
+    return ForwardFolds(design, sums, weights * np.repeat(shares, sizes), outcomes)
 
 
 def _tested_in(design: Design) -> np.ndarray | None:
@@ -329,15 +317,9 @@ def _tests(
         kept = [tuple(tuple(p[p >= 0]) for p in fold) for fold in folds]
         key = tuple(own), tuple(fold for fold in kept if fold[1])
         alike.setdefault(key, []).append(rows)
-    return [
-        SubsetTests(
-            np.stack(rows),
-            np.array(own),
-            Design(
-                tuple((np.array(train), np.array(test)) for train, test in folds),
-                len(own),
-                len(subsets[0]),
-            ),
-        )
-        for (own, folds), rows in alike.items()
-    ]
+    found = []
+    for (own, kept), together in alike.items():
+        pairs = tuple((np.array(train), np.array(test)) for train, test in kept)
+        of_subsets = Design(pairs, len(own), len(subsets[0]))
+        found.append(SubsetTests(np.stack(together), np.array(own), of_subsets))
+    return found

@@ -24,16 +24,15 @@ class Labels(NamedTuple):
     @property
     def units(self):
         """Block of every sample, within groups, (n_kept,); None without blocks."""
-        if self.blocks is None:
-            return None
-        return row_codes(self.blocks, *([] if self.groups is None else [self.groups]))
+        return None if self.blocks is None else self._in_groups(self.blocks)
 
     @property
     def exchanged(self):
         """Runs (or their strata) within which labels are exchanged, (n_kept,)."""
-        if self.strata is None:
-            return self.groups
-        return row_codes(self.strata, *([] if self.groups is None else [self.groups]))
+        return self.groups if self.strata is None else self._in_groups(self.strata)
+
+    def _in_groups(self, values):
+        return row_codes(values, *([] if self.groups is None else [self.groups]))
 
     @property
     def weighed(self):

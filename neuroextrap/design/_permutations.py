@@ -21,12 +21,9 @@ _SORTED = 6.0  # standard deviations above their mean, at which a table is sorte
 class Permuted(NamedTuple):
     """The labelings of a permutation test."""
 
-    #: Class codes, the observed labeling first; (1 + n_permutations, n_samples).
-    codes: np.ndarray
-    #: Whether the classifier stays as it is, and only labels of test samples move.
-    pairing: bool
-    #: Findings about the exchange.
-    findings: tuple = ()
+    codes: np.ndarray  # of classes, observed first; (1 + n_permutations, n_samples)
+    pairing: bool  # whether only labels of test samples move, the classifier stays
+    findings: tuple = ()  # about the exchange
 
 
 def permuted_codes(labels, design, n_permutations, random_state, *, cv=None):
@@ -46,13 +43,11 @@ def permuted_codes(labels, design, n_permutations, random_state, *, cv=None):
     follow = folds_follow_labels(labels.codes, cv=cv, groups=labels.groups)
     confined = not pairing and (balance.of_labels if follow is None else follow)
     cells = _cells(labels, design) if confined else labels.exchanged
-    orders, few = draw_labelings(
-        codes[moved],
-        None if cells is None else cells[moved],
-        None if labels.blocks is None else labels.blocks[moved],
-        n_permutations,
-        random_state,
+    cells, blocks = (
+        each if each is None else each[moved] for each in (cells, labels.blocks)
     )
+    seed = n_permutations, random_state
+    orders, few = draw_labelings(codes[moved], cells, blocks, *seed)
     permuted = np.tile(codes, (len(orders), 1))
     permuted[:, moved] = orders
     if labels.trained and not pairing:
@@ -66,15 +61,13 @@ def permuted_codes(labels, design, n_permutations, random_state, *, cv=None):
     return Permuted(np.concatenate([codes[None], permuted]), pairing, found)
 
 
-_LABEL_MADE = Finding(
-    "label_made_folds",
-    "note",
-    1.0,
-    P_VALUES,
+_EQUAL_FOLDS = (
     "cv gives fixed folds whose class counts are more equal than those of folds made "
-    "without the labels",
-    "labels were exchanged within test folds",
-    "",
+    "without the labels"
+)
+_WITHIN = "labels were exchanged within test folds"
+_LABEL_MADE = Finding(
+    "label_made_folds", "note", 1.0, P_VALUES, _EQUAL_FOLDS, _WITHIN, ""
 )
 
 
@@ -107,13 +100,10 @@ def few_permutations(n_permutations, confidence_level):
 class Balance(NamedTuple):
     """Class counts of folds beside those of the same folds under other labelings."""
 
-    #: Whether every fold tests its share of every class, to less than one sample.
-    proportional: bool = False
-    #: Share of other labelings with counts as equal as the observed; None if the class
-    #: counts of folds cannot change.
-    as_equal: float | None = None
-    #: How much more unequal the observed are, in standard deviations of the others; 0
-    #: where folds leave samples out: training need not lack what is tested.
+    proportional: bool = False  # whether folds test their shares of every class
+    as_equal: float | None = None  # share of labelings as equal; None: all are alike
+    # how much more unequal the observed are, in standard deviations of the others; 0
+    # where folds leave samples out: training need not lack what is tested
     excess: float = 0.0
 
     @property
@@ -124,15 +114,10 @@ class Balance(NamedTuple):
 
 def fold_balance(labels, design):
     """Compare the class counts of folds with those of freely exchanged labelings."""
+    how = {"groups": labels.exchanged, "blocks": labels.blocks, "random_state": 0}
     with warnings.catch_warnings():  # few labelings are enough to compare with
         warnings.simplefilter("ignore", UserWarning)
-        others = stats.permute_labels(
-            labels.codes,
-            groups=labels.exchanged,
-            blocks=labels.blocks,
-            n_permutations=_COMPARED,
-            random_state=0,
-        )
+        others = stats.permute_labels(labels.codes, n_permutations=_COMPARED, **how)
     rows = np.concatenate([labels.codes[None], others])
     sizes = np.array([len(test) for _, test in design.folds])
     unequal, proportional, moves = np.zeros(len(rows)), True, False
@@ -156,17 +141,16 @@ def _sorted_folds(balance):
     """Return a Finding where folds follow the order of a sorted table, else None."""
     if balance.excess < _SORTED:
         return None
-    return Finding(
-        "sorted_folds",
-        "doubtful",
-        balance.excess,
-        EVERYTHING,
+    because = (
         "folds follow the order of a table that is sorted by class, so that training "
-        "sets hold few samples of the classes that are tested",
-        "accuracies may be too low",
-        "shuffle the folds (scikit-learn's shuffle=True with a random_state), make "
-        "them from the labels (StratifiedKFold), or give groups and cv=None",
+        "sets hold few samples of the classes that are tested"
     )
+    remedy = (
+        "shuffle the folds (scikit-learn's shuffle=True with a random_state), make "
+        "them from the labels (StratifiedKFold), or give groups and cv=None"
+    )
+    seen = "sorted_folds", "doubtful", balance.excess, EVERYTHING
+    return Finding(*seen, because, "accuracies may be too low", remedy)
 
 
 def _without_groups(confined):

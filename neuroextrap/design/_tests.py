@@ -39,16 +39,12 @@ POPULATION_NOTE = (
 class BoundDesign(NamedTuple):
     """What the lower bounds need to know of the test points."""
 
-    #: Test points of every class in every fold, shape (n_folds, K); for forward tests
-    #: the number, shape (), that would be as noisy; None: no bounds.
+    # test points of every class in every fold, shape (n_folds, K); for forward tests
+    # the number, shape (), that would be as noisy; None: no bounds
     n_repeats: np.ndarray | None
-    #: Weights of the test points for the bounds, shape (1, n_test), if they differ from
-    #: those of the pooled accuracy; else shape (0, n_test).
-    weighting: np.ndarray
-    #: What a reader should know about the bounds.
-    notes: tuple
-    #: Units of the forward tests behind the bounds; None for bounds from folds.
-    forward: ForwardDesign | None = None
+    weighting: np.ndarray  # (0, n_test), or (1, n_test) unless that of the accuracy
+    notes: tuple  # what a reader should know about the bounds
+    forward: ForwardDesign | None = None  # units of forward tests; None: from folds
 
 
 _CHOICES = {
