@@ -5,11 +5,11 @@ from dataclasses import fields, replace
 
 import numpy as np
 
-from neuroextrap.margins._engine import BY_REGION
 from neuroextrap.margins.running._checkpoint import differing
 from neuroextrap.stats._null_counts import LargestValues
 
 _MOST_PARTS = 10**6
+_NOT_OF_REGIONS = {"maxima", "largest", "null", "done"}
 
 
 def missing_parts(parts):
@@ -61,16 +61,18 @@ def _joined(first, second):
         first,
         scores=_joined_scores(one, two),
         parts=parts if missing_parts(parts) else ((1, 1),),
-        fold_wins=_picked(two.done, first.fold_wins, second.fold_wins, 1),
+        fold_wins=_picked(two.done, first.fold_wins, second.fold_wins, second=True),
     )
 
 
 def _joined_scores(one, two):
     """Join RegionScores."""
-    names = dict.fromkeys(BY_REGION, 0) | {"weighted_wins": 1}
+    names = {field.name for field in fields(one)} - _NOT_OF_REGIONS
     picked = {
-        name: _picked(two.done, getattr(one, name), getattr(two, name), axis)
-        for name, axis in names.items()
+        name: _picked(
+            two.done, getattr(one, name), getattr(two, name), name == "weighted_wins"
+        )
+        for name in names
     }
     largest = None
     if one.largest is not None and two.largest is not None:
@@ -81,12 +83,12 @@ def _joined_scores(one, two):
     return replace(one, **picked, maxima=maxima, largest=largest, null=None, done=done)
 
 
-def _picked(pick, one, two, axis):
-    """Return `two` where `pick` (n_regions,) is True along an axis, or None."""
+def _picked(pick, one, two, second=False):
+    """Return `two` where `pick` is True along the first (or second) axis, or None."""
     if one is None or two is None:
         return None
     shape = [1] * one.ndim
-    shape[axis] = -1
+    shape[1 if second else 0] = -1
     return np.where(pick.reshape(shape), two, one)
 
 
