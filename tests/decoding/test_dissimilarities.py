@@ -11,12 +11,8 @@ import scipy.sparse
 from scipy.stats import kendalltau, spearmanr
 
 from neuroextrap.decoding import DissimilaritySearchLight
-from neuroextrap.decoding._dissimilarity_run import (
-    ceiling_of_halves,
-    comparison_features,
-    halves,
-)
 from neuroextrap.encoding import schaefer_strimmer_covariance
+from tests.decoding.seam import ceiling_of_halves, comparison_features, halves
 
 PAIRS = list(itertools.combinations(range(5), 2))
 

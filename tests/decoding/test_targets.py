@@ -14,7 +14,7 @@ from neuroextrap import stats
 from neuroextrap.analysis import Bounds, Keep
 from neuroextrap.decoding import IdentificationSearchLight, TargetSearchLight
 from neuroextrap.design import examine
-from neuroextrap.margins.classifiers._targets import TargetMargins
+from tests.decoding.seam import TargetMargins
 
 RUNS = np.repeat(np.arange(6), 10)
 

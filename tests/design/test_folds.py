@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.model_selection import KFold, StratifiedKFold
 
-from neuroextrap.design._folds import (
+from tests.design.seam import (
     check_labelings,
     class_weights,
     fold_weightings,
