@@ -77,11 +77,9 @@ class RegionInference(FittedAttributes):
             When there are fewer than three classes, the region was not analyzed, or the
             results were read from a folder, which holds no data: fit again.
         """
+        margins, sizes = self.region_margins(region), self.set_sizes_
         lower, upper = stats.average_accuracy_interval(
-            self.region_margins(region),
-            self.test_codes_,
-            self.set_sizes_,
-            confidence_level=confidence_level,
+            margins, self.test_codes_, sizes, confidence_level=confidence_level
         )
         measured = np.isin(self.set_sizes_, self.results_.measured_sizes)
         return np.where(measured, np.nan, lower), np.where(measured, np.nan, upper)
@@ -114,11 +112,9 @@ class RegionInference(FittedAttributes):
                 "classes is measured; use accuracy_interval(region), or "
                 "curves='trained_on_all'"
             )
+        margins, sizes = self.region_margins(region), self.set_sizes_
         return stats.implied_information_interval(
-            self.region_margins(region),
-            self.test_codes_,
-            self.set_sizes_,
-            confidence_level=confidence_level,
+            margins, self.test_codes_, sizes, confidence_level=confidence_level
         )
 
     @described_by(accuracy_interval)

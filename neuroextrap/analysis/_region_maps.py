@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from numbers import Integral
 from os import PathLike
 from typing import Any
 
@@ -74,7 +75,7 @@ class RegionMaps(DiscoveryCounts, dict):
         region_scores: dict[str, np.ndarray] | None = None,
         table: Any = None,
         parameters: dict | None = None,
-        random_state: int | None = None,
+        random_state: Any = None,
         inputs: dict[str, np.ndarray] | None = None,
         further: Sequence[RegionMaps] = (),
         findings: Sequence[Finding] = (),
@@ -83,7 +84,8 @@ class RegionMaps(DiscoveryCounts, dict):
     ) -> None:
         super().__init__(maps)
         self.masker_, self.region_scores_, self.table_ = masker, region_scores, table
-        self.parameters, self.random_state = parameters or {}, random_state
+        self.parameters = parameters or {}
+        self.random_state = random_state if isinstance(random_state, Integral) else None
         self.records, self._further, self._page = records, further, page
         self.inputs = region_scores if inputs is None else inputs
         self.findings_ = list(findings)
@@ -190,31 +192,18 @@ class RegionMaps(DiscoveryCounts, dict):
         for maps in (*self._further, self):
             if maps.table_ is not None:
                 more[getattr(maps, "table_file", _TABLE)] = table_writer(maps.table_)
+        seed, record = self.random_state, None
         about = provenance(
-            parameters=self.parameters,
-            inputs=self.inputs,
-            random_state=self.random_state,
+            parameters=self.parameters, inputs=self.inputs, random_state=seed
         )
-        write_described(
-            path,
-            described,
-            about if origin is None else origin.sidecar() | about,
-            more,
-            findings=self.findings_,
-            overwrite=overwrite,
-            bids=bids,
-            record={} if origin is None else origin.record,
-            elsewhere=elsewhere,
-        )
+        if origin is not None:
+            about, record = origin.sidecar() | about, origin.record
+        named = {"findings": self.findings_, "record": record, "bids": bids}
+        places = {"overwrite": overwrite, "elsewhere": elsewhere}
+        write_described(path, described, about, more, **named, **places)
 
     def described(self) -> list:
-        """Return the images with their records.
-
-        Returns
-        -------
-        described : list of (MapRecord, image)
-            Empty if maps are arrays.
-        """
+        """Return pairs of a MapRecord and an image; none if maps are arrays."""
         if self.masker_ is None:
             return []
         records = self.records or {name: record_of(name) for name in self}

@@ -223,7 +223,7 @@ class RegionResults:
 
     def save(self, path):
         """Write everything but `fold_wins` to one .npz file, arrays only."""
-        np.savez_compressed(path, **write_arrays(self, left_out={"fold_wins"}))
+        np.savez_compressed(path, **write_arrays(self))
 
     @classmethod
     def load(cls, path):
@@ -251,10 +251,10 @@ _JSON = "json:"
 _FORWARD = "forward_design_"
 
 
-def write_arrays(results, left_out=()):
-    """Return the arrays of RegionResults by name, without the fields `left_out`."""
+def write_arrays(results):
+    """Return the arrays of RegionResults by name, all but `fold_wins`."""
     named = {field.name: getattr(results, field.name) for field in fields(results)}
-    for name in (*_NESTED, *left_out):
+    for name in (*_NESTED, "fold_wins"):
         del named[name]
     scores = {f.name: getattr(results.scores, f.name) for f in fields(RegionScores)}
     del scores["null"]

@@ -130,9 +130,7 @@ def cross_identification(  # noqa: PLR0913
     ----------
     Kaplan, Man & Greening 2015, "Multivariate cross-classification: applying machine
     learning techniques to characterize abstraction in neural representations",
-    Frontiers in Human Neuroscience 9. Nichols & Holmes 2002, "Nonparametric
-    permutation tests for functional neuroimaging", Human Brain Mapping 15 (maximum
-    statistic).
+    Frontiers in Human Neuroscience 9.
 
     Examples
     --------

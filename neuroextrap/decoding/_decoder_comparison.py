@@ -61,9 +61,8 @@ def compare_decoders(  # noqa: PLR0913
         be given twice, to compare its regions. Otherwise to the samples of one
         condition each, with ``groups``.
     paired : {"samples", "runs", None}, default="samples"
-        What both have in common. If "runs", ``groups`` of both have the same names, and
-        the outcomes of a run are exchanged between the two; if None, each run has one
-        outcome, and it is exchanged to which of the two it belongs.
+        What both have in common. If "runs", the outcomes of a run are exchanged between
+        the two; if None, it is exchanged to which of the two a run belongs.
     statistic : {"accuracy", "pairwise_accuracy"} or int, default="accuracy"
         Statistic that is compared; an integer k is accuracy among k classes. Tasks of
         different numbers of classes are compared at one k.
@@ -180,7 +179,7 @@ def compare_decoders(  # noqa: PLR0913
         scores,
         of_pairs=regions is not None,
         parameters=asked,
-        random_state=random_state if isinstance(random_state, int) else None,
+        random_state=random_state,
         findings=_findings(lights, approximate, shared.size),
         n_permutations_=tested.n_permutations,
         n_units_=n_units,
@@ -262,13 +261,10 @@ class _Compared(NamedTuple):
 
         (first, second), runs = self.lights, self.shared.runs
         names = [run.choice.names for run in runs]
+        trained = f"trained on all {len(first.classes_)} classes"
+        lights = {"first": repr(first), "second": repr(second)}
         about |= {
-            "parameters": parameters
-            | {
-                "classifiers": f"trained on all {len(first.classes_)} classes",
-                "first": repr(first),
-                "second": repr(second),
-            },
+            "parameters": parameters | {"classifiers": trained} | lights,
             "page": comparison_page,
             "pairs_": np.stack(self.shared.pairs, axis=1),
             "table_file": "comparison.tsv",
@@ -278,9 +274,8 @@ class _Compared(NamedTuple):
             found = maps_of_regions(runs[0], scores, names_=names[0], **about)
             found.bg_img_ = first.bg_img_
             return found
-        columns = dict(
-            zip(("first_region", "second_region"), self.shared.pairs, strict=True)
-        )
+        one, two = self.shared.pairs
+        columns = {"first_region": one, "second_region": two}
         if None not in names:
             columns["name"] = [
                 f"{names[0][i]} / {names[1][j]}" for i, j in about["pairs_"]

@@ -184,12 +184,12 @@ def _without_means(correlation, codes, runs, first):
     return np.diag(rest, 1)[~first[1:]].mean() / variance, variance
 
 
-def _inverse(function, value, *, highest=0.99, n_steps=10):
-    """Return where an increasing function of 0..`highest` has a value, by bisection."""
-    low, high = 0.0, highest
+def _inverse(function, value):
+    """Return where an increasing function of 0 to .99 has a value, by bisection."""
+    low, high = 0.0, 0.99
     if not function(low) < value:  # NaN too
         return low
-    for _ in range(n_steps):
+    for _ in range(10):
         middle = (low + high) / 2
         low, high = (middle, high) if function(middle) < value else (low, middle)
     return (low + high) / 2

@@ -164,22 +164,20 @@ class DissimilaritySearchLight(FittedAttributes, BaseEstimator):
         self._choice, self.masker_ = samples.choice, samples.masker
         self.classes_, self.findings_ = samples.classes, list(run.findings)
         self.notes_, self.n_permutations_ = run.notes, run.n_exchanges
-        seed = self.random_state if isinstance(self.random_state, int) else None
+        names = "classes_", "n_permutations_", "dissimilarities_"
         self.maps_ = maps_of_regions(
             samples,
             self.region_scores_,
             records=dissimilarity_records([*run.models], self.method),
             parameters=described_parameters(self),
-            random_state=seed,
+            random_state=self.random_state,
             findings=self.findings_,
             page=dissimilarity_page,
-            classes_=self.classes_,
-            n_permutations_=self.n_permutations_,
-            dissimilarities_=self.dissimilarities_,
             models_=run.models,
             agreement_=AGREEMENT[self.method],
             n_runs_=run.n_runs,
             further=[self._distances()],
+            **{name: getattr(self, name) for name in names},
         )
         self.maps_.notes_ = list(self.notes_)
         return self

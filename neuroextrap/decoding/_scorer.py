@@ -50,11 +50,6 @@ class IdentificationScorer(BaseEstimator):
     n_features_in_ : int
         Number of features.
 
-    References
-    ----------
-    Zheng, Achanta & Benjamini 2018, "Extrapolating expected accuracies for large
-    multi-class problems", Journal of Machine Learning Research 19.
-
     Examples
     --------
     >>> import numpy as np

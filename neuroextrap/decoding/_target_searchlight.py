@@ -107,9 +107,7 @@ class TargetSearchLight(RegionPredictions):
     References
     ----------
     Hastie, Tibshirani & Friedman 2009, "The Elements of Statistical Learning", eq. 7.64
-    (predictions left out by the smoother). Zheng, Achanta & Benjamini 2018,
-    "Extrapolating expected accuracies for large multi-class problems", Journal of
-    Machine Learning Research 19.
+    (predictions left out by the smoother).
 
     Examples
     --------

@@ -170,9 +170,7 @@ def time_resolved_identification(
     References
     ----------
     Grootswagers, Wardle & Carlson 2017, "Decoding dynamic brain patterns from evoked
-    responses", Journal of Cognitive Neuroscience 29. Nichols & Holmes 2002,
-    "Nonparametric permutation tests for functional neuroimaging", Human Brain Mapping
-    15.
+    responses", Journal of Cognitive Neuroscience 29.
 
     Examples
     --------

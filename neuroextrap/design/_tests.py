@@ -1,6 +1,5 @@
 """How labeled samples are tested: which bounds hold, from which tests, as one value."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from numbers import Real
 from typing import Any, NamedTuple, Self
@@ -133,9 +132,9 @@ _FOLD_NOTE = (
 )
 
 
-def _no_bounds(design: Design, note: str) -> BoundDesign:
-    """Return the design of no bounds, with a note that says why."""
-    return BoundDesign(None, np.empty((0, len(design.test))), (note,))
+def _no_bounds(design: Design, *notes: str) -> BoundDesign:
+    """Return the design of no bounds, with notes that say why."""
+    return BoundDesign(None, np.empty((0, len(design.test))), notes)
 
 
 def _refused(options: BoundOptions, design: Design, reason: str) -> BoundDesign:
@@ -222,9 +221,8 @@ def _forward_bounds(
         f"next; {steps}); {unit} are treated as independent given their classes"
     )
     n_repeats = np.array(1 / outcomes.noise)
-    notes = [how, *_notes(design, n_repeats, options)]
-    none = np.empty((0, len(design.test)))
-    return BoundDesign(n_repeats, none, tuple(notes), outcomes)
+    bounds = _no_bounds(design, how, *_notes(design, n_repeats, options))
+    return bounds._replace(n_repeats=n_repeats, forward=outcomes)
 
 
 def _fold_bounds(
@@ -246,13 +244,10 @@ def _fold_bounds(
     share = repeats.sum(axis=1) / repeats.sum()
     weighting = share @ weightings
     pooled = class_weights(codes[design.test][:, None], design.n_classes)[:, 0]
-    same = np.allclose(weighting, pooled, rtol=1e-9, atol=0)
-    none = np.empty((0, len(design.test)))
-    return BoundDesign(
-        repeats,
-        none if same else weighting[None],
-        (*notes, *_notes(design, repeats, options)),
-    )
+    bounds = _no_bounds(design, *notes, *_notes(design, repeats, options))
+    if np.allclose(weighting, pooled, rtol=1e-9, atol=0):
+        return bounds._replace(n_repeats=repeats)
+    return bounds._replace(n_repeats=repeats, weighting=weighting[None])
 
 
 def _notes(design: Design, n_repeats: np.ndarray, options: BoundOptions) -> list[str]:
@@ -351,7 +346,7 @@ class Tests:
         of_runs = runs_out_of_time(self.labels.groups) if in_time else ()
         return of_samples + of_runs + self.permuted.findings
 
-    def notes(self, more: Sequence[str] = ()) -> tuple[str, ...]:
-        """Return more notes, and those of the folds and of the bounds."""
+    def notes(self) -> tuple[str, ...]:
+        """Return notes of the folds and of the bounds."""
         crossed = cross_notes(self.design) if len(self.permuted.codes) > 1 else ()
-        return (*more, *crossed, *self.bounds.notes)
+        return (*crossed, *self.bounds.notes)
