@@ -15,12 +15,10 @@ FOLDERS = {"DIR", "OUT", "DERIVATIVES"}
 class Option(NamedTuple):
     """One option: its sentence for help, its default, and how its text is read.
 
-    `kind` reads the text; bool is for flags, which a default of True turns into
-    ``--no-...`` and one of None into both. `said` stands for the default in help.
-    Numbers are at least `least`, or between the two numbers `within`, which `allowed`
-    describes in errors. `word` is the name on the command line where it differs from
-    that of the parameter. "none" among the choices stands for None. Short help lists an
-    option that comes `first`, or is required.
+    A flag (bool) with a default of True becomes ``--no-...``, one of None both. `said`
+    stands for the default in help; `word` is the name on the command line, if another.
+    "none" among the choices stands for None. Short help lists what comes `first`, or is
+    required.
     """
 
     help: str

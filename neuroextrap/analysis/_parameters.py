@@ -19,13 +19,10 @@ KINDS = ("searchlight", "encoding")
 class Parameter(NamedTuple):
     """A parameter of analyses, or an option by which their data are made.
 
-    `of` are the kinds of analysis that have it, or "samples" (``fit_events``),
-    "stimuli", "cohort" (``analyze_participants``) or "group" (``analyze_group``).
     `role` is "result" (it changes what the numbers of a map mean), "identity" (which
-    data or draws they are made of) or "resource" (no number depends on it). `option` is
-    None if only Python has it or another row declares it. `own` values may be each
-    subject's own, but are given for all or for none; `extra` ones ask for more, or for
-    less, than all maps of one labeling.
+    data or draws they are made of) or "resource". `option` is None if only Python has
+    it or another row declares it. `own` values may be each subject's own, but are given
+    for all or for none; `extra` ones ask for other than all maps of one labeling.
     """
 
     name: str

@@ -28,29 +28,8 @@ from neuroextrap.stats._true_discoveries import fewest_permutations
 class RegionAnalysis(RegionFiles, RegionInference, DiscoveryCounts, BaseEstimator):
     """Results, curves, extrapolations, files and reports of an analysis of regions.
 
-    The base of :class:`~neuroextrap.decoding.IdentificationSearchLight` and
-    :class:`~neuroextrap.encoding.EncodingIdentification`. A subclass names its
-    :attr:`kind`, has the parameters that describe regions and runs, and calls
-    ``self._complete(run)`` with a planned run. All attributes are set then, and when
-    results are read from a folder.
-
-    Attributes ---------- bg_img_ : image or None
-        Mean of the images as gray levels, which reports draw under maps that do not lie
-        in MNI space. None in MNI space (the template is drawn), on surfaces, for
-        arrays, and if samples are signed, such as betas, and show no anatomy.
-    findings_ : list of Finding
-        What is doubtful about the design, its samples or outcomes, as in the sidecars
-        of the maps that it touches and in the first sentence of the report.
-    results_ : RegionResults
-        Results of the run, with the design that gives them meaning.
-    origin_ : Origin
-        Files and options of which the results were made, as far as they are known.
-
-    Examples --------
-    >>> from neuroextrap.analysis._region_analysis import RegionAnalysis
-    >>> from neuroextrap.decoding import IdentificationSearchLight
-    >>> isinstance(IdentificationSearchLight(), RegionAnalysis)
-    True
+    A subclass names its :attr:`kind`, has the parameters that describe regions and
+    runs, and calls ``self._complete(run)`` with a planned run.
     """
 
     #: Classes of the parameters that may be values, by name.

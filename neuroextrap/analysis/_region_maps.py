@@ -26,42 +26,13 @@ _TABLE = "table.tsv"
 
 
 class RegionMaps(DiscoveryCounts, dict):
-    """Maps by name, with what they were made of, a table, files and a page.
+    """Maps by name (or set size), with their making, a table, files and a page.
 
-    A dict of maps, ``maps["p_value_fwe"]``: images, or arrays for plain arrays and for
-    regions that have no place in an image.
-
-    Parameters ---------- maps : dict of images, or of ndarray
-        Maps by name (by set size, of extrapolations).
-    records : dict of MapRecord or None, default=None
-        What each map is, and the name of its file. If None, those of
-        ``MAPS`` (``maps/_registry.py``).
-    masker : NiftiMasker, SurfaceMasker or None, default=None
-        Fitted masker of the images; None if maps are arrays.
-    region_scores : dict of ndarray of shape (n_regions,) or None, default=None
-        The same numbers by region, if maps are images.
-    table : pandas.DataFrame or None, default=None
-        The same numbers, a row for every region.
-    parameters, random_state : dict or None, and int or None, default=None
-        What was requested, for the sidecars.
-    inputs : dict of ndarray or None, default=None
-        Arrays whose hashes the sidecars hold. If None, those of ``region_scores``.
-    further : sequence of RegionMaps, default=()
-        Maps that go to the same folder, such as ends of intervals.
-    findings : sequence of Finding, default=()
-        What makes numbers doubtful or approximate; ``notes_`` are their sentences.
-    page : callable or None, default=None
-        Makes a report of these maps, a title and further options.
-    **found
-        What else is known of the maps; each becomes an attribute.
-
-    Examples --------
-    >>> import numpy as np, pandas as pd
-    >>> from neuroextrap.analysis._region_maps import RegionMaps
-    >>> scores = {"accuracy_difference": np.array([0.2])}
-    >>> maps = RegionMaps(scores, table=pd.DataFrame(scores), n_units_=6)
-    >>> maps["accuracy_difference"], maps.n_units_
-    (array([0.2]), 6)
+    They are images, or arrays for plain arrays and for regions that have no place in an
+    image; `region_scores` are then the same numbers by region, (n_regions,). The
+    records of maps are those of ``MAPS`` unless given. Sidecars have the `parameters`,
+    the `random_state` and hashes of `inputs`; `further` RegionMaps go to the same
+    folder, `page` makes a report, and what is `found` besides becomes attributes.
     """
 
     bg_img_: Any = None  # drawn under maps that do not lie in MNI space

@@ -46,10 +46,6 @@ class DissimilaritySearchLight(FittedAttributes, BaseEstimator):
     n_permutations : int, default=0
         Number of exchanges of the classes; 0 makes no test. If fewer exist (23 for four
         classes), each is used once.
-    n_jobs : int, default=1
-        Number of joblib workers (threads). Does not affect results.
-    random_state : None, int or numpy.random.Generator, default=0
-        Seed of the exchanges.
 
     Attributes
     ----------
@@ -152,11 +148,6 @@ class DissimilaritySearchLight(FittedAttributes, BaseEstimator):
         Returns
         -------
         self : DissimilaritySearchLight
-
-        Raises
-        ------
-        ValueError
-            When parameters, images, labels, groups and models do not match.
         """
         run = plan_dissimilarities(self, imgs, y, groups, order)
         samples, found = run.samples, run.compare(self.n_jobs)
@@ -201,11 +192,6 @@ class DissimilaritySearchLight(FittedAttributes, BaseEstimator):
         table : pandas.DataFrame of shape (K, K)
             Squared distances divided by the number of voxels; rows and columns are
             classes.
-
-        Raises
-        ------
-        TypeError, ValueError
-            When there is no such region.
         """
         import pandas as pd
 

@@ -93,11 +93,6 @@ class RegionPredictions(RegionAnalysis):
         margins : ndarray of shape (n_samples, K)
             Score of every class (candidate) for every new sample, up to a number that
             all classes share; the larger, the likelier.
-
-        Raises
-        ------
-        ValueError
-            As :meth:`predict`.
         """
         region = self.find_region(region)
         return self._margins_of(region, self._new_samples(region, imgs, groups))

@@ -70,6 +70,7 @@ class IdentificationScorer(BaseEstimator):
     statistic: str | int = "accuracy"
     set_sizes: ArrayLike | None = None
 
+    @described_by(IdentificationSearchLight.fit)
     def fit(self, X: ArrayLike, y: ArrayLike, groups: ArrayLike | None = None) -> Self:
         """Check labels and cross-validation; folds are fitted when scoring.
 
@@ -77,19 +78,10 @@ class IdentificationScorer(BaseEstimator):
         ----------
         X : array-like of shape (n_samples, n_features)
             Samples in rows.
-        y : array-like of shape (n_samples,)
-            Class of every sample.
-        groups : array-like of shape (n_samples,) or None, default=None
-            Run of every sample.
 
         Returns
         -------
         self : IdentificationScorer
-
-        Raises
-        ------
-        ValueError
-            When labels, groups and cross-validation do not match.
         """
         X, labels, _ = self._tests(X, y, groups)
         self.classes_ = labels.classes

@@ -152,6 +152,11 @@ class IdentificationSearchLight(ClassPredictions):
         for results read from a folder.
     masker_ : NiftiMasker, SurfaceMasker or None
         Fitted masker; None for array input.
+    bg_img_ : image or None
+        Mean of the images as gray levels, which reports draw under maps that do not lie
+        in MNI space; None if there is none to be drawn.
+    findings_ : list of Finding
+        What is doubtful about the design, its samples or outcomes.
     n_elements_ : int
         Number of voxels, vertices or columns.
     n_permutations_ : int

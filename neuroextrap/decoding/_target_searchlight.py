@@ -71,9 +71,6 @@ class TargetSearchLight(RegionPredictions):
         recordings in which samples and targets depend on their neighbors in time, by
         circular shifts of the whole series of each run. Samples are then in the order
         of acquisition.
-    blocks : array-like of shape (n_samples,) or None, default=None
-        Samples whose targets move together in permutations. If None, every sample moves
-        by itself.
     bounds : {"auto", "forward", "folds", None} or Bounds, default="auto"
         Where the lower confidence bounds come from, as in
         :class:`IdentificationSearchLight`. They need every candidate in every tested
@@ -166,9 +163,6 @@ class TargetSearchLight(RegionPredictions):
         ----------
         targets : array-like of shape (n_samples,) or (n_samples, n_columns)
             One number, or one vector, for every sample.
-        groups : array-like of shape (n_samples,) or None, default=None
-            Run of every sample. The samples of a run are left out together, and targets
-            are permuted within runs.
         order : array-like of shape (n_samples,) or None, default=None
             When every sample was acquired in its run, as time or rank. It serves to
             check whether samples and targets depend on their neighbors in time, which
@@ -178,11 +172,6 @@ class TargetSearchLight(RegionPredictions):
         Returns
         -------
         self : TargetSearchLight
-
-        Raises
-        ------
-        ValueError
-            When parameters, images, targets and groups do not match.
         """
         run = plan_targets(self, imgs, targets, groups, order)
         self._complete(run, imgs=imgs)
@@ -287,11 +276,6 @@ class TargetSearchLight(RegionPredictions):
         decoded : ndarray of shape (n_test, n_columns)
             Target of every test sample, decoded by the fold that tests it; the true
             ones are ``candidates_[test_codes_]``.
-
-        Raises
-        ------
-        ValueError
-            When the results were read from a folder, which holds no data.
         """
         plan, (location, spread) = self.run_.plan, self._scale()
         _, x = self._fitted_samples(self.find_region(region))
@@ -309,8 +293,7 @@ class TargetSearchLight(RegionPredictions):
         Raises
         ------
         ValueError
-            When ``shrinkage`` is one number or "auto", or the results were read from a
-            folder, which holds no data.
+            When ``shrinkage`` is one number or "auto".
         """
         plan = self.run_.plan
         if not plan.kernel.candidate_penalties:

@@ -45,25 +45,7 @@ _QUESTIONS = (
 
 
 class TemporalGeneralization(NamedTuple):
-    """Scores of classifiers at other moments: from :func:`temporal_generalization`.
-
-    Parameters
-    ----------
-    times : ndarray of shape (n_times,)
-        Time of every moment.
-    scores : dict of ndarray of shape (n_times, n_times)
-        By name; rows are moments of training, columns those of the test: accuracy and
-        pairwise_accuracy (proportions), implied_information (bits), and after
-        permutations p_value, p_value_fwe, neg_log10_p_fwe and z.
-    null_maxima : ndarray of shape (n_permutations,)
-        Largest statistic over all moments (the diagonal) under each permutation of the
-        labels.
-    notes : tuple of str
-        What a reader should know about the validity of the numbers.
-    names_maxima : ndarray of shape (n_exchanges,)
-        Largest standardized statistic over all pairs of two moments under each exchange
-        of names.
-    """
+    """Scores of classifiers at other moments, by :func:`temporal_generalization`."""
 
     times: np.ndarray
     scores: dict
@@ -104,8 +86,12 @@ def temporal_generalization(  # noqa: PLR0913
     Returns
     -------
     TemporalGeneralization
-        Named tuple of ``times``, ``scores``, ``null_maxima``, ``notes`` and
-        ``names_maxima``.
+        Named tuple of ``times``; ``scores``, a dict of (n_times, n_times), rows moments
+        of training, columns those of the test: accuracy and pairwise_accuracy,
+        implied_information (bits), and after permutations p_value, p_value_fwe,
+        neg_log10_p_fwe and z; ``null_maxima``, the largest statistic on the diagonal
+        under each permutation of labels; ``notes``; and ``names_maxima``, the largest
+        standardized statistic off the diagonal under each exchange of names.
 
     Raises
     ------

@@ -85,23 +85,7 @@ def read_moments(searchlight, trials, times, window=1, others=None):
 
 
 class TimeResolvedIdentification(NamedTuple):
-    """Identification at every moment: result of :func:`time_resolved_identification`.
-
-    Parameters
-    ----------
-    times : ndarray of shape (n_moments,)
-        Time of every moment, in the unit of the times given; the center of a window.
-    table : pandas.DataFrame
-        One row for every moment: time, n_features (channels times the length of the
-        window), accuracy and pairwise_accuracy (proportions), implied_information
-        (bits), lower bounds where the searchlight asks for them (those ending in
-        ``_fwe`` hold for all moments at once), and after permutations p_value,
-        p_value_fwe (corrected for all moments by the maximum statistic) and others.
-    searchlight : IdentificationSearchLight
-        The fitted searchlight, whose regions are the moments: ``null_maxima_``,
-        ``accuracy_curve(moment)``, ``confusion_matrix(moment)``, ``extrapolator`` and
-        all its other methods, by the index of the moment.
-    """
+    """Identification at every moment, by :func:`time_resolved_identification`."""
 
     times: np.ndarray
     table: object
@@ -147,7 +131,13 @@ def time_resolved_identification(
     Returns
     -------
     TimeResolvedIdentification
-        Named tuple of ``times``, ``table`` and the fitted ``searchlight``.
+        Named tuple of ``times``, those of moments or the centers of windows; ``table``,
+        a pandas.DataFrame with a row for every moment: time, n_features (channels times
+        the length of the window), accuracy and pairwise_accuracy (proportions),
+        implied_information (bits), lower bounds (those ending in ``_fwe`` hold for all
+        moments at once), and after permutations p_value, p_value_fwe (corrected for all
+        moments) and others; and the fitted ``searchlight``, whose regions are the
+        moments: ``accuracy_curve(moment)`` and all its other methods.
 
     Raises
     ------
