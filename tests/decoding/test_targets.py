@@ -497,7 +497,7 @@ def test_tied_candidates_are_counted(monkeypatch, n_rules, constants):
     parts = lambda *_: (scores[np.newaxis], *rules)  # noqa: E731
     monkeypatch.setattr(kernel, "_decoded_and_rules", parts)
     design = SimpleNamespace(test=np.arange(2), fold_slices=[slice(0, 2)])
-    state = design, [(SimpleNamespace(regions=[0], dtype=float), {})]
+    state = [SimpleNamespace(design=design, n_regions=1)]
     codes = np.array([[0, 1], [0, 2]])  # of the points, in each labeling
     labelings = SimpleNamespace(codes=codes, keep=lambda _, make: make())
     beaten, tied = kernel.counts(state, labelings)
