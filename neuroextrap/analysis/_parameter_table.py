@@ -23,6 +23,15 @@ def _permutations(of):
     return whole(f"number of {of}", 0, said="0, no p-values", least=0, first=True)
 
 
+def _statistic(default):
+    """Return the option of the tested statistic, the default first."""
+    known = dict.fromkeys((default, "accuracy", "pairwise_accuracy", _INFORMATION))
+    sentence = f"statistic of the permutation test: {', '.join(known)}, or a set size"
+    return text(sentence, default, kind=set_size_or_name)
+
+
+_INFORMATION = "implied_information"
+
 ANALYSES = {
     ("voxels", "searchlight encoding targets group continuous", "identity"): {
         "mask": path("brain mask", said="computed from the images", first=True)
@@ -67,12 +76,7 @@ ANALYSES = {
             first=True,
         ),
         "classes": texts("analyze these conditions only", said="all"),
-        "statistic": text(
-            "statistic of the permutation test: accuracy, pairwise_accuracy, "
-            "implied_information, or a set size",
-            "accuracy",
-            kind=set_size_or_name,
-        ),
+        "statistic": _statistic("accuracy"),
     },
     ("analysis", "searchlight targets", "result"): {
         "shrinkage": text(
@@ -144,12 +148,7 @@ ANALYSES = {
             "mahalanobis",
         ),
         "standardize": None,
-        "statistic": text(
-            "statistic of the permutation test: implied_information, accuracy, "
-            "pairwise_accuracy, or a set size",
-            "implied_information",
-            kind=set_size_or_name,
-        ),
+        "statistic": _statistic("implied_information"),
     },
     ("analysis", "searchlight encoding targets", "result own"): {
         "noise_covariance": None
@@ -227,12 +226,7 @@ ANALYSES = {
             "auto",
         ),
         "standardize_targets": None,
-        "statistic": text(
-            "statistic of the permutation test: correlation, accuracy, "
-            "pairwise_accuracy, implied_information, or a set size",
-            "correlation",
-            kind=set_size_or_name,
-        ),
+        "statistic": _statistic("correlation"),
     },
     ("analysis", "continuous", "result"): {
         "delays": whole(

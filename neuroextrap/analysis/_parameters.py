@@ -112,17 +112,24 @@ def region_options(analysis):
     return {row.name: getattr(analysis, row.name) for row in rows}
 
 
+def _defaults(analysis, names):
+    """Return the default of parameters by name."""
+    from neuroextrap.maps._records import flat_parameters
+
+    known = flat_parameters(type(analysis)())
+    return {name: known[name] for name in names}
+
+
 def plain_maps(analysis):
     """Return the parameters that ask for more than plain maps, at their defaults."""
-    rows = [row for row in parameters(analysis.kind) if row.extra]
-    return _defaults(analysis, [row.name for row in rows])
+    return _defaults(analysis, [r.name for r in parameters(analysis.kind) if r.extra])
 
 
 def of_no_places(analysis):
     """Return mask and regions, by name, as where features have no place."""
-    names = ["mask", *(row.name for row in PARAMETERS if row.section == "regions")]
+    names = [row.name for row in PARAMETERS if row.section == "regions"]
     names.remove("radius")
-    return _defaults(analysis, names)
+    return _defaults(analysis, ["mask", *names])
 
 
 def of_arrays(analysis):
@@ -142,11 +149,3 @@ def with_parameters(analysis, **changed):
 
     given = flat_parameters(analysis) | changed
     return clone(analysis).set_params(**nested_parameters(type(analysis), given))
-
-
-def _defaults(analysis, names):
-    """Return the default of parameters by name."""
-    from neuroextrap.maps._records import flat_parameters
-
-    known = flat_parameters(type(analysis)())
-    return {name: known[name] for name in names}

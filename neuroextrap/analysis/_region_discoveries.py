@@ -23,10 +23,9 @@ class DiscoveryCounts:
         """Count how many regions of a set are informative, at least.
 
         The bound holds for all sets of regions at once, with the confidence level of
-        the analysis (95% over subjects, where regions are the voxels of their maps).
-        The set may therefore be chosen after looking at the maps, and several sets may
-        be tried. It says that *regions* are informative: a sphere is when any of its
-        voxels are. Of single voxels it says nothing.
+        the analysis (95% over subjects, where regions are the voxels of their maps), so
+        that the set may be chosen after looking at the maps. It says that *regions* are
+        informative: a sphere is when any of its voxels are.
 
         Parameters
         ----------

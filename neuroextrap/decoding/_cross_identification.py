@@ -59,11 +59,9 @@ def cross_identification(  # noqa: PLR0913
     Parameters
     ----------
     light : IdentificationSearchLight
-        A searchlight that is not fitted: its mask, regions (spheres, discs, atlas
-        regions or a matrix), classifier, ``classes``, ``within_runs``,
-        ``n_permutations`` (exchanges of names), ``keep`` (a file of the permuted maps),
-        ``n_jobs`` and so on are used, and it is never changed. Folds are made from
-        groups and conditions, and lower bounds are not computed.
+        A searchlight that is not fitted, and never changed: all of its options are
+        used, ``n_permutations`` as the number of exchanges of names, but folds are made
+        from groups and conditions, and lower bounds are not computed.
     groups : array-like of shape (n_samples,)
         Run of every sample. When a run holds both conditions, its samples are left out
         of training while it is tested; conditions that share no run train as a whole.

@@ -60,18 +60,12 @@ class DissimilaritySearchLight(FittedAttributes, BaseEstimator):
     dissimilarities_ : ndarray of shape (n_regions, K (K - 1) / 2)
         Squared distances divided by the number of voxels, pairs of classes in the order
         of ``numpy.triu_indices(K, 1)``; NaN for regions that were not analyzed.
-    classes_ : ndarray of shape (K,)
-        Classes.
     null_maxima_ : dict of ndarray of shape (n_permutations_,)
         Largest permuted agreement over regions, of each model.
     n_permutations_ : int
         Number of exchanges done.
-    masker_ : NiftiMasker, SurfaceMasker or None
-        Fitted masker; None for array input.
-    findings_ : list of Finding
-        What is doubtful about the design and its samples.
-    notes_ : tuple of str
-        What a reader should know about the validity of the numbers.
+    classes_, masker_, findings_, notes_
+        As those of :class:`IdentificationSearchLight`.
 
     See Also
     --------

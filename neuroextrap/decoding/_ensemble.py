@@ -120,10 +120,9 @@ def ensemble_information(
     Parameters
     ----------
     searchlight : IdentificationSearchLight
-        A searchlight that is not fitted: its mask, classifier, cross-validation,
-        classes, ``n_jobs`` and so on are used, and it is never changed. Its
-        ``labels_img`` or ``regions`` are the regions; with neither, the whole mask is
-        one (spheres are not used).
+        A searchlight that is not fitted, and never changed. Its ``labels_img`` or
+        ``regions`` are the regions; with neither, the whole mask is one (spheres are
+        not used).
     n_voxels : sequence of int or None, default=None
         Sizes of the sets. If None, 2, 4, 8, ... and the whole region. Sizes above a
         region's number of usable voxels are left out for that region.

@@ -40,9 +40,8 @@ def lesion_identification(
     Parameters
     ----------
     searchlight : IdentificationSearchLight
-        A searchlight that is not fitted: its mask, regions (spheres, discs, atlas
-        regions or a matrix), ``min_voxels``, classifier, cross-validation,
-        ``n_permutations``, ``n_jobs`` and so on are used, and it is never changed.
+        A searchlight that is not fitted, and never changed: all of its options are
+        used, but for those of what is kept.
 
     Returns
     -------

@@ -63,14 +63,12 @@ def multiverse(
         ``p_value_fwe_any`` is small where at least one pipeline finds information, and
         ``p_value_fwe_all`` where every pipeline does: the smallest and the largest of
         the pipelines' p-values, each corrected for all voxels and all pipelines
-        together. ``n_pipelines`` counts those whose p-value is at most .05. Voxels that
-        no pipeline analyzed are NaN; p_value_fwe_all is NaN where one did not.
+        together. ``n_pipelines`` counts those whose p-value is at most .05.
         ``table_`` has a row for every pipeline: its options, its largest standardized
-        statistic with the p-value over all pipelines, the p-value that it would have
-        alone, and in how many of its regions it survives alone and over all.
-        ``standardized_`` are the standardized statistics by pipeline, ``null_maxima_``
-        the largest over pipelines and regions under every permutation. It makes files
-        and a page with a specification curve.
+        statistic with the p-value over all pipelines and alone, and in how many of its
+        regions it survives so. ``standardized_`` are the statistics by pipeline,
+        ``null_maxima_`` the largest under every permutation. It makes files and a page
+        with a specification curve.
 
     Raises
     ------

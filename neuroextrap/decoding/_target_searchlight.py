@@ -48,16 +48,14 @@ class TargetSearchLight(RegionPredictions):
         intensity on the region's total scatter, which no target enters; a float is the
         penalty as a multiple of trace(total scatter) / number of voxels. From several
         such multiples ("inner_folds": 0.01, 0.1, ..., 1000) every fold chooses the one
-        with the least squared error when each run of its training samples is left out
-        in turn (each fold of ``cv`` without runs, each sample of a single run).
-        Permutations choose again; it takes five to twenty times as long as one penalty.
+        with the least squared error when runs of its training samples are left out in
+        turn, in permutations too, which takes five to twenty times as long.
     cv : None, int, scikit-learn splitter, or iterable of (train, test), default=None
         Cross-validation. None leaves one group out at a time; an integer is that many
-        folds of whole groups. Without groups they are drawn at random by the seed, as
-        the consecutive samples of a table that is sorted by targets would be trained on
-        others than they test; blocks stay whole, and with ``exchange="shifts"`` folds
-        are consecutive. Samples that depend on their neighbors in time need groups, and
-        a note says so.
+        folds of whole groups. Without groups folds are drawn at random by the seed,
+        blocks whole (of a table that is sorted by targets others would be tested than
+        trained), and with ``exchange="shifts"`` consecutive. Samples that depend on
+        their neighbors in time need groups.
     set_sizes : sequence of int or None, default=None
         Numbers of candidates to choose from, of curves and implied information. If
         None, all of 2..K up to K = 32, else at most 32 of them, log-spaced.
@@ -68,9 +66,8 @@ class TargetSearchLight(RegionPredictions):
         Number of permutations of the targets within runs; 0 makes no test.
     exchange : {"rows", "shifts"}, default="rows"
         How they are permuted: sample by sample, or, for films, stories and other
-        recordings in which samples and targets depend on their neighbors in time, by
-        circular shifts of the whole series of each run. Samples are then in the order
-        of acquisition.
+        recordings in time, by circular shifts of the whole series of each run, which
+        must be in the order of acquisition.
     bounds : {"auto", "forward", "folds", None} or Bounds, default="auto"
         Where the lower confidence bounds come from, as in
         :class:`IdentificationSearchLight`. They need every candidate in every tested
@@ -164,10 +161,9 @@ class TargetSearchLight(RegionPredictions):
         targets : array-like of shape (n_samples,) or (n_samples, n_columns)
             One number, or one vector, for every sample.
         order : array-like of shape (n_samples,) or None, default=None
-            When every sample was acquired in its run, as time or rank. It serves to
-            check whether samples and targets depend on their neighbors in time, which
-            makes p-values doubtful. If None, samples are assumed to be listed in the
-            order of acquisition.
+            When every sample was acquired in its run, as time or rank, to check whether
+            samples and targets depend on their neighbors in time, which makes p-values
+            doubtful. If None, samples are listed in the order of acquisition.
 
         Returns
         -------

@@ -110,9 +110,8 @@ def time_resolved_identification(
     Parameters
     ----------
     searchlight : IdentificationSearchLight
-        A searchlight that is not fitted: its classifier, cross-validation, classes,
-        ``n_permutations``, ``within_runs``, ``n_jobs`` and so on are used, and it is
-        never changed. It has no mask and no regions.
+        A searchlight that is not fitted, and never changed. It has no mask and no
+        regions; all other options are used.
     trials : array-like of shape (n_trials, n_channels, n_times), or MNE's epochs
         Recordings. All channels of epochs are used, so pick some beforehand (such as
         ``epochs.copy().pick("eeg")``), and their times unless `times` are given.

@@ -70,9 +70,8 @@ def trial_confound(
     Parameters
     ----------
     light : IdentificationSearchLight
-        A searchlight that is not fitted, with ``n_permutations`` of at least 1. It is
-        used with all its options, and never changed; ``bounds=None`` leaves the bound
-        out.
+        A searchlight that is not fitted, and never changed, with ``n_permutations`` of
+        at least 1; ``bounds=None`` leaves the bound out.
     groups : array-like of shape (n_samples,)
         Run of every sample.
     confound : array-like of shape (n_samples,)

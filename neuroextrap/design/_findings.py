@@ -44,16 +44,15 @@ class Finding(NamedTuple):
         return any(fnmatchcase(name, pattern) for pattern in self.maps)
 
 
+# of two analyses that are compared by cross-validation, with twice the variance of
+# independent outcomes
+_VARIANCE = "trained_on_tests", "note", 2.0, P_VALUES
 TRAINED_ON_TESTS = Finding(
-    "trained_on_tests",
-    "note",
-    2.0,  # times the variance of independent outcomes
-    P_VALUES,
+    *_VARIANCE,
     "samples train as well as test",
     "p-values are approximate, corrected for it as in Nadeau & Bengio 2003",
     "one train/test split gives exact ones",
 )
-"""Two analyses are compared by cross-validation."""
 
 
 def tell(findings: Iterable[Finding]) -> None:

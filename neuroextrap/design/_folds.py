@@ -101,12 +101,7 @@ def _differs(folds_of: Any, labels: np.ndarray, expected: bytes) -> bool:
 
 def _resolve_cv(cv: Any, groups: np.ndarray | None) -> Any:
     """Return a splitter object for what the user gave."""
-    from sklearn.model_selection import (
-        GroupKFold,
-        LeaveOneGroupOut,
-        StratifiedKFold,
-        check_cv,
-    )
+    from sklearn import model_selection
 
     if cv is None:
         if groups is None:
@@ -119,11 +114,12 @@ def _resolve_cv(cv: Any, groups: np.ndarray | None) -> Any:
                 "leave-one-group-out needs at least two groups (runs), got one; give "
                 "cv, for example sklearn.model_selection.StratifiedKFold()"
             )
-        return LeaveOneGroupOut()
+        return model_selection.LeaveOneGroupOut()
     check_cv_argument(cv)
     if isinstance(cv, (int, np.integer)):
-        return StratifiedKFold(cv) if groups is None else GroupKFold(cv)
-    return check_cv(cv)
+        stratified = model_selection.StratifiedKFold
+        return (stratified if groups is None else model_selection.GroupKFold)(cv)
+    return model_selection.check_cv(cv)
 
 
 def _checked_fold(
