@@ -174,16 +174,8 @@ def _same(plain, value):
 
 _INDEX, _RESULTS, _TABLE = "analysis.json", "results.npz", "table.tsv"
 _RUN, _FEATURES = "run.npz", "voxels.tsv"
-_NEEDED = (
-    "kind",
-    "run",
-    "parameters",
-    "restored",
-    "classes",
-    "n_elements",
-    "has_images",
-    "files",
-)
+_NEEDED = {"kind", "run", "parameters", "restored", "classes", "n_elements"}
+_NEEDED |= {"has_images", "files"}
 
 
 class SavedAnalysis(NamedTuple):
@@ -276,24 +268,17 @@ def read_analysis(path, kind):
     origin, parameters = index.get("origin", {}), index["parameters"]
     restored = {name: parameters.pop(name) for name in index["restored"]}
     of_data = origin.get("sources", {}), origin.get("samples", {})
-    return SavedAnalysis(
-        restored,
-        results,
-        np.array(index["classes"]),
-        index["n_elements"],
-        masker,
-        table,
-        bg_img,
-        Origin(*of_data, parameters=parameters),
-        read_npz(files.path(_RUN)) if files.path(_RUN).is_file() else None,
-    )
+    of_run = read_npz(files.path(_RUN)) if files.path(_RUN).is_file() else None
+    made_of = Origin(*of_data, parameters=parameters)
+    saved = restored, results, np.array(index["classes"]), index["n_elements"]
+    return SavedAnalysis(*saved, masker, table, bg_img, made_of, of_run)
 
 
 def _read_index(files):
     """Return the dict that the index file holds."""
     path = files.path(_INDEX)
     index = read_json(path)
-    missing = [key for key in _NEEDED if key not in index]
+    missing = sorted(_NEEDED - index.keys())
     if missing or not isinstance(index["files"], dict):
         raise ValueError(
             f"{path} is damaged (it lacks {', '.join(missing or ['files'])}); write "

@@ -39,19 +39,16 @@ class Parameter(NamedTuple):
         return None if self.option is None else self.option.word or self.name
 
 
-PARAMETERS = tuple(
-    Parameter(
-        name,
-        role.split()[0],
-        tuple(kinds.split()),
-        option,
-        section,
-        own="own" in role.split(),
-        extra="extra" in role.split(),
-    )
-    for (section, kinds, role), options in (ANALYSES | DATA).items()
-    for name, option in options.items()
-)
+def _rows():
+    """Yield the Parameters of both tables."""
+    for (section, kinds, roles), options in (ANALYSES | DATA).items():
+        role, *marks = roles.split()
+        marked = {mark: mark in marks for mark in ("own", "extra")}
+        for name, option in options.items():
+            yield Parameter(name, role, tuple(kinds.split()), option, section, **marked)
+
+
+PARAMETERS = tuple(_rows())
 
 
 def parameters(*kinds):

@@ -13,8 +13,11 @@ from neuroextrap import stats
 from neuroextrap.analysis._analysis_files import origin_of
 from neuroextrap.analysis._extrapolated_maps import extrapolated_maps
 from neuroextrap.analysis._merging import partial_note
-from neuroextrap.analysis._presentation import region_images, region_table
-from neuroextrap.analysis._region_discoveries import DiscoveryCounts
+from neuroextrap.analysis._presentation import (
+    DiscoveryCounts,
+    region_images,
+    region_table,
+)
 from neuroextrap.analysis._region_files import RegionFiles, check_has_results
 from neuroextrap.analysis._region_inference import RegionInference
 from neuroextrap.maps._identification import TrainedOnAll

@@ -11,7 +11,6 @@ from sklearn.exceptions import NotFittedError
 
 from neuroextrap.analysis._analysis_files import read_analysis, write_analysis
 from neuroextrap.analysis._merging import join_parts
-from neuroextrap.analysis._presentation import joined_standard_errors
 from neuroextrap.analysis._region_maps import RegionMaps
 from neuroextrap.maps._records import flat_parameters, nested_parameters
 from neuroextrap.stats._shared_options import described_by
@@ -179,8 +178,23 @@ class RegionFiles(FittedAttributes, ABC):
                 "parts, or set allow_missing=True (--allow-missing) for a partial "
                 "result"
             )
-        errors = joined_standard_errors(parts)
+        errors = _joined_standard_errors(parts)
         self._publish(results)
         if self.table_ is not None and errors is not None:
             self.table_["standard_error"] = errors.ravel()
         return self
+
+
+def _joined_standard_errors(parts):
+    """Return standard errors of fitted parts, (n_regions, n_set_sizes), or None."""
+    tables = [part.table_ for part in parts]
+    if any(table is None for table in tables):
+        return None
+    shape = len(parts[0].wins_), len(parts[0].set_sizes_)
+    errors = np.full(shape, np.nan)
+    for part, table in zip(parts, tables, strict=True):
+        if len(table) != errors.size:
+            return None
+        done = part.results_.scores.done
+        errors[done] = table["standard_error"].to_numpy().reshape(shape)[done]
+    return errors

@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from neuroextrap import stats
-from neuroextrap.analysis._presentation import region_images
-from neuroextrap.analysis._region_discoveries import DiscoveryCounts
+from neuroextrap.analysis._presentation import DiscoveryCounts, region_images
 from neuroextrap.design._findings import Finding, findings_about
 from neuroextrap.maps._files import check_output_directory, describe_map, write_maps
 from neuroextrap.maps._provenance import provenance
@@ -211,20 +210,12 @@ def write_described(
         raise ValueError(
             "plain arrays have no images to write; save the arrays themselves"
         )
-    write_maps(
-        path,
-        {record.name: image for record, image in described},
-        {
-            record.name: describe_map(
-                record, about | {"findings": findings_about(findings, record.name)}
-            )
-            for record, _ in described
-        },
-        bids=bids,
-        provenance=about | (record or {}),
-        more=more,
-        **places,
-    )
+    maps, sidecars = {}, {}
+    for each, image in described:
+        seen = {"findings": findings_about(findings, each.name)}
+        maps[each.name], sidecars[each.name] = image, describe_map(each, about | seen)
+    known = {"bids": bids, "provenance": about | (record or {}), "more": more}
+    write_maps(path, maps, sidecars, **known, **places)
 
 
 def table_writer(table):

@@ -178,12 +178,9 @@ class RegionRun:
     @cached_property
     def n_workers(self):
         """Workers requested, or as many as the memory allows (ValueError if none)."""
-        return affordable_workers(
-            *self.data,
-            max_memory=self.parameters.max_memory,
-            n_jobs=self.parameters.n_jobs,
-            of_images=self.masker is not None,
-        )
+        asked, of_images = self.parameters, self.masker is not None
+        given = {"max_memory": asked.max_memory, "n_jobs": asked.n_jobs}
+        return affordable_workers(*self.data, of_images=of_images, **given)
 
     @property
     def analyzed(self):

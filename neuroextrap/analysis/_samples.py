@@ -134,16 +134,10 @@ def read_labeled_samples(searchlight, kernel, imgs, labels, counted="y"):
     """Read the samples of the classes that are analyzed, as a kernel wants them."""
     how = searchlight.within_runs
     check_within_runs(how, labels.groups)
-    read = read_samples(
-        searchlight.mask,
-        imgs,
-        n_samples=len(labels.keep),
-        counted=counted,
-        keep=labels.keep,
-        center=not kernel.as_given,
-        dtype=None if kernel.as_given else np.float32,
-        memory=searchlight.memory,
-    )
+    given = {"n_samples": len(labels.keep), "counted": counted, "keep": labels.keep}
+    if kernel.as_given:
+        given |= {"center": False, "dtype": None}
+    read = read_samples(searchlight.mask, imgs, memory=searchlight.memory, **given)
     if how is not None:
         read = within_runs(read, labels.groups, how)
     if kernel.as_given:

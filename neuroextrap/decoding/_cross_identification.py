@@ -160,13 +160,8 @@ def cross_identification(  # noqa: PLR0913
     pair = {"train": train, "test": test}
     samples = cross_samples(y, groups, conditions, light.classes, pair)
     n_classes = len(samples.classes)
-    plain = copy(light).set_params(
-        cv=samples.folds,
-        classes=np.arange(n_classes),
-        n_permutations=0,
-        bounds=None,
-        keep=None,
-    )
+    plain = copy(light).set_params(cv=samples.folds, classes=np.arange(n_classes))
+    plain.set_params(n_permutations=0, bounds=None, keep=None)
     run = plan_decoding(plain, imgs, samples.codes, samples.parts, order)
     exchanges = NameExchanges.of(n_classes, light.n_permutations, light.random_state)
     few = few_names(n_classes) if light.n_permutations else ()

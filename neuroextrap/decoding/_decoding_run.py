@@ -140,14 +140,8 @@ def plan_decoding(searchlight, imgs, y, groups, order=None, strata=None):
     samples = read_labeled_samples(searchlight, kernel, imgs, labels)
     examined = samples.X[:, samples.usable]
     findings = tests.findings(examined, kernel.frequent_first, strata)
-    plan = Plan(
-        kernel=kernel,
-        design=tests.design,
-        codes=tests.permuted.codes,
-        statistic=statistic,
-        pairing=tests.permuted.pairing,
-        subsets=subsets,
-    )
+    codes, pairing, _ = tests.permuted
+    plan = Plan(kernel, tests.design, codes, statistic, pairing, subsets=subsets)
     run = planned_run(
         parameters, samples, tests, plan, (*findings, *not_marginal(plan))
     )

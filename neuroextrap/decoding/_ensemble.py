@@ -58,12 +58,8 @@ def read_sample_set(searchlight, imgs, y, groups, *, permuted=False):
         "blocks": labels.blocks,
         "noise_covariance": noise,
     }
-    return SampleSet(
-        samples,
-        labels.classes[labels.codes],
-        labels.groups,
-        with_parameters(searchlight, **parameters),
-    )
+    light = with_parameters(searchlight, **parameters)
+    return SampleSet(samples, labels.classes[labels.codes], labels.groups, light)
 
 
 def rows_of_sets(sets, n_features):
@@ -202,13 +198,9 @@ def _parts(searchlight, samples):
     """Return the usable features of every region, and the regions' names."""
     masker, n_features = samples.masker, samples.X.shape[1]
     regions = value_of(Regions, searchlight.regions).regions
-    given = searchlight.labels_img is not None or regions is not None
-    choice = choose_regions(
-        masker if given else None,
-        n_features,
-        labels_img=searchlight.labels_img,
-        regions=regions,
-    )
+    atlas = searchlight.labels_img
+    placed = None if atlas is None and regions is None else masker
+    choice = choose_regions(placed, n_features, labels_img=atlas, regions=regions)
     members = usable_regions(choice.regions, samples.usable, 1).regions
     names = choice.names or [str(i) for i in range(choice.n_regions)]
     rows = np.split(members.indices, members.indptr[1:-1])

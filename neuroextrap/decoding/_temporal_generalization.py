@@ -28,13 +28,8 @@ from neuroextrap.stats._null_counts import NullCounts
 from neuroextrap.stats._shared_options import described_by
 
 # what has no meaning for pairs of moments, or would have to be kept for each of them
-_NOT_FOR_PAIRS = {
-    "noise_covariance": None,
-    "checkpoint": None,
-    "save_null": None,
-    "per_fold": False,
-    "curves": "trained_on_all",
-}
+_NOT_FOR_PAIRS = {"per_fold": False, "curves": "trained_on_all", "save_null": None}
+_NOT_FOR_PAIRS |= {"noise_covariance": None, "checkpoint": None}
 _TESTED = "p_value", "p_value_fwe", "neg_log10_p_fwe", "z"
 _QUESTIONS = (
     "p-values answer two questions: on the diagonal, by permuted labels, whether "

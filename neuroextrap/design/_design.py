@@ -186,14 +186,10 @@ class Design(Keeping):
             np.searchsorted(held, test)
             for held, (_, test) in zip(self.held_out, self.folds, strict=True)
         ]
-        return tuple(
-            array
-            for parts in (self.held_out, test_rows)
-            for array in (
-                np.concatenate(parts),
-                np.cumsum([0, *(len(part) for part in parts)]),
-            )
-        )
+        arrays: list[np.ndarray] = []
+        for parts in (self.held_out, test_rows):
+            arrays += [np.concatenate(parts), np.cumsum([0, *map(len, parts)])]
+        return tuple(arrays)
 
 
 def _growing_chains(design: Design) -> tuple[Chain, ...]:

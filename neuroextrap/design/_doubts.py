@@ -8,6 +8,7 @@ from neuroextrap.design._design import Design
 from neuroextrap.design._findings import BOUNDS, EVERYTHING, P_VALUES, Finding
 from neuroextrap.design._labels import (
     counts_of,
+    in_order,
     means_of,
     members,
     row_codes,
@@ -24,8 +25,7 @@ def shared_classifiers(labels, design):
     if labels.groups is None:
         return None
     if len(design.folds) > 1:
-        _, first, run = np.unique(labels.groups, return_index=True, return_inverse=True)
-        odd = np.argsort(np.argsort(first))[run] % 2
+        odd = in_order(labels.groups) % 2
         halves = np.flatnonzero(odd), np.flatnonzero(odd == 0)
         design = Design((halves, halves[::-1]), design.n_samples, design.n_classes)
     n_classes = design.n_classes
@@ -102,6 +102,7 @@ CROSS_NOTE = (
     "neuroextrap.decoding.cross_identification"
 )
 _UNEQUAL = 1.2
+_OF_ACCURACY = ("accuracy*", "pairwise_accuracy*", "*information")
 
 
 def findings_of_samples(X, labels, design, frequent_first=""):
@@ -128,7 +129,7 @@ def unequal_classes(codes, frequent_first=""):
     effect = "accuracies and bounds are those for classes shown equally often"
     if frequent_first:
         seen += f", and {frequent_first} may favor the frequent ones"
-        grade, maps = "doubtful", ("accuracy*", "pairwise_accuracy*", "*information")
+        grade, maps = "doubtful", _OF_ACCURACY
         effect = "accuracies, averages over classes, may be too low, and effects missed"
         remedy = 'give it class_weight="balanced" or equal priors, or name a classifier'
     finding = Finding("unequal_classes", grade, ratio, maps, seen, effect, remedy)
@@ -156,17 +157,13 @@ def continuous_target(labels):
     effect = "a label that is nearly right counts as one that is wrong"
     if rare:
         effect = f"{effect}, and classes of a single sample cannot be trained"
-    return Finding(
-        "continuous_target",
-        "refused" if rare else "note",
-        float(len(points)),
-        ("accuracy*", "pairwise_accuracy*", "*information"),
-        because,
-        effect,
+    names = "give at least two samples of each" if rare else "all is well"
+    remedy = (
         "if they are measurements or ratings, decode them as numbers with "
-        "neuroextrap.decoding.TargetSearchLight; if they are names of classes, "
-        + ("give at least two samples of each" if rare else "all is well"),
+        "neuroextrap.decoding.TargetSearchLight; if they are names of classes, " + names
     )
+    seen = "continuous_target", "refused" if rare else "note", float(len(points))
+    return Finding(*seen, _OF_ACCURACY, because, effect, remedy)
 
 
 _SHORTEST, _LONGEST = 4, 11  # numbers of points of rating scales

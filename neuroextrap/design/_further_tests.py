@@ -9,7 +9,7 @@ import scipy.sparse
 
 from neuroextrap.design._design import Design
 from neuroextrap.design._folds import class_weights, point_weights
-from neuroextrap.design._labels import row_codes
+from neuroextrap.design._labels import in_order, row_codes
 from neuroextrap.stats._forward import ForwardDesign, cyclic_orders, joined_runs
 from neuroextrap.stats._label_checks import check_labels, checked_entries
 from neuroextrap.stats._validation import brief, check_integer
@@ -45,7 +45,7 @@ def forward_parts(
         part = np.unique(groups, return_inverse=True)[1].ravel()
     if part is None:
         return "the folds do not leave whole runs out, each once"
-    part, n_parts = _joined(_in_order(part), codes, n_classes)
+    part, n_parts = _joined(in_order(part), codes, n_classes)
     if n_parts < 2:
         return "there are no two sets of consecutive runs that hold every class"
     return joined_runs(n_parts)[np.minimum(part, n_parts - 1)]
@@ -58,7 +58,7 @@ def chronological_order(
 
     No fold depends on later runs, so that e-values stay valid when runs are added.
     """
-    run = _in_order(groups)
+    run = in_order(groups)
     part, n_parts = _joined(run, codes, n_classes)
     tested = np.setdiff1d(np.arange(1, n_parts), part[run < first_tested_run - 1])
     return [(np.flatnonzero(part < p), np.flatnonzero(part == p)) for p in tested]
@@ -139,12 +139,6 @@ def _tested_in(design: Design) -> np.ndarray | None:
     return part
 
 
-def _in_order(part: np.ndarray) -> np.ndarray:
-    """Return numbers of parts (n_samples,) in the order of their first rows."""
-    _, first, part = np.unique(part, return_index=True, return_inverse=True)
-    return np.argsort(np.argsort(first))[part.ravel()]
-
-
 def _joined(
     part: np.ndarray, codes: np.ndarray, n_classes: int
 ) -> tuple[np.ndarray, int]:
@@ -204,14 +198,11 @@ def cross_samples(
     _check_trained(there, *of_samples, *pair.values())
     _check_trained(back, *of_samples, *reversed(pair.values()))
     tested = codes[keep][np.concatenate([test for _, test in there + back])]
-    weights = scipy.linalg.block_diag(
-        *(
-            class_weights(of_points[:, np.newaxis], len(names)).T
-            for of_points in np.split(tested, [len(second)])
-        )
-    )
+    ways = np.split(tested[:, np.newaxis], [len(second)])
+    weights = [class_weights(of_points, len(names)).T for of_points in ways]
     parts = row_codes(groups, conditions)
-    return CrossSamples(codes, names, parts, there + back, weights)
+    folds, weights = there + back, scipy.linalg.block_diag(*weights)
+    return CrossSamples(codes, names, parts, folds, weights)
 
 
 def _members(conditions, role, name):

@@ -49,6 +49,12 @@ def row_codes(*columns):
     return np.unique(np.stack(coded), axis=1, return_inverse=True)[1].ravel()
 
 
+def in_order(values):
+    """Return numbers of distinct values (n_samples,) in the order of their first."""
+    _, first, code = np.unique(values, return_index=True, return_inverse=True)
+    return np.argsort(np.argsort(first))[code.ravel()]
+
+
 def runs_in_time(groups, order=None):
     """Return the rows in the order of runs and of time in these, and their runs."""
     run = row_codes(groups)
