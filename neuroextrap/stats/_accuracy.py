@@ -24,13 +24,12 @@ _FEW = 0.01  # share of regions: a wrong sign turns all that carry information
 def win_distribution(margins: ArrayLike, y_true: ArrayLike) -> FloatArray:
     """Return the distribution of the number of distractors beaten.
 
-    The wins of a test point are the classes whose margin is smaller than that
-    of its true class. A point whose true class is tied with T others spreads its
-    mass evenly over its T + 1 possible numbers of wins, the expectation of
-    breaking ties at random. Points are averaged within each class first, then
-    over the classes that have test points; a class without test points is a
-    distractor only. Everything else in this package starts from this
-    distribution.
+    The wins of a test point are the classes whose margin is smaller than that of its
+    true class. A point whose true class is tied with T others spreads its mass evenly
+    over its T + 1 possible numbers of wins, the expectation of breaking ties at random.
+    Points are averaged within each class first, then over the classes that have test
+    points; a class without test points is a distractor only. Everything else in this
+    package starts from this distribution.
 
     Parameters
     ----------
@@ -190,12 +189,11 @@ def subset_weights(n_others: int, n_drawn: NDArray[np.int64]) -> FloatArray:
 def average_accuracy(wins: ArrayLike, set_sizes: ArrayLike) -> FloatArray:
     """Return the accuracy averaged over all subsets of k classes.
 
-    This is exactly the mean test accuracy over every set of k of the K classes,
-    without drawing any. It estimates without bias the average k-class accuracy of
-    a marginal classifier (the margin of a class depends on that class's training
-    data only), and is the k-stimulus identification accuracy of an encoding
-    model. At k = K it is the class-averaged accuracy, at k = 2 the mean pairwise
-    identification accuracy.
+    This is exactly the mean test accuracy over every set of k of the K classes, without
+    drawing any. It estimates without bias the average k-class accuracy of a marginal
+    classifier (the margin of a class depends on that class's training data only), and
+    is the k-stimulus identification accuracy of an encoding model. At k = K it is the
+    class-averaged accuracy, at k = 2 the mean pairwise identification accuracy.
 
     Parameters
     ----------
@@ -213,8 +211,7 @@ def average_accuracy(wins: ArrayLike, set_sizes: ArrayLike) -> FloatArray:
     Raises
     ------
     ValueError
-        If `wins` do not sum to one, or a size is not a whole number of
-        2..n_classes.
+        If `wins` do not sum to one, or a size is not a whole number of 2..n_classes.
 
     References
     ----------
@@ -288,8 +285,7 @@ def average_risk(
 
     References
     ----------
-    Zheng, Achanta & Benjamini 2018, section 3.1, with the inclusive rank and with
-    ties.
+    Zheng, Achanta & Benjamini 2018, section 3.1, with the inclusive rank and with ties.
 
     Examples
     --------

@@ -40,13 +40,12 @@ def average_bayes_accuracy_lower_bound(
 
     .. math:: A_k - \sqrt{(1 + s^2) \log(n_{bounds} / \alpha) / (2 K)}
 
-    is a lower bound with the stated confidence ("subgaussian"), s**2 being 1/r
-    for r test repeats per class. It holds for any score-based classifier, if
-    test points are independent of the training data and of each other given the
-    classes, the classes are an independent sample of their population, and the
-    regularization was fixed without the test points. Leave-one-out, and folds that
-    lack a class, are not covered: a rule that predicts the class rarest in training
-    would score 1.
+    is a lower bound with the stated confidence ("subgaussian"), s**2 being 1/r for r
+    test repeats per class. It holds for any score-based classifier, if test points are
+    independent of the training data and of each other given the classes, the classes
+    are an independent sample of their population, and the regularization was fixed
+    without the test points. Leave-one-out, and folds that lack a class, are not
+    covered: a rule that predicts the class rarest in training would score 1.
 
     Returns
     -------

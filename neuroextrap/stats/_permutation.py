@@ -65,9 +65,8 @@ def permute_labels(
     Returns
     -------
     permuted : ndarray of shape (n_permutations, n), or fewer rows
-        Labels, of the type of `y`. With the observed labeling in front, a
-        random sample without replacement of all labelings, so the permutation
-        test is exact.
+        Labels, of the type of `y`. With the observed labeling in front, a random sample
+        without replacement of all labelings, so the permutation test is exact.
 
     Raises
     ------

@@ -127,14 +127,13 @@ class TestDesign:
         accuracy : array-like of shape (...)
             Class-averaged accuracy among all K classes; NaN gives NaN.
         method : {"hoeffding", "clopper_pearson", "kl"}, default="hoeffding"
-            Inequality behind the bound. "hoeffding" is
-            :math:`A_K - \sqrt{s^2 \log(n_{bounds} / \alpha) / (2 K)}`, s**2 being 1/r
-            for r test repeats per class, and covers folds. The others need a single
-            split into training and test set: "clopper_pearson" is the tightest, for
-            equally many test points per class and no ties; "kl" solves
-            :math:`n\, \mathrm{KL}(A_K, L) = \log(n_{bounds} / \alpha)` for n test
-            points, allows ties and unequal repeats, and is never wider than "hoeffding"
-            where repeats are equal.
+            Inequality behind the bound. "hoeffding" is :math:`A_K - \sqrt{s^2
+            \log(n_{bounds} / \alpha) / (2 K)}`, s**2 being 1/r for r test repeats per
+            class, and covers folds. The others need a single split into training and
+            test set: "clopper_pearson" is the tightest, for equally many test points
+            per class and no ties; "kl" solves :math:`n\, \mathrm{KL}(A_K, L) =
+            \log(n_{bounds} / \alpha)` for n test points, allows ties and unequal
+            repeats, and is never wider than "hoeffding" where repeats are equal.
 
         Returns
         -------
