@@ -25,12 +25,10 @@ from neuroextrap.stats._implied import (
     information_drift,
     resolution_information,
 )
-from neuroextrap.stats._intervals import (
-    average_accuracy_interval,
-    implied_information_interval,
-)
 from neuroextrap.stats._jackknife import (
+    average_accuracy_interval,
     average_accuracy_jackknife,
+    implied_information_interval,
     implied_information_jackknife,
 )
 from neuroextrap.stats._permutation import permute_labels
