@@ -32,7 +32,6 @@ from neuroextrap.stats._jackknife import (
     implied_information_jackknife,
 )
 from neuroextrap.stats._permutation import permute_labels
-from neuroextrap.stats._planned_subjects import required_subjects
 from neuroextrap.stats._planning import required_classes, required_repeats
 from neuroextrap.stats._pvalues import (
     binomial_p_value,
@@ -42,6 +41,7 @@ from neuroextrap.stats._pvalues import (
     step_down_p_value,
 )
 from neuroextrap.stats._sign_flips import paired_sign_flip_test
+from neuroextrap.stats._subject_bounds import required_subjects
 from neuroextrap.stats._tail_p_value import tail_p_value
 from neuroextrap.stats._test_design import TestDesign
 from neuroextrap.stats._true_discoveries import (

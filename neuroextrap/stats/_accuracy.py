@@ -10,6 +10,7 @@ from neuroextrap.stats._validation import (
     FloatArray,
     check_integer,
     check_margins,
+    check_one_region,
     check_set_sizes,
     check_wins,
     real_array,
@@ -188,11 +189,7 @@ def default_set_sizes(n_classes: int) -> NDArray[np.int64]:
 
 
 def accuracy_weights(n_classes: int, set_sizes: ArrayLike) -> FloatArray:
-    """Return C(v, k - 1) / C(K - 1, k - 1), v = 0..K - 1, for set sizes, (K, n_sizes).
-
-    It is the chance that a point with v wins among K is identified in a random set of k
-    classes, so that ``wins @ accuracy_weights`` gives the curves of a whole brain.
-    """
+    """Return C(v, k - 1) / C(K - 1, k - 1) of v wins and set sizes k, (K, n_sizes)."""
     n_classes = check_integer(n_classes, "n_classes", minimum=2)
     sizes = check_set_sizes(set_sizes, n_classes=n_classes)
     return subset_weights(n_classes - 1, sizes - 1)
@@ -317,11 +314,7 @@ def average_risk(
     array([0.83333333, 1.66666667])
     """
     scores, y = check_margins(margins, y_true)
-    if scores.ndim != 2 or y.ndim != 1:
-        raise ValueError(
-            f"margins must have shape (n_test, n_classes) here; got {scores.shape} "
-            f"with labels {y.shape}: call once per region"
-        )
+    check_one_region(scores, y)
     n_classes = scores.shape[1]
     costs = _check_cost(cost, n_classes)
     warn_if_reversed(count_wins(scores, y), len(y))
@@ -355,8 +348,8 @@ def _cost_at_rank(
     """Return (n_test, K): expected cost of the class with that many below it.
 
     Zero where the true class would not be below. Classes of equal margin share their
-    ranks evenly; in the true class's group rank j of g is below it with chance (j - 1)
-    / (g - 1).
+    ranks evenly; rank j of g of the true class's is below it with chance (j - 1) / (g -
+    1).
     """
     n_test = len(scores)
     order = np.argsort(scores, axis=1, kind="stable")

@@ -8,11 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from neuroextrap.stats._bound_methods import bound_method, upper_class_bound
-from neuroextrap.stats._shared_options import (
-    as_options,
-    described_by,
-    takes_options,
-)
+from neuroextrap.stats._shared_options import as_options, described_by, takes_options
 from neuroextrap.stats._test_design import TestDesign
 from neuroextrap.stats._validation import (
     FloatArray,

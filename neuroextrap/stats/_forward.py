@@ -345,11 +345,7 @@ def cyclic_orders(n_parts: int) -> tuple[NDArray[np.int64], int, NDArray[np.int6
 
 @dataclass(frozen=True, eq=False)
 class ForwardDesign:
-    """Test units of every step of every order, the same for all regions.
-
-    A region's outcomes are numbers of correct units, a row of n_orders * n_steps, then
-    those of the chronological order of the e-values.
-    """
+    """Test units of every step of every order, the same for all regions."""
 
     n_units: NDArray[np.int64]  # (n_orders, n_steps) independent units of the tested
     unit_weights: FloatArray  # (n_orders, n_steps): the heaviest of weights, sum one

@@ -23,6 +23,7 @@ from neuroextrap.stats._validation import (
     FloatArray,
     check_level,
     check_margins,
+    check_one_region,
     check_set_sizes,
     nats_per_unit,
 )
@@ -35,11 +36,7 @@ Sizes = NDArray[np.int64]
 def leave_one_class_out_accuracy(
     margins: ArrayLike, y_true: ArrayLike, set_sizes: ArrayLike
 ) -> FloatArray:
-    """Return curves without each class in turn, (n_classes, n_sizes), sizes below K.
-
-    A class leaves as a target and as a distractor. All curves come from three matrix
-    products (beaten, tied, not beaten), not from refits.
-    """
+    """Return curves without each class, (n_classes, n_sizes), by three products."""
     scores, y = check_margins(margins, y_true)
     n_classes = scores.shape[-1]
     repeats = _check_repeats(scores, y)
@@ -370,8 +367,8 @@ def _curves(
 ) -> tuple[SampledClasses, Sizes, FloatArray, FloatArray]:
     """Return the classes, set sizes, the curve, and curves without each class."""
     scores, y = check_margins(margins, y_true)
-    n_tested = np.count_nonzero(_check_repeats(scores, y))
-    classes = SampledClasses(*scores.shape, int(n_tested))
+    n_tested = int(np.count_nonzero(_check_repeats(scores, y)))
+    classes = SampledClasses(len(scores), scores.shape[1], n_tested)
     sizes = check_set_sizes(set_sizes, n_classes=classes.n_classes)
     accuracy = average_accuracy(win_distribution(scores, y), sizes)
     curves = leave_one_class_out_accuracy(scores, y, classes.inner(sizes))
@@ -380,11 +377,7 @@ def _curves(
 
 def _check_repeats(scores: NDArray, y: NDArray[np.intp]) -> NDArray[np.intp]:
     """Return test points per class, at least 2 of at least 3 classes tested."""
-    if scores.ndim != 2 or y.ndim != 1:
-        raise ValueError(
-            f"margins must have shape (n_test, n_classes) here; got {scores.shape} "
-            f"with labels {y.shape}: call once per region"
-        )
+    check_one_region(scores, y)
     repeats = np.bincount(y, minlength=scores.shape[1])
     if len(repeats) < 3 or np.count_nonzero(repeats) < 2:
         raise ValueError(

@@ -15,6 +15,7 @@ from neuroextrap.stats._extremal import min_information
 from neuroextrap.stats._shared_options import described_by
 from neuroextrap.stats._validation import (
     FloatArray,
+    check_curves,
     check_integer,
     check_level,
     check_probabilities,
@@ -187,13 +188,8 @@ class TestDesign:
         bound : ndarray of the shape of `accuracy`
             Never below 1/k.
         """
-        curve = check_probabilities(accuracy, "accuracy")
         sizes = check_set_sizes(set_sizes, n_classes=self.n_classes)
-        if sizes.ndim and (not curve.ndim or curve.shape[-1] != sizes.size):
-            raise ValueError(
-                f"accuracy must have one value per set size ({sizes.size}) on its last "
-                f"axis; got shape {curve.shape}"
-            )
+        curve = check_curves(accuracy, sizes)
         bound = bound_method(method)(curve, sizes, self)
         return np.asarray(np.maximum(bound, 1 / sizes))
 

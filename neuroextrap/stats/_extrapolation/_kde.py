@@ -8,11 +8,7 @@ from functools import partial
 import numpy as np
 from scipy import special
 
-from neuroextrap.stats._extrapolation._method import (
-    PointMethod,
-    PointWins,
-    split_ties,
-)
+from neuroextrap.stats._extrapolation._method import PointMethod, PointWins, split_ties
 from neuroextrap.stats._extrapolation._sample import WinSample
 
 _BATCH_NUMBERS = 4_000_000
@@ -95,11 +91,7 @@ def cross_validated_bandwidth(scores: np.ndarray, criterion: str) -> np.ndarray:
         lags = pair_lag_counts(scores[rows], width[rows])
         bandwidth[rows] = _golden_section(
             partial(
-                _criterion,
-                lags,
-                width[rows],
-                n_scores=n_scores,
-                criterion=criterion,
+                _criterion, lags, width[rows], n_scores=n_scores, criterion=criterion
             ),
             0.1 * longest[rows],
             longest[rows],

@@ -1,8 +1,7 @@
 """The extrapolation methods by name; a new one needs its file and a line here."""
 
 from neuroextrap.stats._extrapolation._auto import Auto
-from neuroextrap.stats._extrapolation._gaussian import Gaussian
-from neuroextrap.stats._extrapolation._gaussian_mixture import GaussianMixture
+from neuroextrap.stats._extrapolation._gaussian import Gaussian, GaussianMixture
 from neuroextrap.stats._extrapolation._kde import BiasedKernelDensity, KernelDensity
 from neuroextrap.stats._extrapolation._logistic import Logistic
 from neuroextrap.stats._extrapolation._method import ExtrapolationMethod

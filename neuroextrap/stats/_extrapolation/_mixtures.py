@@ -81,15 +81,12 @@ def table_means(table: NormalTable, mean: ArrayLike, log_sd: ArrayLike) -> np.nd
 def table_derivatives(
     table: NormalTable, mean: np.ndarray, log_sd: np.ndarray
 ) -> np.ndarray:
-    """Return E g_j and derivatives in (mu, log nu) (n,), (6, n, n_columns).
-
-    Value, d mu, d log nu, d mu mu, d mu log nu, d log nu log nu.
-    """
+    """Return E g_j and its derivatives in (mu, log nu) (n,), (6, n, n_columns)."""
     z, weights = _density(table.nodes, mean, log_sd)
     precision = np.exp(-log_sd)[:, None]
     spread = z * z - 1
     stack = np.empty((_N_DERIVATIVES, *weights.shape))
-    stack[0] = weights
+    stack[0] = weights  # then d mu, d log nu, d mu mu, d mu log nu, d log nu log nu
     stack[1] = weights * z * precision
     stack[2] = weights * spread
     stack[3] = weights * spread * precision**2

@@ -81,10 +81,7 @@ class RadialBasis(ExtrapolationMethod):
         n_half = max(sample.n_classes // 2, 2)
         sizes = equispaced_set_sizes(n_half, self.n_fit_sizes)
         curves = sample.half_curves(
-            n_half,
-            sizes,
-            n_draws=self.n_half_samples,
-            random_state=self.random_state,
+            n_half, sizes, n_draws=self.n_half_samples, random_state=self.random_state
         )
         errors = []
         for h in self.bandwidths:

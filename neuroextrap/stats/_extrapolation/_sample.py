@@ -93,10 +93,7 @@ class WinSample:
         n_draws: int,
         random_state: int | np.random.Generator | None,
     ) -> np.ndarray:
-        """Return curves (n_draws, n_sizes) among random subsets of `n_half` classes.
-
-        Without scores it is the sample's own curve, (1, n_sizes).
-        """
+        """Return curves among random halves; without scores the whole's own."""
         if self.margins is None:
             return self.curve(set_sizes)[None]
         rng = random_generator(random_state)
@@ -120,11 +117,7 @@ class WinSample:
         return wins
 
     def counts(self, members: np.ndarray) -> np.ndarray:
-        """Count classes beaten by and tied with each point, (2, n_test, n_groups).
-
-        `members` (n_classes, n_groups) is one in a class's group; a point ties with its
-        own class.
-        """
+        """Count the classes that points beat and tie with, (2, n_test, n_groups)."""
         counts = np.empty((2, self.n_test, members.shape[1]), np.int32)
         true_scores = self.own_scores()[:, None]
         width = max(1, _MAX_COMPARISONS // self.n_classes)
@@ -156,12 +149,7 @@ def half_of_classes(
 
 
 class LeftOut:
-    """The parts of a sample that lack one group of classes each.
-
-    Classes leave as targets and as distractors. Groups are interleaved; a part without
-    test points is left out. Every score is compared with the true class's once, for all
-    parts.
-    """
+    """The parts of a sample that lack one of interleaved groups of classes each."""
 
     def __init__(self, sample: WinSample, max_refits: int):
         tested = np.unique(sample.y_true)
