@@ -7,11 +7,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from neuroextrap.stats._bound_methods import bound_method, upper_class_bound
+from neuroextrap.stats._bound_methods import (
+    bound_method,
+    clopper_pearson_lower,
+    count_correct,
+    kl_of_design,
+)
 from neuroextrap.stats._shared_options import as_options, described_by, takes_options
 from neuroextrap.stats._test_design import TestDesign
 from neuroextrap.stats._validation import (
     FloatArray,
+    check_choice,
     check_probabilities,
     check_set_sizes,
 )
@@ -215,7 +221,15 @@ def accuracy_upper_bound(
     """
     described = as_options(TestDesign, accuracy_upper_bound, design)
     values = check_probabilities(accuracy, "accuracy")
-    return upper_class_bound(values, described, method)
+    if check_choice(method, "method", ("clopper_pearson", "kl")) == "kl":
+        return np.asarray(1 - kl_of_design(1 - values, described))
+    n_correct, n_test = count_correct(values, described)
+    alpha = described.alpha / described.n_bounds
+    lowest_error = clopper_pearson_lower(n_test - n_correct, n_test, alpha)
+    # less than one error may have been expected: then only the union bound holds
+    single = n_test - n_correct == 1
+    lowest_error[single] = np.minimum(lowest_error[single], alpha / n_test)
+    return np.asarray(1 - lowest_error)
 
 
 def _warn_if_vacuous(design: TestDesign, set_sizes: ArrayLike, method: str) -> None:

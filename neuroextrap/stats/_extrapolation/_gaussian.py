@@ -30,9 +30,7 @@ def clip_to_resolution(accuracy: ArrayLike, n_test: ArrayLike) -> np.ndarray:
     return np.clip(accuracy, half, 1 - half)
 
 
-def invert_gaussian_accuracy(
-    accuracy: ArrayLike, n_classes: int, *, n_newton: int = 4
-) -> np.ndarray:
+def invert_gaussian_accuracy(accuracy: ArrayLike, n_classes: int) -> np.ndarray:
     """Return shifts c (n,) with E[Phi(Z + c)^(K - 1)] = accuracy, 0 at chance."""
     accuracy = np.atleast_1d(np.asarray(accuracy, float))
     table = power_table([n_classes])
@@ -40,7 +38,7 @@ def invert_gaussian_accuracy(
     curve = np.maximum.accumulate(table_means(table, grid, 0 * grid)[:, 0])
     shift = np.interp(accuracy, curve, grid)
     for batch in batches(len(shift)):
-        for _ in range(n_newton):
+        for _ in range(4):
             value, slope = table_derivatives(table, shift[batch], 0 * shift[batch])[:2]
             step = (accuracy[batch] - value[:, 0]) / np.maximum(slope[:, 0], 1e-12)
             shift[batch] = np.clip(shift[batch] + step, *MEAN_RANGE)
@@ -55,8 +53,7 @@ class Gaussian(WinMethod):
 
     References
     ----------
-    Zheng, Achanta & Benjamini 2018, "Extrapolating expected accuracies for large
-    multi-class problems", the high-dimensional estimator.
+    Zheng, Achanta & Benjamini 2018, the high-dimensional estimator.
     """
 
     name = "gaussian"

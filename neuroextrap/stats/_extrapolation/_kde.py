@@ -131,17 +131,13 @@ def _criterion(
 
 
 def _golden_section(
-    score: Callable[[np.ndarray], np.ndarray],
-    lower: np.ndarray,
-    upper: np.ndarray,
-    *,
-    n_steps: int = 12,
+    score: Callable[[np.ndarray], np.ndarray], lower: np.ndarray, upper: np.ndarray
 ) -> np.ndarray:
     """Minimize a function of each row within its bracket, to 0.3% of it."""
     left = lower + _GOLDEN * (upper - lower)
     right = upper - _GOLDEN * (upper - lower)
     at_left, at_right = score(left), score(right)
-    for _ in range(n_steps):
+    for _ in range(12):
         go_left = at_left < at_right
         lower, upper = np.where(go_left, lower, left), np.where(go_left, right, upper)
         fresh = lower + np.where(go_left, _GOLDEN, 1 - _GOLDEN) * (upper - lower)

@@ -237,9 +237,8 @@ class Exponential(CurveMixture):
 
     References
     ----------
-    Zheng, Achanta & Benjamini 2016, "How many faces can be recognized? Performance
-    extrapolation for multi-class classification", the mixed exponential estimator
-    with the sign of its exponent corrected.
+    Zheng, Achanta & Benjamini 2016, the mixed exponential estimator with the sign of
+    its exponent corrected.
     """
 
     name = "exponential"
@@ -277,8 +276,7 @@ class Spline(CurveMixture):
 
     References
     ----------
-    Zheng, Achanta & Benjamini 2018, "Extrapolating expected accuracies for large
-    multi-class problems", ClassExReg with a linear spline basis.
+    Zheng, Achanta & Benjamini 2018, ClassExReg with a linear spline basis.
     """
 
     name = "spline"

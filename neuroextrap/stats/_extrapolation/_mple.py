@@ -178,8 +178,7 @@ class PseudoLikelihood(ExtrapolationMethod):
 
     References
     ----------
-    Zheng, Achanta & Benjamini 2016, "How many faces can be recognized?", the maximum
-    pseudolikelihood estimator with its binomial corrected to K - 1 trials.
+    Zheng, Achanta & Benjamini 2016, with the binomial corrected to K - 1 trials.
     """
 
     name = "mple"
@@ -277,8 +276,7 @@ class MonotonePseudoLikelihood(ExtrapolationMethod):
 
     References
     ----------
-    Zheng, Achanta & Benjamini 2016, "How many faces can be recognized?", the
-    constrained pseudolikelihood estimator.
+    Zheng, Achanta & Benjamini 2016, the constrained pseudolikelihood estimator.
     """
 
     name = "monotone_mple"

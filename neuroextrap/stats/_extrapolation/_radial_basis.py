@@ -43,8 +43,7 @@ class RadialBasis(ExtrapolationMethod):
 
     References
     ----------
-    Zheng, Achanta & Benjamini 2018, "Extrapolating expected accuracies for large
-    multi-class problems", section 4 (knots up to Phi^-1(1 - 1/K^2)).
+    Zheng, Achanta & Benjamini 2018, section 4 (knots up to Phi^-1(1 - 1/K^2)).
     """
 
     name = "radial_basis"
