@@ -8,6 +8,7 @@ from scipy import special
 
 from neuroextrap.stats._validation import (
     FloatArray,
+    batches,
     check_integer,
     check_margins,
     check_one_region,
@@ -247,10 +248,9 @@ def average_accuracy(wins: ArrayLike, set_sizes: ArrayLike) -> FloatArray:
     n_classes = masses.shape[-1]
     sizes = check_set_sizes(set_sizes, n_classes=n_classes)
     flat = np.atleast_1d(sizes)
-    width = max(1, _MAX_WEIGHTS // n_classes)
     parts = [
-        row_product(masses, subset_weights(n_classes - 1, flat[i : i + width] - 1))
-        for i in range(0, len(flat), width)
+        row_product(masses, subset_weights(n_classes - 1, flat[part] - 1))
+        for part in batches(len(flat), _MAX_WEIGHTS // n_classes)
     ]
     curve = np.clip(np.concatenate(parts, axis=-1), 0.0, 1.0)
     return curve.reshape((*masses.shape[:-1], *sizes.shape))

@@ -28,6 +28,7 @@ from numpy.typing import ArrayLike, NDArray
 from neuroextrap.stats._shared_options import described_by
 from neuroextrap.stats._validation import (
     FloatArray,
+    batches,
     brief,
     check_integer,
     check_level,
@@ -323,8 +324,7 @@ def _in_blocks(
     function: Callable[[_Forward, FloatArray, FloatArray], FloatArray],
 ) -> FloatArray:
     """Apply a function to the powers of blocks of rows that fit into the cache."""
-    width = max(1, _BLOCK_NUMBERS // (sums.shape[1] * len(LAMBDAS)))
-    rows = [slice(start, start + width) for start in range(0, len(sums), width)]
+    rows = batches(len(sums), _BLOCK_NUMBERS // (sums.shape[1] * len(LAMBDAS)))
     parts = [function(design, design.powers(sums[r]), values[r]) for r in rows]
     return np.concatenate(parts) if parts else np.empty(0)
 

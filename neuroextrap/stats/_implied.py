@@ -16,6 +16,7 @@ from neuroextrap.stats._accuracy import half_lost_point
 from neuroextrap.stats._gaussian_limit import gauss_legendre_panels
 from neuroextrap.stats._validation import (
     FloatArray,
+    batches,
     check_curves,
     check_integer,
     check_real_set_sizes,
@@ -92,8 +93,7 @@ def implied_information(
     flat = curves.reshape(-1, len(sizes))
     table = _table(tuple(sizes.tolist()))
     shift = np.empty(len(flat))
-    for start in range(0, len(flat), _BATCH):
-        part = slice(start, start + _BATCH)
+    for part in batches(len(flat), _BATCH):
         shift[part] = _fit_shift(np.ascontiguousarray(1 - flat[part]), table)
     return (0.5 * shift**2 / unit).reshape(curves.shape[:-1])
 

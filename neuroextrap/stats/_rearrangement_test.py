@@ -25,7 +25,7 @@ from neuroextrap.stats._null_counts import (
 )
 from neuroextrap.stats._tail_p_value import tail_p_value
 from neuroextrap.stats._true_discoveries import DiscoveryBounds
-from neuroextrap.stats._validation import FloatArray
+from neuroextrap.stats._validation import FloatArray, batches
 
 _BATCH_NUMBERS = 2**21  # scores held at once
 
@@ -128,11 +128,8 @@ def permute(  # noqa: PLR0913 - how work is cut and run changes no result
         total.order = np.argsort(floor, kind="stable")
         total.n_left = np.zeros(len(floor), dtype=np.int64)
     if parts is None:
-        width = max(1, _BATCH_NUMBERS // max(1, len(floor)))
-        parts = [
-            Part(slice(first, min(first + width, n_permutations)), slice(None))
-            for first in range(0, n_permutations, width)
-        ]
+        rows = batches(n_permutations, _BATCH_NUMBERS // max(1, len(floor)))
+        parts = [Part(batch, slice(None)) for batch in rows]
 
     def one_part(part: Part) -> tuple[Part, Permuted]:
         scores = score(*part)

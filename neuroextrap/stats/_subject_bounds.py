@@ -14,6 +14,7 @@ from neuroextrap.stats._forward import LAMBDAS, check_first_steps, log_e_value_n
 from neuroextrap.stats._pvalues import e_value_false_discovery_rate
 from neuroextrap.stats._validation import (
     FloatArray,
+    batches,
     brief,
     check_choice,
     check_integer,
@@ -119,10 +120,9 @@ def subjects_accuracy_lower_bound(
         rate = np.log1p(np.expm1(LAMBDAS) * beta[:, np.newaxis])
         return rate[..., np.newaxis] * (len(counts) * totals)
 
-    width = max(1, _BATCH_NUMBERS // flat[:, 0].size)
     bounds = []
-    for first in range(0, flat.shape[1], width):
-        gained = _gained(flat[:, first : first + width], LAMBDAS[:, np.newaxis])
+    for part in batches(flat.shape[1], _BATCH_NUMBERS // flat[:, 0].size):
+        gained = _gained(flat[:, part], LAMBDAS[:, np.newaxis])
         bounds.append(_product_bound(gained.sum(axis=0), log_largest, goal))
     return np.concatenate(bounds).reshape(shape)
 

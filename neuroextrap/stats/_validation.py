@@ -1,4 +1,4 @@
-"""Checks shared by the functions of this package: one line per error."""
+"""Checks shared by the functions of this package, one line per error; batches."""
 
 from __future__ import annotations
 
@@ -347,3 +347,9 @@ def _check_columns(y_true: ArrayLike, shape: tuple[int, ...]) -> NDArray[np.intp
 def _brief(array: NDArray[Any]) -> str:
     """Write an array in one short line."""
     return np.array2string(array, threshold=6, edgeitems=2).replace("\n", "")
+
+
+def batches(n: int, size: int) -> list[slice]:
+    """Return slices of a fixed length: memory stays bounded, results do not move."""
+    size = max(1, size)
+    return [slice(start, min(start + size, n)) for start in range(0, n, size)]

@@ -24,7 +24,7 @@ from neuroextrap.stats._extrapolation import (
     EXTRAPOLATION_METHODS,
     AccuracyExtrapolator,
     _auto,
-    _mixtures,
+    _gaussian,
     _mple,
     _sample,
     extrapolate_wins,

@@ -145,7 +145,7 @@ def opinion_weights(
     return weights
 
 
-class Auto(ExtrapolationMethod):
+class Auto(LogitMean):
     """Mean of three predictions on the logit scale, of which scores give the third.
 
     They are the Gaussian one (`gaussian` and `gaussian_mixture`, by ridge
@@ -162,8 +162,9 @@ class Auto(ExtrapolationMethod):
     """
 
     name = "auto"
-    monotone = False
-    has_cdf = False
+
+    def __init__(self) -> None:
+        super().__init__([], 0)
 
     def resolve(self, sample: WinSample) -> ExtrapolationMethod:
         n_classes = sample.n_classes
@@ -171,14 +172,6 @@ class Auto(ExtrapolationMethod):
         if n_classes >= _FEWEST_FOR_TAIL and sample.has_continuous_scores():
             opinions.append([Tail(calibrate=_tail_misses(sample))])
         return LogitMean(opinions, n_classes)
-
-    def fit(self, sample: WinSample) -> Self:
-        self.chosen_ = self.resolve(sample).fit(sample)
-        self.certificate_ = self.chosen_.certificate_
-        return self
-
-    def accuracy(self, set_sizes: ArrayLike) -> np.ndarray:
-        return self.chosen_.accuracy(set_sizes)
 
 
 def opinions_of_wins(n_classes: int) -> list[list[WinMethod]]:

@@ -14,14 +14,13 @@ from neuroextrap.stats._extrapolation._mixtures import (
     LOG_SD_RANGE,
     MEAN_RANGE,
     NormalTable,
-    batches,
     binomial_table,
     power_table,
     table_derivatives,
     table_means,
 )
 from neuroextrap.stats._extrapolation._sample import WinSample, log_spaced_set_sizes
-from neuroextrap.stats._validation import check_choice
+from neuroextrap.stats._validation import batches, check_choice
 
 
 def clip_to_resolution(accuracy: ArrayLike, n_test: ArrayLike) -> np.ndarray:
@@ -37,7 +36,7 @@ def invert_gaussian_accuracy(accuracy: ArrayLike, n_classes: int) -> np.ndarray:
     grid = np.arange(MEAN_RANGE[0], MEAN_RANGE[1], 0.05)
     curve = np.maximum.accumulate(table_means(table, grid, 0 * grid)[:, 0])
     shift = np.interp(accuracy, curve, grid)
-    for batch in batches(len(shift)):
+    for batch in batches(len(shift), _BATCH):
         for _ in range(4):
             value, slope = table_derivatives(table, shift[batch], 0 * shift[batch])[:2]
             step = (accuracy[batch] - value[:, 0]) / np.maximum(slope[:, 0], 1e-12)
@@ -68,7 +67,7 @@ class Gaussian(WinMethod):
         return np.stack([shift, 0 * shift], 1), None
 
     def curves(self, parameters: np.ndarray, set_sizes: ArrayLike) -> np.ndarray:
-        table, every = power_table(set_sizes), batches(len(parameters))
+        table, every = power_table(set_sizes), batches(len(parameters), _BATCH)
         return np.concatenate([table_means(table, *parameters[b].T) for b in every])
 
     def cdf(self, u: ArrayLike) -> np.ndarray:
@@ -80,6 +79,7 @@ Derivatives = tuple[np.ndarray, np.ndarray, np.ndarray]
 Objective = Callable[[np.ndarray, np.ndarray], Derivatives]
 
 SMALL_N_CLASSES = 50
+_BATCH = 512
 _CURVE_RIDGE = 1e-9
 _FLOOR = 1e-16
 
@@ -206,11 +206,11 @@ class GaussianMixture(Gaussian):
             sizes = log_spaced_set_sizes(n_classes, 100)
             weights = accuracy_weights(n_classes, sizes)
             table = power_table(sizes, step=1 / 16)
-            for batch in batches(len(wins)):
+            for batch in batches(len(wins), _BATCH):
                 yield batch, _curve_objective(table, wins[batch] @ weights)
         else:
             table = binomial_table(n_classes)
-            for batch in batches(len(wins)):
+            for batch in batches(len(wins), _BATCH):
                 ridge = 1 / (n_test[batch] * self.ridge_scale**2)
                 yield batch, _likelihood_objective(table, wins[batch], ridge)
 

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 
 from neuroextrap.stats._extrapolation._sample import LeftOut, WinSample
 from neuroextrap.stats._gaussian_limit import gauss_legendre_panels
+from neuroextrap.stats._validation import batches
 
 _ANCHORS_PER_E_FOLD = 20
 _LARGEST_LOG10 = 15.0
@@ -168,14 +169,11 @@ class PointWins:
     def accuracy(self, set_sizes: ArrayLike) -> np.ndarray:
         """Return the weighted mean of U^(k - 1) at each set size."""
         power = np.asarray(set_sizes, float) - 1
-        width = max(1, _BATCH_NUMBERS // len(self.log_win))
-        return np.concatenate(
-            [
-                np.exp(np.multiply.outer(power[i : i + width], self.log_win))
-                @ self.weights
-                for i in range(0, len(power), width)
-            ]
-        )
+        parts = [
+            np.exp(np.multiply.outer(power[part], self.log_win)) @ self.weights
+            for part in batches(len(power), _BATCH_NUMBERS // len(self.log_win))
+        ]
+        return np.concatenate(parts)
 
     def cdf(self, u: ArrayLike) -> np.ndarray:
         """Return the weighted share of points with U at most `u`."""

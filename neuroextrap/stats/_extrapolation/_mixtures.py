@@ -18,7 +18,6 @@ LOWEST, HIGHEST = -9.0, 14.0
 MEAN_RANGE = (-8.0, 12.0)
 LOG_SD_RANGE = (np.log(0.1), np.log(5.0))
 _N_DERIVATIVES = 6
-_BATCH = 512
 
 
 @dataclass(frozen=True)
@@ -128,11 +127,6 @@ def _pairwise(mean: np.ndarray, log_sd: np.ndarray) -> np.ndarray:
             phi * (s_log_sd2 - s * s_log_sd**2),
         ]
     )
-
-
-def batches(n: int) -> list[slice]:
-    """Return slices of a fixed length: memory stays bounded, results do not move."""
-    return [slice(i, i + _BATCH) for i in range(0, n, _BATCH)]
 
 
 def nonnegative_least_squares(columns: np.ndarray, target: np.ndarray) -> np.ndarray:

@@ -11,7 +11,6 @@ from neuroextrap.stats._extrapolation._sample import WinSample, log_spaced_set_s
 from neuroextrap.stats._validation import check_level
 
 _LOG_LOSE_FLOOR = -80.0
-_BATCH_NUMBERS = 4_000_000
 _MAX_EXCESSES = 20_000
 
 
@@ -100,11 +99,7 @@ def best_distractors(sample: WinSample, n_tail: int) -> Tails:
     true_scores, n_others = sample.own_scores(), sample.n_classes - 1
     best = np.empty((sample.n_test, n_tail + 1))
     above, tied = np.empty((2, sample.n_test), np.intp)
-    width = max(1, _BATCH_NUMBERS // sample.n_classes)
-    for start in range(0, sample.n_test, width):
-        rows = slice(start, start + width)
-        others = sample.distractor_scores(rows)
-        own = true_scores[rows, None]
+    for rows, own, others in sample.distractor_scores():
         above[rows] = np.count_nonzero(others > own, axis=1)
         tied[rows] = np.count_nonzero(others == own, axis=1)
         others.partition(n_others - n_tail - 1, axis=1)
