@@ -209,7 +209,7 @@ def _concatenated(members):
     """Return several images in one, of a type that holds the numbers of all."""
     from nilearn.image import concat_imgs
 
-    arrays = []
+    arrays: list[Any] = []
     for img in members:
         own = img.img.data.parts.values() if img.is_surface else [img.img.dataobj]
         arrays += own
