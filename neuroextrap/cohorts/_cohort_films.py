@@ -14,7 +14,7 @@ from neuroextrap.images._bids_names import (
     same_label,
 )
 from neuroextrap.images._bids_runs import most_specific
-from neuroextrap.images._feature_timing import features_of_events, stimuli_of
+from neuroextrap.images._events import features_of_events, stimuli_of
 
 _ENDINGS = (".tsv", ".csv", ".tsv.gz", ".csv.gz", ".parquet", ".npz", ".npy")
 _CLEANING = "t_r", "smoothing_fwhm", "high_pass"

@@ -285,9 +285,14 @@ def _in_threads(n_jobs, function, parts):
 
 def _described(asked, test):
     """Return what a report says of the options, by name."""
+    effect, baseline = test.effect, asked.baseline
+    of_ones = effect.sum(axis=0) / np.square(effect).sum(axis=0)
+    if effect.ndim > 1:  # F: whether the baseline matters at all
+        of_ones = float((np.abs(of_ones) > _ROUNDING).any())
     return {
         "paired": asked.paired_imgs is not None,
-        "baseline": _null_value(asked.baseline, test.effect),
+        # the estimate where every map is the baseline: of differences 0
+        "baseline": float(baseline * of_ones) if abs(of_ones) > _ROUNDING else 0.0,
         "two_sided": bool(asked.two_sided),
         "cluster_threshold": asked.cluster_threshold,
         "tfce": asked.tfce,
@@ -295,14 +300,6 @@ def _described(asked, test):
         "tested": test.rows[:, 0],
         "flips": asked.flips(test),
     }
-
-
-def _null_value(baseline, effect):
-    """Return the estimate where every map is the baseline: of differences 0."""
-    of_ones = effect.sum(axis=0) / np.square(effect).sum(axis=0)
-    if effect.ndim > 1 or abs(of_ones) <= _ROUNDING:
-        return baseline * float((np.abs(of_ones) > _ROUNDING).any())
-    return float(baseline * of_ones)
 
 
 def _arrangements(asked, test, blocks, *, flips):
