@@ -10,6 +10,7 @@ import numpy as np
 from neuroextrap.analysis._region_maps import RegionMaps
 from neuroextrap.group._first_levels import read_first_levels
 from neuroextrap.group._group_maps import group_maps
+from neuroextrap.group._prevalence import prevalence_test
 from neuroextrap.group._second_level import second_level_test
 from neuroextrap.group._second_level_options import SecondLevelOptions
 from neuroextrap.group._subjects import (
@@ -115,7 +116,7 @@ def sign_flip_test(  # noqa: PLR0913 - the options of one documented call
 _BYTE = 8  # features whose marks fit a byte
 
 
-@described_by(SecondLevelOptions)
+@described_by(prevalence_test, SecondLevelOptions)
 def group_permutation_test(  # noqa: PLR0913 - the options of one documented call
     scores: Any,
     null_scores: Any,
@@ -139,19 +140,12 @@ def group_permutation_test(  # noqa: PLR0913 - the options of one documented cal
 
     Parameters
     ----------
-    scores : array-like of shape (n_subjects, n_features), images, or paths
-        Every subject's observed map, larger where there is more information.
-    null_scores : array-like of shape (n_subjects, n_permutations, n_features), or list
-        Permuted maps of the same statistic, as for :func:`prevalence_test`; files are
-        read a part at a time.
     cluster_threshold : float or None, default=None
         Cluster-forming threshold as a p-value (0.001): voxels whose mean exceeds
         all but this proportion of their own permuted means. If None, none is tested.
     n_permutations : int, default=10_000
         Number of second-level permutations, the observed maps included, at least 2.
         All combinations are used if there are no more than that.
-    random_state : int, numpy.random.Generator or None, default=0
-        Seed of the combinations.
 
     Returns
     -------

@@ -191,7 +191,7 @@ def second_level_test(  # noqa: PLR0913 - eight that every test has
 def _rearranged(asked, data, blocks, *, flips):
     """Return maps, what else was found, and what the rearrangements were."""
     scorer, name = _scorer(asked, data)
-    maps = _estimates(data)
+    estimates = _estimates(data)
     tell(findings := findings_of_variances(data.groups))
     corrections = _corrections(asked, data)
     arrangements = _arrangements(asked, data.test, blocks, flips=flips)
@@ -204,7 +204,7 @@ def _rearranged(asked, data, blocks, *, flips):
         progress=Progress(asked.verbose, unit="permutations"),
     )
     maxima[name] = maxima.pop("statistic")
-    maps |= {name: tested.pop("statistic")} | tested
+    maps = estimates | {name: tested.pop("statistic")} | tested
     options = {"statistic": name, "all": arrangements.are_all}
     options["n_permutations"] = arrangements.n_permutations
     found = {"null_maxima": maxima, "discoveries": discoveries, "findings": findings}

@@ -232,9 +232,8 @@ def features_of_events(events, column, files, band):
         onset, end = _spans(part, str(path))
         start, lasts = (float(table[key].iloc[row]) for key in (ONSET, DURATION))
         end = np.minimum(end, lasts if lasts > 0 else np.inf)
-        parts.append(
-            part.assign(onset=onset + start, duration=end - onset)[end > onset]
-        )
+        timed = part.assign(onset=onset + start, duration=end - onset)
+        parts.append(timed[end > onset])
     return pd.concat(parts, ignore_index=True)
 
 
