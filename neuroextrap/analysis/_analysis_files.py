@@ -26,7 +26,9 @@ from neuroextrap.maps._provenance import (
     Origin,
     SourceFile,
     file_hash,
+    json_text,
     provenance,
+    read_json,
     versions,
 )
 from neuroextrap.maps._records import (
@@ -37,7 +39,7 @@ from neuroextrap.maps._records import (
 )
 from neuroextrap.maps._registry import record_of
 from neuroextrap.maps._result_files import ResultFiles
-from neuroextrap.maps._transaction import json_text, read_json, replaced_results
+from neuroextrap.maps._transaction import replaced_results
 from neuroextrap.margins.running._checkpoint import identity_hash
 from neuroextrap.margins.running._described import class_name
 

@@ -11,8 +11,8 @@ from neuroextrap import stats
 from neuroextrap.analysis._presentation import find_region, mean_places, region_images
 from neuroextrap.analysis._region_files import FittedAttributes
 from neuroextrap.maps._records import flat_parameters
-from neuroextrap.reporting._curves import curve_axes
 from neuroextrap.reporting._finding import find
+from neuroextrap.reporting._identification_words import curve_axes
 from neuroextrap.stats._shared_options import described_by
 from neuroextrap.stats._validation import check_flags
 

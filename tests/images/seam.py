@@ -39,7 +39,7 @@ from neuroextrap.images._tables import (
 )
 from neuroextrap.images._writing import load_image, save_image
 from neuroextrap.learning_curves._curve_run import read_scans
-from neuroextrap.maps._commit import finish_interrupted
+from neuroextrap.maps._transaction import finish_interrupted
 from neuroextrap.margins.running._null import read_about_null
 from neuroextrap.regions._coordinates import peak_features, surface_discs
 from neuroextrap.regions._lattice import lattice_spheres
