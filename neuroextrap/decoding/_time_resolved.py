@@ -29,8 +29,7 @@ class Trials(NamedTuple):
 def read_trials(trials, times):
     """Read an array of trials x channels x times, or an object like MNE's epochs."""
     if hasattr(trials, "get_data") and hasattr(trials, "times"):
-        times = trials.times if times is None else times
-        trials = trials.get_data()
+        times, trials = trials.times if times is None else times, trials.get_data()
     data = check_numbers(trials, "trials")
     if data.ndim != 3 or 0 in data.shape:
         raise ValueError(

@@ -30,8 +30,8 @@ _LOOKS = (
 )
 _IF_CHANGING = f"{TOO_OPTIMISTIC} if responses change in the course of runs"
 _UNSORTED = (
-    "give fit(..., order=...) the time of every sample if the rows are not listed in the "
-    "order of acquisition"
+    "give fit(..., order=...) the time of every sample if the rows are not listed in "
+    "the order of acquisition"
 )
 _LISTED = (
     "if the samples are not listed in the order of acquisition, give fit(..., "
