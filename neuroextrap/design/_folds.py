@@ -25,7 +25,7 @@ def make_design(
     trained: bool = True,
 ) -> Design:
     """Split samples into folds and check that every fold can be trained and tested."""
-    groups = checked_entries(groups, "groups", codes, "the labels")
+    groups = checked_entries(groups, "groups", codes)
     splitter = _resolve_cv(cv, groups)
     samples = np.zeros((len(codes), 1))
     try:
