@@ -1,5 +1,10 @@
 """All private names of the package that the tests of statistics use."""
 
+from neuroextrap.stats import (
+    EXTRAPOLATION_METHODS,
+    AccuracyExtrapolator,
+    extrapolate_wins,
+)
 from neuroextrap.stats._accuracy import (
     accuracy_weights,
     average_accuracy,
@@ -15,20 +20,7 @@ from neuroextrap.stats._arrangements import (
 )
 from neuroextrap.stats._bound_methods import clopper_pearson_lower, kl_lower
 from neuroextrap.stats._classical import _relevant_responses
-from neuroextrap.stats._cluster_statistics import (
-    enhance,
-    find_clusters,
-    threshold_free_enhancement,
-)
-from neuroextrap.stats._extrapolation import (
-    EXTRAPOLATION_METHODS,
-    AccuracyExtrapolator,
-    _auto,
-    _gaussian,
-    _mple,
-    _sample,
-    extrapolate_wins,
-)
+from neuroextrap.stats._extrapolation import _auto, _gaussian, _mple, _sample
 from neuroextrap.stats._extrapolation._auto import Auto, LogitMean
 from neuroextrap.stats._extrapolation._gaussian import (
     Gaussian,
@@ -114,8 +106,11 @@ from neuroextrap.stats._pvalues import z_from_p
 from neuroextrap.stats._rearrangement_test import (
     Corrections,
     Part,
+    enhance,
+    find_clusters,
     permute,
     rearrangement_test,
+    threshold_free_enhancement,
 )
 from neuroextrap.stats._shared_options import as_options, described_by, takes_options
 from neuroextrap.stats._subject_bounds import (

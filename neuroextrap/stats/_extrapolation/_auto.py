@@ -29,12 +29,8 @@ from neuroextrap.stats._validation import (
     real_array,
 )
 
-FEW_CLASSES = 10
-"""Number of classes at which half the weight of `logistic` and `tail` is gone."""
-
-TAIL_FACTOR = 10
-"""Up to how many times K `tail` has its full weight; further out, it fades."""
-
+FEW_CLASSES = 10  # at which half the weight of `logistic` and `tail` is gone
+TAIL_FACTOR = 10  # up to how many times K `tail` has its full weight
 _LARGEST_LIKELIHOOD = 10_000
 _FEWEST_FOR_TAIL = 4
 
