@@ -94,6 +94,7 @@ from neuroextrap.stats._jackknife import (
 from neuroextrap.stats._label_checks import (
     check_labels,
     check_plain_types,
+    checked_entries,
     plain_types_checked,
 )
 from neuroextrap.stats._linear_scores import Mean, Median, linear_test

@@ -9,7 +9,9 @@ from scipy import stats as scipy_stats
 from neuroextrap import stats
 from neuroextrap.stats import _linear_scores as linear_scores
 from tests.stats.seam import (
+    check_numbers,
     check_plain_types,
+    checked_entries,
     linear_test,
     one_line,
     plain_types_checked,
@@ -69,6 +71,12 @@ def test_fields_of_a_class_are_checked():
         (lambda: stats.fano_information([[0.5], [0.1, 0.2]], 2), ValueError, "rows of"),
         (lambda: stats.fano_information("a", 2), ValueError, "array of numbers"),
         (lambda: stats.forward_e_value([[1]], 8, [0.1, 0.2]), ValueError, "broadcast"),
+        (lambda: check_numbers([[1], [2, 3]], "X"), ValueError, "X must be a number"),
+        (
+            lambda: checked_entries([0, 1], "groups", np.zeros(3)),
+            ValueError,
+            "one entry for",
+        ),
         (lambda: shift_rows(2, [0, 1], 5, 0), ValueError, "nothing can be shifted"),
         (
             lambda: stats.permute_labels(
@@ -103,9 +111,8 @@ def test_errors_are_told_on_one_line():
     assert one_line(ValueError("a\n  b")) == "a b"
     assert one_line(ValueError()) == "ValueError"
     full = OSError(errno.ENOSPC, "No space left", "a.nii")
-    assert (
-        one_line(full) == "out.nii: No space left; free space, or write to another disk"
-    )
+    told = "a.nii: No space left; free space, or write to another disk"
+    assert one_line(full) == told
     assert one_line(OSError(errno.EIO, "Input/output error")).endswith("check the path")
 
 
