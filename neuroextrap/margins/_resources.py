@@ -15,7 +15,7 @@ from joblib import effective_n_jobs
 from neuroextrap.design._design import Design
 from neuroextrap.margins._engine import task_data
 from neuroextrap.margins._paths import middle_task, with_path
-from neuroextrap.margins._plan import Plan
+from neuroextrap.margins._plan import ONLY_TESTS, Plan
 from neuroextrap.margins._task import COLUMNS, run_task
 from neuroextrap.margins.running._execution import one_blas_thread
 from neuroextrap.stats._null_counts import n_largest
@@ -155,7 +155,7 @@ def _first_look(
     few = min(_FEW_LABELINGS, plan.n_trained)
     if plan.kernel.refits:
         fold = cast(Design, plan.design).some_folds(slice(0, 1))
-        part = replace(plan, design=fold, weightings=None, forward=None, subsets=())
+        part = replace(plan, design=fold, **ONLY_TESTS)
         seconds(_with_labelings(part, 1), one)  # imports
         unit = seconds(_with_labelings(part, few), one) / few
         first, each = plan.n_fits

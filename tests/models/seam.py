@@ -23,7 +23,6 @@ from neuroextrap.models.elastic_net._acceleration import (
 from neuroextrap.models.elastic_net._estimator import (
     SOLVERS,
     ElasticNetEncoder,
-    SearchOptions,
     choose_solver,
     cross_validated_elastic_net,
 )

@@ -41,7 +41,8 @@ class FixedPenalties:
             flat = _flat(labelings, vectors, group.dtype, name)
             # a factor of C is smaller where features are few, and C more than it is
             # worth where columns are
-            if few or (group.dense is None and 2 * n_test > group.n_factor_columns):
+            thin = group.factors and 2 * n_test > group.factors[0].shape[1]
+            if few or thin:
                 means = training_means(labelings, self.design, vectors, name)
                 part = _few_decoded(group, self.design, flat)
                 means = means.reshape(len(means), -1)[self.design.fold_of_test]

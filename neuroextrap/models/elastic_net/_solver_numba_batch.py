@@ -105,7 +105,7 @@ class BatchSolver(Solver):
             l1=l1 * count,
             l2=l2 * count,
         )
-        limits = self._options.tol, self._options.max_sweeps
+        limits = float(self._options.tol), self._options.max_sweeps
         return solve_columns(self._folds.gram[f], columns, *limits)
 
 

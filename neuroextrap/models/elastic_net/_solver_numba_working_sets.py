@@ -66,7 +66,7 @@ class WorkingSetSolver(Solver):
 
     def _solve(self, l1, l2, start, is_known, out):
         """Solve all folds in one call: to hand the arrays over takes time each time."""
-        limits = self._options.tol, self._options.max_sweeps
+        limits = float(self._options.tol), self._options.max_sweeps
         self._state, stalled = solve_folds(
             self._state, self._problem, (l1, l2), limits, start, is_known, out
         )
