@@ -1,9 +1,7 @@
 """Which way margins are made: one table, from the classifier and the shape of the data.
 
-Every way gives the margins of refits; they differ in what they cost. The thresholds
-were measured, in CPU time of one core, with spheres, atlases and single large regions.
-No option chooses, and nothing else asks: `path_of` is called by the classifiers, and
-`with_path` once for a run.
+Every way gives the margins of refits. The thresholds were measured, in CPU time of one
+core. No option chooses: classifiers call `path_of`, and a run `with_path`, once.
 """
 
 from dataclasses import replace

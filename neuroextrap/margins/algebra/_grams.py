@@ -1,9 +1,8 @@
 """Inner products of the samples of regions, and penalties: what no label enters.
 
-Sums of rounded numbers are exact: rounded to whole multiples of a power of two, with
-as many digits as a sum can hold, inner products add up without any rounding, in
-whatever order they are taken. So margins of sums by class have the same bits whatever
-else is in their batch, and classes that tie stay tied.
+Sums of numbers rounded to whole multiples of a power of two are exact in any order: so
+margins of sums by class have the same bits whatever else is in their batch, and classes
+that tie stay tied.
 """
 
 import math

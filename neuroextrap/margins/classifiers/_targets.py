@@ -69,20 +69,16 @@ class FixedPenalties:
 class TargetMargins(MarginKernel):
     """Out-of-fold ridge regression of target vectors on a region's features.
 
-    A label is the number of one of K candidates, whose vectors are the rows of
-    ``targets`` (K, n_columns). Decoded vectors and candidates are taken about the mean
-    target of the fold's training samples; the margin of a candidate is its ``metric``
-    with the decoded vector: cosine, correlation over columns, or minus the squared
-    distance.
+    A label is the number of one of K candidates, the rows of ``targets`` (K,
+    n_columns). Decoded vectors and candidates are taken about the mean target of the
+    fold's training samples; the margin of a candidate is its ``metric`` with the
+    decoded vector: cosine, correlation over columns, or minus the squared distance.
 
-    Besides counts a batch has the correlation of decoded and true targets over test
-    points, both about the training means, averaged over columns. What is ``tested`` by
-    permutations ("correlation", or counts for the "wins") comes for all labelings, the
-    rest for the observed one.
-
-    Where `shrinkage` is "inner_folds" or several numbers, every fold chooses its
-    penalty by leaving out one of the ``units`` (n_samples,) of its training samples
-    after the other, in every labeling by its own targets.
+    Batches have the correlation of decoded and true targets over test points, averaged
+    over columns, and counts: what is ``tested`` ("correlation" or "wins") of all
+    labelings, the rest of the observed one. Where `shrinkage` is "inner_folds" or
+    several numbers, every fold chooses its penalty by leaving out one of the ``units``
+    (n_samples,) after the other.
     """
 
     name = "targets"

@@ -14,8 +14,7 @@ from numpy.typing import ArrayLike
 from neuroextrap.models._ridge import LinearEncoder, RidgeEncoder
 from neuroextrap.models._splitters import encoder_splits
 from neuroextrap.models.elastic_net._folds import all_samples, fold_grams
-from neuroextrap.models.elastic_net._solver_numba_batch import BatchSolver
-from neuroextrap.models.elastic_net._solver_numba_working_sets import WorkingSetSolver
+from neuroextrap.models.elastic_net._solver_kinds import BatchSolver, WorkingSetSolver
 from neuroextrap.models.elastic_net._solvers import refit_block, search_block
 from neuroextrap.stats._label_checks import check_plain_types
 from neuroextrap.stats._shared_options import described_by, takes_fields
