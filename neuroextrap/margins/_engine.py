@@ -181,12 +181,7 @@ def _results(
         number: f"task {number} (regions {rows[0]} to {rows[-1]})"
         for number, rows in missing.items()
     }
-    work = Work(
-        function=run_task,
-        shared=plan,
-        data_of=lambda number: task_data(X, regions, missing[number]),
-        names=names,
-    )
+    work = Work(run_task, plan, lambda k: task_data(X, regions, missing[k]), names)
     for number, result in run_tasks(work, n_jobs=n_jobs, prefer=plan.kernel.prefer):
         if store is not None:
             store.save(number, result)

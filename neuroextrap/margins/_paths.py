@@ -117,10 +117,7 @@ def path_of(
     *,
     penalized: bool = True,
 ) -> str:
-    """Return how a classifier makes the margins of a region of `n_features`.
-
-    Next to no penalty (not ``penalized``) leaves growing folds too little precision.
-    """
+    """Return how margins of a region are made; growing folds need a penalty."""
     shape = Shape(
         design.n_samples,
         len(design.test),

@@ -171,11 +171,7 @@ class Plan:
 
     @cached_property
     def weights(self) -> Any:
-        """Weights of the test points by which all classes weigh the same.
-
-        A number when all are equal, else (n_test, 1 + n_permutations), columns of sum
-        one.
-        """
+        """Weights of test points, of columns of sum one; a number if all are equal."""
         weights = class_weights(self.test_codes, self.design.n_classes)
         return 1.0 / len(weights) if np.ptp(weights) < 1e-15 else weights
 

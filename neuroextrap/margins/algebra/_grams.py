@@ -125,10 +125,7 @@ def round_terms(terms: np.ndarray, n_terms: int) -> np.ndarray:
 
 
 def _shift(largest: float, n_terms: int) -> float:
-    """Return what rounds numbers up to the largest when added and subtracted.
-
-    Adding 1.5 * 2^52 units leaves a whole number of units.
-    """
+    """Return 1.5 * 2^52 units: added and subtracted, it rounds to whole units."""
     _, exponent = math.frexp(largest)
     digits = _DIGITS - (n_terms - 1).bit_length()
     return math.ldexp(1.5, exponent - digits + 52)

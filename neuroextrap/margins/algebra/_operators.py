@@ -105,10 +105,7 @@ def _growing_regions(
 def growing_fits(
     growing: RegionOperators, indicators: np.ndarray, design: Design
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Fit class indicators (n, K) by ridge regression, with a free intercept.
-
-    Returns errors (S, n_test, K) and inner products with residuals (S, F, K, K).
-    """
+    """Fit indicators (n, K): errors (S, n_test, K), residual products (S, F, K, K)."""
     from neuroextrap.margins.compiled._class_sums import fill_growing_fits
 
     n_regions, n_classes = len(growing.regions), indicators.shape[1]

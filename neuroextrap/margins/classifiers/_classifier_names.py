@@ -168,10 +168,7 @@ CLASSIFIERS = {kernel.name: kernel for kernel in _KERNELS}
 
 
 def resolve_classifier(classifier: Any, *, shrinkage: Any = "auto") -> MarginKernel:
-    """Return the kernel that a name, a kernel or a scikit-learn classifier stands for.
-
-    Kernels that are named and shrink get the ``shrinkage``.
-    """
+    """Return the kernel that a name, a kernel or a classifier stands for."""
     if isinstance(classifier, MarginKernel):
         return classifier
     if not isinstance(classifier, str):

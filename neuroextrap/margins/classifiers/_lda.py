@@ -129,14 +129,9 @@ def _sweep(a: np.ndarray) -> np.ndarray:
     return np.negative(a, out=a)
 
 
-def linear_margins(
-    region: LinearRegion,
-    design: Design,
-    labelings: Labelings,
-    counts: np.ndarray,
-    rule: str,
-) -> Linear:
-    """Return the margins of a region with few features; counts (F, K, B)."""
+def linear_margins(region: LinearRegion, trained: "_Trained") -> Linear:
+    """Return the margins of a region with few features."""
+    design, labelings, counts, rule = trained
     constants = prior_constants(counts, rule).swapaxes(1, 2)
     n = counts.swapaxes(1, 2)
     few_features = region.centered.shape[1] <= 2 * design.n_classes
@@ -251,7 +246,7 @@ class LDAMargins(LinearWhereFew):
         for growing in fits.growing:
             _fill_growing(margins, growing, trained)
         for place, region in fits.linear.items():
-            fill_linear(margins[:, :, place], linear_margins(region, *trained), design)
+            fill_linear(margins[:, :, place], linear_margins(region, trained), design)
         flat = margins.reshape(len(design.test), K, n_regions * B)
         if self.rule != "frequency" and are_unequal(counts):
             if "explained" not in kept:

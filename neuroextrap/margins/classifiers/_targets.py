@@ -182,10 +182,7 @@ class TargetMargins(MarginKernel):
             first += labelings.n_labelings
 
     def correlations(self, state: Any, labelings: Labelings) -> np.ndarray:
-        """Correlate decoded with true targets, shape (n_regions, n_labelings).
-
-        Zero where either does not vary.
-        """
+        """Correlate decoded with true targets, (n_regions, B); 0 without variance."""
         design = state[0].design
         decoded = _decoded(state, labelings, self.targets, "targets")
         true = labelings.keep(
@@ -212,10 +209,7 @@ class TargetMargins(MarginKernel):
     def chosen_shrinkage(
         self, x: np.ndarray, plan: Any, design: Design | None = None
     ) -> np.ndarray:
-        """Return the multiple of the penalty that every fold of a region chooses.
-
-        The folds are those of a plan, or of another `design`.
-        """
+        """Return the multiples that the folds of a plan, or a `design`, choose."""
         observed = _first(next(iter(plan.batches())))
         folds = InnerFolds([x], design or plan.design, self)
         return np.array(self.candidate_penalties)[folds.chosen(observed)[0, :, 0]]

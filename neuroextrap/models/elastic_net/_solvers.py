@@ -15,11 +15,7 @@ MAX_RISE = 1.01
 
 
 def search_block(solver_class, folds, Y, options, out):
-    """Choose the penalties of a block of targets; fill its views `out` of the result.
-
-    `Y` (n_samples, n_targets) is centered. Returns the means over folds of the best
-    solutions, a sparse array (n_targets, n_features).
-    """
+    """Fill in a block's penalties; return mean best solutions, a sparse array."""
     ratios = np.ravel(options.l1_ratios).astype(np.float64)
     targets = prepare_targets(folds, Y)
     # geometric, from the penalty that empties the model down
