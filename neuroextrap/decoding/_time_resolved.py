@@ -74,7 +74,6 @@ def read_moments(searchlight, trials, times, window=1, **others):
     if isinstance(noise, np.ndarray) and noise.ndim == 3:
         taken["noise_covariance"] = noise.reshape(len(noise), -1)
     taken["regions"] = moment_regions(n_channels, n_times, window)
-
     taken["min_voxels"] = min(taken["min_voxels"], n_channels * window)
     return recorded, with_parameters(searchlight, **taken)
 
