@@ -108,13 +108,16 @@ def plan_runs(features, imgs, options, known=None):
 
     `options` are SampleOptions, `known` names of columns in an earlier fit.
     """
-    tables, series = as_runs(features, "features"), as_runs(imgs, "imgs")
-    if len(tables) != len(series):
+    tables, entries = _as_list(features, "features"), _as_list(imgs, "imgs")
+    if len(tables) != len(entries):
         raise ValueError(
-            f"features has {len(tables)} runs, imgs {len(series)}; give one table of "
+            f"features has {len(tables)} runs, imgs {len(entries)}; give one table of "
             "features for every run"
         )
-    named = [_named(*pair) for pair in zip(as_list(imgs), series, strict=True)]
+    series = [load_array(run) if str(run)[-4:] == ".npy" else run for run in entries]
+    if len({isinstance(run, np.ndarray) for run in series}) > 1:
+        raise TypeError("imgs mixes arrays and images; give runs of one kind")
+    named = [_named(*pair) for pair in zip(entries, series, strict=True)]
     _check_names(named, tables)
     tables = _by_band(tables, () if known is None else known)
     timed = any(has_onsets(table) for run in tables for table in run.values())
@@ -167,21 +170,11 @@ def _check_names(named, tables):
         refuse_other_names(named, alone, "features")
 
 
-def as_list(given):
+def _as_list(given, name):
     """Return entries of runs as a list; a single one may come without."""
-    return list(given) if isinstance(given, (list, tuple)) else [given]
-
-
-def as_runs(given, name):
-    """Return runs as a list, arrays in files read."""
-    runs = as_list(given)
+    runs = list(given) if isinstance(given, (list, tuple)) else [given]
     if not runs:
         raise ValueError(f"{name} is empty; give an entry for every run")
-    if name == "imgs":
-        runs = [load_array(run) if str(run)[-4:] == ".npy" else run for run in runs]
-    kinds = {isinstance(run, np.ndarray) for run in runs}
-    if name == "imgs" and len(kinds) > 1:
-        raise TypeError("imgs mixes arrays and images; give runs of one kind")
     return runs
 
 

@@ -26,7 +26,7 @@ from neuroextrap.encoding._training import (
     encoder_of_columns,
 )
 from neuroextrap.stats._accuracy import default_set_sizes
-from neuroextrap.stats._label_checks import check_labels, plain_types_checked
+from neuroextrap.stats._label_checks import plain_types_checked
 from neuroextrap.stats._validation import check_choice, check_numbers, random_generator
 
 
@@ -110,7 +110,6 @@ def ensemble_size_curve(  # noqa: PLR0913
     Y = check_numbers(train[1], "train: responses")
     # repeats are equal rows of all features: few of them may be equal by chance
     stimuli = stimulus_numbers(X)
-    groups = None if groups is None else check_labels(groups, "groups")
     groups, _ = training_groups(stimuli, groups)
     encoder, _ = chosen_encoder(encoder, stimuli.max() + 1)
     check_feature_names(test[0], feature_names(train[0]), "test features")

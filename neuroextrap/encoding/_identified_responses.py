@@ -150,15 +150,11 @@ class ResponsePredictions(RegionAnalysis):
 
     @property
     def predictions_(self) -> np.ndarray:
-        """Predicted responses to the candidates, in units of the responses.
+        """Predicted responses to the candidates, (K, n_elements_), in their units.
 
-        Returns
-        -------
-        predictions : ndarray of shape (K, n_elements_)
-            In the order of ``classes_``; NaN where a voxel was not usable. After
-            :meth:`identify_folds` the prediction for each test point instead, of shape
-            (n_test, n_elements_), about the training means of its fold and around the
-            mean of all responses.
+        NaN where a voxel was not usable. After :meth:`identify_folds` the prediction
+        for each test point, (n_test, n_elements_), about the training means of its fold
+        and around the mean of all responses.
         """
         run = self.run_
         test = run.test
@@ -169,24 +165,12 @@ class ResponsePredictions(RegionAnalysis):
 
     @property
     def test_stimuli_(self) -> np.ndarray:
-        """Stimulus of each test point: its name, or its row in the features.
-
-        Returns
-        -------
-        stimuli : ndarray of shape (n_test,)
-            In the order of the rows of :meth:`region_margins`.
-        """
+        """Stimulus of each test point (n_test,): its name, or row in the features."""
         return self.run_.test_stimuli
 
     @property
     def rule_(self) -> str:
-        """Rule of the margins, "mahalanobis" or "correlation", chosen where "auto".
-
-        Returns
-        -------
-        rule : str
-            Where folds chose differently, the rule of each, separated by commas.
-        """
+        """Rule of the margins, or where folds chose differently those of all."""
         return self.run_.test.rule
 
     def coefficients(self, feature: int) -> np.ndarray:

@@ -8,10 +8,10 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from neuroextrap.design._copies import check_new_rows
+from neuroextrap.encoding._stimuli import check_groups
 from neuroextrap.margins.running._execution import Progress
 from neuroextrap.models._gabor import GaborPyramid
 from neuroextrap.models._retinotopic import RetinotopicFeatures
-from neuroextrap.stats._label_checks import check_labels
 from neuroextrap.stats._warn import warn
 
 _ROUNDING = 1e-5
@@ -108,12 +108,7 @@ def training_groups(stimuli, groups=None):
     n_samples, n_stimuli = len(stimuli), stimuli.max() + 1
     if groups is None:
         return (stimuli, (REPEATS_NOTE,)) if n_stimuli < n_samples else (None, ())
-    groups = check_labels(groups, "groups")
-    if groups.shape != (n_samples,):
-        raise ValueError(
-            f"groups must have one entry for every sample ({n_samples}), got shape "
-            f"{groups.shape}"
-        )
+    groups = check_groups(groups, n_samples)
     parted = (pd.Series(groups).groupby(stimuli).nunique() > 1).sum()
     if parted:
         raise ValueError(

@@ -18,7 +18,7 @@ from neuroextrap.encoding._continuous_runs import (
     rescaled,
 )
 from neuroextrap.encoding._margins import RULES
-from neuroextrap.encoding._stimuli import FeatureScaling, check_groups
+from neuroextrap.encoding._stimuli import FeatureScaling
 from neuroextrap.encoding._stimulus_features import check_new_runs
 from neuroextrap.models._delayer import Delayer, check_delays
 from neuroextrap.models._ridge import RidgeEncoder
@@ -183,7 +183,7 @@ def train_encoder(encoder, X, Y, *, groups=None, **folds):
     All folds keep `groups` together; `folds` are ``cv`` and ``random_state`` of those
     that the encoder does not bring.
     """
-    folds["groups"] = check_groups(groups, len(X))
+    folds["groups"] = groups
     fitted = fit_encoder(encoder, X, Y, **folds)
     if isinstance(fitted, (ElasticNetEncoder, RidgeEncoder)):
         E = Y - fitted.cv_predictions_

@@ -9,35 +9,26 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from neuroextrap.learning_curves._comparison import overfits
 from neuroextrap.learning_curves._curve_run import CurveOptions, prepare_run
 from neuroextrap.learning_curves._information import label_entropy
-from neuroextrap.learning_curves._sensitivity import check_pattern
 from neuroextrap.learning_curves._splits import (
     check_train_sizes,
     default_train_sizes,
+    evaluate_splits,
     residual_freedom,
-    run_tasks,
 )
 from neuroextrap.models._canonical_variates import CanonicalVariates
 from neuroextrap.stats._shared_options import as_options, takes_options
-from neuroextrap.stats._validation import brief, check_integer
+from neuroextrap.stats._validation import brief
 from neuroextrap.stats._warn import warn
 
 _LOG = logging.getLogger(__name__)
 
 
 @takes_options(CurveOptions)
-def information_learning_curve(  # noqa: PLR0913
-    X: Any,
-    y: ArrayLike,
-    groups: ArrayLike,
-    *,
-    priors: ArrayLike | None = None,
-    prior_weight: Any = "cross-validated",
-    pattern: str | None = "sensitivity",
-    train_sizes: ArrayLike | None = None,
-    n_splits: int = 150,
-    **options: Any,
+def information_learning_curve(
+    X: Any, y: ArrayLike, groups: ArrayLike, **options: Any
 ) -> Any:
     """Estimate the information in bits about unseen subjects, by training size.
 
@@ -55,28 +46,6 @@ def information_learning_curve(  # noqa: PLR0913
         Label of every scan.
     groups : array-like of shape (n_samples,)
         Subject (or run, or other independent unit) of every scan.
-    priors : array-like of shape (n_classes,), or None, default=None
-        Known p(g), in the order of the sorted labels. If None, those of
-        ``CanonicalVariates(priors=...)``, else the label frequencies of the whole
-        design. Canonical variates without priors of their own train with these.
-    prior_weight : float, "cross-validated" or None, default="cross-validated"
-        Weight e of the prior in the regularized predictions
-        ``(1 - e) p(g|x) + e p(g)``: a number, or chosen inside each training set by
-        leaving out one of its subjects at a time, which takes as many more fits as
-        there are training subjects. If None, predictions are not regularized, as in
-        Kjems et al. 2002.
-    pattern : str or None, default="sensitivity"
-        Map whose reproducibility is measured by a second model trained on as many
-        other subjects, possible up to half of the subjects: "sensitivity",
-        "log_sensitivity" or "canonical". If None, no map is made.
-    train_sizes : array-like of int or None, default=None
-        Numbers of training subjects. If None, all sizes up to all but one at which
-        the training scans leave something to estimate the noise from: for canonical
-        variates, at least twice as many residual degrees of freedom (scans minus
-        labels, minus subject means that were subtracted) as components.
-    n_splits : int, default=150
-        Random splits at every size. A split whose training subjects lack a class
-        is drawn again.
 
     Returns
     -------
@@ -136,71 +105,58 @@ def information_learning_curve(  # noqa: PLR0913
     True
     """
     asked = as_options(CurveOptions, information_learning_curve, options)
-    run = prepare_run(asked.read(X).X, y, groups, asked, priors)
-    check_pattern(pattern, run.classifier)
-    if train_sizes is None:
-        sizes = default_train_sizes(run, int(str(prior_weight) == "cross-validated"))
+    run = prepare_run(asked.read(X).X, y, groups, asked)
+    _check_prior_weight(asked.prior_weight)
+    n_left_out = int(str(asked.prior_weight) == "cross-validated")
+    if asked.train_sizes is None:
+        sizes = default_train_sizes(run, n_left_out)
     else:
-        sizes = check_train_sizes(train_sizes, len(run.group_names))
-    _check_options(run, sizes, n_splits, prior_weight)
-    tasks = run_tasks(
-        run,
-        sizes,
-        n_splits,
-        n_jobs=asked.n_jobs,
-        options={"prior_weight": prior_weight, "pattern": pattern},
-    )
-    curve = _collect(run, sizes, tasks)
+        sizes = check_train_sizes(asked.train_sizes, len(run.group_names))
+    _check_smallest(run, sizes[0], n_left_out)
+    curve = _collect(run, sizes, evaluate_splits(run, sizes, asked))
     _report(curve, asked.classifier)
-    _warn_of_negative(curve, run, prior_weight)
+    _warn_of_negative(curve, run, asked.prior_weight)
     return curve
 
 
-def _check_options(run, sizes, n_splits, prior_weight):
-    """Raise for options that would only fail inside a worker."""
-    check_integer(n_splits, "n_splits", minimum=1)
-    inner = int(isinstance(prior_weight, str) and prior_weight == "cross-validated")
-    number = isinstance(prior_weight, Real) and 0 <= float(prior_weight) <= 1
-    if prior_weight is not None and not inner and not number:
+def _check_prior_weight(weight):
+    """Raise ValueError for a weight of the prior that is none."""
+    number = isinstance(weight, Real) and 0 <= float(weight) <= 1
+    named = isinstance(weight, str) and weight == "cross-validated"
+    if weight is not None and not named and not number:
         raise ValueError(
-            f"prior_weight={brief(prior_weight)} must be a number between 0 and 1, "
+            f"prior_weight={brief(weight)} must be a number between 0 and 1, "
             "'cross-validated' or None (no regularization)"
         )
+
+
+def _check_smallest(run, size, n_left_out):
+    """Raise ValueError if so few training groups leave nothing to estimate noise by."""
     largest = np.sort(np.bincount(run.groups))[::-1]
-    n_train, n_classes = int(largest[: sizes[0] - inner].sum()), len(run.classes)
+    n_train, n_classes = int(largest[: size - n_left_out].sum()), len(run.classes)
     if n_train <= n_classes:
         raise ValueError(
-            f"{sizes[0]} training groups"
-            + (", one of them left out for prior_weight='cross-validated'," * inner)
+            f"{size} training groups"
+            + (
+                ", one of them left out for prior_weight='cross-validated',"
+                * n_left_out
+            )
             + f" hold at most {n_train} samples of {n_classes} classes, which leaves "
             "nothing to estimate the noise; use larger train_sizes or coarser labels"
-            + (", or prior_weight=None" * inner)
+            + (", or prior_weight=None" * n_left_out)
         )
 
 
-def _collect(run, sizes, tasks):
-    """Gather the results of all tasks into arrays of one row per training size."""
+def _collect(run, sizes, found):
+    """Return the curve of what all splits have found, (n_sizes, n_splits, ...)."""
     from sklearn.utils import Bunch
 
-    scores = [[s for task in size for s in task["scores"]] for size in tasks]
-
-    def of_scores(name):
-        return np.array([[getattr(s, name) for s in row] for row in scores])
-
-    def of_tasks(name):
-        return np.array([[v for task in size for v in task[name]] for size in tasks])
-
-    counts = of_scores("counts").sum(axis=1)[:, :, None]
-    sums = of_scores("probabilities").sum(axis=1)
+    counts = found.pop("counts").sum(axis=1)[:, :, None]
+    sums = found.pop("probabilities").sum(axis=1)
     return Bunch(
         train_sizes=sizes,
-        information=of_scores("information"),
-        error_rate=of_scores("error_rate"),
-        baseline_error_rate=of_scores("baseline_error_rate"),
+        **found,
         confusion=sums / np.where(counts > 0, counts, np.nan),
-        reproducibility=of_tasks("reproducibility"),
-        n_components=of_tasks("n_components"),
-        prior_weight=of_scores("prior_weight"),
         label_entropy=label_entropy(run.priors),
         classes=run.classes,
         priors=run.priors,
@@ -226,9 +182,7 @@ def _report(curve, classifier):
             f"{infinite.tolist()}: the information is minus infinity there; "
             "regularize with prior_weight"
         )
-    overfitted = (curve.information.mean(axis=1) < 0) & (
-        curve.error_rate.mean(axis=1) < curve.baseline_error_rate.mean(axis=1)
-    )
+    overfitted = overfits(curve)
     if overfitted.any():
         _LOG.info(
             "information is negative although the error is below the baseline at "

@@ -39,13 +39,7 @@ def _class_numbers(y, classes, n_classes):
 
 
 def label_entropy(priors):
-    """Return the entropy of the labels in bits, the most that predictions can tell.
-
-    (Kjems et al. 2002, NeuroImage 15, eq. 12.)
-
-    >>> label_entropy([0.25, 0.25, 0.5])
-    1.5
-    """
+    """Return the entropy of the labels in bits (Kjems et al. 2002, eq. 12)."""
     priors = check_priors(priors, np.size(priors))
     return float(-np.sum(priors * np.log(priors)) / np.log(2))
 
@@ -120,19 +114,12 @@ def prediction_information(
 
 
 def log_ratio(log_posterior, codes, priors):
-    """Return log p(g|x) / p(g) of the true class of every sample, in nats.
-
-    `log_posterior` has shape (n_samples, n_classes) and `codes` (n_samples,) holds the
-    true class numbers.
-    """
+    """Return log p(g|x) / p(g) of the true class of every sample, in nats."""
     return log_posterior[np.arange(len(codes)), codes] - np.log(priors)[codes]
 
 
 def macroscopic_log_posterior(log_likelihood, priors):
-    """Return log p(g|x) of a microscopic model p(x|g), by Bayes' rule (eq. 2).
-
-    `log_likelihood` has shape (n_samples, n_classes); all logarithms are natural.
-    """
+    """Return log p(g|x) of log p(x|g) (n_samples, n_classes), by Bayes' rule."""
     from scipy.special import log_softmax
 
     log_likelihood = np.asarray(log_likelihood, dtype=np.float64)
@@ -143,9 +130,7 @@ def macroscopic_log_posterior(log_likelihood, priors):
 def best_prior_weight(ratio):
     """Maximize the concave ``mean log((1 - e) ratio + e)`` over e in 0..1 by bisection.
 
-    `ratio` (n_samples,) is p(g|x) / p(g) of the true classes. On these same samples the
-    regularized information is at least zero; on new ones it is slightly negative when
-    there is nothing to tell.
+    `ratio` (n_samples,) is p(g|x) / p(g) of the true classes.
     """
 
     def slope(weight):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike
 
 from neuroextrap.design._labels import checked_entries
@@ -23,7 +24,7 @@ from neuroextrap.stats._validation import (
 
 
 def binary_gaussian_information(separation):
-    """Return the bits that one Gaussian measurement tells about a fair binary label.
+    """Return the bits that a Gaussian measurement tells about a fair binary label.
 
     `separation` is the distance of the class means in standard deviations of the noise.
     """
@@ -133,19 +134,10 @@ def _two_patterns(n_features, rng):
 def agnostic_labels(groups):
     """Label every scan by its place within its subject: 0, 1, 2, ...
 
-    `groups` (n_samples,) is the subject of every scan; scans come in the order in which
-    they were made. (Kjems et al. 2002, NeuroImage 15, "Mutual information for
-    hierarchical label sets".)
-
-    >>> agnostic_labels(["s1", "s1", "s2", "s1", "s2"])
-    array([0, 1, 0, 2, 1])
+    (Kjems et al. 2002, "Mutual information for hierarchical label sets".)
     """
     groups = np.asarray(groups)
-    labels = np.empty(len(groups), dtype=np.intp)
-    for group in np.unique(groups):
-        in_group = groups == group
-        labels[in_group] = np.arange(in_group.sum())
-    return labels
+    return pd.Series(groups).groupby(groups).cumcount().to_numpy()
 
 
 def _coarse_of_fine(fine, coarse):
@@ -222,13 +214,9 @@ def fine_probabilities(
 
 
 def protocol_setups(y, groups, *, per_label=2):
-    """Choose scans, labels and numbers of components of the four setups (table 1).
+    """Choose scans (rows), labels and n_components of the four setups (table 1).
 
-    Each setup is a Bunch with ``name``, ``rows`` (scans used), ``labels`` (of those
-    scans) and ``n_components``: (1) balanced subset, states as labels, as many
-    components as chosen scans per subject; (2) the same subset and components, agnostic
-    labels; (3) all scans, agnostic labels, as many components as in 1 and 2; (4) all
-    scans, agnostic labels, as many components as scans per subject.
+    They have as many components as a subject has chosen scans; the fourth, as scans.
     """
     from sklearn.utils import Bunch
 
@@ -236,20 +224,19 @@ def protocol_setups(y, groups, *, per_label=2):
     y = checked_entries(y, "y", groups, "groups")
     check_integer(per_label, "per_label", minimum=1)
     states = len(np.unique(y))
-    chosen = balanced_scans(y, groups, per_label=per_label)
-    all_scans = np.arange(len(y))
-    few = per_label * states
-    many = int(np.unique(groups, return_counts=True)[1].min())
-    count = {2: "two"}.get(states, str(states))
-    few_agnostic, agnostic = agnostic_labels(groups[chosen]), agnostic_labels(groups)
-    rows = [
-        (f"{count} labels, balanced", chosen, y[chosen], few),
-        ("agnostic, balanced", chosen, few_agnostic, few),
-        ("agnostic, all scans, few components", all_scans, agnostic, few),
-        ("agnostic, all scans, all components", all_scans, agnostic, many),
+    rows = balanced_scans(y, groups, per_label=per_label)
+    few = {"rows": rows, "n_components": per_label * states}
+    every = {"rows": np.arange(len(y)), "labels": agnostic_labels(groups)}
+    n_scans = int(np.unique(groups, return_counts=True)[1].min())
+    name = f"{'two' if states == 2 else states} labels, balanced"
+    return [
+        Bunch(**few, name=name, labels=y[rows]),
+        Bunch(**few, name="agnostic, balanced", labels=agnostic_labels(groups[rows])),
+        Bunch(**few | every, name="agnostic, all scans, few components"),
+        Bunch(
+            **every, name="agnostic, all scans, all components", n_components=n_scans
+        ),
     ]
-    keys = ("name", "rows", "labels", "n_components")
-    return [Bunch(**dict(zip(keys, row, strict=True))) for row in rows]
 
 
 def protocol_learning_curves(

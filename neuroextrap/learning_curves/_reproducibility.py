@@ -9,23 +9,14 @@ from numpy.typing import ArrayLike
 
 from neuroextrap.learning_curves._curve import information_learning_curve
 from neuroextrap.learning_curves._curve_run import CurveOptions, prepare_run
-from neuroextrap.learning_curves._sensitivity import check_pattern
-from neuroextrap.learning_curves._splits import check_train_sizes, run_tasks
+from neuroextrap.learning_curves._splits import check_train_sizes, evaluate_splits
 from neuroextrap.stats._shared_options import as_options, described_by, takes_options
-from neuroextrap.stats._validation import check_integer
 
 
 @described_by(information_learning_curve)
-@takes_options(CurveOptions)
+@takes_options(CurveOptions, without="priors prior_weight")
 def pattern_reproducibility(
-    X: Any,
-    y: ArrayLike,
-    groups: ArrayLike,
-    *,
-    pattern: str = "sensitivity",
-    train_sizes: ArrayLike | None = None,
-    n_splits: int = 150,
-    **options: Any,
+    X: Any, y: ArrayLike, groups: ArrayLike, **options: Any
 ) -> Any:
     """Measure the agreement of maps of models trained on disjoint sets of subjects.
 
@@ -91,25 +82,15 @@ def pattern_reproducibility(
     """
     from sklearn.utils import Bunch
 
-    asked = as_options(CurveOptions, pattern_reproducibility, options)
+    plain: Any = {"priors": None, "prior_weight": None}
+    asked = as_options(CurveOptions, pattern_reproducibility, options, **plain)
     scans = asked.read(X)
     run = prepare_run(scans.X, y, groups, asked)
-    check_pattern(pattern, run.classifier)
-    check_integer(n_splits, "n_splits", minimum=1)
-    sizes = _half_sizes(train_sizes, len(run.group_names), pattern)
-    tasks = run_tasks(
-        run,
-        sizes,
-        n_splits,
-        n_jobs=asked.n_jobs,
-        options={"prior_weight": None, "pattern": pattern, "score": False, "z": True},
-    )
-    correlations = np.array(
-        [[r for task in size for r in task["reproducibility"]] for size in tasks]
-    )
-    z_sums = np.array([np.sum([t["z_sum"] for t in size], axis=0) for size in tasks])
+    sizes = _half_sizes(asked.train_sizes, len(run.group_names), asked.pattern)
+    found = evaluate_splits(run, sizes, asked, z=True)
+    correlations = found["reproducibility"]
     spread = np.full(len(sizes), np.nan)
-    if n_splits > 1:
+    if asked.n_splits > 1:
         spread = correlations.std(axis=1, ddof=1)
     return Bunch(
         train_sizes=sizes,
@@ -117,17 +98,13 @@ def pattern_reproducibility(
         mean=correlations.mean(axis=1),
         spread=spread,
         signal_to_noise=_signal_to_noise(correlations.mean(axis=1)),
-        z_map=scans.expand(z_sums / n_splits),
+        z_map=scans.expand(found["z_sum"].sum(axis=1) / asked.n_splits),
         masker=scans.masker,
     )
 
 
 def _signal_to_noise(correlation):
-    """Return the ratio of the standard deviations of signal and noise in a map.
-
-    Two maps with a common signal and independent noise correlate by S / (S + N), and
-    their mean has half the noise: 2 S / N.
-    """
+    """Return the ratio sqrt(S / (N / 2)) of two maps that correlate by S / (S + N)."""
     signal = np.clip(correlation, 0.0, 1.0)
     with np.errstate(divide="ignore"):
         return np.sqrt(2 * signal / (1 - signal))

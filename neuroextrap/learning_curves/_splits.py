@@ -1,6 +1,5 @@
 """Training sizes, random splits by subject, and their evaluation in parallel."""
 
-import dataclasses
 import warnings
 
 import numpy as np
@@ -13,7 +12,6 @@ from neuroextrap.learning_curves._sensitivity import (
     pattern_factor,
     standardize_maps,
 )
-from neuroextrap.models._canonical_variates import CanonicalVariates
 from neuroextrap.stats._validation import check_n_jobs
 from neuroextrap.stats._warn import warn
 
@@ -46,13 +44,11 @@ def check_train_sizes(train_sizes, n_groups):
 
 
 def draw_split(seed, size, split, holds, *, twin, least=1):
-    """Draw the order of groups of one split: the first `size` train the model.
+    """Draw the order of groups of one split: the first `size` train, the next its twin.
 
-    With `twin`, the next `size` train its twin. The stream depends on seed, size and
-    split number only, so that any split can be drawn by itself, in any order, on any
-    worker. Draws in which fewer than `least` training groups hold a class (or none of
-    the twin's does) are thrown away; `holds` (n_groups, n_classes) says which group has
-    which class.
+    The stream depends on seed, size and split number only. Draws in which fewer than
+    `least` training groups hold a class (or none of the twin's does) are thrown away,
+    by `holds` (n_groups, n_classes).
     """
     rng = np.random.default_rng([seed, size, split])
     for _ in range(_MAX_DRAWS):
@@ -72,8 +68,8 @@ def draw_split(seed, size, split, holds, *, twin, least=1):
 def residual_freedom(run, size):
     """Return the fewest residual degrees of freedom of `size` training groups.
 
-    Scans of the smallest groups, minus one for every label, minus one for every group
-    mean that was subtracted (but one, which the labels' means hold already).
+    Scans minus labels, minus group means that were subtracted (but one, which the
+    labels' means hold already).
     """
     n_scans = int(np.sort(np.bincount(run.groups))[:size].sum())
     n_means = size - 1 if run.centered else 0
@@ -81,10 +77,9 @@ def residual_freedom(run, size):
 
 
 def default_train_sizes(run, n_left_out):
-    """Return all training sizes that leave enough to estimate the noise, increasing.
+    """Return all training sizes that leave enough to estimate the noise, or the last.
 
-    `n_left_out` training groups are left out at a time to choose the weight of the
-    prior. If no size leaves enough, the largest, with a warning.
+    `n_left_out` training groups are left out at a time for the weight of the prior.
     """
     sizes = check_train_sizes(None, len(run.group_names))
     freedom = np.array([residual_freedom(run, size) for size in sizes])
@@ -103,24 +98,6 @@ def default_train_sizes(run, n_left_out):
         "fewer n_components or coarser labels"
     )
     return sizes[-1:]
-
-
-@dataclasses.dataclass(frozen=True)
-class SplitScore:
-    """Scores of the predictions of one split.
-
-    `information` is in bits per scan; the error rates are those of the most probable
-    label and of guessing the most common one. `probabilities` (n_classes, n_classes)
-    sums predicted probabilities, one row per true class, over `counts` (n_classes,)
-    test samples.
-    """
-
-    information: float
-    error_rate: float
-    baseline_error_rate: float
-    prior_weight: float
-    probabilities: np.ndarray
-    counts: np.ndarray
 
 
 def train(run, members):
@@ -143,11 +120,7 @@ def log_posterior(model, X):
 
 
 def cross_validated_weight(run, members):
-    """Choose the weight of the prior by leaving out one training group at a time.
-
-    The test groups are never looked at. Splits are drawn so that every class is in two
-    training groups.
-    """
+    """Choose the weight of the prior by leaving out one training group at a time."""
     ratios = []
     for member in members:
         others = members[members != member]
@@ -173,14 +146,14 @@ def score_split(run, model, members, prior_weight):
             keep = np.log1p(-weight) if weight < 1 else -np.inf
             logs = np.logaddexp(keep + logs, np.log(weight * priors))
     indicator = codes[:, None] == np.arange(len(priors))
-    return SplitScore(
-        information=np.mean(log_ratio(logs, codes, priors)) / np.log(2),
-        error_rate=_error_rate(logs, indicator),
-        baseline_error_rate=_error_rate(np.log(priors)[None], indicator),
-        prior_weight=weight,
-        probabilities=indicator.T.astype(np.float64) @ np.exp(logs),
-        counts=indicator.sum(axis=0),
-    )
+    return {
+        "information": np.mean(log_ratio(logs, codes, priors)) / np.log(2),
+        "error_rate": _error_rate(logs, indicator),
+        "baseline_error_rate": _error_rate(np.log(priors)[None], indicator),
+        "prior_weight": weight,
+        "probabilities": indicator.T.astype(np.float64) @ np.exp(logs),
+        "counts": indicator.sum(axis=0),
+    }
 
 
 def _error_rate(scores, indicator):
@@ -190,61 +163,52 @@ def _error_rate(scores, indicator):
     return float(1 - hit.mean())
 
 
-def components_in_use(model):
-    """Return the number of singular vectors in use; NaN if there are none."""
-    if isinstance(model, CanonicalVariates):
-        return float(model.n_components_)
-    return np.nan
+def evaluate_splits(run, sizes, asked, *, z=False):
+    """Evaluate all splits in parallel; return arrays (n_sizes, n_splits, ...) by name.
 
-
-def run_tasks(run, sizes, n_splits, *, n_jobs, options):
-    """Evaluate all splits; return, for each size, the results of its tasks in order."""
+    `asked` are CurveOptions. With `z` maps are made and not predictions:
+    ``z_sum`` (n_sizes, n_tasks, n_features) sums reproducible Z maps.
+    """
     from joblib import Parallel, delayed
 
-    check_n_jobs(n_jobs)
-    starts = range(0, n_splits, _SPLITS_PER_TASK)
+    check_n_jobs(asked.n_jobs)
+    starts = range(0, asked.n_splits, _SPLITS_PER_TASK)
     tasks = [
-        (int(size), range(start, min(start + _SPLITS_PER_TASK, n_splits)))
+        (int(size), range(start, min(start + _SPLITS_PER_TASK, asked.n_splits)))
         for size in sizes
         for start in starts
     ]
-    done = Parallel(n_jobs=n_jobs)(
-        delayed(evaluate_task)(run, size, splits, **options) for size, splits in tasks
+    how = {"prior_weight": asked.prior_weight, "pattern": asked.pattern, "z": z}
+    done = Parallel(n_jobs=asked.n_jobs)(
+        delayed(_evaluate_task)(run, size, splits, **how) for size, splits in tasks
     )
-    n_tasks = len(starts)  # per size
-    return [done[n_tasks * i : n_tasks * (i + 1)] for i in range(len(sizes))]
+    of_sizes = [done[i : i + len(starts)] for i in range(0, len(done), len(starts))]
+    return {
+        name: np.array([np.concatenate([task[name] for task in of]) for of in of_sizes])
+        for name in done[0]
+    }
 
 
-def evaluate_task(run, size, splits, *, prior_weight, pattern, score=True, z=False):
-    """Evaluate a range of splits of one size, on one BLAS thread.
-
-    Returns a dict of ``scores``, ``n_components`` and ``reproducibility`` (lists with
-    one entry per split) and ``z_sum``, the sum of the reproducible Z maps if `z`. Test
-    groups are predicted only if `score`.
-    """
+def _evaluate_task(run, size, splits, *, prior_weight, pattern, z):
+    """Evaluate a range of splits of one size, on one BLAS thread."""
     from threadpoolctl import threadpool_limits
 
     twin = pattern is not None and 2 * size <= len(run.group_names)
     # a training group left out must leave every class to the others
-    least = 2 if score and prior_weight == "cross-validated" else 1
-    scores, components, factors = [], [], []
+    least = 2 if prior_weight == "cross-validated" else 1
+    rows, factors = [], []
     with threadpool_limits(1):
         for split in splits:
             order = draw_split(run.seed, size, split, run.holds, twin=twin, least=least)
             model = train(run, order[:size])
-            components.append(components_in_use(model))
-            if score:
-                scores.append(score_split(run, model, order[:size], prior_weight))
+            row = {} if z else score_split(run, model, order[:size], prior_weight)
+            used = float(model.n_components_) if run.is_canonical else np.nan
+            rows.append(row | {"n_components": used})
             if twin:
                 factors += _twin_factors(run, model, order, size, pattern)
-        correlations, z_sum = _agreement(run, factors, pattern, z=z)
-    reproducibility = correlations if twin else [np.nan] * len(splits)
-    return {
-        "scores": scores,
-        "n_components": components,
-        "reproducibility": reproducibility,
-        "z_sum": z_sum,
-    }
+        maps = _agreement(run, factors, pattern, z=z) if twin else {}
+    unknown = {"reproducibility": np.full(len(splits), np.nan)}
+    return {n: np.array([row[n] for row in rows]) for n in rows[0]} | unknown | maps
 
 
 def _twin_factors(run, model, order, size, pattern):
@@ -259,14 +223,12 @@ def _twin_factors(run, model, order, size, pattern):
 
 
 def _agreement(run, factors, pattern, *, z):
-    """Return the correlations of pairs of maps, and the sum of their Z maps."""
-    if not factors:
-        return [], None
+    """Return the correlations of pairs of maps, and with `z` the sum of Z maps."""
     maps = standardize_maps(feature_maps(run, factors, pattern))
     first, second = maps[::2], maps[1::2]
     correlations = np.mean(first * second, axis=1)
     if not z:
-        return correlations.tolist(), None
+        return {"reproducibility": correlations}
     noise = np.sqrt(np.maximum(1 - correlations, np.finfo(np.float64).eps))
     z_maps = (first + second) / (np.sqrt(2) * noise[:, None])
-    return correlations.tolist(), z_maps.sum(axis=0)
+    return {"reproducibility": correlations, "z_sum": z_maps.sum(axis=0)[None]}

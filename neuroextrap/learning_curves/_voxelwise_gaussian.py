@@ -13,6 +13,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from neuroextrap.design._labels import members
 from neuroextrap.learning_curves._information import macroscopic_log_posterior
 from neuroextrap.models._canonical_space import class_priors
 from neuroextrap.stats._shared_options import described_by, takes_fields
@@ -24,12 +25,10 @@ _STEP = 1e-4  # standard deviations of a feature, on either side
 def mean_squared_slopes(
     classifier: Any, X: np.ndarray, codes: np.ndarray, of: str
 ) -> np.ndarray:
-    """Average over samples the squared derivative of the true label's posterior.
+    """Average over samples the squared derivative (p,) of the true label's posterior.
 
-    `codes` (n_samples,) are places in ``classifier.classes_``; `of` is "posterior" or
-    "log_posterior". Gaussian classes have derivatives in closed form; of other
-    classifiers every feature is moved to both sides (2 p predictions of all samples).
-    Returns shape (p,).
+    Gaussian classes have derivatives in closed form; of other classifiers every feature
+    is moved to both sides (2 p predictions of all samples).
     """
     if not hasattr(classifier, "predict_proba"):
         raise TypeError(
@@ -43,9 +42,8 @@ def mean_squared_slopes(
     posterior = np.asarray(classifier.predict_proba(X))
     rows = np.arange(len(codes))
     # d log p(g|x) = d log p(x|g) - sum over h of p(h|x) d log p(x|h)
-    slopes = density_slopes[codes, rows] - np.einsum(
-        "nk,knp->np", posterior, density_slopes
-    )
+    mean = np.einsum("nk,knp->np", posterior, density_slopes)
+    slopes = density_slopes[codes, rows] - mean
     if of == "posterior":
         slopes *= posterior[rows, codes][:, np.newaxis]
     return np.mean(slopes**2, axis=0)
@@ -90,12 +88,10 @@ def _numerical(classifier: Any, X: np.ndarray, codes: np.ndarray, of: str) -> An
         with np.errstate(divide="ignore"):
             return posterior if of == "posterior" else np.log(posterior)
 
-    return np.array(
-        [
-            np.mean(((truth(i, step) - truth(i, -step)) / (2 * step)) ** 2)
-            for i, step in enumerate(steps)
-        ]
-    )
+    slopes = [
+        (truth(i, step) - truth(i, -step)) / (2 * step) for i, step in enumerate(steps)
+    ]
+    return np.mean(np.square(slopes), axis=1)
 
 
 _VARIANCES = ("pooled", "class")
@@ -208,17 +204,14 @@ class VoxelwiseGaussian(ClassifierMixin, BaseEstimator):
             return np.eye(len(self.classes_))
         if not isinstance(self.design, Mapping):
             raise TypeError(f"design must be a dict of rows; got {brief(self.design)}")
-        missing = [
-            label for label in self.classes_.tolist() if label not in self.design
-        ]
+        labels = self.classes_.tolist()
+        missing = [label for label in labels if label not in self.design]
         if missing:
             raise ValueError(
                 f"design has no row for the labels {missing}; give one row per label"
             )
-        return np.array(
-            [np.atleast_1d(self.design[label]) for label in self.classes_.tolist()],
-            dtype=np.float64,
-        )
+        rows = [np.atleast_1d(self.design[label]) for label in labels]
+        return np.array(rows, dtype=np.float64)
 
     def _noise(self, residuals, codes, freedom):
         """Return noise variances, pooled or by class."""
@@ -235,10 +228,7 @@ class VoxelwiseGaussian(ClassifierMixin, BaseEstimator):
                 f"class {self.classes_.tolist()[np.argmin(counts)]!r} has one sample; "
                 "variance='class' needs two per class; use variance='pooled'"
             )
-        squares = [
-            np.sum(residuals[codes == g] ** 2, axis=0) for g in range(len(counts))
-        ]
-        return np.array(squares) / (counts - 1)[:, None]
+        return members(codes) @ residuals**2 / (counts - 1)[:, None]
 
     @described_by(fit)
     def log_likelihood(self, X: Any) -> np.ndarray:

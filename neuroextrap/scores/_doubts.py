@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -36,8 +37,8 @@ _ALL = ("accuracy*", "implied_information*", "p_value", *BOUNDS)
 def pairwise_z(ranks: Ranks) -> tuple[float, float]:
     """Return the mean pairwise accuracy, and its distance from guessing in errors.
 
-    Each trial counts as a guess by itself if all candidates are targets. Otherwise only
-    each target does: some candidates have larger scores than others in all trials.
+    Each trial counts as a guess by itself only if all candidates are targets: some may
+    have larger scores than others in all trials.
     """
     n_candidates = len(ranks.attracted)
     accuracy = ranks.wins @ np.arange(n_candidates) / (n_candidates - 1)
@@ -53,9 +54,7 @@ def examine(
 ) -> tuple[bool, ScoreMatrix, tuple[Finding, ...]]:
     """Return whether scores were turned around, the matrix, and what is doubtful.
 
-    They are taken as distances if `kind` says so, or if it is "auto" and targets come
-    last so often that no guess explains it: a pairwise accuracy below one quarter. One
-    that is below chance, but less, is a doubt only.
+    With `kind` "auto" that is where targets come last too often for a guess.
     """
     if kind == "distance":
         matrix = matrix.negative()
@@ -63,11 +62,10 @@ def examine(
     turned = kind == "auto" and accuracy < 0.25 and z < special.ndtri(_SURE)
     found = []
     if z < special.ndtri(_SURE):
-        effect = "accuracies and information are those of the worst choices"
-        if turned:
-            effect = (
-                "smaller scores are taken to be more alike, as of distances or ranks"
-            )
+        effects = (
+            "accuracies and information are those of the worst choices",
+            "smaller scores are taken to be more alike, as of distances or ranks",
+        )
         found.append(
             Finding(
                 "reversed_scores",
@@ -75,7 +73,7 @@ def examine(
                 accuracy,
                 EVERYTHING,
                 f"the target scores above another candidate in {accuracy:.3f} of pairs",
-                effect,
+                effects[turned],
                 "say which by kind='distance' or kind='similarity' (--kind)",
             )
         )
@@ -149,13 +147,13 @@ def _symmetric(matrix: ScoreMatrix) -> Iterator[Finding]:
 def _repeated(matrix: ScoreMatrix) -> Iterator[Finding]:
     """Find trials of one target with the same scores, as long as these hardly tie."""
     several = np.flatnonzero(matrix.repeats[matrix.columns] > 1)
-    copies: dict[int, int] = {}
+    copies = Counter[int]()
     for row in several.tolist():
         key = hash((int(matrix.columns[row]), matrix.scores[row].tobytes()))
-        copies[key] = copies.get(key, 0) + 1
+        copies[key] += 1
         if copies[key] == 2 and len(np.unique(matrix.scores[row])) < _FEWEST_UNTIED:
             return
-    n_copies = sum(copies.values()) - len(copies)
+    n_copies = copies.total() - len(copies)
     if n_copies:
         share = n_copies / len(matrix.columns)
         yield Finding(
@@ -200,10 +198,9 @@ def _tied(matrix: ScoreMatrix) -> Iterator[Finding]:
 
 
 def _hubs(matrix: ScoreMatrix) -> Iterator[Finding]:
-    """Find candidates that attract far more trials of others than the rest does.
+    """Find candidates that attract five times as many trials of others as the mean.
 
-    These are wrong first choices five times as often as the mean, and oftener than
-    equal chances allow (Poisson, corrected for the number of candidates).
+    And oftener than equal chances allow (Poisson, corrected for their number).
     """
     attracted = matrix.ranks.attracted
     mean = attracted.mean()
@@ -226,9 +223,8 @@ def _hubs(matrix: ScoreMatrix) -> Iterator[Finding]:
 def near_duplicates(matrix: ScoreMatrix) -> NDArray[np.intp]:
     """Return for every candidate (n_candidates,) the one that it nearly repeats.
 
-    A candidate stands for itself and for all later ones whose ranks correlate with its
-    own by at least `ALIKE` over trials (at most some hundreds, spread evenly), unless
-    an earlier one stands for them; tested ones come first.
+    That is the first whose ranks correlate with its own by at least `ALIKE` over trials
+    (at most some hundreds, spread evenly); tested ones come first.
     """
     n_trials, n_candidates = matrix.scores.shape
     leader = np.arange(n_candidates)

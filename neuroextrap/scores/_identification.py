@@ -256,11 +256,7 @@ def score_identification(
 def _measure(
     matrix: ScoreMatrix, chosen: ScoreOptions
 ) -> tuple[pd.DataFrame, FloatArray, dict[str, float]]:
-    """Return the curve, its measured part without each candidate, and bits by name.
-
-    A perfect curve has the largest number of bits that its trials resolve, and an
-    interval without an upper end.
-    """
+    """Return the curve, its measured part without each candidate, and bits by name."""
     n_trials, n_candidates = matrix.scores.shape
     pools = chosen.pool_sizes(n_candidates)
     within, beyond = pools[pools <= n_candidates], pools[pools > n_candidates]
@@ -284,8 +280,7 @@ def _intervals(
 ) -> tuple[FloatArray, Any, Any]:
     """Return accuracies without each candidate (n_candidates, n_sizes), and intervals.
 
-    Those are of the accuracies and of the bits; all is NaN where trials or candidates
-    are too few for a jackknife.
+    These are of accuracies and bits; NaN where a jackknife has too few of anything.
     """
     n_trials, n_candidates = shape = matrix.scores.shape
     n_tested = int(np.count_nonzero(matrix.repeats))

@@ -1,12 +1,13 @@
 """The page about scores, in bits and among how many, and the files of results."""
 
-from functools import partial
+from operator import methodcaller
 
 import numpy as np
 import pandas as pd
 from markupsafe import Markup
 
 import neuroextrap
+from neuroextrap.analysis._region_maps import table_writer
 from neuroextrap.design._findings import doubts_about
 from neuroextrap.maps._files import write_maps
 from neuroextrap.maps._provenance import provenance
@@ -66,17 +67,16 @@ def scores_report(found, compared, title=None):
     first = next(iter(found.values()))
     methods = sentences("scores_methods", version=neuroextrap.__version__, found=first)
     notes = named_notes(found, compared)
-    stimuli = [
-        (f"Stimuli: {name}" if name else "Stimuli", _stimuli(each))
-        for name, each in found.items()
-    ]
     sections = [
         ("What was found", answer(words, _curves(found))),
         ("What is doubtful", list_of(dict.fromkeys(notes)) if notes else ""),
         *(("Two decoders", _pair(names, each)) for names, each in compared.items()),
         ("In numbers", _table(found, "summary", _SUMMARY)),
         ("Pools", _table(found, "pools", _POOLS)),
-        *stimuli,
+        *(
+            (f"Stimuli: {name}" if name else "Stimuli", _stimuli(each))
+            for name, each in found.items()
+        ),
         ("What this does not show", list_of(sentences("scores_limits"))),
         ("Methods", methods_section(methods)),
     ]
@@ -152,11 +152,7 @@ def _stimuli(each):
 
 
 def write_results(found, compared, out, *, overwrite=False, report=False, origin=None):
-    """Write the tables of several decoders, all files or none.
-
-    Returns the tables by name, those of all decoders under one another, and the names
-    of the files in words.
-    """
+    """Write all files or none; return the tables by name, and the files in words."""
     pairs = {" and ".join(names): each for names, each in compared.items()}
     tables = {name: joined(found, name) for name in ("summary", "curve", "stimuli")}
     tables |= {"comparison": joined(pairs, "table")} if pairs else {}
@@ -167,24 +163,15 @@ def write_results(found, compared, out, *, overwrite=False, report=False, origin
     for name, pair in pairs.items():
         about[name]["p_value"] = pair.p_value
     options = vars(next(iter(found.values())).options)
-    texts = {
-        f"{name}.tsv": table.to_csv(sep="\t", index=False, na_rep="n/a")
-        for name, table in tables.items()
-    }
-    told = {"parameters": options, "scores": about}
-    texts["scores.json"] = json_text("scores.json", told)
+    text = json_text("scores.json", {"parameters": options, "scores": about})
+    more = {f"{name}.tsv": table_writer(table) for name, table in tables.items()}
+    more["scores.json"] = methodcaller("write_text", text, encoding="utf-8")
     if report:
-        texts["report.html"] = str(scores_report(found, compared))
+        more["report.html"] = scores_report(found, compared).save_as_html
     record = provenance(parameters=options, random_state=options["random_state"])
     record |= {} if origin is None else origin.record | origin.sidecar()
-    more = {name: partial(_write, text) for name, text in texts.items()}
     write_maps(out, {}, {}, overwrite=overwrite, provenance=record, more=more)
-    return tables, ", ".join(texts)
-
-
-def _write(text, path):
-    """Write a text to a path."""
-    path.write_text(text, encoding="utf-8")
+    return tables, ", ".join(more)
 
 
 def joined(several, name):

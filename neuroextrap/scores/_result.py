@@ -20,16 +20,10 @@ from neuroextrap.stats._validation import FloatArray
 
 @dataclass(frozen=True, eq=False)
 class ScoreComparison:
-    """What :meth:`ScoreIdentification.compare` returns.
+    """What :meth:`ScoreIdentification.compare` returns."""
 
-    `table` has a row for implied information and for the accuracy at every set size
-    that both report: first, second, difference and its interval. `p_value` is that of
-    the accuracy among `set_size` candidates by exchange of the outcomes of targets, NaN
-    unless the two are paired.
-    """
-
-    table: pd.DataFrame
-    p_value: float
+    table: pd.DataFrame  # information and accuracies: first, second, difference
+    p_value: float  # of the accuracy among `set_size`; NaN unless paired
     set_size: int
     is_paired: bool
     findings: tuple[Finding, ...]
@@ -42,20 +36,14 @@ class ScoreComparison:
 
 @dataclass(frozen=True, eq=False)
 class ScoreIdentification:
-    """What :func:`score_identification` returns.
+    """What :func:`score_identification` returns."""
 
-    `curve` is a data frame of set sizes; `values` holds bits (with their interval),
-    bounds, the p-value and the share of near-duplicates by name; `findings` what is
-    doubtful. `leader` (n_candidates,) says which candidate stands for each, `left_out`
-    (n_candidates, n_measured) are the accuracies of `measured` without each candidate.
-    """
-
-    curve: pd.DataFrame
-    values: dict[str, float]
+    curve: pd.DataFrame  # a row for every set size
+    values: dict[str, float]  # bits and their interval, bounds, p-value, duplicates
     ranks: Ranks
-    leader: np.ndarray
+    leader: np.ndarray  # candidate that stands for each, (n_candidates,)
     names: np.ndarray
-    left_out: FloatArray
+    left_out: FloatArray  # accuracies without each, (n_candidates, n_measured)
     findings: tuple[Finding, ...]
     options: Any
     is_named: bool
@@ -81,9 +69,7 @@ class ScoreIdentification:
     def summary(self) -> pd.DataFrame:
         """One row of all numbers, for the table of a paper.
 
-        ``accuracy`` (top-1), ``top_5`` and ``median_rank`` are those among all
-        candidates, ``accuracy_among_50`` among 50 of them (or more than there are);
-        ``_lower`` and ``_upper`` are ends of intervals; information is in bits.
+        Where no number is named, candidates are all; information is in bits.
         """
         curve = self.curve.set_index("set_size")
         row: dict[str, Any] = {
@@ -108,9 +94,8 @@ class ScoreIdentification:
     def stimuli(self) -> pd.DataFrame:
         """One row for every candidate, the hardest first and those untested last.
 
-        ``pairwise_accuracy`` and ``accuracy`` of its trials, ``median_rank``,
-        ``attracted`` (trials of others whose first choice it is) and ``repeats``, the
-        candidate that it nearly repeats.
+        ``attracted`` counts trials of others whose first choice it is; ``repeats`` is
+        the candidate that it nearly repeats.
         """
         ranks, n_candidates = self.ranks, len(self.names)
         repeats = np.bincount(ranks.columns, minlength=n_candidates)
@@ -138,22 +123,9 @@ class ScoreIdentification:
     ) -> ScoreComparison:
         """Compare with another decoder, paired by target if both had the same pool.
 
-        Parameters
-        ----------
-        other : ScoreIdentification
-            What the other decoder's scores gave. Candidates are matched by name, or,
-            if neither has names, by column.
-        n_permutations : int, default=1000
-            Exchanges of the two decoders' outcomes, target by target.
-        random_state : int, default=0
-            Seed of the exchanges.
-
-        Returns
-        -------
-        comparison : ScoreComparison
-            ``comparison.table`` with both values, their difference and its interval;
-            ``comparison.p_value`` (two-sided, of the statistic), NaN for different
-            pools, which ``comparison.notes`` then say.
+        Candidates are matched by name, or, if neither has names, by column. The p-value
+        (two-sided, of the statistic) is by exchange of the two decoders' outcomes,
+        target by target; NaN for different pools, which ``notes`` then say.
         """
         both = self, other
         place = pd.Index(other.names).get_indexer(self.names)  # -1 where it is not
@@ -166,30 +138,29 @@ class ScoreIdentification:
         )
         size = self.options.tested_size(len(self.names))
         table = _differences(both, place if is_paired else None, size)
-        p_value, findings = np.nan, ()
         scored = table["quantity"] == f"accuracy_among_{size}"
-        if is_paired and not scored.any():
-            raise ValueError(
-                f"other has no accuracy among {size}; give both the same statistic"
-            )
-        if is_paired:
-            outcomes = [
-                each.ranks.target_means(each.ranks.among(size)) for each in both
-            ]
-            differences = (outcomes[0] - outcomes[1][place])[tested[0]]
-            test = paired_sign_flip_test(
-                differences[np.newaxis] / len(differences),
-                n_permutations=n_permutations,
-                cross_validated=any(each.options.cross_validated for each in both),
-                random_state=random_state,
-            )
-            p_value = float(test.p_value[0])
-        else:
+        if not is_paired:
             n_shared = (place >= 0).sum() if self.is_named and other.is_named else 0
             findings = (_different(int(n_shared)),)
             tell(findings)
+            return ScoreComparison(
+                table.assign(p_value=np.nan), np.nan, size, False, findings
+            )
+        if not scored.any():
+            raise ValueError(
+                f"other has no accuracy among {size}; give both the same statistic"
+            )
+        outcomes = [each.ranks.target_means(each.ranks.among(size)) for each in both]
+        differences = (outcomes[0] - outcomes[1][place])[tested[0]]
+        test = paired_sign_flip_test(
+            differences[np.newaxis] / len(differences),
+            n_permutations=n_permutations,
+            cross_validated=any(each.options.cross_validated for each in both),
+            random_state=random_state,
+        )
+        p_value = float(test.p_value[0])
         table["p_value"] = np.where(scored, p_value, np.nan)
-        return ScoreComparison(table, p_value, size, is_paired, findings)
+        return ScoreComparison(table, p_value, size, True, ())
 
     def generate_report(self, title: str | None = None) -> Any:
         """Return a self-contained page, which has ``save_as_html``."""
@@ -251,10 +222,7 @@ def _differences(
 def _quantities(
     found: ScoreIdentification, sizes: np.ndarray
 ) -> tuple[FloatArray, FloatArray]:
-    """Return bits and accuracies (1 + n_sizes,), and those without each candidate.
-
-    The second has shape (n_candidates, 1 + n_sizes).
-    """
+    """Return bits and accuracies (1 + n_sizes,), and those without each candidate."""
     known, n_candidates = found.measured["set_size"].to_numpy(), len(found.names)
     at = np.searchsorted(known, sizes)
     accuracy = found.measured["accuracy"].to_numpy()[at]
