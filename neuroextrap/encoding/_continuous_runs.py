@@ -65,12 +65,14 @@ class HeldOut(NamedTuple):
     rows: np.ndarray  # of the predictions of all volumes, (n_rows,)
 
 
-def read_runs(mask, features, imgs, options, *, within_runs, memory=None, known=None):
+def read_runs(model, mask, features, imgs, cleaning):
     """Read features and responses of some runs, and clean these; returns Runs."""
+    options = model._sample_options(cleaning.confounds, cleaning.sample_mask)
+    known = getattr(model, "feature_names_in_", None)
     planned = plan_runs(features, imgs, options, known)
     arrays = isinstance(planned.series[0], np.ndarray)
     if not arrays:
-        mask = resolve_masker(mask, planned.series, memory=memory)
+        mask = resolve_masker(mask, planned.series, memory=model.memory)
         smooth_by(mask, options.smoothing_fwhm)
     _check_cleaning(mask, planned.cleaning, arrays=arrays)
     # nothing is subtracted over runs: it is done in each of them
@@ -82,7 +84,7 @@ def read_runs(mask, features, imgs, options, *, within_runs, memory=None, known=
     responses = clean_runs(responses, run, planned.cleaning)
     return Runs(
         planned.features,
-        rescaled(responses, run, within_runs, kept),
+        rescaled(responses, run, model.within_runs, kept),
         run,
         np.all([samples.usable for samples in read], axis=0),
         planned.names,
@@ -104,10 +106,7 @@ class PlannedRuns(NamedTuple):
 
 
 def plan_runs(features, imgs, options, known=None):
-    """Read features, what cleans responses, and headers of images; PlannedRuns.
-
-    `options` are SampleOptions, `known` names of columns in an earlier fit.
-    """
+    """Read features, what cleans responses, and headers of images; PlannedRuns."""
     tables, entries = _as_list(features, "features"), _as_list(imgs, "imgs")
     if len(tables) != len(entries):
         raise ValueError(
@@ -213,10 +212,7 @@ def _times_of(named, t_r, *, needed):
 
 
 def _by_band(runs, known):
-    """Return the features of every run as a dict of tables by band, files read.
-
-    Features without bands are those of the band "". `known` are names of columns.
-    """
+    """Return the features of every run as tables by band; "" without bands."""
     given = [run if isinstance(run, dict) else {"": run} for run in runs]
     bands = list(given[0])
     for number, run in enumerate(given):
@@ -287,10 +283,7 @@ def rescaled(values, run, how, kept):
 
 
 def cross_validation_units(run, n_folds, n_delayed):
-    """Return what cross-validation keeps together: runs, or blocks of a single run.
-
-    These are longer than twice the `n_delayed` rows over which a response extends.
-    """
+    """Return runs, or blocks of a single run longer than twice the largest delay."""
     if run.max() > 0:
         return run
     length = len(run) // n_folds

@@ -23,10 +23,7 @@ _REGIONS, _VOXELS = (2, 8), (4, 20)
 
 
 def _continued(run, sizes, totals):
-    """Time a run of few units and of more, and go on to all.
-
-    It returns pairs of a number and seconds. The first run compiles.
-    """
+    """Time pairs of a number and seconds, after a first run compiles; go on to all."""
     run(sizes[0])
     points = zip(run(sizes[0]), run(sizes[1]), totals, strict=True)
     return [continue_line(fewer, more, n) for fewer, more, n in points]
@@ -147,10 +144,7 @@ def check_runs(model, runs):
 
 
 def estimate_cost_of_runs(model, runs, seconds=None):
-    """Fit and score noise in a few and in more voxels; a dict of the cost.
-
-    Arguments are those of ``ContinuousEncoding.fit_runs``, and so are errors.
-    """
+    """Fit and score noise in a few and in more voxels; a dict of the cost."""
     planned, table = check_runs(model, runs), read_table_of_runs(runs)
     series = planned.cleaning.series
     if isinstance(planned.series[0], np.ndarray):

@@ -80,17 +80,11 @@ class EncodingRun(RegionRun):
         return replace(scores, n_reached=counts.n_reached, maxima=counts.maxima), {}
 
     def responses(self):
-        """Return the test responses (n_test, n_features) in their own units.
-
-        Of folds, about the mean training response of each.
-        """
+        """Return the test responses (n_test, n_features), in folds about their mean."""
         return self.test.responses + self.location
 
     def log_likelihoods(self, region):
-        """Return calibrated log likelihoods (n_test, K) of a region, up to a constant.
-
-        Margins divided by a `temperature`.
-        """
+        """Return calibrated log likelihoods (n_test, K), up to a constant."""
         if self.test.folds is None and self.training is None:
             raise ValueError(
                 "the encoder was not saved with the results (only those of this "

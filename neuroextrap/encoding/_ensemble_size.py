@@ -120,12 +120,10 @@ def ensemble_size_curve(  # noqa: PLR0913
     data = (X, Y, X_test, np.asarray(test[1]))
     runner = _voxel_runner if vary == "voxels" else _feature_runner
     run = runner(data, encoder, groups, stimuli)
-    wins = np.array(
-        [
-            [run(rng.choice(most, size, replace=False)) for _ in range(n_draws)]
-            for size in sizes
-        ]
-    )
+    drawn = [
+        rng.choice(most, size, replace=False) for size in sizes for _ in range(n_draws)
+    ]
+    wins = np.reshape([run(subset) for subset in drawn], (len(sizes), n_draws, -1))
     n_classes = wins.shape[-1]
     set_sizes = default_set_sizes(n_classes)
     information = stats.implied_information(

@@ -15,7 +15,6 @@ from neuroextrap.analysis._region_files import check_has_results, check_trained
 from neuroextrap.design._findings import tell
 from neuroextrap.design._series import exchanged, findings_of_series
 from neuroextrap.encoding._encoding_run import read_run, run_arrays
-from neuroextrap.encoding._experiment import refuse_folds
 from neuroextrap.encoding._stimuli import check_feature_names, check_features
 from neuroextrap.encoding._trained_model import model_arrays, restore_model
 from neuroextrap.maps._named_records import voxel_record
@@ -282,8 +281,12 @@ class ResponsePredictions(RegionAnalysis):
             With permutations p_value and p_value_fwe of the correlation.
         """
         test = self.run_.test
-        if n_permutations:
-            refuse_folds(test)
+        if n_permutations and test.folds is not None:
+            raise ValueError(
+                "stimuli were tested in folds (identify_folds), whose outcomes depend "
+                "on each other through the training data, so that p-values would come "
+                "out too small; use fit and identify with a test set of its own"
+            )
         usable, noise = test.usable, test.noise_variance
         scores = prediction_scores(
             test.responses[:, usable],

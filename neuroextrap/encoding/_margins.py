@@ -181,10 +181,7 @@ def mahalanobis_margins(responses, predictions, covariance):
 
 
 def correlation_margins(responses, predictions, scale):
-    """Correlate responses with predictions over features in units of `scale`.
-
-    Zero where a pattern is constant; shape (n_responses, n_candidates).
-    """
+    """Correlate patterns over features in units of `scale`; zero if one is constant."""
     patterns = []
     for values in (responses, predictions):
         scaled = np.asarray(values, dtype=np.float64) / scale

@@ -4,28 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 from neuroextrap.analysis._region_maps import table_writer, write_described
-from neuroextrap.encoding._encoder_comparison import (
-    compare_encoding_models,
-    compare_pairs,
-)
+from neuroextrap.encoding._encoder_comparison import ComparisonOptions, compare_pairs
 from neuroextrap.maps._files import check_output_directory
 from neuroextrap.maps._provenance import provenance
-from neuroextrap.stats._shared_options import described_by
+from neuroextrap.stats._shared_options import as_options, takes_options
 from neuroextrap.stats._validation import check_flags
 
 
-@described_by(compare_encoding_models)
-def compare_encoding_models_pairwise(
-    models: dict,
-    *,
-    statistic: str | int = "accuracy",
-    n_permutations: int = 1000,
-    two_sided: bool = True,
-    n_jobs: int = 1,
-    random_state: int | None = 0,
-) -> ComparedPairs:
+@takes_options(ComparisonOptions)
+def compare_encoding_models_pairwise(models: dict, **options: Any) -> ComparedPairs:
     """Test every pair of several fitted models, corrected over regions and pairs.
 
     Each pair is compared as by :func:`compare_encoding_models`, by exchanging the
@@ -84,6 +74,7 @@ def compare_encoding_models_pairwise(
     >>> float(found["six", "two"]["p_value_fwe"][0])  # three pairs
     0.03
     """
+    asked = as_options(ComparisonOptions, compare_encoding_models_pairwise, options)
     if not isinstance(models, Mapping):
         raise TypeError(
             f"models={type(models).__name__} must be a dict of models by name; give "
@@ -93,14 +84,8 @@ def compare_encoding_models_pairwise(
         raise ValueError(
             f"models holds {len(models)} models; give at least two to compare"
         )
-    asked = {
-        "models": list(models),
-        "statistic": statistic,
-        "n_permutations": n_permutations,
-        "two_sided": two_sided,
-    }
     names = [repr(name) for name in models]
-    return ComparedPairs(compare_pairs(models, names, asked, n_jobs, random_state))
+    return ComparedPairs(compare_pairs(models, names, asked, {"models": list(models)}))
 
 
 class ComparedPairs(dict):
@@ -120,11 +105,7 @@ class ComparedPairs(dict):
         return pd.concat(frames, ignore_index=True)
 
     def generate_report(self, pair=None, title=None, **options):
-        """Make the page of the comparison of two models, the only ones if None.
-
-        `options` are ``bg_img``, the image drawn under the maps, and ``atlas``, a
-        labels image that names places.
-        """
+        """Make the page of two models, with ``bg_img`` and ``atlas`` if given."""
         pairs = ", ".join(f"({first!r}, {second!r})" for first, second in self)
         if pair is None and len(self) != 1:
             raise ValueError(

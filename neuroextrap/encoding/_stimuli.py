@@ -97,10 +97,7 @@ def stimulus_names(features):
 
 
 def candidate_names(features, distractors=None):
-    """Return the names of test stimuli and distractors, or None without any.
-
-    Distractors without names are called distractor0, distractor1, ...
-    """
+    """Return the names of test stimuli and distractors, or None without any."""
     names = stimulus_names(features)
     if names is None or distractors is None:
         return names
@@ -155,10 +152,7 @@ def _check_not_numbered(stimuli, features):
 
 
 def features_of_responses(features, stimuli=None):
-    """Return the features of each response, and the name or row of its stimulus.
-
-    Without `stimuli` features come row by row, and the second is None.
-    """
+    """Return the features of each response, and its stimulus if that is told."""
     X = check_features(features)
     if stimuli is None:
         return X, None
@@ -255,11 +249,7 @@ def _means(responses, place, counts):
 
 
 def paired_in_blocks(responses, codes, number):
-    """Average `number` responses to a stimulus at a time; returns TestSet.
-
-    `codes` (n_responses,) are the stimuli. A stimulus with fewer gives one average of
-    all; what is left over beside whole blocks is not used.
-    """
+    """Average `number` responses to a stimulus, or all of fewer, at a time; TestSet."""
     block = pd.Series(codes).groupby(codes).cumcount().to_numpy() // number
     kept = (block == 0) | ((block + 1) * number <= np.bincount(codes)[codes])
     unit = np.unique([codes[kept], block[kept]], axis=1, return_inverse=True)[1].ravel()
@@ -287,10 +277,7 @@ def same_runs(groups, place):
 
 
 def single_response_variance(responses, place, counts):
-    """Return the variance (n_features,) of responses about their stimuli's means.
-
-    None if no stimulus is repeated.
-    """
+    """Return the variance (n_features,) of repeats about their means; None without."""
     freedom = counts.sum() - len(counts)
     if not freedom:
         return None

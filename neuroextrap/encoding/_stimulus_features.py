@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
+from scipy.spatial import cKDTree
 
 from neuroextrap.design._copies import check_new_rows
 from neuroextrap.encoding._stimuli import check_groups
@@ -49,27 +50,17 @@ def stimulus_numbers(X):
 
 
 def _near_pairs(X):
-    """Return the pairs of rows (n_pairs, 2) that differ by rounding only.
-
-    They are looked for among rows whose random projections are near.
-    """
+    """Return the pairs of rows (n_pairs, 2) that differ by rounding only."""
     size = np.abs(X).max(axis=0)
     weights = np.random.default_rng(0).normal(size=(X.shape[1], _N_PROJECTIONS))
     scaled = np.divide(weights, size[:, None], where=size[:, None] > 0, out=0 * weights)
     projected = X.astype(np.float64) @ scaled
     # the sum of so many products is itself rounded
     width = 2 * _ROUNDING * np.abs(weights).sum(axis=0)
-    order = np.argsort(projected[:, 0])
-    projected = projected[order]
-    ends = np.searchsorted(projected[:, 0], projected[:, 0] + width[0], side="right")
-    pairs = []
-    for i, end in enumerate(ends):
-        others = np.arange(i + 1, end)
-        close = np.abs(projected[others] - projected[i]) <= width
-        others = order[others[close.all(axis=1)]]
-        gaps = np.abs(X[others] - X[order[i]]) <= _ROUNDING * size
-        pairs += [(order[i], other) for other in others[gaps.all(axis=1)]]
-    return np.array(pairs, dtype=int).reshape(-1, 2)
+    tree = cKDTree(projected / width)
+    pairs = tree.query_pairs(1.0, p=np.inf, output_type="ndarray")
+    near = [(np.abs(X[i] - X[j]) <= _ROUNDING * size).all() for i, j in pairs]
+    return pairs[np.array(near, dtype=bool)]
 
 
 class Trained(NamedTuple):
@@ -100,11 +91,7 @@ class Trained(NamedTuple):
 
 
 def training_groups(stimuli, groups=None):
-    """Return groups that keep repeats of a stimulus together, and notes.
-
-    `stimuli` (n_samples,) are numbers from 0. Without `groups` repeated ones are groups
-    (else None).
-    """
+    """Return groups that keep repeats of a stimulus together, and notes."""
     n_samples, n_stimuli = len(stimuli), stimuli.max() + 1
     if groups is None:
         return (stimuli, (REPEATS_NOTE,)) if n_stimuli < n_samples else (None, ())
@@ -120,10 +107,7 @@ def training_groups(stimuli, groups=None):
 
 
 def check_candidates(candidates, n_tested, trained=None, names=None):
-    """Refuse candidates that are alike, and tested ones that were trained on.
-
-    The first `n_tested` are tested; `trained` are the Trained stimuli, or None.
-    """
+    """Refuse candidates that are alike, or of `n_tested` that were trained on."""
     if len(candidates) < 2:
         raise ValueError(
             f"features has {len(candidates)} candidates, at least two are needed; "
@@ -164,10 +148,7 @@ def _called(row, names):
 
 
 def check_new_runs(trained, tested):
-    """Refuse tested Runs that show a trained stimulus, or were trained on themselves.
-
-    Warns of runs that show it in parts.
-    """
+    """Refuse, or in parts warn of, tested Runs whose stimulus was trained on."""
     columns = np.flatnonzero(trained.usable & tested.usable)[:_SOME_VOXELS]
     check_new_rows(trained.responses[:, columns], tested.responses[:, columns])
     for number in range(tested.run.max() + 1):
@@ -232,10 +213,7 @@ def image_feature_kinds(images, model="gabor"):
 
 
 def image_features(images, model="gabor", train=None, *, verbose=0, part=_PART):
-    """Compute features (n_images, n_features) in parts of at most `part` numbers.
-
-    Scales are learned from the images at the rows `train` (None: all).
-    """
+    """Compute features (n_images, n_features) in parts, scaled by the rows `train`."""
     transformer = IMAGE_MODELS[model]()
     train = np.arange(len(images)) if train is None else train
     progress = Progress(verbose, unit="images")

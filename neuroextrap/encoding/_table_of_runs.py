@@ -48,10 +48,7 @@ class TableOfRuns(NamedTuple):
 
 
 def read_table_of_runs(runs):
-    """Return the TableOfRuns of a DataFrame, or of a file, which names files beside it.
-
-    Every column but set, imgs, confounds and sample_mask is a band of features.
-    """
+    """Return the TableOfRuns of a DataFrame, or of a file with files beside it."""
     if isinstance(runs, TableOfRuns):
         return runs
     folder = None

@@ -36,11 +36,7 @@ _CHOSEN = "rule='auto' chose, in each fold by its own training data: {rules}"
 
 
 def plan_identification(model, training, candidates, test):
-    """Plan the run of a test set, by what came to ``identify``; return EncodingRun.
-
-    `training` is what the `model` keeps of its training data; `candidates` are features
-    and distractors, `test` images, stimuli, groups and the number averaged.
-    """
+    """Plan the run of a test set, by what came to ``identify``; return EncodingRun."""
     RunParameters.of(model)  # refuses what no run could use
     imgs, stimuli, groups, averaged = test
     for table, name in zip(candidates, ("features", "distractors"), strict=True):
@@ -197,10 +193,7 @@ def _exchange(model, shown, groups, folds):
 
 
 def fold_experiment(model, shown, folds, groups=None):
-    """Return an Experiment in folds, what its test points are, and notes.
-
-    That is the stimuli tested (n_test,), and their order in the responses (n_test,).
-    """
+    """Return an Experiment in folds, its tests' stimuli and order, and notes."""
     X, samples, codes, _ = shown
     given = {"stimuli": codes, "groups": groups, "repeats": model.repeats}
     paired = pair_responses(samples.X, len(X), **given)

@@ -26,10 +26,7 @@ from neuroextrap.models.elastic_net._estimator import ElasticNetEncoder
 
 
 class Training(NamedTuple):
-    """What identification needs of the training data besides the encoder.
-
-    Of a model that was read from a folder only the first two, and perhaps ``data``.
-    """
+    """What identification needs of the training data besides the encoder."""
 
     scaling: FeatureScaling  # of the stimulus features
     location: np.ndarray  # mean response of every voxel of shape (n_features,)
@@ -91,10 +88,7 @@ _ENCODERS |= {kind.__name__: kind for kind in (RidgeEncoder, ElasticNetEncoder)}
 
 
 def model_arrays(model):
-    """Return the trained encoder of an EncodingIdentification, a dict of arrays.
-
-    Coefficients, if it is linear; training data, if it can be made again from words.
-    """
+    """Return coefficients, if linear, and training data, if they can be read again."""
     training, usable = model._training, model.usable_
     arrays = {"usable": usable, **training.scaling._asdict()}
     if (names := getattr(model, "feature_names_in_", None)) is not None:

@@ -148,10 +148,7 @@ def check_encoder(encoder):
 
 
 def chosen_encoder(encoder, n_stimuli, *, cv=5, random_state=0, n_jobs=1):
-    """Return an encoder, or the default for so many training stimuli; and notes.
-
-    Of few stimuli the penalties of an elastic net are too uncertain.
-    """
+    """Return an encoder, or the default for so many training stimuli; and notes."""
     check_encoder(encoder)
     if encoder is not None:
         return encoder, ()
@@ -165,10 +162,7 @@ def chosen_encoder(encoder, n_stimuli, *, cv=5, random_state=0, n_jobs=1):
 
 
 def encoder_of_columns(encoder, columns):
-    """Return an encoder with the bands of `columns` (indices, or a mask) only.
-
-    Of bands that do not fit the encoder itself says what is wrong.
-    """
+    """Return an encoder with the bands of `columns` (indices, or a mask) only."""
     if not isinstance(encoder, RidgeEncoder) or encoder.bands is None:
         return encoder
     bands, columns = np.asarray(encoder.bands), np.asarray(columns)
@@ -225,10 +219,7 @@ def voxel_penalties(fitted, usable):
 
 
 def noise_rows(noise_covariance, residuals, usable, masker):
-    """Return the residuals of the user, or of the model (n_samples, n_usable).
-
-    Centered float32 (n_observations, n_features), 0 where a voxel is not usable.
-    """
+    """Return centered residuals of all voxels, 0 where one is not usable."""
     if noise_covariance is None:
         rows = np.zeros((len(residuals), len(usable)), dtype=np.float32)
         rows[:, usable] = residuals

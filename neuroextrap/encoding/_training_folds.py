@@ -110,11 +110,7 @@ class Learned(NamedTuple):
 
 
 def train_folds(model, shown, paired, folds):
-    """Train without the stimuli of each fold; yield its `Part` and what is Learned.
-
-    `shown` are the Shown stimuli and responses, `paired` their TestSet, `folds` the
-    stimuli tested in each.
-    """
+    """Train without the stimuli of each fold; yield its `Part` and what is Learned."""
     for held_out in folds:
         tested = np.flatnonzero(np.isin(paired.codes, held_out))
         if model.repeats == "average":  # stimulus i of the fold is row i

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from sklearn.utils import Bunch
 
 from neuroextrap.plotting._learning_curves import check_curve, check_curves
 from neuroextrap.stats._validation import check_number
@@ -102,8 +103,6 @@ def compare_learning_curves(curves: dict, *, threshold: float = 2.0) -> Any:
     >>> compare_learning_curves(curves).best[0]
     'coarse'
     """
-    from sklearn.utils import Bunch
-
     threshold = check_number(threshold, "threshold")
     curves = check_curves(curves)
     sizes = _check_curves(curves)
@@ -285,10 +284,7 @@ def overfits(curve: Any) -> np.ndarray:
 
 
 def learning_curve_table(curve: Any) -> Any:
-    """Tabulate means and spreads (standard deviations over splits) of a curve by size.
-
-    The note explains negative information where the error is below the baseline.
-    """
+    """Tabulate means and standard deviations over splits of a curve, a row a size."""
     check_curve(curve)
     table = pd.DataFrame({"train_size": curve.train_sizes})
     for name, has_spread in _COLUMNS.items():

@@ -107,10 +107,7 @@ def center_groups(X: ArrayLike, groups: ArrayLike) -> np.ndarray:
 
 
 def scale_scans(X):
-    """Divide every scan (n_samples, n_features) by its mean, which must be positive.
-
-    (Kjems et al. 2002, NeuroImage 15, "Data sets and CVA labeling schemes".)
-    """
+    """Divide every scan (n_samples, n_features) by its mean, which must be positive."""
     X = np.asarray(X, dtype=np.float64)
     means, sizes = X.mean(axis=1), np.abs(X).mean(axis=1)
     unusable = means <= 1e-2 * sizes
@@ -235,10 +232,6 @@ class CurveOptions:
     memory: Any = None
     n_jobs: int = 1
 
-    def read(self, X):
-        """Return the Scans of an array or of images."""
-        return read_scans(X, self.mask, memory=self.memory)
-
 
 def prepare_run(X, y, groups, options):
     """Check scans, labels and `CurveOptions`, and choose the coordinates of the run."""
@@ -352,10 +345,7 @@ def _resolve(classifier, priors, groups):
 
 
 def _coordinates(X):
-    """Decompose all samples once (X = coordinates @ rotation), without centering.
-
-    Of more features than samples a QR decomposition first is several times faster.
-    """
+    """Decompose all samples once (X = coordinates @ rotation), without centering."""
     from scipy.linalg import qr
 
     if X.shape[1] > 2 * X.shape[0]:

@@ -128,10 +128,7 @@ def macroscopic_log_posterior(log_likelihood, priors):
 
 
 def best_prior_weight(ratio):
-    """Maximize the concave ``mean log((1 - e) ratio + e)`` over e in 0..1 by bisection.
-
-    `ratio` (n_samples,) is p(g|x) / p(g) of the true classes.
-    """
+    """Maximize the concave ``mean log((1 - e) ratio + e)``, e in 0..1."""
 
     def slope(weight):
         return np.mean((1 - ratio) / ((1 - weight) * ratio + weight))

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
+from sklearn.utils import Bunch
 
 from neuroextrap.design._labels import checked_entries
 from neuroextrap.learning_curves._curve import information_learning_curve
@@ -24,10 +25,7 @@ from neuroextrap.stats._validation import (
 
 
 def binary_gaussian_information(separation):
-    """Return the bits that a Gaussian measurement tells about a fair binary label.
-
-    `separation` is the distance of the class means in standard deviations of the noise.
-    """
+    """Return the bits about a fair label whose means are so many SD apart."""
     nodes, weights = np.polynomial.hermite_e.hermegauss(200)
     weights = weights / weights.sum()
     # log odds of the true class are Gaussian with mean d^2 / 2 and variance d^2
@@ -95,8 +93,6 @@ def simulate_hierarchical_scans(
     >>> data.coarse_information, data.fine_information
     (0.999, 1.958)
     """
-    from sklearn.utils import Bunch
-
     sizes = {"n_subjects": n_subjects, "n_repeats": n_repeats, "n_features": n_features}
     for name, value in sizes.items():
         check_integer(value, name, minimum=1)
@@ -132,10 +128,7 @@ def _two_patterns(n_features, rng):
 
 
 def agnostic_labels(groups):
-    """Label every scan by its place within its subject: 0, 1, 2, ...
-
-    (Kjems et al. 2002, "Mutual information for hierarchical label sets".)
-    """
+    """Label every scan by its place within its subject: 0, 1, 2, ..."""
     groups = np.asarray(groups)
     return pd.Series(groups).groupby(groups).cumcount().to_numpy()
 
@@ -214,12 +207,7 @@ def fine_probabilities(
 
 
 def protocol_setups(y, groups, *, per_label=2):
-    """Choose scans (rows), labels and n_components of the four setups (table 1).
-
-    They have as many components as a subject has chosen scans; the fourth, as scans.
-    """
-    from sklearn.utils import Bunch
-
+    """Choose scans (rows), labels and n_components of the four setups (table 1)."""
     groups = check_labels(groups, "groups")
     y = checked_entries(y, "y", groups, "groups")
     check_integer(per_label, "per_label", minimum=1)

@@ -305,10 +305,7 @@ def pattern_factor(run, model, members, pattern):
 
 
 def align_sign(first, second):
-    """Return the sign of the second model's first canonical direction, by class means.
-
-    These say what it does to the labels; the maps that are compared have no say.
-    """
+    """Return the sign of the second model's first direction, by class means."""
     agreement = np.sum(first.class_means_[:, :1] * second.class_means_[:, :1])
     return -1.0 if agreement < 0 else 1.0
 

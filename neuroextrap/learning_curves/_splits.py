@@ -77,10 +77,7 @@ def residual_freedom(run, size):
 
 
 def default_train_sizes(run, n_left_out):
-    """Return all training sizes that leave enough to estimate the noise, or the last.
-
-    `n_left_out` training groups are left out at a time for the weight of the prior.
-    """
+    """Return all training sizes that leave enough to estimate the noise."""
     sizes = check_train_sizes(None, len(run.group_names))
     freedom = np.array([residual_freedom(run, size) for size in sizes])
     inner = np.array([residual_freedom(run, size - n_left_out) for size in sizes])
@@ -131,10 +128,7 @@ def cross_validated_weight(run, members):
 
 
 def score_split(run, model, members, prior_weight):
-    """Score the predictions for all groups but `members`, which trained the model.
-
-    Ties of the most probable label are broken at random, in expectation.
-    """
+    """Score the predictions for all groups but `members`, which trained the model."""
     rows = ~np.isin(run.groups, members)
     codes, priors = run.codes[rows], run.priors
     logs = log_posterior(model, run.X[rows])

@@ -17,7 +17,7 @@ from neuroextrap.design._permutations import few_exchanges
 from neuroextrap.maps._identification import bound_statistics
 from neuroextrap.margins._wins import accuracy_set_size
 from neuroextrap.scores._doubts import (
-    TRAINED_ON_TRIALS,
+    doubt,
     duplicates_finding,
     examine,
     near_duplicates,
@@ -238,7 +238,7 @@ def score_identification(
     values |= _distinct(matrix, leader)
     findings += (*duplicates_finding(values), *few)
     if chosen.cross_validated:
-        findings += (TRAINED_ON_TRIALS,)
+        findings += (doubt("trained_on_trials", 1.0),)
     tell(findings)
     return ScoreIdentification(
         curve=curve,
@@ -278,10 +278,7 @@ def _measure(
 def _intervals(
     matrix: ScoreMatrix, sizes: np.ndarray, accuracy: FloatArray, chosen: ScoreOptions
 ) -> tuple[FloatArray, Any, Any]:
-    """Return accuracies without each candidate (n_candidates, n_sizes), and intervals.
-
-    These are of accuracies and bits; NaN where a jackknife has too few of anything.
-    """
+    """Return accuracies without each candidate, and intervals."""
     n_trials, n_candidates = shape = matrix.scores.shape
     n_tested = int(np.count_nonzero(matrix.repeats))
     if n_candidates < 3 or n_tested < 2:

@@ -74,11 +74,7 @@ class ScoreMatrix:
     def exchanged_accuracy(
         self, labelings: NDArray[np.intp], set_size: int
     ) -> FloatArray:
-        """Return the accuracy among `set_size` candidates (n_labelings,).
-
-        `labelings` (n_labelings, n_trials) are columns of targets. Every row of scores
-        is sorted once for all of them.
-        """
+        """Return the accuracy of other columns of targets (n_labelings, n_trials)."""
         mean = TieMeans(accuracy_weights(self.n_candidates, [set_size]))
         repeats = self.repeats
         total = np.zeros(len(labelings))
@@ -217,10 +213,7 @@ def _own_names(table: Any, axis: str) -> NDArray | None:
 def _with_targets(
     scores: NDArray[np.floating], targets: Any, rows: Any, names: Any
 ) -> ScoreMatrix:
-    """Return the matrix with its candidates named, and the column of every target.
-
-    Without `targets` they are the names of the `rows`.
-    """
+    """Return the matrix with its candidates named, and the column of every target."""
     n_trials, n_candidates = scores.shape
     is_named = names is not None
     names = check_labels(names if is_named else np.arange(n_candidates), "names")

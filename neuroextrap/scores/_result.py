@@ -9,7 +9,8 @@ import numpy as np
 import pandas as pd
 from scipy.special import stdtrit
 
-from neuroextrap.design._findings import EVERYTHING, Finding, tell
+from neuroextrap.design._findings import Finding, tell
+from neuroextrap.scores._doubts import doubt
 from neuroextrap.scores._reading import Ranks
 from neuroextrap.scores._report import scores_report, write_results
 from neuroextrap.stats import implied_information, paired_sign_flip_test
@@ -67,10 +68,7 @@ class ScoreIdentification:
 
     @property
     def summary(self) -> pd.DataFrame:
-        """One row of all numbers, for the table of a paper.
-
-        Where no number is named, candidates are all; information is in bits.
-        """
+        """One row of all numbers, for the table of a paper; information is in bits."""
         curve = self.curve.set_index("set_size")
         row: dict[str, Any] = {
             "n_trials": len(self.ranks.tied),
@@ -141,7 +139,7 @@ class ScoreIdentification:
         scored = table["quantity"] == f"accuracy_among_{size}"
         if not is_paired:
             n_shared = (place >= 0).sum() if self.is_named and other.is_named else 0
-            findings = (_different(int(n_shared)),)
+            findings = (doubt("different_pools", int(n_shared)),)
             tell(findings)
             return ScoreComparison(
                 table.assign(p_value=np.nan), np.nan, size, False, findings
@@ -173,30 +171,12 @@ class ScoreIdentification:
         write_results({"scores": self}, {}, path, overwrite=overwrite, report=report)
 
 
-def _different(n_shared: int) -> Finding:
-    """Say what may be compared over different pools."""
-    return Finding(
-        "different_pools",
-        "doubtful",
-        n_shared,
-        EVERYTHING,
-        f"the decoders were tested on different targets or candidates ({n_shared} "
-        "candidates are shared)",
-        "bits may be compared if both pools are random samples of the same kind of "
-        "stimuli, and accuracies then among equally many",
-        "restrict both to shared trials and candidates for a paired test",
-    )
-
-
 def _differences(
     both: tuple[ScoreIdentification, ScoreIdentification],
     place: np.ndarray | None,
     size: int,
 ) -> pd.DataFrame:
-    """Tabulate both decoders, their differences and the intervals of these.
-
-    `place` says where the candidates of the first are in the second, if paired.
-    """
+    """Tabulate both decoders, their differences and the intervals of these."""
     sizes = np.unique([*both[0].pools["set_size"], *both[1].pools["set_size"], 2, size])
     for each in both:
         sizes = np.intersect1d(sizes, each.measured["set_size"])

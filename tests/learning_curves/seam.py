@@ -1,6 +1,7 @@
 """All private names of the package that the tests of learning curves use."""
 
 from neuroextrap.learning_curves._comparison import learning_curve_table
+from neuroextrap.learning_curves._curve import _signal_to_noise
 from neuroextrap.learning_curves._curve_run import (
     CurveOptions,
     balanced_scans,
@@ -19,7 +20,6 @@ from neuroextrap.learning_curves._protocol import (
     binary_gaussian_information,
     protocol_setups,
 )
-from neuroextrap.learning_curves._reproducibility import _signal_to_noise
 from neuroextrap.learning_curves._sensitivity import sensitivity_factor
 from neuroextrap.learning_curves._splits import (
     check_train_sizes,
