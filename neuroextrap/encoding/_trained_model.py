@@ -38,20 +38,20 @@ class Training(NamedTuple):
     data: Any = None  # TrainingData
 
 
+def read_responses(model, imgs, rows, stimuli):
+    """Read training responses, one for each of the rows that `stimuli` were told by."""
+    counted = "features" if stimuli is None else "stimuli"
+    given = {"n_samples": len(rows), "counted": counted, "memory": model.memory}
+    return read_samples(model.mask, imgs, dtype=None, **given)
+
+
 def trained_attributes(model, features, imgs, groups, stimuli):
     """Train an analysis on what came to ``fit``; return its attributes by name."""
     X, names = features_of_responses(features, stimuli)
     scaling = FeatureScaling.of(X, model.standardize)
     shown = Trained.of(scaling.varying(X), names)
     groups, group_notes = training_groups(shown.numbers, groups)
-    samples = read_samples(
-        model.mask,
-        imgs,
-        n_samples=len(X),
-        counted="features" if stimuli is None else "stimuli",
-        dtype=None,
-        memory=model.memory,
-    )
+    samples = read_responses(model, imgs, X, stimuli)
     n_stimuli = len(shown.features)
     learned = Learned.of(model, X, samples, groups, scaling, n_stimuli)
     rule, rule_notes = training_rule(model, learned)

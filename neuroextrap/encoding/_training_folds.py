@@ -10,6 +10,7 @@ from sklearn.base import clone
 
 from neuroextrap.analysis._parameters import with_parameters
 from neuroextrap.analysis._region_run import RunParameters
+from neuroextrap.design._series import exchanged
 from neuroextrap.encoding._experiment import Experiment, Part
 from neuroextrap.encoding._margins import EncodingMargins, separate_repeats
 from neuroextrap.encoding._stimuli import (
@@ -64,6 +65,7 @@ _FEWEST_STIMULI = 4
 _OF_TRAINING = ("standardize", "cv", "repeats", "random_state")
 _AUTO = ("mahalanobis", "correlation")  # what rule="auto" chooses from
 _MOST_REGIONS = 100
+_CHOSEN = "rule='auto' chose, in each fold by its own training data: {rules}"
 _SHARE = 0.5
 """Regions count that are explained at least this well, relative to the best one."""
 
@@ -205,6 +207,58 @@ def _training_experiment(model, shown, n_folds, number=None, candidates=None):
         folds = [np.concatenate([fold, more]) for fold in folds]
     parts = [part for part, _ in train_folds(model, shown, paired, folds)]
     return Experiment.of(paired, parts, shown.samples.usable, in_folds=True)
+
+
+def fold_experiment(model, shown, folds, groups=None):
+    """Return an Experiment in folds, its tests' stimuli and order, and notes."""
+    X, samples, codes, _ = shown
+    given = {"stimuli": codes, "groups": groups, "repeats": model.repeats}
+    paired = pair_responses(samples.X, len(X), **given)
+    parts, rules = [], []
+    for part, learned in train_folds(model, shown, paired, folds):
+        parts.append(part)
+        rules.append(training_rule(model, learned)[0])
+    notes = learned.notes
+    if model.rule == "auto":
+        notes = (*notes, _CHOSEN.format(rules=", ".join(rules)))
+    rule = rules[0] if len(set(rules)) == 1 else ",".join(rules)
+    experiment = Experiment.of(paired, parts, samples.usable, in_folds=True, rule=rule)
+    rows = np.concatenate([part.tested for part in parts])
+    return experiment, (paired.codes[rows], np.argsort(rows)), notes
+
+
+@dataclass(frozen=True)
+class FoldExchange:
+    """Experiments in folds of stimuli that are exchanged before anything is fitted."""
+
+    model: Any
+    shown: Shown
+    codes: np.ndarray  # stimuli of the responses, (n_permutations, n_samples)
+    folds: list  # of stimuli, whatever the permutation
+
+    def experiment(self, codes):
+        """Return the Experiment of a permutation, of stimuli (n_samples,)."""
+        shown = self.shown._replace(codes=codes)
+        return fold_experiment(self.model, shown, self.folds)[0]
+
+
+def fold_exchange(model, shown, groups, folds):
+    """Return the FoldExchange of a test within `groups`; None if there is none."""
+    if not model.n_permutations:
+        return None
+    X, samples, codes, _ = shown
+    given = {"stimuli": codes, "groups": groups, "repeats": "average"}
+    paired = pair_responses(samples.X, len(X), **given)
+    others = exchanged(
+        paired.codes,
+        exchange="rows",
+        groups=paired.groups,
+        n_permutations=model.n_permutations,
+        random_state=model.random_state,
+    )
+    stimulus = np.empty((len(others), len(X)), dtype=int)
+    stimulus[:, paired.codes] = others
+    return FoldExchange(model, shown, stimulus[:, codes], folds)
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,6 @@ from neuroextrap.learning_curves._curve import (
     information_learning_curve,
     pattern_reproducibility,
 )
-from neuroextrap.learning_curves._information import prediction_information
 from neuroextrap.learning_curves._protocol import (
     fine_probabilities,
     protocol_learning_curves,
@@ -20,6 +19,7 @@ from neuroextrap.learning_curves._protocol import (
 )
 from neuroextrap.learning_curves._report import learning_curve_report
 from neuroextrap.learning_curves._sensitivity import sensitivity_map
+from neuroextrap.learning_curves._splits import prediction_information
 from neuroextrap.learning_curves._voxelwise_gaussian import VoxelwiseGaussian
 from neuroextrap.models._canonical_variates import CanonicalVariates
 

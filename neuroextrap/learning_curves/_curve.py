@@ -12,11 +12,11 @@ from sklearn.utils import Bunch
 
 from neuroextrap.learning_curves._comparison import overfits
 from neuroextrap.learning_curves._curve_run import CurveOptions, prepare_run, read_scans
-from neuroextrap.learning_curves._information import label_entropy
 from neuroextrap.learning_curves._splits import (
     check_train_sizes,
     default_train_sizes,
     evaluate_splits,
+    label_entropy,
     residual_freedom,
 )
 from neuroextrap.models._canonical_variates import CanonicalVariates

@@ -13,12 +13,11 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import has_fit_parameter
 
 from neuroextrap.design._copies import check_copies_apart
-from neuroextrap.design._labels import means_of
+from neuroextrap.design._labels import checked_entries, means_of
 from neuroextrap.images._caching import check_memory
 from neuroextrap.learning_curves._sensitivity import check_pattern
 from neuroextrap.models._canonical_space import class_priors
 from neuroextrap.models._canonical_variates import CanonicalVariates
-from neuroextrap.stats._label_checks import check_labels
 from neuroextrap.stats._validation import (
     brief,
     check_choice,
@@ -26,7 +25,6 @@ from neuroextrap.stats._validation import (
     check_integer,
     check_numbers,
     random_generator,
-    real_array,
 )
 
 _LOG = logging.getLogger(__name__)
@@ -91,12 +89,6 @@ def center_groups(X: ArrayLike, groups: ArrayLike) -> np.ndarray:
     Each mean uses only one subject, so test subjects stay independent of training ones.
     (Kjems et al. 2002, NeuroImage 15, "Data sets and CVA labeling schemes".)
     """
-    X = real_array(X, "X")
-    groups = check_labels(groups, "groups")
-    if X.ndim != 2 or len(groups) != len(X):
-        raise ValueError(
-            f"X of shape {X.shape} must have a row for each of {len(groups)} groups"
-        )
     names, codes, counts = np.unique(groups, return_inverse=True, return_counts=True)
     if counts.min() < 2:
         raise ValueError(
@@ -283,19 +275,17 @@ def _check_samples(X, y, groups):
             f"X must have shape (n_samples, n_features), got {X.shape}; give one row "
             "per scan"
         )
-    for name, values in (("y", y), ("groups", groups)):
-        if np.shape(values) != (len(X),):
-            raise ValueError(
-                f"{name} must have shape ({len(X)},), one entry per sample, got "
-                f"{np.shape(values)}; give one for every row of X"
-            )
+    y, groups = (
+        checked_entries(values, name, X[:, 0], "a column of X")
+        for name, values in (("y", y), ("groups", groups))
+    )
     finite = np.isfinite(X).all(axis=1)
     if not finite.all():
         raise ValueError(
             f"sample {int(np.argmin(finite))} of X holds NaN or infinity; mask such "
             "features out"
         )
-    return X, check_labels(y, "y"), check_labels(groups, "groups")
+    return X, y, groups
 
 
 def _check_classifier(classifier):

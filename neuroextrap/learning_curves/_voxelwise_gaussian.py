@@ -14,12 +14,20 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from neuroextrap.design._labels import members
-from neuroextrap.learning_curves._information import macroscopic_log_posterior
-from neuroextrap.models._canonical_space import class_priors
+from neuroextrap.models._canonical_space import check_priors, class_priors
 from neuroextrap.stats._shared_options import described_by, takes_fields
 from neuroextrap.stats._validation import brief, check_choice
 
 _STEP = 1e-4  # standard deviations of a feature, on either side
+
+
+def macroscopic_log_posterior(log_likelihood, priors):
+    """Return log p(g|x) of log p(x|g) (n_samples, n_classes), by Bayes' rule."""
+    from scipy.special import log_softmax
+
+    log_likelihood = np.asarray(log_likelihood, dtype=np.float64)
+    priors = check_priors(priors, log_likelihood.shape[-1])
+    return log_softmax(log_likelihood + np.log(priors), axis=-1)
 
 
 def mean_squared_slopes(
