@@ -51,6 +51,11 @@ class Runs(NamedTuple):
     masker: Any
     kept: np.ndarray  # volumes that are neither trained on nor tested are False
 
+    @property
+    def shown(self):
+        """The features of every run, a list."""
+        return np.split(self.features, np.flatnonzero(np.diff(self.run)) + 1)
+
 
 class HeldOut(NamedTuple):
     """Held-out responses of every stimulus, repeats averaged, and their predictions."""
@@ -298,15 +303,9 @@ def cross_validation_units(run, n_folds, n_delayed):
 
 def average_repeats(runs, predictions):
     """Average runs with equal features, which show one stimulus; returns HeldOut."""
-    place = np.empty(len(runs.run), dtype=int)
-    first: list[np.ndarray] = []  # rows of the first run of each stimulus
-    for number in range(runs.run.max() + 1):
-        rows = np.flatnonzero(runs.run == number)
-        shown = runs.features[rows]
-        same = [each for each in first if same_features(runs.features[each], shown)]
-        if not same:
-            first.append(rows)
-        place[rows] = same[0] if same else rows
+    shown, start = runs.shown, np.flatnonzero(np.diff(runs.run, prepend=-1))
+    first = [next(i for i, e in enumerate(shown) if same_features(e, s)) for s in shown]
+    place = np.arange(len(runs.run)) + (start[first] - start)[runs.run]
     rows, place = np.unique(place[runs.kept], return_inverse=True)
     paired = pair_responses(
         runs.responses[runs.kept][:, runs.usable],

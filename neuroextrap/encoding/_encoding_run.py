@@ -254,7 +254,8 @@ def _check_test_samples(model, training, samples):
         )
     finite = model.usable_ & samples.finite
     if finite.sum() == model.usable_.sum():
-        check_new_rows(training.responses, some_responses(samples, model.usable_))
+        both = training.data.shown.samples, samples
+        check_new_rows(*(some_responses(each, model.usable_) for each in both))
     return finite
 
 

@@ -6,7 +6,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from neuroextrap.analysis._region_maps import table_writer, write_described
+from neuroextrap.analysis._region_maps import (
+    stacked_tables,
+    table_writer,
+    write_described,
+)
 from neuroextrap.encoding._encoder_comparison import ComparisonOptions, compare_pairs
 from neuroextrap.maps._files import check_output_directory
 from neuroextrap.maps._provenance import provenance
@@ -49,11 +53,6 @@ def compare_encoding_models_pairwise(models: dict, **options: Any) -> ComparedPa
     --------
     compare_encoding_models : Two models.
 
-    References
-    ----------
-    Nichols & Holmes 2002, "Nonparametric permutation tests for functional
-    neuroimaging" (paired sign flips, maximum statistic).
-
     Examples
     --------
     >>> import numpy as np
@@ -62,12 +61,10 @@ def compare_encoding_models_pairwise(models: dict, **options: Any) -> ComparedPa
     >>> rng = np.random.default_rng(0)
     >>> X, W = rng.normal(size=(120, 6)), rng.normal(size=(6, 20))
     >>> Y = X @ W + 3 * rng.normal(size=(120, 20))
-    >>> models = {
-    ...     name: EncodingIdentification(encoder=Ridge())
-    ...     .fit(X[:80, :n], Y[:80])
-    ...     .identify(X[80:, :n], Y[80:])
-    ...     for name, n in {"six": 6, "four": 4, "two": 2}.items()
-    ... }
+    >>> models = {}
+    >>> for name, n in {"six": 6, "four": 4, "two": 2}.items():
+    ...     model = EncodingIdentification(encoder=Ridge()).fit(X[:80, :n], Y[:80])
+    ...     models[name] = model.identify(X[80:, :n], Y[80:])
     >>> found = compare_encoding_models_pairwise(models, n_permutations=99)
     >>> list(found)
     [('six', 'four'), ('six', 'two'), ('four', 'two')]
@@ -94,15 +91,8 @@ class ComparedPairs(dict):
     @property
     def table_(self):
         """The numbers as a table, one row for every pair and region (DataFrame)."""
-        import pandas as pd
-
-        frames = []
-        for (first, second), maps in self.items():
-            frame = maps.table_.copy()
-            frame.insert(0, "second", second)
-            frame.insert(0, "first", first)
-            frames.append(frame)
-        return pd.concat(frames, ignore_index=True)
+        tables = {pair: maps.table_ for pair, maps in self.items()}
+        return stacked_tables(tables, "first", "second")
 
     def generate_report(self, pair=None, title=None, **options):
         """Make the page of two models, with ``bg_img`` and ``atlas`` if given."""

@@ -1,5 +1,6 @@
 """Features of stimuli: in parts, and which rows of them are the same stimulus."""
 
+import itertools
 from typing import NamedTuple
 
 import numpy as np
@@ -151,15 +152,13 @@ def check_new_runs(trained, tested):
     """Refuse, or in parts warn of, tested Runs whose stimulus was trained on."""
     columns = np.flatnonzero(trained.usable & tested.usable)[:_SOME_VOXELS]
     check_new_rows(trained.responses[:, columns], tested.responses[:, columns])
-    for number in range(tested.run.max() + 1):
-        values = tested.features[tested.run == number]
-        for other in range(trained.run.max() + 1):
-            if same_features(values, trained.features[trained.run == other]):
-                raise ValueError(
-                    f"test run {number} has the features of training run {other}, so "
-                    "that the stimulus is not new to the model; test on runs of other "
-                    "stimuli"
-                )
+    pairs = itertools.product(enumerate(tested.shown), enumerate(trained.shown))
+    for (number, values), (other, known) in pairs:
+        if same_features(values, known):
+            raise ValueError(
+                f"test run {number} has the features of training run {other}, so that "
+                "the stimulus is not new to the model; test on runs of other stimuli"
+            )
     for number, share in enumerate(_shares_known(trained, tested)):
         if share:
             warn(
@@ -182,13 +181,13 @@ def _shares_known(trained, tested):
     scale = trained.features.std(axis=0)
     weights = np.random.default_rng(0).normal(size=(len(scale), _N_PROJECTIONS))
     weights /= np.where(scale > 0, scale, np.inf)[:, np.newaxis]
-    both = [runs.features @ weights for runs in (trained, tested)]
-    numbers = np.split(stimulus_numbers(np.concatenate(both)), [len(both[0])])
-    known: set = set()
-    for number in range(trained.run.max() + 1):
-        known.update(_stretches(numbers[0][trained.run == number]).values())
-    for number in range(tested.run.max() + 1):
-        own = numbers[1][tested.run == number]
+    both = [part @ weights for part in (*trained.shown, *tested.shown)]
+    ends = np.cumsum([len(part) for part in both])[:-1]
+    numbers = np.split(stimulus_numbers(np.concatenate(both)), ends)
+    n_trained, known = len(trained.shown), set()
+    for own in numbers[:n_trained]:
+        known.update(_stretches(own).values())
+    for own in numbers[n_trained:]:
         seen = np.zeros(len(own), dtype=bool)
         for start, stretch in _stretches(own).items():
             seen[start : start + _STRETCH] |= stretch in known
@@ -216,24 +215,21 @@ def image_features(images, model="gabor", train=None, *, verbose=0, part=_PART):
     """Compute features (n_images, n_features) in parts, scaled by the rows `train`."""
     transformer = IMAGE_MODELS[model]()
     train = np.arange(len(images)) if train is None else train
-    progress = Progress(verbose, unit="images")
     step = max(1, int(part // np.prod(images.shape[1:])))
-    n_train = len(train) if len(images) > step else 0
-    total = n_train + len(images)
-    if n_train:  # read twice: first for the scales
-        for start in range(0, n_train, step):
-            transformer.partial_fit(images[train[start : start + step]])
-            progress(min(start + step, n_train), total)
-    else:
+    if len(images) <= step:
         images = images[:]
         if len(train) == len(images):
             return transformer.fit_transform(images)
-        transformer.fit(images[train])
+        return transformer.fit(images[train]).transform(images)
+    progress, total = Progress(verbose, unit="images"), len(train) + len(images)
+    for start in range(0, len(train), step):  # read twice: first for the scales
+        transformer.partial_fit(images[train[start : start + step]])
+        progress(min(start + step, len(train)), total)
     features = None
     for start in range(0, len(images), step):
         found = transformer.transform(images[start : start + step])
         if features is None:
             features = np.empty((len(images), found.shape[1]), found.dtype)
         features[start : start + step] = found
-        progress(min(n_train + start + step, total), total)
+        progress(min(len(train) + start + step, total), total)
     return features

@@ -14,7 +14,7 @@ from neuroextrap.encoding._stimuli import (
     features_of_responses,
 )
 from neuroextrap.encoding._stimulus_features import Trained, training_groups
-from neuroextrap.encoding._training import some_responses, voxel_penalties
+from neuroextrap.encoding._training import voxel_penalties
 from neuroextrap.encoding._training_folds import (
     Learned,
     Shown,
@@ -30,12 +30,15 @@ class Training(NamedTuple):
 
     scaling: FeatureScaling  # of the stimulus features
     location: np.ndarray  # mean response of every voxel of shape (n_features,)
-    shown: Trained | None = None  # stimuli that were trained on
+    shown: Any = None  # Trained: stimuli that were trained on
     notes: tuple = ()
     rule: str = ""  # of the margins
-    stimuli: np.ndarray | None = None  # of the residuals, (n_observations,), if known
-    responses: np.ndarray | None = None  # of some voxels, see `some_responses`
     data: Any = None  # TrainingData
+
+    @property
+    def stimuli(self):
+        """Stimuli of the residuals, (n_observations,); None of the user's own."""
+        return self.shown.numbers if self.data.noise is None else None
 
 
 def read_responses(model, imgs, rows, stimuli):
@@ -52,22 +55,12 @@ def trained_attributes(model, features, imgs, groups, stimuli):
     shown = Trained.of(scaling.varying(X), names)
     groups, group_notes = training_groups(shown.numbers, groups)
     samples = read_responses(model, imgs, X, stimuli)
-    n_stimuli = len(shown.features)
-    learned = Learned.of(model, X, samples, groups, scaling, n_stimuli)
+    learned = Learned.of(model, X, samples, groups, scaling, len(shown.features))
     rule, rule_notes = training_rule(model, learned)
-    own = model.noise_covariance is None
-    noise, usable = learned.noise, samples.usable
-    kept = Shown.of(X, samples, groups)
-    training = Training(
-        scaling,
-        samples.location,
-        shown,
-        (*samples.notes, *scaling.notes, *group_notes, *learned.notes, *rule_notes),
-        rule,
-        shown.numbers if own else None,
-        some_responses(samples, usable),
-        TrainingData.of(model, model.encoder, kept, None if own else noise),
-    )
+    noise = None if model.noise_covariance is None else learned.noise
+    data = TrainingData.of(model, model.encoder, Shown.of(X, samples, groups), noise)
+    notes = (*samples.notes, *scaling.notes, *group_notes, *learned.notes, *rule_notes)
+    usable = samples.usable
     columns = feature_names(features)
     return ({} if columns is None else {"feature_names_in_": columns}) | {
         "encoder_": learned.trained.encoder,
@@ -75,9 +68,9 @@ def trained_attributes(model, features, imgs, groups, stimuli):
         "penalties_": voxel_penalties(learned.trained.encoder, usable),
         "usable_": usable,
         "n_elements_": len(usable),
-        "residuals_": noise,
+        "residuals_": learned.noise,
         "_training_files": source_files(imgs),
-        "_training": training,
+        "_training": Training(scaling, samples.location, shown, notes, rule, data),
     }
 
 

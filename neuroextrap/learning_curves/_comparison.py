@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 from sklearn.utils import Bunch
 
+from neuroextrap.analysis._region_maps import stacked_tables
 from neuroextrap.plotting._learning_curves import check_curve, check_curves
 from neuroextrap.stats._validation import check_number
 
@@ -272,8 +273,7 @@ def limiting_factor(
 def table_of_curves(curves: Any, column: str) -> Any:
     """Return the tables of several curves as one, with a column of their names."""
     tables = {name: learning_curve_table(curve) for name, curve in curves.items()}
-    joined = pd.concat(tables, names=[column, None])
-    return joined.reset_index(level=0).reset_index(drop=True)
+    return stacked_tables(tables, column)
 
 
 def overfits(curve: Any) -> np.ndarray:

@@ -285,16 +285,8 @@ def protocol_learning_curves(
     ...     simulate_hierarchical_scans,
     ... )
     >>> data = simulate_hierarchical_scans(n_subjects=6, n_repeats=2)
-    >>> curves = protocol_learning_curves(
-    ...     data.X,
-    ...     data.coarse,
-    ...     data.groups,
-    ...     scale=None,
-    ...     per_label=2,
-    ...     train_sizes=[5],
-    ...     n_splits=4,
-    ...     pattern=None,
-    ... )
+    >>> options = {"scale": None, "train_sizes": [5], "n_splits": 4, "pattern": None}
+    >>> curves = protocol_learning_curves(data.X, data.coarse, data.groups, **options)
     >>> [len(curve.classes) for curve in curves.values()]
     [2, 4, 8, 8]
     """

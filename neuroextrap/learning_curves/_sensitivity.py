@@ -207,7 +207,10 @@ def sensitivity_factor(classifier, X, codes, of):
     number any more.
     """
     if isinstance(classifier, CanonicalVariates):
-        maps, slopes, log_scale = _canonical_slopes(classifier, X, codes, of)
+        weights, log_scale = _wrong_weights(classifier.predict_log_proba(X), codes, of)
+        maps, means = classifier.canonical_maps_, classifier.class_means_
+        # the coordinate cancels: d log p(g|c) / dc = cbar_g - sum_h p(h|c) cbar_h
+        slopes = np.einsum("jh,jhd->jd", weights, means[codes][:, None] - means)
     else:
         maps, slopes, log_scale = _linear_slopes(classifier, X, codes, of)
     if not len(maps):
@@ -252,17 +255,6 @@ def _wrong_weights(log_posterior, codes, of):
         logs += right[:, None]
     log_scale = logs.max()
     return np.exp(logs - log_scale), float(log_scale)
-
-
-def _canonical_slopes(model, X, codes, of):
-    """Return eigenimages (d, p), derivatives by coordinates (n, d), and log scale.
-
-    The coordinate itself cancels: d log p(g|c) / dc = cbar_g - sum_h p(h|c) cbar_h.
-    """
-    weights, log_scale = _wrong_weights(model.predict_log_proba(X), codes, of)
-    means = model.class_means_
-    slopes = np.einsum("jh,jhd->jd", weights, means[codes][:, None] - means)
-    return model.canonical_maps_, slopes, log_scale
 
 
 def _linear_slopes(classifier, X, codes, of):

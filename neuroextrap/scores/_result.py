@@ -12,7 +12,7 @@ from markupsafe import Markup
 from scipy.special import stdtrit
 
 import neuroextrap
-from neuroextrap.analysis._region_maps import table_writer
+from neuroextrap.analysis._region_maps import stacked_tables, table_writer
 from neuroextrap.design._findings import Finding, doubts_about, tell
 from neuroextrap.maps._files import write_maps
 from neuroextrap.maps._provenance import provenance
@@ -386,6 +386,4 @@ def write_results(found, compared, out, *, overwrite=False, report=False, origin
 def joined(several, name):
     """Put tables, attributes of objects, under one another with the objects' names."""
     tables = {key: getattr(each, name) for key, each in several.items()}
-    return (
-        pd.concat(tables, names=["scores"]).reset_index(level=0).reset_index(drop=True)
-    )
+    return stacked_tables(tables, "scores")
