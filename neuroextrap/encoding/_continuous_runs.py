@@ -113,6 +113,7 @@ class PlannedRuns(NamedTuple):
 def plan_runs(features, imgs, options, known=None):
     """Read features, what cleans responses, and headers of images; PlannedRuns."""
     tables, entries = _as_list(features, "features"), _as_list(imgs, "imgs")
+    tables = [run if isinstance(run, dict) else {"": run} for run in tables]
     if len(tables) != len(entries):
         raise ValueError(
             f"features has {len(tables)} runs, imgs {len(entries)}; give one table of "
@@ -126,27 +127,31 @@ def plan_runs(features, imgs, options, known=None):
     tables = _by_band(tables, () if known is None else known)
     timed = any(has_onsets(table) for run in tables for table in run.values())
     times = _times_of(named, options.t_r, needed=timed or bool(options.high_pass))
-    counted = [SimpleNamespace(file=i.file, n_samples=i.length) for i in named]
-    kept = read_sample_mask(options.sample_mask, counted)
+    volumes = [
+        _of_volumes(run, img.n_samples, time, f"features[{i}]", known)
+        for i, (run, img, time) in enumerate(zip(tables, named, times, strict=True))
+    ]
+    names = _one_set_of_columns(volumes)
+    values = np.concatenate([values for values, *_ in volumes])
+    cleaning = _read_cleaning(named, options, times)
+    return PlannedRuns(values, names, volumes[0][2], series, cleaning)
+
+
+def _read_cleaning(named, options, times):
+    """Return what cleans runs, a Cleaning."""
+    kept = read_sample_mask(options.sample_mask, named)
     for number, own in enumerate(kept):
         if not own.any():
             raise ValueError(
                 f"sample_mask[{number}] keeps no volume; leave the run out"
             )
-    volumes = [
-        _of_volumes(run, img.length, time, f"features[{i}]", known)
-        for i, (run, img, time) in enumerate(zip(tables, named, times, strict=True))
-    ]
-    names = _one_set_of_columns(volumes)
-    cleaning = Cleaning(
+    return Cleaning(
         options=options,
         times=times,
-        confounds=read_confounds(options.confounds, counted, options.sample_mask),
+        confounds=read_confounds(options.confounds, named, options.sample_mask),
         kept=np.concatenate(kept),
-        series=np.repeat(np.arange(len(named)), [img.length for img in named]),
+        series=np.repeat(np.arange(len(named)), [img.n_samples for img in named]),
     )
-    values = np.concatenate([values for values, *_ in volumes])
-    return PlannedRuns(values, names, volumes[0][2], series, cleaning)
 
 
 def _check_cleaning(masker, cleaning, *, arrays):
@@ -162,13 +167,9 @@ def _check_cleaning(masker, cleaning, *, arrays):
 
 
 def _check_names(named, tables):
-    """Raise where names of files say that features are of another run than images.
-
-    Features that are given for several runs, which show one stimulus, are of none.
-    """
-    rows = [run if isinstance(run, dict) else {"": run} for run in tables]
-    for band in rows[0]:
-        files = [run.get(band) for run in rows]
+    """Raise where names of files that one run has say that it is another run's."""
+    for band in tables[0]:
+        files = [run.get(band) for run in tables]
         files = [str(f) if isinstance(f, (str, PathLike)) else None for f in files]
         alone = [None if files.count(file) > 1 else file for file in files]
         refuse_other_names(named, alone, "features")
@@ -186,15 +187,16 @@ def _named(entry, series):
     """Return a series of volumes with name, file and length (volumes)."""
     if isinstance(series, np.ndarray):
         file = entry if isinstance(entry, (str, PathLike)) else None
-        return SimpleNamespace(name="imgs", file=file, length=len(series), first=None)
+        n = len(series)
+        return SimpleNamespace(name="imgs", file=file, n_samples=n, first=None)
     own = list_images(series)
     if len(own) > 1 and own[0].n_samples is not None:
         raise ValueError(
             "imgs has an entry that stands for several series (a pattern, or a list); "
             "give a list with one series for every run"
         )
-    first, length = own[0], sum(img.n_samples or 1 for img in own)
-    return SimpleNamespace(name=first.name, file=first.file, length=length, first=first)
+    first, n = own[0], sum(img.n_samples or 1 for img in own)
+    return SimpleNamespace(name=first.name, file=first.file, n_samples=n, first=first)
 
 
 def _times_of(named, t_r, *, needed):
@@ -218,9 +220,8 @@ def _times_of(named, t_r, *, needed):
 
 def _by_band(runs, known):
     """Return the features of every run as tables by band; "" without bands."""
-    given = [run if isinstance(run, dict) else {"": run} for run in runs]
-    bands = list(given[0])
-    for number, run in enumerate(given):
+    bands = list(runs[0])
+    for number, run in enumerate(runs):
         if list(run) != bands or not bands:
             raise ValueError(
                 f"features[{number}] has bands {list(run)}, features[0] {bands}; give "
@@ -231,7 +232,7 @@ def _by_band(runs, known):
         before = f"{band}." if band else ""
         columns = [n.removeprefix(before) for n in known if n.startswith(before)]
         name = f"features, band {band!r}" if band else "features"
-        of_bands[band] = feature_tables([run[band] for run in given], name, columns)
+        of_bands[band] = feature_tables([run[band] for run in runs], name, columns)
     return by_run(of_bands)
 
 
@@ -274,10 +275,7 @@ def _one_set_of_columns(volumes):
 
 
 def rescaled(values, run, how, kept):
-    """Subtract means of runs ("center"), and divide by their deviations ("zscore").
-
-    Both are those of the volumes that are `kept`; what is constant in a run becomes 0.
-    """
+    """Center runs, and divide by their deviations ("zscore"), of `kept` volumes."""
     if how is None:
         return values
     centered = values - means_of(values[kept], run[kept])[run]

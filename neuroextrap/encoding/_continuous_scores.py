@@ -49,11 +49,7 @@ def partition_scores(model, trained, runs, tested):
 
 
 def _p_values(model, bands, pairs, unique, run):
-    """Test what bands add by shifts of whole runs, corrected over voxels and bands.
-
-    The correlation of `pairs`, responses and a band's part beyond the prediction
-    without it, is partial. Where nothing is `unique`, p is 1.
-    """
+    """Test partial correlations of `pairs` by shifts; p is 1 where not `unique`."""
     if not model.n_permutations:
         return {}
     y, f = (standardized(np.hstack(each)) for each in zip(*pairs, strict=True))

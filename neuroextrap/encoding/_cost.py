@@ -30,11 +30,7 @@ def _continued(run, sizes, totals):
 
 
 def estimate_cost(analysis, data):
-    """Train and identify EncodingData in a few and in more regions; a dict of the cost.
-
-    Training time grows with the voxels, identification time with the regions, both from
-    what they take in any case.
-    """
+    """Train and identify EncodingData in few and more regions; a dict of the cost."""
     asked, model = RunParameters.of(analysis), of_arrays(analysis)
     if "n_jobs" in getattr(model.encoder, "get_params", dict)():
         model.encoder.set_params(n_jobs=1)

@@ -147,8 +147,9 @@ def compare_pairs(models, names, asked, about, blocks=None):
     for other, name in zip(others, names[1:], strict=True):
         _check_pair(first, other, (names[0], name))
     size = accuracy_set_size(asked.statistic, first.wins_.shape[1])
-    if blocks is not None:
-        blocks = _block_codes(blocks, len(np.unique(first.run_.test.stimuli)))
+    n_stimuli = len(np.unique(first.run_.test.stimuli))
+    each = np.arange(n_stimuli)
+    blocks = each if blocks is None else _block_codes(blocks, n_stimuli)
     outcomes = {n: _outcomes(model, size, asked.n_jobs) for n, model in models.items()}
     pairs = list(itertools.combinations(models, 2))
     recorded = ("statistic", "n_permutations", "two_sided")
@@ -162,8 +163,6 @@ def compare_pairs(models, names, asked, about, blocks=None):
 
 def _compare_outcomes(models, outcomes, asked, blocks, n_pairs, about):
     """Exchange outcomes of stimuli, two arrays (n_regions, n_stimuli); RegionMaps."""
-    if blocks is None:  # each stimulus is one
-        blocks = np.arange(outcomes[0].shape[1])
     shortest = np.bincount(blocks).min()
     findings = (*_findings_of_neighbors(models, shortest), *_findings(models))
     tell(findings)

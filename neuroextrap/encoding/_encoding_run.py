@@ -128,11 +128,7 @@ class EncodingRun(RegionRun):
         return scaled
 
     def _calibrations(self, margins, voxels, number):
-        """Yield test points (n_test,) of `number` repeats, and what to learn from.
-
-        These are margins and codes of training responses, identified in folds, or, for
-        test points in folds, of the test points of the other folds.
-        """
+        """Yield tests of `number` repeats, and margins and codes to learn from."""
         of, fold = self.test.repeats == number, self.test.fold
         if self.training is not None:
             learned = self.training.margins(voxels, number, self.test.rule)
@@ -145,10 +141,9 @@ class EncodingRun(RegionRun):
 
 
 def planned_run(model, experiment, *, masker, notes, order=None, **others):
-    """Plan an Experiment, of a test set or of folds; return EncodingRun.
+    """Plan an Experiment, of a test set or of folds; `others` are fields of the run.
 
-    `notes` are those of the samples and of training; `order` (n_test,) are the test
-    points as they were acquired, if not as they are; `others` are fields of the run.
+    `order` (n_test,) are the test points as they were acquired, if not as they are.
     """
     parameters = RunParameters.of(model)
     set_sizes = parameters.resolve_set_sizes(experiment.n_candidates)

@@ -25,6 +25,7 @@ from neuroextrap.encoding._training import (
     chosen_encoder,
     encoder_of_columns,
 )
+from neuroextrap.maps._identification import accuracy_statistics
 from neuroextrap.stats._accuracy import default_set_sizes
 from neuroextrap.stats._label_checks import plain_types_checked
 from neuroextrap.stats._validation import check_choice, check_numbers, random_generator
@@ -123,18 +124,11 @@ def ensemble_size_curve(  # noqa: PLR0913
     drawn = [
         rng.choice(most, size, replace=False) for size in sizes for _ in range(n_draws)
     ]
-    wins = np.reshape([run(subset) for subset in drawn], (len(sizes), n_draws, -1))
-    n_classes = wins.shape[-1]
-    set_sizes = default_set_sizes(n_classes)
-    information = stats.implied_information(
-        stats.average_accuracy(wins, set_sizes), set_sizes
-    )
-    ceiling = stats.resolution_information(n_classes, n_classes, set_sizes)
-    return EnsembleCurve(
-        sizes,
-        stats.average_accuracy(wins, [n_classes])[..., 0],
-        np.minimum(information, ceiling),
-    )
+    wins = np.array([run(subset) for subset in drawn])
+    n, shape = len(X_test), (len(sizes), n_draws)
+    found = accuracy_statistics(wins, n_test=n, set_sizes=default_set_sizes(n))
+    names = ("accuracy", "implied_information")
+    return EnsembleCurve(sizes, *(found[name].reshape(shape) for name in names))
 
 
 def _check_sizes(sizes, most, n_draws):

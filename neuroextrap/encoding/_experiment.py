@@ -181,10 +181,7 @@ def observed_plan(estimator, experiment, set_sizes):
 
 
 def findings_of_pairing(estimator, experiment, n_others, order=None):
-    """Return Findings about the `n_others` other pairings, and warn of them.
-
-    `order` (n_test,) are the test points as they were acquired, if not as they are.
-    """
+    """Return Findings about the other pairings; `order` is that of acquisition."""
     if not estimator.n_permutations:
         return ()
     ungrouped = experiment.groups is None and estimator.exchange == "rows"

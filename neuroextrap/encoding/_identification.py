@@ -282,6 +282,7 @@ class EncodingIdentification(ResponsePredictions):
         )
         return self._complete(run, train=self._training_files, imgs=imgs)
 
+    @described_by(identify)
     def identify_folds(
         self,
         features: ArrayLike,
@@ -312,9 +313,6 @@ class EncodingIdentification(ResponsePredictions):
             them.
         imgs : 4-D image, list of images, path(s), SurfaceImage, or array
             Responses, one volume (row) for every presentation of a stimulus.
-        stimuli : array-like of shape (n_responses,) or None, default=None
-            Row of `features`, or name of the stimulus, that each response belongs to;
-            None pairs row by row.
         groups : array-like of shape (n_responses,) or None, default=None
             Runs within which permutations exchange stimuli; all responses to a stimulus
             lie in one. Folds do not depend on them.

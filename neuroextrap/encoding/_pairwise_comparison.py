@@ -107,11 +107,7 @@ class ComparedPairs(dict):
         return self[pair].generate_report(title, names=pair, **options)
 
     def to_directory(self, path, *, overwrite=False, report=False):
-        """Write the table, and maps with sidecars if there are images.
-
-        With `report` also ``report.html`` of two models, or, of several,
-        ``report_FIRST_SECOND.html`` of every pair.
-        """
+        """Write the table, maps with sidecars, and with `report` a page a pair."""
         check_flags(report=report)
         check_output_directory(path, overwrite=overwrite)
         one = next(iter(self.values()))

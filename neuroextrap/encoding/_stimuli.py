@@ -77,10 +77,7 @@ def check_feature_names(features, known, name="features"):
 
 
 def stimulus_names(features):
-    """Return the names of stimuli, the index of a DataFrame if it is text, else None.
-
-    Numbers in an index are none: they could be taken for rows.
-    """
+    """Return the index of features if it is text, not numbers, which could be rows."""
     if not hasattr(features, "columns"):
         return None
     names = check_labels(features.index.to_numpy(), "the index of features")
@@ -215,21 +212,12 @@ class FeatureScaling(NamedTuple):
 def pair_responses(
     responses, n_stimuli, *, stimuli=None, groups=None, repeats, averaged=1
 ):
-    """Pair responses (n_responses, n_features) with stimuli; returns TestSet.
-
-    `stimuli` (n_responses,) are rows of features (None: row by row). Stimuli can change
-    places that were shown in the same `groups`. `repeats` "average" makes a test point
-    of each stimulus, in the order in which they first come, "keep" one of each
-    response, itself an average of `averaged` ones.
-    """
+    """Pair responses with stimuli, and "average" or "keep" repeats; a TestSet."""
     check_integer(averaged, "averaged", minimum=1)
     codes = response_rows(stimuli, len(responses), n_stimuli)
     groups = check_groups(groups, len(responses))
-    _, first, place, counts = np.unique(
-        codes, return_index=True, return_inverse=True, return_counts=True
-    )
-    order = np.argsort(first)  # whatever the order of the features
-    first, place, counts = first[order], np.argsort(order)[place], counts[order]
+    place, shown = pd.factorize(codes)  # in the order in which they first come
+    first, counts = np.unique(place, return_index=True, return_counts=True)[1:]
     groups = None if groups is None else same_runs(groups, place)
     single = single_response_variance(responses, place, counts)
     if repeats == "keep":
@@ -237,8 +225,8 @@ def pair_responses(
         return TestSet(responses, codes, each, groups, single)
     noise = None if single is None else single * np.mean(1 / counts)
     groups = None if groups is None else groups[first]
-    means, shown = _means(responses, place, counts), counts * averaged
-    return TestSet(means, codes[first], shown, groups, noise)
+    means = _means(responses, place, counts)
+    return TestSet(means, shown, counts * averaged, groups, noise)
 
 
 def _means(responses, place, counts):

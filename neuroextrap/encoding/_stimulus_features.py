@@ -37,17 +37,15 @@ def stimulus_numbers(X):
     Rows are one stimulus if they are equal or, in three or more columns, differ by
     rounding only, as features do that a program computes of the same picture twice.
     """
-    place: dict = {}
-    equal = np.array([place.setdefault(row.tobytes(), len(place)) for row in X + 0.0])
+    rows = np.array([row.tobytes() for row in X + 0.0], dtype=object)
+    equal, _ = pd.factorize(rows)
     if X.shape[1] < _FEWEST_COLUMNS:
         return equal
     distinct = X[np.unique(equal, return_index=True)[1]]
     pairs = _near_pairs(distinct)
     ones, shape = np.ones(len(pairs)), (len(distinct),) * 2
     near = coo_array((ones, (pairs[:, 0], pairs[:, 1])), shape=shape)
-    numbers = connected_components(near, directed=False)[1][equal]
-    _, first, inverse = np.unique(numbers, return_index=True, return_inverse=True)
-    return np.argsort(np.argsort(first))[inverse]
+    return pd.factorize(connected_components(near, directed=False)[1][equal])[0]
 
 
 def _near_pairs(X):

@@ -55,10 +55,7 @@ def fit_encoder(encoder, X, Y, *, groups=None, cv=5, random_state=0):
 
 
 def out_of_fold_predictions(encoder, X, Y, *, groups=None, cv=5, random_state=0):
-    """Predict every sample by an encoder that was trained on other groups.
-
-    In each fold the encoder's own folds are of at most as many groups as are left.
-    """
+    """Predict every sample by an encoder that was trained on other groups."""
     predictions = np.empty(np.shape(Y), dtype=np.result_type(Y, np.float32))
     for train, test in encoder_splits(cv, X, groups, random_state):
         inner, trained, folds = None, encoder, cv
@@ -171,13 +168,8 @@ def encoder_of_columns(encoder, columns):
     return clone(encoder).set_params(bands=bands[columns]) if fits else encoder
 
 
-def train_encoder(encoder, X, Y, *, groups=None, **folds):
-    """Fit an encoder; return it and its out-of-fold residuals (n_samples, n_targets).
-
-    All folds keep `groups` together; `folds` are ``cv`` and ``random_state`` of those
-    that the encoder does not bring.
-    """
-    folds["groups"] = groups
+def train_encoder(encoder, X, Y, **folds):
+    """Fit an encoder; return it and its out-of-fold residuals, shaped as `Y`."""
     fitted = fit_encoder(encoder, X, Y, **folds)
     if isinstance(fitted, (ElasticNetEncoder, RidgeEncoder)):
         E = Y - fitted.cv_predictions_

@@ -154,11 +154,9 @@ def _learn_others(model, shown, held_out):
 def training_rule(model, learned):
     """Return the rule of a model's margins and notes; "auto" asks the training data.
 
-    The stimuli of each of some folds are identified by an encoder and a covariance of
-    only the others: a residual of the encoder's own folds depends on the responses that
-    its encoder was trained on, and a covariance of them knows the noise of the response
-    to be identified. The rule that identifies more wins, on average over the regions
-    that are predicted best. The test data have no say, so bounds and p-values hold.
+    The stimuli of a fold are identified by an encoder and a covariance of only the
+    others: a covariance of residuals of the encoder's own folds knows the noise of the
+    response to be identified. The test data have no say: bounds and p-values hold.
     """
     if model.rule != "auto":
         return model.rule, ()
@@ -189,11 +187,7 @@ def training_rule(model, learned):
 
 
 def _training_experiment(model, shown, n_folds, number=None, candidates=None):
-    """Make an Experiment of the training data, fold by fold.
-
-    `number` responses to a stimulus are averaged into a test point (None: as the model
-    says). Further `candidates` (K, n_columns) come after those of the fold.
-    """
+    """Make an Experiment in folds of training data, of averages of `number`."""
     n_stimuli = len(shown.X)
     given = {"stimuli": shown.codes, "repeats": model.repeats}
     paired = pair_responses(shown.samples.X, n_stimuli, **given)

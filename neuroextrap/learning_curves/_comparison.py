@@ -129,11 +129,6 @@ def compare_learning_curves(curves: dict, *, threshold: float = 2.0) -> Any:
     )
 
 
-def common_sizes(curves):
-    """Return the training sizes that all curves of a dict have, (n_sizes,)."""
-    return reduce(np.intersect1d, [curve.train_sizes for curve in curves.values()])
-
-
 def _check_curves(curves):
     """Return the sizes that all have of two or more finite curves of equal splits."""
     if len(curves) < 2:
@@ -149,7 +144,7 @@ def _check_curves(curves):
                 f"curves {first_name!r} and {name!r} differ in n_splits or number of "
                 "groups; compute both with the same"
             )
-    sizes = common_sizes(curves)
+    sizes = reduce(np.intersect1d, [curve.train_sizes for curve in curves.values()])
     if not len(sizes):
         raise ValueError(
             "curves have no training size in common; compute them with the same "

@@ -84,11 +84,7 @@ def read_scans(X, mask, *, memory=None):
 
 
 def center_groups(X: ArrayLike, groups: ArrayLike) -> np.ndarray:
-    """Return scans (n_samples, n_features) without the mean scan of their subject.
-
-    Each mean uses only one subject, so test subjects stay independent of training ones.
-    (Kjems et al. 2002, NeuroImage 15, "Data sets and CVA labeling schemes".)
-    """
+    """Return scans without the mean scan of their subject, which uses no other one."""
     names, codes, counts = np.unique(groups, return_inverse=True, return_counts=True)
     if counts.min() < 2:
         raise ValueError(

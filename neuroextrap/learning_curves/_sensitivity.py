@@ -48,11 +48,7 @@ def linear_scores(classifier, X):
 
 
 def posterior_of_scores(scores, link):
-    """Return log posteriors of linear scores, and gains, all (n_samples, n_classes).
-
-    The gain is the derivative of the logarithm of the unnormalized posterior by the
-    class's own score; "sigmoids" are divided by their sum.
-    """
+    """Return log posteriors of linear scores, and their slopes by the own score."""
     from scipy.special import expit, log_expit, log_softmax, logsumexp
 
     if link == "softmax":
@@ -282,11 +278,7 @@ def check_pattern(pattern, classifier):
 
 
 def pattern_factor(run, model, members, pattern):
-    """Return columns (n_coordinates, n_columns) that make the map of a model.
-
-    Back-projected to features, the map is the column itself (canonical) or the sum of
-    squares over the columns (sensitivity averaged over the members' samples).
-    """
+    """Return columns (n_coordinates, n_columns) of which the map of a model is made."""
     if pattern == "canonical":
         if not len(model.canonical_maps_):
             return np.zeros((run.X.shape[1], 1))

@@ -179,9 +179,8 @@ def check_train_sizes(train_sizes, n_groups):
 def draw_split(seed, size, split, holds, *, twin, least=1):
     """Draw the order of groups of one split: the first `size` train, the next its twin.
 
-    The stream depends on seed, size and split number only. Draws in which fewer than
-    `least` training groups hold a class (or none of the twin's does) are thrown away,
-    by `holds` (n_groups, n_classes).
+    Draws are thrown away in which fewer than `least` training groups hold a class, or
+    none of the twin's does; `holds` is (n_groups, n_classes).
     """
     rng = np.random.default_rng([seed, size, split])
     for _ in range(_MAX_DRAWS):
@@ -199,11 +198,7 @@ def draw_split(seed, size, split, holds, *, twin, least=1):
 
 
 def residual_freedom(run, size):
-    """Return the fewest residual degrees of freedom of `size` training groups.
-
-    Scans minus labels, minus group means that were subtracted (but one, which the
-    labels' means hold already).
-    """
+    """Return the fewest scans of a size, less labels and (but one) centered means."""
     n_scans = int(np.sort(np.bincount(run.groups))[:size].sum())
     n_means = size - 1 if run.centered else 0
     return max(0, n_scans - len(run.classes) - n_means)
@@ -291,11 +286,7 @@ def _error_rate(scores, indicator):
 
 
 def evaluate_splits(run, sizes, asked, *, z=False):
-    """Evaluate all splits in parallel; return arrays (n_sizes, n_splits, ...) by name.
-
-    `asked` are CurveOptions. With `z` maps are made and not predictions:
-    ``z_sum`` (n_sizes, n_tasks, n_features) sums reproducible Z maps.
-    """
+    """Return arrays (n_sizes, n_splits, ...) by name; with `z` of maps, not scores."""
     from joblib import Parallel, delayed
 
     check_n_jobs(asked.n_jobs)

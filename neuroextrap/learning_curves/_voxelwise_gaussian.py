@@ -33,11 +33,7 @@ def macroscopic_log_posterior(log_likelihood, priors):
 def mean_squared_slopes(
     classifier: Any, X: np.ndarray, codes: np.ndarray, of: str
 ) -> np.ndarray:
-    """Average over samples the squared derivative (p,) of the true label's posterior.
-
-    Gaussian classes have derivatives in closed form; of other classifiers every feature
-    is moved to both sides (2 p predictions of all samples).
-    """
+    """Average over samples the squared derivative (p,) of the true posterior."""
     if not hasattr(classifier, "predict_proba"):
         raise TypeError(
             f"{type(classifier).__name__} has no predict_proba: sensitivity maps need "

@@ -267,7 +267,11 @@ def _measure(
     best = stats.resolution_information(n_candidates, n_trials, usual)
     bits = stats.implied_information(accuracy[np.isin(sizes, usual)], usual)
     left_out, ends, bit_ends = _intervals(matrix, sizes, accuracy, chosen)
-    curve = _curve(sizes, accuracy, ends, _top(wins, sizes), "measured")
+    n_others = n_candidates - 1
+    above = np.arange(n_others, -1, -1)[:, np.newaxis]
+    within = laws.hypergeom.cdf(_BEST - 1, n_others, above, sizes - 1)
+    top = np.clip(wins @ within, 0, 1)  # chance to be among the best five of some sets
+    curve = _curve(sizes, accuracy, ends, top, "measured")
     curve["confidence_level"] = chosen.confidence_level
     if len(beyond):
         curve = pd.concat([curve, _predicted(matrix, beyond)], ignore_index=True)
@@ -303,14 +307,6 @@ def _curve(
     columns = {"set_size": sizes, "accuracy": accuracy, "lower": ends[0]}
     columns |= {"upper": ends[1], "top_5": top_5, "chance": 1 / sizes, "source": source}
     return pd.DataFrame(columns)
-
-
-def _top(wins: FloatArray, sizes: np.ndarray) -> FloatArray:
-    """Return the chance of the target to be among the best five of random sets."""
-    n_others = len(wins) - 1
-    above = np.arange(n_others, -1, -1)[:, np.newaxis]
-    within = laws.hypergeom.cdf(_BEST - 1, n_others, above, sizes - 1)
-    return np.asarray(np.clip(wins @ within, 0, 1))
 
 
 def _predicted(matrix: ScoreMatrix, sizes: np.ndarray) -> pd.DataFrame:

@@ -111,11 +111,7 @@ class ScoreIdentification:
 
     @property
     def stimuli(self) -> pd.DataFrame:
-        """One row for every candidate, the hardest first and those untested last.
-
-        ``attracted`` counts trials of others whose first choice it is; ``repeats`` is
-        the candidate that it nearly repeats.
-        """
+        """One row for every candidate, the hardest first and those untested last."""
         ranks, n_candidates = self.ranks, len(self.names)
         repeats = np.bincount(ranks.columns, minlength=n_candidates)
         middle = pd.Series(ranks.middle).groupby(ranks.columns).median()
