@@ -165,17 +165,16 @@ class RegionOptions:
         What is kept beside the maps, such as the file of permuted statistics.
         See :class:`neuroextrap.analysis.Keep`.
     max_memory : str or int, default="2G"
-        Memory budget of samples, regions and results, such as "2G" or a number of
-        bytes. Fewer workers start if need be, and a budget that is too small for one is
-        refused. Images as they are read come on top. Does not affect results.
+        Memory budget of samples, regions and results (images come on top), such as "2G"
+        or a number of bytes. Fewer workers start if need be, and a budget that is too
+        small for one is refused. Does not affect results.
     checkpoint : path-like or None, default=None
         Folder for finished work; the same call resumes from it.
     memory : None, path or joblib.Memory, default=None
-        Cache of what is read from image files (through the masker, and a computed
-        mask), so that fitting again does not read them again, and of surface discs by
-        mesh and radius; a changed file is read again. joblib keeps pickles there, so a
-        folder that others can write to is refused. If None, nothing is cached. Does
-        not affect results.
+        Cache of what is read from image files and of surface discs, so that fitting
+        again does not read them again; a changed file is read again. joblib keeps
+        pickles there, so a folder that others can write to is refused. If None, nothing
+        is cached. Does not affect results.
     n_jobs : int, default=1
         Number of joblib workers. Does not affect results.
     verbose : int, default=0

@@ -300,7 +300,7 @@ def _curve_with_truth(act, brain, fitted, number):
     """Draw one planted sphere's curve with the two true curves."""
     from neuroextrap.cli._demo_acts import true_curves
     from neuroextrap.plotting._axes import add_legend
-    from neuroextrap.reporting._curves import curve_axes
+    from neuroextrap.reporting._identification_words import curve_axes
 
     n_voxels = len(brain.samples.planted[number])
     snr = float(brain.samples.snr[number])

@@ -15,8 +15,7 @@ import neuroextrap
 from neuroextrap.analysis._region_maps import stacked_tables, table_writer
 from neuroextrap.design._findings import Finding, doubts_about, tell
 from neuroextrap.maps._files import write_maps
-from neuroextrap.maps._provenance import provenance
-from neuroextrap.maps._transaction import json_text
+from neuroextrap.maps._provenance import json_text, provenance
 from neuroextrap.reporting._page import (
     answer,
     frame_table,
