@@ -11,14 +11,17 @@ from neuroextrap.encoding._continuous_maps import (
     voxel_maps,
     voxel_scores,
 )
-from neuroextrap.encoding._continuous_runs import WITHIN_RUNS, read_runs
+from neuroextrap.encoding._continuous_runs import (
+    WITHIN_RUNS,
+    read_runs,
+    read_table_of_runs,
+)
 from neuroextrap.encoding._continuous_scores import (
     GivenRuns,
     ScoresOfRuns,
     partition_scores,
 )
 from neuroextrap.encoding._identification import EncodingIdentification
-from neuroextrap.encoding._table_of_runs import read_table_of_runs
 from neuroextrap.encoding._training import (
     TrainedRuns,
     check_encoder,

@@ -1,6 +1,7 @@
-"""Runs of a film or a story: features and responses, volume by volume."""
+"""Runs of a film or a story: their table, features and responses, volume by volume."""
 
 from os import PathLike
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
@@ -12,15 +13,13 @@ from neuroextrap.encoding._stimuli import (
     check_feature_names,
     check_features,
     feature_names,
-    pair_responses,
 )
-from neuroextrap.encoding._stimulus_features import same_features
-from neuroextrap.encoding._table_of_runs import by_run
 from neuroextrap.images import resolve_masker
 from neuroextrap.images._bids_names import refuse_other_names
 from neuroextrap.images._cleaning import (
     Cleaning,
     clean_runs,
+    fmriprep_confounds,
     read_confounds,
     read_sample_mask,
 )
@@ -33,7 +32,94 @@ from neuroextrap.images._loading import cleans_over_time
 from neuroextrap.images._maskers import smooth_by
 from neuroextrap.images._opening import list_images
 from neuroextrap.images._repetition_time import repetition_times
-from neuroextrap.images._tables import load_array
+from neuroextrap.images._tables import MISSING, load_array, read_text_table, text_column
+
+_SET, _IMGS, _CLEANING = "set", "imgs", ("confounds", "sample_mask")
+
+
+class TableOfRuns(NamedTuple):
+    """Sets of runs (train, test), and what each of them has, a list each."""
+
+    sets: list
+    features: list
+    imgs: list
+    confounds: list | None
+    sample_mask: list | None
+
+    def of(self, name):
+        """Return what the runs of a set have, arguments of ``fit`` by name."""
+        own = [number for number, each in enumerate(self.sets) if each == name]
+        given = {n: v for n, v in self._asdict().items() if n != _SET + "s"}
+        return {n: v and [v[i] for i in own] for n, v in given.items()}
+
+    def cleaned_by(self, strategy):
+        """Return the same with confounds of fMRIPrep, by ``load_confounds``."""
+        for name in _CLEANING:
+            if getattr(self, name) is not None:
+                raise ValueError(
+                    f"runs has a column {name}, and confounds of fMRIPrep were asked "
+                    "for too; give one"
+                )
+        confounds, sample_mask = fmriprep_confounds(self.imgs, strategy)
+        return self._replace(confounds=confounds, sample_mask=sample_mask)
+
+    @property
+    def files(self):
+        """The files among features, images and confounds, lists by name."""
+        listed: dict = {name: [] for name in ("features", "imgs", "confounds")}
+        for name, found in listed.items():
+            for run in getattr(self, name) or ():
+                each = list(run.values()) if isinstance(run, dict) else [run]
+                found += [file for file in each if isinstance(file, (str, PathLike))]
+        return {name: list(dict.fromkeys(found)) for name, found in listed.items()}
+
+
+def read_table_of_runs(runs):
+    """Return the TableOfRuns of a DataFrame, or of a file with files beside it."""
+    if isinstance(runs, TableOfRuns):
+        return runs
+    folder = None
+    if isinstance(runs, (str, PathLike)):
+        runs, folder = read_text_table(runs, "runs"), Path(runs).parent
+    missing = [name for name in (_SET, _IMGS) if name not in runs]
+    bands = [name for name in runs if name not in (_SET, _IMGS, *_CLEANING)]
+    if missing or not bands:
+        raise ValueError(
+            f"runs has columns {', '.join(map(str, runs.columns))}; give set (train or "
+            "test), imgs, and one for each band of features"
+        )
+    sets = text_column(runs, _SET, "runs").tolist()
+    if {*sets} != {"train", "test"}:
+        raise ValueError(
+            "runs: column set must hold train and test, got "
+            f"{', '.join(sorted({*sets}))}"
+        )
+    named = [name for name in runs if name != _SET]
+    cells = {n: [_cell(each, folder, n) for each in runs[n]] for n in named}
+    imgs, cleaning = cells.pop(_IMGS), [cells.pop(name, None) for name in _CLEANING]
+    features = next(iter(cells.values())) if len(bands) == 1 else by_run(cells)
+    return TableOfRuns(sets, features, imgs, *cleaning)
+
+
+def _cell(entry, folder, column):
+    """Return an entry of the table of runs, files as paths from `folder`."""
+    if not isinstance(entry, str):
+        return entry
+    if entry in ("", MISSING):
+        if column in _CLEANING:
+            return None
+        raise ValueError(
+            f"runs: column {column} lacks an entry; name a file for every run"
+        )
+    path = entry if folder is None else str(folder / entry)
+    return load_array(path) if column == "sample_mask" else path
+
+
+def by_run(bands):
+    """Return a dict of lists, an entry for every run, as a list of dicts."""
+    rows = zip(*bands.values(), strict=True)
+    return [dict(zip(bands, row, strict=True)) for row in rows]
+
 
 WITHIN_RUNS = (None, "center", "zscore")
 
@@ -55,19 +141,6 @@ class Runs(NamedTuple):
     def shown(self):
         """The features of every run, a list."""
         return np.split(self.features, np.flatnonzero(np.diff(self.run)) + 1)
-
-
-class HeldOut(NamedTuple):
-    """Held-out responses of every stimulus, repeats averaged, and their predictions."""
-
-    responses: np.ndarray  # (n_rows, n_usable)
-    predictions: np.ndarray  # (n_rows, n_usable)
-    run: np.ndarray  # number of the stimulus of each row, (n_rows,)
-    repeats: np.ndarray  # runs averaged into each row, (n_rows,)
-    noise_variance: np.ndarray | None  # (n_usable,), None without repeats
-    usable: np.ndarray  # (n_voxels,)
-    t_r: float | None
-    rows: np.ndarray  # of the predictions of all volumes, (n_rows,)
 
 
 def read_runs(model, mask, features, imgs, cleaning):
@@ -209,13 +282,12 @@ def _times_of(named, t_r, *, needed):
                 "the time between their rows; give t_r, in seconds"
             )
         return [t_r] * len(named)
-    images = [img.first for img in named]
-    if t_r is None and not needed:
-        try:
-            return repetition_times(images, None)
-        except ValueError:  # nothing, or not the same, is stated
-            return [None] * len(named)
-    return repetition_times(images, t_r)
+    try:
+        return repetition_times([img.first for img in named], t_r)
+    except ValueError:  # nothing, or not the same, is stated
+        if needed or t_r is not None:
+            raise
+        return [None] * len(named)
 
 
 def _by_band(runs, known):
@@ -297,28 +369,3 @@ def cross_validation_units(run, n_folds, n_delayed):
             "more runs, or fewer folds (cv)"
         )
     return np.arange(len(run)) * n_folds // len(run)
-
-
-def average_repeats(runs, predictions):
-    """Average runs with equal features, which show one stimulus; returns HeldOut."""
-    shown, start = runs.shown, np.flatnonzero(np.diff(runs.run, prepend=-1))
-    first = [next(i for i, e in enumerate(shown) if same_features(e, s)) for s in shown]
-    place = np.arange(len(runs.run)) + (start[first] - start)[runs.run]
-    rows, place = np.unique(place[runs.kept], return_inverse=True)
-    paired = pair_responses(
-        runs.responses[runs.kept][:, runs.usable],
-        len(rows),
-        stimuli=place,
-        repeats="average",
-    )
-    order = np.argsort(paired.codes)  # a volume may be kept in a later repeat only
-    return HeldOut(
-        paired.responses[order],
-        predictions[rows],
-        np.unique(runs.run[rows], return_inverse=True)[1],
-        paired.repeats[order],
-        paired.noise_variance,
-        runs.usable,
-        runs.t_r,
-        rows,
-    )

@@ -13,13 +13,12 @@ from neuroextrap.analysis._samples import read_residuals
 from neuroextrap.design._series import check_exchange
 from neuroextrap.encoding._continuous_runs import (
     Runs,
-    average_repeats,
     cross_validation_units,
     rescaled,
 )
 from neuroextrap.encoding._margins import RULES
-from neuroextrap.encoding._stimuli import FeatureScaling
-from neuroextrap.encoding._stimulus_features import check_new_runs
+from neuroextrap.encoding._stimuli import FeatureScaling, pair_responses
+from neuroextrap.encoding._stimulus_features import check_new_runs, same_features
 from neuroextrap.models._delayer import Delayer, check_delays
 from neuroextrap.models._ridge import RidgeEncoder
 from neuroextrap.models._splitters import encoder_splits
@@ -221,6 +220,19 @@ def noise_rows(noise_covariance, residuals, usable, masker):
     return (rows - rows.mean(axis=0)).astype(np.float32)
 
 
+class HeldOut(NamedTuple):
+    """Held-out responses of every stimulus, repeats averaged, and their predictions."""
+
+    responses: np.ndarray  # (n_rows, n_usable)
+    predictions: np.ndarray  # (n_rows, n_usable)
+    run: np.ndarray  # number of the stimulus of each row, (n_rows,)
+    repeats: np.ndarray  # runs averaged into each row, (n_rows,)
+    noise_variance: np.ndarray | None  # (n_usable,), None without repeats
+    usable: np.ndarray  # (n_voxels,)
+    t_r: float | None
+    rows: np.ndarray  # of the predictions of all volumes, (n_rows,)
+
+
 _N_BLOCKS = 5  # of a single run, where cv is a splitter
 
 
@@ -290,6 +302,31 @@ class TrainedRuns(NamedTuple):
             own = np.asarray(self.runs.bands)[self.scaling.kept] == band
             X = X * np.tile(own, X.shape[1] // len(own))
         return self.encoder.predict(X).reshape(len(X), -1)
+
+
+def average_repeats(runs, predictions):
+    """Average runs with equal features, which show one stimulus; returns HeldOut."""
+    shown, start = runs.shown, np.flatnonzero(np.diff(runs.run, prepend=-1))
+    first = [next(i for i, e in enumerate(shown) if same_features(e, s)) for s in shown]
+    place = np.arange(len(runs.run)) + (start[first] - start)[runs.run]
+    rows, place = np.unique(place[runs.kept], return_inverse=True)
+    paired = pair_responses(
+        runs.responses[runs.kept][:, runs.usable],
+        len(rows),
+        stimuli=place,
+        repeats="average",
+    )
+    order = np.argsort(paired.codes)  # a volume may be kept in a later repeat only
+    return HeldOut(
+        paired.responses[order],
+        predictions[rows],
+        np.unique(runs.run[rows], return_inverse=True)[1],
+        paired.repeats[order],
+        paired.noise_variance,
+        runs.usable,
+        runs.t_r,
+        rows,
+    )
 
 
 def _delayed(runs, scaling, delayer, within_runs):
