@@ -81,8 +81,8 @@ def score_segments(model, tested, segments, members):
     scores = accuracy_statistics(wins, n_test=len(segments.run), set_sizes=sizes)
     if model.n_permutations:
         runs = [np.stack(part) for part in zip(*shifted, strict=True)]
-        given = {"n_permutations": model.n_permutations}
-        given["random_state"] = model.random_state
+        names = ("n_permutations", "random_state")
+        given = {name: getattr(model, name) for name in names}
         scores |= spread_known(known, segment_p_values(runs, segments, **given))
     return wins, scores
 

@@ -342,8 +342,7 @@ def run_arrays(run, penalties):
 def read_run(model, results, arrays):
     """Make the EncodingRun of a model's results of stored arrays; and the penalties."""
     parts = {name: arrays.get(name) for name in Experiment._fields}
-    parts["n_candidates"] = int(parts["n_candidates"])
-    parts["rule"] = str(parts["rule"])
+    parts |= {"n_candidates": int(arrays["n_candidates"]), "rule": str(arrays["rule"])}
     test = Experiment(**parts)
     run = EncodingRun.of(
         RunParameters.of(model),
@@ -356,7 +355,6 @@ def read_run(model, results, arrays):
         set_sizes=results.set_sizes,
         notes=results.notes,
         bg_img=model.bg_img_,
-        location=arrays["location"],
-        test_stimuli=arrays["test_stimuli"],
+        **{name: arrays[name] for name in ("location", "test_stimuli")},
     )
     return run, of_prefix(_PENALTY, arrays)

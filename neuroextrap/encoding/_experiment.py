@@ -236,10 +236,7 @@ def notes_of(estimator, experiment):
     if of_noise and experiment.n_stimuli is None:
         notes += [REPEATS_NOTE] if experiment.repeats.max() > 1 else []
         notes += [NOISIER_NOTE] if _is_noisier(experiment) else []
-    if experiment.folds is None:
-        notes += _bound_notes(estimator, experiment)
-    else:
-        notes.append(FOLDS_NOTE.format(n_folds=len(experiment.folds)))
+    notes += _bound_notes(estimator, experiment)
     if estimator.n_permutations:
         needed = {
             "rows": "responses are exchangeable within groups (in random order)",
@@ -254,6 +251,8 @@ def notes_of(estimator, experiment):
 def _bound_notes(estimator, experiment):
     """Say whether lower bounds hold, and of which stimuli."""
     repeats, n_candidates = experiment.bound_repeats(), experiment.n_candidates
+    if experiment.folds is not None:
+        return [FOLDS_NOTE.format(n_folds=len(experiment.folds))]
     if repeats is None:
         return [_NO_BOUNDS]
     level = estimator.confidence_level

@@ -256,9 +256,8 @@ class ResponsePredictions(RegionAnalysis):
         good = weights.shape == (logs.shape[1],) and (weights >= 0).all()
         if not (good and np.isfinite(weights).all() and weights.sum() > 0):
             raise ValueError(
-                f"prior must be {logs.shape[1]} non-negative finite weights, "
-                "one for each candidate, that do not all vanish; got shape "
-                f"{weights.shape}"
+                f"prior must be {logs.shape[1]} non-negative finite weights, one for "
+                f"each candidate, that do not all vanish; got shape {weights.shape}"
             )
         with np.errstate(divide="ignore"):
             return softmax(logs + np.log(weights), axis=1)

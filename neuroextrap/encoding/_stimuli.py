@@ -65,10 +65,8 @@ def check_feature_names(features, known, name="features"):
         return
     given, known = list(features.columns), list(known)
     if given != known:
-        unknown, missing = (
-            [column for column in some if column not in others][:3]
-            for some, others in ((given, set(known)), (known, set(given)))
-        )
+        unknown = list(pd.Index(given).difference(known, sort=False))[:3]
+        missing = list(pd.Index(known).difference(given, sort=False))[:3]
         raise ValueError(
             f"{name} must have the {len(known)} columns of fit in their order, got "
             f"{len(given)} (unknown: {unknown}, missing: {missing}); give "
@@ -181,10 +179,10 @@ class FeatureScaling(NamedTuple):
         mean = X.mean(axis=0, dtype=np.float64)
         with np.errstate(over="ignore"):
             scale = X.std(axis=0, dtype=np.float64)
-        if not np.isfinite(scale).all():
-            column = np.flatnonzero(kept)[~np.isfinite(scale)][0]
+        large = np.flatnonzero(kept)[~np.isfinite(scale)]
+        if large.size:
             raise ValueError(
-                f"features overflow in column {column}: too large to square; rescale"
+                f"features overflow in column {large[0]}: too large to square; rescale"
             )
         return cls(kept, mean, scale)
 

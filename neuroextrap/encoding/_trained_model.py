@@ -83,9 +83,9 @@ _ENCODERS |= {kind.__name__: kind for kind in (RidgeEncoder, ElasticNetEncoder)}
 def model_arrays(model):
     """Return coefficients, if linear, and training data, if they can be read again."""
     training, usable = model._training, model.usable_
-    arrays = {"usable": usable, **training.scaling._asdict()}
-    if (names := getattr(model, "feature_names_in_", None)) is not None:
-        arrays["columns"] = names.astype(str)
+    names = getattr(model, "feature_names_in_", None)
+    columns = None if names is None else names.astype(str)
+    arrays = {"usable": usable, "columns": columns, **training.scaling._asdict()}
     arrays |= _coefficients(model.encoder_, training, usable.sum())
     words = _encoder_words(training.data.model)
     if words is not None:

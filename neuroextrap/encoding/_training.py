@@ -310,12 +310,8 @@ def average_repeats(runs, predictions):
     first = [next(i for i, e in enumerate(shown) if same_features(e, s)) for s in shown]
     place = np.arange(len(runs.run)) + (start[first] - start)[runs.run]
     rows, place = np.unique(place[runs.kept], return_inverse=True)
-    paired = pair_responses(
-        runs.responses[runs.kept][:, runs.usable],
-        len(rows),
-        stimuli=place,
-        repeats="average",
-    )
+    responses = runs.responses[runs.kept][:, runs.usable]
+    paired = pair_responses(responses, len(rows), stimuli=place, repeats="average")
     order = np.argsort(paired.codes)  # a volume may be kept in a later repeat only
     return HeldOut(
         paired.responses[order],

@@ -45,7 +45,6 @@ def temperature(margins, codes, n_features):
     true = margins[np.arange(len(codes)), codes]
     # were all as it is taken to be, -2 M of the true candidate would be chi-squared
     start = max(-2 * true.mean() / n_features, np.finfo(float).tiny)
-
     accuracy = np.mean(margins.argmax(axis=1) == codes)
 
     def loss(log_ratio):
@@ -55,9 +54,8 @@ def temperature(margins, codes, n_features):
         # held where nothing is ever confused, which any small temperature explains
         return log_ratio**2 / len(true) - likelihood + _CALIBRATION * excess**2
 
-    return start * float(
-        np.exp(minimize_scalar(loss, bounds=_RANGE, method="bounded").x)
-    )
+    best = minimize_scalar(loss, bounds=_RANGE, method="bounded").x
+    return start * float(np.exp(best))
 
 
 _N_FOLDS, _N_CALIBRATION_FOLDS = 5, 10
@@ -285,13 +283,8 @@ class TrainingData:
         )
         noise = None if self.noise is None else self.noise[:, voxels]
         model = with_parameters(self.model, noise_covariance=noise)
-        experiment = _training_experiment(
-            model,
-            self.shown._replace(samples=part),
-            _N_CALIBRATION_FOLDS,
-            number,
-            self.candidates,
-        )
+        shown, more = self.shown._replace(samples=part), (number, self.candidates)
+        experiment = _training_experiment(model, shown, _N_CALIBRATION_FOLDS, *more)
         source = EncodingMargins(experiment.repeats, rule)
         margins = source.margins([experiment.rows], experiment.layout)[..., 0]
         true = np.take_along_axis(margins, experiment.codes[:, np.newaxis], axis=1)

@@ -286,12 +286,12 @@ def learning_curve_table(curve: Any) -> Any:
         values = getattr(curve, name)
         table[name] = values.mean(axis=1)
         if has_spread:
-            table[f"{name}_spread"] = _spread(values)
+            table[f"{name}_spread"] = spread_of(values)
     table["note"] = np.where(overfits(curve), _OVERFIT, "")
     return table
 
 
-def _spread(values):
+def spread_of(values):
     """Return the spread over splits; NaN for one split or infinite values."""
     spread, finite = np.full(len(values), np.nan), np.isfinite(values).all(axis=1)
     if values.shape[1] > 1:

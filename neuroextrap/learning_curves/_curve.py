@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import Bunch
 
-from neuroextrap.learning_curves._comparison import overfits
+from neuroextrap.learning_curves._comparison import overfits, spread_of
 from neuroextrap.learning_curves._curve_run import CurveOptions, prepare_run, read_scans
 from neuroextrap.learning_curves._splits import (
     check_train_sizes,
@@ -290,14 +290,11 @@ def pattern_reproducibility(
     sizes = _half_sizes(asked.train_sizes, len(run.group_names), asked.pattern)
     found = evaluate_splits(run, sizes, asked, z=True)
     correlations = found["reproducibility"]
-    spread = np.full(len(sizes), np.nan)
-    if asked.n_splits > 1:
-        spread = correlations.std(axis=1, ddof=1)
     return Bunch(
         train_sizes=sizes,
         reproducibility=correlations,
         mean=correlations.mean(axis=1),
-        spread=spread,
+        spread=spread_of(correlations),
         signal_to_noise=_signal_to_noise(correlations.mean(axis=1)),
         z_map=scans.expand(found["z_sum"].sum(axis=1) / asked.n_splits),
         masker=scans.masker,

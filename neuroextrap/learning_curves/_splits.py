@@ -6,8 +6,10 @@ import warnings
 from typing import Any
 
 import numpy as np
+from joblib import Parallel, delayed
 from numpy.typing import ArrayLike
 from sklearn.base import clone
+from threadpoolctl import threadpool_limits
 
 from neuroextrap.learning_curves._sensitivity import (
     align_sign,
@@ -260,13 +262,11 @@ def score_split(run, model, members, prior_weight):
     rows = ~np.isin(run.groups, members)
     codes, priors = run.codes[rows], run.priors
     logs = log_posterior(model, run.X[rows])
-    weight = 0.0 if prior_weight is None else prior_weight
-    if weight == "cross-validated":
-        weight = cross_validated_weight(run, members)
+    chosen = prior_weight == "cross-validated"
+    weight = cross_validated_weight(run, members) if chosen else prior_weight or 0.0
     if weight > 0:
         with np.errstate(divide="ignore"):
-            keep = np.log1p(-weight) if weight < 1 else -np.inf
-            logs = np.logaddexp(keep + logs, np.log(weight * priors))
+            logs = np.logaddexp(np.log1p(-weight) + logs, np.log(weight * priors))
     indicator = codes[:, None] == np.arange(len(priors))
     return {
         "information": np.mean(log_ratio(logs, codes, priors)) / np.log(2),
@@ -287,8 +287,6 @@ def _error_rate(scores, indicator):
 
 def evaluate_splits(run, sizes, asked, *, z=False):
     """Return arrays (n_sizes, n_splits, ...) by name; with `z` of maps, not scores."""
-    from joblib import Parallel, delayed
-
     check_n_jobs(asked.n_jobs)
     starts = range(0, asked.n_splits, _SPLITS_PER_TASK)
     tasks = [
@@ -309,8 +307,6 @@ def evaluate_splits(run, sizes, asked, *, z=False):
 
 def _evaluate_task(run, size, splits, *, prior_weight, pattern, z):
     """Evaluate a range of splits of one size, on one BLAS thread."""
-    from threadpoolctl import threadpool_limits
-
     twin = pattern is not None and 2 * size <= len(run.group_names)
     # a training group left out must leave every class to the others
     least = 2 if prior_weight == "cross-validated" else 1

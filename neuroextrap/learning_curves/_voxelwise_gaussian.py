@@ -186,16 +186,14 @@ class VoxelwiseGaussian(ClassifierMixin, BaseEstimator):
         X, y = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2)
         check_classification_targets(y)
         self.classes_, codes = np.unique(y, return_inverse=True)
-        n_classes = len(self.classes_)
-        if n_classes < 2:
+        if len(self.classes_) < 2:
             raise ValueError(
                 f"y must hold at least 2 classes, got one class, "
                 f"{self.classes_.tolist()[0]!r}; add samples of another"
             )
         self.priors_ = class_priors(self.priors, codes)
         rows = self._design_rows()
-        coefficients = np.linalg.pinv(rows[codes]) @ X
-        self.means_ = rows @ coefficients
+        self.means_ = rows @ (np.linalg.pinv(rows[codes]) @ X)
         freedom = len(y) - np.linalg.matrix_rank(rows[codes])
         variances = self._noise(X - self.means_[codes], codes, freedom)
         rounding = (1e-13 * np.abs(X).max(axis=0)) ** 2
