@@ -70,20 +70,20 @@ def score_segments(model, tested, segments, members):
     place, variance = np.cumsum(tested.usable) - 1, model.residual_variance_
     wins = np.full((members.shape[0], segments.n_candidates), np.nan)
     known, shifted = np.diff(members.indptr) > 0, []
+    n, seed = model.n_permutations, model.random_state
     for region in np.flatnonzero(known):
         voxels = members.indices[slice(*members.indptr[region : region + 2])]
         y, f = (each[:, place[voxels]] for each in tested[:2])
         margins = segment_margins(y, f, variance[voxels], segments)
         wins[region] = segment_wins(margins, segments)
-        if model.n_permutations:
+        if n:
             shifted.append(shifted_scores(margins, segments))
     sizes = default_set_sizes(segments.n_candidates)
     scores = accuracy_statistics(wins, n_test=len(segments.run), set_sizes=sizes)
-    if model.n_permutations:
+    if n:
         runs = [np.stack(part) for part in zip(*shifted, strict=True)]
-        names = ("n_permutations", "random_state")
-        given = {name: getattr(model, name) for name in names}
-        scores |= spread_known(known, segment_p_values(runs, segments, **given))
+        tests = segment_p_values(runs, segments, n_permutations=n, random_state=seed)
+        scores |= spread_known(known, tests)
     return wins, scores
 
 

@@ -147,9 +147,7 @@ def compare_pairs(models, names, asked, about, blocks=None):
     for other, name in zip(others, names[1:], strict=True):
         _check_pair(first, other, (names[0], name))
     size = accuracy_set_size(asked.statistic, first.wins_.shape[1])
-    n_stimuli = len(np.unique(first.run_.test.stimuli))
-    each = np.arange(n_stimuli)
-    blocks = each if blocks is None else _block_codes(blocks, n_stimuli)
+    blocks = _block_codes(blocks, len(np.unique(first.run_.test.stimuli)))
     outcomes = {n: _outcomes(model, size, asked.n_jobs) for n, model in models.items()}
     pairs = list(itertools.combinations(models, 2))
     recorded = ("statistic", "n_permutations", "two_sided")
@@ -195,7 +193,9 @@ def _compare_outcomes(models, outcomes, asked, blocks, n_pairs, about):
 
 
 def _block_codes(blocks, n_stimuli):
-    """Return blocks as numbers (n_stimuli,)."""
+    """Return blocks as numbers (n_stimuli,); without any each stimulus is one."""
+    if blocks is None:
+        return np.arange(n_stimuli)
     blocks = check_labels(blocks, "blocks")
     if blocks.shape != (n_stimuli,):
         raise ValueError(

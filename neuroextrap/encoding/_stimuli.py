@@ -176,7 +176,6 @@ class FeatureScaling(NamedTuple):
         X = X[:, kept]
         if not standardize:
             return cls(kept, np.zeros_like(X[0]), np.ones_like(X[0]))
-        mean = X.mean(axis=0, dtype=np.float64)
         with np.errstate(over="ignore"):
             scale = X.std(axis=0, dtype=np.float64)
         large = np.flatnonzero(kept)[~np.isfinite(scale)]
@@ -184,7 +183,7 @@ class FeatureScaling(NamedTuple):
             raise ValueError(
                 f"features overflow in column {large[0]}: too large to square; rescale"
             )
-        return cls(kept, mean, scale)
+        return cls(kept, X.mean(axis=0, dtype=np.float64), scale)
 
     @property
     def notes(self):

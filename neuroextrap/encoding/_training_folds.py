@@ -172,16 +172,20 @@ def training_rule(model, learned):
     experiment = _training_experiment(model, shown, n_folds)
     accuracy = {rule: _accuracy(experiment, regions, rule) for rule in _AUTO}
     best = max(_AUTO, key=accuracy.__getitem__)  # the first of equal ones
+    return best, (_note_of_choice(best, accuracy, experiment, len(regions)),)
+
+
+def _note_of_choice(best, accuracy, experiment, n_regions):
+    """Say which rule the training data have chosen, and by what accuracies."""
     where = "in the region that is predicted best"
-    if len(regions) > 1:
-        where = f"average of the {len(regions)} regions that are predicted best"
+    if n_regions > 1:
+        where = f"average of the {n_regions} regions that are predicted best"
     shares = ", ".join(f"{rule} {share:.3f}" for rule, share in accuracy.items())
-    note = (
+    return (
         f"rule={best!r} was chosen by the training data: accuracy among "
         f"{experiment.n_candidates} of the stimuli that were trained on, in folds, "
         f"{shares} ({where})"
     )
-    return best, (note,)
 
 
 def _training_experiment(model, shown, n_folds, number=None, candidates=None):
