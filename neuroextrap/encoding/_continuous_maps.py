@@ -46,7 +46,7 @@ class Segments(NamedTuple):
 
 
 def cut_segments(run, width, apart):
-    """Cut runs into windows of `width` rows, rivals where `apart` rows or more."""
+    """Cut runs into windows of `width` rows; rivals are `apart` rows away or more."""
     rows = []
     for number in np.unique(run):
         members = np.flatnonzero(run == number)

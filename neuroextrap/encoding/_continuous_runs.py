@@ -240,7 +240,7 @@ def _check_cleaning(masker, cleaning, *, arrays):
 
 
 def _check_names(named, tables):
-    """Raise where names of files that one run has say that it is another run's."""
+    """Raise where the name of a run's own file says that it is of another run."""
     for band in tables[0]:
         files = [run.get(band) for run in tables]
         files = [str(f) if isinstance(f, (str, PathLike)) else None for f in files]

@@ -106,7 +106,7 @@ def training_groups(stimuli, groups=None):
 
 
 def check_candidates(candidates, n_tested, trained=None, names=None):
-    """Refuse candidates that are alike, or of `n_tested` that were trained on."""
+    """Refuse candidates that are alike, and tested ones that were trained on."""
     if len(candidates) < 2:
         raise ValueError(
             f"features has {len(candidates)} candidates, at least two are needed; "

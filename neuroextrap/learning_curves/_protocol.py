@@ -28,7 +28,7 @@ from neuroextrap.stats._validation import (
 
 
 def binary_gaussian_information(separation):
-    """Return the bits about a fair label whose means are so many SD apart."""
+    """Return the bits that a Gaussian tells about a fair label, by means in SD."""
     nodes, weights = np.polynomial.hermite_e.hermegauss(200)
     weights = weights / weights.sum()
     # log odds of the true class are Gaussian with mean d^2 / 2 and variance d^2

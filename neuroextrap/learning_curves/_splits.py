@@ -200,9 +200,9 @@ def draw_split(seed, size, split, holds, *, twin, least=1):
 
 
 def residual_freedom(run, size):
-    """Return the fewest scans of a size, less labels and (but one) centered means."""
+    """Return the fewest residual degrees of freedom of `size` training groups."""
     n_scans = int(np.sort(np.bincount(run.groups))[:size].sum())
-    n_means = size - 1 if run.centered else 0
+    n_means = size - 1 if run.centered else 0  # the labels' means hold one
     return max(0, n_scans - len(run.classes) - n_means)
 
 
