@@ -82,6 +82,11 @@ class Shown(NamedTuple):
         codes = stimulus_numbers(X)
         return cls(X[np.unique(codes, return_index=True)[1]], samples, codes, groups)
 
+    def paired(self, repeats, groups=None):
+        """Pair all responses with their stimuli; a TestSet."""
+        given = {"stimuli": self.codes, "groups": groups, "repeats": repeats}
+        return pair_responses(self.samples.X, len(self.X), **given)
+
 
 class Learned(NamedTuple):
     """What an EncodingIdentification has learned from responses, and these."""
@@ -190,9 +195,7 @@ def _note_of_choice(best, accuracy, experiment, n_regions):
 
 def _training_experiment(model, shown, n_folds, number=None, candidates=None):
     """Make an Experiment in folds of training data, of averages of `number`."""
-    n_stimuli = len(shown.X)
-    given = {"stimuli": shown.codes, "repeats": model.repeats}
-    paired = pair_responses(shown.samples.X, n_stimuli, **given)
+    n_stimuli, paired = len(shown.X), shown.paired(model.repeats)
     if number is not None:
         paired = paired_in_blocks(shown.samples.X, shown.codes, number)
     folds = deal_folds(n_stimuli, n_folds, model.random_state)
@@ -207,9 +210,7 @@ def _training_experiment(model, shown, n_folds, number=None, candidates=None):
 
 def fold_experiment(model, shown, folds, groups=None):
     """Return an Experiment in folds, its tests' stimuli and order, and notes."""
-    X, samples, codes, _ = shown
-    given = {"stimuli": codes, "groups": groups, "repeats": model.repeats}
-    paired = pair_responses(samples.X, len(X), **given)
+    paired, usable = shown.paired(model.repeats, groups), shown.samples.usable
     parts, rules = [], []
     for part, learned in train_folds(model, shown, paired, folds):
         parts.append(part)
@@ -218,7 +219,7 @@ def fold_experiment(model, shown, folds, groups=None):
     if model.rule == "auto":
         notes = (*notes, _CHOSEN.format(rules=", ".join(rules)))
     rule = rules[0] if len(set(rules)) == 1 else ",".join(rules)
-    experiment = Experiment.of(paired, parts, samples.usable, in_folds=True, rule=rule)
+    experiment = Experiment.of(paired, parts, usable, in_folds=True, rule=rule)
     rows = np.concatenate([part.tested for part in parts])
     return experiment, (paired.codes[rows], np.argsort(rows)), notes
 
@@ -242,9 +243,7 @@ def fold_exchange(model, shown, groups, folds):
     """Return the FoldExchange of a test within `groups`; None if there is none."""
     if not model.n_permutations:
         return None
-    X, samples, codes, _ = shown
-    given = {"stimuli": codes, "groups": groups, "repeats": "average"}
-    paired = pair_responses(samples.X, len(X), **given)
+    paired = shown.paired("average", groups)
     others = exchanged(
         paired.codes,
         exchange="rows",
@@ -252,9 +251,9 @@ def fold_exchange(model, shown, groups, folds):
         n_permutations=model.n_permutations,
         random_state=model.random_state,
     )
-    stimulus = np.empty((len(others), len(X)), dtype=int)
+    stimulus = np.empty((len(others), len(shown.X)), dtype=int)
     stimulus[:, paired.codes] = others
-    return FoldExchange(model, shown, stimulus[:, codes], folds)
+    return FoldExchange(model, shown, stimulus[:, shown.codes], folds)
 
 
 @dataclass(frozen=True)
