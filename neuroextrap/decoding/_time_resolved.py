@@ -61,8 +61,7 @@ def moment_regions(n_channels, n_times, window):
 def read_moments(searchlight, trials, times, window=1, **others):
     """Return Trials, and a searchlight whose regions are their moments."""
     unused = of_no_places(IdentificationSearchLight()) | {"shard": None, **others}
-    what = "an analysis over time"
-    parameters = taken_options(searchlight, what, unused, "searchlight")
+    taken = taken_options(searchlight, "an analysis over time", unused, "searchlight")
     recorded = read_trials(trials, times)
     _, n_channels, n_times = recorded.data.shape
     window = check_integer(window, "window", minimum=1)
@@ -71,13 +70,12 @@ def read_moments(searchlight, trials, times, window=1, **others):
             f"window={window} is longer than the trials of {n_times} times; give a "
             "smaller window"
         )
-    noise = parameters["noise_covariance"]
+    noise = taken["noise_covariance"]
     if isinstance(noise, np.ndarray) and noise.ndim == 3:
-        parameters["noise_covariance"] = noise.reshape(len(noise), -1)
-    parameters["regions"] = moment_regions(n_channels, n_times, window)
-
-    parameters["min_voxels"] = min(parameters["min_voxels"], n_channels * window)
-    return recorded, with_parameters(searchlight, **parameters)
+        taken["noise_covariance"] = noise.reshape(len(noise), -1)
+    taken["regions"] = moment_regions(n_channels, n_times, window)
+    taken["min_voxels"] = min(taken["min_voxels"], n_channels * window)
+    return recorded, with_parameters(searchlight, **taken)
 
 
 class TimeResolvedIdentification(NamedTuple):
