@@ -270,7 +270,7 @@ def variance_smoother(masker, usable, fwhm):
 
     if masker is None or is_surface_masker(masker):
         raise ValueError(
-            "variance_fwhm smooths volumes; leave it out for arrays and surfaces"
+            "variance_fwhm needs voxels of volumes; leave it out for other maps"
         )
     mask, affine = mask_lattice(masker)
     where = np.flatnonzero(mask)[usable]
