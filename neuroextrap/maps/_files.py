@@ -222,7 +222,7 @@ def _check_names(images, sidecars):
             raise ValueError(
                 f"images: {name!r} cannot be a file name; use letters, digits, _ and -"
             )
-        if name == Path(MAPS_FILE).stem or name == "mesh":
+        if name in ("maps", "mesh"):
             raise ValueError(f"images: the name {name!r} is taken; choose another")
     if not images or images.keys() != sidecars.keys():
         raise ValueError(

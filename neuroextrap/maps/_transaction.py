@@ -210,9 +210,7 @@ _LISTS = (PROVENANCE_FILE, "analysis.json", "maps.json")
 
 
 @contextmanager
-def replaced_results(
-    files, *, overwrite=False, provenance=None, sources=(), elsewhere=None
-):
+def replaced_results(files, *, provenance=None, **how):
     """Yield a folder for new files, under plain names, that replace the results.
 
     When the block ends well they take their places in the ResultFiles `files`, all or
@@ -222,8 +220,7 @@ def replaced_results(
     are the files that were analyzed. Plain names in `elsewhere` (a dict) go to the
     paths there, in the same data set, over what is there, and belong to no results.
     """
-    given = {"overwrite": overwrite, "sources": sources, "elsewhere": elsewhere}
-    with replaced_together([(files, provenance or {})], **given) as [folder]:
+    with replaced_together([(files, provenance or {})], **how) as [folder]:
         yield folder
 
 

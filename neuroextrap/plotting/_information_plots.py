@@ -33,23 +33,11 @@ def draw_specification_curve(table: Any, options: list[str], maxima: Any) -> Any
     levels = [(option, level) for option in options for level in _levels(table[option])]
     rows = _ROW * max(1, len(levels))
     names = _LETTER * table["pipeline"].str.len().max()  # written aslant
-    figure, (above, below) = plt.subplots(
-        2,
-        1,
-        sharex=True,
-        figsize=(max(4.5, 0.3 * len(table) + 2.5), _CURVE + rows + names),
-        height_ratios=[_CURVE, rows],
-        layout="constrained",
-    )
+    size = max(4.5, 0.3 * len(table) + 2.5), _CURVE + rows + names
+    figure = plt.figure(figsize=size, layout="constrained")
+    above, below = figure.subplots(2, 1, sharex=True, height_ratios=[_CURVE, rows])
+    _draw_statistics(above, table, maxima)
     place = np.arange(len(table))
-    survives = (table["p_value_fwe"] <= 0.05).to_numpy()
-    for chosen, color in ((survives, COLORS[1]), (~survives, "0.6")):
-        values = table["largest_standardized"].to_numpy()[chosen]
-        above.plot(place[chosen], values, "o", color=color)
-    threshold = critical_value(maxima, 0.05)
-    if threshold is not None and np.isfinite(threshold):
-        above.axhline(threshold, **LINES["threshold"])
-    above.set_ylabel("largest\nstandardized\nstatistic")
     for row, (option, level) in enumerate(levels):
         chosen = place[(table[option].astype(str) == level).to_numpy()]
         below.plot(chosen, np.full(len(chosen), row), "s", ms=4, color="0.2")
@@ -58,6 +46,18 @@ def draw_specification_curve(table: Any, options: list[str], maxima: Any) -> Any
     below.set_ylim(len(levels) - 0.5, -0.5)
     below.set_xticks(place, table["pipeline"], rotation=45, ha="right", fontsize=8)
     return figure
+
+
+def _draw_statistics(ax, table, maxima):
+    """Draw the largest statistics of pipelines, those that survive apart."""
+    place, values = np.arange(len(table)), table["largest_standardized"].to_numpy()
+    survives = (table["p_value_fwe"] <= 0.05).to_numpy()
+    for chosen, color in ((survives, COLORS[1]), (~survives, "0.6")):
+        ax.plot(place[chosen], values[chosen], "o", color=color)
+    threshold = critical_value(maxima, 0.05)
+    if threshold is not None and np.isfinite(threshold):
+        ax.axhline(threshold, **LINES["threshold"])
+    ax.set_ylabel("largest\nstandardized\nstatistic")
 
 
 def _levels(column: Any) -> list[str]:
@@ -168,23 +168,9 @@ def plot_null_distribution(
     >>> ax.get_ylabel()
     'permutations'
     """
-    null_scores = real_array(null_scores, "null_scores")
-    if null_scores.ndim != 1 or not len(null_scores):
-        raise ValueError(
-            f"null_scores of shape {null_scores.shape} must hold one score per "
-            "permutation; run with n_permutations > 0"
-        )
-    if not np.isfinite(null_scores).all():
-        raise ValueError("null_scores must be finite; drop regions without a score")
+    null_scores, edges = _binned(null_scores, n_bins)
     observed = np.ravel(real_array([] if observed is None else observed, "observed"))
     level = check_level(level, "level")
-    try:
-        edges = np.histogram_bin_edges(null_scores, n_bins)
-    except (TypeError, ValueError) as error:
-        raise ValueError(
-            f"n_bins={brief(n_bins)} must be a number of bins, ascending edges, or a "
-            "rule of numpy.histogram_bin_edges"
-        ) from error
     ax = resolve_axes(ax)
     ax.hist(null_scores, bins=edges, color="0.7", label="permuted labels")
     critical = critical_value(null_scores, level)
@@ -196,6 +182,25 @@ def plot_null_distribution(
     ax.set(xlabel=xlabel, ylabel="permutations")
     add_legend(ax)
     return ax
+
+
+def _binned(null_scores, n_bins):
+    """Return permuted scores (n_permutations,) and the edges of bins, checked."""
+    null_scores = real_array(null_scores, "null_scores")
+    if null_scores.ndim != 1 or not len(null_scores):
+        raise ValueError(
+            f"null_scores of shape {null_scores.shape} must hold one score per "
+            "permutation; run with n_permutations > 0"
+        )
+    if not np.isfinite(null_scores).all():
+        raise ValueError("null_scores must be finite; drop regions without a score")
+    try:
+        return null_scores, np.histogram_bin_edges(null_scores, n_bins)
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"n_bins={brief(n_bins)} must be a number of bins, ascending edges, or a "
+            "rule of numpy.histogram_bin_edges"
+        ) from error
 
 
 def critical_value(null_scores, level):

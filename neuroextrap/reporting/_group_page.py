@@ -98,9 +98,8 @@ def _viewer(result, clusters, background):
     """
     view, about = result.view, result.about
     kept = _kept_features(result, clusters["feature"].to_numpy())
-    names = None
-    if result.labels is not None:
-        names = [result.labels[feature] or "no region" for feature in kept]
+    labels = result.labels
+    names = None if labels is None else [labels[each] or "no region" for each in kept]
     trends = bool(view.finding.criterion and not view.finding.n_surviving)
     shown = result.names[result.shown]
     data = viewer_data(view, shown, kept, names=names, trends=trends)

@@ -206,17 +206,10 @@ class Pictures:
             drawn &= strength > threshold
         if not drawn.any():
             return Markup("")
-        look = view.look(name)
-        opacity = self._opacity(name, strength) * drawn
-        picture = brain_figure(
-            view.maps[name],
-            view.masker,
-            np.nan_to_num(view.choice.to_features(opacity)),
-            self.place,
-            self.background.img,
-            look,
-            view.marks(name),
-        )
+        opacity = view.choice.to_features(self._opacity(name, strength) * drawn)
+        look, below = view.look(name), self.background.img
+        what = view.maps[name], view.masker, np.nan_to_num(opacity)
+        picture = brain_figure(*what, self.place, below, look, view.marks(name))
         return figure_tag(data_uri(picture, "png"), self._caption(name, look.title))
 
     def _opacity(self, name, strength):

@@ -63,24 +63,13 @@ def _offered_maps(view, first):
 
 
 def _one_map(view, name, *, trends):
-    """Describe one map to a viewer; one with two tails begins without a threshold."""
+    """Describe one map to a viewer."""
     import matplotlib
 
-    record, values = view.record(name), view.scores[name]
+    record = view.record(name)
     (low, high), cmap = view.look(name)[1:]
     colors = matplotlib.colormaps[cmap](np.arange(256), bytes=True)[:, :3]
-    start = record.first_threshold(view.n_classes)
-    begins = _first_threshold_text(record, view.n_classes)
-    if view.signed(name):
-        start = low - 1e-6 * (high - low)
-        begins = "Both signs are drawn at first."
-    elif trends:
-        start = trend_limit(record.strength(values))
-        start = -start if record.tail == "lower" else start
-        begins = (
-            "No region survives correction: the threshold starts at the strongest "
-            f"{100 * TREND_SHARE:.0f}% of regions, a trend."
-        )
+    start, begins = _first_threshold(view, name, trends)
     return {
         "label": record.label,
         "title": record.description,
@@ -91,19 +80,29 @@ def _one_map(view, name, *, trends):
         "start": start,
         "begins": begins,
         "smaller": record.tail == "lower",
-        "values": packed(values, "<f4"),
+        "values": packed(view.scores[name], "<f4"),
     }
 
 
-def _first_threshold_text(record, n_classes):
-    """Explain in a sentence where the threshold of a map starts."""
-    start = record.first_threshold(n_classes)
+def _first_threshold(view, name, trends):
+    """Return where the threshold of a map starts (below all of two tails), and why."""
+    record = view.record(name)
+    if view.signed(name):
+        low, high = view.look(name).span
+        return low - 1e-6 * (high - low), "Both signs are drawn at first."
+    if trends:
+        start = trend_limit(record.strength(view.scores[name]))
+        return -start if record.tail == "lower" else start, (
+            "No region survives correction: the threshold starts at the strongest "
+            f"{100 * TREND_SHARE:.0f}% of regions, a trend."
+        )
+    start = record.first_threshold(view.n_classes)
+    chance, where = record.chance_level(view.n_classes), f"{start:g}"
     if record.threshold_meaning:
-        return f"The threshold starts at {start:g}: {record.threshold_meaning}."
-    chance = record.chance_level(n_classes)
-    if chance and record.threshold is None:
-        return f"The threshold starts at chance, {chance}."
-    return f"The threshold starts at {start:g}."
+        where = f"{start:g}: {record.threshold_meaning}"
+    elif chance and record.threshold is None:
+        where = f"chance, {chance}"
+    return start, f"The threshold starts at {where}."
 
 
 def in_volume(view, kept, in_mni152):
