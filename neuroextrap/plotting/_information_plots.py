@@ -65,6 +65,29 @@ def _levels(column: Any) -> list[str]:
     return [str(v) for v in sorted(set(column), key=lambda v: (isinstance(v, str), v))]
 
 
+def draw_both_accuracies(first, second, survives, names):
+    """Draw accuracies (n_regions,) of two decoders against each other."""
+    import matplotlib.pyplot as plt
+
+    figure, ax = plt.subplots(figsize=(4.2, 4), layout="constrained")
+    for rows, color, size, label in (
+        (~survives & np.isfinite(second - first), "0.65", 6, "not shown to differ"),
+        (survives, COLORS[1], 10, "survive correction"),
+    ):
+        if rows.any():
+            look = {"s": size, "color": color, "lw": 0, "label": label}
+            dots = ax.scatter(second[rows], first[rows], **look)
+            dots.set_rasterized(rows.sum() > 500)
+    ends = np.nanmin([first, second]), np.nanmax([first, second])
+    ax.plot(ends, ends, color="0.4", lw=0.8)
+    xlabel, ylabel = (f"accuracy of {name}" for name in names[::-1])
+    ax.set(xlabel=xlabel, ylabel=ylabel, aspect="equal")
+    # above the axes: dots of a whole brain leave no free corner to search for
+    look = {"frameon": False, "fontsize": "small", "borderaxespad": 0, "ncols": 2}
+    ax.legend(loc="lower left", bbox_to_anchor=(0, 1), **look)
+    return figure
+
+
 @draws_on_axes
 def plot_information_vs_size(
     n_voxels: Any,
@@ -119,8 +142,7 @@ def plot_information_vs_size(
     if truth is not None:
         ax.plot(sizes, truth, color="0.25", label="truth")
     log_set_sizes(ax, "voxels in the region")
-    ax.set_ylabel("information (bits)")
-    ax.set_ylim(bottom=min(0, ax.get_ylim()[0]))
+    ax.set(ylabel="information (bits)", ylim=(min(0, ax.get_ylim()[0]), None))
     add_legend(ax)
     return ax
 

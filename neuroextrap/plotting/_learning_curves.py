@@ -235,9 +235,8 @@ def _draw_tradeoff(ax, curves):
         y = curve.information[finite].mean(axis=1)
         ax.plot(x, y, "o-", ms=3, color=COLORS[i % len(COLORS)], label=name)
         for end in {0, len(x) - 1}:
-            size = str(curve.train_sizes[finite][end])
             place = {"xytext": (3, 3), "textcoords": "offset points", "size": 7}
-            ax.annotate(size, (x[end], y[end]), **place)
+            ax.annotate(str(curve.train_sizes[finite][end]), (x[end], y[end]), **place)
     ax.axhline(0, ls=":", color="0.5")
     ax.set(xlabel=_PANELS["reproducibility"][0], ylabel=_PANELS["information"][0])
     add_legend(ax)

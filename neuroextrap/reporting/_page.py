@@ -19,11 +19,7 @@ _MOST_FILES = 3
 
 
 class Report:
-    """A self-contained HTML page, such as ``generate_report`` returns.
-
-    It has the methods of :class:`nilearn.reporting.HTMLReport`. As the last value of a
-    notebook's cell it is shown in a frame as wide as the notebook.
-    """
+    """A self-contained HTML page, with the methods of nilearn's ``HTMLReport``."""
 
     def __init__(self, html):
         self.html = html
@@ -53,10 +49,7 @@ class Report:
         Path(file_name).write_text(self.html, encoding="utf-8")
 
     def open_in_browser(self, file_name=None):
-        """Open the page in the system's browser, written to a file first.
-
-        Without `file_name` the file stays in the system's folder for temporary files.
-        """
+        """Write the page to a file, or a temporary one, and open it in the browser."""
         if file_name is None:
             file_name = Path(tempfile.mkdtemp(prefix="neuroextrap_")) / "report.html"
         self.save_as_html(file_name)
@@ -73,8 +66,7 @@ def page_title(title, default):
 def sections_of(found, shown, limits, details, methods, requested=()):
     """Return the sections of a page, pairs (heading, HTML), as all pages order them.
 
-    `found` (HTML) is the answer, `limits` and `methods` are sentences; `shown`,
-    `details` and `requested` are the sections between and after these.
+    `found` is HTML, `limits` and `methods` are sentences, the others are sections.
     """
     return [
         ("What was found", found),
@@ -87,11 +79,7 @@ def sections_of(found, shown, limits, details, methods, requested=()):
 
 
 def make_page(title, sections, *, origin=None):
-    """Put sections (heading, HTML) on one page, a Report; empty ones are left out.
-
-    Below the title stand the day, and of an `origin` (Origin) the files and command.
-    An empty heading has no line and no entry in the contents.
-    """
+    """Put sections (heading, HTML) on one page, a Report; empty ones are left out."""
     parts = _with_anchors([section for section in sections if section[1]])
     contents = [part for part in parts if part["heading"]]
     page = render(
@@ -140,10 +128,9 @@ def key_value_table(items, caption="Table"):
 def frame_table(frame, caption="", *, headings=None, formats=None, kind="", places=()):
     """Return a data frame as an escaped HTML table, numbers rounded for reading.
 
-    `headings` are the words above columns by name (otherwise the name, its underscores
-    as spaces), `formats` functions of their values, `kind` the class of all rows. The
-    index is left out. `places` are the cells of a first column; they may be ``Markup``,
-    which a column of the frame must not hold: pandas makes plain text of it.
+    `headings` and `formats` (functions of values) are by column, `kind` is the class of
+    all rows. `places` are the cells of a first column; they may be ``Markup``, which a
+    column of the frame must not hold: pandas makes plain text of it.
     """
     headings, formats = headings or {}, formats or {}
     columns = [

@@ -26,10 +26,9 @@ TREND_SHARE = 0.05
 def brain_figure(img, masker, opacity, place, below, look, marks):
     """Draw one map, as opaque as `opacity`, (n_features,), says for every feature.
 
-    A volume is cut at `place` (mm; nilearn's choice without it); hemispheres are seen
-    from outside and from inside, opaque or not. `below` is the ``img`` of a Background.
-    `look` is a Look; `marks` are values by words, marked in the color bar. Returns a
-    figure.
+    A volume is cut at `place` (mm); hemispheres are seen from outside and from inside,
+    opaque or not. `below` is the ``img`` of a Background, `look` a Look; `marks` are
+    values by words, marked in the color bar.
     """
     colors = {"cmap": look.cmap, "vmin": look.span[0], "vmax": look.span[1]}
     if is_surface_masker(masker):
@@ -59,8 +58,7 @@ def _volume_figure(img, masker, opacity, place, below, colors):
     how = {"transparency": transparency, "colorbar": False, "axes": (0, 0, 0.8, 1)}
     how |= colors | _slices(mask, affine, place)
     display = draw_map(data, map_affine, below, **how)
-    look = {"colors": "0.55", "linewidths": 0.8}
-    display.add_contours(masker.mask_img_, levels=[0.5], **look)
+    display.add_contours(masker.mask_img_, levels=[0.5], colors="0.55", linewidths=0.8)
     return how["figure"]
 
 
@@ -89,8 +87,9 @@ def _surface_figure(img, masker, opacity, bg_img, colors):
     sides, views = [*_hemispheres(img, masker, opacity, bg_img)], ("lateral", "medial")
     mesh = copy.deepcopy(img.mesh)  # nilearn moves the vertices of the mesh it is given
     figure = plt.figure(figsize=(2 * len(sides) + 0.6, 3.5))
-    solid = {"projection": "3d"}
-    axes = figure.subplots(2, len(sides), subplot_kw=solid, squeeze=False)
+    axes = figure.subplots(
+        2, len(sides), squeeze=False, subplot_kw={"projection": "3d"}
+    )
     how = {"symmetric_cbar": False, "threshold": _TRANSPARENT, "colorbar": False}
     how |= colors | {"figure": figure}
     panels = zip(axes.flat, product(views, sides), strict=True)
@@ -161,8 +160,7 @@ _SVG: dict[Any, str] = {
 def data_uri(figure, kind="svg"):
     """Draw a figure into a data URI, as "svg" or "png", and close it.
 
-    Equal figures give equal text: no date, no random names of elements. Pictures have
-    at most 256 colors, which makes them less than half as large and looks the same.
+    Equal figures give equal text: no date, no random names of elements.
     """
     import matplotlib.pyplot as plt
 
@@ -221,10 +219,7 @@ def _glass_outline(axis):
 
 
 def projections(data, span):
-    """Return three views of a volume as a data URI: the largest value along each axis.
-
-    Colors go from the smallest to the largest value of `span`; NaN is transparent.
-    """
+    """Return three views of a volume, the largest value along each axis, as a URI."""
     import matplotlib.pyplot as plt
 
     filled = np.where(np.isfinite(data), data, -np.inf)
@@ -244,7 +239,7 @@ def projections(data, span):
 
 
 def few_colors(data):
-    """Return a picture (bytes of a PNG) with a table of at most 256 colors."""
+    """Return a PNG with at most 256 colors: half as large, and it looks the same."""
     from PIL import Image
 
     image = Image.open(io.BytesIO(data)).convert("RGBA")

@@ -17,10 +17,9 @@ _MOST_NUMBERS = 600_000
 def viewer_data(view, first, kept, *, names=None, start=0, trends=False):
     """Collect what every viewer reads but for places, ready for JSON.
 
-    `view` is a PageMaps, `first` the map that is shown at first, `kept` the regions
-    whose numbers the page holds, one row each, `names` what these are called (or None),
-    and `start` the row to begin with. With `trends` maps begin with their strongest 5%
-    of regions. ``region_of`` is the region of every voxel or vertex, -1 for none.
+    `kept` are the regions whose numbers the page holds, one row each, `names` what
+    these are called (or None), and `start` is the row to begin with. With `trends` maps
+    begin with their strongest 5% of regions.
     """
     offered = _offered_maps(view, first)
     columns = [
@@ -106,11 +105,7 @@ def _first_threshold(view, name, trends):
 
 
 def in_volume(view, kept, in_mni152):
-    """Collect the places of the mask's voxels, and one (mm) of every kept region.
-
-    ``features`` are start and length of every run of mask voxels in C order, ``glass``
-    the frames of the outlines of a brain in MNI space, or None.
-    """
+    """Collect the places of the mask's voxels, and one (mm) of every kept region."""
     mask, affine = mask_lattice(view.masker)
     row_of = np.full(view.choice.n_regions, np.nan)
     row_of[kept] = np.arange(len(kept))
@@ -171,10 +166,7 @@ def _central_places(places, row, n_rows):
 
 
 def rounded(values, *, down=False):
-    """Return nested lists with four significant digits; what is not finite is None.
-
-    `down` says whether columns are lower bounds, which are never rounded up.
-    """
+    """Return nested lists of four significant digits, bounds `down`, NaN as None."""
     values = np.array(values, dtype=float)
     bounds = np.broadcast_to(down, values.shape)
     values[bounds] = [rounded_down(bound, 4) for bound in values[bounds]]
