@@ -75,8 +75,8 @@ def draw_both_accuracies(first, second, survives, names):
         (survives, COLORS[1], 10, "survive correction"),
     ):
         if rows.any():
-            look = {"s": size, "color": color, "lw": 0, "label": label}
-            dots = ax.scatter(second[rows], first[rows], **look)
+            x, y = second[rows], first[rows]
+            dots = ax.scatter(x, y, s=size, color=color, lw=0, label=label)
             dots.set_rasterized(rows.sum() > 500)
     ends = np.nanmin([first, second]), np.nanmax([first, second])
     ax.plot(ends, ends, color="0.4", lw=0.8)

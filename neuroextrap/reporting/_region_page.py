@@ -357,8 +357,8 @@ def _looks(scores, names):
 
 def _scatter(view, names):
     """Draw both accuracies of every region against each other."""
-    accuracies = [view.scores[name] for name in _BOTH]
-    figure = draw_both_accuracies(*accuracies, view.finding.survives, names)
+    first, second = (view.scores[name] for name in _BOTH)
+    figure = draw_both_accuracies(first, second, view.finding.survives, names)
     caption = f"Every dot is one {view.words[0]}; above the line {names[0]} is better."
     return embed_figure(figure, caption, "both_accuracies.svg")
 
