@@ -79,6 +79,7 @@ def test_decoders_are_compared_sphere_by_sphere(compared):
         warnings.simplefilter("error")
         page = compared.generate_report(names=("signal", "noise"))
     text = words(page)
+    assert "mask=Nifti1Image," in compared.parameters["first"]  # and no address
     n_better = (compared.region_scores_["p_value_fwe"] <= 0.05).sum()
     assert n_better > 0
     n_analyzed = np.isfinite(compared.region_scores_["accuracy_difference"]).sum()
