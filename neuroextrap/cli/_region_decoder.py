@@ -78,7 +78,7 @@ def check_decoder(args):
             "--decoder does not go with --train, --trial-confound, --dissimilarities "
             "and --shard"
         )
-    from neuroextrap.margins._new_samples import LINEAR
+    from neuroextrap.margins.classifiers._classifier_names import LINEAR
 
     if args.decoder and args.targets is None and args.estimator not in LINEAR:
         raise ValueError(
