@@ -7,13 +7,14 @@ from neuroextrap.analysis._parameters import parameters
 from neuroextrap.cli._console import say
 from neuroextrap.cli._parser import (
     DASK,
+    OUT,
+    Command,
     RaisingParser,
-    add_options,
     options_of,
     parameters_of,
     word_of,
 )
-from neuroextrap.cli._results import size_words
+from neuroextrap.cli._results import background, size_words
 
 _EXAMPLES = """\
 The two steps of a BIDS app: participant analyzes everyone, or those named by
@@ -83,56 +84,52 @@ _SAMPLES = {
     },
 }
 
-
-def add_parser(subparsers):
-    """Add the command to what ``ArgumentParser.add_subparsers`` returned."""
-    parser = subparsers.add_parser(
-        "bids",
-        help="all participants of BIDS derivatives, and the group",
-        usage="neuroextrap bids DERIVATIVES OUT participant|group|list [options]",
-        description="All participants of a folder of BIDS derivatives, and the group.",
-        epilog=_EXAMPLES,
-    )
-    parser.add_argument("derivatives", metavar="DERIVATIVES", help="fMRIPrep's output")
-    parser.add_argument("out", metavar="OUT", help="folder for the results")
-    parser.add_argument(
-        "level",
-        choices=("participant", "group", "list"),
-        help="which step; list prints the labels of participants, one a line",
-    )
-    _add_options(parser)
+_STIMULI = {
+    "features": {"said": "none, needed for encoding"},
+    "folds": {"said": "train and test stimuli as the column set of the events says"},
+}
 
 
-def _add_options(parser):
-    """Add all options, which a configuration may have too."""
-    samples = options_of("samples", **_SAMPLES)
-    add_options(parser, "input", _CONFIG | options_of("cohort", "files") | samples)
-    add_options(
-        parser,
-        "regions",
-        options_of("searchlight", "voxels", "regions", labels_img=None),
-        mask="the brain masks of all runs, or computed where they lack",
-    )
-    analysis = options_of("searchlight", "analysis")
-    said = "accuracy; implied_information of encoding"
-    add_options(parser, "analysis", analysis, statistic=said)
-    model = options_of("encoding", "analysis")
-    model = {word: model[word] for word in model if word not in analysis}
-    add_options(
-        parser,
-        "encoding",
-        _ANALYSIS | options_of("stimuli") | options_of("cohort", "encoding") | model,
-        features="none, needed for encoding",
-        folds="train and test stimuli as the column set of the events says",
-    )
-    add_options(parser, "group", options_of("group", "group"))
+def _options():
+    """Return the options by group of help, which a configuration may have too."""
+    said = {"said": "the brain masks of all runs, or computed where they lack"}
+    places = ("searchlight", "voxels", "regions")
+    statistic = {"said": "accuracy; implied_information of encoding"}
+    analysis = options_of("searchlight", "analysis", statistic=statistic)
+    given = options_of("encoding", "analysis")
+    model = {word: given[word] for word in given if word not in analysis}
     films = options_of("cohort", "films") | options_of("continuous", "analysis")
-    films = {word: films[word] for word in films if word not in analysis | model}
-    add_options(parser, "films and stories", films)
     resources = options_of("searchlight", "resources")
     shared = {word: resources[word] for word in ("n_jobs", "max_memory")} | DASK
-    title = "output and resources"
-    add_options(parser, title, options_of("cohort", "output") | shared)
+    stimuli = options_of("stimuli", **_STIMULI) | options_of("cohort", "encoding")
+    return {
+        "input": _CONFIG
+        | options_of("cohort", "files")
+        | options_of("samples", **_SAMPLES),
+        "regions": options_of(*places, labels_img=None, mask=said),
+        "analysis": analysis,
+        "encoding": _ANALYSIS | stimuli | model,
+        "group": options_of("group", "group"),
+        "films and stories": {
+            word: films[word] for word in films if word not in analysis | model
+        },
+        "output and resources": options_of("cohort", "output") | shared,
+    }
+
+
+_LEVEL = "which step; list prints the labels of participants, one a line"
+COMMAND = Command(
+    "all participants of BIDS derivatives, and the group",
+    "DERIVATIVES OUT participant|group|list [options]",
+    "All participants of a folder of BIDS derivatives, and the group.",
+    _EXAMPLES,
+    {
+        "derivatives": {"metavar": "DERIVATIVES", "help": "fMRIPrep's output"},
+        "out": OUT,
+        "level": {"choices": ("participant", "group", "list"), "help": _LEVEL},
+    },
+    _options,
+)
 
 
 def run(args):
@@ -198,10 +195,9 @@ def _run_group(args):
     if args.dry_run:
         raise ValueError("--dry-run is for the step participant; leave it out")
     options = parameters_of(args, "group")
+    options["bg_img"] = background(args.bg_img)
     if args.labels is not None:
         options["names"] = read_text_table(args.labels, "--labels")
-    if args.bg_img is not None and args.bg_img.lower() == "none":
-        options["bg_img"] = False
     if not args.n_permutations:
         del options["n_permutations"]
     if args.participants_table is None:
@@ -226,22 +222,20 @@ def _read_configuration(args):
         return given
     from neuroextrap.cohorts._cohort_records import read_configuration
 
-    words = set(given)
     known = set(vars(args)) - {"derivatives", "out", "level", "config", "run", "argv"}
     options = read_configuration(args.config)
     for key, value in options.items():
-        name = key.replace("-", "_")
-        words.add(f"--{name.replace('_', '-')}")
-        if name not in known:
+        if key.replace("-", "_") not in known:
             raise ValueError(
                 f"{args.config}: {key} is not an option of neuroextrap bids; see --help"
             )
         if isinstance(value, dict):
             raise ValueError(f"{args.config}: {key} is a table; give a value")
-    for name, value in typed_values(args.config, options, _add_options).items():
-        if f"--{name.replace('_', '-')}" not in given:
+    values = typed_values(args.config, options)
+    for name, value in values.items():
+        if word_of(name) not in given:
             setattr(args, name, value)
-    return words
+    return given | set(map(word_of, values))
 
 
 def make_analysis(args):
@@ -303,59 +297,46 @@ def _features(args):
     return {"features": features, "n_folds": args.folds}
 
 
-class _Reader(RaisingParser):
-    """A parser of values, whose option is named elsewhere."""
+def typed_values(path, options):
+    """Return values of options in the file at `path` by name, in lists where these are.
 
-    def error(self, message):
-        """Raise ValueError without the option's name."""
-        named = message.startswith("argument ")
-        super().error(message.partition(": ")[2] if named else message)
-
-
-def typed_values(path, options, add_options):
-    """Return values by name, in a list if an option takes several.
-
-    `options` are those of the file at `path`, by name; `add_options` adds the options
-    of the command to a parser. ValueError, one line, if a value is not of the type of
-    its option.
+    ValueError, one line, if a value is not of the type of its option.
     """
-    reader, values = _Reader(is_command=False), {}
-    add_options(reader)
+    reader, values = RaisingParser(_options()), {}
     for key, value in options.items():
         name = key.replace("-", "_")
-        is_flag = isinstance(reader.get_default(name), bool)
         try:
-            values[name] = (_flag if is_flag else _typed)(reader, name, value)
+            values[name] = _typed(reader, name, value)
         except ValueError as error:
+            said = str(error)  # the option is named before
+            said = said.partition(": ")[2] if said.startswith("argument ") else said
             raise ValueError(
-                f"{path}: {key} = {value!r} cannot be used: {error}; see --help"
+                f"{path}: {key} = {value!r} cannot be used: {said}; see --help"
             ) from error
     return values
 
 
-def _flag(_reader, _name, value):
-    """Return a boolean."""
-    if not isinstance(value, bool):
-        raise ValueError("write true or false, without quotes")
-    return value
-
-
 def _typed(reader, name, value):
     """Parse a value like words of the command line, and compare what comes out."""
+    default = reader.get_default(name)
+    if isinstance(default, bool):
+        if not isinstance(value, bool):
+            raise ValueError("write true or false, without quotes")
+        return value
     values = value if isinstance(value, list) else [value]
     for each in values:
-        if isinstance(each, bool) or not isinstance(each, (str, int, float)):
+        if isinstance(each, bool) or not isinstance(each, str | int | float):
             raise ValueError("write a number, or text in quotes")
-    if not values and isinstance(reader.get_default(name), (list, type(None))):
+    if not values and isinstance(default, list | None):
         return value
     if not values:
         raise ValueError("write one value")
-    option = f"--{name.replace('_', '-')}"
+    option = word_of(name)
     words = [f"{option}={values[0]}"] if len(values) == 1 else [option, *values]
     read = getattr(reader.parse_args(list(map(str, words))), name)
-    if isinstance(value, list) and not isinstance(read, list):
-        raise ValueError("write one value, without brackets")
     several = isinstance(read, list)
+    if isinstance(value, list) and not several:
+        raise ValueError("write one value, without brackets")
     for each, own in zip(values, read if several else [read], strict=True):
         if isinstance(each, str) and not isinstance(own, str):
             raise ValueError("write the number without quotes")

@@ -1,6 +1,8 @@
 """``neuroextrap learning-curve``: information against the number of subjects."""
 
 import logging
+from functools import partial
+from typing import Any
 
 from neuroextrap.analysis._options import (
     number_or_name,
@@ -13,17 +15,13 @@ from neuroextrap.analysis._options import (
     whole,
 )
 from neuroextrap.cli._console import say
-from neuroextrap.cli._parser import (
-    DRY_RUN,
-    add_options,
-    add_output_options,
-    take_last_as_output,
-)
+from neuroextrap.cli._parser import DRY_RUN, LAST, OUTPUT, Command
 from neuroextrap.cli._results import (
+    Output,
     bids_of_inputs,
     cost_line,
-    origin_of_command,
     seconds_of,
+    text_table,
 )
 
 logger = logging.getLogger(__name__)
@@ -106,39 +104,59 @@ _CURVE = {
 }
 
 
-def add_parser(subparsers):
-    """Add the command to what ``ArgumentParser.add_subparsers`` returned."""
-    parser = subparsers.add_parser(
-        "learning-curve",
-        help="information about unseen subjects against training subjects",
-        usage="neuroextrap learning-curve (--imgs A [B ...] | --array X.npy) "
-        "\n       --scans TSV [options] OUT",
-        description="Mutual information learning curves: what canonical variates\n"
-        "trained on some subjects tell about the scans of others, in bits.",
-        epilog=_EXAMPLES,
-    )
-    parser.add_argument("out", nargs="?", metavar="OUT", help="folder for the results")
-    group = add_options(parser, "input", _INPUT)
-    source = group.add_mutually_exclusive_group(required=True)
-    add_options(source, None, _SOURCES)
-    add_options(parser, "model", _MODEL)
-    add_options(parser, "curve", _CURVE | {"dry_run": DRY_RUN})
-    add_output_options(parser, maps=False)
+_FILES = {name: OUTPUT[name] for name in ("overwrite", "bids", "report")}
+COMMAND = Command(
+    "information about unseen subjects against training subjects",
+    "(--imgs A [B ...] | --array X.npy) \n       --scans TSV [options] OUT",
+    "Mutual information learning curves: what canonical variates\n"
+    "trained on some subjects tell about the scans of others, in bits.",
+    _EXAMPLES,
+    LAST,
+    {
+        "input": _INPUT | {"source": _SOURCES},
+        "model": _MODEL,
+        "curve": _CURVE | {"dry_run": DRY_RUN},
+        "output": _FILES,
+    },
+)
+_HEADINGS = {
+    "scheme": "labels",
+    "train_size": "train size",
+    "information": "bits",
+    "information_spread": "spread",
+    "error_rate": "error",
+    "baseline_error_rate": "baseline",
+    "reproducibility": "reproducibility",
+}
+_PARAMETERS = (
+    "center scale pattern prior_weight train_sizes n_splits labels groups exclude"
+)
+"""Options that curves depend on."""
+_RECORDS: dict[str, dict[str, Any]] = {
+    "sensitivity": {
+        "description": "Sensitivity of the true label's posterior, all subjects.",
+        "unit": "squared probability per squared unit of the scans",
+    },
+    "canonical": {
+        "description": "Canonical maps (eigenimages), all subjects, one volume a "
+        "direction.",
+        "unit": "within-class standard deviations per unit of the scans",
+    },
+}
 
 
 def run(args):
     """Read the scans, compute the curves, write tables and maps."""
-    take_last_as_output(args)
-    from neuroextrap.cli._learning_curve_files import write_curves
+    from neuroextrap.learning_curves import (
+        CanonicalVariates,
+        information_learning_curve,
+    )
     from neuroextrap.learning_curves._curve_run import read_scans
-    from neuroextrap.maps._files import check_output_directory
+    from neuroextrap.maps._provenance import provenance
 
-    source = args.array if args.imgs is None else args.imgs
-    bids, files = bids_of_inputs(args, source)
-    if not args.dry_run:
-        check_output_directory(args.out, overwrite=args.overwrite, bids=bids)
     role = "imgs" if args.array is None else "array"
-    origin = origin_of_command(args, **{role: files}, scans=args.scans, mask=args.mask)
+    bids, files = bids_of_inputs(args, getattr(args, role))
+    output = Output.of(args, bids, f"{role} scans mask", **{role: files})
     schemes, groups, rows = _read_scans(args)
     samples = read_scans(_source(args), args.mask)
     if len(samples.X) != len(rows):
@@ -147,47 +165,43 @@ def run(args):
             "give one row for each scan"
         )
     X, groups = samples.X[rows], groups[rows]
-    logger.info(
-        "%d scans of %d groups, %d features", *X.shape[:1], len(set(groups)), X.shape[1]
-    )
+    size = (*X.shape[:1], len(set(groups)), X.shape[1])
+    logger.info("%d scans of %d groups, %d features", *size)
     labels = {name: values[rows] for name, values in schemes.items()}
-    if args.dry_run:
-        say(_cost(args, X, labels, groups))
+    classifier = CanonicalVariates(**{name: getattr(args, name) for name in _MODEL})
+    how = {name: each.value(getattr(args, name)) for name, each in _CURVE.items()}
+    about = {"groups": groups, "classifier": classifier}
+    curve: Any = partial(information_learning_curve, X, **about, **how)
+    if output.dry_run:
+        say(_cost(curve, X, labels, groups))
         return
-    curves = {name: _curve(args, X, y, groups) for name, y in labels.items()}
-    data = {"X": X, "groups": groups, "samples": samples}
-    output = write_curves(
-        args, curves, labels, data, _classifier(args), bids=bids, origin=origin
+    curves = {name: curve(y) for name, y in labels.items()}
+    asked = {name: getattr(args, name) for name in _PARAMETERS.split()}
+    data: dict[str, Any] = {"X": X, "groups": groups}
+    maps: tuple[dict, dict] = {}, {}
+    if samples.masker is not None:
+        maps = _maps(output, samples, data, labels, classifier, how)
+    made = provenance(
+        parameters=asked | {"classifier": classifier},
+        inputs=data | labels,
+        random_state=args.random_state,
     )
-    say(output)
+    say(_written(output, curves, maps, made))
 
 
-def _curve(args, X, y, groups, **changed):
-    """Compute one curve."""
-    from neuroextrap.learning_curves import information_learning_curve
-
-    options = {**_options(args), **changed}
-    return information_learning_curve(
-        X, y, groups, classifier=_classifier(args), **options
-    )
-
-
-def _cost(args, X, labels, groups):
+def _cost(curve, X, labels, groups):
     """Describe what the curves would take, by timing a few splits of each."""
     from joblib import effective_n_jobs
 
+    n_splits = curve.keywords["n_splits"]
+    n_workers = effective_n_jobs(curve.keywords["n_jobs"])
     n_sizes, seconds = 0, 0.0
     for y in labels.values():
-        curve = _curve(args, X, y, groups, n_splits=1, n_jobs=1)
-        n_sizes = len(curve.train_sizes)
-        seconds += seconds_of(
-            lambda n, y=y: _curve(args, X, y, groups, n_splits=n, n_jobs=1),
-            args.n_splits,
-            few=(1, 4),
-        )
-    n_workers = effective_n_jobs(args.n_jobs)
+        few = partial(curve, y, n_jobs=1)
+        n_sizes = len(few(n_splits=1).train_sizes)
+        seconds += seconds_of(lambda n, f=few: f(n_splits=n), n_splits, few=(1, 4))
     what = (
-        f"{len(labels)} curves of {n_sizes} training sizes, {args.n_splits} splits, "
+        f"{len(labels)} curves of {n_sizes} training sizes, {n_splits} splits, "
         f"{len(X)} scans of {len(set(groups))} groups, {X.shape[1]} features"
     )
     return cost_line(what, seconds / n_workers, (4 + n_workers) * X.nbytes)
@@ -197,15 +211,15 @@ def _source(args):
     """Return images, or the array."""
     from neuroextrap.images._tables import load_array
 
-    if args.array is not None:
-        array = load_array(args.array)
-        if array.ndim != 2:
-            raise ValueError(
-                f"--array {args.array} has shape {array.shape}; give one row for each "
-                "scan and one column for each feature"
-            )
-        return array
-    return args.imgs if len(args.imgs) > 1 else args.imgs[0]
+    if args.array is None:
+        return args.imgs if len(args.imgs) > 1 else args.imgs[0]
+    array = load_array(args.array)
+    if array.ndim != 2:
+        raise ValueError(
+            f"--array {args.array} has shape {array.shape}; give one row for each "
+            "scan and one column for each feature"
+        )
+    return array
 
 
 def _read_scans(args):
@@ -248,13 +262,89 @@ def _read_scans(args):
     return schemes, groups, rows
 
 
-def _classifier(args):
-    """Return canonical variates as requested."""
-    from neuroextrap.learning_curves import CanonicalVariates
+def _maps(output, samples, data, labels, classifier, options):
+    """Return images and sidecars of models trained on all subjects, dicts by name."""
+    from sklearn.base import clone
 
-    return CanonicalVariates(**{name: getattr(args, name) for name in _MODEL})
+    from neuroextrap.images import to_img
+    from neuroextrap.learning_curves import sensitivity_map
+    from neuroextrap.learning_curves._curve_run import center_groups, scale_scans
+    from neuroextrap.maps._files import describe_map
+    from neuroextrap.maps._provenance import provenance
+    from neuroextrap.maps._records import MapRecord
+
+    X = scale_scans(data["X"]) if options["scale"] == "mean" else data["X"]
+    X = center_groups(X, data["groups"]) if options["center"] == "group" else X
+    images, sidecars, about = {}, {}, output.origin.sidecar()
+    for name, y in labels.items():
+        model = clone(classifier).fit(X, y, groups=data["groups"])
+        made = about | provenance(
+            parameters={"labels": name, "n_components": model.n_components_},
+            inputs={"X": X, "y": y},
+            random_state=options["random_state"],
+        )
+        maps = {"sensitivity": sensitivity_map(model, X, y)}
+        for kind, values in (maps | {"canonical": model.canonical_maps_}).items():
+            if len(values):
+                key = f"{kind}_{name}"
+                images[key] = to_img(samples.expand(values), samples.masker)
+                record = MapRecord(name=key, **_RECORDS[kind])
+                sidecars[key] = describe_map(record, made)
+    return images, sidecars
 
 
-def _options(args):
-    """Return what the curve function is told."""
-    return {name: each.value(getattr(args, name)) for name, each in _CURVE.items()}
+def _written(output, curves, maps, about):
+    """Write tables, images and sidecars, and the page; return a summary."""
+    from html import unescape
+
+    from neuroextrap.analysis._region_maps import table_writer
+    from neuroextrap.learning_curves import learning_curve_report
+    from neuroextrap.learning_curves._comparison import table_of_curves
+    from neuroextrap.learning_curves._report import words_found
+    from neuroextrap.maps._files import write_maps
+
+    table, places = table_of_curves(curves, "scheme"), output.places
+    more = {"learning_curve.tsv": table_writer(table)}
+    more["confusion.tsv"] = partial(_confusions(curves).to_csv, sep="\t", index=False)
+    if output.report:
+        more["report.html"] = learning_curve_report(curves).save_as_html
+    write_maps(
+        output.folder,
+        *maps,
+        bids=output.bids,
+        provenance=output.origin.record | output.origin.sidecar() | about,
+        more=more,
+        overwrite=output.overwrite,
+        sources=output.origin.paths,
+    )
+    notes = [
+        f"{row.scheme}, {row.train_size} subjects: {row.note}"
+        for row in table.itertuples()
+        if row.note
+    ]
+    said = map(unescape, map(str, words_found(curves)))
+    names = ", ".join(places.name(n) for n in ("learning_curve.tsv", "confusion.tsv"))
+    names += ", maps" if maps[0] else ""
+    page = f"; open {places.path('report.html')}" if output.report else ""
+    written = f"{names} in {places.folder}{page}"
+    return "\n".join([text_table(table, _HEADINGS), *said, *notes[:3], written])
+
+
+def _confusions(curves):
+    """Return mean predicted probabilities as a tidy table."""
+    import pandas as pd
+
+    rows = [
+        {
+            "scheme": name,
+            "train_size": size,
+            "true": true,
+            "predicted": predicted,
+            "probability": probability,
+        }
+        for name, curve in curves.items()
+        for size, matrix in zip(curve.train_sizes, curve.confusion, strict=True)
+        for true, row in zip(curve.classes, matrix, strict=True)
+        for predicted, probability in zip(curve.classes, row, strict=True)
+    ]
+    return pd.DataFrame(rows)

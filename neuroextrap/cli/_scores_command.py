@@ -14,7 +14,8 @@ from neuroextrap.analysis._options import (
     whole,
 )
 from neuroextrap.cli._console import say
-from neuroextrap.cli._parser import OVERWRITE, add_options
+from neuroextrap.cli._parser import OVERWRITE, Command
+from neuroextrap.cli._results import Output, text_table
 
 logger = logging.getLogger(__name__)
 
@@ -101,29 +102,28 @@ _PRINTED = (
 )
 
 
-def add_parser(subparsers):
-    """Add the command to what ``ArgumentParser.add_subparsers`` returned."""
-    parser = subparsers.add_parser(
-        "scores",
-        help="identification (top-1 among any number) by the scores of any decoder",
-        usage="neuroextrap scores (A [B ...] | --decoded D --candidates C) "
-        "[options] OUT",
-        description="Turn scores of trials for candidates, of any decoder, into top-1\n"
-        "among any number of candidates, bits, bounds and a p-value.",
-        epilog=_EXAMPLES,
-        intermixed=True,
-    )
-    parser.add_argument(
-        "scores",
-        nargs="*",
-        metavar="A",
-        help="files of scores, one for every decoder; the last word, OUT, is the "
-        "folder for the results",
-    )
-    add_options(parser, "input", _INPUT)
-    add_options(parser, "analysis", _ANALYSIS)
-    report = flag("write a self-contained report.html as well")
-    add_options(parser, "output", {"report": report, "overwrite": OVERWRITE})
+_REPORT = flag("write a self-contained report.html as well")
+COMMAND = Command(
+    "identification (top-1 among any number) by the scores of any decoder",
+    "(A [B ...] | --decoded D --candidates C) [options] OUT",
+    "Turn scores of trials for candidates, of any decoder, into top-1\n"
+    "among any number of candidates, bits, bounds and a p-value.",
+    _EXAMPLES,
+    {
+        "scores": {
+            "nargs": "*",
+            "metavar": "A",
+            "help": "files of scores, one for every decoder; the last word, OUT, is "
+            "the folder for the results",
+        }
+    },
+    {
+        "input": _INPUT,
+        "analysis": _ANALYSIS,
+        "output": {"report": _REPORT, "overwrite": OVERWRITE},
+    },
+    intermixed=True,
+)
 
 
 def run(args):
@@ -137,24 +137,18 @@ def run(args):
         raise ValueError(
             "A ... OUT: name files of scores, or --decoded and --candidates, then OUT"
         )
-    from neuroextrap.cli._results import origin_of_command, text_table
-    from neuroextrap.maps._files import check_output_directory
     from neuroextrap.scores._report import joined, named_notes, write_results
 
-    check_output_directory(args.out, overwrite=args.overwrite)
-    roles = ("scores", "decoded", "candidates", "targets", "names", "groups")
-    origin = origin_of_command(args, **{role: getattr(args, role) for role in roles})
-    found = _analyzed(args)
-    compared = {}
+    roles = "scores decoded candidates targets names groups"
+    output = Output.of(args, None, roles)
+    found, compared = _analyzed(args), {}
     if len(found) == 2:
-        first, second = found.values()
-        n_permutations = max(1, args.n_permutations)
-        compared[tuple(found)] = first.compare(
-            second, n_permutations=n_permutations, random_state=args.random_state
-        )
+        (first, second), how = found.values(), {"random_state": args.random_state}
+        how["n_permutations"] = max(1, args.n_permutations)
+        compared[tuple(found)] = first.compare(second, **how)
     elif len(found) > 2:
         logger.info("%d decoders are listed; give two to compare them", len(found))
-    how = {"overwrite": args.overwrite, "report": args.report, "origin": origin}
+    how = {name: getattr(output, name) for name in ("overwrite", "report", "origin")}
     tables, written = write_results(found, compared, args.out, **how)
     frames = [joined(found, "pools"), *(tables["comparison"] for _ in compared)]
     shown = [text_table(tables["summary"], _PRINTED.split())]
@@ -174,13 +168,13 @@ def _analyzed(args):
     for name in ("targets", "names", "groups"):
         if given[name] is not None:
             given[name] = _read_labels(given[name], f"--{name}")
-    files = dict(zip(_names(args.scores), args.scores, strict=True))
+    role, files = "scores", dict(zip(_names(args.scores), args.scores, strict=True))
     if not files:
-        files = {"scores": args.decoded}
+        role, files = "decoded", {"scores": args.decoded}
         vectors, names, features = read_matrix(args.candidates, "vectors", _ROWS)
         given["candidates"] = pd.DataFrame(vectors, columns=features)
         given["names"] = names if args.names is None else given["names"]
-    role, found = "scores" if args.scores else "decoded", {}
+    found = {}
     for name, file in files.items():
         matrix, rows, columns = read_matrix(file, role, _ROWS)
         own = {role: pd.DataFrame(matrix, columns=columns)}

@@ -29,7 +29,6 @@ _ROUNDING = 1e-5
 def read_table(path, *, in_folds=False):
     """Read the table of volumes; return it and its training rows, a boolean mask.
 
-    All entries are text; set, run, stimulus and stim_file must have one in every row.
     With `in_folds` all rows are for training, and the column set is not needed.
     """
     table = read_text_table(path, "--stimuli")
@@ -60,11 +59,6 @@ def _stimuli_shown(table):
     return None if column is None else table[column].to_numpy(dtype=str)
 
 
-def _runs(table):
-    """Return the run of each volume, or None."""
-    return table["run"].to_numpy(dtype=str) if "run" in table else None
-
-
 def check_design(table, is_train, args):
     """Raise ValueError for what a table says by itself cannot be analyzed.
 
@@ -78,20 +72,20 @@ def check_design(table, is_train, args):
         )
     names, in_folds = _stimuli_shown(table), args.folds is not None
     names = np.arange(len(table)).astype(str) if names is None else names
-    tested = np.ones_like(is_train) if in_folds else ~is_train
-    n_tested = len(np.unique(names[tested]))
-    n_candidates = n_tested // args.folds if in_folds else n_tested
-    both = np.intersect1d(names[tested], names[~tested])
+    is_tested = np.ones_like(is_train) if in_folds else ~is_train
+    tested = np.unique(names[is_tested])
+    both = np.intersect1d(tested, names[~is_tested])
     if both.size:
         raise ValueError(
-            f"{args.stimuli}: {both.size} of {n_tested} stimuli of the set test are in "
-            f"the set train as well (first: {str(both[0])!r}); identification is of "
+            f"{args.stimuli}: {both.size} of {len(tested)} stimuli of the set test are "
+            f"in the set train as well (first: {str(both[0])!r}); identification is of "
             "stimuli that the model has not seen: leave them out of one set"
         )
+    n_candidates = len(tested) // (args.folds or 1)
     if n_candidates < 2:
         where = f"each of {args.folds} folds" if in_folds else "the set test"
         raise ValueError(
-            f"{args.stimuli} has {n_tested} stimuli to be tested, which leaves "
+            f"{args.stimuli} has {len(tested)} stimuli to be tested, which leaves "
             f"{n_candidates} in {where}; two candidates or more are needed"
         )
     if args.groups is not None and args.groups not in table:
@@ -99,14 +93,17 @@ def check_design(table, is_train, args):
             f"{args.stimuli} has no column {args.groups!r}, which --groups names; it "
             f"has {', '.join(map(str, table.columns[:8]))}"
         )
-    runs = _runs(table)
-    if runs is None or not args.n_permutations:
-        return
+    if "run" in table and args.n_permutations:
+        runs = table["run"].to_numpy(dtype=str)
+        _check_exchanges(names[is_tested], runs[is_tested], args)
+
+
+def _check_exchanges(names, runs, args):
+    """Raise unless two tested stimuli were shown in the same runs."""
     from neuroextrap.encoding._stimuli import same_runs
 
-    place = np.unique(names[tested], return_inverse=True)[1]
-    first = np.unique(place, return_index=True)[1]
-    if np.unique(same_runs(runs[tested], place)[first]).size == n_tested:
+    _, first, place = np.unique(names, return_index=True, return_inverse=True)
+    if np.unique(same_runs(runs, place)[first]).size == len(first):
         raise ValueError(
             f"{args.stimuli}: no two stimuli to be tested were shown in the same runs, "
             "so that none can change places with another within runs, and "
@@ -125,14 +122,10 @@ def _n_volumes(imgs):
 
 
 def read_features(table, is_train, path, args):
-    """Return the features of every volume's stimulus, (n_volumes, n_features).
+    """Return the features of every volume's stimulus, and their bands or None.
 
-    And their bands (n_features,), or None.
-
-    `path` is that of the table. ``args.features`` is a file of features, by volume or
-    by name of stimulus; ``args.stimulus_images`` images of which ``args.model``
-    computes features, and so are files named in the column stim_file. Without any, the
-    other columns of the table are features.
+    They have shapes (n_volumes, n_features) and (n_features,); `path` is that of the
+    table.
     """
     if args.features is not None and args.stimulus_images is not None:
         raise ValueError("--features and --stimulus-images were both given; give one")
@@ -158,10 +151,7 @@ def read_features(table, is_train, path, args):
 
 
 def _bands(given, n_features, names):
-    """Read the band of every feature, (n_features,), from a file; None if not given.
-
-    Lines have the band, or name and band, in any order then.
-    """
+    """Read the band of every feature, (n_features,), from a file; None if not given."""
     if given is None:
         return None
     if given == "kinds":
@@ -190,10 +180,7 @@ def _bands(given, n_features, names):
 
 
 def _feature_file(table, path):
-    """Features of a file, one row for each volume or, by name, of its stimulus.
-
-    And the names of the columns.
-    """
+    """Return the features of every volume in a file, and the names of its columns."""
     from neuroextrap.encoding._stimuli import feature_names
 
     features = feature_files.read_features(path)
@@ -241,11 +228,7 @@ def _pictures(table, path, images, max_size):
 
 
 def read_responses(imgs, mask, is_train):
-    """Read responses; return those of training and test and the mask image.
-
-    `imgs` lists images, or one .npy of shape (n_volumes, n_neurons); then the mask is
-    None.
-    """
+    """Return responses of training and test, and the mask image, None of a .npy."""
     if len(imgs) == 1 and Path(imgs[0]).suffix == ".npy":
         data = _check_rows(load_array(imgs[0]), len(is_train), imgs[0])
         return data[is_train], data[~is_train], None
@@ -265,10 +248,8 @@ def read_responses(imgs, mask, is_train):
 def unique_stimuli(features, names):
     """Return the features of each stimulus once, and the row of each volume.
 
-    Stimuli come in order of first appearance. Without `names` every volume is a
-    stimulus of its own, and the rows are None. Raises where volumes of one stimulus
-    have different features, beyond what rounding does: features that a program made of
-    the same picture twice need not be the same to the last bit.
+    Stimuli come in order of first appearance; rows are None without `names`. Features
+    of one stimulus may differ by rounding, as those that a program made twice do.
 
     >>> unique_stimuli(np.array([[1.0], [2.0], [1.0]]), np.array(["a", "b", "a"]))
     (array([[1.],
@@ -289,21 +270,6 @@ def unique_stimuli(features, names):
             "the same features or other names"
         )
     return features[rows], stimuli
-
-
-def named(features, stimuli, names):
-    """Return features of stimuli, each once, as a table whose index has their names.
-
-    `stimuli` (n_volumes,) are their rows, or None, and `names` those of the volumes, or
-    None: then features are returned as they are.
-    """
-    if names is None:
-        return features
-    import pandas as pd
-
-    index = np.empty(len(features), dtype=object)
-    index[stimuli] = names
-    return pd.DataFrame(features, index=index)
 
 
 def _complete(entries, column, path):
@@ -347,46 +313,35 @@ def read_data(args):
 
     features, bands = read_features(table, is_train, args.stimuli, args)
     names = _stimuli_shown(table)
-    unique, rows = unique_stimuli(features, names)  # repeats agree, before work
+    runs = table["run"].to_numpy(dtype=str) if "run" in table else None
+    every = _stimuli_of(features, names)  # repeats agree, before work
     train, test, mask = read_responses(args.imgs, args.mask, is_train)
-    runs = _runs(table)
+    given: dict = {"mask": mask, "bands": bands, "runs": runs}
     if in_folds:
         logger.info("%d volumes, %d features", len(table), features.shape[1])
-        return EncodingData(
-            tested=named(unique, rows, names),
-            test=train,
-            stimuli=rows,
-            runs=runs,
-            mask=mask,
-            n_folds=args.folds,
-            bands=bands,
-        )
+        given |= {"tested": every[0], "stimuli": every[1], "n_folds": args.folds}
+        return EncodingData(test=train, **given)
     counts = (is_train.sum(), (~is_train).sum(), features.shape[1])
     logger.info("%d training and %d test volumes, %d features", *counts)
     (trained, shown), (tested, stimuli) = (
         _stimuli_of(features[rows], None if names is None else names[rows])
         for rows in (is_train, ~is_train)
     )
-    return EncodingData(
-        features=trained,
-        train=train,
-        shown=shown,
-        tested=tested,
-        test=test,
-        stimuli=stimuli,
-        runs=None if runs is None else runs[~is_train],
-        mask=mask,
-        groups=_groups(table, args.groups, is_train),
-        bands=bands,
-    )
-
-
-def _groups(table, column, is_train):
-    """Return what cross-validation keeps together of training volumes, or None."""
-    return None if column is None else table[column].to_numpy(dtype=str)[is_train]
+    if runs is not None:
+        given["runs"] = runs[~is_train]
+    if args.groups is not None:
+        given["groups"] = table[args.groups].to_numpy(dtype=str)[is_train]
+    given |= {"features": trained, "train": train, "shown": shown}
+    return EncodingData(tested=tested, test=test, stimuli=stimuli, **given)
 
 
 def _stimuli_of(features, names):
-    """Return features of each stimulus once, with its name, and the row of volumes."""
+    """Return features of each stimulus once, its name in the index, and their rows."""
     unique, rows = unique_stimuli(features, names)
-    return named(unique, rows, names), rows
+    if names is None:
+        return unique, rows
+    import pandas as pd
+
+    index = np.empty(len(unique), dtype=object)
+    index[rows] = names
+    return pd.DataFrame(unique, index=index), rows

@@ -26,9 +26,8 @@ class FilmDesign:
     """Where the features of films are, and which runs are tested.
 
     Files in the folder `features` are called by what they are of, runs or, if `column`
-    of the events names them, stimuli, and end in ``_<band>``. `test_runs` are labels
-    that the names of test runs have, as ``read_filters`` returns them; `seconds` is the
-    length of segments, or None.
+    of the events names them, stimuli, and end in ``_<band>``. `test_runs` are filters;
+    `seconds` is the length of segments, or None.
     """
 
     features: Path
@@ -64,12 +63,11 @@ class FilmDesign:
         """Return the files of all runs' features; ValueError if the runs cannot be."""
         sets = {self.is_tested(run) for run in runs}
         if len(sets) < 2:
-            told = " ".join(filter_texts(self.test_runs))
+            who, what = ("all", "train on") if sets == {True} else ("none", "test")
+            named = " ".join(filter_texts(self.test_runs))
             raise ValueError(
-                f"{'all' if sets == {True} else 'none'} of {len(runs)} runs have "
-                f"{told} in their names, so that nothing is left to "
-                f"{'train on' if sets == {True} else 'test'}; choose others (test_runs,"
-                " --test-runs)"
+                f"{who} of {len(runs)} runs have {named} in their names, so that "
+                f"nothing is left to {what}; choose others (test_runs, --test-runs)"
             )
         listed = [self._files_of(run) for run in runs]
         return [str(path) for run in listed for files in run for path in files.values()]
@@ -81,6 +79,22 @@ class FilmDesign:
         if len(features[0]) == 1:
             features = [next(iter(bands.values())) for bands in features]
         return TableOfRuns(sets, features, [run.bold for run in runs], None, None)
+
+    def table_of(self, participant):
+        """Return the TableOfRuns of a participant, with confounds."""
+        table, confounds = self.table(participant.runs), participant.request.confounds
+        return table.cleaned_by(confounds) if confounds else table
+
+    def fit(self, participant, analysis):
+        """Train a ContinuousEncoding and score it; return RegionMaps and Origin."""
+        table, confounds = self.table_of(participant), participant.request.confounds
+        features = list(dict.fromkeys(self.check(participant.runs)))
+        sources = {"imgs": table.imgs, "features": features}
+        sources["events"] = [run.events for run in participant.runs if self.column]
+        made_by = {**self.identity, "confounds": list(confounds)}
+        made_by["test_runs"] = filter_texts(self.test_runs)
+        origin = origin_of(sources, made_by)
+        return analysis.fit_runs(table, seconds=self.seconds), origin
 
     def _features_of(self, run):
         """Return the features of a run by band: files, or tables made of the events."""
@@ -173,34 +187,12 @@ def read_films(features, column, test_runs, seconds):
     )
 
 
-def table_of(request, participant):
-    """Return the TableOfRuns of a participant, with confounds."""
-    table = request.stimuli.table(participant.runs)
-    return table.cleaned_by(request.confounds) if request.confounds else table
-
-
-def fit_films(request, participant, analysis):
-    """Train a ContinuousEncoding and score it; return RegionMaps and their Origin."""
-    design, table = request.stimuli, table_of(request, participant)
-    features = list(dict.fromkeys(design.check(participant.runs)))
-    sources = {"imgs": table.imgs, "features": features}
-    sources["events"] = [run.events for run in participant.runs if design.column]
-    made_by = {**design.identity, "confounds": list(request.confounds)}
-    made_by["test_runs"] = filter_texts(design.test_runs)
-    origin = origin_of(sources, made_by)
-    return analysis.fit_runs(table, seconds=design.seconds), origin
-
-
 def cleaning_by(analysis, options):
-    """Return a ContinuousEncoding that cleans as SampleOptions say.
-
-    ValueError for options that make samples of conditions.
-    """
+    """Return a ContinuousEncoding that cleans as SampleOptions say."""
     from sklearn.base import clone
 
-    names = "exclude", "delay", "detrend", "standardize", "check_t_r"
     defaults = type(options)(samples=options.samples)
-    for name in names:
+    for name in ("exclude", "delay", "detrend", "standardize", "check_t_r"):
         if getattr(options, name) != getattr(defaults, name):
             raise ValueError(
                 f"{name} is not for a ContinuousEncoding, which has all volumes of "

@@ -9,6 +9,8 @@ import uuid
 from collections import Counter
 from pathlib import Path
 
+import pandas as pd
+
 from neuroextrap.analysis._parameters import parameters, path_words
 from neuroextrap.encoding import ElasticNetEncoder, RidgeEncoder
 from neuroextrap.images._bids_names import filter_texts
@@ -59,8 +61,8 @@ def record_path(out, name, *, failed=False):
 def record_text(path, options, runs, outcome, folders):
     """Return the record of a participant, a configuration of exactly this analysis.
 
-    No path in it is absolute: files of runs begin at one of `folders`, the data sets
-    that they lie in, and options that are paths at the folder of the record's `path`.
+    No path in it is absolute: files of runs begin at one of `folders`, and options that
+    are paths at the folder of the record's `path`.
     """
     plain = {name: value for name, value in options.items() if name != "python"}
     for name in path_words():
@@ -79,12 +81,6 @@ def record_text(path, options, runs, outcome, folders):
     reason = _without_folders(outcome["reason"], folders)
     lines += ["", "[outcome]", *_lines(outcome | {"reason": reason})]
     return "\n".join(lines) + "\n"
-
-
-def write_record(path, text):
-    """Write the record of a participant, over an older one."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write_text(path, text)
 
 
 def read_records(out):
@@ -110,10 +106,7 @@ def written(out, results):
 
 
 def results_on_record(out):
-    """Return how the analyses ended whose results are there, dicts by what those are.
-
-    That is what their paths begin with, "sub-01/func/sub-01_task-x".
-    """
+    """Return how analyses ended whose results are there, by what their paths begin."""
     outcomes = [record.get("outcome", {}) for record in read_records(out).values()]
     return {
         outcome["results"]: outcome
@@ -131,8 +124,7 @@ def read_outcome(out, name):
 def read_configuration(path):
     """Return the options of a configuration, without what a record adds to them.
 
-    Relative paths among them begin at the folder of the configuration. ValueError if
-    it is the record of an analysis with settings that no option says.
+    Relative paths among them begin at its folder.
     """
     found = read_toml(path)
     if found.get("python"):
@@ -255,17 +247,13 @@ def cause_of(reason, label):
 
 
 def entry_of(label, status, participant, start, reason=""):
-    """Return what the table of outcomes says of a participant.
-
-    The reason is that of a failure, or why runs are left out.
-    """
+    """Return the row of a participant: why it failed, or runs are left out, too."""
     if not reason and participant is not None:
         reason = "; ".join(participant.left_out)
     n_runs = 0 if participant is None else participant.n_runs
     seconds = round(time.monotonic() - start, 1)
-    return dict(
-        zip(_COLUMNS, (f"sub-{label}", status, n_runs, seconds, reason), strict=True)
-    )
+    values = (f"sub-{label}", status, n_runs, seconds, reason)
+    return dict(zip(_COLUMNS, values, strict=True))
 
 
 def tell_missing_runs(outcomes):
@@ -275,26 +263,20 @@ def tell_missing_runs(outcomes):
         return
     usual = max(counts, key=lambda n: (counts[n], n))
     for entry in outcomes:
-        if 0 < entry["n_runs"] < usual:
-            logger.warning(
-                "%s has %d runs, most have %d",
-                entry["participant_id"],
-                entry["n_runs"],
-                usual,
-            )
+        who, n_runs = entry["participant_id"], entry["n_runs"]
+        if 0 < n_runs < usual:
+            logger.warning("%s has %d runs, most have %d", who, n_runs, usual)
 
 
 def outcome_table(outcomes, more=()):
     """Return outcomes as a data frame."""
-    import pandas as pd
-
     return pd.DataFrame(outcomes, columns=[*_COLUMNS, *more])
 
 
 def configuration(request, runs):
     """Return options as a configuration has them, with those that were inferred.
 
-    Settings that no option says are in the dict `python`, as text.
+    Settings that no option says are in ``python``, as text.
     """
     own = runs[0].entities if runs else {}
     raw = None if request.raw is None else request.raw.absolute()
@@ -304,14 +286,14 @@ def configuration(request, runs):
     stimuli, more = ({}, {}) if request.stimuli is None else request.stimuli.options
     sessions = sorted({run.entities["ses"] for run in runs if "ses" in run.entities})
     return {
-        "task": request.task or own.get("task"),
-        "space": request.space or own.get("space"),
+        "task": request.asked.task or own.get("task"),
+        "space": request.asked.space or own.get("space"),
         "session_label": sessions or None,
         "filter": filter_texts(request.filters) or None,
         "raw": None if raw is None else str(raw),
         "confounds": list(request.confounds) or ["none"],
         **{name: _plain(value) for name, value in request.made_by.items()},
-        "save_null": request.save_null or None,
+        "save_null": request.asked.save_null or None,
         **stimuli,
         **options,
         "python": python | more,
@@ -337,14 +319,11 @@ def _of_analysis(analysis):
 
 def _encoder_word(encoder):
     """Return the command line's word for an encoder, None if it has none."""
-    for word, known in (
-        ("auto", None),
-        ("elastic-net", ElasticNetEncoder()),
-        ("ridge", RidgeEncoder()),
-    ):
-        if described_value(encoder) == described_value(known):
-            return word
-    return None
+    known = {"auto": None, "elastic-net": ElasticNetEncoder(), "ridge": RidgeEncoder()}
+    given = described_value(encoder)
+    return next(
+        (w for w, each in known.items() if described_value(each) == given), None
+    )
 
 
 def _plain(value):

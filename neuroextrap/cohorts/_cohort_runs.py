@@ -21,9 +21,9 @@ _RADIUS = 50.0  # mm, of the head on which rotations (radians) are arcs
 def mean_motion(tables):
     """Return the mean framewise displacement (mm) over runs, None if it is not known.
 
-    `tables` are paths of fMRIPrep's confounds, None for runs without. Where there is no
-    column ``framewise_displacement``, it is the sum of the six changes of position
-    from volume to volume (Power et al. 2012, rotations on a sphere of 50 mm).
+    Where tables of confounds, None for runs without, have no such column, it is the sum
+    of the six changes of position from volume to volume (Power et al. 2012, rotations
+    on a sphere of 50 mm).
     """
     found = [_displacement(path) for path in tables if path is not None]
     known = [values for values in found if values is not None]
@@ -64,12 +64,9 @@ def found_runs(request, label):
 
     ValueError if the participant's files cannot be used; none is hashed.
     """
-    wanted = {
-        "sessions": request.sessions,
-        "task": request.task,
-        "space": request.space,
-        "filters": request.filters,
-    }
+    names = ("sessions", "task", "space")
+    wanted = {name: getattr(request.asked, name) for name in names}
+    wanted["filters"] = request.filters
     conditions, left_out = None, ()
     if request.of_betas:
         runs, conditions = find_betas(request.derivatives, label, **wanted)
@@ -97,23 +94,21 @@ def found_runs(request, label):
 def _with_events(request, runs):
     """Return the runs all of whose events are known, and why others are left out.
 
-    A run without events of a condition, or with one after its last volume, costs the
-    participant that run only, unless fewer than two would be left: then the analysis
-    refuses it.
+    A run without events of a condition, or with one after its last volume, is left out
+    unless fewer than two remain: then the analysis refuses it.
     """
     lacking = {run.bold: _lack_of_events(request, run) for run in runs}
     reasons = {bold: reason for bold, reason in lacking.items() if reason}
-    found = [run for run in runs if run.bold not in reasons]
+    found = {run.bold: run for run in runs if run.bold not in reasons}
     if reasons and len(found) < 2:
         raise ValueError(next(iter(reasons.values())))
-    told = late_events(
-        [run.bold for run in found], [run.events for run in found], request.options
-    )
-    kept = [run for run, reason in zip(found, told, strict=True) if not reason]
-    if len(kept) < 2:
-        kept = found
-    else:
-        reasons |= {run.bold: r for run, r in zip(found, told, strict=True) if r}
+    tables = [run.events for run in found.values()]
+    told = zip(found, late_events([*found], tables, request.options), strict=True)
+    late = {bold: reason for bold, reason in told if reason}
+    if len(found) - len(late) < 2:
+        late = {}
+    kept = [run for bold, run in found.items() if bold not in late]
+    reasons |= late
     return kept, tuple(f"a run is left out: {reason}" for reason in reasons.values())
 
 

@@ -30,16 +30,15 @@ from neuroextrap.cohorts._cohort_records import (
     record_path,
     record_text,
     tell_missing_runs,
-    write_record,
+    write_text,
     written,
 )
 from neuroextrap.cohorts._cohort_runs import found_runs, mean_motion
 from neuroextrap.cohorts._dry_run import COST, plan_participants
 from neuroextrap.cohorts._request import (
     NULL_FILE,
+    Participant,
     Request,
-    find_participant,
-    fit_participant,
     working_folder,
 )
 from neuroextrap.encoding import ContinuousEncoding
@@ -144,22 +143,19 @@ def analyze_participants(
     part = parse_shard(asked.shard)
     labels = labels if part is None else labels[part[0] :: part[1]]
     analysis, stimuli = analysis_of(analysis, asked, samples)
+    made_by = replace(made_by, exclude=made_by.excluded)
     if isinstance(stimuli, FilmDesign):
-        analysis = cleaning_by(analysis, replace(made_by, exclude=made_by.excluded))
+        analysis = cleaning_by(analysis, made_by)
     request = Request(
+        asked=asked,
         derivatives=Path(derivatives),
         raw=find_raw(derivatives) if asked.raw is None else Path(asked.raw),
-        sessions=asked.sessions,
-        task=asked.task,
-        space=asked.space,
         filters=read_filters(asked.filters, asked.filter_file),
         confounds=() if of_betas else confounds,
         analysis=analysis,
         stimuli=stimuli,
-        options=replace(made_by, exclude=made_by.excluded),
+        options=made_by,
         of_betas=of_betas,
-        save_null=asked.save_null,
-        work_dir=asked.work_dir,
     )
     if asked.save_null and not request.analysis.n_permutations:
         raise ValueError(
@@ -170,12 +166,9 @@ def analyze_participants(
         return outcome_table(plan_participants(request, labels), COST[1:])
     _check_anyone(request, labels)
     prepare_dataset(out, derivatives)
-    writing = {"report": asked.report, "overwrite": asked.overwrite}
     causes: dict[str, str] = {}
     try:
-        outcomes = [
-            _outcome(request, label, Path(out), writing, causes) for label in labels
-        ]
+        outcomes = [_outcome(request, label, Path(out), causes) for label in labels]
     finally:
         write_index(out)
     tell_missing_runs(outcomes)
@@ -213,7 +206,7 @@ def _labels(participants, present):
     return list(dict.fromkeys(labels))
 
 
-def _outcome(request, label, out, writing, causes):
+def _outcome(request, label, out, causes):
     """Analyze one participant, and put on record how it ended.
 
     A cause that is in `causes`, a participant's name by each, is not told again.
@@ -222,21 +215,21 @@ def _outcome(request, label, out, writing, causes):
     name = request.record_name(label)
     try:
         finish_interrupted(out / f"sub-{label}", below=True)
-        participant = find_participant(request, label)
+        participant = Participant.find(request, label)
         files = ResultFiles.below(out, participant.bids)
         _check_record(out, name, participant.results)
-        if _is_done(files, participant.identity, save_null=request.save_null):
+        if _is_done(files, participant):
             entry = entry_of(label, "skipped", participant, start)
             _mend_record(request, participant, out, entry)
             return entry
-        files.check(overwrite=writing["overwrite"])
+        files.check(overwrite=request.asked.overwrite)
         logger.info("sub-%s: %d runs", label, participant.n_runs)
-        with working_folder(request, participant, out) as folder:
-            fitted, origin = fit_participant(request, participant, folder)
+        with working_folder(participant, out) as folder:
+            fitted, origin = participant.fit(folder)
             entry = entry_of(label, "done", participant, start)
             path = record_path(out, name)
             record = path, _record(request, participant, out, entry, path)
-            _write(fitted, origin, participant, out, folder, writing, record)
+            _write(fitted, origin, participant, out, folder, record)
             record_path(out, name, failed=True).unlink(missing_ok=True)
     except Exception as error:  # whatever it is, it is told, and others go on
         entry = entry_of(label, "failed", participant, start, one_line(error))
@@ -247,8 +240,7 @@ def _outcome(request, label, out, writing, causes):
         # the record of results that are there stays theirs
         kept = read_outcome(out, name).get("status") == "done"
         path = record_path(out, name, failed=kept)
-        (out / INDEX).unlink(missing_ok=True)
-        write_record(path, _record(request, participant, out, entry, path))
+        _write_record(path, request, participant, out, entry)
     return entry
 
 
@@ -262,6 +254,13 @@ def _record(request, participant, out, entry, path):
         outcome["motion"] = mean_motion([run.confounds for run in runs])
     folders = (request.derivatives, request.raw, out)
     return record_text(path, configuration(request, runs), runs, outcome, folders)
+
+
+def _write_record(path, request, participant, out, entry):
+    """Write a record; the page of all, which is of earlier ones, goes."""
+    (out / INDEX).unlink(missing_ok=True)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_text(path, _record(request, participant, out, entry, path))
 
 
 def _check_record(out, name, results):
@@ -279,39 +278,45 @@ def _check_record(out, name, results):
 def _mend_record(request, participant, out, entry):
     """Write the record of results that are there, unless it is theirs."""
     name = request.record_name(participant.label)
-    path, known = record_path(out, name), read_outcome(out, name)
+    known = read_outcome(out, name)
     own = ("done", participant.identity, participant.results)
     if tuple(known.get(key) for key in ("status", "identity", "results")) != own:
-        done = entry | {"status": "done"}
-        (out / INDEX).unlink(missing_ok=True)
-        write_record(path, _record(request, participant, out, done, path))
+        done, path = entry | {"status": "done"}, record_path(out, name)
+        _write_record(path, request, participant, out, done)
 
 
-def _is_done(files, identity, *, save_null):
+def _is_done(files, participant):
     """Return whether results of the same files and options are there."""
-    path = files.path(PROVENANCE_FILE)
-    needed = [path, *([files.path(NULL_FILE)] if save_null else [])]
+    needed = [files.path(PROVENANCE_FILE)]
+    needed += [files.path(NULL_FILE)] if participant.request.asked.save_null else []
     if not all(each.is_file() for each in needed):
         return False
-    return read_json(path).get("samples", {}).get("identity") == identity
+    known = read_json(needed[0]).get("samples", {}).get("identity")
+    return known == participant.identity
 
 
-def _write(fitted, origin, participant, out, folder, writing, record):
+def _write(fitted: Any, origin, participant, out, folder, record):
     """Write the results of a participant, made of an Origin, all files or none.
 
     Permuted maps are moved from the folder of work. `record` is a pair of path and
     text, which takes its place together with the results.
     """
-    peaks, write = _peaks_and_writer(fitted)
-    more = {"peaks.tsv": lambda path: peaks.to_csv(path, sep="\t", index=False)}
-    more["record.toml"] = lambda path: path.write_text(record[1], encoding="utf-8")
+    if participant.request.of_films:
+        scores, write = fitted.region_scores_, fitted.to_directory
+        peaks = peaks_of(scores, scores["correlation"], None, fitted.places_)[1]
+    else:
+        peaks, write = peak_table(fitted), partial(write_analysis, fitted)
+    more: dict[str, Any] = {
+        "peaks.tsv": partial(peaks.to_csv, sep="\t", index=False),
+        "record.toml": lambda path: path.write_text(record[1], encoding="utf-8"),
+    }
     for name in (NULL_FILE, f"{NULL_FILE}.json"):
         if (folder / name).is_file():
             more[name] = partial(shutil.move, folder / name)
-    if writing["report"]:
+    asked = participant.request.asked
+    if asked.report:
         page = fitted.generate_report(title=f"sub-{participant.label}")
-        text = page.get_standalone()
-        more["report.html"] = lambda path: path.write_text(text, encoding="utf-8")
+        more["report.html"] = page.save_as_html
     samples = {**origin.samples, "identity": participant.identity}
     samples["cohort"] = participant.made_of
     # the page of all is of what was there before: it goes, and is made at the end
@@ -321,18 +326,9 @@ def _write(fitted, origin, participant, out, folder, writing, record):
             elsewhere[f"{name}.toml"] = record_path(out, name)
     write(
         out,
-        overwrite=writing["overwrite"],
+        overwrite=asked.overwrite,
         bids=participant.bids,
         origin=replace(origin, samples=samples),
         more=more,
         elsewhere=elsewhere,
     )
-
-
-def _peaks_and_writer(fitted: Any):
-    """Return the peaks of an analysis, or of maps of a film, and what writes them."""
-    if hasattr(fitted, "results_"):
-        return peak_table(fitted), partial(write_analysis, fitted)
-    scores = fitted.region_scores_
-    peaks = peaks_of(scores, scores["correlation"], None, fitted.places_)[1]
-    return peaks, fitted.to_directory

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from neuroextrap.cli import main
-from neuroextrap.cli._condition_tables import confound_of_samples
+from neuroextrap.cli._searchlight_questions import confound_of_samples
 from neuroextrap.decoding import IdentificationSearchLight, trial_confound
 from neuroextrap.images._sample_options import SampleOptions
 from neuroextrap.maps import read_maps
