@@ -19,7 +19,7 @@ from nilearn.datasets import load_fsaverage
 from nilearn.maskers.nifti_spheres_masker import apply_mask_and_get_affinity
 
 from neuroextrap.images import resolve_masker
-from neuroextrap.images._geometry import feature_coordinates, mask_lattice
+from neuroextrap.images._loading import feature_coordinates, mask_lattice
 from neuroextrap.images._maskers import mni152_mask
 from neuroextrap.regions import coordinate_spheres
 from neuroextrap.regions._coordinates import nearest_features, surface_discs

@@ -43,7 +43,7 @@ from neuroextrap.design._further_tests import (
     forward_parts,
 )
 from neuroextrap.images import resolve_masker, to_img
-from neuroextrap.images._geometry import mask_lattice
+from neuroextrap.images._loading import mask_lattice
 from neuroextrap.images._maskers import mni152_mask
 from neuroextrap.margins._engine import observed_margins, score_regions
 from neuroextrap.margins._plan import Plan

@@ -7,8 +7,12 @@ from numbers import Real
 import numpy as np
 
 from neuroextrap.images import to_img
-from neuroextrap.images._geometry import feature_coordinates, mask_lattice, surface_mesh
-from neuroextrap.images._maskers import is_surface_masker
+from neuroextrap.images._loading import (
+    feature_coordinates,
+    is_surface_masker,
+    mask_lattice,
+    surface_mesh,
+)
 
 
 def feature_images(values, masker):

@@ -9,7 +9,7 @@ import numpy as np
 
 from neuroextrap.analysis._presentation import find_region
 from neuroextrap.images._atlas import labels_of
-from neuroextrap.images._geometry import feature_values
+from neuroextrap.images._loading import feature_values
 from neuroextrap.stats._shared_options import described_by
 from neuroextrap.stats._true_discoveries import fewest_permutations
 from neuroextrap.stats._validation import brief, check_number

@@ -147,7 +147,7 @@ _BOUNDS = [
 
 def _scores_at(fitted, center):
     """Return the values of all maps at the voxel that is nearest to a place (mm)."""
-    from neuroextrap.images._geometry import feature_coordinates, feature_values
+    from neuroextrap.images._loading import feature_coordinates, feature_values
 
     distance = ((feature_coordinates(fitted.masker_) - center) ** 2).sum(axis=1)
     place = distance.argmin()

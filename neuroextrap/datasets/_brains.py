@@ -268,7 +268,7 @@ def simulate_brain(  # noqa: PLR0913
 
 def _spheres(masker, coordinates, radius):
     """Return the features of each sphere and its center, moved to a voxel."""
-    from neuroextrap.images._geometry import feature_coordinates, mask_lattice
+    from neuroextrap.images._loading import feature_coordinates, mask_lattice
     from neuroextrap.regions._lattice import lattice_spheres
 
     mask, affine = mask_lattice(masker)

@@ -82,16 +82,7 @@ def gaussian_code_information(
 
 
 def gaussian_code_snr(information, n_features, *, base=2):
-    """Return the signal-to-noise ratio of a Gaussian code of given information.
-
-    The ratio tau^2 / sigma^2 per voxel, base^(2 information / d) - 1, is the inverse of
-    `gaussian_code_information`: `information` of one response about its stimulus, a
-    float or an array, is not negative, `n_features` d at least 1; ValueError otherwise.
-    (Cover & Thomas 2006, "Elements of Information Theory", section 9.4.)
-
-    >>> float(gaussian_code_snr(5.569, 81))
-    0.1
-    """
+    """Return the signal-to-noise ratio at which expected accuracy is as given."""
     n_features = _check_count(n_features, "n_features")
     information = np.asarray(information, dtype=float)
     if not np.all(np.isfinite(information) & (information >= 0)):

@@ -96,7 +96,7 @@ def simulate_visual_cortex(
     ((12, 16, 16), 8)
     """
     from neuroextrap.images import resolve_masker, to_img
-    from neuroextrap.images._geometry import feature_coordinates
+    from neuroextrap.images._loading import feature_coordinates
     from neuroextrap.images._maskers import mni152_mask
 
     ceiling, back = check_level(ceiling, "ceiling"), check_number(back, "back")
@@ -127,15 +127,7 @@ def simulate_visual_cortex(
 
 
 def photo_patches(n_patches, size, *, random_state=0):
-    """Cut gray patches out of scikit-learn's two sample photographs.
-
-    Patches (n_patches, size, size) of float32 gray levels in 0..1 come, in random
-    order, from a grid of a quarter of a side on photographs reduced by two (213 x 320
-    pixels): no two are the same.
-
-    >>> photo_patches(3, 8).shape
-    (3, 8, 8)
-    """
+    """Return distinct patches (n_patches, size, size) of two photographs, 0 to 1."""
     from sklearn.datasets import load_sample_images
 
     step = max(1, size // 4)

@@ -20,7 +20,7 @@ from neuroextrap.decoding._decoding_run import plan_decoding
 from neuroextrap.design._findings import TRAINED_ON_TESTS
 from neuroextrap.design._folds import class_weights
 from neuroextrap.maps._identification import not_marginal_below
-from neuroextrap.margins._engine import region_outcomes
+from neuroextrap.margins._engine import chances, map_parts
 from neuroextrap.reporting._comparison_pages import comparison_page
 from neuroextrap.stats._null_counts import round_ties
 from neuroextrap.stats._sign_flips import two_sample_exchange_test
@@ -259,7 +259,7 @@ class _Compared(NamedTuple):
             share[np.arange(len(place)), place] = weights[-1][:, 0]
             shares.append(share if same else share * share.shape[1])
             data = run.rows, run.usable.regions, run.plan, rows[known]
-            streams.append(region_outcomes(*data, size, n_jobs=n_jobs))
+            streams.append(map_parts(chances, *data, size, n_jobs=n_jobs))
         accuracy, outcomes = [], []
         for (_, one), (_, two) in zip(*streams, strict=True):
             accuracy.append(np.hstack([one @ weights[0], two @ weights[1]]))

@@ -15,7 +15,7 @@ from neuroextrap.design._labels import Labels, code_labels
 from neuroextrap.design._tests import BoundOptions, Tests
 from neuroextrap.maps._identification import is_measured, not_marginal
 from neuroextrap.maps._records import flat_parameters
-from neuroextrap.margins._engine import region_outcomes, why_untrainable
+from neuroextrap.margins._engine import chances, map_parts, why_untrainable
 from neuroextrap.margins._paths import with_path
 from neuroextrap.margins._plan import Plan
 from neuroextrap.margins._resources import check_labelings_fit
@@ -182,10 +182,11 @@ class DecodingRun(RegionRun):
         plan = replace(plan, design=shared, codes=plan.codes[:1], by_sums=None)
         rows = self.analyzed[:: -(-len(self.analyzed) // _MOST_REGIONS)]
         try:
-            parts = list(region_outcomes(X, regions, plan, rows, shared.n_classes))
+            given = X, regions, plan, rows, shared.n_classes
+            parts = list(map_parts(chances, *given, n_jobs=1))
         except ValueError:  # half of the runs are too few for the classifier
             return ()
-        outcomes = np.concatenate([chances for _, chances in parts])
+        outcomes = np.concatenate([values for _, values in parts])
         return overdispersed_runs(outcomes, self.labels, shared)
 
 

@@ -15,7 +15,7 @@ from neuroextrap.analysis._region_maps import RegionMaps
 from neuroextrap.decoding._comparable import OF_FILES, taken_options
 from neuroextrap.decoding._decoding_run import DecodingRun, plan_decoding
 from neuroextrap.decoding._searchlight import IdentificationSearchLight
-from neuroextrap.images._geometry import feature_coordinates
+from neuroextrap.images._loading import feature_coordinates
 from neuroextrap.maps._records import described_parameters
 from neuroextrap.reporting._finding import words_of_features
 from neuroextrap.reporting._maps_section import features_as_regions

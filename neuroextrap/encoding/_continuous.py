@@ -211,7 +211,7 @@ class ContinuousEncoding(ScoresOfRuns):
         n_left_out = int((~runs.usable).sum())
         left_out = f"{n_left_out} of {len(runs.usable)} voxels were left out"
         notes = (f"{left_out} (NaN, or constant in a run)",) if n_left_out else ()
-        self.notes_ = (*notes, *trained.notes)
+        self.notes_ = (*notes, *trained.scaling.notes)
         return self
 
     def fit_runs(self, runs: Any, *, seconds: float | None = None) -> RegionMaps:

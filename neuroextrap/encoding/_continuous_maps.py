@@ -39,22 +39,25 @@ class Segments(NamedTuple):
         """Candidates that every window has at least, the true one among them."""
         return int(self.rivals.sum(axis=1).min()) + 1
 
+    @property
+    def by_run(self):
+        """The windows of every run, a list of (n_own,)."""
+        return [np.flatnonzero(self.run == number) for number in np.unique(self.run)]
+
 
 def cut_segments(run, width, apart):
     """Cut runs into windows of `width` rows, side by side; returns Segments.
 
     What is left at the end of a run is not used. Candidates beside a window are those
-    of its run with at least `apart` rows between them. ValueError where a window has
-    none.
+    of its run with at least `apart` rows between them.
     """
-    rows, of_run = [], []
+    rows = []
     for number in np.unique(run):
         members = np.flatnonzero(run == number)
-        n_windows = len(members) // width
-        rows.append(members[: n_windows * width].reshape(n_windows, width))
-        of_run += [number] * n_windows
-    windows, of_run = np.concatenate(rows), np.array(of_run)
-    start = windows[:, 0] if len(windows) else np.empty(0, dtype=int)
+        rows.append(members[: len(members) // width * width].reshape(-1, width))
+    windows = np.concatenate(rows)
+    start = windows[:, 0]
+    of_run = run[start]
     gap = np.abs(start[:, None] - start) - width
     rivals = (of_run[:, None] == of_run) & (gap >= apart)
     if not len(windows) or not rivals.any(axis=1).all():
@@ -66,76 +69,52 @@ def cut_segments(run, width, apart):
     return Segments(windows, of_run, rivals)
 
 
-class SegmentScores(NamedTuple):
-    """What identification of segments found, region by region."""
+def score_segments(model, tested, segments, members):
+    """Identify segments of HeldOut in every region; return wins, and scores by name.
 
-    wins: np.ndarray  # (n_regions, n_candidates)
-    set_sizes: np.ndarray
-    scores: dict  # of ndarray of shape (n_regions,), by name of the map
-
-
-def score_segments(
-    tested, variance, segments, members, *, n_permutations, random_state
-):
-    """Identify segments in every region; returns SegmentScores.
-
-    `tested` are responses and predictions (HeldOut), `variance` (n_voxels,) is that of
-    the noise, and `members` (n_regions, n_voxels) holds the usable voxels of regions.
+    `members` (n_regions, n_voxels) holds the usable voxels of regions.
     """
-    place = np.cumsum(tested.usable) - 1
+    place, variance = np.cumsum(tested.usable) - 1, model.residual_variance_
     wins = np.full((members.shape[0], segments.n_candidates), np.nan)
-    analyzed, shifted = np.flatnonzero(np.diff(members.indptr)), []
-    for region in analyzed:
+    known, shifted = np.diff(members.indptr) > 0, []
+    for region in np.flatnonzero(known):
         voxels = members.indices[slice(*members.indptr[region : region + 2])]
-        columns = place[voxels]
-        margins = segment_margins(
-            tested.responses[:, columns],
-            tested.predictions[:, columns],
-            variance[voxels],
-            segments,
-        )
+        y, f = (each[:, place[voxels]] for each in tested[:2])
+        margins = segment_margins(y, f, variance[voxels], segments)
         wins[region] = segment_wins(margins, segments)
-        if n_permutations:
+        if model.n_permutations:
             shifted.append(shifted_scores(margins, segments))
     sizes = default_set_sizes(segments.n_candidates)
     scores = accuracy_statistics(wins, n_test=len(segments.run), set_sizes=sizes)
-    if n_permutations:
-        p_value, p_value_fwe = segment_p_values(
-            [np.stack(part) for part in zip(*shifted, strict=True)],
-            segments,
-            n_permutations=n_permutations,
-            random_state=random_state,
-        )
-        known = np.isin(np.arange(len(wins)), analyzed)
-        p_values = {"p_value": p_value, "p_value_fwe": p_value_fwe}
-        scores |= spread_known(known, p_values)
-    return SegmentScores(wins, sizes, scores)
+    if model.n_permutations:
+        runs = [np.stack(part) for part in zip(*shifted, strict=True)]
+        given = {"n_permutations": model.n_permutations}
+        given["random_state"] = model.random_state
+        scores |= spread_known(known, segment_p_values(runs, segments, **given))
+    return wins, scores
 
 
 def segment_margins(responses, predictions, variance, segments):
-    """Return how near responses are to predictions, (n_windows, n_windows).
+    """Return log likelihoods of windows given those predicted, (n_windows, n_windows).
 
-    The log likelihood of windows under Gaussian noise that is independent over voxels
-    and time, of `variance` (n_voxels,), up to a constant of each row. Windows of
-    different runs are NaN.
+    Up to a constant of each row, under Gaussian noise that is independent over voxels
+    and time, of `variance` (n_voxels,). NaN between runs.
     """
     scale = 1 / np.sqrt(variance)
     y = (responses * scale)[segments.rows].reshape(len(segments.rows), -1)
     f = (predictions * scale)[segments.rows].reshape(len(segments.rows), -1)
     margins = np.full((len(y), len(y)), np.nan)
-    for number in np.unique(segments.run):
-        own = np.flatnonzero(segments.run == number)
+    for own in segments.by_run:
         squares = np.einsum("wt,wt->w", f[own], f[own])
         margins[np.ix_(own, own)] = y[own] @ f[own].T - squares / 2
     return margins
 
 
 def segment_wins(margins, segments):
-    """Return the win distribution among the candidates that every window has.
+    """Return the win distribution (K,) among as many candidates as every window has.
 
     A window that beats b of its n other candidates beats as many of K - 1 random ones
-    as drawing without replacement says, K the `n_candidates` of all windows: shape (K,)
-    averaged over windows. Ties spread evenly.
+    as drawing without replacement says. Ties spread evenly.
     """
     beaten, tied = _counts(margins, margins.diagonal(), segments.rivals)
     n_others, n_drawn = segments.rivals.sum(axis=1), segments.n_candidates - 1
@@ -150,11 +129,10 @@ def shifted_scores(margins, segments):
     """Return pairwise accuracy, summed over windows, at every shift of every run.
 
     Shift s pairs response window i with predicted window i + s of its run, circularly,
-    which then is the truth. Returns a list of arrays (n_windows of the run,).
+    which then is the truth. A list of arrays (n_windows of the run,).
     """
     scores = []
-    for number in np.unique(segments.run):
-        own = np.flatnonzero(segments.run == number)
+    for own in segments.by_run:
         part, rivals = margins[np.ix_(own, own)], segments.rivals[np.ix_(own, own)]
         shares = np.empty_like(part)
         for truth, others in enumerate(rivals):
@@ -170,21 +148,16 @@ def shifted_scores(margins, segments):
 def segment_p_values(scores, segments, *, n_permutations, random_state):
     """Test pairwise accuracy by circular shifts of the windows of every run.
 
-    `scores` are what :func:`shifted_scores` returned, stacked over regions: arrays
-    (n_regions, n_windows of the run). Returns p-values and family-wise p-values,
-    (n_regions,) each.
+    `scores` are those of :func:`shifted_scores`, (n_regions, n_windows of the run).
     """
     orders = shift_rows(len(segments.run), segments.run, n_permutations, random_state)
-    first = [
-        np.flatnonzero(segments.run == number) for number in np.unique(segments.run)
-    ]
     total = sum(part[:, 0] for part in scores) / len(segments.run)
     counts = NullCounts.start(round_ties(total), len(orders))
     for index, order in enumerate(orders):
-        shifts = [order[own[0]] - own[0] for own in first]
+        shifts = [order[own[0]] - own[0] for own in segments.by_run]
         shifted = sum(part[:, s] for part, s in zip(scores, shifts, strict=True))
         counts.add(round_ties(shifted / len(segments.run))[:, np.newaxis], index)
-    return counts.p_value(), counts.p_value_fwe()
+    return {"p_value": counts.p_value(), "p_value_fwe": counts.p_value_fwe()}
 
 
 def _counts(margins, truth, rivals):
@@ -233,6 +206,34 @@ def voxel_maps(model, tested, scores, segments=None):
 
 def segment_maps(model, tested, seconds):
     """Identify segments of held-out runs; returns RegionMaps."""
+    _check_segments(tested, seconds)
+    apart = correlation_length(tested.responses, tested.predictions, tested.run)
+    segments = cut_segments(tested.run, max(1, round(seconds / tested.t_r)), apart)
+    names = ("radius", "labels_img", "regions", "process_mask_img")
+    asked = {name: getattr(model, name) for name in names}
+    choice = choose_regions(model.masker_, model.n_elements_, **asked)
+    members = usable_regions(choice.regions, tested.usable, 1).regions
+    wins, scores = score_segments(model, tested, segments, members)
+    sizes = default_set_sizes(segments.n_candidates)
+    return _placed(
+        model,
+        choice,
+        scores,
+        records={name: segment_record(name) for name in scores},
+        table_file="segments.tsv",
+        findings=_findings(model, tested, segments.run),
+        n_candidates_=segments.n_candidates,
+        n_segments_=len(segments.run),
+        correlation_length_=apart,
+        wins_=wins,
+        set_sizes_=sizes,
+        curves_=average_accuracy(wins, sizes),
+        seconds_=seconds,
+    )
+
+
+def _check_segments(tested, seconds):
+    """Raise ValueError where no segments of so many seconds can be cut."""
     if tested.t_r is None:
         raise ValueError(
             "seconds cannot be counted in volumes, because the time between them is "
@@ -246,39 +247,6 @@ def segment_maps(model, tested, seconds):
             f"a tested run has a hole ({holes.sum()} in all, sample_mask), and volumes "
             "beside it are no segment; keep all but the first and last ones"
         )
-    apart = correlation_length(tested.responses, tested.predictions, tested.run)
-    segments = cut_segments(tested.run, max(1, round(seconds / tested.t_r)), apart)
-    choice = choose_regions(
-        model.masker_,
-        model.n_elements_,
-        radius=model.radius,
-        labels_img=model.labels_img,
-        regions=model.regions,
-        process_mask_img=model.process_mask_img,
-    )
-    scored = score_segments(
-        tested,
-        model.residual_variance_,
-        segments,
-        usable_regions(choice.regions, tested.usable, 1).regions,
-        n_permutations=model.n_permutations,
-        random_state=model.random_state,
-    )
-    return _placed(
-        model,
-        choice,
-        scored.scores,
-        records={name: segment_record(name) for name in scored.scores},
-        table_file="segments.tsv",
-        findings=_findings(model, tested, segments.run),
-        n_candidates_=segments.n_candidates,
-        n_segments_=len(segments.run),
-        correlation_length_=apart,
-        wins_=scored.wins,
-        set_sizes_=scored.set_sizes,
-        curves_=average_accuracy(scored.wins, scored.set_sizes),
-        seconds_=seconds,
-    )
 
 
 def _placed(model, choice, scores, **about):

@@ -66,11 +66,7 @@ class HeldOut(NamedTuple):
 
 
 def read_runs(mask, features, imgs, options, *, within_runs, memory=None, known=None):
-    """Read features and responses of some runs, and clean these; returns Runs.
-
-    Arguments and errors are those of ``plan_runs``; `within_runs` is that of
-    ``rescaled``.
-    """
+    """Read features and responses of some runs, and clean these; returns Runs."""
     planned = plan_runs(features, imgs, options, known)
     arrays = isinstance(planned.series[0], np.ndarray)
     if not arrays:
@@ -108,13 +104,9 @@ class PlannedRuns(NamedTuple):
 
 
 def plan_runs(features, imgs, options, known=None):
-    """Read the features of some runs, and what cleans them; returns PlannedRuns.
+    """Read features, what cleans responses, and headers of images; PlannedRuns.
 
-    Of images, headers are read only. `features` and `imgs` are lists with an entry for
-    each run, or those of a single run; features may be a dict of bands. Features with
-    onsets are averaged over volumes. `options` are SampleOptions, `known` names of
-    columns in an earlier fit. ValueError where lengths, columns or names of files do
-    not match.
+    `options` are SampleOptions, `known` names of columns in an earlier fit.
     """
     tables, series = as_runs(features, "features"), as_runs(imgs, "imgs")
     if len(tables) != len(series):
@@ -288,10 +280,9 @@ def _one_set_of_columns(volumes):
 
 
 def rescaled(values, run, how, kept):
-    """Subtract the mean of every run, and divide by its standard deviation.
+    """Subtract means of runs ("center"), and divide by their deviations ("zscore").
 
-    `how` is None, "center" or "zscore"; what is constant in a run becomes 0. Means and
-    deviations are those of the volumes that are `kept`.
+    Both are those of the volumes that are `kept`; what is constant in a run becomes 0.
     """
     if how is None:
         return values
@@ -305,11 +296,7 @@ def rescaled(values, run, how, kept):
 def cross_validation_units(run, n_folds, n_delayed):
     """Return what cross-validation keeps together: runs, or blocks of a single run.
 
-    A single run is cut into `n_folds` contiguous blocks; ValueError if they are not
-    longer than twice the `n_delayed` rows over which a response extends.
-
-    >>> cross_validation_units(np.zeros(9), 3, 1).tolist()
-    [0, 0, 0, 1, 1, 1, 2, 2, 2]
+    These are longer than twice the `n_delayed` rows over which a response extends.
     """
     if run.max() > 0:
         return run
@@ -324,17 +311,13 @@ def cross_validation_units(run, n_folds, n_delayed):
 
 
 def average_repeats(runs, predictions):
-    """Average runs with equal features, which show one stimulus; returns HeldOut.
-
-    `predictions` (n_volumes, n_usable) are those of all rows of `runs`.
-    """
+    """Average runs with equal features, which show one stimulus; returns HeldOut."""
     place = np.empty(len(runs.run), dtype=int)
     first: list[np.ndarray] = []  # rows of the first run of each stimulus
     for number in range(runs.run.max() + 1):
         rows = np.flatnonzero(runs.run == number)
-        same = [
-            f for f in first if same_features(runs.features[f], runs.features[rows])
-        ]
+        shown = runs.features[rows]
+        same = [each for each in first if same_features(runs.features[each], shown)]
         if not same:
             first.append(rows)
         place[rows] = same[0] if same else rows

@@ -28,42 +28,32 @@ from neuroextrap.stats._shared_options import described_by
 def partition_scores(model, trained, runs, tested):
     """Return parts of r2 by band and their p-values, a dict of (n_usable,) by name.
 
-    `trained` (TrainedRuns) was fitted with all bands, `runs` are the test runs and
-    `tested` (HeldOut) what is known of them.
+    `trained` (TrainedRuns) has all bands; `tested` (HeldOut) are the test `runs`.
     """
-    known = runs.usable[trained.runs.usable]
-    y, f = tested.responses, tested.predictions
-
-    def r2(predictions):
-        return prediction_scores(y, predictions)["r2"]
-
-    def part(fitted, of, band=None):
-        return fitted.predict(of, band)[tested.rows][:, known]
-
-    bands = np.unique(trained.runs.bands)
-    scores, pairs = {"r2": r2(f)}, []
-    centered = y - y.mean(axis=0)
-    rest = 2 * centered - (f - f.mean(axis=0))
+    kept = np.ix_(tested.rows, runs.usable[trained.runs.usable])
+    y, bands = tested.responses, np.unique(trained.runs.bands)
+    r2, pairs, unique = prediction_scores(y, tested.predictions)["r2"], [], {}
+    scores, centered = {"r2": r2}, y - y.mean(axis=0)
+    rest = 2 * centered - (tested.predictions - tested.predictions.mean(axis=0))
     for band in bands:
-        own = part(trained, runs, band)
+        own = trained.predict(runs, band)[kept]
         own = own - own.mean(axis=0)
         others = TrainedRuns.of(model, _without(trained.runs, band))
-        without = part(others, _without(runs, band))
-        product, unique, *_ = band_names(band)
+        without = others.predict(_without(runs, band))[kept]
+        product, name, *_ = band_names(band)
         scores[product] = (own * rest).sum(axis=0) / np.square(centered).sum(axis=0)
-        scores[unique] = scores["r2"] - r2(without)
+        unique[name] = scores[name] = r2 - prediction_scores(y, without)["r2"]
         pairs.append((_beyond(centered, without), _beyond(own, without)))
-    total = sum(scores[band_names(band)[1]] for band in bands)
-    scores["r2_shared"] = scores["r2"] - total
-    unique = np.hstack([scores[band_names(band)[1]] for band in bands])
+    scores["r2_shared"] = r2 - sum(unique.values())
+    unique = np.hstack(list(unique.values()))
     return scores | _p_values(model, bands, pairs, unique, tested.run)
 
 
 def _p_values(model, bands, pairs, unique, run):
     """Test what bands add by shifts of whole runs, corrected over voxels and bands.
 
-    `pairs` are responses and the part of every band, both beyond the prediction without
-    it: their correlation is partial. Where nothing is `unique`, p is 1.
+    The correlation of `pairs`, responses and a band's part beyond the prediction
+    without it, is partial. Where nothing is `unique`, p is 1.
     """
     if not model.n_permutations:
         return {}

@@ -15,124 +15,115 @@ from neuroextrap.analysis._region_run import RunParameters
 from neuroextrap.encoding._continuous_runs import plan_runs
 from neuroextrap.encoding._table_of_runs import read_table_of_runs
 from neuroextrap.images import resolve_masker
+from neuroextrap.images._loading import load_samples
 from neuroextrap.margins._resources import continue_line, parse_shard
 
-_FEW_REGIONS, _MORE_REGIONS = 2, 8
-"""Numbers of regions in which a model is timed."""
+_REGIONS, _VOXELS = (2, 8), (4, 20)
+"""Few and more of them, in which a model is timed."""
+
+
+def _continued(run, sizes, totals):
+    """Time a run of few units and of more, and go on to all.
+
+    It returns pairs of a number and seconds. The first run compiles.
+    """
+    run(sizes[0])
+    points = zip(run(sizes[0]), run(sizes[1]), totals, strict=True)
+    return [continue_line(fewer, more, n) for fewer, more, n in points]
 
 
 def estimate_cost(analysis, data):
-    """Train and identify in a few and in more regions; extrapolate to all.
+    """Train and identify EncodingData in a few and in more regions; a dict of the cost.
 
     Training time grows with the voxels, identification time with the regions, both from
-    what they take in any case. `analysis` is an EncodingIdentification, `data` an
-    EncodingData. The dict returned has n_regions, n_features, n_permutations, seconds
-    (on n_jobs workers, of the part of the run that is asked for) and memory (bytes), as
-    that of ``IdentificationSearchLight.estimate_cost``.
+    what they take in any case.
     """
     asked, model = RunParameters.of(analysis), of_arrays(analysis)
     if "n_jobs" in getattr(model.encoder, "get_params", dict)():
         model.encoder.set_params(n_jobs=1)
-    train, test, masker = _as_arrays(data)
-    if data.n_folds is not None:
-        data = data.first_fold(test)
-        train, test = data.train, data.test
-    usable = np.isfinite(train).all(axis=0) & (train != train[:1]).any(axis=0)
-    usable &= np.isfinite(test).all(axis=0)
-    choice = asked.choose_regions(masker, len(usable))
-    members = asked.usable_regions(choice, usable).regions
+    masker = None if data.mask is None else resolve_masker(data.mask)
+    data = data.as_arrays(masker)
+    voxels = data.train.shape[1]
+    usable = np.isfinite(data.train).all(axis=0) & np.isfinite(data.test).all(axis=0)
+    usable &= (data.train != data.train[:1]).any(axis=0)
+    members = asked.usable_regions(asked.choose_regions(masker, voxels), usable).regions
     members = members[np.flatnonzero(np.diff(members.indptr))]
-    timed = np.unique(np.linspace(0, members.shape[0] - 1, _MORE_REGIONS).astype(int))
-    _time_model(model, data, train, test, members[timed[:1]])  # compilation
-    fewer, more = (
-        _time_model(model, data, train, test, members[timed[:n]])
-        for n in (_FEW_REGIONS, _MORE_REGIONS)
-    )
+    n_regions = members.shape[0]
+    places = np.unique(np.linspace(0, n_regions - 1, _REGIONS[1]).astype(int))
+
+    def run(n):
+        return _time_model(model, data, members[places[:n]])
+
+    fitting, identifying = _continued(run, _REGIONS, (usable.sum(), n_regions))
     n_parts = (parse_shard(asked.shard) or (0, 1))[1]
-    n_workers = effective_n_jobs(asked.n_jobs)
-    totals = usable.sum(), members.shape[0]
-    fitting, identifying = map(continue_line, fewer, more, totals)
+    n_rows = len(data.train) + len(data.test)
+    read, table = data.train.nbytes + data.test.nbytes, n_rows + len(data.tested)
+    results = 3 * members.indices.nbytes + 8 * n_regions * (len(data.tested) + 40)
     return {
-        "n_regions": members.shape[0],
-        "n_features": train.shape[1],
+        "n_regions": n_regions,
+        "n_features": voxels,
         "n_permutations": asked.n_permutations,
-        "seconds": (data.n_folds or 1) * (fitting + identifying / n_parts) / n_workers,
-        "memory": _memory(train, test, len(data.tested), members),
+        "seconds": (data.n_folds or 1)
+        * (fitting + identifying / n_parts)
+        / effective_n_jobs(asked.n_jobs),
+        "memory": 4 * read + 8 * voxels * table + results,
     }
 
 
-def _as_arrays(data):
-    """Responses as arrays, and the masker that made them."""
-    parts = data.train, data.test
-    if data.mask is None:
-        return *parts, None
-    from neuroextrap.images import resolve_masker
-    from neuroextrap.images._loading import load_samples
-
-    masker = resolve_masker(data.mask)
-    arrays = (None if img is None else load_samples(img, masker) for img in parts)
-    return *arrays, masker
-
-
-def _time_model(model, data, train, test, members):
+def _time_model(model, data, members):
     """Run regions; return (voxels, seconds of fitting), (regions, of identifying)."""
     voxels = np.unique(members.indices)
     model = with_parameters(model, regions=members[:, voxels])
+    part = replace(data, train=data.train[:, voxels], test=data.test[:, voxels])
     start = time.perf_counter()
-    model.fit(data.features, train[:, voxels], data.groups, stimuli=data.shown)
+    part.fit(model)
     middle = time.perf_counter()
-    model.identify(data.tested, test[:, voxels], data.runs, stimuli=data.stimuli)
+    part.test_fitted(model)
     end = time.perf_counter()
     return (len(voxels), middle - start), (members.shape[0], end - middle)
 
 
-def _memory(train, test, n_candidates, members):
-    """Bytes at the peak: images and arrays as read, and the table of the run."""
-    n_features = train.shape[1]
-    read = 4 * (train.nbytes + test.nbytes)
-    table = 4 * n_features * (len(train) + len(test) + n_candidates)
-    results = 8 * members.shape[0] * (n_candidates + 40)
-    return read + 2 * table + 3 * members.indices.nbytes + results
-
-
 @dataclass(frozen=True, kw_only=True)
 class EncodingData:
-    """What was read, split into training and test, or to be tested fold by fold.
+    """What was read, split into training and test, or to be tested fold by fold."""
 
-    `train` are responses of the training volumes, `features` those of their stimuli,
-    `shown` the row (or the name) that each belongs to, or None: row by row. `tested`
-    holds features of every test stimulus once, with names in its index where stimuli
-    have names, `test` the responses of the test volumes, `stimuli` the row of `tested`
-    that each belongs to (or None) and `runs` their runs (or None). `mask` is the mask
-    image used; None for arrays. `groups` are what cross-validation keeps together of
-    the training volumes, and `bands` those of the features (or None). With `n_folds`
-    everything is tested, and nothing else is there to train on.
-    """
+    tested: Any  # features of every test stimulus once; their names are its index
+    test: Any  # responses of the test volumes
+    stimuli: Any  # row of `tested` that each belongs to; None: row by row
+    runs: Any  # their runs, or None
+    mask: Any  # image; None for arrays
+    features: Any = None  # of the training stimuli
+    train: Any = None  # responses of the training volumes
+    shown: Any = None  # row or name of the stimulus of each; None: row by row
+    n_folds: Any = None  # everything is tested, and nothing else is trained on
+    groups: Any = None  # training volumes that cross-validation keeps together
+    bands: Any = None  # of the features
 
-    tested: Any
-    test: Any
-    stimuli: Any
-    runs: Any
-    mask: Any
-    features: Any = None
-    train: Any = None
-    shown: Any = None
-    n_folds: Any = None
-    groups: Any = None
-    bands: Any = None
+    def fit(self, model):
+        """Train a model."""
+        return model.fit(self.features, self.train, self.groups, stimuli=self.shown)
+
+    def test_fitted(self, model):
+        """Identify the test stimuli by a trained model."""
+        return model.identify(self.tested, self.test, self.runs, stimuli=self.stimuli)
 
     def identify(self, model):
         """Train a model, and identify the test stimuli."""
-        if self.n_folds is not None:
-            given = {"stimuli": self.stimuli, "groups": self.runs}
-            return model.identify_folds(
-                self.tested, self.test, n_folds=self.n_folds, **given
-            )
-        model.fit(self.features, self.train, self.groups, stimuli=self.shown)
-        return model.identify(self.tested, self.test, self.runs, stimuli=self.stimuli)
+        if self.n_folds is None:
+            return self.test_fitted(self.fit(model))
+        given = {"stimuli": self.stimuli, "groups": self.runs, "n_folds": self.n_folds}
+        return model.identify_folds(self.tested, self.test, **given)
 
-    def first_fold(self, test):
-        """Return training and test data of a fold, arrays; `test` are all responses."""
+    def as_arrays(self, masker):
+        """Return the same with responses as arrays, of folds those of the first one."""
+        train, test = (
+            load_samples(each, masker)
+            if masker is not None and each is not None
+            else each
+            for each in (self.train, self.test)
+        )
+        if self.n_folds is None:
+            return replace(self, train=train, test=test)
         n_stimuli, n_tested = len(self.tested), len(self.tested) // self.n_folds
         stimuli = np.arange(n_stimuli) if self.stimuli is None else self.stimuli
         is_test, features = stimuli < n_tested, np.asarray(self.tested)
@@ -148,10 +139,6 @@ class EncodingData:
         )
 
 
-_FEW_VOXELS, _MORE_VOXELS = 4, 20
-"""Numbers of voxels in which a model is timed."""
-
-
 def check_runs(model, runs):
     """Read all of a table of runs but the images' data; returns PlannedRuns."""
     table = read_table_of_runs(runs)
@@ -160,11 +147,9 @@ def check_runs(model, runs):
 
 
 def estimate_cost_of_runs(model, runs, seconds=None):
-    """Fit and score noise in a few and in more voxels; extrapolate to all.
+    """Fit and score noise in a few and in more voxels; a dict of the cost.
 
-    Arguments are those of ``ContinuousEncoding.fit_runs``, and so are errors. The dict
-    returned has n_features (voxels), n_regions, n_permutations, seconds, memory
-    (bytes).
+    Arguments are those of ``ContinuousEncoding.fit_runs``, and so are errors.
     """
     planned, table = check_runs(model, runs), read_table_of_runs(runs)
     series = planned.cleaning.series
@@ -172,8 +157,9 @@ def estimate_cost_of_runs(model, runs, seconds=None):
         n_voxels = planned.series[0].shape[1]
     else:
         n_voxels = resolve_masker(model.mask, planned.series).n_elements_
-    rng, points = np.random.default_rng(0), {}
-    for n in (_FEW_VOXELS, _FEW_VOXELS, _MORE_VOXELS):  # the first one compiles
+    rng = np.random.default_rng(0)
+
+    def run(n):
         noise = [rng.normal(size=(size, n)) for size in np.bincount(series)]
         small = clone(model).set_params(
             mask=None,
@@ -187,12 +173,12 @@ def estimate_cost_of_runs(model, runs, seconds=None):
         with warnings.catch_warnings():  # of noise
             warnings.simplefilter("ignore")
             small.fit_runs(table._replace(imgs=noise), seconds=seconds)
-        points[n] = time.process_time() - start
-    fewer, more = points.items()
+        return ((n, time.process_time() - start),)
+
     return {
         "n_features": n_voxels,
         "n_regions": n_voxels,
         "n_permutations": model.n_permutations,
-        "seconds": continue_line(fewer, more, n_voxels),
+        "seconds": _continued(run, _VOXELS, (n_voxels,))[0],
         "memory": 8 * len(series) * (4 * n_voxels + 3 * planned.features.shape[1]),
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -123,28 +124,44 @@ def compare_encoding_models(  # noqa: PLR0913
     >>> bool(maps["accuracy_difference"][0] > 0), float(maps["p_value"][0])
     (True, 0.01)
     """
-    check_flags(two_sided=two_sided)
-    check_integer(n_permutations, "n_permutations", minimum=1)
-    check_pair(first, second)
-    size = accuracy_set_size(statistic, first.wins_.shape[1])
+    asked = {
+        "statistic": statistic,
+        "n_permutations": n_permutations,
+        "two_sided": two_sided,
+    }
+    models, given = {"first": first, "second": second}, (n_jobs, random_state, blocks)
+    return compare_pairs(models, list(models), asked, *given)["first", "second"]
+
+
+def compare_pairs(models, names, asked, n_jobs, random_state, blocks=None):
+    """Compare every pair of models, called by `names` in errors; RegionMaps by pair.
+
+    `asked` are the parameters on record.
+    """
+    check_flags(two_sided=asked["two_sided"])
+    check_integer(asked["n_permutations"], "n_permutations", minimum=1)
+    first, *others = models.values()
+    for other, name in zip(others, names[1:], strict=True):
+        _check_pair(first, other, (names[0], name))
+    size = accuracy_set_size(asked["statistic"], first.wins_.shape[1])
     if blocks is not None:
         blocks = _block_codes(blocks, len(np.unique(first.run_.test.stimuli)))
-    return compare_outcomes(
-        (first, second),
-        [stimulus_outcomes(model, size, n_jobs) for model in (first, second)],
-        parameters={
-            "statistic": statistic,
-            "n_permutations": n_permutations,
-            "two_sided": two_sided,
-        },
-        random_state=random_state,
-        blocks=blocks,
-    )
+    outcomes = {n: _stimulus_outcomes(m, size, n_jobs) for n, m in models.items()}
+    pairs = list(itertools.combinations(models, 2))
+    return {
+        pair: _compare_outcomes(
+            [models[name] for name in pair],
+            [outcomes[name] for name in pair],
+            parameters=asked,
+            random_state=random_state,
+            n_pairs=len(pairs),
+            blocks=blocks,
+        )
+        for pair in pairs
+    }
 
 
-def compare_outcomes(
-    models, outcomes, *, parameters, random_state, n_pairs=1, blocks=None
-):
+def _compare_outcomes(models, outcomes, *, parameters, random_state, n_pairs, blocks):
     """Compare two models by exchanging the outcomes of stimuli; return RegionMaps.
 
     `outcomes` are two arrays (n_regions, n_stimuli). Family-wise p-values are corrected
@@ -155,7 +172,7 @@ def compare_outcomes(
     shortest = np.bincount(blocks).min()
     findings = (*_findings_of_neighbors(models, shortest), *_findings(models))
     tell(findings)
-    known = ~np.isnan(outcomes[0]).any(axis=1) & ~np.isnan(outcomes[1]).any(axis=1)
+    known = ~np.isnan(outcomes[0] + outcomes[1]).any(axis=1)
     differences = (outcomes[0] - outcomes[1])[known]
     scores, tested = exchange_test(
         known,
@@ -194,10 +211,7 @@ def _block_codes(blocks, n_stimuli):
 
 
 def _findings_of_neighbors(models, shortest):
-    """Return Findings, 0 or 1, about blocks that are short for a film or a story.
-
-    `shortest` is the number of stimuli in the smallest block.
-    """
+    """Return Findings, 0 or 1, about blocks that are short for a film or a story."""
     found = [f for m in models for f in findings_of_rows(m.run_.test, "rows")]
     found = [f for f in found if shortest < _MANY * f.seen]
     if not found:
@@ -208,31 +222,32 @@ def _findings_of_neighbors(models, shortest):
 
 def _findings(models):
     """Return Findings about two models that are compared."""
-    found = []
-    if models[0].run_.test.folds is not None:
-        found.append(TRAINED_ON_TESTS)
+    found = [] if models[0].run_.test.folds is None else [TRAINED_ON_TESTS]
     rules = [model.rule_ for model in models]
     differing = [] if rules[0] == rules[1] else [f"rule ({' and '.join(rules)})"]
-    one, two = (model.run_.location for model in models)
-    scale = max(np.abs(place).max(initial=0.0) for place in (one, two))
-    if not np.allclose(one, two, rtol=1e-4, atol=1e-6 * scale):
+    if not _nearly_equal(*(model.run_.location for model in models)):
         differing.append("training responses (their means)")
-    if differing:
-        found.append(
-            Finding(
-                "other_methods",
-                "doubtful",
-                float(len(differing)),
-                ("*_difference", *P_VALUES),
-                f"the two models differ in {' and in '.join(differing)}",
-                "the difference may come from this instead of the features",
-                "give both models the same",
-            )
-        )
-    return found
+    if not differing:
+        return found
+    other = Finding(
+        "other_methods",
+        "doubtful",
+        float(len(differing)),
+        ("*_difference", *P_VALUES),
+        f"the two models differ in {' and in '.join(differing)}",
+        "the difference may come from this instead of the features",
+        "give both models the same",
+    )
+    return [*found, other]
 
 
-def check_pair(first, second, names=("first", "second")):
+def _nearly_equal(one, two):
+    """Say whether responses are equal up to the rounding of files."""
+    scale = max(np.abs(values).max(initial=0.0) for values in (one, two))
+    return np.allclose(one, two, rtol=1e-4, atol=1e-6 * scale)
+
+
+def _check_pair(first, second, names):
     """Raise unless both models judged the same things; `names` are what they are."""
     from neuroextrap.encoding._identification import EncodingIdentification
 
@@ -279,34 +294,28 @@ def _check_designs(first, second, both):
             f"{both} have other regions or candidates: wins of shapes "
             f"{first.wins_.shape} and {second.wins_.shape}"
         )
-    if _named_otherwise(first.classes_, second.classes_):
+    named = [model.classes_ for model in (first, second)]
+    in_words = all(classes.dtype.kind in "US" for classes in named)
+    if in_words and not np.array_equal(*named):
         raise ValueError(f"{both} have candidates of other names; use the same")
     members = [run.choice.regions for run in (one, two)]
     if members[0].shape != members[1].shape or (members[0] != members[1]).nnz:
         raise ValueError(f"{both} have other regions; use the same radius")
 
 
-def _named_otherwise(first, second):
-    """Say whether both models have names of candidates, and they differ."""
-    named = first.dtype.kind in "US" and second.dtype.kind in "US"
-    return named and not np.array_equal(first, second)
-
-
-def stimulus_outcomes(model, size, n_jobs):
+def _stimulus_outcomes(model, size, n_jobs):
     """Chance that each stimulus wins in each region, shape (n_regions, n_stimuli)."""
     run = model.run_
-    codes = run.test_codes
     present, place = np.unique(run.test.stimuli, return_inverse=True)
     scores = np.full((run.choice.n_regions, len(present)), np.nan)
     share = 1 / np.bincount(place)
 
-    def region_scores(region):
-        chances = win_chances(run.margins(region), codes, size)
-        return np.bincount(place, chances) * share
+    def score(region):
+        chances = win_chances(run.margins(region), run.test_codes, size)
+        scores[region] = np.bincount(place, chances) * share
 
-    job = delayed(region_scores)
-    runner = Parallel(n_jobs=check_n_jobs(n_jobs), prefer="threads")
-    rows = runner(job(region) for region in run.analyzed)
-    for region, row in zip(run.analyzed, rows, strict=True):
-        scores[region] = row
+    runner = Parallel(
+        n_jobs=check_n_jobs(n_jobs), prefer="threads", require="sharedmem"
+    )
+    runner(delayed(score)(region) for region in run.analyzed)
     return scores

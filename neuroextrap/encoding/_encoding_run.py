@@ -7,24 +7,15 @@ from typing import Any
 import numpy as np
 
 from neuroextrap.analysis._region_run import RegionRun, RunParameters
-from neuroextrap.analysis._samples import read_samples
-from neuroextrap.design._copies import check_new_rows
 from neuroextrap.design._tests import BoundDesign
 from neuroextrap.encoding._experiment import (
     Experiment,
     findings_of_pairing,
     make_plan,
+    notes_of,
     observed_plan,
 )
-from neuroextrap.encoding._stimuli import (
-    candidate_names,
-    check_feature_names,
-    check_features,
-    pair_responses,
-    rows_of_stimuli,
-)
-from neuroextrap.encoding._stimulus_features import check_candidates
-from neuroextrap.encoding._training import some_responses
+from neuroextrap.encoding._trained_model import of_prefix, with_prefix
 from neuroextrap.encoding._training_folds import temperature
 from neuroextrap.margins._engine import score_regions
 from neuroextrap.margins._resources import parse_shard
@@ -50,10 +41,7 @@ class EncodingRun(RegionRun):
 
     @classmethod
     def of(cls, parameters, test, choice, *, n_repeats, **others):
-        """Make the run of an Experiment in the regions chosen; return EncodingRun.
-
-        `n_repeats` are those of the bounds, `others` fields that `test` does not hold.
-        """
+        """Make the run of an Experiment in the regions chosen; `others` are fields."""
         return cls(
             parameters=parameters,
             rows=test.rows,
@@ -72,33 +60,27 @@ class EncodingRun(RegionRun):
         return super().identity | {"exchanged in folds": codes}
 
     def score(self):
-        """Score every region; in folds, also under exchanged stimuli, all fitted anew.
-
-        Returns RegionScores and a dict, as that of any run.
-        """
+        """Score every region; in folds, also what is fitted to exchanged stimuli."""
         scores, from_null = super().score()
         if self.exchange is None:
             return scores, from_null
         regions, asked = self.usable.regions, self.parameters
-        counts = NullCounts.start(scores.score, len(self.exchange))
+        n_permutations, shard = len(self.exchange.codes), parse_shard(asked.shard)
+        counts = NullCounts.start(scores.score, n_permutations)
         progress = Progress(asked.verbose, unit="permutations")
-        for number in range(len(self.exchange)):
-            experiment = self.exchange.experiment(number)
+        for number, codes in enumerate(self.exchange.codes):
+            experiment = self.exchange.experiment(codes)
             plan = observed_plan(self.exchange.model, experiment, self.set_sizes)
             permuted = score_regions(
-                experiment.rows,
-                regions,
-                plan,
-                n_jobs=self.n_workers,
-                shard=parse_shard(asked.shard),
+                experiment.rows, regions, plan, n_jobs=self.n_workers, shard=shard
             )
             of = np.flatnonzero(permuted.done)
             counts.add(permuted.score[of, None], number, of)
-            progress(number + 1, len(self.exchange))
+            progress(number + 1, n_permutations)
         return replace(scores, n_reached=counts.n_reached, maxima=counts.maxima), {}
 
     def responses(self):
-        """Return the test responses in their own units, shape (n_test, n_features).
+        """Return the test responses (n_test, n_features) in their own units.
 
         Of folds, about the mean training response of each.
         """
@@ -107,12 +89,8 @@ class EncodingRun(RegionRun):
     def log_likelihoods(self, region):
         """Return calibrated log likelihoods (n_test, K) of a region, up to a constant.
 
-        Margins divided by a `temperature` for every number of repeats: that of the
-        training responses, identified in folds, or, for test points that come from
-        folds, of the test points of the other folds.
+        Margins divided by a `temperature`.
         """
-        margins, members = self.margins(region).astype(float), self.usable.regions
-        voxels = members.indices[slice(*members.indptr[region : region + 2])]
         if self.test.folds is None and self.training is None:
             raise ValueError(
                 "the encoder was not saved with the results (only those of this "
@@ -120,102 +98,56 @@ class EncodingRun(RegionRun):
                 "parts of the training data to learn how certain they are; fit and "
                 "identify again"
             )
-        scaled, fold = np.empty_like(margins), self.test.fold
+        margins, members = self.margins(region).astype(float), self.usable.regions
+        voxels = members.indices[slice(*members.indptr[region : region + 2])]
+        scaled = np.empty_like(margins)
         for number in np.unique(self.test.repeats):
-            of = self.test.repeats == number
-            if self.training is not None:
-                learned = self.training.margins(voxels, number, self.test.rule)
-                true = np.zeros(len(learned), dtype=int)
-                scaled[of] = margins[of] / temperature(learned, true, len(voxels))
-                continue
-            for tested in np.unique(fold[of]):
-                others = fold != tested
-                others = others & of if (others & of).any() else others
-                learned = margins[others], self.test.codes[others]
-                of_fold = of & (fold == tested)
-                scaled[of_fold] = margins[of_fold] / temperature(*learned, len(voxels))
+            for rows, known, codes in self._calibrations(margins, voxels, number):
+                scaled[rows] = margins[rows] / temperature(known, codes, len(voxels))
         return scaled
 
+    def _calibrations(self, margins, voxels, number):
+        """Yield test points (n_test,) of `number` repeats, and what to learn from.
 
-def plan_identification(model, training, candidates, test):
-    """Check everything, read the responses, choose regions and plan the run.
-
-    `model` is a fitted EncodingIdentification and `training` what it keeps of its
-    training data; `candidates` are features and distractors, `test` are images,
-    stimuli, groups, and the number of responses averaged in each image, as they came to
-    ``identify``. Returns EncodingRun.
-    """
-    RunParameters.of(model)  # refuses what no run could use
-    imgs, stimuli, groups, averaged = test
-    for table, name in zip(candidates, ("features", "distractors"), strict=True):
-        check_feature_names(table, getattr(model, "feature_names_in_", None), name)
-    features, distractors = candidates
-    names = candidate_names(features, distractors)
-    tested, candidates = _candidates(features, distractors, training, names)
-    stimuli = rows_of_stimuli(stimuli, features)
-    samples = read_samples(model.masker_, imgs, dtype=None)
-    if samples.X.shape[1] != model.n_elements_:
-        raise ValueError(
-            f"imgs has {samples.X.shape[1]} voxels, the model was trained on "
-            f"{model.n_elements_}; give responses of the same voxels"
-        )
-    finite = model.usable_ & samples.finite
-    if finite.sum() == model.usable_.sum():
-        check_new_rows(training.responses, some_responses(samples, model.usable_))
-    paired = pair_responses(
-        samples.X + samples.location,
-        len(tested),
-        stimuli=stimuli,
-        groups=groups,
-        repeats=model.repeats,
-        averaged=averaged,
-    )
-    experiment = Experiment.of(
-        paired,
-        model._predict(candidates),
-        model.residuals_,
-        usable=finite,
-        location=training.location,
-        stimuli=training.stimuli,
-    )._replace(rule=training.rule)
-    classes = np.arange(len(candidates)) if names is None else names
-    return planned_run(
-        model,
-        experiment,
-        masker=model.masker_,
-        classes=classes,
-        notes=training.notes,
-        bg_img=samples.bg_img,
-        location=training.location,
-        test_stimuli=classes[experiment.codes],
-        training=replace(training.data, candidates=candidates),
-    )
+        These are margins and codes of training responses, identified in folds, or, for
+        test points in folds, of the test points of the other folds.
+        """
+        of, fold = self.test.repeats == number, self.test.fold
+        if self.training is not None:
+            learned = self.training.margins(voxels, number, self.test.rule)
+            yield of, learned, np.zeros(len(learned), dtype=int)
+            return
+        for tested in np.unique(fold[of]):
+            others = fold != tested
+            others = others & of if (others & of).any() else others
+            yield of & (fold == tested), margins[others], self.test.codes[others]
 
 
 def planned_run(model, experiment, *, masker, notes, order=None, **others):
     """Plan an Experiment, of a test set or of folds; return EncodingRun.
 
     `notes` are those of the samples and of training; `order` (n_test,) are the test
-    points in the order of the responses, if they are in another; `others` are fields of
-    the run.
+    points as they were acquired, if not as they are; `others` are fields of the run.
     """
     parameters = RunParameters.of(model)
     set_sizes = parameters.resolve_set_sizes(experiment.n_candidates)
-    plan, plan_notes = make_plan(model, experiment, set_sizes)
+    plan = make_plan(model, experiment, set_sizes)
+    choice = parameters.choose_regions(masker, len(experiment.usable))
+    notes = (*notes, *notes_of(model, experiment))
     run = EncodingRun.of(
         parameters,
         experiment,
-        parameters.choose_regions(masker, len(experiment.usable)),
+        choice,
         n_repeats=experiment.bound_repeats(),
         masker=masker,
         plan=plan,
         set_sizes=set_sizes,
-        notes=(*notes, *plan_notes),
+        notes=notes,
         **others,
     )
-    notes = (*run.notes, *_residual_notes(run))
     exchange = others.get("exchange")
-    n_others = plan.n_permutations if exchange is None else len(exchange)
+    n_others = plan.n_permutations if exchange is None else len(exchange.codes)
+    notes = (*notes, *_residual_notes(run))
     findings = findings_of_pairing(model, experiment, n_others, order)
     return replace(run, notes=notes, findings=findings)
 
@@ -238,37 +170,16 @@ def _residual_notes(run):
     return (text,)
 
 
-def _candidates(features, distractors, training, names):
-    """Return features of the tested stimuli, and of these with the distractors."""
-    scaling = training.scaling
-    n_columns = len(scaling.kept)
-    tested = candidates = check_features(features, n_columns=n_columns)
-    if distractors is not None:
-        more = check_features(distractors, "distractors", n_columns)
-        candidates = np.concatenate([tested, more])
-    # candidates that differ only in dropped columns are the same to the model
-    varying = scaling.varying(candidates)
-    check_candidates(varying, len(tested), training.shown, names)
-    return tested, candidates
-
-
 def run_arrays(run, penalties):
     """Return what makes an EncodingRun, a dict of arrays without Python objects."""
     test = run.test
     arrays = {name: getattr(test, name) for name in Experiment._fields}
     arrays |= {"location": run.location, "test_stimuli": run.test_stimuli}
-    arrays |= {_PENALTY + name: values for name, values in penalties.items()}
-    return {
-        name: np.asarray(value) for name, value in arrays.items() if value is not None
-    }
+    return with_prefix("", arrays) | with_prefix(_PENALTY, penalties)
 
 
 def read_run(model, results, arrays):
-    """Make an EncodingRun of stored arrays; return it and the penalties.
-
-    `model` has the parameters of the analysis, and masker and classes; `results` are
-    its RegionResults.
-    """
+    """Make the EncodingRun of a model's results of stored arrays; and the penalties."""
     parts = {name: arrays.get(name) for name in Experiment._fields}
     parts["n_candidates"] = int(parts["n_candidates"])
     parts["rule"] = str(parts["rule"])
@@ -287,9 +198,4 @@ def read_run(model, results, arrays):
         location=arrays["location"],
         test_stimuli=arrays["test_stimuli"],
     )
-    penalties = {
-        name.removeprefix(_PENALTY): values
-        for name, values in arrays.items()
-        if name.startswith(_PENALTY)
-    }
-    return run, penalties
+    return run, of_prefix(_PENALTY, arrays)

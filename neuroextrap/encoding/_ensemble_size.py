@@ -21,9 +21,9 @@ from neuroextrap.encoding._stimuli import (
 )
 from neuroextrap.encoding._stimulus_features import stimulus_numbers, training_groups
 from neuroextrap.encoding._training import (
+    TrainedModel,
     chosen_encoder,
     encoder_of_columns,
-    train_encoder,
 )
 from neuroextrap.stats._accuracy import default_set_sizes
 from neuroextrap.stats._label_checks import check_labels, plain_types_checked
@@ -156,9 +156,8 @@ def _voxel_runner(data, encoder, groups, stimuli):
     """Fit all voxels once; return wins of a subset of them."""
     X, Y, X_test, Y_test = data
     scaling = FeatureScaling.of(X, standardize=True)
-    encoder = encoder_of_columns(encoder, scaling.kept)
-    trained = train_encoder(encoder, scaling(X), Y, groups=groups)
-    predicted = trained.encoder.predict(scaling(X_test)).reshape(len(X_test), -1)
+    trained = TrainedModel.of(encoder, scaling, X, Y, groups=groups)
+    predicted = trained.predict(X_test)
     residuals, n_stimuli = separate_repeats(trained.residuals, stimuli)
 
     def run(drawn):

@@ -10,11 +10,7 @@ from neuroextrap.design._findings import P_VALUES, TOO_SMALL, Finding, tell
 from neuroextrap.design._permutations import few_exchanges
 from neuroextrap.design._series import exchanged, findings_of_series
 from neuroextrap.design._tests import POPULATION_NOTE
-from neuroextrap.encoding._margins import (
-    EncodingMargins,
-    ResponseRows,
-    separate_repeats,
-)
+from neuroextrap.encoding._margins import EncodingMargins, ResponseRows
 from neuroextrap.margins._plan import Plan
 from neuroextrap.margins._wins import resolve_statistic
 from neuroextrap.stats._permutation import FewLabelings
@@ -47,61 +43,72 @@ NOISIER_NOTE = (
 )
 _NOISIER = 1.25  # median over voxels of the ratio of variances
 
+_NO_BOUNDS = (
+    "no lower bounds: some candidates have no test response, so that accuracy says "
+    "nothing of theirs"
+)
+_VACUOUS = (
+    "average_bayes_accuracy_bound is at chance everywhere: with {} stimuli even "
+    "perfect accuracy says too little about stimuli that were not shown; use "
+    "bayes_accuracy_bound, which holds for the given stimuli"
+)
+_EXACT = (
+    "p-values permute which stimulus goes with which test response; they are exact if "
+    "the model and the noise covariance come from other data and {}"
+)
+
+
+class Part(NamedTuple):
+    """What one model adds to an experiment: a fold, or all of a test set."""
+
+    tested: np.ndarray  # rows of the `TestSet` of all parts, (n_tested,)
+    codes: np.ndarray  # candidate of the part that each is a response to
+    predictions: np.ndarray  # of the candidates about `location`, (K, n_features)
+    residuals: np.ndarray  # as `separate_repeats` returns them; 0 where not usable
+    n_stimuli: int  # those that these start with
+    location: np.ndarray  # training means, which float32 keeps its digits without
+
 
 class Experiment(NamedTuple):
-    """An identification experiment, ready for any region.
+    """An identification experiment, ready for any region."""
 
-    ``rows``, float32 of shape (n_test + K + n_residuals, n_features), are test
-    responses, predictions of the K candidates and residuals, as `ResponseRows` has
-    them. ``codes`` (n_test,) is the true candidate of every test point, ``repeats``
-    (n_test,) the number of responses averaged into it, ``groups`` (n_test,) its
-    exchangeability block, or None. ``usable`` (n_features,) marks the voxels that can
-    be analyzed, ``noise_variance`` (n_features,) is that of the test responses, or None
-    where no test stimulus is repeated. Test points of ``folds``, pairs of their numbers
-    of responses and of residuals, (n_folds, 2), are identified among the K candidates
-    of their fold; None is a single test set. ``rule`` is that of the margins, or those
-    of the folds, separated by commas. Of the
-    residuals of each fold the first ``n_stimuli`` (n_folds or 1,) are those of stimuli,
-    see `separate_repeats`; None if repeats were not separated.
-    """
-
-    rows: np.ndarray
-    n_candidates: int
-    codes: np.ndarray
-    repeats: np.ndarray
-    groups: np.ndarray | None
-    usable: np.ndarray
-    noise_variance: np.ndarray | None = None
-    folds: np.ndarray | None = None
-    rule: str = "mahalanobis"
-    n_stimuli: np.ndarray | None = None
+    rows: np.ndarray  # float32, as `ResponseRows` has them, (n_rows, n_features)
+    n_candidates: int  # K, of each fold
+    codes: np.ndarray  # true candidate of every test point, (n_test,)
+    repeats: np.ndarray  # responses averaged into it, (n_test,)
+    groups: np.ndarray | None  # its exchangeability block, (n_test,)
+    usable: np.ndarray  # (n_features,)
+    noise_variance: np.ndarray | None = None  # of the test responses, if repeated
+    folds: np.ndarray | None = None  # their responses and residuals, (n_folds, 2)
+    rule: str = "mahalanobis"  # of margins, or of each fold's, separated by commas
+    n_stimuli: np.ndarray | None = None  # of each fold; None: repeats not separated
 
     @classmethod
-    def of(cls, test, predictions, residuals, *, usable, location, stimuli=None):
-        """Stack what regions need; voxels without residual variance are not usable.
+    def of(cls, paired, parts, usable, *, in_folds, rule="mahalanobis"):
+        """Stack what the `Part`s of a `TestSet` need in any region.
 
-        ``test`` is a `TestSet`. ``predictions`` (n_candidates, n_features) are NaN and
-        ``residuals`` (n_residuals, n_features) zero where a voxel is not usable;
-        ``usable`` (n_features,) are voxels usable in training and finite in test.
-        ``location`` (n_features,), the training means, is subtracted so that float32
-        keeps its digits. ``stimuli`` (n_residuals,) say which residuals are of the same
-        stimulus, where that is known.
+        Voxels without residual variance are not usable.
         """
-        usable = usable & residuals.any(axis=0)
-        residuals, n_stimuli = separate_repeats(residuals, stimuli)
-        stacked = [test.responses - location, predictions - location, residuals]
-        rows = np.concatenate([part.astype(np.float32) for part in stacked])
-        rows[:, ~usable] = 0
-        n_candidates = len(predictions)
+        usable = usable & np.all([p.residuals.any(axis=0) for p in parts], axis=0)
+        stacked = [paired.responses[p.tested] - p.location for p in parts]
+        stacked += [p.predictions for p in parts]
+        stacked += [p.residuals for p in parts]
+        table = np.concatenate([each.astype(np.float32) for each in stacked])
+        table[:, ~usable] = 0
+        rows = np.concatenate([p.tested for p in parts])
+        counts = np.array([(len(p.tested), len(p.residuals)) for p in parts])
+        n_stimuli = np.array([p.n_stimuli for p in parts])
         return cls(
-            rows,
-            n_candidates,
-            test.codes,
-            test.repeats,
-            test.groups,
+            table,
+            len(parts[0].predictions),
+            np.concatenate([p.codes for p in parts]),
+            paired.repeats[rows],
+            None if paired.groups is None else paired.groups[rows],
             usable,
-            test.noise_variance,
-            n_stimuli=_separated([n_stimuli], [len(residuals)]),
+            paired.noise_variance,
+            counts if in_folds else None,
+            rule,
+            None if np.array_equal(n_stimuli, counts[:, 1]) else n_stimuli,
         )
 
     @property
@@ -149,41 +156,6 @@ class Experiment(NamedTuple):
         return counts[None] if counts.all() else None
 
 
-def stack_folds(paired, parts, usable, n_candidates):
-    """Return an Experiment in folds.
-
-    `paired` is the TestSet of all folds; `parts` has of each its rows in it, the
-    candidate of its fold that each is, the predictions of its candidates, what
-    `separate_repeats` returns of the residuals of its training data, and what is
-    subtracted from its responses.
-    """
-    rows = np.concatenate([tested for tested, *_ in parts])
-    responses = [paired.responses[part[0]] - part[-1] for part in parts]
-    residuals, n_stimuli = zip(*(part[3] for part in parts), strict=True)
-    usable = usable & np.all([part.any(axis=0) for part in residuals], axis=0)
-    stacked = [*responses, *(part[2] for part in parts), *residuals]
-    table = np.concatenate([part.astype(np.float32) for part in stacked])
-    table[:, ~usable] = 0
-    n_residuals = [len(part) for part in residuals]
-    counts = [(len(part[0]), n) for part, n in zip(parts, n_residuals, strict=True)]
-    return Experiment(
-        table,
-        n_candidates,
-        np.concatenate([part[1] for part in parts]),
-        paired.repeats[rows],
-        None if paired.groups is None else paired.groups[rows],
-        usable,
-        paired.noise_variance,
-        np.array(counts),
-        n_stimuli=_separated(n_stimuli, n_residuals),
-    )
-
-
-def _separated(n_stimuli, n_residuals):
-    """Return the numbers of stimuli; None if every residual is one."""
-    return None if tuple(n_stimuli) == tuple(n_residuals) else np.array(n_stimuli)
-
-
 def refuse_folds(experiment):
     """Raise ValueError if test points come from folds, for which no test holds."""
     if experiment.folds is not None:
@@ -195,20 +167,18 @@ def refuse_folds(experiment):
 
 
 def make_plan(estimator, experiment, set_sizes):
-    """Plan the loop over regions and say what its numbers rest on.
-
-    Permutations change only which stimulus is paired with which response. Returns the
-    plan and notes for the reader, a tuple of str.
-    """
-    codes = experiment.codes[None].astype(np.int32)
-    if estimator.n_permutations and experiment.folds is None:
-        permuted = _permuted(estimator, experiment)
-        codes = np.concatenate([codes, permuted.astype(np.int32)])
-    plan = replace(
-        observed_plan(estimator, experiment, set_sizes),
-        codes=codes,
+    """Plan the loop over regions: the observed pairing, and permuted ones."""
+    plan = observed_plan(estimator, experiment, set_sizes)
+    if not estimator.n_permutations or experiment.folds is not None:
+        return plan
+    permuted = exchanged(
+        experiment.codes,
+        exchange=estimator.exchange,
+        groups=experiment.groups,
+        n_permutations=estimator.n_permutations,
+        random_state=estimator.random_state,
     )
-    return plan, _notes(estimator, experiment)
+    return replace(plan, codes=np.concatenate([plan.codes, permuted], dtype=np.int32))
 
 
 def observed_plan(estimator, experiment, set_sizes):
@@ -268,17 +238,6 @@ _NO_GROUPS = Finding(
 )
 
 
-def _permuted(estimator, experiment):
-    """Other pairings of responses and stimuli, within groups."""
-    return exchanged(
-        experiment.codes,
-        exchange=estimator.exchange,
-        groups=experiment.groups,
-        n_permutations=estimator.n_permutations,
-        random_state=estimator.random_state,
-    )
-
-
 def _is_noisier(experiment):
     """Say whether test responses have more noise than residuals have variance."""
     if experiment.noise_variance is None:
@@ -289,46 +248,34 @@ def _is_noisier(experiment):
     return ratio.size > 0 and np.median(ratio) > _NOISIER
 
 
-def _notes(estimator, experiment):
-    """Say what bounds and p-values rest on."""
-    needed = set(experiment.rule.split(",")) - {"euclidean", "correlation"}
-    unknown = experiment.n_stimuli is None and experiment.repeats.max() > 1
-    notes = [REPEATS_NOTE] if needed and unknown else []
-    if needed and experiment.n_stimuli is None and _is_noisier(experiment):
-        notes.append(NOISIER_NOTE)
-    repeats = experiment.bound_repeats()
-    if experiment.folds is not None:
-        notes.append(FOLDS_NOTE.format(n_folds=len(experiment.folds)))
-    elif repeats is None:
-        notes.append(
-            "no lower bounds: some candidates have no test response, so that accuracy "
-            "says nothing of theirs"
-        )
+def notes_of(estimator, experiment):
+    """Say what margins, bounds and p-values rest on, a tuple of str."""
+    of_noise = set(experiment.rule.split(",")) - {"euclidean", "correlation"}
+    notes = []
+    if of_noise and experiment.n_stimuli is None:
+        notes += [REPEATS_NOTE] if experiment.repeats.max() > 1 else []
+        notes += [NOISIER_NOTE] if _is_noisier(experiment) else []
+    if experiment.folds is None:
+        notes += _bound_notes(estimator, experiment)
     else:
-        notes.append(POPULATION_NOTE.format(classes="stimuli"))
-        tested = stats.TestDesign(
-            experiment.n_candidates,
-            repeats,
-            confidence_level=estimator.confidence_level,
-        )
-        if tested.is_vacuous:
-            notes.append(
-                "average_bayes_accuracy_bound is at chance everywhere: with "
-                f"{experiment.n_candidates} stimuli even perfect accuracy says too "
-                "little about stimuli that were not shown; use bayes_accuracy_bound, "
-                "which holds for the given stimuli"
-            )
-    if estimator.n_permutations and experiment.folds is not None:
-        notes.append(EXCHANGE_NOTE)
-    elif estimator.n_permutations:
+        notes.append(FOLDS_NOTE.format(n_folds=len(experiment.folds)))
+    if estimator.n_permutations:
         needed = {
             "rows": "responses are exchangeable within groups (in random order)",
             "shifts": "the series that were shifted as wholes are long and stationary",
-            "blocks": f"blocks of {estimator.exchange} responses are exchangeable",
         }
-        notes.append(
-            "p-values permute which stimulus goes with which test response; they are "
-            "exact if the model and the noise covariance come from other data and "
-            f"{needed.get(estimator.exchange, needed['blocks'])}"
-        )
+        blocks = f"blocks of {estimator.exchange} responses are exchangeable"
+        exact = _EXACT.format(needed.get(estimator.exchange, blocks))
+        notes.append(exact if experiment.folds is None else EXCHANGE_NOTE)
     return tuple(notes)
+
+
+def _bound_notes(estimator, experiment):
+    """Say whether lower bounds hold, and of which stimuli."""
+    repeats, n_candidates = experiment.bound_repeats(), experiment.n_candidates
+    if repeats is None:
+        return [_NO_BOUNDS]
+    level = estimator.confidence_level
+    tested = stats.TestDesign(n_candidates, repeats, confidence_level=level)
+    note = POPULATION_NOTE.format(classes="stimuli")
+    return [note, _VACUOUS.format(n_candidates)] if tested.is_vacuous else [note]

@@ -10,9 +10,8 @@ from numpy.typing import ArrayLike
 from neuroextrap.analysis._region_files import check_trained
 from neuroextrap.analysis._region_run import RunParameters
 from neuroextrap.analysis._values import Keep, Regions
-from neuroextrap.encoding._encoding_run import plan_identification
-from neuroextrap.encoding._fold_run import plan_folds
 from neuroextrap.encoding._identified_responses import ResponsePredictions
+from neuroextrap.encoding._test_plans import plan_folds, plan_identification
 from neuroextrap.encoding._trained_model import trained_attributes
 from neuroextrap.encoding._training import check_choices
 from neuroextrap.stats._shared_options import takes_fields

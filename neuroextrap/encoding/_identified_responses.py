@@ -37,43 +37,20 @@ def prediction_scores(
 ) -> dict[str, np.ndarray]:
     """Compute explained variance and correlation of held-out responses by voxel.
 
-    ::
+    Of `responses` y and `predictions` f, both (n_test, n_features), and the
+    `noise_variance` (n_features,) of the responses as they are, if it is known ::
 
         r2 = 1 - sum(y - f) ^ 2 / sum(y - mean(y)) ^ 2
-
-    of `responses` y and `predictions` f (n_test, n_features). With the variance of the
-    noise in the responses as they are (single ones, or averages over repeats), known
-    from repeats, the noise ceiling is the proportion of the responses' variance that a
-    perfect model would explain, and scores are divided by what that model would
-    reach ::
-
         noise_ceiling = max(0, 1 - noise_variance / Var(y))
         r2_normalized = r2 / noise_ceiling
         correlation_normalized = correlation / sqrt(noise_ceiling)
 
-    The permutation test asks whether predictions are related to responses at all:
-    predictions are permuted over responses within `groups` (runs), in the same way in
-    every voxel, and the largest correlation over voxels gives the family-wise p-value.
-    Single rows ("rows") must be exchangeable under the null hypothesis, which those of
-    a film or a story are not: there p-values are far too small, and a warning says so.
-    ``exchange="shifts"`` shifts the predictions of each run as a whole, circularly,
-    against its responses; this holds for stationary series that are long compared with
-    the time over which they correlate. A number exchanges blocks of so many rows: for
-    clips of that length in random order it is exact, for parts of one series
-    approximate, and only if blocks are long compared with that time.
-
-    Returns a dict of ndarray (n_features,): r2, correlation (NaN where something is
-    constant); with a noise variance noise_ceiling, r2_normalized and
-    correlation_normalized (not limited to 1; NaN where the ceiling is zero); with
-    permutations p_value and p_value_fwe of the correlation (one-sided). ValueError
-    where shapes differ, a value is not finite, or `exchange` is unknown. (Nichols &
-    Holmes 2002; Schoppe et al. 2016, normalized correlation; Harris 2020, "A shift test
-    for independence in generic time series".)
-
-    >>> y = np.array([[1.0], [2.0], [3.0]])
-    >>> scores = prediction_scores(y, y + 1)
-    >>> scores["correlation"], scores["r2"]
-    (array([1.]), array([-0.5]))
+    They are NaN where something is constant, or the ceiling is zero. p-values are those
+    of the correlation (one-sided), by predictions that are permuted over responses
+    within `groups` as `exchange` says, in the same way in every voxel; circular shifts
+    hold for stationary series that are long compared with the time over which they
+    correlate. (Nichols & Holmes 2002; Schoppe et al. 2016, normalized correlation;
+    Harris 2020, "A shift test for independence in generic time series".)
     """
     Y, F = real_array(responses, "responses"), real_array(predictions, "predictions")
     if Y.shape != F.shape or Y.ndim != 2:
@@ -290,18 +267,18 @@ class ResponsePredictions(RegionAnalysis):
                 "use rule='mahalanobis'"
             )
         logs = self.run_.log_likelihoods(self.find_region(region))
-        if prior is not None:
-            weights = np.asarray(prior, dtype=float)
-            good = weights.shape == (logs.shape[1],) and (weights >= 0).all()
-            if not (good and np.isfinite(weights).all() and weights.sum() > 0):
-                raise ValueError(
-                    f"prior must be {logs.shape[1]} non-negative finite weights, "
-                    "one for each candidate, that do not all vanish; got shape "
-                    f"{weights.shape}"
-                )
-            with np.errstate(divide="ignore"):
-                logs = logs + np.log(weights)
-        return softmax(logs, axis=1)
+        if prior is None:
+            return softmax(logs, axis=1)
+        weights = np.asarray(prior, dtype=float)
+        good = weights.shape == (logs.shape[1],) and (weights >= 0).all()
+        if not (good and np.isfinite(weights).all() and weights.sum() > 0):
+            raise ValueError(
+                f"prior must be {logs.shape[1]} non-negative finite weights, "
+                "one for each candidate, that do not all vanish; got shape "
+                f"{weights.shape}"
+            )
+        with np.errstate(divide="ignore"):
+            return softmax(logs + np.log(weights), axis=1)
 
     def prediction_maps(self, n_permutations: int = 0) -> dict:
         """Map how well each voxel's test responses are predicted.
@@ -358,9 +335,10 @@ class ResponsePredictions(RegionAnalysis):
             What each map is.
         """
         maps = {**self.prediction_maps(), **self.penalty_maps()}
-        records = {name: voxel_record(name) for name in maps}
-        images = {records[name].name: image for name, image in maps.items()}
-        return images, {record.name: record for record in records.values()}
+        records = [voxel_record(name) for name in maps]
+        names = [record.name for record in records]
+        images = dict(zip(names, maps.values(), strict=True))
+        return images, dict(zip(names, records, strict=True))
 
     def run_arrays(self) -> dict[str, np.ndarray]:
         """Return the arrays of which the run is made again after reading.

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 import numpy as np
+import pandas as pd
 from scipy.linalg import cho_solve, eigh
 from scipy.linalg.blas import dgemm, dtrsm
 from scipy.linalg.lapack import dpotrf
@@ -18,26 +19,18 @@ _PANEL = 48  # rows that are solved for together
 
 
 def separate_repeats(residuals, stimuli=None):
-    """Turn residuals into those of stimuli, and those within stimuli; return both.
+    """Return residuals (n_rows, n_features) of K `stimuli` and within these; and K.
 
-    `residuals` are (n_rows, n_features), `stimuli` (n_rows,) say which stimulus each
-    belongs to. The first of the rows returned, one for each of K stimuli, are sqrt(r)
-    times the mean of its r repeats, of covariance r L + N; the others, n_rows - K, are
-    contrasts of its repeats, independent and of covariance N. All are an orthogonal
-    transform of the residuals. Also returned is K. Residuals stay as they are, and K is
-    n_rows, without `stimuli` or with fewer than 10 repeats beyond the first ones.
-
-    >>> rows, n_stimuli = separate_repeats(np.arange(24.0)[:, None], [0, 1] * 12)
-    >>> rows.shape, n_stimuli, float(np.sum(rows**2) - np.sum(np.arange(24.0) ** 2))
-    ((24, 1), 2, 0.0)
+    An orthogonal transform: the first K rows are sqrt(r) times the mean of a stimulus's
+    r repeats, of covariance r L + N; the others are contrasts of repeats, of covariance
+    N. Without `stimuli` (n_rows,), or with fewer than 10 repeats beyond the first ones,
+    residuals stay as they are, and K is n_rows.
     """
     n_rows = len(residuals)
     if stimuli is None or n_rows - len(np.unique(stimuli)) < _FEWEST_WITHIN:
         return residuals, n_rows
     _, codes, counts = np.unique(stimuli, return_inverse=True, return_counts=True)
-    occurrence = np.empty(n_rows, dtype=int)
-    firsts = np.repeat(np.cumsum(counts) - counts, counts)
-    occurrence[np.argsort(codes, kind="stable")] = np.arange(n_rows) - firsts
+    occurrence = pd.Series(codes).groupby(codes).cumcount().to_numpy()
     total = np.zeros((len(counts), residuals.shape[1]), dtype=residuals.dtype)
     contrasts = []
     for seen in range(counts.max()):
@@ -54,11 +47,9 @@ def separate_repeats(residuals, stimuli=None):
 def response_covariance(residuals, n_stimuli, repeats, rule="mahalanobis"):
     """Estimate the covariance L + N / `repeats` of an average of `repeats` responses.
 
-    `residuals` and `n_stimuli` are as `separate_repeats` returns them, `rule` is one
-    of `noise_covariance`, which estimates N. Few stimuli say little of the shape of L:
-    the covariance of their residuals is shrunk towards that of N. In directions in
-    which noise by itself explains the means of stimuli, L is zero. Where repeats were
-    not separated, the covariance of the residuals as they are.
+    `residuals` and `n_stimuli` are those of `separate_repeats`. Few stimuli say little
+    of the shape of L: the covariance of their residuals is shrunk towards that of N. In
+    directions in which noise by itself explains the means of stimuli, L is zero.
     """
     if n_stimuli == len(residuals) or rule == "euclidean":
         return noise_covariance(residuals, rule)
@@ -85,12 +76,10 @@ def response_covariance(residuals, n_stimuli, repeats, rule="mahalanobis"):
 def _shrunk_towards(noise, residuals):
     """Shrink the covariance S of K residuals (K, p) towards the shape of the `noise`.
 
-    The target T has the correlations of the noise. Its variances are those of S in
-    units of the noise, whose logarithms are drawn to their mean as far as they spread
-    by chance (Smyth 2004), so that a voxel with hardly any noise decides nothing about
-    others. Then, as `doubly_shrunk_covariance` does: S and T are mixed by the intensity
-    of scikit-learn's `oas`, in units in which T is a multiple of the identity, and then
-    together with p further residuals of covariance T.
+    The target T has the correlations of the noise, and the variances of S in units of
+    the noise, whose logarithms are drawn to their mean as far as they spread by chance
+    (Smyth 2004). S and T are mixed by the intensity of scikit-learn's `oas`, in units
+    in which T is a multiple of the identity, and then as in `doubly_shrunk_covariance`.
     """
     n_rows, n_features = residuals.shape
     covariance = residuals.T @ residuals / n_rows
@@ -123,23 +112,17 @@ def cholesky(sigma):
 
 
 def noise_covariance(residuals, rule="mahalanobis"):
-    """Estimate a region's noise covariance from residuals (n_samples, n_features).
-
-    Residuals of training data are taken to have mean zero. `rule` is one of
-    `COVARIANCES`: "mahalanobis" is `doubly_shrunk_covariance`; "ledoit_wolf" and "oas"
-    are scikit-learn's, which shrink towards a multiple of the identity.
-    """
+    """Estimate the covariance of residuals (n_samples, n_features) of mean zero."""
     return COVARIANCES[rule](residuals)
 
 
 def doubly_shrunk_covariance(residuals):
     """Shrink the covariance of N residuals (N, p) to its diagonal D, in two steps.
 
-    First by the analytic intensity of `schaefer_strimmer_covariance`. It minimizes the
-    expected error of the covariance itself, but margins need the inverse, which N
-    residuals determine only if N is large compared with p. The result S is therefore
-    taken together with p further residuals of independent features: (N S + p D) /
-    (N + p), the posterior mean under an inverse Wishart prior of p degrees of freedom.
+    The intensity of `schaefer_strimmer_covariance` minimizes the error of the
+    covariance itself, but margins need the inverse, which N residuals determine only if
+    N is large compared with p. Its S is therefore mixed as (N S + p D) / (N + p), the
+    posterior mean under an inverse Wishart prior of p degrees of freedom.
     """
     covariance, _ = schaefer_strimmer_covariance(residuals)
     n_samples, n_features = residuals.shape
@@ -149,22 +132,17 @@ def doubly_shrunk_covariance(residuals):
     return covariance
 
 
-def _ledoit_wolf(residuals):
-    from sklearn.covariance import ledoit_wolf
+def _of_sklearn(name, residuals):
+    """Shrink the covariance of residuals to a multiple of the identity."""
+    from sklearn import covariance
 
-    return ledoit_wolf(residuals, assume_centered=True)[0]
-
-
-def _oas(residuals):
-    from sklearn.covariance import oas
-
-    return oas(residuals, assume_centered=True)[0]
+    return getattr(covariance, name)(residuals, assume_centered=True)[0]
 
 
 COVARIANCES = {
     "mahalanobis": doubly_shrunk_covariance,
-    "ledoit_wolf": _ledoit_wolf,
-    "oas": _oas,
+    "ledoit_wolf": lambda residuals: _of_sklearn("ledoit_wolf", residuals),
+    "oas": lambda residuals: _of_sklearn("oas", residuals),
     "diagonal": lambda residuals: np.diag(np.mean(np.square(residuals), axis=0)),
     "euclidean": lambda residuals: np.eye(residuals.shape[1]),
 }
@@ -176,13 +154,9 @@ RULES = (*COVARIANCES, "correlation")
 def mahalanobis_margins(responses, predictions, covariance):
     """Compute margins M[i, j] = -1/2 (y_i - f_j)' Sigma^-1 (y_i - f_j).
 
-    Up to a constant the log likelihood of response i under a Gaussian whose mean is
-    the model's prediction for candidate j, intercepts included; at most zero, and
-    larger is better. `responses` are (n_responses, n_features), `predictions`
-    (n_candidates, n_features), `covariance` (n_features, n_features) is positive
-    definite; ValueError if it is not, or shapes do not match. Returns float64
-    (n_responses, n_candidates). (Zheng & Benjamini 2016, "Estimating mutual information
-    in high dimensions via classification error"; Kay et al. 2008.)
+    The log likelihood of response i (n_responses, n_features) under a Gaussian about
+    prediction j (n_candidates, n_features), up to a constant. (Zheng & Benjamini 2016,
+    "Estimating mutual information in high dimensions via classification error".)
 
     >>> mahalanobis_margins([[1.0, 0.0]], [[1.0, 0.0], [0.0, 0.0]], [[2, 0], [0, 1]])
     array([[-0.  , -0.25]])
@@ -207,15 +181,9 @@ def mahalanobis_margins(responses, predictions, covariance):
 
 
 def correlation_margins(responses, predictions, scale):
-    """Pearson correlations of responses with predictions, over features in units.
+    """Correlate responses with predictions over features in units of `scale`.
 
-    `responses` (n_responses, n_features) and `predictions` (n_candidates, n_features)
-    are about the training means, and `scale` (n_features,) is the unit of each feature,
-    such as the standard deviation of its noise. Returns (n_responses, n_candidates);
-    zero where a pattern is constant.
-
-    >>> correlation_margins([[1.0, 2.0, 3.0]], [[2.0, 4, 6], [3.0, 2, 1]], np.ones(3))
-    array([[ 1., -1.]])
+    Zero where a pattern is constant; shape (n_responses, n_candidates).
     """
     patterns = []
     for values in (responses, predictions):
@@ -250,12 +218,9 @@ def _solve_lower(factor, columns):
 class ResponseRows:
     """What the rows of a region's data are: responses, predictions, residuals.
 
-    ``n_responses`` test responses come first, then the predictions of ``n_candidates``
-    stimuli, then ``n_residuals`` residuals of the training data. With ``folds``, pairs
-    of numbers of responses and of residuals, each of the three is a stack of folds: a
-    response is identified among the ``n_candidates`` of its own fold. Of a fold's
-    residuals, as `separate_repeats` returns them, the first ``n_stimuli`` are those of
-    stimuli: one number for each fold, or () if all are.
+    Each of the three is a stack of ``folds``, pairs of numbers of responses and of
+    residuals (none: of a single test set). Of a fold's residuals the first
+    ``n_stimuli``, a number for each, are those of stimuli, or () if all are.
     """
 
     n_responses: int
@@ -309,11 +274,9 @@ class ResponseRows:
 
 
 class EncodingMargins(MarginSource):
-    """Margins of regions from given predictions and residuals.
+    """Margins of regions from given predictions and residuals, whatever the labels.
 
-    Labels do not enter: a permutation only says which candidate is taken to be the true
-    one. ``repeats`` (n_responses,) says how many responses are averaged into each test
-    response, whose covariance is that of `response_covariance`; ``rule`` is one of
+    ``repeats`` (n_responses,) are averaged into each test response; ``rule`` is one of
     `RULES`, or one for each fold, separated by commas.
     """
 

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Mapping
 from dataclasses import replace
 
 from neuroextrap.analysis._region_maps import table_writer, write_described
 from neuroextrap.encoding._encoder_comparison import (
-    check_pair,
     compare_encoding_models,
-    compare_outcomes,
-    stimulus_outcomes,
+    compare_pairs,
 )
 from neuroextrap.maps._files import check_output_directory
 from neuroextrap.maps._provenance import provenance
-from neuroextrap.margins._wins import accuracy_set_size
 from neuroextrap.stats._shared_options import described_by
-from neuroextrap.stats._validation import check_flags, check_integer
+from neuroextrap.stats._validation import check_flags
 
 
 @described_by(compare_encoding_models)
@@ -88,29 +84,23 @@ def compare_encoding_models_pairwise(
     >>> float(found["six", "two"]["p_value_fwe"][0])  # three pairs
     0.03
     """
-    check_flags(two_sided=two_sided)
-    check_integer(n_permutations, "n_permutations", minimum=1)
-    _check_models(models)
-    pairs = list(itertools.combinations(models, 2))
-    first = next(iter(models.values()))
-    size = accuracy_set_size(statistic, first.wins_.shape[1])
-    outcomes = {n: stimulus_outcomes(m, size, n_jobs) for n, m in models.items()}
-    parameters = {
+    if not isinstance(models, Mapping):
+        raise TypeError(
+            f"models={type(models).__name__} must be a dict of models by name; give "
+            "{'gabor': first, 'retinotopic': second}"
+        )
+    if len(models) < 2:
+        raise ValueError(
+            f"models holds {len(models)} models; give at least two to compare"
+        )
+    asked = {
+        "models": list(models),
         "statistic": statistic,
         "n_permutations": n_permutations,
         "two_sided": two_sided,
     }
-    found = {
-        pair: compare_outcomes(
-            [models[name] for name in pair],
-            [outcomes[name] for name in pair],
-            parameters={"models": list(models), **parameters},
-            random_state=random_state,
-            n_pairs=len(pairs),
-        )
-        for pair in pairs
-    }
-    return ComparedPairs(found)
+    names = [repr(name) for name in models]
+    return ComparedPairs(compare_pairs(models, names, asked, n_jobs, random_state))
 
 
 class ComparedPairs(dict):
@@ -130,27 +120,10 @@ class ComparedPairs(dict):
         return pd.concat(frames, ignore_index=True)
 
     def generate_report(self, pair=None, title=None, **options):
-        """Make a self-contained HTML page of the comparison of two models.
+        """Make the page of the comparison of two models, the only ones if None.
 
-        Parameters
-        ----------
-        pair : (str, str) or None, default=None
-            Names of the two models. If None, the only pair.
-        title : str or None, default=None
-            Title of the page. If None, the names of the two.
-        **options
-            ``bg_img``, the image drawn under the maps, and ``atlas``, a labels image
-            that names places.
-
-        Returns
-        -------
-        report : neuroextrap.reporting.Report
-            The page; ``report.save_as_html(path)`` writes it.
-
-        Raises
-        ------
-        ValueError
-            When ``pair`` was not compared, or is None if there are several.
+        `options` are ``bg_img``, the image drawn under the maps, and ``atlas``, a
+        labels image that names places.
         """
         pairs = ", ".join(f"({first!r}, {second!r})" for first, second in self)
         if pair is None and len(self) != 1:
@@ -165,21 +138,8 @@ class ComparedPairs(dict):
     def to_directory(self, path, *, overwrite=False, report=False):
         """Write the table, and maps with sidecars if there are images.
 
-        Parameters
-        ----------
-        path : path-like
-            A folder that does not exist yet, or is empty.
-        overwrite : bool, default=False
-            Whether to replace what is there.
-        report : bool, default=False
-            Whether to write a page too: ``report.html`` of two models, and
-            ``report_FIRST_SECOND.html`` of every pair of several.
-
-        Raises
-        ------
-        ValueError
-            When the folder is not empty, or cannot be written, or the names of models
-            are the same but for signs.
+        With `report` also ``report.html`` of two models, or, of several,
+        ``report_FIRST_SECOND.html`` of every pair.
         """
         check_flags(report=report)
         check_output_directory(path, overwrite=overwrite)
@@ -231,19 +191,3 @@ def _plain(name):
     """Return a name of letters, digits and underscores."""
     plain = "".join(c if c.isascii() and c.isalnum() else "_" for c in name)
     return plain if plain[0].isalpha() else f"model_{plain}"
-
-
-def _check_models(models):
-    """Raise unless all models judged the same things."""
-    if not isinstance(models, Mapping):
-        raise TypeError(
-            f"models={type(models).__name__} must be a dict of models by name; give "
-            "{'gabor': first, 'retinotopic': second}"
-        )
-    if len(models) < 2:
-        raise ValueError(
-            f"models holds {len(models)} models; give at least two to compare"
-        )
-    first, *others = models
-    for other in others:
-        check_pair(models[first], models[other], (f"{first!r}", f"{other!r}"))

@@ -3,6 +3,7 @@
 from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 
 from neuroextrap.stats._label_checks import check_labels
 from neuroextrap.stats._validation import check_integer, check_numbers
@@ -21,12 +22,7 @@ class TestSet(NamedTuple):
 
 
 def check_features(features, name="features", n_columns=None):
-    """Return stimulus features (n_stimuli, n_columns) as float32 or else float64.
-
-    `name` is what errors call them. TypeError when they are complex or not numbers;
-    ValueError when they are not two-dimensional, not finite or overflow, or have other
-    than `n_columns` columns.
-    """
+    """Return finite features (n_stimuli, n_columns) as float32 or else float64."""
     X = check_numbers(features, name)
     if X.ndim != 2 or not len(X):
         raise ValueError(
@@ -51,21 +47,14 @@ def check_features(features, name="features", n_columns=None):
 
 
 def feature_names(features):
-    """Return the names of the columns (n_columns,) if all are text, else None.
-
-    As in scikit-learn: other names, such as numbers, are none.
-    """
+    """Return the names of the columns (n_columns,) if all are text, else None."""
     names = list(getattr(features, "columns", ()))
     named = names and all(isinstance(name, str) for name in names)
     return np.array(names, dtype=object) if named else None
 
 
 def check_feature_names(features, known, name="features"):
-    """Raise ValueError if columns have other names, or another order, than in fit.
-
-    `known` (n_columns,) are names in ``fit``; without them, or `features`, nothing is
-    checked. Warns if `features` are an array without names.
-    """
+    """Raise ValueError if columns are not those `known` from fit, in their order."""
     if known is None or features is None:
         return
     if not hasattr(features, "columns"):
@@ -90,20 +79,19 @@ def check_feature_names(features, known, name="features"):
 def stimulus_names(features):
     """Return the names of stimuli, the index of a DataFrame if it is text, else None.
 
-    Numbers in an index are none: they could be taken for rows. ValueError if two
-    stimuli have the same name.
+    Numbers in an index are none: they could be taken for rows.
     """
     if not hasattr(features, "columns"):
         return None
     names = check_labels(features.index.to_numpy(), "the index of features")
     if names.dtype.kind not in "US":
         return None
-    unique, counts = np.unique(names, return_counts=True)
-    if counts.max() > 1:
-        name = str(unique[counts.argmax()])
+    counts = pd.Series(names).value_counts()
+    if counts.iloc[0] > 1:
         raise ValueError(
-            f"features has {counts.max()} rows of stimulus {name!r} in its index; give "
-            "each stimulus once and say by `stimuli` which responses belong to it"
+            f"features has {counts.iloc[0]} rows of stimulus {counts.index[0]!r} in "
+            "its index; give each stimulus once and say by `stimuli` which responses "
+            "belong to it"
         )
     return names
 
@@ -111,8 +99,7 @@ def stimulus_names(features):
 def candidate_names(features, distractors=None):
     """Return the names of test stimuli and distractors, or None without any.
 
-    Distractors without names are called distractor0, distractor1, ... ValueError if
-    a distractor has the name of a test stimulus.
+    Distractors without names are called distractor0, distractor1, ...
     """
     names = stimulus_names(features)
     if names is None or distractors is None:
@@ -129,16 +116,7 @@ def candidate_names(features, distractors=None):
 
 
 def rows_of_stimuli(stimuli, features):
-    """Return `stimuli` as rows of `features`: names are looked up in its index.
-
-    Rows stay what they are. ValueError for names that are not there, and for rows that
-    are in an index of numbers too, where they mean others.
-
-    >>> import pandas as pd
-    >>> pets = pd.DataFrame({"size": [3, 1]}, index=["dog", "cat"])
-    >>> rows_of_stimuli(["cat", "dog", "cat"], pets).tolist()
-    [1, 0, 1]
-    """
+    """Return `stimuli` as rows of `features`: names are looked up in its index."""
     given = None if stimuli is None else check_labels(stimuli, "stimuli")
     if given is None or given.dtype.kind not in "USO":
         _check_not_numbered(stimuli, features)
@@ -149,14 +127,14 @@ def rows_of_stimuli(stimuli, features):
             "stimuli holds names, but features has none; give a DataFrame of features "
             "with the names as its index, or rows of features"
         )
-    place = {name: row for row, name in enumerate(names)}
-    unknown = [str(name) for name in given if name not in place]
-    if unknown:
+    rows = pd.Index(names).get_indexer(given)
+    unknown = given[rows < 0]
+    if len(unknown):
         raise ValueError(
-            f"stimuli: {unknown[0]!r} is not in the index of features ({len(unknown)} "
-            "responses in all); give features of every stimulus"
+            f"stimuli: {str(unknown[0])!r} is not in the index of features "
+            f"({len(unknown)} responses in all); give features of every stimulus"
         )
-    return np.array([place[name] for name in given])
+    return rows
 
 
 def _check_not_numbered(stimuli, features):
@@ -177,10 +155,9 @@ def _check_not_numbered(stimuli, features):
 
 
 def features_of_responses(features, stimuli=None):
-    """Return the features of each response (n_responses, n_columns), and its stimulus.
+    """Return the features of each response, and the name or row of its stimulus.
 
-    The stimulus is its name, or its row in `features`. Without `stimuli`, rows or names
-    of them (n_responses,), features come row by row, and None is returned.
+    Without `stimuli` features come row by row, and the second is None.
     """
     X = check_features(features)
     if stimuli is None:
@@ -192,23 +169,15 @@ def features_of_responses(features, stimuli=None):
 
 
 class FeatureScaling(NamedTuple):
-    """What of the features varies in training, and how it is scaled.
+    """What of the features varies in training, and how it is scaled."""
 
-    ``kept`` (n_columns,) marks the columns that vary; ``mean`` and ``scale`` (n_kept,)
-    are their training means and standard deviations.
-    """
-
-    kept: np.ndarray
-    mean: np.ndarray
-    scale: np.ndarray
+    kept: np.ndarray  # columns that vary, (n_columns,)
+    mean: np.ndarray  # of these in training, (n_kept,)
+    scale: np.ndarray  # their standard deviations
 
     @classmethod
     def of(cls, X, standardize):
-        """Learn from training features (n_stimuli, n_columns).
-
-        Without `standardize` features that vary stay as they are. ValueError if none
-        varies, or a column overflows.
-        """
+        """Learn from training features (n_stimuli, n_columns)."""
         kept = np.ptp(X, axis=0) > 0
         if not kept.any():
             raise ValueError(
@@ -217,8 +186,7 @@ class FeatureScaling(NamedTuple):
             )
         X = X[:, kept]
         if not standardize:
-            shape = X.shape[1]
-            return cls(kept, np.zeros(shape, X.dtype), np.ones(shape, X.dtype))
+            return cls(kept, np.zeros_like(X[0]), np.ones_like(X[0]))
         mean = X.mean(axis=0, dtype=np.float64)
         with np.errstate(over="ignore"):
             scale = X.std(axis=0, dtype=np.float64)
@@ -253,20 +221,12 @@ class FeatureScaling(NamedTuple):
 def pair_responses(
     responses, n_stimuli, *, stimuli=None, groups=None, repeats, averaged=1
 ):
-    """Pair responses with stimuli, and average repeats on request; returns TestSet.
+    """Pair responses (n_responses, n_features) with stimuli; returns TestSet.
 
-    `responses` have shape (n_responses, n_features); `stimuli` (n_responses,) are the
-    rows of the stimuli's features that they belong to (None: row by row), `groups`
-    their runs: stimuli are exchangeable that were shown in the same ones. `repeats`
-    "average" gives one test point for each
-    stimulus, in the order in which they first come, "keep" one for each response. Every
-    response is an average of `averaged` ones, which counts as so many repeats.
-    ValueError when lengths do not match, or a stimulus is out of range.
-
-    >>> Y = np.array([[1.0], [3.0], [5.0]])
-    >>> test = pair_responses(Y, 2, stimuli=[0, 0, 1], repeats="average")
-    >>> test.responses.ravel(), test.repeats
-    (array([2., 5.]), array([2, 1]))
+    `stimuli` (n_responses,) are rows of features (None: row by row). Stimuli can change
+    places that were shown in the same `groups`. `repeats` "average" makes a test point
+    of each stimulus, in the order in which they first come, "keep" one of each
+    response, itself an average of `averaged` ones.
     """
     check_integer(averaged, "averaged", minimum=1)
     codes = response_rows(stimuli, len(responses), n_stimuli)
@@ -282,11 +242,16 @@ def pair_responses(
         each = np.full(len(codes), averaged)
         return TestSet(responses, codes, each, groups, single)
     noise = None if single is None else single * np.mean(1 / counts)
-    total = np.zeros((len(first), responses.shape[1]))
-    np.add.at(total, place, responses)
     groups = None if groups is None else groups[first]
-    shown = counts * averaged
-    return TestSet(total / counts[:, None], codes[first], shown, groups, noise)
+    means, shown = _means(responses, place, counts), counts * averaged
+    return TestSet(means, codes[first], shown, groups, noise)
+
+
+def _means(responses, place, counts):
+    """Return the mean response to each stimulus, (n_stimuli, n_features)."""
+    total = np.zeros((len(counts), responses.shape[1]))
+    np.add.at(total, place, responses)
+    return total / counts[:, np.newaxis]
 
 
 def paired_in_blocks(responses, codes, number):
@@ -294,19 +259,9 @@ def paired_in_blocks(responses, codes, number):
 
     `codes` (n_responses,) are the stimuli. A stimulus with fewer gives one average of
     all; what is left over beside whole blocks is not used.
-
-    >>> Y = np.array([[1.0], [3.0], [5.0], [9.0]])
-    >>> test = paired_in_blocks(Y, np.array([0, 0, 0, 1]), 2)
-    >>> test.responses.ravel(), test.codes, test.repeats
-    (array([2., 9.]), array([0, 1]), array([2, 1]))
     """
-    order = np.argsort(codes, kind="stable")
-    counts = np.bincount(codes)
-    firsts = np.cumsum(counts) - counts
-    occurrence = np.empty(len(codes), dtype=int)
-    occurrence[order] = np.arange(len(codes)) - np.repeat(firsts, counts)
-    block = occurrence // number
-    kept = (block == 0) | ((block + 1) * number <= counts[codes])
+    block = pd.Series(codes).groupby(codes).cumcount().to_numpy() // number
+    kept = (block == 0) | ((block + 1) * number <= np.bincount(codes)[codes])
     unit = np.unique([codes[kept], block[kept]], axis=1, return_inverse=True)[1].ravel()
     given = {"stimuli": unit, "repeats": "average"}
     paired = pair_responses(responses[kept], unit.max() + 1, **given)
@@ -315,10 +270,9 @@ def paired_in_blocks(responses, codes, number):
 
 
 def same_runs(groups, place):
-    """Return blocks (n_responses,) of stimuli that were shown in the same groups.
+    """Return blocks (n_responses,) of stimuli, numbered by `place`, of the same groups.
 
-    `place` (n_responses,) numbers the stimuli. Stimuli of a block can change places, in
-    all their groups together; where each is shown in one group, blocks are the groups.
+    Where each stimulus is shown in one group, blocks are the groups.
 
     >>> same_runs(np.array(["a", "b", "b", "a", "b"]), np.array([0, 0, 1, 2, 2]))
     array([1, 1, 0, 1, 1])
@@ -333,21 +287,14 @@ def same_runs(groups, place):
 
 
 def single_response_variance(responses, place, counts):
-    """Noise variance of single responses, from the spread of repeats; (n_features,).
+    """Return the variance (n_features,) of responses about their stimuli's means.
 
-    `place` (n_responses,) numbers the stimuli and `counts` (n_stimuli,) are their
-    repeats. None if no stimulus is repeated.
-
-    >>> Y = np.array([[1.0], [3.0], [5.0]])
-    >>> single_response_variance(Y, np.array([0, 0, 1]), np.array([2, 1]))
-    array([2.])
+    None if no stimulus is repeated.
     """
     freedom = counts.sum() - len(counts)
     if not freedom:
         return None
-    total = np.zeros((len(counts), responses.shape[1]))
-    np.add.at(total, place, responses)
-    deviations = responses - (total / counts[:, np.newaxis])[place]
+    deviations = responses - _means(responses, place, counts)[place]
     return np.square(deviations).sum(axis=0) / freedom
 
 
@@ -364,11 +311,7 @@ def check_groups(groups, n_responses):
 
 
 def response_rows(stimuli, n_responses, n_stimuli):
-    """Return the row of the features (n_responses,) that each response belongs to.
-
-    `stimuli` are these rows, or None if responses come row by row. ValueError for
-    other numbers, or rows that are not there.
-    """
+    """Return the row of the features (n_responses,) that each response belongs to."""
     if stimuli is None:
         if n_responses != n_stimuli:
             raise ValueError(

@@ -26,10 +26,7 @@ class TableOfRuns(NamedTuple):
         return {n: v and [v[i] for i in own] for n, v in given.items()}
 
     def cleaned_by(self, strategy):
-        """Return the same with confounds of fMRIPrep, as ``load_confounds`` has them.
-
-        ValueError if the table has confounds or masks of its own.
-        """
+        """Return the same with confounds of fMRIPrep, by ``load_confounds``."""
         for name in _CLEANING:
             if getattr(self, name) is not None:
                 raise ValueError(
@@ -53,9 +50,7 @@ class TableOfRuns(NamedTuple):
 def read_table_of_runs(runs):
     """Return the TableOfRuns of a DataFrame, or of a file, which names files beside it.
 
-    Columns ``set`` (train, test) and ``imgs``, perhaps ``confounds`` and
-    ``sample_mask``; every other column is a band of features. ValueError where an entry
-    is missing or no run is for training, or for testing.
+    Every column but set, imgs, confounds and sample_mask is a band of features.
     """
     if isinstance(runs, TableOfRuns):
         return runs
@@ -75,11 +70,8 @@ def read_table_of_runs(runs):
             "runs: column set must hold train and test, got "
             f"{', '.join(sorted({*sets}))}"
         )
-    cells = {
-        name: [_cell(each, folder, name) for each in runs[name]]
-        for name in runs
-        if name != _SET
-    }
+    named = [name for name in runs if name != _SET]
+    cells = {n: [_cell(each, folder, n) for each in runs[n]] for n in named}
     imgs, cleaning = cells.pop(_IMGS), [cells.pop(name, None) for name in _CLEANING]
     features = next(iter(cells.values())) if len(bands) == 1 else by_run(cells)
     return TableOfRuns(sets, features, imgs, *cleaning)

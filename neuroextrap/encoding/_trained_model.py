@@ -14,15 +14,13 @@ from neuroextrap.encoding._stimuli import (
     features_of_responses,
 )
 from neuroextrap.encoding._stimulus_features import Trained, training_groups
-from neuroextrap.encoding._training import (
-    chosen_encoder,
-    encoder_of_columns,
-    noise_rows,
-    some_responses,
-    train_encoder,
-    voxel_penalties,
+from neuroextrap.encoding._training import some_responses, voxel_penalties
+from neuroextrap.encoding._training_folds import (
+    Learned,
+    Shown,
+    TrainingData,
+    training_rule,
 )
-from neuroextrap.encoding._training_folds import Shown, TrainingData, training_rule
 from neuroextrap.models._ridge import RidgeEncoder
 from neuroextrap.models.elastic_net._estimator import ElasticNetEncoder
 
@@ -44,10 +42,7 @@ class Training(NamedTuple):
 
 
 def trained_attributes(model, features, imgs, groups, stimuli):
-    """Train the encoder of an EncodingIdentification; return its attributes, a dict.
-
-    The others came to ``fit``.
-    """
+    """Train an analysis on what came to ``fit``; return its attributes by name."""
     X, names = features_of_responses(features, stimuli)
     scaling = FeatureScaling.of(X, model.standardize)
     shown = Trained.of(scaling.varying(X), names)
@@ -60,51 +55,32 @@ def trained_attributes(model, features, imgs, groups, stimuli):
         dtype=None,
         memory=model.memory,
     )
-    usable, masker = samples.usable, samples.masker
-    given = {"cv": model.cv, "random_state": model.random_state}
-    encoder, encoder_notes = chosen_encoder(
-        model.encoder, len(shown.features), n_jobs=model.n_jobs, **given
+    n_stimuli = len(shown.features)
+    learned = Learned.of(model, X, samples, groups, scaling, n_stimuli)
+    rule, rule_notes = training_rule(model, learned)
+    own = model.noise_covariance is None
+    noise, usable = learned.noise, samples.usable
+    kept = Shown.of(X, samples, groups)
+    training = Training(
+        scaling,
+        samples.location,
+        shown,
+        (*samples.notes, *scaling.notes, *group_notes, *learned.notes, *rule_notes),
+        rule,
+        shown.numbers if own else None,
+        some_responses(samples, usable),
+        TrainingData.of(model, model.encoder, kept, None if own else noise),
     )
-    trained = train_encoder(
-        encoder_of_columns(encoder, scaling.kept),
-        scaling(X),
-        samples.X[:, usable],
-        groups=groups,
-        **given,
-    )
-    rule, rule_notes = training_rule(model, X, samples, groups, trained.residuals)
-    noise = model.noise_covariance
-    residuals = noise_rows(noise, trained.residuals, usable, masker)
     columns = feature_names(features)
     return ({} if columns is None else {"feature_names_in_": columns}) | {
-        "encoder_": trained.encoder,
-        "masker_": masker,
-        "penalties_": voxel_penalties(trained.encoder, usable),
+        "encoder_": learned.trained.encoder,
+        "masker_": samples.masker,
+        "penalties_": voxel_penalties(learned.trained.encoder, usable),
         "usable_": usable,
         "n_elements_": len(usable),
-        "residuals_": residuals,
+        "residuals_": noise,
         "_training_files": source_files(imgs),
-        "_training": Training(
-            scaling,
-            samples.location,
-            shown,
-            (
-                *samples.notes,
-                *scaling.notes,
-                *group_notes,
-                *encoder_notes,
-                *rule_notes,
-            ),
-            rule,
-            shown.numbers if noise is None else None,
-            some_responses(samples, usable),
-            TrainingData.of(
-                model,
-                model.encoder,
-                Shown.of(X, samples, groups),
-                None if noise is None else residuals,
-            ),
-        ),
+        "_training": training,
     }
 
 
@@ -117,8 +93,7 @@ _ENCODERS |= {kind.__name__: kind for kind in (RidgeEncoder, ElasticNetEncoder)}
 def model_arrays(model):
     """Return the trained encoder of an EncodingIdentification, a dict of arrays.
 
-    Coefficients of a linear encoder, by which it predicts; and training data, by which
-    posteriors learn how certain to be, if the encoder can be made again from words.
+    Coefficients, if it is linear; training data, if it can be made again from words.
     """
     training, usable = model._training, model.usable_
     arrays = {"usable": usable, **training.scaling._asdict()}
@@ -137,24 +112,24 @@ def model_arrays(model):
             "noise": training.data.noise,
             "candidates": model.run_.training.candidates,
         }
-    return {
-        _PREFIX + name: np.asarray(value)
-        for name, value in arrays.items()
-        if value is not None
-    }
+    return with_prefix(_PREFIX, arrays)
+
+
+def with_prefix(prefix, arrays):
+    """Return the arrays of a dict that are there, under longer names."""
+    known = {name: value for name, value in arrays.items() if value is not None}
+    return {prefix + name: np.asarray(value) for name, value in known.items()}
+
+
+def of_prefix(prefix, arrays):
+    """Return what :func:`with_prefix` was given."""
+    own = [name for name in arrays if name.startswith(prefix)]
+    return {name.removeprefix(prefix): arrays[name] for name in own}
 
 
 def restore_model(model, arrays, location):
-    """Give a model that was read what :func:`model_arrays` returned; TrainingData.
-
-    `location` (n_features,) are the mean training responses. Returns None where no
-    training data were kept.
-    """
-    given = {
-        name.removeprefix(_PREFIX): values
-        for name, values in arrays.items()
-        if name.startswith(_PREFIX)
-    }
+    """Give a model that was read what :func:`model_arrays` returned; TrainingData."""
+    given = of_prefix(_PREFIX, arrays)
     data = _training_data(model, given, location) if "encoder" in given else None
     if "coef" in given:
         model.encoder_ = encoder = linear_model.LinearRegression()

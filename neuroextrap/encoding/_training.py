@@ -37,11 +37,9 @@ _FEW_STIMULI = 100
 def fit_encoder(encoder, X, Y, *, groups=None, cv=5, random_state=0):
     """Fit a clone of an encoder whose own cross-validation keeps groups together.
 
-    An encoder whose ``fit`` has a parameter ``groups`` gets them. In any other, every
-    parameter named ``cv`` is replaced by folds that keep `groups` (n_samples,)
-    together; if it is None (as in RidgeCV, which would leave single rows out), by
-    `cv` of them, drawn by the seed `random_state`. ValueError for encoders in which
-    that cannot be done. Without groups an encoder is fitted as it is.
+    An encoder whose ``fit`` takes groups gets them. In any other, every parameter named
+    ``cv`` is replaced by folds of groups; if it is None (as in RidgeCV, which would
+    leave single rows out), by `cv` of them, drawn by `random_state`.
     """
     encoder = clone(encoder)
     if groups is None:
@@ -59,9 +57,7 @@ def fit_encoder(encoder, X, Y, *, groups=None, cv=5, random_state=0):
 def out_of_fold_predictions(encoder, X, Y, *, groups=None, cv=5, random_state=0):
     """Predict every sample by an encoder that was trained on other groups.
 
-    `random_state` is the seed of the folds where `cv` is their number. In the training
-    rows of a fold the encoder's own folds are made again, of at most as many groups as
-    are left.
+    In each fold the encoder's own folds are of at most as many groups as are left.
     """
     predictions = np.empty(np.shape(Y), dtype=np.result_type(Y, np.float32))
     for train, test in encoder_splits(cv, X, groups, random_state):
@@ -79,24 +75,23 @@ def out_of_fold_predictions(encoder, X, Y, *, groups=None, cv=5, random_state=0)
 
 def with_fewer_folds(encoder, n_groups):
     """Return an encoder whose numbers of folds are at most `n_groups`."""
-    parameters = encoder.get_params(deep=True)
     fewer = {
         name: n_groups
-        for name, value in parameters.items()
-        if _is_cv(name) and isinstance(value, (int, np.integer)) and value > n_groups
+        for name, value in _named(encoder, "cv").items()
+        if isinstance(value, (int, np.integer)) and value > n_groups
     }
     return clone(encoder).set_params(**fewer) if fewer else encoder
 
 
-def _is_cv(name):
-    """Say whether a parameter's (nested) name is that of folds."""
-    return name == "cv" or name.endswith("__cv")
+def _named(encoder, last):
+    """Return the parameters of an encoder, and of those within it, of one name."""
+    parameters = encoder.get_params(deep=True)
+    return {n: value for n, value in parameters.items() if n.split("__")[-1] == last}
 
 
 def _cv_parameters(encoder):
     """Return the folds of an encoder by name; ValueError if they cannot be set."""
-    parameters = encoder.get_params(deep=True)
-    found = {name: value for name, value in parameters.items() if _is_cv(name)}
+    parameters, found = encoder.get_params(deep=True), _named(encoder, "cv")
     for name in found:
         _check_owners(name, encoder, parameters)
         if parameters.get(f"{name[:-2]}alpha_per_target"):
@@ -105,11 +100,7 @@ def _cv_parameters(encoder):
                 "single samples out and cannot keep groups together; use RidgeEncoder, "
                 "which chooses a penalty per voxel by folds of groups"
             )
-    early = [
-        name
-        for name, value in parameters.items()
-        if name.rsplit("__", 1)[-1] == "early_stopping" and value
-    ]
+    early = [name for name, value in _named(encoder, "early_stopping").items() if value]
     if early:
         raise ValueError(
             f"encoder has {early[0]}={parameters[early[0]]!r}, which holds out single "
@@ -133,13 +124,6 @@ def _check_owners(name, encoder, parameters):
             )
 
 
-class TrainedModel(NamedTuple):
-    """A fitted encoder and its out-of-fold residuals."""
-
-    encoder: Any  # fitted on the usable voxels
-    residuals: np.ndarray  # float32 (n_samples, n_targets), mean zero up to rounding
-
-
 def some_responses(samples, usable):
     """Return responses of the first usable voxels, by which they are known again."""
     columns = np.flatnonzero(usable)[:_SOME_VOXELS]
@@ -148,13 +132,9 @@ def some_responses(samples, usable):
 
 def check_choices(model):
     """Raise ValueError if a parameter of a model is none of the names allowed."""
-    allowed = {
-        "rule": (*RULES, "auto"),
-        "repeats": ("average", "keep"),
-    }
     check_exchange(model.exchange)
-    for name, names in allowed.items():
-        check_choice(getattr(model, name), name, names)
+    check_choice(model.rule, "rule", (*RULES, "auto"))
+    check_choice(model.repeats, "repeats", ("average", "keep"))
 
 
 def check_encoder(encoder):
@@ -185,53 +165,54 @@ def chosen_encoder(encoder, n_stimuli, *, cv=5, random_state=0, n_jobs=1):
 
 
 def encoder_of_columns(encoder, columns):
-    """Return an encoder for some of the columns that it was described for.
+    """Return an encoder with the bands of `columns` (indices, or a mask) only.
 
-    `columns` index features, or mark them by a boolean mask; bands of a `RidgeEncoder`
-    are those of these columns. Other encoders are returned as they are.
+    Of bands that do not fit the encoder itself says what is wrong.
     """
     if not isinstance(encoder, RidgeEncoder) or encoder.bands is None:
         return encoder
     bands, columns = np.asarray(encoder.bands), np.asarray(columns)
     marked = columns.dtype == bool
     fits = len(bands) == len(columns) if marked else len(bands) > columns.max()
-    if not fits:  # the encoder says what is wrong
-        return encoder
-    return clone(encoder).set_params(bands=bands[columns])
+    return clone(encoder).set_params(bands=bands[columns]) if fits else encoder
 
 
-def train_encoder(
-    encoder,
-    X,
-    Y,
-    *,
-    cv=5,
-    groups=None,
-    random_state=0,
-):
-    """Fit an encoder and compute its residuals.
+def train_encoder(encoder, X, Y, *, groups=None, **folds):
+    """Fit an encoder; return it and its out-of-fold residuals (n_samples, n_targets).
 
-    `X` are scaled features (n_samples, n_columns), `Y` responses (n_samples,
-    n_targets). Folds, the encoder's own and those of the residuals, keep `groups`
-    together. Residuals are out of fold; `cv`, an int with the seed `random_state`,
-    makes the folds where the encoder brings none of its own. Returns TrainedModel.
+    All folds keep `groups` together; `folds` are ``cv`` and ``random_state`` of those
+    that the encoder does not bring.
     """
-    groups = check_groups(groups, len(X))
-    folds = {"groups": groups, "cv": cv, "random_state": random_state}
+    folds["groups"] = check_groups(groups, len(X))
     fitted = fit_encoder(encoder, X, Y, **folds)
     if isinstance(fitted, (ElasticNetEncoder, RidgeEncoder)):
         E = Y - fitted.cv_predictions_
     else:
         E = Y - out_of_fold_predictions(encoder, X, Y, **folds)
-    return TrainedModel(fitted, E.astype(np.float32))
+    return fitted, E.astype(np.float32)
+
+
+class TrainedModel(NamedTuple):
+    """A fitted encoder of scaled features, and its out-of-fold residuals."""
+
+    encoder: Any  # fitted on the usable voxels
+    residuals: np.ndarray  # float32 (n_samples, n_targets), mean zero up to rounding
+    scaling: FeatureScaling
+
+    @classmethod
+    def of(cls, encoder, scaling, X, Y, **folds) -> Self:
+        """Train on features as they are (n_samples, n_columns)."""
+        encoder = encoder_of_columns(encoder, scaling.kept)
+        fitted, residuals = train_encoder(encoder, scaling(X), Y, **folds)
+        return cls(fitted, residuals, scaling)
+
+    def predict(self, X):
+        """Predict the responses to stimuli, shape (n_stimuli, n_targets)."""
+        return self.encoder.predict(self.scaling(X)).reshape(len(X), -1)
 
 
 def voxel_penalties(fitted, usable):
-    """Return the penalties chosen for each voxel, a dict of (n_features,).
-
-    ``alpha`` and ``l1_ratio`` as far as a fitted encoder has one for each target, and
-    ``weight_of_BAND`` of every band of a `RidgeEncoder`; NaN where not `usable`.
-    """
+    """Return the penalties of each voxel by name, (n_features,); NaN if not usable."""
     found = {
         name: np.asarray(getattr(fitted, f"{name}_", ()), dtype=float)
         for name in ("alpha", "l1_ratio")
@@ -244,11 +225,9 @@ def voxel_penalties(fitted, usable):
 
 
 def noise_rows(noise_covariance, residuals, usable, masker):
-    """Return centered residuals of all voxels, from the user or from the model.
+    """Return the residuals of the user, or of the model (n_samples, n_usable).
 
-    `noise_covariance` is the user's parameter; if it is None the model's
-    `residuals` of shape (n_samples, n_usable) are taken. Returns float32 of shape
-    (n_observations, n_features), 0 where a voxel is not `usable`.
+    Centered float32 (n_observations, n_features), 0 where a voxel is not usable.
     """
     if noise_covariance is None:
         rows = np.zeros((len(residuals), len(usable)), dtype=np.float32)
@@ -271,7 +250,6 @@ class TrainedRuns(NamedTuple):
     residual_variance: np.ndarray  # (n_voxels,), NaN where not usable
     runs: Runs
     within_runs: str | None
-    notes: tuple
 
     @classmethod
     def of(cls, model, runs) -> Self:
@@ -284,7 +262,7 @@ class TrainedRuns(NamedTuple):
         units = cross_validation_units(runs.run, n_folds, reach)[runs.kept]
         n_units = len(np.unique(units))
         bands = None if runs.bands is None else runs.bands[scaling.kept]
-        trained = train_encoder(
+        encoder, residuals = train_encoder(
             with_fewer_folds(_encoder_of_delays(model, bands), n_units),
             _delayed(runs, scaling, delayer, model.within_runs)[runs.kept],
             runs.responses[runs.kept][:, runs.usable],
@@ -292,16 +270,9 @@ class TrainedRuns(NamedTuple):
             groups=units,
             random_state=model.random_state,
         )
-        squares = np.square(trained.residuals, dtype=float).mean(axis=0)
-        return cls(
-            scaling,
-            delayer,
-            trained.encoder,
-            spread_known(runs.usable, {"variance": squares})["variance"],
-            runs,
-            model.within_runs,
-            scaling.notes,
-        )
+        squares = np.square(residuals, dtype=float).mean(axis=0)
+        variance = spread_known(runs.usable, {"": squares})[""]
+        return cls(scaling, delayer, encoder, variance, runs, model.within_runs)
 
     def test(self, runs):
         """Predict new Runs, and average repeats; returns HeldOut."""
@@ -327,10 +298,9 @@ class TrainedRuns(NamedTuple):
         )
 
     def predict(self, runs, band=None):
-        """Predict all volumes of Runs in the voxels of training, (n_volumes, n_usable).
+        """Predict all volumes of Runs, (n_volumes, n_usable), or the part of a band.
 
-        Of a `band` its part of the prediction, which all bands' parts add up to but for
-        a constant.
+        All bands' parts add up to the prediction but for a constant.
         """
         X = _delayed(runs, self.scaling, self.delayer, self.within_runs)
         if band is not None:
@@ -340,10 +310,7 @@ class TrainedRuns(NamedTuple):
 
 
 def _delayed(runs, scaling, delayer, within_runs):
-    """Return features scaled, delayed, and centered as responses are.
-
-    ValueError where a delay leads out of a whole run.
-    """
+    """Return features scaled, delayed, and centered as responses are."""
     reach = np.abs(check_delays(delayer.delays)).max()
     lengths = np.bincount(runs.run)
     if reach >= lengths.min():
@@ -358,10 +325,7 @@ def _delayed(runs, scaling, delayer, within_runs):
 
 
 def with_bands(runs, encoder):
-    """Return Runs with the bands of columns that features or the encoder have.
-
-    A single band is none.
-    """
+    """Return Runs with the bands of features or of the encoder; one band is none."""
     bands, own = runs.bands, getattr(encoder, "bands", None)
     if own is not None:
         if bands is not None:
@@ -385,7 +349,6 @@ def _encoder_of_delays(model, bands):
         encoder = RidgeEncoder(cv=model.cv, random_state=model.random_state)
     if not isinstance(encoder, RidgeEncoder):
         return encoder
-    if bands is not None:
-        several = len(np.unique(bands)) > 1
-        bands = np.tile(bands, len(check_delays(model.delays))) if several else None
+    several = bands is not None and len(np.unique(bands)) > 1
+    bands = np.tile(bands, len(check_delays(model.delays))) if several else None
     return clone(encoder).set_params(bands=bands)

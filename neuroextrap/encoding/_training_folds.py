@@ -1,7 +1,7 @@
 """Training in folds of stimuli, and what training data choose by it."""
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from scipy.optimize import minimize_scalar
@@ -10,7 +10,7 @@ from sklearn.base import clone
 
 from neuroextrap.analysis._parameters import with_parameters
 from neuroextrap.analysis._region_run import RunParameters
-from neuroextrap.encoding._experiment import stack_folds
+from neuroextrap.encoding._experiment import Experiment, Part
 from neuroextrap.encoding._margins import EncodingMargins, separate_repeats
 from neuroextrap.encoding._stimuli import (
     FeatureScaling,
@@ -18,12 +18,7 @@ from neuroextrap.encoding._stimuli import (
     paired_in_blocks,
 )
 from neuroextrap.encoding._stimulus_features import stimulus_numbers, training_groups
-from neuroextrap.encoding._training import (
-    chosen_encoder,
-    encoder_of_columns,
-    noise_rows,
-    train_encoder,
-)
+from neuroextrap.encoding._training import TrainedModel, chosen_encoder, noise_rows
 from neuroextrap.models._splitters import deal_folds
 from neuroextrap.stats import win_distribution
 
@@ -39,14 +34,10 @@ best: nats for each squared difference of mean largest posterior and accuracy.""
 def temperature(margins, codes, n_features):
     """Return the temperature T by which margins become calibrated log likelihoods.
 
-    Margins take the estimated covariance for the true one, and predictions for free of
-    error, so that a posterior made of them as they are is too certain, the more so the
-    fewer training data there are for the `n_features` voxels. T maximizes the mean log
-    posterior of the true candidates `codes` (n,) of `margins` (n, K), less a penalty
-    for a mean largest posterior that is not the accuracy. Margins come from responses
-    whose predictions and covariance were made without them. 1 for fewer than four.
-
-    Guo, Pleiss, Sun & Weinberger 2017, "On calibration of modern neural networks".
+    Margins take covariance and predictions for free of error, and are too certain. T
+    maximizes the mean log posterior of the true candidates `codes` (n,) of `margins`
+    (n, K), of responses that did not train, less a penalty for a mean largest posterior
+    that is not the accuracy (Guo, Pleiss, Sun & Weinberger 2017). 1 for fewer than 4.
     """
     if len(codes) < _FEWEST:
         return 1.0
@@ -92,23 +83,34 @@ class Shown(NamedTuple):
         return cls(X[np.unique(codes, return_index=True)[1]], samples, codes, groups)
 
 
-class TrainedFold(NamedTuple):
-    """What a fold adds to an Experiment, and the data that it was trained on."""
+class Learned(NamedTuple):
+    """What an EncodingIdentification has learned from responses, and these."""
 
-    part: tuple  # what ``stack_folds`` takes
-    notes: tuple
-    X: np.ndarray  # features of the training responses
-    samples: Any  # Samples: these responses, about their means
+    X: np.ndarray  # features of every response
+    samples: Any  # Samples: the responses, about their means
     groups: np.ndarray | None  # that cross-validation keeps together
-    residuals: np.ndarray  # of the encoder, (n_train, n_usable)
+    trained: TrainedModel
+    noise: np.ndarray  # residuals of all voxels, (n_observations, n_features)
+    notes: tuple
 
-    def rule(self, model):
-        """Return the rule that a model names, or its training data choose; notes."""
-        return training_rule(model, self.X, self.samples, self.groups, self.residuals)
+    @classmethod
+    def of(cls, model, X, samples, groups, scaling, n_stimuli) -> Self:
+        """Train the model's encoder, or the default one of `n_stimuli`."""
+        given = {"cv": model.cv, "random_state": model.random_state}
+        encoder, notes = chosen_encoder(
+            model.encoder, n_stimuli, n_jobs=model.n_jobs, **given
+        )
+        usable, noise = samples.usable, model.noise_covariance
+        responses = samples.X[:, usable]
+        trained = TrainedModel.of(
+            encoder, scaling, X, responses, groups=groups, **given
+        )
+        noise = noise_rows(noise, trained.residuals, usable, samples.masker)
+        return cls(X, samples, groups, trained, noise, notes)
 
 
 def train_folds(model, shown, paired, folds):
-    """Train without the stimuli of each fold in turn; yield TrainedFold.
+    """Train without the stimuli of each fold; yield its `Part` and what is Learned.
 
     `shown` are the Shown stimuli and responses, `paired` their TestSet, `folds` the
     stimuli tested in each.
@@ -118,16 +120,19 @@ def train_folds(model, shown, paired, folds):
         if model.repeats == "average":  # stimulus i of the fold is row i
             tested = tested[np.argsort(paired.codes[tested])]
         places = np.searchsorted(held_out, paired.codes[tested])
-        trained = _trained_fold(model, shown, held_out)
-        yield trained._replace(part=(tested, places, *trained.part))
+        learned, stimuli = _learn_others(model, shown, held_out)
+        usable = learned.samples.usable
+        predictions = np.zeros((len(held_out), len(usable)))
+        predictions[:, usable] = learned.trained.predict(shown.X[held_out])
+        noise, n_stimuli = separate_repeats(learned.noise, stimuli)
+        location = learned.samples.location
+        yield Part(tested, places, predictions, noise, n_stimuli, location), learned
 
 
-def _trained_fold(model, shown, held_out):
-    """Train without the stimuli of one fold; return TrainedFold.
+def _learn_others(model, shown, held_out):
+    """Return what is Learned without some stimuli, and the stimuli of its noise.
 
-    Its ``part`` is (predictions, residuals, location): of all voxels, about the mean
-    training response `location` (n_features,); residuals with repeats separated. Rows
-    are trained on in the order of their stimuli, whatever their own: the encoder's
+    Rows are trained on in the order of their stimuli, whatever their own: the encoder's
     folds are then folds of stimuli in every permutation as in the data, as an exact
     test requires.
     """
@@ -138,56 +143,32 @@ def _trained_fold(model, shown, held_out):
     scaling = FeatureScaling.of(x, model.standardize)
     groups = None if groups is None else groups[train]
     groups, notes = training_groups(stimulus_numbers(scaling.varying(x)), groups)
-    usable = samples.usable
     location = samples.X[train].mean(axis=0, dtype=np.float64)
     responses = (samples.X[train] - location).astype(samples.X.dtype)
-    given = {"cv": model.cv, "random_state": model.random_state}
-    # by all folds' stimuli, so that it is the same in all of them
-    encoder, more = chosen_encoder(model.encoder, len(np.unique(codes)), **given)
-    trained = train_encoder(
-        encoder_of_columns(encoder, scaling.kept),
-        scaling(x),
-        responses[:, usable],
-        groups=groups,
-        **given,
-    )
-    predictions = np.zeros((len(held_out), len(usable)))
-    values = trained.encoder.predict(scaling(X[held_out]))
-    predictions[:, usable] = values.reshape(len(held_out), -1)
-    residuals = noise_rows(
-        model.noise_covariance, trained.residuals, usable, samples.masker
-    )
-    stimuli = codes[train] if model.noise_covariance is None else None
-    return TrainedFold(
-        (predictions, separate_repeats(residuals, stimuli), location),
-        (*scaling.notes, *notes, *more),
-        x,
-        samples._replace(X=responses),
-        groups,
-        trained.residuals,
-    )
+    samples = samples._replace(X=responses, location=location)
+    # an encoder for all folds' stimuli is the same in all of them
+    n_stimuli = len(np.unique(codes))
+    learned = Learned.of(model, x, samples, groups, scaling, n_stimuli)
+    learned = learned._replace(notes=(*scaling.notes, *notes, *learned.notes))
+    return learned, codes[train] if model.noise_covariance is None else None
 
 
-def training_rule(model, X, samples, groups, residuals):
+def training_rule(model, learned):
     """Return the rule of a model's margins and notes; "auto" asks the training data.
 
-    `X` are features of the training responses `samples`, `residuals` (n_samples,
-    n_usable) those of the encoder. The stimuli are divided into folds, and those of
-    each are identified by an encoder and a noise covariance of only the others:
-    predictions and residuals of the encoder's own folds would not do, as a residual
-    depends on the responses that its encoder was trained on, and a covariance of them
-    knows the noise of the response to be identified. The rule that identifies more
-    wins, on average over the regions that are predicted best: at most 100, of at least
-    half the explained variance of the best one. The test data have no say, so bounds
-    and p-values hold as without a choice.
+    The stimuli of each of some folds are identified by an encoder and a covariance of
+    only the others: a residual of the encoder's own folds depends on the responses that
+    its encoder was trained on, and a covariance of them knows the noise of the response
+    to be identified. The rule that identifies more wins, on average over the regions
+    that are predicted best. The test data have no say, so bounds and p-values hold.
     """
     if model.rule != "auto":
         return model.rule, ()
-    regions = _best_regions(model, samples, residuals)
+    regions, samples = _best_regions(model, learned), learned.samples
     needed = np.zeros(len(samples.usable), dtype=bool)
     needed[np.concatenate(regions)] = True
     few = samples._replace(usable=samples.usable & needed)
-    shown = Shown.of(X, few, groups)
+    shown = Shown.of(learned.X, few, learned.groups)
     if len(shown.X) < _FEWEST_STIMULI:
         raise ValueError(
             f"rule='auto' needs {_FEWEST_STIMULI} training stimuli or more to choose "
@@ -212,9 +193,8 @@ def training_rule(model, X, samples, groups, residuals):
 def _training_experiment(model, shown, n_folds, number=None, candidates=None):
     """Make an Experiment of the training data, fold by fold.
 
-    `number` responses to a stimulus (at most as many as there are) are averaged into
-    a test point; None averages, or keeps, them as the model says. Features of further
-    `candidates` (K, n_columns) come after those of the fold.
+    `number` responses to a stimulus are averaged into a test point (None: as the model
+    says). Further `candidates` (K, n_columns) come after those of the fold.
     """
     n_stimuli = len(shown.X)
     given = {"stimuli": shown.codes, "repeats": model.repeats}
@@ -227,23 +207,18 @@ def _training_experiment(model, shown, n_folds, number=None, candidates=None):
         shown = shown._replace(X=np.concatenate([shown.X, candidates]))
         more = np.arange(n_stimuli, len(shown.X))
         folds = [np.concatenate([fold, more]) for fold in folds]
-    parts = [fold.part for fold in train_folds(model, shown, paired, folds)]
-    return stack_folds(paired, parts, shown.samples.usable, len(folds[0]))
+    parts = [part for part, _ in train_folds(model, shown, paired, folds)]
+    return Experiment.of(paired, parts, shown.samples.usable, in_folds=True)
 
 
 @dataclass(frozen=True)
 class TrainingData:
-    """Training stimuli and responses, by which posteriors learn how certain to be.
+    """Training stimuli and responses, by which posteriors learn how certain to be."""
 
-    ``model`` is an EncodingIdentification that need not be fitted; ``noise``
-    (n_observations, n_features) are its residuals, if the user gave them, and
-    ``candidates`` (K, n_columns) features of the test.
-    """
-
-    model: Any
+    model: Any  # EncodingIdentification, not fitted
     shown: Shown
-    noise: np.ndarray | None = None
-    candidates: Any = None
+    noise: np.ndarray | None = None  # (n_observations, n_features), if the user's own
+    candidates: Any = None  # features of the test, (K, n_columns)
 
     @classmethod
     def of(cls, model, encoder, shown, noise, candidates=None):
@@ -253,12 +228,10 @@ class TrainingData:
         return cls(copy, shown, noise, candidates)
 
     def margins(self, voxels, number, rule):
-        """Identify averages of `number` training responses in a region, in folds.
+        """Identify averages of `number` training responses by some voxels, in folds.
 
-        Beside the true one, candidates are those of the test: their number and
-        likeness decide what a temperature has to be. `voxels` are those of the region,
-        `rule` that of the margins. Returns margins (n, K), the true candidate first;
-        none of fewer than four stimuli.
+        Beside the true one, candidates are those of the test: their number and likeness
+        decide what a temperature has to be. Shape (n, K), the true one first.
         """
         if len(self.shown.X) < _FEWEST_STIMULI:
             return np.empty((0, len(self.candidates)))
@@ -282,23 +255,20 @@ class TrainingData:
         return np.concatenate([true, others], axis=1)
 
 
-def _best_regions(model, samples, residuals):
+def _best_regions(model, learned):
     """Return the voxels of each region in which responses are predicted best."""
-    parameters = RunParameters.of(model)
+    parameters, samples = RunParameters.of(model), learned.samples
     choice = parameters.choose_regions(samples.masker, len(samples.usable))
     regions = parameters.usable_regions(choice, samples.usable).regions
     explained = np.zeros(len(samples.usable))
     total = np.square(samples.X[:, samples.usable], dtype=np.float64).sum(axis=0)
-    left = np.square(residuals, dtype=np.float64).sum(axis=0)
+    left = np.square(learned.trained.residuals, dtype=np.float64).sum(axis=0)
     explained[samples.usable] = np.maximum(0, 1 - left / total)
     sizes = np.diff(regions.indptr)
     score = (regions.astype(float) @ explained) / np.maximum(1, sizes)
     order = np.argsort(-score, kind="stable")[:_MOST_REGIONS]
     kept = order[(sizes[order] > 0) & (score[order] >= _SHARE * score[order[0]])]
-    return [
-        regions.indices[regions.indptr[region] : regions.indptr[region + 1]]
-        for region in kept
-    ]
+    return [regions.indices[slice(*regions.indptr[r : r + 2])] for r in kept]
 
 
 def _accuracy(experiment, regions, rule):

@@ -1,18 +1,29 @@
-"""Subjects must be analyzed alike, in one space, before they are put together."""
+"""Subjects are compared: each once, analyzed alike, in one space, in one order."""
+
+import os
+from collections import defaultdict
+from pathlib import Path
 
 import numpy as np
+import pandas as pd
 
 from neuroextrap.analysis._parameters import RESULT, parameters
-from neuroextrap.design._findings import EVERYTHING, Finding
-from neuroextrap.group._pairing import name_subjects, sidecar_of
-from neuroextrap.images._opening import same_affine
-from neuroextrap.images._space import CODES, MNI, named_space, space_code
+from neuroextrap.design._findings import EVERYTHING, P_VALUES, Finding
+from neuroextrap.images._bids_names import loose_entities
+from neuroextrap.images._opening import CODES, MNI
+from neuroextrap.maps._transaction import read_json
 from neuroextrap.stats._validation import brief
+from neuroextrap.stats._warn import warn
+
+_EXTENSIONS = (".nii.gz", ".nii")
+_ID = "participant_id"
+_N_TOLD_APART = 10  # maps of fewer different numbers may be equal by chance
 
 _KINDS = "searchlight", "encoding", "cross"
 _COHORT = "task runs versions mask confounds features stimulus_column n_folds"
 """What participants of BIDS derivatives were made of, besides."""
 _FEW = 4  # subjects that a line names
+_FEWEST = 20  # subjects of one variance with whom the level holds at .001
 
 # fmt: off
 _NATIVE = frozenset((
@@ -28,11 +39,72 @@ _REMEDY = (
 )
 
 
-def allowed_names(allow_mixed):
-    """Return the names of what may differ; `allow_mixed` is a bool, or names.
+def check_subjects(named, name, *, allow_mixed, allow_native_space, repeated):
+    """Raise unless maps (NamedImage) go together; return Findings about them.
 
-    ValueError for names that mean nothing.
+    No file may come twice and, unless `repeated`, no subject without a warning. Unless
+    `allow_mixed`, their sidecars must be of one analysis; unless `allow_native_space`,
+    they must lie in one space.
     """
+    files = [img.file for img in named]
+    check_distinct(files, name, repeated=repeated)
+    records = [{} if file is None else sidecar_of(file) for file in files]
+    analyses = []
+    for file, about in zip(files, records, strict=True):
+        known = about.get("parameters")
+        more = {"kind": about.get("description"), "made_by": about.get("samples")}
+        analyses.append((file, known | more if isinstance(known, dict) else None))
+    mixed = check_alike(analyses, name, allow_mixed=allow_mixed)
+    if not allow_native_space:
+        check_one_space(named, name)
+    one_each = all(img.n_samples is None for img in named)
+    doubts = findings_of_subjects(records) if one_each else ()
+    return doubts + findings_of_differences(mixed)
+
+
+def check_distinct(files, name, *, repeated=False):
+    """Raise if two of several files (or None) are one, warn if of one subject."""
+    paths = [None if file is None else os.path.realpath(file) for file in files]
+    for path, first, second in places_of_repeats(paths):
+        raise ValueError(
+            f"{name}[{first}] and {name}[{second}] are both {path}; give every subject "
+            "once"
+        )
+    labels = [] if repeated else map(label_of, files)
+    for label, first, second in places_of_repeats(labels):
+        warn(
+            f"{name}[{first}] and {name}[{second}] are both of sub-{label} "
+            f"({files[first]}, {files[second]}) and count as two subjects; if they "
+            "are one, average the maps first"
+        )
+
+
+def places_of_repeats(keys):
+    """Return each key that comes several times, but None, with its first two places."""
+    places = defaultdict(list)
+    for number, key in enumerate(keys):
+        if key is not None:
+            places[key].append(number)
+    return [(key, *found[:2]) for key, found in places.items() if len(found) > 1]
+
+
+def check_different(values, name):
+    """Raise if two rows of (n_subjects, n_features) are the same in float32."""
+    contents = []
+    for row in values:
+        with np.errstate(over="ignore"):
+            row = row.astype(np.float32) + np.float32(0)  # no -0
+        differs = len(np.unique(row)) >= _N_TOLD_APART
+        contents.append(row.tobytes() if differs else None)
+    for _, first, second in places_of_repeats(contents):
+        raise ValueError(
+            f"{name}[{first}] and {name}[{second}] hold the same numbers; give every "
+            "subject once"
+        )
+
+
+def allowed_names(allow_mixed):
+    """Return the names of what may differ; `allow_mixed` is a bool, or names."""
     rows = _decisive_rows(*_KINDS), _decisive_rows("samples"), _COHORT.split()
     names = list(dict.fromkeys(["kind", *(name for part in rows for name in part)]))
     if isinstance(allow_mixed, (bool, np.bool_)):
@@ -48,39 +120,33 @@ def allowed_names(allow_mixed):
     return tuple(given)
 
 
-def findings_of_subjects(files):
-    """Return what is doubtful about the maps of subjects, as their sidecars say.
-
-    `files` are paths, None for a map without a file of its own. Each kind of finding
-    comes once, with the number of subjects that it was made of.
-    """
-    found: dict[str, list[dict]] = {}
-    for file in files:
-        about = {} if file is None else sidecar_of(str(file))
+def findings_of_subjects(records):
+    """Return the doubts that sidecars tell, each once, with how many have it."""
+    found = defaultdict(list)
+    for about in records:
         for finding in about.get("findings", ()):
             if finding["grade"] == "doubtful":
-                found.setdefault(finding["name"], []).append(finding)
+                found[finding["name"]].append(finding)
     return tuple(
         Finding(
             name,
             "doubtful",
-            float(len(records)),
+            float(len(own)),
             EVERYTHING,
-            f"in {len(records)} of {len(files)} subjects {records[0]['because']}",
-            records[0]["effect"],
-            records[0]["remedy"],
+            f"in {len(own)} of {len(records)} subjects {own[0]['because']}",
+            own[0]["effect"],
+            own[0]["remedy"],
         )
-        for name, records in found.items()
+        for name, own in found.items()
     )
 
 
 def check_alike(analyses, name, *, allow_mixed=False):
-    """Raise if subjects were not analyzed alike, unless `allow_mixed`.
+    """Return in words what differs by its name; ValueError if that is not allowed.
 
-    `analyses` are pairs of a subject's name or file and the parameters of its analysis,
-    a dict (`kind` too, and `made_by`, the options by which samples were made); None
-    means unknown. What is not known of a subject is not judged. `name` is the
-    argument's. Returns what differs by its name, in words.
+    `analyses` are pairs of a subject's name or file and the parameters of its analysis
+    (and `kind`, `made_by`), or None if unknown. What is not known of a subject is not
+    judged.
     """
     allowed = allowed_names(allow_mixed)
     expected: dict[tuple, tuple] = {}
@@ -139,47 +205,45 @@ def findings_of_differences(differences):
     return (finding,)
 
 
-def check_alike_maps(files, name, *, allow_mixed=False):
-    """Raise if the sidecars of subjects' maps say that analyses differed.
-
-    `files` are paths, None for maps that are not from a file; these, and maps without a
-    sidecar of this package, are not judged. Returns what ``check_alike`` does.
-    """
-    analyses = []
-    for file in files:
-        about = {} if file is None else sidecar_of(str(file))
-        known = about.get("parameters")
-        if isinstance(known, dict):
-            more = {"kind": about.get("description"), "made_by": about.get("samples")}
-            known = {**known, **more}
-        analyses.append((file, known if isinstance(known, dict) else None))
-    return check_alike(analyses, name, allow_mixed=allow_mixed)
+def findings_of_variances(groups):
+    """Return a Finding about groups of too few subjects, if there are any."""
+    if groups is None:
+        return ()
+    fewest = int(np.unique(groups, return_counts=True)[1].min())
+    if fewest >= _FEWEST:
+        return ()
+    few = Finding(
+        "small_variance_groups",
+        "doubtful",
+        fewest,
+        P_VALUES,
+        f"variance_groups has a group of {fewest} subjects",
+        "small p-values are too frequent if variances differ",
+        f"have {_FEWEST} or more in every group, or leave variance_groups out if "
+        "variances are alike",
+    )
+    return (few,)
 
 
 def _decisive(about):
-    """Return what must be the same in all subjects, by what it is of and its name.
-
-    What is not on record is left out.
-    """
+    """Return what is on record and must be alike in all subjects."""
     samples = about.get("made_by")
     samples = samples if isinstance(samples, dict) else {}
-    names = samples.get("exclude") or []
-    made = {**samples, "exclude": sorted([names] if isinstance(names, str) else names)}
-    if "samples" not in made:
-        made = {}
     cohort = samples.get("cohort", {})
-    told = [name for name in _COHORT.split() if name in cohort]
+    judged = [("analysis", about, row) for row in _decisive_rows(*_KINDS).values()]
+    if "samples" in samples:
+        names = samples.get("exclude") or []
+        names = [names] if isinstance(names, str) else names
+        made = samples | {"exclude": sorted(names)}
+        judged += [("images", made, row) for row in _decisive_rows("samples").values()]
 
     def seen(row, value):  # of values of one's own, only whether there is one
         return value not in (None, []) if row.own else value
 
-    judged = [("analysis", about, row) for row in _decisive_rows(*_KINDS).values()]
-    if made:
-        judged += [("images", made, row) for row in _decisive_rows("samples").values()]
     return {
         ("analysis", "kind"): about.get("kind"),
         **{(of, row.name): seen(row, known.get(row.name)) for of, known, row in judged},
-        **{("cohort", name): cohort[name] for name in told},
+        **{("cohort", n): cohort[n] for n in _COHORT.split() if n in cohort},
     }
 
 
@@ -189,40 +253,137 @@ def _decisive_rows(*kinds):
 
 
 def check_one_space(named, name):
-    """Raise if maps, a list of `NamedImage`, lie in the spaces of several subjects.
-
-    That is so when a name says it (``space-T1w``), when names say different spaces, or
-    when images of different affines neither have a name nor a header that says MNI.
-    `name` is the argument's.
-    """
+    """Raise if maps lie in subjects' own spaces, by their names, headers and grids."""
     volumes = [img for img in named if not img.is_surface]
-    labels = {img.name: named_space(img.file) for img in volumes}
-    for place, label in labels.items():
-        if label is not None and label.casefold() in _NATIVE:
+    for img in volumes:
+        if img.space is not None and img.space.casefold() in _NATIVE:
             raise ValueError(
-                f"{place} lies in the subject's own space (space-{label}), where the "
-                f"voxels of two subjects do not correspond; {_REMEDY}"
+                f"{img.name} lies in the subject's own space (space-{img.space}), "
+                f"where the voxels of two subjects do not correspond; {_REMEDY}"
             )
-    spaces = sorted({label for label in labels.values() if label is not None})
+    spaces = sorted({img.space for img in volumes} - {None})
     if len(spaces) > 1:
         raise ValueError(
             f"{name} lie in different spaces ({', '.join(spaces)}), where voxels do "
             f"not correspond; {_REMEDY}"
         )
-    untold = [
-        img
-        for img in volumes
-        if labels[img.name] is None and space_code(img.img) != MNI
-    ]
-    for other in volumes if untold else ():
-        first = untold[0]  # of an unknown space, so grids must be one
-        shapes = {tuple(img.img.shape[:3]) for img in (first, other)}
-        affine, shape = first.img.affine, first.img.shape[:3]
-        if len(shapes) == 1 and same_affine(other.img.affine, affine, shape):
-            continue
-        code = space_code(first.img)
+    untold = [img for img in volumes if img.space is None and img.code != MNI]
+    for first in untold[:1]:  # of an unknown space, so grids must be one
+        for other in volumes:
+            if not other.shares_grid(first):
+                raise ValueError(
+                    f"{first.name} and {other.name} have different grids, and neither "
+                    f"a name (space-MNI...) nor the header (code {first.code}, "
+                    f"{CODES.get(first.code)}) says that they lie in one space; "
+                    f"{_REMEDY}"
+                )
+
+
+def name_subjects(files, otherwise=None):
+    """Name subjects by sub-<label>, by files or, where these repeat, `otherwise`."""
+    if otherwise is None:
+        otherwise = tuple(str(number) for number in range(1, len(files) + 1))
+    if None in files:
+        return otherwise
+    names = []
+    for file in files:
+        label = label_of(file)
+        named = Path(file).name.partition(".nii")[0]
+        names.append(named if label is None else f"sub-{label}")
+    return tuple(names) if len(set(names)) == len(names) else otherwise
+
+
+def in_order_of(files, values, name):
+    """Return a DataFrame or Series with its rows in the order of the subjects' files.
+
+    participant_id names the rows, else the index does, unless it counts 0, 1, 2 ...
+    """
+    if not isinstance(values, (pd.DataFrame, pd.Series)):
+        return values
+    index = values.index
+    if isinstance(values, pd.DataFrame) and _ID in values.columns:
+        rows, values = list(values[_ID]), values.drop(columns=_ID)
+    elif _ID in index.names:
+        rows = list(index.get_level_values(_ID))
+    else:
+        plain = index.equals(pd.RangeIndex(len(index)))
+        rows = [None] * len(index) if plain else list(index)
+    labels = [label_of(file) for file in files]
+    if len(rows) != len(files) and None in (*rows, *labels):  # said of the shape
+        return values
+    order = _matching_order(labels, rows, ("imgs", name))
+    return values if order is None else values.iloc[order]
+
+
+def per_subject(values, name, files):
+    """Return one value per subject, in the order of their files, or None."""
+    if values is None:
+        return None
+    ordered = in_order_of(files, values, name)
+    try:
+        array = np.asarray(ordered)
+    except ValueError:  # lists of different lengths
+        array = np.empty((0, 0))
+    if array.shape != (len(files),):
         raise ValueError(
-            f"{first.name} and {other.name} have different grids, and neither a name "
-            f"(space-MNI...) nor the header (code {code}, {CODES.get(code)}) says that "
-            f"they lie in one space; {_REMEDY}"
+            f"{name} must have one entry per subject ({len(files)}); got shape "
+            f"{array.shape}"
         )
+    return array
+
+
+def order_of_pairs(files, others, names):
+    """Return which second image belongs to each first one; None for the same."""
+    first, second = label_keys(map(label_of, files), map(label_of, others))
+    if not set(first) & set(second) - {None}:  # patients, and controls matched to them
+        return None
+    return _matching_order(first, second, names)
+
+
+def _matching_order(first, second, names):
+    """Return where in `second` the subject of each label in `first` is, or None."""
+    first, second = label_keys(first, second)
+    pairs = [pair for pair in zip(first, second, strict=False) if None not in pair]
+    differing = [f"{one!r} is paired with {two!r}" for one, two in pairs if one != two]
+    alike = len(first) == len(second)
+    if alike and not differing:
+        return None
+    is_unique = None not in first and len(set(first)) == len(first)
+    if alike and is_unique and set(first) == set(second):
+        return [second.index(label) for label in first]
+    told = differing[0] if alike else f"there are {len(first)} and {len(second)}"
+    alone = [
+        ", ".join(x for x in these if x not in {None, *those}) or "none"
+        for these, those in ((first, second), (second, first))
+    ]
+    raise ValueError(
+        f"{names[0]} and {names[1]} cannot be matched by the names of subjects ("
+        f"{told}; only in {names[0]}: {alone[0]}; only in {names[1]}: "
+        f"{alone[1]}); give the same subjects in both, each once, or, if the order is "
+        "right, an array or a table without names (reset_index(drop=True))"
+    )
+
+
+def label_keys(*lists):
+    """Return labels as text without sub-, 08 as 8 unless that makes two into one."""
+    texts, short = [], []
+    for labels in lists:
+        known = [None if x is None else str(x).removeprefix("sub-") for x in labels]
+        texts.append(known)
+        short.append([str(int(x)) if x and x.isdecimal() else x for x in known])
+    joined = any(len(set(a)) < len(set(b)) for a, b in zip(short, texts, strict=True))
+    return texts if joined else short
+
+
+def label_of(file):
+    """Return the label of the subject in a path, or None."""
+    return None if file is None else loose_entities(file).get("sub")
+
+
+def sidecar_of(file):
+    """Return the sidecar of a map, empty if there is none."""
+    for extension in _EXTENSIONS:
+        beside = Path(str(file).removesuffix(extension) + ".json")
+        if str(file).endswith(extension) and beside.is_file():
+            return read_json(beside)
+    return {}

@@ -1,32 +1,24 @@
 """Analyses of several subjects: regions that belong together, permuted maps."""
 
-import math
 import os
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from neuroextrap.analysis._analysis_files import find_analysis, read_analysis
 from neuroextrap.analysis._region_analysis import RegionAnalysis
-from neuroextrap.group._alike import check_alike, findings_of_differences
-from neuroextrap.group._pairing import (
-    check_different,
+from neuroextrap.group._alike import (
+    check_alike,
     check_distinct,
-    check_nulls,
+    findings_of_differences,
     name_subjects,
 )
-from neuroextrap.group._subjects import (
-    SubjectMaps,
-    read_null,
-    read_subjects,
-)
+from neuroextrap.group._subjects import SubjectMaps, read_subjects
 from neuroextrap.images import to_img
 from neuroextrap.maps._provenance import described_value
 from neuroextrap.maps._records import described_parameters
-from neuroextrap.stats._rearrangement_test import Part, permute
-from neuroextrap.stats._validation import brief, random_generator
+from neuroextrap.stats._validation import brief
 
 
 @dataclass(frozen=True)
@@ -64,13 +56,7 @@ class Subject:
 
 
 def read_analyses(subjects, *, allow_mixed=False):
-    """Read subjects' analyses, fitted or from folders, and check that they are alike.
-
-    Returns a list of Subject, and Findings about what was allowed to differ.
-
-    ValueError names what differs, unless `allow_mixed`; classes may never differ in
-    number.
-    """
+    """Return a Subject for each analysis, which must be alike, and Findings."""
     if isinstance(subjects, str) or not np.iterable(subjects):
         raise TypeError(f"subjects={brief(subjects)} must be a list of analyses")
     analyses = [_subject(item, number) for number, item in enumerate(subjects)]
@@ -89,11 +75,10 @@ def read_analyses(subjects, *, allow_mixed=False):
 
 @dataclass(frozen=True)
 class SharedRegions:
-    """Which region of each subject belongs to which column of the group.
+    """Which region of each subject, (n_subjects, n_columns), is which column.
 
-    `index` (n_subjects, n_columns) are region numbers; voxels of one atlas region in
-    all subjects are one column. `shown` is the column that each feature of the masker
-    shows, n_columns where subjects lack a region. `placed` are SubjectMaps of numbers.
+    Voxels of one atlas region in all subjects are one column. `shown` is the column of
+    each feature of the masker, n_columns for none.
     """
 
     index: np.ndarray
@@ -101,18 +86,12 @@ class SharedRegions:
     placed: SubjectMaps
 
     def gather(self, analyses, values_of, columns=slice(None)):
-        """Gather values of regions (n_regions, ...) into (n_subjects, n_columns, ...).
-
-        `values_of` is a function of a subject's results.
-        """
+        """Return values of regions as (n_subjects, n_columns, ...)."""
         rows = zip(analyses, self.index[:, columns], strict=True)
         return np.stack([np.asarray(values_of(s.results))[row] for s, row in rows])
 
     def columns(self, values, known, quantity):
-        """Return SubjectMaps of values (n_subjects, n_columns), some of them known.
-
-        A last column, of nothing, is for features that some subject lacks.
-        """
+        """Return SubjectMaps of (n_subjects, n_columns), with a last column of NaN."""
         return self.placed._replace(
             values=np.column_stack([values, np.full(len(values), np.nan)]),
             usable=np.append(known, False),
@@ -121,10 +100,7 @@ class SharedRegions:
 
 
 def share_regions(analyses, findings, mask, allow_native_space):
-    """Return the `SharedRegions` of subjects' analyses, in images or arrays.
-
-    `analyses` and `findings` are what ``read_analyses`` returns.
-    """
+    """Return the `SharedRegions` of subjects' analyses, in images or arrays."""
     index = [subject.region_index for subject in analyses]
     if analyses[0].masker is None:
         n_regions = {len(numbers) for numbers in index}
@@ -218,141 +194,3 @@ def _check_possible(first, other):
             f"{first.name} has {n_classes[0]} classes and {other.name} {n_classes[1]}; "
             "accuracies among different numbers of classes have no mean"
         )
-
-
-_BATCH_BYTES = 2**27
-_BYTE = 8  # features whose marks fit a byte
-
-
-def read_nulls(null_scores, subjects):
-    """Return every subject's permuted maps, checked but not read."""
-    check_different(subjects.values, "scores")
-    n_subjects, n_features = subjects.values.shape
-    several = isinstance(null_scores, (np.ndarray, Sequence))
-    if not several or getattr(null_scores, "ndim", 1) == 0:
-        raise ValueError(
-            f"null_scores is a {type(null_scores).__name__}; give an array (n_subjects,"
-            " n_permutations, n_features) or one entry for each subject"
-        )
-    if len(null_scores) != n_subjects:
-        raise ValueError(
-            f"null_scores has {len(null_scores)} subjects, scores has {n_subjects}; "
-            "give the permuted maps of every subject"
-        )
-    nulls = [read_null(n, subjects.masker, k) for k, n in enumerate(null_scores)]
-    for k, null in enumerate(nulls):
-        if null.shape[1] != n_features:
-            raise ValueError(
-                f"null_scores[{k}] has {null.shape[1]} features, scores has "
-                f"{n_features}; use one mask for all subjects and both"
-            )
-    check_nulls(nulls, [_file_of(null) for null in null_scores], subjects.files)
-    return nulls
-
-
-def _file_of(null):
-    """Return the path of one subject's permuted maps, or of the first; None without."""
-    if isinstance(null, (list, tuple)):
-        null = null[0]
-    if isinstance(null, (str, os.PathLike)):
-        return os.fspath(null)
-    return null.get_filename() if hasattr(null, "get_filename") else None
-
-
-class FirstLevels(NamedTuple):
-    """Maps of every subject, its own and permuted ones, and how they are combined.
-
-    `nulls` are arrays or files of shape (n_permutations, n_features), and `picks`
-    (n_combinations, n_subjects) says which map each subject contributes, 0 for its own.
-    """
-
-    subjects: SubjectMaps
-    nulls: list
-    picks: np.ndarray
-
-    @classmethod
-    def combined(cls, subjects, nulls, n_permutations, random_state):
-        """Draw combinations; all of them if there are no more than that.
-
-        That of all observed maps is not among them; `n_permutations` counts it.
-        """
-        n_maps = [1 + len(null) for null in nulls]
-        if math.prod(n_maps) <= n_permutations:
-            grid = np.meshgrid(*[np.arange(n) for n in n_maps], indexing="ij")
-            picks = np.stack([g.ravel() for g in grid], axis=1)
-        else:
-            rng = random_generator(random_state)
-            # the first row drawn stands for the observed maps
-            picks = rng.integers(0, n_maps, size=(n_permutations, len(n_maps)))
-        return cls(subjects, nulls, picks[1:])
-
-    @property
-    def usable(self):
-        """Numbers of the features that are tested."""
-        return np.flatnonzero(self.subjects.usable)
-
-    @property
-    def options(self):
-        """What a page says of the permutations."""
-        return {
-            "n_permutations": 1 + len(self.picks),
-            "n_first_level": sorted({len(null) for null in self.nulls}),
-        }
-
-    def observed(self):
-        """Return subjects' own scores (n_subjects, n_usable), as precise as the others.
-
-        They are rounded to float32 if the permuted maps are.
-        """
-        rows = zip(self.subjects.values[:, self.usable], self.nulls, strict=True)
-        return np.stack([row.astype(null.dtype).astype(float) for row, null in rows])
-
-    def by_subject(self, batch):
-        """Yield every subject's picks, and its maps of some usable features.
-
-        Maps are (1 + n_permutations, n_features), its own first.
-        """
-        features = self.usable[batch]
-        for subject in range(len(self.nulls)):
-            permuted = read_columns(self.nulls, subject, features)
-            own = self.subjects.values[subject, features].astype(permuted.dtype)
-            maps = np.concatenate([own[np.newaxis], permuted])
-            yield self.picks[:, subject], maps
-
-    def permute(self, score, floor):
-        """Score all combinations of some features at a time, multiples of 8 of them."""
-        n = len(self.picks)
-        rows = 2 * n + max(len(null) for null in self.nulls)
-        width = max(_BYTE, _BATCH_BYTES // (8 * rows) // _BYTE * _BYTE)
-        parts = [
-            Part(slice(n), slice(first, min(first + width, len(floor))))
-            for first in range(0, len(floor), width)
-        ]
-        return permute(score, floor, n, parts=parts)
-
-
-def read_columns(nulls, subject, features):
-    """Return one subject's permuted maps of some features, (n_permutations, n)."""
-    if features[-1] - features[0] + 1 == len(features):  # read without a copy
-        features = slice(int(features[0]), int(features[-1]) + 1)
-    permuted = np.array(_reopened(nulls[subject])[:, features])
-    if np.isnan(permuted).any():
-        raise ValueError(
-            f"null_scores[{subject}] has NaN where all subjects' scores are "
-            "numbers; use the same mask and regions for both"
-        )
-    return permuted
-
-
-def _reopened(null):
-    """Map a file again: what is read of it does not stay in this process's memory."""
-    if not isinstance(null, np.memmap) or null.filename is None:
-        return null
-    return np.memmap(
-        null.filename,
-        dtype=null.dtype,
-        mode="r",
-        offset=null.offset,
-        shape=null.shape,
-        order="C" if null.flags.c_contiguous else "F",
-    )

@@ -11,11 +11,7 @@ from neuroextrap.stats._validation import brief
 
 
 def resolve_test(design_matrix, contrast, n_subjects):
-    """Return the `LinearTest` of a design (one row a subject) and a contrast.
-
-    Without a design it is the mean over subjects. The contrast is a weight per column,
-    the name of a column, or an expression of names ("patients - controls").
-    """
+    """Return the `LinearTest` of a design (None: the mean) and a contrast."""
     if design_matrix is None:
         if contrast is not None:
             raise ValueError(
@@ -30,7 +26,8 @@ def resolve_test(design_matrix, contrast, n_subjects):
             f"design_matrix has shape {matrix.shape}, and imgs hold {n_subjects} "
             "subjects; give one row per subject, in the order of imgs"
         )
-    return linear_test(matrix, _weights(contrast, names, matrix.shape[1]))
+    weights = _weights(contrast, names, matrix.shape[1])
+    return linear_test(matrix, weights)
 
 
 def _as_numbers(design_matrix):
@@ -45,10 +42,7 @@ def _as_numbers(design_matrix):
 
 
 def as_expression(contrast):
-    """Return weights that have names (a Series or a dict) as an expression of columns.
-
-    A Series that counts 0, 1, 2 ... has none, and stays as anything else does.
-    """
+    """Return weights with names (a Series or a dict) as an expression of columns."""
     if isinstance(contrast, Mapping):
         contrast = pd.Series(dict(contrast))
     if not isinstance(contrast, pd.Series):
@@ -112,10 +106,7 @@ def _expressed(contrast, names):
 
 
 def _parsed(contrast, columns):
-    """Return the syntax tree of an expression, and `columns` by the words in it.
-
-    Names in backticks become words that the expression does not have.
-    """
+    """Return the syntax tree of an expression, and `columns` by the words in it."""
     pieces, mark = contrast.split("`"), "_"
     if len(pieces) % 2 == 0:
         raise SyntaxError
@@ -132,9 +123,8 @@ def _parsed(contrast, columns):
 def _evaluated(node, known, one):
     """Return the weights of the columns, and last the constant, of a syntax tree.
 
-    `known` are those of words, `one` those of the number 1. Nothing is called or looked
-    up elsewhere. LookupError or SyntaxError for what is no expression of columns,
-    ArithmeticError for what is not linear in them.
+    LookupError or SyntaxError for what is no expression of columns, ArithmeticError for
+    what is not linear in them.
     """
     if isinstance(node, ast.Name):
         return known[node.id]

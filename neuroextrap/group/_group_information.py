@@ -13,8 +13,8 @@ from neuroextrap.analysis._region_maps import RegionMaps
 from neuroextrap.group._alike import allowed_names
 from neuroextrap.group._analyses import known_columns, read_analyses, share_regions
 from neuroextrap.group._group_maps import group_maps
-from neuroextrap.group._second_level_input import SecondLevelOptions
-from neuroextrap.group._subjects import check_count, check_fraction
+from neuroextrap.group._second_level_options import SecondLevelOptions
+from neuroextrap.group._subjects import check_count
 from neuroextrap.stats import average_accuracy, fano_information
 from neuroextrap.stats._shared_options import described_by
 from neuroextrap.stats._subject_bounds import (
@@ -22,7 +22,7 @@ from neuroextrap.stats._subject_bounds import (
     population_accuracy_lower_bound,
     subjects_accuracy_lower_bound,
 )
-from neuroextrap.stats._validation import check_flags, random_generator
+from neuroextrap.stats._validation import check_flags, check_level, random_generator
 
 _BATCH_NUMBERS = 2**22
 
@@ -122,7 +122,7 @@ def group_information(
     >>> bool(maps["accuracy"][0] > maps["population_bayes_accuracy_bound"][0] > 0.25)
     True
     """
-    check_fraction(confidence_level, "confidence_level")
+    check_level(confidence_level, "confidence_level")
     check_count(n_bootstrap, "n_bootstrap")
     random_generator(random_state)
     check_flags(allow_native_space=allow_native_space)
@@ -174,8 +174,7 @@ def _means(accuracy, information, n_test):
 def _bootstrap(information, confidence_level, n_bootstrap, random_state):
     """Return the interval of the mean by resampling subjects, the same everywhere.
 
-    Percentiles are moved outward so that the interval of a normal mean is that of
-    Student's t.
+    Percentiles are moved outward as Student's t moves those of a normal mean.
     """
     n_subjects, n_regions = information.shape
     rng = random_generator(random_state)

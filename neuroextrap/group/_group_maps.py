@@ -15,16 +15,7 @@ from neuroextrap.stats._pvalues import LEVEL
 
 @dataclass(frozen=True, kw_only=True)
 class GroupSummary:
-    """What one analysis over subjects was of, and what its null distributions were.
-
-    `test` is "second_level", "prevalence", "permutation" or "information". `values`
-    (n_subjects, n_features) are the subjects' own maps, `quantity` what these are
-    (accuracy, say, "" if it is not known), `subjects` the names and `masker` what
-    places features in an image, None for arrays. `null_maxima` holds, by
-    the map whose family-wise p-values they give, the largest statistic of every
-    permutation. `options` are those of the call that differ between analyses,
-    `findings` what makes numbers of this one doubtful.
-    """
+    """What one analysis over subjects was of, and what its null distributions were."""
 
     test: str
     values: np.ndarray
@@ -46,14 +37,9 @@ def group_maps(
     discoveries=None,
     **about,
 ):
-    """Return RegionMaps over subjects, whose ``summary`` is a GroupSummary.
+    """Return RegionMaps of statistics (n_usable,), whose ``summary`` is a GroupSummary.
 
-    `discoveries` (DiscoveryBounds or None) bound the number of usable features with an
-    effect in any set. `statistics` are those of the usable features of SubjectMaps by
-    name, and `column` is the column of `subjects` that each feature of the masker
-    shows. `values` are the subjects' own maps if they are not those of `subjects`,
-    `about` the other fields of
-    the summary.
+    `column` is the column of `subjects` that each feature of the masker shows.
     """
     findings = *subjects.findings, *about.pop("findings", ())
     summary = GroupSummary(
@@ -65,14 +51,16 @@ def group_maps(
         masker=subjects.masker,
         **about,
     )
+    records = {name: _record(name, test) for name in GROUP_MAPS}
     if discoveries is not None:
         statistics |= {"true_discovery_proportion": discoveries.proportions()}
+    maps = to_maps(statistics, subjects, column)
+    if discoveries is not None:
         scores = spread_known(subjects.usable, {"": discoveries.scores})[""]
         discoveries = replace(discoveries, scores=scores[column])
-    maps = to_maps(statistics, subjects, column)
     return RegionMaps(
         maps,
-        records={name: _record(name, test) for name in GROUP_MAPS},
+        records=records,
         masker=summary.masker,
         parameters={"test": test, **summary.options},
         inputs={"subjects": summary.values},
@@ -108,11 +96,7 @@ def group_report(
     left_out=None,
     links=None,
 ):
-    """Make one page of several analyses (RegionMaps) of the same subjects.
-
-    The first one decides what survives. `links` are addresses of the subjects' own
-    pages by name. Other options are those of ``RegionMaps.generate_report``.
-    """
+    """Make one page of several analyses; the first decides what survives."""
     from neuroextrap.reporting._comparison_pages import make_group_page
 
     return make_group_page(

@@ -8,13 +8,12 @@ from typing import Any
 import numpy as np
 
 from neuroextrap.analysis._region_maps import RegionMaps
-from neuroextrap.group._analyses import FirstLevels, read_nulls
+from neuroextrap.group._first_levels import FirstLevels, read_nulls
 from neuroextrap.group._group_maps import group_maps
 from neuroextrap.group._second_level import second_level_test
-from neuroextrap.group._second_level_input import SecondLevelOptions
+from neuroextrap.group._second_level_options import SecondLevelOptions
 from neuroextrap.group._subjects import (
     check_count,
-    check_fraction,
     read_subjects,
     usable_neighbors,
 )
@@ -23,7 +22,7 @@ from neuroextrap.stats._cluster_statistics import find_clusters
 from neuroextrap.stats._null_counts import tie_floor
 from neuroextrap.stats._shared_options import described_by
 from neuroextrap.stats._true_discoveries import DiscoveryBounds
-from neuroextrap.stats._validation import check_choice
+from neuroextrap.stats._validation import check_choice, check_level
 
 
 @described_by(second_level_test)
@@ -276,7 +275,7 @@ def _cluster_maps(above, neighbors):
 
 def _check_threshold(level, n_maps):
     """Check that the threshold can be estimated from `n_maps` second-level maps."""
-    check_fraction(level, "cluster_threshold")
+    check_level(level, "cluster_threshold")
     if level * n_maps < 1:
         raise ValueError(
             f"cluster_threshold={level} needs at least {int(np.ceil(1 / level))} "

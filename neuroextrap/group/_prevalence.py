@@ -10,21 +10,16 @@ from typing import Any
 import numpy as np
 
 from neuroextrap.analysis._region_maps import RegionMaps
-from neuroextrap.group._analyses import (
-    FirstLevels,
-    known_columns,
-    read_analyses,
-    read_nulls,
-    share_regions,
-)
+from neuroextrap.group._analyses import known_columns, read_analyses, share_regions
+from neuroextrap.group._first_levels import FirstLevels, read_nulls
 from neuroextrap.group._group_maps import group_maps
 from neuroextrap.group._subjects import (
     check_count,
-    check_fraction,
     read_subjects,
 )
 from neuroextrap.images._tables import load_array
 from neuroextrap.maps._files import check_results
+from neuroextrap.stats._validation import check_level
 from neuroextrap.stats._warn import warn
 
 
@@ -160,15 +155,12 @@ class PrevalenceOptions:
     def __post_init__(self):
         """Check the numbers."""
         check_count(self.n_permutations, "n_permutations", least=2)
-        check_fraction(self.gamma, "gamma")
-        check_fraction(self.confidence_level, "confidence_level")
+        check_level(self.gamma, "gamma")
+        check_level(self.confidence_level, "confidence_level")
 
 
 def run_prevalence(subjects, nulls, asked, *, column=slice(None)):
-    """Test SubjectMaps against their permuted maps; return RegionMaps.
-
-    `column` is the column of `subjects` that each feature of the masker shows.
-    """
+    """Test SubjectMaps against their permuted maps; return RegionMaps."""
     alpha, n_maps = 1 - asked.confidence_level, [1 + len(null) for null in nulls]
     maps = FirstLevels.combined(
         subjects, nulls, asked.n_permutations, asked.random_state
@@ -220,10 +212,7 @@ def _warn_of_resolution(n_maps, gamma, alpha):
 
 
 def _prevalences(largest, n_subjects, gamma, alpha):
-    """Return p-values of the prevalence null and bounds on the prevalence.
-
-    `largest` (n_features,) are the largest of the subjects' own p-values.
-    """
+    """Return p-values and bounds by subjects' largest own p-values, (n_features,)."""
     local = ((1 - gamma) * largest + gamma) ** n_subjects
     return {
         "p_value_prevalence": local,
@@ -243,11 +232,7 @@ def _bound(largest, level, n_subjects):
 
 @dataclass(frozen=True)
 class AlignedNull:
-    """A file of permuted statistics of regions, its columns in the group's order.
-
-    `columns` (n_columns,) are region numbers. Nothing is read but what is requested,
-    and nothing of it is kept.
-    """
+    """A file of permuted statistics, read by need, its columns in the group's order."""
 
     path: Path
     columns: np.ndarray
@@ -284,12 +269,7 @@ def saved_prevalence(
     allow_mixed=False,
     allow_native_space=False,
 ):
-    """Test prevalence in subjects' saved analyses by PrevalenceOptions; return maps.
-
-    `subjects` are folders or index files, `null_files` what ``save_null`` wrote of each
-    one's tested statistic, in the same order. Masks may differ: a region is tested
-    where all subjects have it. Other options are those of ``prevalence_test``.
-    """
+    """Test prevalence in saved analyses against what ``save_null`` wrote of each."""
     analyses, findings = read_analyses(subjects, allow_mixed=allow_mixed)
     tested = {str(subject.parameters.get("statistic", "")) for subject in analyses}
     if len(tested) > 1:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -13,17 +14,18 @@ from scipy.stats import t as student
 
 from neuroextrap.analysis._region_maps import RegionMaps
 from neuroextrap.design._findings import tell
-from neuroextrap.group._contrast import as_expression
-from neuroextrap.group._group_maps import group_maps
-from neuroextrap.group._second_level_input import (
-    SecondLevelOptions,
-    choose_test,
+from neuroextrap.group._alike import (
+    check_different,
     findings_of_variances,
+    in_order_of,
+    order_of_pairs,
     per_subject,
-    read_second_level,
 )
-from neuroextrap.group._subjects import usable_neighbors
-from neuroextrap.images._geometry import variance_smoother
+from neuroextrap.group._contrast import as_expression, resolve_test
+from neuroextrap.group._group_maps import group_maps
+from neuroextrap.group._second_level_options import SecondLevelOptions
+from neuroextrap.group._subjects import SubjectMaps, read_subjects, usable_neighbors
+from neuroextrap.images._loading import variance_smoother
 from neuroextrap.margins.running._execution import Progress
 from neuroextrap.stats import _linear_scores as linear_scores
 from neuroextrap.stats._arrangements import flipped, permuted
@@ -31,6 +33,7 @@ from neuroextrap.stats._rearrangement_test import Corrections, rearrangement_tes
 from neuroextrap.stats._shared_options import as_options, takes_options
 
 _ROUNDING = 1e-9  # of weights of subjects, which are of the order of one
+_NOTHING = 1e-10  # residuals smaller than this part of the values are rounding
 
 
 @takes_options(SecondLevelOptions)
@@ -164,142 +167,209 @@ def second_level_test(  # noqa: PLR0913 - eight that every test has
         n_permutations=n_permutations,
     )
     contrast = as_expression(contrast)
-    subjects, values = read_second_level(imgs, asked, repeated=blocks is not None)
-    test, subjects = choose_test(subjects, values, design_matrix, contrast)
-    blocks = per_subject(blocks, "blocks", subjects)
+    subjects, values = _read(imgs, asked, repeated=blocks is not None)
+    blocks = per_subject(blocks, "blocks", subjects.files)
+    groups = per_subject(asked.variance_groups, "variance_groups", subjects.files)
+    design = in_order_of(subjects.files, design_matrix, "design_matrix")
+    test = resolve_test(design, contrast, len(values))
+    subjects = _varying(test, subjects, values)
     asked.check(test, design_matrix, blocks)
     if test.effect.ndim > 1:  # F knows no direction
         asked = replace(asked, two_sided=True)
-    groups = per_subject(asked.variance_groups, "variance_groups", subjects)
-    compared = np.full(values.shape, np.nan)
-    values = values[:, subjects.usable]
-    compared[:, subjects.usable] = values + asked.baseline
-    known = np.isfinite(values)
-    n_known = None if asked.min_subjects is None else known.sum(axis=0).astype(float)
-    values = np.where(known, values, 0.0)
-    scorer, name = _scorer(asked, test, values, n_known, groups, subjects)
-    findings = findings_of_variances(groups)
-    tell(findings)
-    corrections = _corrections(asked, test, subjects, n_known)
-    arrangements = _arrangements(asked, test, blocks)
-
-    def run(function, parts):
-        calls = (delayed(function)(part) for part in parts)
-        return Parallel(asked.n_jobs, prefer="threads", return_as="generator")(calls)
-
+    about = {"contrast": contrast, **_described(asked, test)}
+    data = _Tested.of(test, subjects, values, groups, asked.min_subjects)
+    scorer, name = _scorer(asked, data)
+    estimates = _estimates(data)
+    tell(findings := findings_of_variances(groups))
+    corrections = _corrections(asked, data)
+    arrangements = _arrangements(asked, test, blocks, flips=about["flips"])
+    about |= {"all": arrangements.are_all, "statistic": name}
     maps, maxima, discoveries = rearrangement_test(
         scorer,
         arrangements,
         test.rows,
         corrections,
-        run=run,
+        run=partial(_in_threads, asked.n_jobs),
         progress=Progress(asked.verbose, unit="permutations"),
     )
-    estimates = _estimates(test, values, n_known)
-    named = {**estimates, name: maps.pop("statistic"), **maps}
     maxima[name] = maxima.pop("statistic")
+    shown = values + asked.baseline
+    shown[:, ~subjects.usable] = np.nan
     return group_maps(
         "second_level",
-        named,
+        estimates | {name: maps.pop("statistic")} | maps,
         subjects,
-        values=compared,
+        values=shown,
         null_maxima=maxima,
         discoveries=discoveries,
-        options={"statistic": name, "contrast": contrast}
-        | _described(asked, test, arrangements),
+        options=about | {"n_permutations": arrangements.n_permutations},
         findings=findings,
     )
 
 
-def _described(asked, test, arrangements):
+def _read(imgs, asked, *, repeated):
+    """Return subjects, and their values (n_subjects, n_features) above the baseline."""
+    least, mask = asked.min_subjects, asked.mask
+    how = {
+        "allow_mixed": asked.allow_mixed,
+        "allow_native_space": asked.allow_native_space,
+        "repeated": repeated,
+    }
+    subjects = read_subjects(imgs, mask, "imgs", least, **how)
+    check_different(subjects.values, "imgs")
+    values = subjects.values.astype(float)
+    if asked.paired_imgs is None:
+        return subjects, values - asked.baseline
+    where = mask if subjects.masker is None else subjects.masker
+    others = read_subjects(asked.paired_imgs, where, "paired_imgs", least, **how)
+    if others.values.shape != values.shape:
+        raise ValueError(
+            f"imgs and paired_imgs have shapes {values.shape} and "
+            f"{others.values.shape}; give two maps of each subject, in one order"
+        )
+    check_different(others.values, "paired_imgs")
+    order = order_of_pairs(subjects.files, others.files, ("imgs", "paired_imgs"))
+    second = others.values if order is None else others.values[order]
+    values = values - second - asked.baseline
+    usable = np.isfinite(values).sum(axis=0) >= (least or len(values))
+    return subjects._replace(usable=usable), values
+
+
+def _varying(test, subjects, values):
+    """Return subjects with the features that the design does not fit exactly."""
+    usable = subjects.usable.copy()
+    values = values[:, usable]
+    known = np.isfinite(values)
+    if known.all():
+        residuals = values - test.rows @ (test.rows.T @ values)
+    else:
+        residuals = np.where(known, values - np.nanmean(values, axis=0), 0.0)
+    size = np.abs(np.where(known, values, 0.0)).max(axis=0)
+    usable[usable] = np.abs(residuals).max(axis=0) > _NOTHING * size
+    if not usable.any():
+        raise ValueError(
+            "imgs are the same in all subjects, or the design fits them exactly; check "
+            "that maps differ"
+        )
+    return subjects._replace(usable=usable)
+
+
+class _Tested(NamedTuple):
+    """What is compared over subjects, at the features that are tested."""
+
+    test: Any  # LinearTest
+    subjects: SubjectMaps
+    values: np.ndarray  # (n_subjects, n_usable), 0 where unknown
+    n_known: np.ndarray | None  # (n_usable,) subjects, None for all
+    groups: np.ndarray | None  # of variances, (n_subjects,)
+
+    @classmethod
+    def of(cls, test, subjects, values, groups, min_subjects):
+        """Select the features of values (n_subjects, n_features) that are tested."""
+        values = values[:, subjects.usable]
+        known = np.isfinite(values)
+        n_known = None if min_subjects is None else known.sum(axis=0).astype(float)
+        return cls(test, subjects, np.where(known, values, 0.0), n_known, groups)
+
+
+def _in_threads(n_jobs, function, parts):
+    """Yield what a function makes of parts, in threads."""
+    calls = (delayed(function)(part) for part in parts)
+    return Parallel(n_jobs, prefer="threads", return_as="generator")(calls)
+
+
+def _described(asked, test):
     """Return what a report says of the options, by name."""
     return {
         "paired": asked.paired_imgs is not None,
-        "baseline": _null_value(asked, test),
+        "baseline": _null_value(asked.baseline, test.effect),
         "two_sided": bool(asked.two_sided),
         "cluster_threshold": asked.cluster_threshold,
         "tfce": asked.tfce,
         "of_mean": test.is_intercept,
         "tested": test.rows[:, 0],
         "flips": asked.flips(test),
-        "all": arrangements.are_all,
-        "n_permutations": arrangements.n_permutations,
     }
 
 
-def _null_value(asked, test):
-    """Return what the estimate is where every map is the baseline: of differences 0."""
-    of_ones = test.effect.sum(axis=0) / np.square(test.effect).sum(axis=0)
-    if test.effect.ndim > 1 or abs(of_ones) <= _ROUNDING:
-        return asked.baseline * float((np.abs(of_ones) > _ROUNDING).any())
-    return float(asked.baseline * of_ones)
+def _null_value(baseline, effect):
+    """Return the estimate where every map is the baseline: of differences 0."""
+    of_ones = effect.sum(axis=0) / np.square(effect).sum(axis=0)
+    if effect.ndim > 1 or abs(of_ones) <= _ROUNDING:
+        return baseline * float((np.abs(of_ones) > _ROUNDING).any())
+    return float(baseline * of_ones)
 
 
-def _arrangements(asked, test, blocks):
+def _arrangements(asked, test, blocks, *, flips):
     """Return how the rows of the design are rearranged."""
     how = {
         "whole_blocks": asked.whole_blocks,
         "n_permutations": asked.n_permutations,
         "random_state": asked.random_state,
     }
-    if asked.flips(test):
+    if flips:
         return flipped(test, blocks, two_sided=asked.two_sided, **how)
     return permuted(test, blocks, **how)
 
 
-def _estimates(test, values, n_known):
-    """Return the maps that are there whatever is compared: effect and Student's t."""
+def _estimates(data):
+    """Return the maps of any statistic but F: effect and Student's t."""
+    test, n_known = data.test, data.n_known
     if test.effect.ndim > 1:
         return {}
-    effect = linear_scores.Mean(values, np.linalg.norm(test.effect), n_known)
-    unit = linear_scores.unit_length(test.residuals(values))
+    effect = linear_scores.Mean(data.values, np.linalg.norm(test.effect), n_known)
+    unit = linear_scores.unit_length(test.residuals(data.values))
     t = linear_scores.StudentT(unit, test.degrees_of_freedom, n_known)
     observed = test.rows[np.newaxis]
     maps = {"effect": effect(observed)[0], "t": t.heights(t(observed))[0]}
     return maps if n_known is None else maps | {"n_subjects": n_known}
 
 
-def _scorer(asked, test, values, n_known, groups, subjects):
+def _scorer(asked, data):
     """Return the statistic as a function of designs, and its name among the maps."""
-    length = np.linalg.norm(test.effect)
-    residuals = test.residuals(values)
-    if test.effect.ndim > 1:
-        unit, freedom = linear_scores.unit_length(residuals), test.degrees_of_freedom
-        return linear_scores.FRatio(unit, test.n_effects, freedom), "f"
+    test, n_known = data.test, data.n_known
+    residuals, freedom = test.residuals(data.values), test.degrees_of_freedom
     if asked.statistic == "mean":
+        length = np.linalg.norm(test.effect)
         return linear_scores.Mean(residuals, length, n_known), "effect"
     if asked.statistic == "median":
         return linear_scores.Median(residuals), "median"
-    if groups is not None:
-        groups = np.unique(groups, return_inverse=True)[1]
+    if data.groups is not None:
+        groups = np.unique(data.groups, return_inverse=True)[1]
         linear_scores.check_variance_groups(groups, test)
         return linear_scores.AspinWelch(residuals, groups), "v"
-    freedom = test.degrees_of_freedom
     if asked.variance_fwhm is not None:
-        smooth = variance_smoother(
-            subjects.masker, np.flatnonzero(subjects.usable), asked.variance_fwhm
-        )
+        masker, usable = data.subjects.masker, np.flatnonzero(data.subjects.usable)
+        smooth = variance_smoother(masker, usable, asked.variance_fwhm)
         total = np.square(residuals).sum(axis=0)
         return linear_scores.SmoothedT(residuals, total, freedom, smooth), "pseudo_t"
     unit = linear_scores.unit_length(residuals)
+    if test.effect.ndim > 1:
+        return linear_scores.FRatio(unit, test.n_effects, freedom), "f"
     return linear_scores.StudentT(unit, freedom, n_known), "t"
 
 
-def _corrections(asked, test, subjects, n_known):
+def _corrections(asked, data):
     """Return what is corrected for, with the neighbors that clusters need."""
-    corrections = {"two_sided": asked.two_sided, "step_down": asked.step_down}
     if asked.cluster_threshold is None and not asked.tfce:
-        return Corrections(**corrections)
-    neighbors = usable_neighbors(subjects, asked.adjacency)
-    threshold = None
-    if asked.cluster_threshold is not None:
-        p, freedom = asked.cluster_threshold, test.degrees_of_freedom
-        if test.effect.ndim > 1:
-            height = fisher.isf(p, test.n_effects, freedom)
-        else:
-            p = p / (2 if asked.two_sided else 1)
-            height = student.isf(p, freedom if n_known is None else n_known - 1)
-        threshold = height * np.ones(subjects.usable.sum())
+        return Corrections(two_sided=asked.two_sided, step_down=asked.step_down)
     return Corrections(
-        **corrections, neighbors=neighbors, threshold=threshold, enhance=asked.tfce
+        two_sided=asked.two_sided,
+        step_down=asked.step_down,
+        neighbors=usable_neighbors(data.subjects, asked.adjacency),
+        threshold=_threshold(asked, data),
+        enhance=asked.tfce,
     )
+
+
+def _threshold(asked, data):
+    """Return the height (n_usable,) above which clusters are formed, None for none."""
+    p, freedom = asked.cluster_threshold, data.test.degrees_of_freedom
+    if p is None:
+        return None
+    if data.test.effect.ndim > 1:
+        height = fisher.isf(p, data.test.n_effects, freedom)
+    else:
+        freedom = freedom if data.n_known is None else data.n_known - 1
+        height = student.isf(p / (2 if asked.two_sided else 1), freedom)
+    return height * np.ones(data.values.shape[1])

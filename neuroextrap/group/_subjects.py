@@ -7,15 +7,17 @@ import numpy as np
 import scipy.sparse
 
 from neuroextrap.design._findings import tell
-from neuroextrap.group._alike import (
-    allowed_names,
-    check_alike_maps,
-    check_one_space,
-    findings_of_differences,
-    findings_of_subjects,
+from neuroextrap.group._alike import allowed_names, check_subjects, name_subjects
+from neuroextrap.images import resolve_masker, to_img
+from neuroextrap.images._loading import load_maps, neighbor_pairs
+from neuroextrap.images._maskers import masker_of_maps
+from neuroextrap.images._opening import (
+    check_same_grid,
+    image_files,
+    list_images,
+    mapped,
+    read_image,
 )
-from neuroextrap.group._pairing import check_distinct, name_subjects
-from neuroextrap.images._tables import load_array
 from neuroextrap.maps._files import check_results
 from neuroextrap.stats._null_counts import spread_known
 from neuroextrap.stats._validation import brief, check_flags, check_numbers
@@ -25,21 +27,14 @@ _MOST = 10**8
 
 
 class SubjectMaps(NamedTuple):
-    """One map of each subject.
+    """One map of each subject, and where each comes from."""
 
-    `values` has shape (n_subjects, n_features), `usable` (n_features,) marks what is
-    finite in every subject, and the fitted `masker` is None for arrays. `files` has
-    each subject's path, None for one that is not in a file of its own; `names` are the
-    subjects', and `quantity` is what all maps are of (accuracy, say), "" if not known.
-    `findings` are what is doubtful about the maps.
-    """
-
-    values: np.ndarray
-    usable: np.ndarray
-    masker: object
-    files: tuple = ()
+    values: np.ndarray  # (n_subjects, n_features)
+    usable: np.ndarray  # (n_features,), finite in every subject
+    masker: object  # fitted; None for arrays
+    files: tuple = ()  # None for one that is not in a file of its own
     names: tuple = ()
-    quantity: str = ""
+    quantity: str = ""  # what all maps are of (accuracy, say), if known
     findings: tuple = ()
 
 
@@ -53,25 +48,17 @@ def read_subjects(
     allow_native_space=False,
     repeated=False,
 ):
-    """Read one map of each subject from an array, one 4-D image, or an image each.
-
-    Without a mask, every voxel that is finite in all subjects, or in `min_subjects` of
-    them, is usable. `name` is the argument's, for messages. Unless `allow_mixed`,
-    sidecars of the files must not be of different analyses; unless
-    `allow_native_space`, images must lie in one space; unless `repeated`, files of one
-    subject are warned about. No file may come twice.
-    """
+    """Return SubjectMaps of an array, one 4-D image, or an image each."""
     check_flags(allow_native_space=allow_native_space)
     allowed_names(allow_mixed)
-    files, masker, mixed = [], None, {}
+    named, masker, findings = [], None, ()
     if not isinstance(imgs, np.ndarray):
-        named = _open(imgs, name)
-        files = [img.file for img in named]
-        check_distinct(files, name, repeated=repeated)
-        mixed = check_alike_maps(files, name, allow_mixed=allow_mixed)
-        if not allow_native_space:
-            check_one_space(named, name)
-        values, masker = _read(named, mask, in_any=min_subjects is not None)
+        named = open_results(imgs, name)
+        how = {"allow_mixed": allow_mixed, "allow_native_space": allow_native_space}
+        findings = check_subjects(named, name, repeated=repeated, **how)
+        in_any = min_subjects is not None
+        masker = masker_of_maps(named, in_any) if mask is None else resolve_masker(mask)
+        values = load_maps(named, masker)
     elif mask is not None:
         raise ValueError(
             f"{name} is an array, so mask must be None; give images or no mask"
@@ -84,19 +71,33 @@ def read_subjects(
             f"{name} has shape {values.shape} as (n_subjects, n_features); give one "
             "map for each of at least two subjects"
         )
-    quantities = {_entities(file).get("desc", "") for file in files if file}
-    each = files if len(files) == len(values) else [None] * len(values)
-    findings = findings_of_subjects(each) + findings_of_differences(mixed)
     tell(findings)
-    return SubjectMaps(
-        values,
-        _usable(values, name, min_subjects),
-        masker,
-        files=tuple(each),
-        names=name_subjects(each),
+    usable = _usable(values, name, min_subjects)
+    return _described(named, SubjectMaps(values, usable, masker, findings=findings))
+
+
+def _described(named, subjects):
+    """Add what the names of images say to SubjectMaps."""
+    n_subjects = len(subjects.values)
+    quantities = {img.entities.get("desc", "") for img in named if img.file}
+    one_each = len(named) == n_subjects
+    files = [img.file for img in named] if one_each else [None] * n_subjects
+    return subjects._replace(
+        files=tuple(files),
+        names=name_subjects(files),
         quantity=quantities.pop() if len(quantities) == 1 else "",
-        findings=findings,
     )
+
+
+def open_results(imgs, name):
+    """Return NamedImages; results of this package are completed and checked before."""
+    given = imgs if isinstance(imgs, (list, tuple)) else [imgs]
+    paths = [img for img in given if isinstance(img, (str, os.PathLike))]
+    files = image_files(paths, name)
+    check_results(files)
+    named = list_images(imgs, name)
+    check_results([img.file for img in named if img.file not in (None, *files)])
+    return named
 
 
 def _usable(values, name, min_subjects):
@@ -117,53 +118,12 @@ def _usable(values, name, min_subjects):
     return usable
 
 
-def _entities(file):
-    """Return what a file's name says, by key."""
-    from neuroextrap.images._bids_names import loose_entities
-
-    return loose_entities(file)
-
-
-def read_null(null_scores, masker, subject):
-    """Return one subject's permuted maps, shape (n_permutations, n_features).
-
-    From an array, a .npy file (which is memory-mapped), or, with a masker, images.
-    `subject` is the subject's number, for messages.
-    """
-    name = f"null_scores[{subject}]"
-    permuted = null_scores
-    if isinstance(permuted, (str, os.PathLike)) and str(permuted).endswith(".npy"):
-        check_results([permuted])
-        permuted = load_array(permuted, mmap_mode="r")
-    if not isinstance(permuted, np.ndarray):
-        if masker is None:
-            raise ValueError(
-                f"{name} must be an array or a .npy file when scores is an array; got "
-                f"{type(null_scores).__name__}"
-            )
-        from neuroextrap.images._loading import load_opened
-
-        permuted = load_opened(_open(permuted, name), masker)
-    if permuted.ndim != 2 or len(permuted) == 0:
-        raise ValueError(
-            f"{name} has shape {permuted.shape}; give (n_permutations, n_features), at "
-            "least one permutation"
-        )
-    return permuted
-
-
 def to_maps(values, subjects, column=slice(None)):
-    """Spread values (n_usable,) over all features, and over images if they were given.
-
-    Features without a value in every subject are NaN. `column` is the column of
-    `subjects` that each feature of the masker shows, where these are not the same.
-    """
+    """Spread values (n_usable,) over all features, and over images if given."""
     maps = spread_known(subjects.usable, values)
     maps = {name: value[column] for name, value in maps.items()}
     if subjects.masker is None:
         return maps
-    from neuroextrap.images import to_img
-
     return {name: to_img(value, subjects.masker) for name, value in maps.items()}
 
 
@@ -175,8 +135,6 @@ def usable_neighbors(subjects, adjacency):
                 "adjacency is for arrays; images have neighbors of their own, so leave "
                 "it out"
             )
-        from neuroextrap.images._geometry import neighbor_pairs
-
         pairs = neighbor_pairs(subjects.masker)
     else:
         pairs = _pairs_of(adjacency, len(subjects.usable))
@@ -215,56 +173,13 @@ def check_count(value, name, least=1):
         )
 
 
-def check_fraction(value, name):
-    """Check that a value lies strictly between 0 and 1."""
-    if not isinstance(value, (float, np.floating)) or not 0 < value < 1:
-        raise ValueError(f"{name}={brief(value)} must be a number between 0 and 1")
-
-
 def differences_of(imgs, others):
-    """Return images of subjects less those of others, both in the same order.
-
-    They are named by the files of the first.
-    """
-    from neuroextrap.images._opening import check_same_grid, mapped, read_image
-
+    """Return images of subjects less those of others, named as the first."""
     found = []
-    pairs = zip(_open(imgs, "imgs"), _open(others, "imgs"), strict=True)
+    pairs = zip(open_results(imgs, "imgs"), open_results(others, "imgs"), strict=True)
     for first, second in pairs:
         check_same_grid(second, first)
         img = mapped(np.subtract, read_image(first).img, read_image(second).img)
         img.file_map["image"].filename = first.file
         found.append(img)
     return found
-
-
-def _open(imgs, name):
-    """Open images once; results are completed and checked before."""
-    from neuroextrap.images._opening import image_files, list_images
-
-    given = imgs if isinstance(imgs, (list, tuple)) else [imgs]
-    paths = [img for img in given if isinstance(img, (str, os.PathLike))]
-    files = image_files(paths, name) if paths else []
-    check_results(files)
-    named = list_images(imgs, name)
-    check_results([img.file for img in named if img.file not in (None, *files)])
-    return named
-
-
-def _read(named, mask, *, in_any):
-    """Return values (n_subjects, n_features) of opened images, and a fitted masker.
-
-    Without a mask, features are where the first subject's image, or any, is finite.
-    """
-    from neuroextrap.images import resolve_masker
-    from neuroextrap.images._loading import load_opened
-    from neuroextrap.images._maskers import finite_mask
-
-    first = named[0]
-    if mask is None and (first.is_surface or first.n_samples is None):
-        mask = finite_mask(*[img.img for img in (named if in_any else named[:1])])
-    elif mask is None:
-        n_samples = first.n_samples if in_any else 1
-        mask = finite_mask(*[first.img.slicer[..., k] for k in range(n_samples)])
-    masker = resolve_masker(mask)
-    return load_opened(named, masker), masker

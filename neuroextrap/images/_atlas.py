@@ -5,8 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from neuroextrap.images._geometry import feature_values
-from neuroextrap.images._maskers import is_surface_masker
+from neuroextrap.images._loading import feature_values, is_surface_masker
 from neuroextrap.images._opening import (
     NamedImage,
     flat_values,
@@ -23,26 +22,12 @@ _BACKGROUND = ("background", "unknown", "none", "???", "*", "0", "")
 def atlas_labels(
     labels_img: Any, masker: Any, names: Any = None
 ) -> tuple[np.ndarray, dict[int, str]]:
-    """Read the atlas label of every feature, and the names of the labels.
+    """Return the label of every feature, int64 (n_features,), and names by label.
 
-    `labels_img` holds whole numbers, 0 is background; of an atlas fetched by nilearn
-    ``maps`` is read, and ``lut`` or ``labels`` give the names unless `names` does. A
-    volume on another grid is resampled to the mask's (nearest neighbor), with a
-    warning. In `names` a dict maps label to name; a DataFrame has columns ``index`` and
-    ``name``. A list that begins with "Background" (or "Unknown", "") holds the name of
-    label i at place i, or, of labels with larger numbers, one name per label in
-    ascending order; a list that does not holds exactly one name per label of the image.
-    Without names, labels are named by their number.
-
-    Returns the label of every feature, int64 (n_features,), and a dict of the names of
-    the labels that occur in the mask, without the background.
-
-    >>> import nibabel
-    >>> from neuroextrap.images import resolve_masker
-    >>> masker = resolve_masker(nibabel.Nifti1Image(np.ones((1, 1, 3)), np.eye(4)))
-    >>> img = nibabel.Nifti1Image(np.array([[[0, 1, 2]]], "uint8"), np.eye(4))
-    >>> atlas_labels(img, masker, ["V1", "FFA"])
-    (array([0, 1, 2]), {1: 'V1', 2: 'FFA'})
+    Label 0 is background. A list of names that begins with "Background" (or "Unknown",
+    "") holds the name of label i at place i, or one per label in ascending order; one
+    that does not holds one per label of the image. Without names, labels are their
+    numbers.
     """
     labels_img, names = unpack_atlas(labels_img, names)
     opened = read_image(open_image(labels_img, "labels_img"))
@@ -129,10 +114,7 @@ def _resampled(opened, mask_img):
 
 
 def names_by_label(names, values):
-    """Return a dict label -> name for the labels ``values`` (ascending).
-
-    Labels whose name is missing in a table are left out.
-    """
+    """Return names by label for the labels ``values`` (ascending) that have one."""
     if names is None:
         return {int(value): str(value) for value in values}
     if isinstance(names, dict):
@@ -218,14 +200,7 @@ REACH = 5.0
 
 
 def atlas_names_at(atlas, places):
-    """Return the atlas's name of each of `places`, (n_places, 3) in mm.
-
-    `atlas` is a labels image (a volume in the space of the places, on any grid, or a
-    SurfaceImage of the places' mesh), its path, or an atlas fetched by nilearn. Names
-    are those of the fetched atlas, or of the table (columns index, name) beside the
-    file that differs from it only in its ending (.tsv); else labels are named by their
-    numbers. A place without a label is "near NAME" within 5 mm, otherwise "".
-    """
+    """Return an atlas's name of each of `places` (n_places, 3), in mm; "" for none."""
     labels_img, names = unpack_atlas(atlas, None)
     if names is None:
         names = names_beside(labels_img)
@@ -250,10 +225,7 @@ _HARVARD_OXFORD = "cort-maxprob-thr25-2mm"
 
 
 def installed_atlas():
-    """Return the cortical Harvard-Oxford atlas if nilearn downloaded it once, or None.
-
-    A Bunch, as nilearn's fetcher returns it; nothing is downloaded.
-    """
+    """Return the cortical Harvard-Oxford atlas if nilearn downloaded it, or None."""
     from nilearn.datasets import fetch_atlas_harvard_oxford, get_data_dirs
 
     for folder in map(Path, get_data_dirs()):
@@ -267,11 +239,7 @@ def installed_atlas():
 
 
 def labels_of(atlas, masker):
-    """Return the label of every feature and the names of the labels of an atlas.
-
-    Names are those of the atlas, or of the table beside its file, if there is one; a
-    mask, of one label, is named by its file.
-    """
+    """Return the label of every feature, and names of the atlas or beside its file."""
     labels_img, names = unpack_atlas(atlas, None)
     if names is None:
         names = names_beside(labels_img)
@@ -280,10 +248,7 @@ def labels_of(atlas, masker):
 
 
 def _mask_named(labels_img, table):
-    """Return names by label; the only label, where it has none, is named by the file.
-
-    "roi/ventral_temporal.nii.gz" is called "ventral temporal".
-    """
+    """Return names by label; a mask's only label is named by its file."""
     if list(table.items()) != [(1, "1")] or not isinstance(labels_img, str | Path):
         return table
     return {1: _stem(labels_img).replace("_", " ")}

@@ -54,10 +54,7 @@ class RunTrials(NamedTuple):
 
 
 def trials_of_runs(imgs, events, options):
-    """Return the RunTrials of every run; of the images, headers are read only.
-
-    `options` are SampleOptions.
-    """
+    """Return the RunTrials of every run; of the images, only headers are read."""
     exclude = options.excluded
     named, tables = read_tables(imgs, events)
     _check_tables(tables, named)
@@ -132,10 +129,7 @@ def _kept_trials(table, name, exclude, label_column):
 
 
 def _betas_of_run(run, data):
-    """Betas of one run, shape (n_kept, n_features), of its uncensored volumes.
-
-    Series are in percent of their mean over the run.
-    """
+    """Return betas (n_kept, n_features) of a run, in percent of the voxel's mean."""
     from nilearn.glm.first_level import mean_scaling
 
     trials, keep, options = run.trials, run.keep, run.options
@@ -156,10 +150,7 @@ def _betas_of_run(run, data):
 
 
 def _named_trials(trials, rows):
-    """Return trials some of which are conditions of their own, and these conditions.
-
-    Their regressors are called as no condition is.
-    """
+    """Return trials, some of them as conditions of their own, and these conditions."""
     names = [f"neuroextrap_trial_{row:05d}" for row in rows]
     named = trials.copy()
     named.loc[rows, "trial_type"] = names

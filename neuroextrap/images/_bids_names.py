@@ -22,15 +22,7 @@ _COMPARED = ("sub", "ses", "task", "acq", "dir", "rec", "run")
 
 
 def file_entities(path):
-    """Read the entities of a BIDS file name, label by key; None when it is none.
-
-    Only the last part of `path` is looked at. A BIDS name of a subject has
-    ``sub-<label>``, further ``key-label`` pairs with no key twice, a suffix and an
-    extension (Gorgolewski et al. 2016, Scientific Data 3; specification, "Filenames").
-
-    >>> file_entities("data/sub-01_task-objects_run-2_bold.nii.gz")
-    {'sub': '01', 'task': 'objects', 'run': '2'}
-    """
+    """Return the entities of a subject's BIDS file name, or None if it is none."""
     stem, dot, extension = Path(path).name.partition(".")
     *pairs, suffix = stem.split("_")
     matches = [match for match in map(PAIR.fullmatch, pairs) if match is not None]
@@ -44,14 +36,7 @@ def file_entities(path):
 
 
 def loose_entities(path):
-    """Read the ``key-label`` pairs of any file name, keys in lower case.
-
-    The subject and the session may also stand in the names of folders. Names that BIDS
-    would refuse are read too: this serves to find disagreement, not to name files.
-
-    >>> loose_entities("sub-01/ses-2/Run-03_events.tsv")
-    {'run': '03', 'ses': '2', 'sub': '01'}
-    """
+    """Return ``key-label`` pairs of any file's name, and sub and ses of its folders."""
     path = Path(path)
     found: dict[str, str] = {}
     for piece in path.name.partition(".")[0].split("_"):
@@ -66,11 +51,7 @@ def loose_entities(path):
 
 
 def same_label(label, other):
-    """Return whether two labels are the same, numbers as numbers; None is no label.
-
-    >>> same_label("01", "1"), same_label("AP", None)
-    (True, False)
-    """
+    """Return whether two labels are the same, numbers as numbers; None is no label."""
     return label_key(label) == label_key(other)
 
 
@@ -80,11 +61,7 @@ def label_key(label):
 
 
 def name_order(path):
-    """Return what sorts paths by name, numbers as numbers.
-
-    >>> sorted(["run-10", "run-2", "run-1"], key=name_order)
-    ['run-1', 'run-2', 'run-10']
-    """
+    """Return what sorts paths by name, numbers as numbers (run-2 before run-10)."""
     parts = re.split(r"([0-9]+)", str(path))
     return [int(part) if part.isdecimal() else part for part in parts]
 
@@ -96,12 +73,10 @@ def _lower_key(piece):
 
 
 def pair_tables(named, tables):
-    """Return tables of events in the order of their images, as far as names tell.
+    """Return tables of events in the order of their images (NamedImage), by names.
 
-    `named` are images of `NamedImage`; `tables` are paths or DataFrames, as many as
-    images, or one for all. Where the names of a pair disagree in an entity that both
-    have (subject, session, task, run, ...), tables are put into the one order in which
-    none does; if there is none, ValueError names both files.
+    They are reordered where a pair's names disagree in an entity that both have, if
+    there is one order in which no pair does.
     """
     _refuse_same(
         [img.file for img in named], [img.name for img in named], "give every run once"
@@ -110,12 +85,7 @@ def pair_tables(named, tables):
 
 
 def pair_confounds(series, entries):
-    """Return confounds in the order of their series, as `pair_tables` orders events.
-
-    `series` are lists of `NamedImage`, `entries` paths, tables or None, one for each.
-    ValueError names a table that is given for two series; TypeError complex numbers
-    and masked arrays, whose imaginary parts and masks would be lost.
-    """
+    """Return confounds in the order of their series (lists of NamedImage), by names."""
     names = [f"confounds[{i}]" for i in range(len(entries))]
     remedy = "every series has confounds of its own, give them"
     _refuse_same(entries, names, remedy)
@@ -150,10 +120,7 @@ def _in_order(named, tables, what):
 
 
 def refuse_other_names(named, tables, what):
-    """Raise ValueError where the name of an image and that of its table disagree.
-
-    There is a table, or None, for every one of the images `named` (NamedImage).
-    """
+    """Raise ValueError where an image (NamedImage) and its table disagree by name."""
     for img, table in zip(named, tables, strict=True):
         own, given = _entities(img.file), _entities(table)
         key = _disagreement(own, given)
@@ -229,13 +196,10 @@ _IMAGES = "bold"
 
 
 def read_filters(filters, file=None):
-    """Return the labels that entities must have, a tuple of them by the entity's key.
+    """Return the labels that entities must have, a tuple by key; None is no label.
 
-    `filters` is a dict, {"desc": "denoised", "run": ["1", "2"], "echo": None}, with
-    None for files that lack an entity, or its items as texts, ["desc=denoised",
-    "run=1", "run=2", "echo="]. `file` is the path of a JSON file of such a dict, alone
-    or as its entry "bold", the filters of fMRIPrep; `filters` come before it.
-    ValueError if something else is given.
+    `filters` is a dict of labels, or texts key=label, and comes before the JSON `file`,
+    which holds such a dict or fMRIPrep's (its entry "bold").
     """
     own = _of_texts(filters) if _is_texts(filters) else filters
     own = {} if own is None else own

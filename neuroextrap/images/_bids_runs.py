@@ -38,10 +38,7 @@ class BidsRun:
 
 
 def find_participants(derivatives):
-    """Return the labels of all participants that a folder has, in alphabetical order.
-
-    ValueError where there is no folder ``sub-<label>``.
-    """
+    """Return the labels of all participants of a folder, in alphabetical order."""
     root = Path(derivatives)
     if not root.is_dir():
         raise ValueError(f"derivatives={str(root)!r} is no folder; check the path")
@@ -69,12 +66,8 @@ def find_runs(
     """Return the runs of one participant, a list of BidsRun in the order of names.
 
     Series are the ``desc-preproc`` images of modality func (all ``_bold`` images where
-    none says so, or a filter chooses their ``desc``) of the sessions, the task and the
-    space that pass `filters` (as ``read_filters`` returns them); None takes what there
-    is, and is an error where there are several tasks or spaces, or several series of
-    one run. Events are looked for in `derivatives` and then in `raw`, those of a whole
-    data set too (BIDS: "inheritance principle"). ValueError says what was found
-    instead.
+    none says so, or a filter chooses their ``desc``). Events may be those of a whole
+    data set (BIDS: "inheritance principle"), in `derivatives` or `raw`.
     """
     filters = filters or {}
     found = _series(derivatives, participant, space, any_version="desc" in filters)
@@ -98,8 +91,7 @@ def find_runs(
 def _series(derivatives, participant, space, *, any_version=False):
     """Return (path, entities) of the series of a participant, in the order of names.
 
-    Preprocessed ones, if there are any, unless those of `any_version` are wanted; those
-    on surfaces, by the left hemisphere, where no volume is of the wanted space.
+    Those on surfaces, by the left hemisphere, where no volume is of the wanted space.
     """
     from nilearn.interfaces.bids import get_bids_files
 
@@ -148,11 +140,7 @@ _OPTIONS = {"task": "task, --task", "space": "space, --space"}
 
 
 def refuse_copies(found, participant, more=()):
-    """Raise if several series are of one run: what is copied is no run of its own.
-
-    `found` are pairs of path and entities; `more` are further keys that tell series
-    apart. Labels are compared as numbers where they are, no run is the first one.
-    """
+    """Raise if several (path, entities) are of one run by RUN_KEYS and `more` keys."""
     series: dict[tuple, list[tuple]] = {}
     for path, entities in found:
         labels = {"run": "1", **entities}
@@ -180,10 +168,7 @@ def _choice_of(versions):
 
 
 def _events_of(path, entities, folders):
-    """Return the most specific table of events whose entities are the series' own.
-
-    None where there is none.
-    """
+    """Return the most specific events whose entities are the series' own, or None."""
     best: list[tuple] = []
     for folder in folders:
         best = best or fitting_files(entities, folder, "events.tsv")
@@ -191,10 +176,7 @@ def _events_of(path, entities, folders):
 
 
 def most_specific(found, name, what):
-    """Return the last file of sorted (ranks..., file) that fit the series of a name.
-
-    ValueError if two rank alike; `what` are the files in words.
-    """
+    """Return the last file of sorted (ranks..., file); ValueError if two rank alike."""
     if len(found) > 1 and found[-1][:-1] == found[-2][:-1]:
         raise ValueError(
             f"{name} has two {what}, {found[-2][-1].name} and {found[-1][-1].name}; "
@@ -204,10 +186,7 @@ def most_specific(found, name, what):
 
 
 def fitting_files(entities, folder, ending):
-    """Return (n_entities, depth, path) of the files that fit, the most specific last.
-
-    A file of a data set fits where each entity of its name is the series' own.
-    """
+    """Return sorted (n_entities, depth, path) of the files that fit a series."""
     levels = [folder, folder / f"sub-{entities['sub']}"]
     if "ses" in entities:
         levels.append(levels[-1] / f"ses-{entities['ses']}")
@@ -257,14 +236,9 @@ _OWN = ("contrast", "stat", "desc")
 def find_betas(
     derivatives, participant, *, sessions=None, task=None, space=None, filters=None
 ):
-    """Return a participant's beta images as BidsRuns, and condition and run of each.
+    """Return a participant's beta images as BidsRuns, and (condition, run) of each.
 
-    Series ``_betas`` (one beta per volume) have a table beside them, ``_betas.tsv`` or
-    ``_events.tsv``, with a row per volume (trial_type, run); the conditions are then
-    None, as they are of GLMsingle's results, which lie beside ``betas.tsv`` and
-    ``mask.nii.gz``. Maps ``_contrast-<condition>_stat-effect_statmap``, such as
-    nilearn's, are named by their contrast, images of SPM and FEAT by their models.
-    ValueError says what is missing.
+    None where a table says them: of series ``_betas`` and of GLMsingle's results.
     """
     found, kind = _files(derivatives, participant)
     found = apply_filters(found, filters or {}, participant)

@@ -16,10 +16,7 @@ _WITHOUT_EFFECT = ("memory", "memory_level", "verbose", "reports", "cmap", "mask
 
 
 def set_memory(masker, memory):
-    """Give an unfitted masker the memory of an estimator, in place, as nilearn does.
-
-    With `memory` None the masker keeps its own.
-    """
+    """Give an unfitted masker an estimator's memory, in place; None leaves its own."""
     check_memory(memory)
     if memory is None:
         check_memory(masker.memory if masker.memory_level else None)
@@ -30,11 +27,9 @@ def set_memory(masker, memory):
 
 
 def check_memory(memory):
-    """Raise unless `memory` is None, a folder of the user's or a joblib.Memory.
+    """Raise unless `memory` is None, a joblib.Memory or a folder of the user's own.
 
-    What joblib keeps there are pickles, and reading a pickle runs what it says. A
-    folder that others can write to is therefore refused (where there are POSIX
-    permissions).
+    joblib keeps pickles there, and reading a pickle runs what it says.
     """
     if memory is None:
         return
@@ -49,12 +44,9 @@ def check_memory(memory):
 
 
 def check_private(folder):
-    """Raise where someone else could put pickles into a folder, or replace it.
+    """Raise if others could put pickles into a folder, or replace it (POSIX only).
 
-    The folder and all that joblib has put into it, and the folder above, must be
-    writable only by their owner, who is this user or root; a folder above may have the
-    sticky bit, as /tmp does. A group of the same name that holds only the user counts
-    as the user.
+    The folder above may have the sticky bit, as /tmp does.
     """
     if os.name != "posix":
         return
@@ -86,10 +78,7 @@ def _below(folder):
 
 
 def _others_can_write(status, alone):
-    """Return whether a file's permissions let anyone but its owner write to it.
-
-    `alone` remembers which users are alone in which groups.
-    """
+    """Return whether anyone but a file's owner may write (`alone`: known groups)."""
     if status.st_mode & stat.S_IWOTH:
         return True
     if not status.st_mode & stat.S_IWGRP:
@@ -113,11 +102,9 @@ def _is_alone(uid, gid):
 
 
 def cached(read, named, masker, *settings):
-    """Call ``read(named, masker, *settings)``, or return what it returned before.
+    """Return ``read(named, masker, *settings)``, from memory where all is unchanged.
 
-    An earlier result counts when the files (by path, size and time of change), the
-    masker's settings and mask, and the further settings are the same. Images in memory
-    are not fingerprinted here: nilearn's masker, which has the memory too, does that.
+    Files count by path, size and time; nilearn's own memory takes images in memory.
     `read` must be a function of a module.
     """
     memory = _memory_of(masker)

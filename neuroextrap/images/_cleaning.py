@@ -7,18 +7,14 @@ from typing import Any
 import numpy as np
 
 from neuroextrap.images._bids_names import pair_confounds
+from neuroextrap.images._opening import series_of
 from neuroextrap.images._tables import numbers, read_number_table
 from neuroextrap.stats._validation import brief, check_numbers, real_array
 
 
 @dataclass(frozen=True)
 class Cleaning:
-    """What is removed from every run, for all volumes of all series in a row.
-
-    `options` are SampleOptions; `confounds` holds one array (n_volumes, n_columns) per
-    series, or None; `kept` (n,) is False for censored volumes; `series` (n,) is the
-    number of a volume's series; `times` holds their repetition times in seconds.
-    """
+    """What is removed from every run, for all volumes of all series in a row."""
 
     options: Any
     times: list[Any]
@@ -61,10 +57,7 @@ class Cleaning:
 
 
 def _with_drifts(options):
-    """Return what changes in options of ``clean`` if cosines are among confounds.
-
-    It makes none itself if a confound resembles one of them, as slow motion does.
-    """
+    """Put cosines among confounds: ``clean`` makes none if a confound resembles one."""
     from nilearn.signal import create_cosine_drift
 
     confounds = options["confounds"]
@@ -75,14 +68,7 @@ def _with_drifts(options):
 
 
 def read_confounds(confounds, named, sample_mask=None):
-    """Return the confounds of every series, float64 (n_volumes, n_columns), or None.
-
-    `confounds` is an array, a DataFrame or a path, or a list of these (or None) with
-    one entry for each series of the images `named`; files whose names tell where they
-    belong may come in any order, without a `sample_mask`. ValueError names a column
-    that holds something else than finite numbers, a table of another length and one
-    that is given twice.
-    """
+    """Return the confounds of every series, float64 (n_volumes, n_columns), or None."""
     series = series_of(named, True)
     entries = _confounds_per_series(confounds, series, sample_mask)
     return [
@@ -92,31 +78,13 @@ def read_confounds(confounds, named, sample_mask=None):
 
 
 def read_sample_mask(sample_mask, named):
-    """Return which volumes of every series are kept, one boolean array for each.
-
-    Entries of `sample_mask` are indices of volumes or booleans, as in nilearn, or None
-    for all.
-    """
+    """Return which volumes of every series are kept, booleans (n_volumes,) each."""
     lengths = [_n_volumes(members) for members in series_of(named, True)]
     entries = _one_per_series(sample_mask, len(lengths), "sample_mask")
     return [
         _kept_of_series(entry, f"sample_mask[{i}]", n)
         for i, (entry, n) in enumerate(zip(entries, lengths, strict=True))
     ]
-
-
-def series_of(named, over_time):
-    """Split images into the lists that are cleaned together."""
-    single = [img.n_samples is None for img in named]
-    if over_time and all(single):
-        return [named]
-    if over_time and any(single):
-        first = named[single.index(True)].name
-        raise ValueError(
-            f"imgs mixes single samples ({first}) with series while the masker cleans "
-            "over time; give one 4-D image per run, or single volumes only"
-        )
-    return [[img] for img in named]
 
 
 def _one_per_series(values, n_series, name):
@@ -136,10 +104,7 @@ def _one_per_series(values, n_series, name):
 
 
 def _confounds_per_series(confounds, series, sample_mask=None):
-    """Return the confounds of each series as they came, put in order by their names.
-
-    ValueError if they are in another order, in which `sample_mask` may be too.
-    """
+    """Return the confounds of each series as they came, put in order by their names."""
     entries = _one_per_series(confounds, len(series), "confounds")
     paired = pair_confounds(series, entries)
     moved = any(one is not two for one, two in zip(paired, entries, strict=True))
@@ -152,10 +117,7 @@ def _confounds_per_series(confounds, series, sample_mask=None):
 
 
 def clean_runs(data, runs, cleaning):
-    """Clean each run in place; columns with NaN in a run stay NaN in that run.
-
-    Censored volumes enter no fit and keep their values; they are not used.
-    """
+    """Clean each run in place, but for censored volumes and columns with NaN."""
     if not cleaning.changes:
         return data
     from nilearn.signal import clean
@@ -235,13 +197,7 @@ STRATEGIES = (
 
 
 def fmriprep_confounds(files, strategy):
-    """Read the confounds of fMRIPrep's images by nilearn's ``load_confounds``.
-
-    `strategy` is a sequence of names among `STRATEGIES`. Returns two lists, one entry
-    per file: DataFrames of confounds (None where the strategy has none), and indices of
-    the volumes that are kept (None for all), without those that fMRIPrep calls
-    non-steady or, with "scrub", those with too much motion.
-    """
+    """Return confounds (table or None) and kept volumes (indices or None) per file."""
     from nilearn.interfaces.fmriprep import load_confounds
 
     strategy = tuple(strategy)

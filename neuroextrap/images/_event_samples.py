@@ -13,7 +13,8 @@ from neuroextrap.images._labeled_samples import (
     read_blocks,
     read_volumes,
 )
-from neuroextrap.images._maskers import check_masker, resolve_masker, smooth_by
+from neuroextrap.images._loading import check_masker
+from neuroextrap.images._maskers import resolve_masker, smooth_by
 from neuroextrap.images._opening import list_images
 from neuroextrap.images._repetition_time import repetition_times
 from neuroextrap.images._sample_options import SampleOptions
@@ -103,10 +104,7 @@ def event_samples(imgs, events, mask, options, *, memory=None):
 
 
 def labels_of_samples(imgs, events, options):
-    """Return ``y`` and ``runs`` of LabeledSamples, reading no data of the images.
-
-    Options and errors are those of ``event_samples``.
-    """
+    """Return ``y`` and ``runs`` of LabeledSamples, reading only the images' headers."""
     if options.of_trials:
         return labels_of_trials(trials_of_runs(imgs, events, options))
     volumes = labeled_volumes(imgs, events, options)
@@ -118,11 +116,7 @@ def labels_of_samples(imgs, events, options):
 
 
 def late_events(imgs, events, options):
-    """Say of every run which event starts after its last volume, "" for none.
-
-    `events` has one table for each image, `options` are SampleOptions. Of the images,
-    headers are read only.
-    """
+    """Say of every run which event starts after its last volume, "" for none."""
     named = list_images(imgs)
     tables = [read_events(table) for table in events]
     timed = [img for img, (t, _) in zip(named, tables, strict=True) if is_timed(t)]

@@ -15,13 +15,9 @@ _ROUNDING = 1e-3
 
 
 def read_events(events, name="events"):
-    """Read a table of BIDS events or of labeled volumes; return a copy and its name.
+    """Return a copy of a table of BIDS events or labeled volumes, and its name.
 
-    `events` is a DataFrame or a file (tab-separated, or with commas if it ends in
-    ``.csv``), which is read as text. BIDS events have columns ``onset``, ``duration``
-    (seconds) and ``trial_type``; labels have one row per volume, ``trial_type`` and,
-    with several runs, ``run``. Missing conditions (n/a, an empty entry) become "". A
-    file is named by its path in messages.
+    `onset` and `duration` are seconds, missing conditions "".
     """
     table, name = _as_frame(events, name)
     needed = ["trial_type"]
@@ -48,10 +44,7 @@ def read_events(events, name="events"):
 
 
 def read_runs(table, name):
-    """Return the runs of a table's rows: whole numbers where all are written so.
-
-    "1" and "2" become 1 and 2; "1" and "01", or "1" and "1.0", stay what they are.
-    """
+    """Return the runs of a table's rows, integers if all are written so (not "01")."""
     runs = table["run"]
     if runs.dtype.kind in "iuf" and not runs.isna().any():
         return runs.to_numpy()
@@ -66,10 +59,7 @@ def read_runs(table, name):
 
 
 def event_labels(table, name, column="trial_type"):
-    """Return the labels of a table's rows, (n_rows,); "" where there is none.
-
-    `table` and `name` are what `read_events` returned.
-    """
+    """Return the labels (n_rows,) of a table of `read_events`, "" where none is."""
     if column == "trial_type":
         return table["trial_type"].to_numpy()
     if column not in table.columns:
@@ -102,9 +92,8 @@ def is_timed(table):
 def labels_of_volumes(table, name, n_volumes, t_r, delay=0.0):
     """Return the condition of every volume from BIDS events, "" where there is none.
 
-    A volume acquired at time t belongs to the event with onset + delay <= t < onset +
-    delay + duration (seconds), give or take the millisecond to which onsets are
-    rounded. Events that cover no volume or overlap are errors.
+    A volume acquired at t belongs to the event with onset + delay <= t < onset + delay
+    + duration (seconds), give or take a millisecond.
     """
     times = np.arange(n_volumes) * t_r
     labels = np.full(n_volumes, "", dtype=object)
@@ -132,10 +121,9 @@ def labels_of_volumes(table, name, n_volumes, t_r, delay=0.0):
 
 
 def late_event(table, name, img, t_r, delay=None):
-    """Say which event of a table starts after the last volume of an image, "" if none.
+    """Say which event starts after an image's last volume, "" if none.
 
-    Blocks and volumes with their `delay` need a volume that begins no earlier; of
-    trials, where `delay` is None, the last volume's end counts.
+    Of trials (`delay` None) the last volume's end counts, else its beginning.
     """
     n_volumes = img.n_samples or 1
     if delay is None:

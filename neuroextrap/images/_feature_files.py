@@ -80,11 +80,9 @@ def read_features(path: str | PathLike) -> Any:
 
 
 def read_matrix(path, array, names):
-    """Read a matrix of numbers and what a file calls its rows and its columns.
+    """Return a file's matrix of numbers, and the names of its rows and columns or None.
 
-    Rows and columns have no names, None, where the file has none. `array` is what an
-    archive (.npz) calls the matrix unless it names nothing, `names` what an archive or
-    a table may call the names of the rows. ValueError as `read_features`.
+    `array` and `names` are what an archive (.npz) may call matrix and rows.
     """
     suffix = os.path.splitext(path.lower().removesuffix(".gz"))[1]
     if suffix not in _READERS:
@@ -211,13 +209,10 @@ _READERS = {
 
 
 class Photographs:
-    """Image files (.jpg, .png, ...), read some at a time and indexed like an array.
+    """Image files, read some at a time and indexed like an array of their ``shape``.
 
-    Images are reduced, by averaging, so that no side exceeds `max_size` pixels. They
-    are gray, float32 (n_images, height, width) of 0 to 255, where all files are; with
-    red, green and blue on a fourth axis where one is in color. A transparent background
-    is taken as it is stored. ``shape`` is that of the array of all. ModuleNotFoundError
-    without pillow; ValueError where a file is no image, or images differ in size.
+    Gray, (n_images, height, width) of 0 to 255, where all files are, else with a fourth
+    axis of colors; averaged so that no side exceeds `max_size` pixels.
     """
 
     def __init__(self, paths, *, max_size=128):
@@ -270,10 +265,7 @@ class Photographs:
 
 
 def photograph_tree(folder):
-    """Return a folder, or the files of a .zip archive, as a path to be walked.
-
-    Of an archive that holds one folder, that folder.
-    """
+    """Return a folder, or the only folder (else the root) of a .zip, as a path."""
     if os.path.splitext(folder)[1].lower() != ".zip":
         return Path(folder)
     try:
@@ -287,13 +279,7 @@ def photograph_tree(folder):
 
 
 def photograph_files(folder, names):
-    """Return the file of every name in a folder: a file's name, without suffix or not.
-
-    The folder may be a .zip archive.
-
-    FileNotFoundError names the first that is missing, ValueError one that two files
-    answer to.
-    """
+    """Return the file of every name, with suffix or not, in a folder or .zip file."""
     tree = photograph_tree(folder)
     files = sorted(entry.name for entry in tree.iterdir() if entry.is_file())
     by_name = {name: [name] for name in files}

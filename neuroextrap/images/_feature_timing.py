@@ -16,11 +16,9 @@ _COMMON = 0.5  # share of time, of rows or run, that is in both; less may be oth
 
 
 def feature_tables(runs, name, known=()):
-    """Return features of some runs as tables or arrays; those of files are read.
+    """Return features of some runs as tables or arrays; files are read.
 
-    BIDS events, tables with a column ``trial_type``, become a column of ones for each
-    condition of any run, or that is `known`: 0 where it was not shown. ValueError if
-    some runs are events and others are not.
+    BIDS events become a column of ones for each condition shown in any run, or `known`.
     """
     tables = [_opened(run, name) for run in runs]
     are_events = [CONDITION in getattr(table, "columns", ()) for table in tables]
@@ -61,10 +59,7 @@ def _opened(table, name):
 
 
 def stimuli_of(events, column):
-    """Return the names of the stimuli that a column of events names, without suffix.
-
-    ValueError if there are none, or two differ by folder or suffix only.
-    """
+    """Return the names, without suffix, of the stimuli in a column of events."""
     table, name = read_events(events)
     labels = event_labels(table, name, column)
     shown = dict.fromkeys(str(label) for label in labels if label != "")
@@ -79,11 +74,7 @@ def stimuli_of(events, column):
 
 
 def features_of_events(events, column, files, band):
-    """Return the features of a run, of the stimuli that its events name, as a table.
-
-    `files` are by stimulus and band; their onsets count from that of the event, whose
-    end is theirs, if it has a duration. ValueError if they have no onsets.
-    """
+    """Return the features of a run as a table, from `files` by stimulus and band."""
     import pandas as pd
 
     table, name = read_events(events)
@@ -112,22 +103,11 @@ def has_onsets(features):
 
 
 def features_of_volumes(features, n_volumes, t_r, name="features"):
-    """Average features with onsets over volumes; returns a DataFrame.
+    """Return a DataFrame of features averaged over volumes of `t_r` seconds.
 
-    Volume v lasts from v to v + 1 repetition times `t_r` (seconds) after the start of
-    the run. The row of a table holds from its ``onset`` for its ``duration`` or, in a
-    table without durations, until the next onset (the last one as long as the row
-    before it). The feature of a volume is the integral over the volume, divided by
-    `t_r`: rows that last longer than it keep their value, and short ones, such as
-    words, add up by how long they last. Outside all rows features are 0. ValueError
-    where a time is missing, negative or out of order.
-
-    >>> import pandas as pd
-    >>> words = pd.DataFrame(
-    ...     {"onset": [0.0, 1.5, 3.0], "duration": [1.0, 1.0, 0.5], "length": [4, 2, 8]}
-    ... )
-    >>> features_of_volumes(words, 3, 2.0)["length"].tolist()
-    [2.5, 2.5, 0.0]
+    A volume has the integral of the rows during it divided by `t_r`: short rows, such
+    as words, add up by how long they last. Rows last until the next onset if no column
+    says.
     """
     import pandas as pd
 

@@ -28,9 +28,9 @@ _N_PLAIN = {_CELL: 3, _STRUCT: 5, _OBJECT: 6, _SPARSE: 6, _FUNCTION: 3, _OPAQUE:
 
 
 def read_matlab(path, *names):
-    """Return variables of a MATLAB file of any version, or of HDF5, those there are.
+    """Return the named variables that a MATLAB file of any version, or HDF5, has.
 
-    Arrays have MATLAB's order of axes; structs are dicts, cells lists, text is str.
+    Structs are dicts, cells lists, text is str; arrays have MATLAB's order of axes.
     """
     path = Path(path)
     try:
@@ -83,8 +83,8 @@ def _value(file, node, of_matlab):
 def _check_elements(path):
     """Raise for a file of versions 5 to 7.2 whose elements contradict one another.
 
-    scipy's reader looks up types and follows counts as they stand in the file, so that
-    wrong bytes can end the interpreter. Compressed elements have a checksum instead.
+    scipy's reader follows types and counts as they stand, so that wrong bytes can end
+    the interpreter. Compressed elements have a checksum instead.
     """
     content = memoryview(path.read_bytes())
     order = "<" if content[_HEADER - 2 : _HEADER] == b"IM" else ">"
@@ -143,11 +143,7 @@ _IMAGES = (".nii", ".nii.gz", ".img")
 
 
 class Fit(NamedTuple):
-    """The betas of one fit: images, what its program calls them, and their runs.
-
-    `images` are paths, or one 4-D image; `names` and `runs` have an entry per volume,
-    None where the program does not say; `mask` is the path of its brain mask.
-    """
+    """The betas of one fit: paths or a 4-D image; names and runs for each volume."""
 
     images: list
     names: list | None
@@ -157,11 +153,7 @@ class Fit(NamedTuple):
 
 
 def read_spm(path):
-    """Return the Fit of an ``SPM.mat``: every condition's first regressor.
-
-    Parametric modulators, derivatives of the response and regressors of the user are no
-    conditions.
-    """
+    """Return the Fit of an ``SPM.mat``: the first regressor of every condition."""
     content = read_matlab(path, "SPM").get("SPM", {})
     names = _texts(content.get("xX", {}).get("name", ()))
     found = []
@@ -190,9 +182,8 @@ def read_spm(path):
 def read_feat(path):
     """Return the Fit of a first-level ``.feat`` folder: an image for each original EV.
 
-    It is the cope of the contrast that is the EV and nothing else, or the EV's
-    parameter estimate, which are the same; those in standard space
-    (``reg_standard``) where FEAT has put them there.
+    That is the cope of the EV alone, else its parameter estimate, in standard space
+    where FEAT has put it there.
     """
     design = _design_of_feat(Path(path) / "design.fsf")
     try:
@@ -214,10 +205,7 @@ def read_feat(path):
 
 
 def check_places(fits):
-    """Warn if FEAT's own registrations say that the runs read lie in different places.
-
-    They do not if they were aligned before FEAT, or are read in standard space.
-    """
+    """Warn if FEAT's own registrations say that runs lie in different places."""
     folders = [Path(fit.mask).parent for fit in fits if isinstance(fit.mask, str)]
     files = [folder / "reg" / "example_func2standard.mat" for folder in folders]
     known = [(f.parents[1], np.loadtxt(f, max_rows=4)) for f in files if f.is_file()]
@@ -260,10 +248,7 @@ def _copes_of(design):
 
 
 def read_glmsingle(path, mask):
-    """Return the Fit of a result of GLMsingle, its betas as an image on a mask's grid.
-
-    Conditions and runs are known where MATLAB's ``DESIGNINFO.mat`` lies beside it.
-    """
+    """Return the Fit of GLMsingle's result, as an image on a mask's grid."""
     path = Path(path)
     if path.suffix == ".npy":
         betas = _plain_array(path)

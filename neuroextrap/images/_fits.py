@@ -127,10 +127,7 @@ def is_fit(imgs):
 
 
 def effects_of(paths):
-    """Return the Fits of nilearn's effect maps; maps of one design are one fit.
-
-    Contrasts that are no regressor of their design are left out.
-    """
+    """Return the Fits of nilearn's effect maps that are regressors, one per design."""
     fits: dict[tuple[Path, str], list] = {}
     for path in map(Path, paths):
         if match := _EFFECT.fullmatch(path.name):

@@ -106,11 +106,7 @@ class LabeledVolumes(NamedTuple):
 
 
 def labeled_volumes(imgs, events, options, *, over_time=False):
-    """Return LabeledVolumes; of the images, headers are read only.
-
-    `options` are SampleOptions; `over_time` says whether the masker cleans over time
-    itself. Errors are those of ``labeled_samples``.
-    """
+    """Return LabeledVolumes; of the images, only headers are read."""
     runs, labels = _runs_and_labels(imgs, events, options)
     kept = _kept(labels, options.excluded)
     cleaning = _cleaning(list_images(imgs), options, over_time=over_time)
@@ -121,12 +117,7 @@ def labeled_volumes(imgs, events, options, *, over_time=False):
 
 
 def read_tables(imgs, events):
-    """Open the series and read the tables that belong to them.
-
-    Returns a list of `NamedImage` and a list of (DataFrame, name), as long as the
-    series or of one table for all of them. Files whose names tell that they belong
-    together may come in any order.
-    """
+    """Open the series (NamedImage) and read (DataFrame, name) of each, or of all."""
     named = list_images(imgs)
     if is_pattern(events):
         events = matching_files(events, "events")
@@ -201,10 +192,7 @@ def _kept(labels, exclude):
 
 
 def _cleaning(named, options, *, over_time):
-    """Return what is removed from the series of images, a Cleaning.
-
-    `over_time` says whether the masker cleans over time.
-    """
+    """Return the Cleaning of the series of images."""
     confounds, high_pass = options.confounds, options.high_pass
     if over_time:
         if options.sample_mask is not None or high_pass:

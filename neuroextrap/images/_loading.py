@@ -1,48 +1,132 @@
-"""From images to samples x features, always through the masker."""
+"""Where features of a masker lie, and samples x features of images through it."""
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from neuroextrap.images._caching import cached
-from neuroextrap.images._cleaning import (
-    read_confounds,
-    read_sample_mask,
-    series_of,
-)
-from neuroextrap.images._geometry import mask_lattice, surface_mesh
-from neuroextrap.images._maskers import check_masker, resamples
+from neuroextrap.images._cleaning import read_confounds, read_sample_mask
 from neuroextrap.images._opening import (
+    MNI,
     NamedImage,
     check_same_grid,
     is_surface_image,
     list_images,
+    new_volume,
+    open_image,
     read_image,
+    same_affine,
+    series_of,
 )
-from neuroextrap.images._space import MNI, new_volume, space_code
+from neuroextrap.regions._coordinates import mesh_edges
+from neuroextrap.stats._validation import brief
+
+
+def check_masker(masker):
+    """Raise TypeError unless an argument is a masker that was fitted."""
+    if getattr(masker, "mask_img_", None) is None:
+        raise TypeError(
+            f"masker must be a fitted NiftiMasker or SurfaceMasker, got "
+            f"{brief(masker)}; give what resolve_masker returns"
+        )
+
+
+def is_surface_masker(masker):
+    """Return whether a masker, fitted or not, is a SurfaceMasker."""
+    from nilearn.maskers import SurfaceMasker
+
+    return isinstance(masker, SurfaceMasker)
+
+
+def resamples(masker):
+    """Return whether a masker was asked to resample images to another grid."""
+    return any(
+        getattr(masker, name, None) is not None
+        for name in ("target_affine", "target_shape")
+    )
+
+
+@dataclass(frozen=True)
+class Hemisphere:
+    """One hemisphere of a surface masker's mesh, coordinates and faces of all of it."""
+
+    name: str
+    coordinates: np.ndarray
+    faces: np.ndarray
+    vertices: np.ndarray
+    offset: int
+
+
+def mask_lattice(masker):
+    """Return mask (nx, ny, nz) and affine (4, 4) of a masker; features in C order."""
+    if is_surface_masker(masker):
+        raise TypeError(
+            "masker must be a NiftiMasker to have a lattice, got a SurfaceMasker; use "
+            "surface_mesh"
+        )
+    img = masker.mask_img_
+    return np.asanyarray(img.dataobj).astype(bool), np.array(img.affine, dtype=float)
+
+
+def surface_mesh(masker):
+    """Return the hemispheres of a fitted surface masker, in the order of features."""
+    if not is_surface_masker(masker):
+        raise TypeError(
+            "masker must be a SurfaceMasker to have a mesh, got a NiftiMasker; use "
+            "mask_lattice"
+        )
+    hemispheres, offset = [], 0
+    for name, data in masker.mask_img_.data.parts.items():
+        mesh = masker.mask_img_.mesh.parts[name]
+        vertices = np.flatnonzero(np.asarray(data).ravel())
+        coordinates, faces = np.asarray(mesh.coordinates, float), np.asarray(mesh.faces)
+        hemispheres.append(Hemisphere(name, coordinates, faces, vertices, offset))
+        offset += len(vertices)
+    return hemispheres
+
+
+def feature_coordinates(masker: Any) -> np.ndarray:
+    """Return the coordinates (n_features, 3) of voxel centers or vertices, in mm."""
+    check_masker(masker)
+    if is_surface_masker(masker):
+        return np.concatenate([h.coordinates[h.vertices] for h in surface_mesh(masker)])
+    from nibabel.affines import apply_affine
+
+    mask, affine = mask_lattice(masker)
+    return apply_affine(affine, np.argwhere(mask))
+
+
+def feature_values(img: Any, masker: Any, name: str) -> np.ndarray:
+    """Return an image's values at a masker's features, (n_features,), as stored."""
+    opened = read_image(open_image(img, name))
+    check_same_grid(opened, NamedImage("the mask", masker.mask_img_))
+    if opened.n_samples not in (None, 1):
+        raise ValueError(
+            f"{opened.name} must be one image, got {opened.n_samples} samples; pick "
+            "one with nilearn.image.index_img"
+        )
+    return at_features(opened.img, masker).ravel()
+
+
+def at_features(img, masker):
+    """Return the values (n_features, ...) of an image on the mask's grid or mesh."""
+    if is_surface_image(img):
+        sides = surface_mesh(masker)
+        parts = [np.asarray(img.data.parts[h.name])[h.vertices] for h in sides]
+        return np.concatenate(parts)
+    return np.asanyarray(img.dataobj)[mask_lattice(masker)[0]]
 
 
 def load_samples(
     imgs: Any, masker: Any, *, confounds: Any = None, sample_mask: Any = None
 ) -> np.ndarray:
-    """Return samples x features of images, with the masker's smoothing and cleaning.
+    """Return samples (n_samples, n_features) of images, with the masker's cleaning.
 
-    Every 4-D image (2-D surface image) is cleaned on its own, as one run. A list of
-    3-D images is cleaned as one series when the masker does anything over time
-    (detrending, standardizing, filters, confounds), else image by image.
-
-    `imgs` are images, paths, or a pattern, on the grid of the fitted `masker`; if that
-    has a ``memory``, samples read from files are cached there. `confounds`, which the
-    masker regresses out, and `sample_mask`, samples to keep, have one entry per series,
-    as in nilearn; files of confounds whose BIDS names tell it are put into the order of
-    the images.
-
-    Returns float32 or float64 (n_samples, n_features), NaN where the image itself is
-    not finite (in every sample of the series when the masker cleans over time), where
-    nilearn alone would put zeros. Smoothing counts non-finite neighbors as zero.
-    TypeError if an image is none, or is of another kind than the masker; ValueError if
-    it has another grid or mesh than the mask (unless the masker resamples) or cannot be
-    read, or the number of confounds or sample masks is not that of the series.
+    Every 4-D image is cleaned as one run; single ones are one series if the masker does
+    anything over time. `confounds` and `sample_mask` have an entry per series, as in
+    nilearn. NaN where the image is not finite (in a whole series, if cleaned over
+    time).
     """
     check_masker(masker)
     how = {"confounds": confounds, "sample_mask": sample_mask}
@@ -51,10 +135,7 @@ def load_samples(
 
 def load_opened(named, masker, *, confounds=None, sample_mask=None):
     """Return the same of images that were opened (`NamedImage`)."""
-    mask = NamedImage("the mask", masker.mask_img_)
-    if not resamples(masker):
-        for img in named:
-            check_same_grid(img, mask)
+    _check_grids(named, masker)
     if confounds is not None:
         confounds = read_confounds(confounds, named, sample_mask)
     if sample_mask is not None:
@@ -63,8 +144,21 @@ def load_opened(named, masker, *, confounds=None, sample_mask=None):
     return cached(_load, named, masker, confounds, sample_mask)
 
 
-def _load(named, masker, confounds, sample_mask):
-    """Read and concatenate all series; a function of a module, for `cached`."""
+def load_maps(named, masker):
+    """Return the values (n_maps, n_features) of opened maps, which are not cached."""
+    _check_grids(named, masker)
+    return _load(named, masker)
+
+
+def _check_grids(named, masker):
+    """Raise if images lie on another grid or mesh than a masker that keeps theirs."""
+    mask = NamedImage("the mask", masker.mask_img_)
+    for img in [] if resamples(masker) else named:
+        check_same_grid(img, mask)
+
+
+def _load(named, masker, confounds=None, sample_mask=None):
+    """Return the samples of all series; a function of a module, for `cached`."""
     series = series_of(named, cleans_over_time(masker, confounds, sample_mask))
     none = [None] * len(series)
     given = confounds or none, sample_mask or none
@@ -94,30 +188,32 @@ def cleans_over_time(masker, confounds=None, sample_mask=None):
 
 
 def _load_series(members, masker, confounds, sample_mask):
-    """Clean one series and mark what was not finite in the images."""
+    """Clean one series; NaN where the images had no finite value."""
     members = [_on_the_masks_grid(read_image(img), masker) for img in members]
     holes = _holes(members, masker)
     img = members[0].img
     if len(members) > 1:
         from nilearn.image import concat_imgs
 
-        kinds = {_dtype(member) for member in members}
-        img = concat_imgs(
-            [member.img for member in members], dtype=np.result_type(*kinds)
-        )
-    data = np.atleast_2d(
-        masker.transform(img, confounds=confounds, sample_mask=sample_mask)
-    )
+        dtype = np.result_type(*(dtype for img in members for dtype in _dtypes(img)))
+        img = concat_imgs([member.img for member in members], dtype=dtype)
+    data = masker.transform(img, confounds=confounds, sample_mask=sample_mask)
+    data = np.atleast_2d(data)
     if data.dtype.kind != "f":
         data = data.astype(np.result_type(data.dtype, np.float32))
-    return _mark(data, holes, cleans_over_time(masker, confounds, sample_mask))
+    if holes is None:
+        return data
+    if cleans_over_time(masker, confounds, sample_mask):
+        data[:, holes.any(axis=0)] = np.nan
+    else:
+        data[holes] = np.nan
+    return data
 
 
-def _dtype(named):
-    """Return the type of an image's numbers."""
-    if named.is_surface:
-        return np.result_type(*named.img.data.parts.values())
-    return named.img.dataobj.dtype
+def _dtypes(named):
+    """Return the types of an image's arrays."""
+    arrays = named.img.data.parts.values() if named.is_surface else [named.img.dataobj]
+    return [array.dtype for array in arrays]
 
 
 def _on_the_masks_grid(named, masker):
@@ -145,29 +241,65 @@ def _holes(members, masker):
 
 def _holes_of_image(named, masker):
     """Return where one image is not finite; shape (n_samples, n_features)."""
-    if named.is_surface:
-        parts = [
-            np.asarray(named.img.data.parts[h.name])[h.vertices]
-            for h in surface_mesh(masker)
-        ]
-        return np.atleast_2d(~np.isfinite(np.concatenate(parts)).T)
-    data = np.asanyarray(named.img.dataobj)
-    if data.dtype.kind in "iu":
-        return np.zeros((1, 1), dtype=bool)
-    if resamples(masker):
-        return np.atleast_1d(~np.isfinite(data).all())
-    return np.atleast_2d(~np.isfinite(data[mask_lattice(masker)[0]]).T)
+    if not named.is_surface:
+        data = np.asanyarray(named.img.dataobj)
+        if data.dtype.kind in "iu":
+            return np.zeros((1, 1), dtype=bool)
+        if resamples(masker):
+            return np.atleast_1d(~np.isfinite(data).all())
+    return np.atleast_2d(~np.isfinite(at_features(named.img, masker)).T)
 
 
-def _mark(data, holes, over_time):
-    """Put NaN where the images had no finite value."""
-    if holes is None:
-        return data
-    if over_time:
-        data[:, holes.any(axis=0)] = np.nan
+def neighbor_pairs(masker):
+    """Return pairs (n_pairs, 2) of voxels that share a face, vertices an edge."""
+    pairs = []
+    if not is_surface_masker(masker):
+        mask, _ = mask_lattice(masker)
+        number = np.full(mask.shape, -1, dtype=np.intp)
+        number[mask] = np.arange(mask.sum())
+        for axis in range(3):
+            along = np.moveaxis(number, axis, 0)
+            pairs.append(np.stack([along[:-1].ravel(), along[1:].ravel()], axis=1))
     else:
-        data[holes] = np.nan
-    return data
+        for side in surface_mesh(masker):
+            number = np.full(len(side.coordinates), -1, dtype=np.intp)
+            number[side.vertices] = side.offset + np.arange(len(side.vertices))
+            pairs.append(number[mesh_edges(side.faces)])
+    known = np.concatenate(pairs)
+    return known[(known >= 0).all(axis=1)]
+
+
+def variance_smoother(masker, usable, fwhm):
+    """Return a function that smooths maps (n_maps, n_usable) within usable voxels."""
+    from nibabel.affines import voxel_sizes
+    from scipy.ndimage import gaussian_filter
+
+    if masker is None or is_surface_masker(masker):
+        raise ValueError(
+            "variance_fwhm smooths over the voxels of volumes; leave it out for arrays "
+            "and surfaces"
+        )
+    mask, affine = mask_lattice(masker)
+    where = np.flatnonzero(mask)[usable]
+    sigma = fwhm / np.sqrt(8 * np.log(2)) / voxel_sizes(affine)
+
+    def smoothed(values):
+        volume = np.zeros(mask.shape)
+        volume.flat[where] = values
+        return gaussian_filter(volume, sigma, mode="constant").flat[where]
+
+    weight = smoothed(np.ones(len(where)))
+    return lambda maps: np.stack([smoothed(values) / weight for values in maps])
+
+
+def mean_volume(named):
+    """Return the mean of all samples of volumes, (nx, ny, nz), an image at a time."""
+    total, n_samples = 0.0, 0
+    for img in named:
+        data = np.asanyarray(read_image(img).img.dataobj)
+        total = total + data.reshape(*data.shape[:3], -1).sum(axis=3, dtype=float)
+        n_samples += img.n_samples or 1
+    return total / n_samples
 
 
 _MOST_SINGLE = 20  # single volumes that are averaged
@@ -177,47 +309,27 @@ _LEVELS = 255
 
 
 def mean_gray_levels(named, mask_img):
-    """Average the first series (or the first single volumes) into gray levels 0 to 255.
+    """Return the mean of the first series (or single volumes) as gray levels 0 to 255.
 
-    `named` lists images of `NamedImage`, `mask_img` is the mask of a fitted masker.
-    Returns a 3-D image of whole numbers in float32, small when compressed; zero where
-    an image is not finite. None where an anatomy cannot be seen (surfaces; signed
-    values, such as those of betas or standardized series) or is not needed (MNI space,
-    of which there is a template).
+    None where no anatomy can be seen (surfaces, signed values), or in MNI space.
     """
-    if is_surface_image(mask_img) or space_code(mask_img) == MNI:
+    if is_surface_image(mask_img) or NamedImage("the mask", mask_img).code == MNI:
         return None
-    mean, img = _mean(named)
-    inside = mean[_seen(mean, img, mask_img)]
+    series = [img for img in named if (img.n_samples or 1) > 1]
+    chosen = series[:1] or named[:_MOST_SINGLE]
+    mean = np.nan_to_num(mean_volume(chosen), posinf=0, neginf=0)
+    inside = mean[_seen(mean, chosen[0].img, mask_img)]
     if not len(inside) or (inside > 0).mean() < _LEAST_POSITIVE:
         return None
     brightest = np.percentile(inside, _BRIGHTEST)
     if not brightest > inside.min():
         return None
     levels = np.rint(_LEVELS * np.clip(mean / brightest, 0, 1)).astype(np.float32)
-    return new_volume(levels, img)
-
-
-def _mean(named):
-    """Return a mean in float64, zero where it is not finite, and an image of it."""
-    series = [img for img in named if (img.n_samples or 1) > 1]
-    chosen = series[:1] or named[:_MOST_SINGLE]
-    total, n_volumes = 0.0, 0
-    for member in chosen:
-        data = np.asanyarray(read_image(member).img.dataobj)
-        if data.ndim == 4:
-            total = total + data.sum(axis=3, dtype=np.float64)
-            n_volumes += data.shape[3]
-        else:
-            total, n_volumes = total + data.astype(np.float64), n_volumes + 1
-    mean = total / n_volumes
-    return np.where(np.isfinite(mean), mean, 0.0), chosen[0].img
+    return new_volume(levels, chosen[0].img)
 
 
 def _seen(mean, img, mask_img):
     """Return where the mask is, or all that is not zero if it has another grid."""
-    from neuroextrap.images._opening import same_affine
-
     mask = np.asanyarray(mask_img.dataobj).astype(bool)
     same = mask.shape == mean.shape
     if same and same_affine(mask_img.affine, img.affine, mask.shape):

@@ -1,19 +1,25 @@
-"""One fitted masker from a mask, a masker, or the images themselves."""
+"""Fitted maskers: made from a mask or images, and where their features lie."""
 
 from typing import Any
 
 import numpy as np
 
 from neuroextrap.images._caching import cached, set_memory
+from neuroextrap.images._loading import is_surface_masker, mean_volume, resamples
 from neuroextrap.images._opening import (
+    MNI,
+    NamedImage,
+    agreed_code,
     check_binary,
     check_same_grid,
+    flat_values,
+    is_surface_image,
     list_images,
     mapped,
+    new_volume,
     open_image,
-    read_image,
+    space_code,
 )
-from neuroextrap.images._space import MNI, agreed_code, new_volume, space_code
 from neuroextrap.stats._validation import brief
 
 _STANDARDIZE = {False: None, True: "zscore_sample"}
@@ -74,76 +80,61 @@ def resolve_masker(mask: Any, imgs: Any = None, *, memory: Any = None) -> Any:
         _check_mask(opened, masker, named)
     masker = masker.fit()
     if not opened.is_surface:
-        _tell_space(masker, opened, named)
+        code = agreed_code([] if resamples(masker) else named, opened)
+        if space_code(masker.mask_img_) != code:
+            data = np.asanyarray(masker.mask_img_.dataobj)
+            masker.mask_img_ = new_volume(data, masker.mask_img_, code)
     return masker
 
 
-def _tell_space(masker, mask, named):
-    """Give the mask the code of the space that images and mask agree on."""
-    code = agreed_code([] if resamples(masker) else named, mask)
-    if space_code(masker.mask_img_) != code:
-        data = np.asanyarray(masker.mask_img_.dataobj)
-        masker.mask_img_ = new_volume(data, masker.mask_img_, code)
+def masker_of_maps(named, in_any):
+    """Return a fitted masker of what is finite in the first of some maps, or in any."""
+    from nilearn.maskers import NiftiMasker, SurfaceMasker
 
-
-def check_masker(masker):
-    """Raise TypeError unless an argument is a masker that was fitted."""
-    if getattr(masker, "mask_img_", None) is None:
-        raise TypeError(
-            f"masker must be a fitted NiftiMasker or SurfaceMasker, got "
-            f"{brief(masker)}; give what resolve_masker returns"
-        )
-
-
-def is_surface_masker(masker):
-    """Return whether a masker, fitted or not, is a SurfaceMasker."""
-    from nilearn.maskers import SurfaceMasker
-
-    return isinstance(masker, SurfaceMasker)
-
-
-def resamples(masker):
-    """Return whether a masker was asked to resample images to another grid."""
-    return any(
-        getattr(masker, name, None) is not None
-        for name in ("target_affine", "target_shape")
-    )
+    first = named[0]
+    imgs = [img.img for img in (named if in_any else named[:1])]
+    if not (in_any or first.is_surface or first.n_samples is None):
+        imgs = [first.img.slicer[..., 0]]
+    mask = NamedImage("mask", finite_mask(*imgs))
+    check_binary(mask)
+    kind = SurfaceMasker if first.is_surface else NiftiMasker
+    return kind(mask_img=mask.img, reports=False, standardize=None).fit()
 
 
 def _unfitted(mask, named):
-    """Return a masker of ours, which keeps no images for reports."""
-    masker = _copied_or_new(mask, named)
+    """Return a copy of the user's masker, or a new one around the mask, if any.
+
+    Ours keeps no images for reports.
+    """
+    from nilearn.maskers import NiftiMasker, SurfaceMasker
+    from sklearn.base import clone
+
+    if isinstance(mask, (NiftiMasker, SurfaceMasker)):
+        masker = clone(_single(mask))
+        if getattr(mask, "mask_img_", None) is not None:
+            masker.set_params(mask_img=mask.mask_img_)
+    else:
+        opened = None if mask is None else open_image(mask, "mask")
+        of_surface = any(img.is_surface for img in ([opened] if opened else named[:1]))
+        masker = (SurfaceMasker if of_surface else NiftiMasker)(
+            mask_img=None if opened is None else opened.img
+        )
     standardize = _STANDARDIZE.get(masker.standardize, masker.standardize)
     # nilearn 0.14 cannot fit a masker with a target shape unless it keeps a report
     reports = getattr(masker, "target_shape", None) is not None
     return masker.set_params(reports=reports, standardize=standardize)
 
 
-def _copied_or_new(mask, named):
-    """Copy the user's masker, or make one of the right kind around the mask."""
-    from nilearn.maskers import (
-        MultiNiftiMasker,
-        MultiSurfaceMasker,
-        NiftiMasker,
-        SurfaceMasker,
-    )
-    from sklearn.base import clone
+def _single(masker):
+    """Return a masker of one subject; TypeError for one of several."""
+    from nilearn.maskers import MultiNiftiMasker, MultiSurfaceMasker
 
-    if isinstance(mask, (MultiNiftiMasker, MultiSurfaceMasker)):
+    if isinstance(masker, (MultiNiftiMasker, MultiSurfaceMasker)):
         raise TypeError(
             f"mask must be a NiftiMasker or a SurfaceMasker, got "
-            f"{type(mask).__name__}; give one masker per subject"
+            f"{type(masker).__name__}; give one masker per subject"
         )
-    if isinstance(mask, (NiftiMasker, SurfaceMasker)):
-        masker = clone(mask)
-        mask_img = getattr(mask, "mask_img_", None)
-        return masker if mask_img is None else masker.set_params(mask_img=mask_img)
-    if mask is None:
-        kind = SurfaceMasker if named and named[0].is_surface else NiftiMasker
-        return kind()
-    opened = open_image(mask, "mask")
-    kind = SurfaceMasker if opened.is_surface else NiftiMasker
-    return kind(mask_img=opened.img)
+    return masker
 
 
 def _check_mask(mask, masker, named):
@@ -173,58 +164,32 @@ def _automatic_mask(named, masker):
         )
     for img in named[1:]:
         check_same_grid(img, named[0])
-    if named[0].is_surface:
-        return _finite_vertices(named)
-    return cached(_mask_of_volumes, named, masker)
-
-
-def _mask_of_volumes(named, masker):
-    """Compute a mask by nilearn's strategy from the mean of the volumes."""
-    from sklearn.base import clone
-
-    return clone(masker).fit(_mean_image(named)).mask_img_
-
-
-def _finite_vertices(named):
-    """Mask of the vertices that are finite in at least one sample."""
-    mask = mapped(
-        lambda *arrays: np.any(
-            [np.isfinite(a.reshape(len(a), -1)).any(axis=1) for a in arrays], axis=0
-        ),
-        *(img.img for img in named),
-    )
-    if not any(finite.any() for finite in mask.data.parts.values()):
+    if not named[0].is_surface:
+        return cached(_mask_of_volumes, named, masker)
+    mask = mapped(lambda part: part.astype(bool), finite_mask(*(i.img for i in named)))
+    if not flat_values(mask).any():
         raise ValueError(
             f"{named[0].name} has no finite vertex to analyze; check the images"
         )
     return mask
 
 
-def _mean_image(named):
-    """Mean of all samples of all images, one image in memory at a time."""
+def _mask_of_volumes(named, masker):
+    """Return the mask of nilearn's strategy, from the mean of the volumes."""
     from nibabel import Nifti1Image
+    from sklearn.base import clone
 
-    total, n_samples = 0.0, 0
-    for img in named:
-        data = np.asanyarray(read_image(img).img.dataobj)
-        total = total + (data.sum(axis=3, dtype=float) if data.ndim == 4 else data)
-        n_samples += img.n_samples or 1
-    return Nifti1Image(total / n_samples, named[0].img.affine)
+    mean = Nifti1Image(mean_volume(named), named[0].img.affine)
+    return clone(masker).fit(mean).mask_img_
 
 
 def mni152_mask(resolution: int = 3) -> Any:
-    """Return the brain mask of nilearn's MNI152 template, at a voxel size in mm.
-
-    It is an image of int8, 1 inside the brain (69,765 voxels at 3 mm), whose header
-    says that it lies in MNI space. (Fonov et al. 2011, NeuroImage 54, the template.)
-    """
-    if isinstance(resolution, bool) or not isinstance(resolution, int):
+    """Return the int8 brain mask of nilearn's MNI152 template, voxel size in mm."""
+    whole = isinstance(resolution, int) and not isinstance(resolution, bool)
+    if not whole or not 1 <= resolution <= _COARSEST:
         raise ValueError(
-            f"resolution must be a whole number of mm, got {brief(resolution)}; use 3"
-        )
-    if not 1 <= resolution <= _COARSEST:
-        raise ValueError(
-            f"resolution must be from 1 to {_COARSEST} mm, got {resolution}; use 3"
+            f"resolution must be a whole number of mm from 1 to {_COARSEST}, "
+            f"got {brief(resolution)}; use 3"
         )
     from nilearn.datasets import load_mni152_brain_mask
 
@@ -233,13 +198,14 @@ def mni152_mask(resolution: int = 3) -> Any:
 
 
 def finite_mask(*imgs):
-    """Return the 8-bit mask of what is finite in at least one of some samples."""
-    return mapped(
-        lambda *arrays: np.any([np.isfinite(a) for a in arrays], axis=0).astype(
-            "uint8"
-        ),
-        *imgs,
-    )
+    """Return the 8-bit mask of what is finite in at least one sample of some images."""
+    n_axes = 1 if is_surface_image(imgs[0]) else 3
+
+    def finite(*arrays):
+        samples = [np.isfinite(a).reshape(*a.shape[:n_axes], -1) for a in arrays]
+        return np.any([a.any(axis=-1) for a in samples], axis=0).astype("uint8")
+
+    return mapped(finite, *imgs)
 
 
 def mask_of(masker):
@@ -268,7 +234,6 @@ def smooth_by(masker, fwhm):
     if masker.smoothing_fwhm not in (None, fwhm):
         raise ValueError(
             f"smoothing_fwhm={fwhm!r} but the masker smooths by "
-            f"{masker.smoothing_fwhm:g} mm; set it in one "
-            "place only"
+            f"{masker.smoothing_fwhm:g} mm; set it in one place only"
         )
     masker.set_params(smoothing_fwhm=fwhm)

@@ -1,4 +1,4 @@
-"""Images opened and read under names that errors can show, and their grids."""
+"""Images opened and read under names that errors can show, their grids and spaces."""
 
 import os
 import zlib
@@ -9,11 +9,10 @@ from xml.parsers.expat import ExpatError
 
 import numpy as np
 
-from neuroextrap.images._bids_names import name_order
-from neuroextrap.images._space import new_volume
+from neuroextrap.images._bids_names import loose_entities, name_order
 from neuroextrap.images._surface_files import is_surface_file, open_surface
 
-GRID_TOLERANCE = 1e-3
+_GRID_TOLERANCE = 1e-3
 """Grids are one when no voxel moves by more than this fraction of a voxel."""
 
 _UNREADABLE = (
@@ -26,10 +25,17 @@ _UNREADABLE = (
     ExpatError,
 )
 
+MNI = 4
+_ALIGNED = 2
+_TELLING = (1, 3, MNI)
+CODES = {0: "unknown", 1: "scanner", 2: "aligned", 3: "Talairach", MNI: "MNI"}
+"""NIfTI's names of coordinate systems (nifti1.h, NIFTI_XFORM). "Aligned" is what
+nibabel, nilearn and many pipelines write when they do not know better."""
+
 
 @dataclass(frozen=True)
 class NamedImage:
-    """An opened image and the name that error messages give it.
+    """An opened image, the name that messages give it, and where it lies.
 
     The name is a place such as ``imgs[3]``, the path of the file, or both; the data of
     a file are not read yet.
@@ -56,9 +62,32 @@ class NamedImage:
     def n_samples(self):
         """Length of the last axis, or None for a single sample."""
         if self.is_surface:
-            shape = next(iter(self.img.data.parts.values())).shape
-            return shape[1] if len(shape) == 2 else None
-        return self.img.shape[3] if len(self.img.shape) == 4 else None
+            shape = next(iter(self.img.data.parts.values())).shape[1:]
+        else:
+            shape = self.img.shape[3:]
+        return int(np.prod(shape)) if shape else None
+
+    @property
+    def entities(self):
+        """The ``key-label`` pairs of the file's name."""
+        return {} if self.file is None else loose_entities(self.file)
+
+    @property
+    def space(self):
+        """The label of ``space`` in the file's name, or None."""
+        return self.entities.get("space")
+
+    @property
+    def code(self):
+        """The NIfTI code of the space in the header."""
+        return space_code(self.img)
+
+    def shares_grid(self, other):
+        """Return whether both are volumes of one shape whose affines agree."""
+        shape = self.img.shape[:3]
+        return shape == other.img.shape[:3] and same_affine(
+            self.img.affine, other.img.affine, shape
+        )
 
 
 def is_surface_image(img):
@@ -70,27 +99,22 @@ def is_surface_image(img):
 
 def open_image(img, name):
     """Open one path, Niimg or SurfaceImage, which came as the argument `name`."""
+    path = None
+    if is_surface_image(img):
+        return NamedImage(name, img)
     if isinstance(img, (str, os.PathLike)):
         path = os.fspath(img)
         if is_surface_file(path) and os.path.isfile(path):
             return NamedImage(_with_file(name, path), _read_surface(path, name), path)
-        opened = open_file(path, name)
-        if not hasattr(opened, "dataobj"):
-            raise ValueError(
-                f"{_with_file(name, path)} is no volume; of surface files make a "
-                "nilearn.surface.SurfaceImage"
-            )
-        return _checked_volume(NamedImage(_with_file(name, path), opened))
-    if is_surface_image(img):
-        return NamedImage(name, img)
-    if hasattr(img, "dataobj") and hasattr(img, "affine"):
-        on_disk = not isinstance(img.dataobj, np.ndarray)
-        path = img.get_filename() if on_disk else None
-        return _checked_volume(NamedImage(_with_file(name, path), img))
-    raise TypeError(
-        f"{name} must be an image or the path of one, got {type(img).__name__}; "
-        "give a Niimg, a SurfaceImage or a file"
-    )
+        img = open_file(path, name)
+    elif not (hasattr(img, "dataobj") and hasattr(img, "affine")):
+        raise TypeError(
+            f"{name} must be an image or the path of one, got {type(img).__name__}; "
+            "give a Niimg, a SurfaceImage or a file"
+        )
+    elif not isinstance(img.dataobj, np.ndarray):
+        path = img.get_filename()
+    return _checked_volume(NamedImage(_with_file(name, path), img))
 
 
 def _read_surface(path, name):
@@ -108,9 +132,13 @@ def _read_surface(path, name):
 
 def _checked_volume(named):
     """Return a volume, or raise unless it holds real numbers in a place in space."""
+    if not hasattr(named.img, "dataobj"):
+        raise ValueError(
+            f"{named.name} is no volume; of surface files make a "
+            "nilearn.surface.SurfaceImage"
+        )
     affine = np.asarray(named.img.affine, dtype=float)
-    placed = np.isfinite(affine).all() and np.linalg.matrix_rank(affine[:3, :3]) == 3
-    if not placed:
+    if not np.isfinite(affine).all() or np.linalg.matrix_rank(affine[:3, :3]) < 3:
         raise ValueError(
             f"{named.name} has an affine that is not finite or not invertible, so "
             "voxels have no size; repair the sform and qform of its header"
@@ -125,12 +153,7 @@ def _checked_volume(named):
 
 
 def list_images(imgs, name="imgs"):
-    """Open every image of an argument that may hold several.
-
-    `imgs` is an image, a path, a glob pattern (its matches by name, run-2 before
-    run-10), or a list of these. Returns at least one `NamedImage`; all are volumes or
-    all surfaces.
-    """
+    """Open the image, path or pattern, or all of a list of these; all of one kind."""
     entries = _expand(imgs, name)
     if not entries:
         raise ValueError(f"{name} is empty; give at least one image")
@@ -143,18 +166,12 @@ def list_images(imgs, name="imgs"):
 
 
 def image_files(imgs, name="imgs"):
-    """Return the paths that paths and patterns stand for, without opening them.
-
-    Paths that are no patterns need not exist.
-    """
+    """Return the paths that paths and patterns stand for, without opening them."""
     return [os.fspath(path) for _, path in _expand(imgs, name)]
 
 
 def read_image(named):
-    """Return a named image with its data in memory; surfaces come back as they are.
-
-    A truncated or corrupt file is an error that names it.
-    """
+    """Return a named image with its data in memory; ValueError names a corrupt file."""
     if named.is_surface or isinstance(named.img.dataobj, np.ndarray):
         return named
     try:
@@ -207,10 +224,7 @@ def _expand(imgs, name):
         return [(path, path) for path in matching_files(imgs, name)]
     if not isinstance(imgs, (list, tuple)):
         return [(name, imgs)]
-    entries = []
-    for i, img in enumerate(imgs):
-        entries += _expand(img, f"{name}[{i}]")
-    return entries
+    return [e for i, img in enumerate(imgs) for e in _expand(img, f"{name}[{i}]")]
 
 
 def _with_file(name, path):
@@ -223,12 +237,22 @@ def _one_line(error):
     return " ".join(str(error).split()) or type(error).__name__
 
 
-def check_same_grid(named, reference):
-    """Raise if an image lies on another grid or mesh than a reference.
+def series_of(named, over_time):
+    """Split images into the lists that are cleaned together."""
+    single = [img.n_samples is None for img in named]
+    if over_time and all(single):
+        return [named]
+    if over_time and any(single):
+        first = named[single.index(True)].name
+        raise ValueError(
+            f"imgs mixes single samples ({first}) with series while the masker cleans "
+            "over time; give one 4-D image per run, or single volumes only"
+        )
+    return [[img] for img in named]
 
-    Both are `NamedImage`. Affines may differ by rounding, as long as no voxel center
-    moves by more than a thousandth of a voxel.
-    """
+
+def check_same_grid(named, reference):
+    """Raise if an image lies on another grid or mesh than a reference."""
     if named.is_surface != reference.is_surface:
         raise TypeError(
             f"{named.name} and {reference.name} are not both volumes or both "
@@ -236,43 +260,49 @@ def check_same_grid(named, reference):
         )
     if named.is_surface:
         _check_same_mesh(named, reference)
-        return
-    if len(named.img.shape) not in (3, 4):
+    elif len(named.img.shape) not in (3, 4):
         raise ValueError(
             f"{named.name} must have 3 or 4 dimensions, got shape {named.img.shape}; "
             "split or squeeze it"
         )
-    if tuple(named.img.shape[:3]) != tuple(reference.img.shape[:3]):
+    elif not named.shares_grid(reference):
         raise ValueError(
-            f"{named.name} has shape {named.img.shape[:3]} but {reference.name} has "
-            f"{reference.img.shape[:3]}; resample one with "
+            f"{_unlike(named, reference)}; resample one with "
             "nilearn.image.resample_to_img"
         )
-    if not same_affine(named.img.affine, reference.img.affine, named.img.shape[:3]):
-        raise ValueError(
-            f"{named.name} has another affine than {reference.name}: "
-            f"{_flat(named.img.affine)} against {_flat(reference.img.affine)}; "
-            "resample one with nilearn.image.resample_to_img"
-        )
+
+
+def _unlike(named, reference):
+    """Say how the grids of two volumes differ."""
+    shape, expected = named.img.shape[:3], reference.img.shape[:3]
+    if shape != expected:
+        return f"{named.name} has shape {shape} but {reference.name} has {expected}"
+    one, two = (
+        " ".join(f"{number:.7g}" for number in img.img.affine[:3].ravel())
+        for img in (named, reference)
+    )
+    return f"{named.name} has another affine than {reference.name}: {one} against {two}"
 
 
 def same_affine(first, second, shape):
-    """Return whether two affines place every voxel of a grid of `shape` alike.
-
-    No corner may move by more than a thousandth of the smallest voxel size.
-    """
+    """Return whether no corner of a grid moves by a thousandth of the voxel size."""
     from nibabel.affines import apply_affine, voxel_sizes
 
     corners = np.array(np.meshgrid(*([0, n - 1] for n in shape))).reshape(3, -1).T
     moved = apply_affine(first, corners) - apply_affine(second, corners)
     turned = np.abs(first[:3, :3] - second[:3, :3]).max()
     smallest = voxel_sizes(second).min()
-    return max(np.abs(moved).max(), turned) <= GRID_TOLERANCE * smallest
+    return max(np.abs(moved).max(), turned) <= _GRID_TOLERANCE * smallest
 
 
 def check_binary(mask):
     """Raise if a mask is empty, not binary, holds NaN, or is not one sample."""
-    values = _distinct_values(mask)
+    if mask.n_samples not in (None, 1):
+        raise ValueError(
+            f"{mask.name} must be one mask, got {mask.n_samples} samples; give a "
+            "single one"
+        )
+    values = np.unique(flat_values(read_image(mask).img).astype(float))
     if np.isnan(values).any() or np.count_nonzero(values) > 1:
         shown = ", ".join(f"{value:g}" for value in values[:4])
         raise ValueError(
@@ -290,20 +320,6 @@ def flat_values(img):
     return np.concatenate([np.ravel(part) for part in img.data.parts.values()])
 
 
-def _distinct_values(mask):
-    """Return the sorted distinct values of a mask of one sample."""
-    if mask.is_surface:
-        n_samples = max(np.size(p) // len(p) for p in mask.img.data.parts.values())
-    else:
-        n_samples = int(np.prod(mask.img.shape[3:]))
-    if n_samples != 1:
-        raise ValueError(
-            f"{mask.name} must be one mask, got {n_samples} samples; give a single one"
-        )
-    img = mask.img if mask.is_surface else read_image(mask).img
-    return np.unique(flat_values(img).astype(float))
-
-
 def _check_same_mesh(named, reference):
     """Raise if hemispheres, numbers of vertices or faces differ."""
     parts, expected = named.img.mesh.parts, reference.img.mesh.parts
@@ -313,36 +329,24 @@ def _check_same_mesh(named, reference):
         for side in parts
     )
     if not same:
-        raise ValueError(
-            f"{named.name} has another mesh ({_mesh_size(parts)}) than "
-            f"{reference.name} ({_mesh_size(expected)}); give images of one mesh"
+        one, two = (
+            ", ".join(
+                f"{side} {mesh.n_vertices} vertices" for side, mesh in own.items()
+            )
+            for own in (parts, expected)
         )
-
-
-def _mesh_size(parts):
-    """Describe a mesh by its hemispheres' sizes."""
-    return ", ".join(
-        f"{side} {mesh.n_vertices} vertices" for side, mesh in parts.items()
-    )
-
-
-def _flat(affine):
-    """Return the first three rows of an affine on one line."""
-    return np.array2string(
-        np.asarray(affine)[:3].ravel(), precision=4, separator=" ", max_line_width=10**6
-    )
+        raise ValueError(
+            f"{named.name} has another mesh ({one}) than {reference.name} ({two}); "
+            "give images of one mesh"
+        )
 
 
 def mapped(function, *imgs):
-    """Return the image that a function makes of the arrays of images on one grid.
-
-    It is applied to whole volumes, or hemisphere by hemisphere.
-    """
+    """Return the image that a function makes of the arrays of images on one grid."""
     first = imgs[0]
     if not is_surface_image(first):
-        return new_volume(
-            function(*(np.asanyarray(img.dataobj) for img in imgs)), first
-        )
+        arrays = [np.asanyarray(img.dataobj) for img in imgs]
+        return new_volume(function(*arrays), first)
     from nilearn.surface import SurfaceImage
 
     parts = {
@@ -350,3 +354,43 @@ def mapped(function, *imgs):
         for name in first.data.parts
     }
     return SurfaceImage(mesh=first.mesh, data=parts)
+
+
+def space_code(img):
+    """Return the NIfTI code of the affine that is in use; 0 where there is none."""
+    if not hasattr(img, "get_sform"):
+        return 0
+    sform, qform = (
+        int(get(coded=True)[1] or 0) for get in (img.get_sform, img.get_qform)
+    )
+    return sform or qform
+
+
+def agreed_code(named, mask):
+    """Return the code of the space of images and their mask, "aligned" if unclear.
+
+    A name (``space-MNI...``, ``space-T1w``) counts before a header, and images before
+    the mask.
+    """
+    for group in (named, [mask]):
+        labels = {img.space or "" for img in group}
+        if labels - {""}:
+            of_mni = all(label.lower().startswith("mni") for label in labels)
+            return MNI if of_mni else _ALIGNED
+    for group in (named, [mask]):
+        told = {img.code for img in group} & set(_TELLING)
+        if told:
+            return told.pop() if len(told) == 1 else _ALIGNED
+    return _ALIGNED
+
+
+def new_volume(data, like, code=None):
+    """Return a NIfTI volume with the affine of another, and its code (or `code`)."""
+    from nibabel import Nifti1Image
+
+    img = Nifti1Image(data, like.affine)
+    code = (space_code(like) if code is None else code) or _ALIGNED
+    for set_form in (img.set_sform, img.set_qform):
+        set_form(np.asarray(like.affine), code=code)
+    img.header.set_xyzt_units("mm")
+    return img

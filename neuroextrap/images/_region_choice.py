@@ -8,13 +8,13 @@ import scipy.sparse
 
 from neuroextrap.images._atlas import atlas_labels
 from neuroextrap.images._caching import memory_folder
-from neuroextrap.images._geometry import (
-    center_features,
+from neuroextrap.images._loading import (
     feature_coordinates,
+    feature_values,
+    is_surface_masker,
     mask_lattice,
     surface_mesh,
 )
-from neuroextrap.images._maskers import is_surface_masker
 from neuroextrap.regions._coordinates import (
     cached_surface_discs,
     nearest_features,
@@ -26,12 +26,9 @@ from neuroextrap.regions._membership import check_centers, check_regions, label_
 
 @dataclass(frozen=True)
 class RegionChoice:
-    """Regions and the features that carry their values.
+    """Regions (n_regions, n_features) and the features that carry their values.
 
-    `regions` is a CSR array of shape (n_regions, n_features). `centers` (n_regions,)
-    holds the feature at the center of every region, and `owner` (n_features,) the
-    region whose value each feature carries, -1 for none; either is None where it has no
-    meaning. `names` are those of atlas regions.
+    `owner` (n_features,) is the region whose value each feature carries, -1 for none.
     """
 
     regions: scipy.sparse.csr_array
@@ -72,10 +69,7 @@ class RegionChoice:
         return out
 
     def regions_of(self, inside):
-        """Return which regions (n_regions,) lie in a set of features (n_features,).
-
-        Those whose center does or, without centers, most of whose features do.
-        """
+        """Return which regions lie in a set of features, by center or most features."""
         if self.centers is not None:
             return inside[self.centers]
         if self.owner is None:
@@ -110,14 +104,7 @@ def choose_regions(  # noqa: PLR0913
     stride=1,
     names=None,
 ):
-    """Make the regions of an analysis from its options.
-
-    `masker` is None for plain arrays, where all `n_features` features are one region
-    unless `regions` (n_regions, n_features) says otherwise. Spheres and surface discs
-    have `radius` mm, or `n_nearest` voxels; `labels_img` gives atlas regions named by
-    `names` instead (label 0 is background). `process_mask_img` and every `stride`-th
-    voxel limit the centers. A SurfaceMasker with ``memory`` caches its discs there.
-    """
+    """Return the RegionChoice of an analysis: a matrix, an atlas, or around centers."""
     if regions is not None:
         if labels_img is not None:
             raise ValueError("labels_img and regions were both given; give one of them")
@@ -169,6 +156,19 @@ def _choose_centers(masker, process_mask_img, stride):
     return centers
 
 
+def center_features(process_mask_img, masker):
+    """Return the ascending indices of the features inside a second mask."""
+    values = feature_values(process_mask_img, masker, "process_mask_img")
+    if np.isnan(values).any():
+        raise ValueError("process_mask_img must not hold NaN; use 0 outside the mask")
+    centers = np.flatnonzero(values)
+    if not len(centers):
+        raise ValueError(
+            "process_mask_img selects no voxel of the mask; check that the two overlap"
+        )
+    return centers
+
+
 def _neighborhoods(masker, radius, n_nearest, centers):
     """Return spheres, nearest voxels or surface discs around centers."""
     if is_surface_masker(masker):
@@ -188,12 +188,9 @@ def _neighborhoods(masker, radius, n_nearest, centers):
 def surface_regions(
     masker: Any, radius: float, *, centers: Any = None, cache_dir: Any = None
 ) -> Any:
-    """Make discs along the surface around features, hemisphere by hemisphere.
+    """Return discs (n_regions, n_features) along the surface, radius in mm along edges.
 
-    Paths run over the whole mesh; vertices outside the mask of a fitted SurfaceMasker
-    carry paths but are not members. `radius` is in mm along mesh edges; `centers` are
-    indices of features, None for all. `cache_dir` is a folder that keeps the discs of
-    each mesh and radius, or None. Returns a csr_array of bool (n_regions, n_features).
+    Paths run over the whole mesh, also outside the mask.
     """
     from scipy import sparse
 

@@ -26,11 +26,8 @@ _EXTENSIONS = (*SURFACES, ".nii.gz", ".nii", ".img.gz", ".img", ".hdr")
 def repetition_times(named, t_r, *, check_t_r=True):
     """Return the time between volumes of every series in seconds.
 
-    `named` are `NamedImage`. `t_r` is what the user says, None to take it from the
-    header (pixdim[4] in a declared unit) or the sidecar (``RepetitionTime`` in the
-    ``.json`` beside the image). With `check_t_r` all that is stated must agree within a
-    millisecond; otherwise `t_r` counts, or the sidecar before the header. Raises
-    ValueError where nothing is stated, or statements disagree.
+    `t_r`, header and sidecar must agree within a millisecond, or (without `check_t_r`)
+    the first of `t_r`, sidecar and header counts.
     """
     check_flags(check_t_r=check_t_r)
     if t_r is not None:
@@ -91,11 +88,7 @@ def _of_header(img):
 
 
 def _of_sidecar(img):
-    """Return RepetitionTime of the JSON file beside an image, or None.
-
-    Where there is none, the image's own entities find the files of the data sets that
-    it lies in (``task-x_bold.json``; BIDS: "inheritance principle").
-    """
+    """Return RepetitionTime of the JSON beside an image, or of its data sets."""
     if img.file is None:
         return None
     path = Path(img.file)

@@ -22,12 +22,9 @@ def is_surface_file(path):
 
 
 def open_surface(path):
-    """Return the SurfaceImage of both hemispheres; ValueError says what is missing.
+    """Return the SurfaceImage of both hemispheres; vertices that a file lacks are NaN.
 
-    `path` is that of one hemisphere's GIFTI file (``hemi-L``, beside ``hemi-R``), or of
-    a CIFTI dense series, of which the cortex is taken; vertices that it leaves out (the
-    medial wall) are NaN. Meshes are fMRIPrep's (``_midthickness.surf.gii`` of the
-    subject's ``anat``, in the series' space), or nilearn's fsaverage5.
+    Meshes are fMRIPrep's of the subject, in the series' space, or nilearn's fsaverage5.
     """
     from nilearn.surface import SurfaceImage
 

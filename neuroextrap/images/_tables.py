@@ -18,13 +18,7 @@ _COMMAS = (".csv", ".csv.gz")
 
 
 def read_text_table(path, name):
-    """Read a file into a DataFrame of text, exactly as it is written.
-
-    Columns are separated by tabs, or by commas if the file ends in ``.csv``; the first
-    row names them. Files may be compressed (``.gz``). `name` is the argument's. Raises
-    ValueError, which names file and row, if the file cannot be read as UTF-8, has NUL
-    bytes, columns of the same name, or rows of another length than the first.
-    """
+    """Return a file as a DataFrame of text, exactly as it is written."""
     import pandas as pd
 
     path = os.fspath(path)
@@ -48,11 +42,7 @@ def read_text_table(path, name):
 
 
 def read_number_table(path, name):
-    """Read a file whose columns are all numbers, as `read_text_table` reads text.
-
-    Returns float64 of shape (n_rows, n_columns). ValueError names a column that holds
-    something else.
-    """
+    """Return a file whose columns are all numbers, float64 (n_rows, n_columns)."""
     import pandas as pd
 
     path = os.fspath(path)
@@ -80,10 +70,7 @@ def read_number_table(path, name):
 
 
 def numbers(table, name):
-    """Return a table's columns as float64; ValueError names those that are no numbers.
-
-    Columns may hold numbers or text.
-    """
+    """Return a table's columns as float64; ValueError names what is not finite."""
     import pandas as pd
 
     values = np.empty(table.shape)
@@ -123,11 +110,7 @@ def _check_separated(header, first, path):
 
 
 def text_column(table, column, name):
-    """Return a column as text, "" where the entry is missing (n/a) or empty.
-
-    Entries of a DataFrame that are None or NaN are missing too. Raises ValueError if an
-    entry begins or ends with a blank, or if two different entries are the same text.
-    """
+    """Return a column as text, "" where the entry is missing (n/a, None) or empty."""
     values = table[column]
     missing = values.isna().to_numpy()
     text = values.astype(str).to_numpy(dtype=object)
@@ -200,10 +183,7 @@ def _separator(path):
 
 
 def load_array(path, *, mmap_mode=None):
-    """Read a .npy file; ValueError that names it when it holds no plain array.
-
-    Python objects (pickles) are never read. `mmap_mode` is that of ``numpy.load``.
-    """
+    """Return the array of a .npy file, never of pickles; ValueError if damaged."""
     path = os.fspath(path)
     try:
         array = np.load(path, mmap_mode=mmap_mode, allow_pickle=False)

@@ -8,15 +8,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from neuroextrap.images._geometry import surface_mesh
-from neuroextrap.images._maskers import check_masker, is_surface_masker
+from neuroextrap.images._loading import check_masker, is_surface_masker, surface_mesh
 from neuroextrap.images._opening import (
     is_surface_image,
+    new_volume,
     open_file,
     open_image,
     read_image,
 )
-from neuroextrap.images._space import new_volume
 from neuroextrap.stats._validation import real_array
 
 
@@ -92,12 +91,9 @@ _SIDES = {"left": "hemi-L", "right": "hemi-R"}
 
 
 def save_image(img, directory, name):
-    """Write a floating-point image into an existing folder and return its files.
+    """Write a floating-point image or 8-bit mask; return its files by part.
 
-    `name` is the file name without ending. The dict maps "volume" (or "left", "right",
-    "left_mesh", "right_mesh") to file names. Surface values are stored as float32, and
-    each hemisphere's mesh once per folder. Integer images are refused, since they would
-    quantize values, unless they are 8-bit masks of 0 and 1.
+    Integer images are refused, since they would quantize values.
     """
     directory = Path(directory)
     if is_surface_image(img):

@@ -13,8 +13,8 @@ from scipy.stats import rankdata
 
 from neuroextrap.margins._paths import with_path
 from neuroextrap.margins._plan import Plan, TaskData
+from neuroextrap.margins._task import Result, empty_results, run_task
 from neuroextrap.margins._task import observed_margins as margins_of_task
-from neuroextrap.margins._task import run_task
 from neuroextrap.margins._wins import NAN_MARGINS, win_chances
 from neuroextrap.margins.running._checkpoint import Checkpoint, run_identity
 from neuroextrap.margins.running._execution import Work, one_blas_thread, run_tasks
@@ -23,35 +23,27 @@ from neuroextrap.stats._validation import check_n_jobs
 
 Task = tuple[int, np.ndarray]  # its number, and the rows of its regions
 _PART_REGIONS = 64  # gone over together where no labels are permuted
-# results of a task that have a row for every region
-_BY_REGION = (
-    *("wins", "score", "n_reached", "n_best", "n_correct", "forward_wins", "measured"),
-    "correlation",
-)
 
 
 @dataclass(frozen=True)
 class RegionScores:
     """The results of a run for every region.
 
-    ``wins`` of shape (n_regions, K) are win distributions, NaN where a region was not
-    analyzed; ``weighted_wins`` (n_weightings, n_regions, K) the same under each further
-    weighting of the test points. ``score`` (n_regions,) is the observed statistic,
-    ``n_reached`` (n_regions,) the number of permuted statistics that reach it,
-    ``maxima`` (n_permutations,) the largest statistic over regions for every
-    permutation, and ``null`` (n_permutations, n_regions) all permuted statistics, when
-    kept. ``largest`` (n_permutations, n_largest) are the largest of them under every
+    ``wins`` (n_regions, K) are win distributions, NaN where a region was not analyzed;
+    ``weighted_wins`` (n_weightings, n_regions, K) the same under further weightings of
+    the test points. ``score`` (n_regions,) is the observed statistic, ``n_reached``
+    (n_regions,) the number of permuted ones that reach it, ``maxima`` (n_permutations,)
+    their largest over regions, and ``null`` (n_permutations, n_regions) all of them,
+    when kept. ``largest`` (n_permutations, n_largest) are the largest of every
     permutation, packed with their regions (``stats/_null_counts.py``), in decreasing
-    order, -inf where those of other shards are missing; None in results that were
-    written without. ``done`` (n_regions,) marks the regions analyzed in this run (all,
-    but for a shard). ``n_best`` (n_regions,) is the number of test points whose class
-    was strictly the best. With forward tests ``n_correct``
+    order, -inf where those of other shards are missing. ``done`` (n_regions,) marks the
+    regions analyzed in this run (all, but for a shard), ``n_best`` (n_regions,) counts
+    the test points whose class was strictly the best. With forward tests ``n_correct``
     (n_regions, n_sums) are their numbers of correct outcomes, and ``forward_wins``
     (n_regions, K) their average wins. ``measured`` (n_regions, n_sizes, 2) are
     accuracies and standard errors of classifiers trained on random subsets of the
-    classes, of every size.
-    ``correlation`` (n_regions,) is that of decoded with true targets, if these are no
-    classes.
+    classes, of every size, ``correlation`` (n_regions,) that of decoded with true
+    targets, if these are no classes.
     """
 
     wins: np.ndarray
@@ -82,12 +74,11 @@ def score_regions(  # noqa: PLR0913
 ) -> RegionScores:
     """Compute the wins of every region, observed and permuted.
 
-    ``X`` holds finite float32 samples (n_samples, n_features), centered per feature;
-    ``regions`` of shape (n_regions, n_features) says which features belong to which
-    region, and empty rows are left NaN. ``n_jobs`` joblib workers do not affect
-    results. ``checkpoint`` is a folder for the results of finished tasks. A ``shard``
-    (i, N) computes tasks i, i + N, i + 2 N, ... only, i from 0. ``null``, an array
-    (n_permutations, n_regions), is filled with all permuted statistics. ``progress`` is
+    ``X`` (n_samples, n_features) holds finite float32 samples, centered per feature;
+    ``regions`` (n_regions, n_features) says which features belong to which region.
+    Neither ``n_jobs`` workers nor ``checkpoint``, a folder for finished tasks, affect
+    results. A ``shard`` (i, N) computes tasks i, i + N, ... only, i from 0. ``null``
+    (n_permutations, n_regions) is filled with all permuted statistics; ``progress`` is
     called with (regions done, regions in all) after every finished task.
     """
     plan = with_path(plan, regions)
@@ -96,7 +87,9 @@ def score_regions(  # noqa: PLR0913
     tasks = [(number, filled[a : a + size]) for number, a in enumerate(starts)]
     if shard is not None:
         tasks = tasks[shard[0] :: shard[1]]
-    scores = empty_scores(regions.shape[0], plan, null)
+    n_regions = regions.shape[0]
+    done, empty = np.zeros(n_regions, dtype=bool), empty_results(plan, n_regions)
+    scores = RegionScores(**empty, null=null, done=done)
     n_total, n_done = sum(len(rows) for _, rows in tasks), 0
     largest = LargestValues.start(plan.n_permutations, len(filled))
     part = "whole" if shard is None else f"{shard[0] + 1}of{shard[1]}"
@@ -118,11 +111,7 @@ def score_regions(  # noqa: PLR0913
 def identify_run(
     X: np.ndarray, regions: scipy.sparse.csr_array, plan: Plan
 ) -> dict[str, Any]:
-    """Return what makes a run what it is, in JSON values.
-
-    Equal for equal data, regions, plan, tasks and versions, whatever the shard and the
-    workers.
-    """
+    """Return what makes a run what it is, as JSON values, whatever the workers."""
     plan = with_path(plan, regions)
     return run_identity(X, regions, plan) | {"task size": plan.task_size}
 
@@ -130,10 +119,7 @@ def identify_run(
 def observed_margins(
     X: np.ndarray, regions: scipy.sparse.csr_array, plan: Plan, region: int
 ) -> np.ndarray:
-    """Compute one region's margins (n_test, K) under the observed labeling.
-
-    Rows are in the order of ``plan.design.test``.
-    """
+    """Compute one region's margins (n_test, K) under the observed labeling."""
     if regions.indptr[region] == regions.indptr[region + 1]:
         raise ValueError(
             f"region {region} was not analyzed: it has too few usable voxels; choose "
@@ -149,8 +135,7 @@ def why_untrainable(
 ) -> str | None:
     """Return why a plan's forward tests cannot be trained, None if they can.
 
-    The largest region is tried in the fold that trains on fewest samples of a class:
-    some classifiers need more of them than the first runs have.
+    The largest region is tried in the fold that trains on fewest samples of a class.
     """
     sizes = np.diff(regions.indptr)
     if plan.forward is None or not sizes.any():
@@ -194,7 +179,7 @@ def _results(
     tasks: list[Task],
     n_jobs: int,
     store: Checkpoint | None,
-) -> Iterator[tuple[np.ndarray, dict[str, np.ndarray]]]:
+) -> Iterator[tuple[np.ndarray, Result]]:
     """Yield (rows, result) of every task: stored ones first, then as they finish."""
     missing = {}
     for number, rows in tasks:
@@ -203,11 +188,15 @@ def _results(
             missing[number] = rows
         else:
             yield rows, result
+    names = {
+        number: f"task {number} (regions {rows[0]} to {rows[-1]})"
+        for number, rows in missing.items()
+    }
     work = Work(
         function=run_task,
         shared=plan,
         data_of=lambda number: task_data(X, regions, missing[number]),
-        names={number: _name(number, rows) for number, rows in missing.items()},
+        names=names,
     )
     for number, result in run_tasks(work, n_jobs=n_jobs, prefer=plan.kernel.prefer):
         if store is not None:
@@ -215,51 +204,14 @@ def _results(
         yield missing[number], result
 
 
-def _name(number: int, rows: np.ndarray) -> str:
-    """Return what messages call a task."""
-    return f"task {number} (regions {rows[0]} to {rows[-1]})"
-
-
-def empty_scores(n_regions: int, plan: Plan, null: np.ndarray | None) -> RegionScores:
-    """Return scores before any task is done."""
-    n_classes, forward = plan.design.n_classes, plan.forward
-
-    def missing(*shape: int, dtype: type = float) -> np.ndarray:
-        return np.full((n_regions, *shape), np.nan, dtype)
-
-    scores = RegionScores(
-        wins=missing(n_classes),
-        weighted_wins=np.full((plan.n_weightings, n_regions, n_classes), np.nan),
-        score=missing(),
-        n_reached=np.zeros(n_regions, dtype=np.int64),
-        n_best=missing(),
-        maxima=np.full(plan.n_permutations, -np.inf),
-        null=null,
-        done=np.zeros(n_regions, dtype=bool),
-        measured=missing(len(plan.subset_sizes), 2) if plan.subsets else None,
-        correlation=missing() if plan.kernel.correlates else None,
-    )
-    if forward is None:
-        return scores
-    return replace(
-        scores,
-        n_correct=missing(forward.outcomes.n_sums, dtype=np.float32),
-        forward_wins=missing(n_classes),
-    )
-
-
-def _fill_in(
-    scores: RegionScores, rows: np.ndarray, result: dict[str, np.ndarray]
-) -> None:
+def _fill_in(scores: RegionScores, rows: np.ndarray, result: Result) -> None:
     """Put a task's results where its regions belong."""
     scores.done[rows] = True
     scores.weighted_wins[:, rows] = result["weighted_wins"]
     if scores.null is not None:
         scores.null[:, rows] = result["null"]
-    for name in _BY_REGION:
-        values = getattr(scores, name)
-        if values is not None:
-            values[rows] = result[name]
+    for name in result.keys() - {"weighted_wins", "null", "maxima"}:
+        getattr(scores, name)[rows] = result[name]
 
 
 def map_parts(
@@ -290,25 +242,11 @@ def map_parts(
         yield from zip(parts, parallel(calls), strict=True)
 
 
-def region_outcomes(
-    X: np.ndarray,
-    regions: scipy.sparse.csr_array,
-    plan: Plan,
-    rows: np.ndarray,
-    set_size: int,
-    *,
-    n_jobs: int = 1,
-) -> Iterator[tuple[slice, np.ndarray]]:
-    """Yield (slice of ``rows``, chances to win) under the observed labeling.
+def chances(plan: Plan, data: TaskData, set_size: int) -> np.ndarray:
+    """Return the chances to win (n_regions, n_test) under the observed labeling.
 
-    Chances have shape (n of the slice, n_test), in the order of ``plan.design.test``,
-    among ``set_size`` - 1 random distractors; the rest as in `map_parts`.
+    Among ``set_size`` - 1 random distractors, in the order of ``plan.design.test``.
     """
-    return map_parts(_chances, X, regions, plan, rows, set_size, n_jobs=n_jobs)
-
-
-def _chances(plan: Plan, data: TaskData, set_size: int) -> np.ndarray:
-    """Return the chances (n_regions, n_test) of some regions."""
     codes = plan.codes[0][plan.design.test]
     outcomes = np.empty((data.n_regions, len(codes)))
     for part, margins in margins_of_task(plan, data):
@@ -326,15 +264,14 @@ def choice_tables(
     *,
     n_jobs: int = 1,
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Yield (regions, tables) under the observed labeling, part by part.
+    """Yield (regions, tables) of the regions ``rows``, none empty, part by part.
 
-    ``rows`` are indices of regions, none of them empty. Tables have shape (n_regions,
-    2, n_sets, K, K). Entry [c, d] of the first is what test points of class c that were
-    assigned to class d weigh together; those with several best classes are shared
-    equally. That of the second is what they weigh times the share of other classes with
-    a smaller margin than class d (half of those with the same). ``weights`` (n_sets,
-    n_test) are in the order of ``plan.design.test``. ``n_jobs`` threads do not affect
-    results.
+    Under the observed labeling, in tables (n_regions, 2, n_sets, K, K): entry [c, d] of
+    the first is what test points of class c that were assigned to class d weigh
+    together; those with several best classes are shared equally. That of the second is
+    what they weigh times the share of other classes with a smaller margin than class d
+    (half of those with the same). ``weights`` (n_sets, n_test) are in the order of
+    ``plan.design.test``.
     """
     codes, n_classes = plan.codes[0][plan.design.test], plan.design.n_classes
     is_class = np.arange(n_classes)[:, np.newaxis] == codes

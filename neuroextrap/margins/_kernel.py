@@ -3,33 +3,21 @@
 import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, NamedTuple, Protocol, cast
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from neuroextrap.design._design import Design, Labelings, TestedRows
-
-
-class BatchedLabelings(Protocol):
-    """What a source of margins asks of a plan: rows to test, and labelings."""
-
-    @property
-    def design(self) -> TestedRows:
-        """Which rows of a region's data are tested."""
-
-    def batches(self) -> Iterable[Labelings]:
-        """Give the trained labelings in batches."""
+from neuroextrap.design._design import Design, TestedRows
 
 
 class Batch(NamedTuple):
-    """Margins of some regions under consecutive labelings.
+    """Margins (n_test, K, n_regions * n_labelings) of consecutive labelings.
 
-    ``margins`` has shape (n_test, K, n_regions * n_labelings), region-major: column
-    ``region * n_labelings + labeling``. Where a source `correlates`, there are none but
-    ``counts`` of distractors beaten and tied, each (n_test, n_regions * n_labelings),
-    and the correlations (n_regions, n_labelings) of decoded with true targets: of all
-    labelings what the statistic is, and the other of the observed one, with the first
-    batch.
+    Columns are region-major: ``region * n_labelings + labeling``. Where a source
+    `correlates`, there are none but ``counts`` of distractors beaten and tied, each
+    (n_test, n_regions * n_labelings), and the correlations (n_regions, n_labelings) of
+    decoded with true targets: of all labelings what the statistic is, and the other of
+    the observed one, with the first batch.
     """
 
     margins: Any
@@ -42,8 +30,7 @@ class Batch(NamedTuple):
 class RegionSamples(list[np.ndarray]):
     """Samples of the regions of a pass, with what was made of them without labels.
 
-    What is ``kept`` of the first design serves the next one: forward tests come after
-    the plan's own folds.
+    What is ``kept`` of the plan's own folds serves its forward tests.
     """
 
     def __init__(self, samples: Iterable[np.ndarray]) -> None:
@@ -89,30 +76,17 @@ class MarginSource(ABC):
     frequent_first: str = ""
 
     @abstractmethod
-    def batches(
-        self, xs: Sequence[np.ndarray], plan: BatchedLabelings
-    ) -> Iterator[Batch]:
-        """Yield the margins of some regions, one batch of labelings after the other.
+    def batches(self, xs: Sequence[np.ndarray], plan: Any) -> Iterator[Batch]:
+        """Yield the margins of some regions under the labelings of a `Plan`.
 
         From their samples, each (n_samples, n_features of the region).
         """
 
     def workspace(self, n_features: int, n_regions: int, design: TestedRows) -> int:
-        """Estimate the memory of a pass besides its samples and its margins.
+        """Estimate the bytes of a pass besides its samples and its margins.
 
-        Parameters
-        ----------
-        n_features : int
-            Number of features of the largest region.
-        n_regions : int
-            Number of regions handled together.
-        design : Design
-            Folds of the cross-validation.
-
-        Returns
-        -------
-        n_bytes : int
-            Bytes; by default, those of a few matrices of inner products per region.
+        By default those of a few matrices of inner products per region; `n_features`
+        are those of the largest region.
         """
         del n_features  # inner products of samples do not depend on it
         return 32 * design.n_samples**2 * n_regions
@@ -120,18 +94,7 @@ class MarginSource(ABC):
     def direct_bytes(self, n_features: int, design: TestedRows) -> int | None:
         """Return the bytes of a margin, where none but margins are of their size.
 
-        Parameters
-        ----------
-        n_features : int
-            Number of features of the largest region.
-        design : Design
-            Folds of the cross-validation.
-
-        Returns
-        -------
-        n_bytes : int or None
-            None where indicators of the classes, or products of the size of margins,
-            are in memory too.
+        None where indicators of the classes, or products, are in memory too.
         """
         del n_features, design
         return None
@@ -155,24 +118,6 @@ class MarginKernel(MarginSource):
 
     Parameters of ``__init__`` are kept as attributes of the same names. They appear in
     ``repr``, by which a checkpoint tells one classifier from another.
-
-    Attributes
-    ----------
-    name : str
-        Name of the classifier in the registry.
-    shrinks : bool, default=False
-        Whether ``__init__`` takes the ``shrinkage`` of the searchlight, so that "auto"
-        means a penalty from all samples of a region, without their labels.
-    marginal : bool, default=False
-        Whether the margin of a class depends only on the training samples of that
-        class. Then accuracy among fewer classes is that of classifiers trained on
-        fewer; otherwise results say that it is not.
-    as_given : bool, default=False
-        Whether samples come as they were given. Otherwise every feature is centered
-        over all samples and cast to float32, which does not affect
-        translation-invariant classifiers.
-    prefer : {"threads", "processes"}, default="threads"
-        Kind of joblib workers; "processes" where many small steps hold the interpreter.
 
     Examples
     --------
@@ -206,81 +151,40 @@ class MarginKernel(MarginSource):
     array([1.])
     """
 
+    #: whether ``__init__`` takes the ``shrinkage`` of the searchlight, so that "auto"
+    #: means a penalty from all samples of a region, without their labels
     shrinks: bool = False
     marginal: bool = False
+    #: whether samples come as they were given; otherwise every feature is centered over
+    #: all samples and cast to float32, which does not affect translation-invariant
+    #: classifiers
     as_given: bool = False
 
     @abstractmethod
     def prepare(self, xs: Sequence[np.ndarray], design: Design) -> Any:
-        """Compute what does not depend on labels.
+        """Compute the state of S regions, all that does not depend on labels.
 
-        Parameters
-        ----------
-        xs : sequence of ndarray of shape (n_samples, n_features of the region)
-            Samples of each region, centered per feature.
-        design : Design
-            Folds of the cross-validation: ``folds``, a tuple of (train, test) index
-            arrays, and ``n_samples``, ``n_classes``, ``test``. Only the samples
-            ``unlabeled`` (None: all) may decide what is chosen without labels.
-
-        Returns
-        -------
-        state : object
-            What `margins` needs, the design included.
-
-        Raises
-        ------
-        ValueError
-            If a region is constant or a parameter is out of range.
+        ``xs`` are samples (n_samples, n_features of the region), centered per feature.
+        The design has ``folds``, a tuple of (train, test) index arrays, ``n_samples``,
+        ``n_classes`` and ``test``; only the samples ``unlabeled`` (None: all) may
+        decide what is chosen without labels. ValueError if a region is constant or a
+        parameter out of range.
         """
 
     @abstractmethod
     def margins(self, state: Any, labelings: Any) -> np.ndarray:
-        """Compute the out-of-fold margins of every region under every labeling.
+        """Compute the out-of-fold margins (n_test, K, S * B) under B labelings.
 
-        The margins of one region must not depend, to the last bit, on which regions
-        and how many labelings come with it.
-
-        Parameters
-        ----------
-        state : object
-            What `prepare` returned for S regions.
-        labelings : Labelings
-            B labelings of the samples: ``codes``, an array of shape (B, n_samples) of
-            class codes 0..K-1, and ``one_hot()``, of shape (n_samples, K, B).
-
-        Returns
-        -------
-        margins : ndarray of shape (n_test, K, S * B)
-            Larger is better. Rows as in ``design.test``; columns region by region,
-            all labelings of a region together.
-
-        Raises
-        ------
-        ValueError
-            If a class has no training sample in a fold.
+        ``labelings`` has ``codes`` (B, n_samples) of classes 0..K-1, and ``one_hot()``
+        (n_samples, K, B). Rows are as in ``design.test``, columns region by region, all
+        labelings of a region together. The margins of one region must not depend, to
+        the last bit, on which regions and how many labelings come with it. ValueError
+        if a class has no training sample in a fold.
         """
 
-    def batches(
-        self, xs: Sequence[np.ndarray], plan: BatchedLabelings
-    ) -> Iterator[Batch]:
-        """Yield the margins of some regions, one batch of labelings after the other.
-
-        Parameters
-        ----------
-        xs : sequence of ndarray of shape (n_samples, n_features of the region)
-            Samples of each region.
-        plan : BatchedLabelings
-            Design and labelings of the run.
-
-        Yields
-        ------
-        batch : Batch
-            Margins of shape (n_test, K, n_regions * n_labelings), region-major, with
-            the number of the first labeling and the number of labelings.
-        """
-        state = self.prepare(xs, cast(Design, plan.design))
-        first = 0
+    def batches(self, xs: Sequence[np.ndarray], plan: Any) -> Iterator[Batch]:
+        """Yield the margins of some regions, one batch of labelings after the other."""
+        state, first = self.prepare(xs, plan.design), 0
         for labelings in plan.batches():
             n_labelings = labelings.n_labelings
             yield Batch(self.margins(state, labelings), first, n_labelings)
@@ -303,13 +207,6 @@ class AdditiveKernel(MarginKernel):
         Under one labeling: from samples of shape (n_samples, n_features) and codes of
         shape (n_samples,); float32 of shape (n_features, n_test, K).
         """
-
-    def feature_margins(
-        self, X: np.ndarray, codes: np.ndarray, design: Design
-    ) -> np.ndarray:
-        """Return the same in all folds."""
-        everything = [slice(0, len(design.folds))]
-        return next(iter(self.margins_of_folds(X, codes, design, everything)))
 
     def constant(self, codes: np.ndarray, design: Design) -> np.ndarray:
         """Return what is added once per region, float32 of shape (n_test, K)."""

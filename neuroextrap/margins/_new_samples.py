@@ -28,15 +28,15 @@ def linear_rule(
 ) -> LinearRule | None:
     """Train a linear classifier on samples (n, n_features) and their class codes.
 
-    The scores are its margins, up to a term shared by all classes; None if it is not
-    linear. The penalty is that of the cross-validation, from all samples; classes are
-    leveled as there.
+    The scores are its margins, up to a term shared by all classes, with the penalty of
+    all samples; None if it is not linear.
     """
     kind, x = kernel.name, np.asarray(x, dtype=float)
     if kind not in LINEAR:
         return None
-    counts, sizes = np.bincount(codes), (len(x), codes.max() + 1)
-    means = np.stack([x[codes == c].mean(axis=0) for c in range(sizes[1])])
+    counts = np.bincount(codes)
+    n, n_classes = len(x), len(counts)
+    means = np.stack([x[codes == c].mean(axis=0) for c in range(n_classes)])
     about, rest = x - x.mean(axis=0), x - means[codes]
     apart = (means - means.mean(axis=0)).T
     noise = 1.0 / counts - 1.0 / counts.min()
@@ -46,14 +46,14 @@ def linear_rule(
     penalty = ridge_penalty(x, shrinkage=getattr(kernel, "shrinkage", "auto"))
     explained = _explained(about, penalty)
     if kind == "ridge":
-        share = sizes[0] / sizes[1]
+        share = n / n_classes
         weights = share * _solve(about, penalty, apart)
-        offsets = share * explained / sizes[1] * noise - means.mean(axis=0) @ weights
+        offsets = share * explained / n_classes * noise - means.mean(axis=0) @ weights
         return LinearRule(weights, offsets)
     weights = _solve(rest, penalty, apart)
     offsets = -0.5 * (apart * weights).sum(axis=0) - means.mean(axis=0) @ weights
     if getattr(kernel, "priors", "equal") == "frequency":
-        return LinearRule(weights, offsets + np.log(counts) / (sizes[0] - sizes[1]))
+        return LinearRule(weights, offsets + np.log(counts) / (n - n_classes))
     return LinearRule(weights, offsets + 0.5 * explained / (1 - explained) * noise)
 
 
@@ -70,10 +70,7 @@ def regression_rule(x: np.ndarray, targets: np.ndarray, shrinkage: Any) -> Linea
 def margins_of_new(
     kernel: Any, x: np.ndarray, codes: np.ndarray, new: np.ndarray
 ) -> np.ndarray:
-    """Return the margins (n_new, K) of new samples by a classifier of all others.
-
-    No new sample affects the margins of another, nor a penalty.
-    """
+    """Return the margins (n_new, K) of new samples, none of which affects another's."""
     rule = linear_rule(kernel, x, codes)
     if rule is not None:
         return rule.scores(np.asarray(new, dtype=float))

@@ -6,7 +6,6 @@ No option chooses, and nothing else asks: `path_of` is called by the classifiers
 `with_path` once for a run.
 """
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -53,75 +52,61 @@ class Shape(NamedTuple):
     grows: bool
     parts: bool
 
+    @property
+    def thin(self) -> bool:
+        """Whether features are few beside the samples that a fold holds out."""
+        n_features = self.n_features
+        return n_features <= self.n_held and 2 * n_features < self.n_samples
 
-def _few_features(shape: Shape) -> bool:
-    """Whether features are few beside the samples that a fold holds out."""
-    n, p = shape.n_samples, shape.n_features
-    return n >= _MIN_SAMPLES and p <= shape.n_held and 2 * p < n
+    @property
+    def long(self) -> bool:
+        """Whether samples are many."""
+        return self.n_samples >= _MIN_SAMPLES
 
+    @property
+    def long_or_many_classes(self) -> bool:
+        """Whether samples are many, or classes too many to invert their matrices."""
+        return self.long or max(self.n_features, MANY_CLASSES) <= self.n_classes
 
-def _few_features_or_many_classes(shape: Shape) -> bool:
-    """Whether features are few, or classes too many to invert their matrices."""
-    n, p, K = shape.n_samples, shape.n_features, shape.n_classes
-    enough = n >= _MIN_SAMPLES or max(p, MANY_CLASSES) <= K
-    return enough and p <= shape.n_held and 2 * p < n
+    @property
+    def short(self) -> bool:
+        """Whether a table of samples times test points stays in cache."""
+        return self.n_samples * self.n_test <= _MAX_TABLE
 
+    @property
+    def products_in_cache(self) -> bool:
+        """Whether the inner products of samples stay in cache."""
+        return self.n_samples**2 <= _MAX_TABLE
 
-def _short(shape: Shape) -> bool:
-    """Whether a table of samples times test points stays in cache."""
-    return shape.n_samples * shape.n_test <= _MAX_TABLE
-
-
-def _short_and_parted(shape: Shape) -> bool:
-    """Whether the same holds, and every sample is tested once."""
-    return shape.parts and _short(shape)
-
-
-def _grows(shape: Shape) -> bool:
-    """Whether training sets grow from fold to fold."""
-    return shape.grows
-
-
-def _few_and_growing(shape: Shape) -> bool:
-    """Whether training sets grow, among samples whose products stay in cache."""
-    return shape.grows and shape.n_samples**2 <= _MAX_TABLE
-
-
-def _many_small_labelings(shape: Shape) -> bool:
-    """Whether there are several labelings, whose indicators stay in cache."""
-    size = max(shape.n_samples, shape.n_test) * shape.n_classes
-    small = shape.n_classes <= MANY_CLASSES and size <= _MAX_INDICATORS
-    return small and shape.n_labelings > 1
+    @property
+    def many_small_labelings(self) -> bool:
+        """Whether there are several labelings, whose indicators stay in cache."""
+        size = max(self.n_samples, self.n_test) * self.n_classes
+        small = self.n_classes <= MANY_CLASSES and size <= _MAX_INDICATORS
+        return small and self.n_labelings > 1
 
 
-def _always(shape: Shape) -> bool:
-    """Return True: what is left."""
-    del shape
-    return True
-
-
-Row = tuple[str, Callable[[Shape], bool]]
-
-#: classifier -> ways of making a region's margins; the first that holds is taken
-TABLE: dict[str, tuple[Row, ...]] = {
+#: classifier -> ways of making a region's margins, each with what must be true of the
+#: shape; the first that may be taken is
+TABLE: dict[str, tuple[tuple[str, ...], ...]] = {
     "nearest_centroid": (
-        ("linear", _few_features),
-        ("class sums", _short_and_parted),
-        ("growing folds", _few_and_growing),
-        ("products", _always),
+        ("linear", "thin", "long"),
+        ("class sums", "parts", "short"),
+        ("growing folds", "grows", "products_in_cache"),
+        ("products",),
     ),
-    "gaussian_nb": (("linear", _few_features), ("products", _always)),
+    "gaussian_nb": (("linear", "thin", "long"), ("products",)),
     "ridge": (
-        ("linear", _few_features),
-        ("growing folds", _grows),
-        ("class sums", _short),
-        ("products", _always),
+        ("linear", "thin", "long"),
+        ("growing folds", "grows"),
+        ("class sums", "short"),
+        ("products",),
     ),
     "lda": (
-        ("linear", _few_features_or_many_classes),
-        ("growing folds", _grows),
-        ("class sums", _many_small_labelings),
-        ("products", _always),
+        ("linear", "thin", "long_or_many_classes"),
+        ("growing folds", "grows"),
+        ("class sums", "many_small_labelings"),
+        ("products",),
     ),
 }
 
@@ -148,8 +133,10 @@ def path_of(
         penalized and bool(design.chains),
         design.tests_each_once,
     )
-    rows = TABLE.get(classifier, (("products", _always),))
-    return next(name for name, holds in rows if holds(shape))
+    for path, *needed in TABLE.get(classifier, ()):
+        if all(getattr(shape, name) for name in needed):
+            return path
+    return "products"
 
 
 def describe_paths(plan: Plan, regions: scipy.sparse.csr_array) -> dict[str, str]:
@@ -161,37 +148,37 @@ def describe_paths(plan: Plan, regions: scipy.sparse.csr_array) -> dict[str, str
     if plan.by_sums:
         return dict.fromkeys(tests, "sums over features")
     n_features = float(np.median(sizes[sizes > 0])) if sizes.any() else 1.0
-    ways = {name: _path_of_regions(one, n_features) for name, one in tests.items()}
-    n_subsets = sum(len(tests.rows) for tests in plan.subsets)
-    measured = {"curves": f"{n_subsets} subsets of the classes"} if n_subsets else {}
-    return ways | measured
-
-
-def _path_of_regions(plan: Plan, n_features: float) -> str:
-    """Return how a plan makes the margins of regions of `n_features`."""
-    kernel, design = plan.kernel, plan.design
-    if kernel.refits or not isinstance(design, Design):
-        return "refits" if kernel.refits else "predictions"
-    return path_of(kernel.name, n_features, design, plan.n_trained)
+    ways = {}
+    for name, one in tests.items():
+        if plan.kernel.refits:
+            ways[name] = "refits"
+        elif isinstance(one.design, Design):
+            given = n_features, one.design, one.n_trained
+            ways[name] = path_of(plan.kernel.name, *given)
+        else:
+            ways[name] = "predictions"
+    if n_subsets := sum(len(each.rows) for each in plan.subsets):
+        ways["curves"] = f"{n_subsets} subsets of the classes"
+    return ways
 
 
 def with_path(plan: Plan, regions: scipy.sparse.csr_array) -> Plan:
-    """Return a plan that says how margins are made, from all regions of the run.
+    """Return a plan that says whether margins are summed over features.
 
-    By sums over features or region by region; a plan that says so already is returned
-    as it is.
+    From all regions of the run; a plan that says so already is returned as it is.
     """
     if plan.by_sums is not None:
         return plan
     summed = replace(plan, by_sums=True)
-    return replace(plan, by_sums=plan.is_additive and _is_faster(summed, regions))
+    is_additive = isinstance(plan.kernel, AdditiveKernel) and plan.whitener is None
+    return replace(plan, by_sums=is_additive and _is_faster(summed, regions))
 
 
-def middle_task(plan: Plan, regions: scipy.sparse.csr_array) -> scipy.sparse.csr_array:
-    """Return the regions of a task, in the middle of all regions."""
+def middle_task(plan: Plan, regions: scipy.sparse.csr_array) -> np.ndarray:
+    """Return the rows of the regions of a task, in the middle of all regions."""
     filled = np.flatnonzero(np.diff(regions.indptr))
     start = max(0, (len(filled) - plan.task_size) // 2)
-    return regions[filled[start : start + plan.task_size]]
+    return filled[start : start + plan.task_size]
 
 
 def _is_faster(plan: Plan, regions: scipy.sparse.csr_array) -> bool:
@@ -200,9 +187,8 @@ def _is_faster(plan: Plan, regions: scipy.sparse.csr_array) -> bool:
     They are where regions share most features and labelings are few, the fewer the
     more test points there are: inner products of samples serve all of these.
     """
-    assert isinstance(plan.kernel, AdditiveKernel)
     assert isinstance(plan.design, Design)  # additive classifiers are cross-validated
-    members, n_labelings = middle_task(plan, regions), plan.n_trained
+    members, n_labelings = regions[middle_task(plan, regions)], plan.n_trained
     n_features = len(np.unique(members.indices))
     if n_features * plan.size > _LARGEST_SUMS:
         return False

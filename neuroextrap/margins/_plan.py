@@ -11,7 +11,7 @@ import scipy.sparse
 from neuroextrap.design._design import Design, Labelings, TestedRows
 from neuroextrap.design._folds import class_weights
 from neuroextrap.design._further_tests import ForwardFolds, SubsetTests
-from neuroextrap.margins._kernel import AdditiveKernel, MarginSource, RegionSamples
+from neuroextrap.margins._kernel import MarginSource, RegionSamples
 
 # numbers in the margins of one pass: small enough for the cache, large enough for BLAS
 PASS_SIZE = 2**18
@@ -34,17 +34,15 @@ _TASK_FITS = 2**12  # of a classifier that is refitted: some seconds
 class Plan:
     """What all tasks of a run share.
 
-    ``kernel`` makes the margins of regions and ``design`` says which rows of their data
-    are test points. ``codes`` of shape (1 + n_permutations, n_samples) are class codes,
-    the observed labeling first; ``statistic`` turns win distributions (M, K) into
-    values (M,). With ``pairing`` a classifier is trained once, with the observed
-    labels, and the labels of test points only are permuted. ``weightings`` of shape
-    (n_weightings, n_test) weigh the test points in further ways (one fold, say) under
-    the observed labels. ``whitener`` maps (feature indices, x) to a transformed x.
-    ``by_sums`` says whether margins are summed over features, which an additive plan
-    can do; None is undecided, and `with_path` chooses what is faster. ``forward`` are
-    the folds of forward tests, made beside the others, in the same way, under the
-    observed labels. ``subsets`` are tests of random subsets of the classes.
+    ``kernel`` makes margins, ``design`` says which rows are test points, ``codes`` (1 +
+    n_permutations, n_samples) are class codes, the observed ones first; ``statistic``
+    turns wins (M, K) into values (M,). With ``pairing`` a classifier is trained once,
+    with the observed labels, and the labels of test points only are permuted.
+    ``weightings`` (n_weightings, n_test) weigh the test points in further ways under
+    the observed labels, ``whitener`` maps (feature indices, x) to a transformed x, and
+    ``by_sums`` says whether margins are summed over features (None: `with_path`
+    chooses). ``forward`` are the folds of forward tests, ``subsets`` tests of random
+    subsets of the classes, both under the observed labels.
     """
 
     kernel: MarginSource
@@ -76,11 +74,6 @@ class Plan:
     def n_weightings(self) -> int:
         """Number of further weightings of the test points."""
         return 0 if self.weightings is None else len(self.weightings)
-
-    @property
-    def is_additive(self) -> bool:
-        """Whether a region's margins are sums over its features."""
-        return isinstance(self.kernel, AdditiveKernel) and self.whitener is None
 
     @property
     def size(self) -> int:
@@ -142,27 +135,18 @@ class Plan:
         unit = design.n_classes * len(design.folds[0][0])
         return sum(sizes) / unit, sizes[0] / unit
 
-    def of_first_fold(self) -> Self:
-        """Return the plan of the first fold alone."""
-        design = cast(Design, self.design).some_folds(slice(0, 1))
-        return replace(self, design=design, weightings=None, forward=None, subsets=())
-
     @property
     def subset_sizes(self) -> list[int]:
         """Numbers of classes in the subsets, increasing."""
         return sorted({tests.design.n_classes for tests in self.subsets})
 
-    def subset_plan(self, tests: SubsetTests) -> Self:
-        """Return the plan of subsets that are alike: their labels and folds."""
-        return self._observed(tests.design, tests.codes[None])
-
     @cached_property
     def forward_plan(self) -> Self:
         """Plan of the forward tests: their folds, the observed labels."""
         design = cast(ForwardFolds, self.forward).design
-        return self._observed(design, self.codes[:1])
+        return self.of_observed(design, self.codes[:1])
 
-    def _observed(self, design: Design, codes: np.ndarray) -> Self:
+    def of_observed(self, design: Design, codes: np.ndarray) -> Self:
         """Return a plan of other folds, and of the observed labels (1, n_samples)."""
         return replace(
             self,
@@ -177,8 +161,7 @@ class Plan:
     def batches(self) -> Iterable[Labelings]:
         """Give the trained labelings in batches whose widths differ by one at most.
 
-        They are kept, with the indicators made of them, for the next regions as long as
-        they are small together, and made again otherwise.
+        They are kept, with what is made of them, as long as they are small together.
         """
         every = self.n_kept == self.n_trained
         return self._all_batches if every else self._new_batches()
@@ -202,30 +185,25 @@ class Plan:
     def weights(self) -> Any:
         """Weights of the test points by which all classes weigh the same.
 
-        A number when all are equal, else an array (n_test, 1 + n_permutations) whose
-        columns sum to one.
+        A number when all are equal, else (n_test, 1 + n_permutations), columns sum to
+        one.
         """
         weights = class_weights(self.test_codes, self.design.n_classes)
         return 1.0 / len(weights) if np.ptp(weights) < 1e-15 else weights
 
     def weights_of(self, columns: slice, n_regions: int) -> Any:
-        """Return the weights of some labelings, repeated for some regions.
-
-        A number or an array (n_test, n_regions * n_labelings), region-major.
-        """
-        weights = self.weights
-        if np.ndim(weights) == 0:
-            return weights
-        return np.tile(weights[:, columns], n_regions)
+        """Return weights of labelings, a number or (n_test, n_regions * n_columns)."""
+        if np.ndim(self.weights) == 0:
+            return self.weights
+        return np.tile(self.weights[:, columns], n_regions)
 
 
 @dataclass(frozen=True)
 class TaskData:
-    """The regions of one task and the data of just their features.
+    """The regions (n_regions, n_task_features) of a task, and data of their features.
 
-    ``features`` is float32 of shape (n_task_features, n_samples), ``regions`` a CSR
-    array of shape (n_task_regions, n_task_features), and ``columns`` says where these
-    features lie among all.
+    ``features`` is float32 of shape (n_task_features, n_samples); ``columns`` says
+    where these features lie among all.
     """
 
     features: np.ndarray

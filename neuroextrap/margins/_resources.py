@@ -3,13 +3,16 @@
 import operator
 import re
 import time
+from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from functools import partial
+from typing import Any, cast
 
 import numpy as np
 import scipy.sparse
 from joblib import effective_n_jobs
 
+from neuroextrap.design._design import Design
 from neuroextrap.margins._engine import task_data
 from neuroextrap.margins._paths import middle_task, with_path
 from neuroextrap.margins._plan import Plan
@@ -117,29 +120,27 @@ def estimate_seconds(
 ) -> float:
     """Time a small part of a run and extrapolate to all of it, on one core.
 
-    Where neighbors share work, because margins are summed over features, that is one
-    task in the middle. Otherwise it is regions from all over, as many as some seconds
-    allow; where they do not allow a single one under all labelings, one region under
-    some labelings.
+    Where margins are summed over features, that is one task in the middle. Otherwise it
+    is regions from all over, as many as some seconds allow; where they do not allow a
+    single one under all labelings, one region under some labelings.
     """
-    plan = with_path(plan, regions)
-    filled = np.flatnonzero(np.diff(regions.indptr))
+    plan, filled = with_path(plan, regions), np.flatnonzero(np.diff(regions.indptr))
+    seconds = partial(_seconds, X, regions)
     if plan.by_sums:
-        start = max(0, (len(filled) - plan.task_size) // 2)
-        timed = filled[start : start + plan.task_size]
-        _seconds(X, regions, plan, timed[:1])  # imports and compiles
-        return _seconds(X, regions, plan, timed) * len(filled) / len(timed)
-    one, first, each = _first_look(X, regions, plan)
+        timed = middle_task(plan, regions)
+        seconds(plan, timed[:1])  # imports and compiles
+        return seconds(plan, timed) * len(filled) / len(timed)
+    one = filled[len(filled) // 2 :][:1]
+    first, each = _first_look(seconds, plan, one)
     of_region = first + each * (plan.n_trained - 1)
     n_regions = int(_SECONDS / max(1e-9, of_region))
-    if n_regions == 0 and plan.kernel.refits:
-        return len(filled) * of_region
     if n_regions == 0:
-        return len(filled) * _seconds_of_one(X, regions, plan, one, each, first)
+        if not plan.kernel.refits and plan.n_trained > 1:
+            of_region = _seconds_of_one(seconds, plan, one, first, each)
+        return len(filled) * of_region
     n_regions = min(n_regions, _TIMED_REGIONS, len(filled))
     timed = np.unique(np.linspace(0, len(filled) - 1, n_regions).astype(int))
-    seconds = _seconds(X, regions, plan, filled[timed])
-    return seconds * len(filled) / len(timed)
+    return seconds(plan, filled[timed]) * len(filled) / len(timed)
 
 
 def quick_seconds(X: np.ndarray, regions: scipy.sparse.csr_array, plan: Plan) -> float:
@@ -147,52 +148,48 @@ def quick_seconds(X: np.ndarray, regions: scipy.sparse.csr_array, plan: Plan) ->
 
     Good enough where every labeling costs the same: where a classifier is refitted.
     """
-    plan = with_path(plan, regions)
-    _, first, each = _first_look(X, regions, plan)
-    n_regions = int((np.diff(regions.indptr) > 0).sum())
-    return n_regions * (first + each * (plan.n_trained - 1))
+    plan, filled = with_path(plan, regions), np.flatnonzero(np.diff(regions.indptr))
+    seconds = partial(_seconds, X, regions)
+    first, each = _first_look(seconds, plan, filled[len(filled) // 2 :][:1])
+    return len(filled) * (first + each * (plan.n_trained - 1))
 
 
 def _first_look(
-    X: np.ndarray, regions: scipy.sparse.csr_array, plan: Plan
-) -> tuple[np.ndarray, float, float]:
-    """Time a region: its row, seconds of the first labeling and of each further one.
+    seconds: Callable[[Plan, np.ndarray], float], plan: Plan, one: np.ndarray
+) -> tuple[float, float]:
+    """Time a region: seconds of the first labeling and of each further one.
 
     Of a classifier that is refitted only a few fits of one fold.
     """
-    filled = np.flatnonzero(np.diff(regions.indptr))
-    one = filled[len(filled) // 2 :][:1]
     few = min(_FEW_LABELINGS, plan.n_trained)
     if plan.kernel.refits:
-        fold = plan.of_first_fold()
-        _seconds(X, regions, _with_labelings(fold, 1), one)  # imports
-        unit = _seconds(X, regions, _with_labelings(fold, few), one) / few
+        fold = cast(Design, plan.design).some_folds(slice(0, 1))
+        part = replace(plan, design=fold, weightings=None, forward=None, subsets=())
+        seconds(_with_labelings(part, 1), one)  # imports
+        unit = seconds(_with_labelings(part, few), one) / few
         first, each = plan.n_fits
-        return one, unit * first, unit * each
+        return unit * first, unit * each
     # fills caches, imports and compiles: what permutations need, too
-    _seconds(X, regions, _with_labelings(plan, min(2, plan.n_trained)), one)
-    first = _seconds(X, regions, _with_labelings(plan, 1), one)
-    more = _seconds(X, regions, _with_labelings(plan, few), one)
-    return one, first, max(0.0, more - first) / max(1, few - 1)
+    seconds(_with_labelings(plan, min(2, plan.n_trained)), one)
+    first = seconds(_with_labelings(plan, 1), one)
+    more = seconds(_with_labelings(plan, few), one)
+    return first, max(0.0, more - first) / max(1, few - 1)
 
 
 def _seconds_of_one(
-    X: np.ndarray,
-    regions: scipy.sparse.csr_array,
+    seconds: Callable[[Plan, np.ndarray], float],
     plan: Plan,
     one: np.ndarray,
-    each: float,
     first: float,
+    each: float,
 ) -> float:
-    """Extrapolate the seconds of one region from some labelings to all.
+    """Extrapolate from some labelings of a region to all.
 
-    ``each`` is a guess at the seconds of a labeling, ``first`` those of the first.
+    ``first`` are the seconds of the first labeling, ``each`` a guess at one more.
     """
-    if plan.n_trained == 1:
-        return first
     some = int(np.clip(_SECONDS / max(each, 1e-9), 2, plan.n_trained))
-    seconds = _seconds(X, regions, _with_labelings(plan, some), one)
-    return first + (plan.n_trained - 1) * max(0.0, seconds - first) / (some - 1)
+    longer = max(0.0, seconds(_with_labelings(plan, some), one) - first)
+    return first + (plan.n_trained - 1) * longer / (some - 1)
 
 
 def _with_labelings(plan: Plan, n_labelings: int) -> Plan:
@@ -203,7 +200,7 @@ def _with_labelings(plan: Plan, n_labelings: int) -> Plan:
 def _seconds(
     X: np.ndarray, regions: scipy.sparse.csr_array, plan: Plan, rows: np.ndarray
 ) -> float:
-    """Return the CPU time of some regions, which a busy machine hardly changes."""
+    """Return the CPU time of some regions."""
     data = task_data(X, regions, rows)
     with one_blas_thread():  # as in a run
         start = time.process_time()
@@ -214,10 +211,7 @@ def _seconds(
 def estimate_memory(
     X: np.ndarray, regions: scipy.sparse.csr_array, plan: Plan, n_workers: int = 1
 ) -> int:
-    """Count the bytes that a run needs at its peak, the data included.
-
-    Every worker has one task in memory. An estimate from counting, not from measuring.
-    """
+    """Count the bytes that a run needs at its peak, one task a worker."""
     plan = with_path(plan, regions)
     n_regions, n_classes = regions.shape[0], plan.design.n_classes
     n_sums = 0 if plan.forward is None else plan.forward.outcomes.n_sums
@@ -225,30 +219,26 @@ def estimate_memory(
     data = 3 * X.nbytes  # in float32, and as it was read
     members = 2 * (regions.indices.nbytes + regions.data.nbytes + regions.indptr.nbytes)
     labels = 3 * plan.codes.nbytes
-    if not plan.by_sums and _direct_bytes(plan, regions) is None:
-        labels += plan.kernel.indicator_bytes * plan.size * plan.n_kept
-    members_of_a_task = middle_task(plan, regions)
-    n_features = len(np.unique(members_of_a_task.indices))
-    task = _passes_bytes(plan, regions)
+    of_task = regions[middle_task(plan, regions)]
+    n_features = len(np.unique(of_task.indices))
     if plan.by_sums:
-        task = _sums_bytes(plan, members_of_a_task, n_features)
-    if plan.forward is not None and not plan.by_sums:
-        task = max(task, _passes_bytes(plan.forward_plan, regions))
+        # margins of regions, of features some at a time; samples in float64
+        n_summed, some = of_task.shape[0], min(plan.size, 8 * COLUMNS)
+        task = 8 * plan.size * n_summed + 4 * some * (n_features + n_summed)
+        task += 8 * of_task.nnz
+    else:
+        forward = () if plan.forward is None else (plan.forward_plan,)
+        task = max(_passes_bytes(tests, regions) for tests in (plan, *forward))
+        if _direct_bytes(plan, regions) is None:
+            labels += plan.kernel.indicator_bytes * plan.size * plan.n_kept
     n_tasks = -(-int((np.diff(regions.indptr) > 0).sum()) // plan.task_size)
     n_workers = min(n_workers, n_tasks)
     waiting = 1 if n_workers == 1 else min(2 * n_workers, n_tasks)  # made ahead of time
-    null = 4 * plan.n_permutations * plan.task_size
+    each = 4 * plan.n_permutations * plan.task_size  # null, samples and members
+    each += 4 * plan.design.n_samples * n_features + 10 * of_task.nnz
     largest = 24 * plan.n_permutations * n_largest(n_regions, plan.n_permutations)
-    of_a_task = 4 * plan.design.n_samples * n_features + 10 * members_of_a_task.nnz
-    return int(
-        data
-        + members
-        + results
-        + labels
-        + largest
-        + waiting * (of_a_task + null)
-        + n_workers * task
-    )
+    shared = data + members + results + labels + largest
+    return int(shared + waiting * each + n_workers * task)
 
 
 def _direct_bytes(plan: Plan, regions: scipy.sparse.csr_array) -> int | None:
@@ -256,16 +246,6 @@ def _direct_bytes(plan: Plan, regions: scipy.sparse.csr_array) -> int | None:
     if plan.whitener is not None:
         return None
     return plan.kernel.direct_bytes(int(np.diff(regions.indptr).max()), plan.design)
-
-
-def _sums_bytes(plan: Plan, members: scipy.sparse.csr_array, n_features: int) -> int:
-    """Bytes of a task that sums: margins of its regions, of features some at a time.
-
-    Beside them samples in float64, and what sums share.
-    """
-    n_regions = members.shape[0]
-    of_features = min(plan.size, 8 * COLUMNS) * (n_features + n_regions)
-    return 4 * plan.size * 2 * n_regions + 4 * of_features + 8 * members.nnz
 
 
 def _passes_bytes(plan: Plan, regions: scipy.sparse.csr_array) -> int:

@@ -15,11 +15,7 @@ import numpy as np
 
 from neuroextrap.design._design import Design
 from neuroextrap.design._further_tests import ForwardFolds
-from neuroextrap.margins._kernel import (
-    AdditiveKernel,
-    Batch,
-    RegionSamples,
-)
+from neuroextrap.margins._kernel import AdditiveKernel, Batch, RegionSamples
 from neuroextrap.margins._plan import PASS_SIZE, Plan, TaskData
 from neuroextrap.margins._wins import (
     CorrelationStatistic,
@@ -40,36 +36,46 @@ Counts = tuple[np.ndarray, np.ndarray, int, int]
 Result = dict[str, np.ndarray]
 
 
+def empty_results(plan: Plan, n_regions: int) -> Result:
+    """Return room for what regions have, NaN until it is filled; see `RegionScores`."""
+    n_classes = plan.design.n_classes
+    shapes: dict[str, tuple[int, ...]] = {
+        "wins": (n_classes,),
+        "score": (),
+        "n_best": (),
+    }
+    if plan.forward is not None:
+        shapes |= {"n_correct": (plan.forward.outcomes.n_sums,)}
+        shapes |= {"forward_wins": (n_classes,)}
+    if plan.subsets:
+        shapes["measured"] = (len(plan.subset_sizes), 2)
+    if plan.kernel.correlates:
+        shapes["correlation"] = ()
+    narrow = {"n_correct": np.float32}
+    return {
+        **{
+            name: np.full((n_regions, *shape), np.nan, narrow.get(name, float))
+            for name, shape in shapes.items()
+        },
+        "weighted_wins": np.full((plan.n_weightings, n_regions, n_classes), np.nan),
+        "n_reached": np.zeros(n_regions, dtype=np.int64),
+        "maxima": np.full(plan.n_permutations, -np.inf),
+    }
+
+
 def run_task(plan: Plan, data: TaskData) -> Result:
     """Compute the wins of a task's regions and their permuted statistics.
 
-    The result has ``wins`` (n_regions, K); ``weighted_wins`` (n_weightings, n_regions,
-    K); ``score`` (n_regions,) the observed statistic; ``n_reached`` (n_regions,) how
-    many permuted statistics reach it; ``n_best`` (n_regions,) how many test points have
-    their class strictly best; ``maxima`` (n_permutations,) the largest permuted
-    statistic over the task's regions; ``null`` (n_permutations, n_regions) all of them;
-    with forward tests their ``n_correct`` (n_regions, n_sums) and ``forward_wins``
-    (n_regions, K); with subsets of the classes ``measured`` (n_regions, n_sizes, 2),
-    accuracy and its standard error; of decoded targets ``correlation`` (n_regions,).
+    The result has ``null`` (n_permutations, n_regions) and the arrays of
+    `empty_results`.
     """
-    n_regions, n_classes, forward = data.n_regions, plan.design.n_classes, plan.forward
-    result = {
-        "wins": np.empty((n_regions, n_classes)),
-        "weighted_wins": np.empty((plan.n_weightings, n_regions, n_classes)),
-        "score": np.empty(n_regions),
-        "n_reached": np.zeros(n_regions, dtype=np.int64),
-        "n_best": np.empty(n_regions),
-        "maxima": np.full(plan.n_permutations, -np.inf),
-        "null": np.empty((plan.n_permutations, n_regions), dtype=np.float32),
-    }
+    n_regions, forward = data.n_regions, plan.forward
+    result = empty_results(plan, n_regions)
+    result["null"] = np.empty((plan.n_permutations, n_regions), dtype=np.float32)
     if forward is not None:
-        shape = n_regions, forward.outcomes.n_sums
-        result["n_correct"] = np.zeros(shape, dtype=np.float32)
-        result["forward_wins"] = np.zeros((n_regions, n_classes))
+        result["forward_wins"][:] = 0.0  # folds are added
     if plan.subsets:
         result["measured"] = _measured(plan, data)
-    if plan.kernel.correlates:
-        result["correlation"] = np.empty(n_regions)
     if plan.by_sums:
         _score(plan, slice(0, n_regions), _summed_batches(plan, data), result)
         if forward is not None:
@@ -85,10 +91,7 @@ def run_task(plan: Plan, data: TaskData) -> Result:
 
 
 def observed_margins(plan: Plan, data: TaskData) -> Iterator[tuple[slice, np.ndarray]]:
-    """Yield (regions, margins) under the observed labeling, a few regions at a time.
-
-    Margins have shape (n_test, K, number of regions).
-    """
+    """Yield (regions, margins (n_test, K, n_regions)) under the observed labeling."""
     plan = replace(plan, codes=plan.codes[:1], forward=None)
     if plan.by_sums:
         yield slice(0, data.n_regions), next(_summed_batches(plan, data)).margins
@@ -114,7 +117,7 @@ def _passes(plan: Plan, data: TaskData) -> Iterator[tuple[slice, RegionSamples]]
 
 
 def _summed_batches(plan: Plan, data: TaskData) -> Iterator[Batch]:
-    """Yield the margins of all the task's regions as sums over features.
+    """Yield the margins of all the task's regions as sums over features, by labeling.
 
     A few folds at a time, whose numbers stay in cache.
     """
@@ -159,8 +162,11 @@ def _measured(plan: Plan, data: TaskData) -> np.ndarray:
     for regions, xs in _passes(plan, data):
         for column, k in enumerate(plan.subset_sizes):
             tests = [each for each in plan.subsets if each.design.n_classes == k]
-            each = [_subset_accuracies(plan.subset_plan(t), t.rows, xs) for t in tests]
-            values = np.concatenate(each, axis=1)
+            parts = [plan.of_observed(each.design, each.codes[None]) for each in tests]
+            each = zip(parts, tests, strict=True)
+            values = np.concatenate(
+                [_subset_accuracies(part, test.rows, xs) for part, test in each], axis=1
+            )
             n_disjoint = plan.design.n_classes // k
             found[regions, column, 0] = values.mean(axis=1)
             if n_disjoint > 1:
@@ -272,10 +278,7 @@ def _together(rows: slice, counts: Iterator[Counts]) -> Iterator[Counts]:
 def _joined(
     parts: list[tuple[np.ndarray, np.ndarray]], n_regions: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Join counts (n_test, n_regions * n_labelings) of one batch after the other.
-
-    They lie in memory as those of the first: point by point, or column by column.
-    """
+    """Join counts (n_test, n_regions * n_labelings), laid out as the first."""
     if len(parts) == 1:
         return parts[0]
     n_test = len(parts[0][0])
@@ -358,9 +361,9 @@ def _observe(
 
 
 def _compare(scores: np.ndarray, start: int, rows: slice, result: Result) -> None:
-    """Count the permuted statistics that reach the observed one; keep the maxima.
+    """Count permuted statistics (n_regions * n_labelings,) that reach the observed one.
 
-    ``scores`` (n_regions * n_labelings,) are region-major; labeling 0 is the observed.
+    Region-major; labeling 0 is the observed one. The maxima are kept.
     """
     scores = scores.reshape(_n(rows), -1)
     if start == 0:

@@ -17,12 +17,9 @@ class AccuracyStatistic:
         self.n_classes = n_classes
         self.set_size = set_size
         self._weights = average_accuracy(np.eye(n_classes), [set_size])[:, 0]
-
-    @property
-    def maps(self) -> list[str]:
-        """Names of the maps that show this statistic."""
-        sizes = {"accuracy": self.n_classes, "pairwise_accuracy": 2}
-        return [name for name, size in sizes.items() if size == self.set_size]
+        sizes = {"accuracy": n_classes, "pairwise_accuracy": 2}
+        #: names of the maps that show the statistic
+        self.maps = [name for name, size in sizes.items() if size == set_size]
 
     def __call__(self, wins: np.ndarray) -> np.ndarray:
         """Return the statistic of each row of wins, shape (M,)."""
@@ -34,20 +31,14 @@ class AccuracyStatistic:
 
 
 class InformationStatistic:
-    """Implied information in bits, from wins of shape (M, K).
+    """Implied information in bits of curves at ``set_sizes``, from wins (M, K)."""
 
-    The accuracy curve is matched at ``set_sizes``.
-    """
+    maps = ("implied_information",)
 
     def __init__(self, n_classes: int, set_sizes: Any) -> None:
         self.n_classes = n_classes
         self.set_sizes = [int(k) for k in set_sizes]
         self._weights = average_accuracy(np.eye(n_classes), self.set_sizes)
-
-    @property
-    def maps(self) -> list[str]:
-        """Names of the maps that show this statistic."""
-        return ["implied_information"]
 
     def __call__(self, wins: np.ndarray) -> np.ndarray:
         """Return the statistic of each row of wins, shape (M,)."""
@@ -62,10 +53,7 @@ class InformationStatistic:
 class CorrelationStatistic:
     """Correlation of decoded with true targets, which comes with margins."""
 
-    @property
-    def maps(self) -> list[str]:
-        """Names of the maps that show this statistic."""
-        return ["correlation"]
+    maps = ("correlation",)
 
     def of_batch(self, correlation: Any) -> np.ndarray:
         """Return the statistic of every region and labeling of a batch, (M,)."""
@@ -81,43 +69,34 @@ def resolve_statistic(
 ) -> Any:
     """Return the statistic, wins (M, K) -> values (M,), of a name or a set size.
 
-    "accuracy", "pairwise_accuracy", "implied_information" (at ``set_sizes``), or an
-    integer k: the average accuracy among k classes. "correlation", which is no
-    function of wins, only of what ``correlates``.
+    "implied_information" is at ``set_sizes``; "correlation", which is no function of
+    wins, only of what ``correlates``.
     """
     if isinstance(statistic, str) and statistic == "implied_information":
         return InformationStatistic(n_classes, set_sizes)
     if correlates and isinstance(statistic, str) and statistic == "correlation":
         return CorrelationStatistic()
-    size = _set_size(statistic, n_classes)
-    if size is not None:
-        return AccuracyStatistic(n_classes, size)
-    more = "'correlation', " if correlates else ""
-    raise ValueError(
-        f"statistic={brief(statistic)} is not known; use {more}'accuracy', "
-        f"'pairwise_accuracy', 'implied_information' or a set size from 2 to "
-        f"{n_classes}"
-    )
+    known = "'accuracy', 'pairwise_accuracy', 'implied_information'"
+    known = f"'correlation', {known}" if correlates else known
+    return AccuracyStatistic(n_classes, accuracy_set_size(statistic, n_classes, known))
 
 
-def accuracy_set_size(statistic: Any, n_classes: int) -> int:
-    """Return the set size k that "accuracy", "pairwise_accuracy" or k stands for."""
-    size = _set_size(statistic, n_classes)
-    if size is None:
-        raise ValueError(
-            f"statistic={brief(statistic)} is not known; use 'accuracy', "
-            f"'pairwise_accuracy' or a set size from 2 to {n_classes}"
-        )
-    return size
+def accuracy_set_size(
+    statistic: Any, n_classes: int, known: str = "'accuracy', 'pairwise_accuracy'"
+) -> int:
+    """Return the set size k that "accuracy", "pairwise_accuracy" or k stands for.
 
-
-def _set_size(statistic: Any, n_classes: int) -> int | None:
-    """Set size of an accuracy, or None where it is none."""
+    The message says what else is `known` where it is called.
+    """
     sizes = {"accuracy": n_classes, "pairwise_accuracy": 2}
-    size = sizes.get(statistic) if isinstance(statistic, str) else statistic
-    if isinstance(size, bool) or not isinstance(size, (int, np.integer)):
-        return None
-    return int(size) if 2 <= size <= n_classes else None
+    size: Any = sizes.get(statistic) if isinstance(statistic, str) else statistic
+    whole = isinstance(size, (int, np.integer)) and not isinstance(size, bool)
+    if whole and 2 <= size <= n_classes:
+        return int(size)
+    raise ValueError(
+        f"statistic={brief(statistic)} is not known; use {known} or a set size from 2 "
+        f"to {n_classes}"
+    )
 
 
 NAN_MARGINS = (
@@ -130,9 +109,9 @@ def beaten_and_tied(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Count distractors beaten and tied by the true class, each (n_test, M).
 
-    ``margins`` has shape (n_test, K, M), and may lie in memory labeling by labeling,
-    that is as (M, K, n_test); ``y`` (n_test, L) are the true classes, over again for
-    every L of the M columns. Raises where a margin is NaN.
+    ``margins`` (n_test, K, M) may lie in memory as (M, K, n_test); ``y`` (n_test, L)
+    are the true classes, over again for every L of the M columns. Raises where a margin
+    is NaN.
 
     >>> margins = np.array([[[0.9], [0.2], [0.2]], [[0.1], [0.1], [0.5]]])
     >>> beaten, tied = beaten_and_tied(margins, np.array([[0], [1]]))
@@ -156,39 +135,28 @@ def beaten_and_tied(
 
 
 def rank_tables(margins: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Beaten and tied counts of one region, had each class in turn been the true one.
-
-    Both are int32 and have the shape of ``margins``, (n_test, K).
-    """
+    """Beaten and tied counts (n_test, K) had each class in turn been the true one."""
     if np.isnan(margins).any():
         raise ValueError(NAN_MARGINS)
-    n_test, n_classes = margins.shape
     order = np.argsort(margins, axis=1, kind="stable")
     ordered = np.take_along_axis(margins, order, axis=1)
-    rank = np.broadcast_to(np.arange(n_classes), margins.shape)
-    # in ascending order, the first and the last rank among equal margins
-    starts = np.ones(margins.shape, dtype=bool)
+    starts = np.ones(margins.shape, dtype=bool)  # of equal margins, ascending
     starts[:, 1:] = ordered[:, 1:] != ordered[:, :-1]
-    first = np.maximum.accumulate(np.where(starts, rank, 0), axis=1)
-    ends = np.ones(margins.shape, dtype=bool)
-    ends[:, :-1] = starts[:, 1:]
-    last = np.where(ends, rank, n_classes)[:, ::-1]
-    last = np.minimum.accumulate(last, axis=1)[:, ::-1]
-    tables = np.empty((2, n_test, n_classes), dtype=np.int32)
-    np.put_along_axis(tables[0], order, first.astype(np.int32), axis=1)
-    np.put_along_axis(tables[1], order, (last - first).astype(np.int32), axis=1)
+    first, place = np.flatnonzero(starts), np.cumsum(starts).reshape(starts.shape) - 1
+    n_tied = np.diff(first, append=starts.size) - 1
+    tables = np.empty((2, *margins.shape), dtype=np.int32)
+    for table, values in zip(tables, (first % margins.shape[1], n_tied), strict=True):
+        np.put_along_axis(table, order, values.astype(np.int32)[place], axis=1)
     return tables[0], tables[1]
 
 
 def win_histogram(
     beaten: np.ndarray, tied: np.ndarray, weights: Any, n_classes: int
 ) -> np.ndarray:
-    """Win distribution (M, K) of every labeling from beaten and tied counts.
+    """Win distribution (M, K) of every labeling from counts (n_test, M).
 
-    Counts have shape (n_test, M); ``weights`` of test points are (n_test, M) or
-    (n_test, 1), or a float when all weigh the same. A point with T ties spreads its
-    weight evenly over the T + 1 numbers of wins that breaking the ties at random can
-    give.
+    ``weights`` of test points are (n_test, M) or (n_test, 1), or a float when all weigh
+    the same. A point with T ties spreads its weight evenly over T + 1 numbers of wins.
 
     >>> win_histogram(np.array([[2], [0]]), np.array([[0], [1]]), 0.5, 3)
     array([[0.25, 0.25, 0.5 ]])
@@ -207,8 +175,8 @@ def correct_outcomes(
 ) -> np.ndarray:
     """Return how correct each test point is: 1, or 1 / m where m classes are best.
 
-    Counts of distractors beaten and tied have shape (n_test, M), as the result, which
-    is float32.
+    Counts of distractors beaten and tied have shape (n_test, M), as the result,
+    float32.
 
     >>> correct_outcomes(np.array([[2], [1], [0]]), np.array([[0], [1], [0]]), 3).T
     array([[1. , 0.5, 0. ]], dtype=float32)
@@ -218,11 +186,10 @@ def correct_outcomes(
 
 
 def win_chances(margins: np.ndarray, codes: np.ndarray, set_size: int) -> np.ndarray:
-    """Return the chance (n_test,) of every test point to win among random distractors.
+    """Return the chance (n_test,) to win among ``set_size`` - 1 random distractors.
 
-    ``margins`` (n_test, K) are scores, ``codes`` (n_test,) the true classes. The
-    ``set_size`` - 1 distractors are drawn at random; K is plain accuracy. A tie for the
-    first place is broken at random.
+    ``margins`` (n_test, K) are scores, ``codes`` (n_test,) the true classes. A tie for
+    the first place is broken at random.
 
     >>> margins = np.array([[3.0, 1.0, 2.0], [0.0, 1.0, 1.0]])
     >>> win_chances(margins, np.array([0, 1]), 3)

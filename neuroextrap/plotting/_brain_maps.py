@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from neuroextrap.images._space import CODES, MNI, space_code
+from neuroextrap.images._opening import CODES, MNI, space_code
 from neuroextrap.plotting._axes import draws_on_axes, resolve_axes
 from neuroextrap.stats._validation import brief, check_number, real_array
 
@@ -159,7 +159,7 @@ def surface_grays(masker, bg_img=None):
     Returns one array of uint8 per hemisphere. Raises TypeError if `bg_img` is no
     SurfaceImage, ValueError if it has other hemispheres or vertices than the mesh.
     """
-    from neuroextrap.images._geometry import surface_mesh
+    from neuroextrap.images._loading import surface_mesh
 
     sides = surface_mesh(masker)
     depth = None if bg_img is False else _depths(sides, bg_img)

@@ -80,20 +80,9 @@ def coordinate_spheres(
 def nearest_features(
     coordinates: Any, n_nearest: int, *, centers: Any = None
 ) -> csr_array:
-    """Take the ``n_nearest`` features around each center, itself included.
+    """Return the `n_nearest` features around each center, csr_array of bool.
 
-    `coordinates` (n_features, 3) are in mm, `centers` (n_regions,) feature indices;
-    None means every feature. Equal distances (within a relative 1e-9) are broken by
-    feature index, the lower first, so that the answer does not depend on the search
-    tree. Returns regions, a csr_array of bool (n_regions, n_features) with exactly
-    ``n_nearest`` members a row, int32 indices sorted. ValueError where coordinates are
-    not finite or of another shape, or `n_nearest` and `centers` are out of range.
-
-    >>> line = [[0.0, 0, 0], [2, 0, 0], [4, 0, 0]]
-    >>> nearest_features(line, 2).indices.reshape(3, 2)
-    array([[0, 1],
-           [0, 1],
-           [1, 2]], dtype=int32)
+    Equal distances are broken by feature index, the lower first.
     """
     from scipy.spatial import cKDTree
 
@@ -159,32 +148,61 @@ def _query_past_ties(
         n_query = min(tree.n, 2 * n_query)
 
 
+def peak_features(
+    values, coordinates, *, n_peaks=10, min_distance=16.0, threshold=None
+):
+    """Return at most `n_peaks` features that are the highest within `min_distance` mm.
+
+    `values` (n_features,) may be NaN, `coordinates` are (n_features, 3). The highest
+    comes first; of equal values, the first.
+    """
+    from scipy.spatial import cKDTree
+
+    values, coordinates = _check_peaks(values, coordinates, n_peaks, min_distance)
+    floor = -np.inf if threshold is None else threshold
+    usable = np.flatnonzero(np.isfinite(values))
+    order = usable[np.argsort(-values[usable], kind="stable")]
+    if not len(order):
+        return order
+    # ranks instead of values: a feature is a peak if no neighbor has a smaller rank
+    tree = cKDTree(coordinates[order])
+    highest = []
+    for rank in np.flatnonzero(values[order] > floor):
+        neighbors = tree.query_ball_point(coordinates[order[rank]], min_distance)
+        if min(neighbors, default=rank) >= rank:
+            highest.append(order[rank])
+        if len(highest) == n_peaks:
+            break
+    return np.array(highest, dtype=np.intp)
+
+
+def _check_peaks(values, coordinates, n_peaks, min_distance):
+    """Return arrays of matching shapes, after checking the numbers."""
+    values = np.asarray(values, dtype=float)
+    coordinates = np.asarray(coordinates, dtype=float)
+    if values.ndim != 1 or coordinates.shape != (len(values), 3):
+        raise ValueError(
+            "values and coordinates must have shapes (n_features,) and (n_features, "
+            f"3), got {values.shape} and {coordinates.shape}; give one row per feature"
+        )
+    if n_peaks < 1 or not min_distance >= 0:
+        raise ValueError(
+            f"n_peaks must be >= 1 and min_distance >= 0 (mm), got {n_peaks} and "
+            f"{min_distance}; use 10 and 16"
+        )
+    return values, coordinates
+
+
 _BATCH_DISTANCES = 2**22  # distances of a batch of centers
 
 
 def surface_discs(
     coordinates: Any, faces: Any, radius: float, *, centers: Any = None
 ) -> csr_array:
-    """Make discs on a surface: vertices within a path length along mesh edges.
+    """Return vertices within a path length in mm along mesh edges, by center.
 
-    The distance of two vertices is the length of the shortest path along edges
-    (Dijkstra), never shorter than the geodesic distance: a disc lies within the
-    geodesic disc of the same radius, and two banks of a sulcus stay apart.
-
-    `coordinates` (n_vertices, 3) and `radius` (``<=``, relative tolerance 1e-9) are in
-    mm, `faces` (n_faces, 3) vertex indices of each triangle, `centers` (n_regions,)
-    those of the centers; None means every vertex. Returns regions, a csr_array of bool
-    (n_regions, n_vertices), int32 indices sorted. ValueError where coordinates or faces
-    are malformed, the radius is not positive, or a center is no vertex. (Oosterhof,
-    Wiestler, Downing & Diedrichsen 2011, "A comparison of volume-based and
-    surface-based multi-voxel pattern analysis", NeuroImage 56.)
-
-    >>> square = [[0.0, 0, 0], [1, 0, 0], [1, 1, 0], [0, 1, 0]]
-    >>> surface_discs(square, [[0, 1, 2], [0, 2, 3]], 1.0).toarray().astype(int)
-    array([[1, 1, 0, 1],
-           [1, 1, 1, 0],
-           [0, 1, 1, 1],
-           [1, 0, 1, 1]])
+    Paths (Dijkstra) are never shorter than the geodesic distance, so that two banks of
+    a sulcus stay apart (Oosterhof et al. 2011, NeuroImage 56).
     """
     from scipy.sparse.csgraph import dijkstra
 
@@ -209,11 +227,7 @@ def surface_discs(
 def cached_surface_discs(
     coordinates: Any, faces: Any, radius: float, *, cache_dir: str | Path
 ) -> csr_array:
-    """Return the discs around every vertex, from ``cache_dir`` when computed before.
-
-    The folder is a `joblib.Memory`, which the user has named; several processes may
-    share it. Discs that cannot be read are computed again.
-    """
+    """Return the discs around every vertex, kept in the folder ``cache_dir``."""
     from joblib import Memory
 
     coordinates = check_coordinates(coordinates)
@@ -238,17 +252,16 @@ def check_faces(faces: Any, n_vertices: int) -> np.ndarray:
     return indices.astype(np.intp)
 
 
+def mesh_edges(faces: np.ndarray) -> np.ndarray:
+    """Return the edges (n_edges, 2) of triangles (n_faces, 3), each once."""
+    pairs = np.concatenate([faces[:, [0, 1]], faces[:, [1, 2]], faces[:, [2, 0]]])
+    return np.unique(np.sort(pairs, axis=1), axis=0)
+
+
 def _edge_graph(coordinates: np.ndarray, faces: np.ndarray) -> csr_array:
     """Symmetric CSR of edge lengths, every edge once per direction."""
-    n_vertices = len(coordinates)
-    pairs = np.concatenate([faces[:, [0, 1]], faces[:, [1, 2]], faces[:, [2, 0]]])
-    pairs = np.unique(np.sort(pairs, axis=1), axis=0)
-    lengths = np.linalg.norm(
-        coordinates[pairs[:, 0]] - coordinates[pairs[:, 1]], axis=1
-    )
-    both = np.concatenate([pairs, pairs[:, ::-1]])
-    graph = coo_array(
-        (np.concatenate([lengths, lengths]), (both[:, 0], both[:, 1])),
-        shape=(n_vertices, n_vertices),
-    )
-    return graph.tocsr()
+    first, second = mesh_edges(faces).T
+    lengths = np.linalg.norm(coordinates[first] - coordinates[second], axis=1)
+    ends = np.concatenate([first, second]), np.concatenate([second, first])
+    shape = len(coordinates), len(coordinates)
+    return coo_array((np.tile(lengths, 2), ends), shape=shape).tocsr()

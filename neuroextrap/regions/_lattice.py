@@ -21,32 +21,11 @@ _BATCH_PAIRS = 2**20  # (center, offset) pairs looked up together
 def lattice_spheres(
     mask: Any, affine: Any, radius: float, *, centers: Any = None
 ) -> csr_array:
-    """Make spheres in world millimeters around the voxels of a mask.
+    """Return the voxels of a mask within `radius` mm of each center, csr_array of bool.
 
-    A voxel belongs to the sphere of a center when the distance between the two voxel
-    centers, measured in world space, is at most ``radius`` mm (``<=``, with a relative
-    tolerance of 1e-9 that absorbs rounding in the affine). Anisotropic, rotated and
-    sheared affines are therefore right. Spheres are cut at the border of the mask.
-
-    `mask` (nx, ny, nz) marks the voxels that are features, in C order, the order of
-    ``numpy.nonzero`` and of nilearn's NiftiMasker; `affine` (4, 4) leads from voxel
-    indices to mm; `centers` (n_regions,) are feature indices, None means every feature.
-    Returns regions, a csr_array of bool (n_regions, n_features) whose row i holds the
-    features of sphere i (its center included), int32 indices sorted. ValueError where
-    the mask is empty or not three-dimensional, the affine is not invertible, the radius
-    not positive, or a center no feature.
-
-    The offsets within the radius are computed once; membership is one gather per batch
-    of centers in a padded index volume. Time and memory are linear in the number of
-    (center, member) pairs: five bytes each. (Kriegeskorte, Goebel & Bandettini 2006,
-    "Information-based functional brain mapping", PNAS 103.)
-
-    >>> affine = np.diag([3.0, 3.0, 3.0, 1.0])
-    >>> spheres = lattice_spheres(np.ones((5, 5, 5), bool), affine, 6.0)
-    >>> spheres.shape
-    (125, 125)
-    >>> int(spheres.sum(axis=1).max())  # 33 voxels within two voxel sizes
-    33
+    Distances are those of voxel centers in world space, of any affine. Offsets within
+    the radius are computed once, and gathered per batch of centers in a padded index
+    volume (Kriegeskorte, Goebel & Bandettini 2006, PNAS 103).
     """
     mask, affine = check_lattice(mask, affine)
     radius = check_radius(radius)
@@ -57,12 +36,10 @@ def lattice_spheres(
 
 
 def strided_centers(mask: Any, stride: Any) -> np.ndarray:
-    """Pick features on a coarser lattice: every ``stride``-th voxel along each axis.
+    """Return ascending feature indices of every `stride`-th voxel along each axis.
 
-    ``stride`` is an integer or three of them; 1 keeps every voxel of the mask (nx, ny,
-    nz). The coarser lattice is anchored, along each axis, at the first index that the
-    mask reaches, so that a mask one voxel thick keeps its centers. Returns ascending
-    feature indices.
+    The coarser lattice begins, along each axis, at the first index that the mask
+    reaches.
     """
     mask = _check_mask(mask)
     steps = np.asarray(stride)
@@ -124,11 +101,7 @@ def _stencil(axes: np.ndarray, radius: float, shape: tuple) -> np.ndarray:
 def _padded_lookup(
     mask: np.ndarray, offsets: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Index volume with a border as wide as the stencil, flattened.
-
-    Returns the feature index of every padded voxel (-1 outside the mask), the flat
-    position of every feature, and the flat step of every offset (ascending).
-    """
+    """Return the features of a padded volume (-1: none), places, offset steps."""
     border = np.abs(offsets).max(axis=0)
     padded = np.full(np.array(mask.shape) + 2 * border, -1, dtype=np.int32)
     inner = tuple(

@@ -11,13 +11,7 @@ _MOST_PAIRS = np.iinfo(np.int32).max
 
 
 def check_regions(regions: Any, n_features: int) -> sparse.csr_array:
-    """Return regions in canonical form, or say what is wrong with them.
-
-    Every non-zero entry of a sparse or dense (n_regions, n_features) matrix makes that
-    feature a member of that region. Regions may overlap, and may be empty. The input is
-    never modified; it is returned itself when already canonical: bool, no explicit
-    zeros, no duplicates, int32 indices sorted within rows.
-    """
+    """Return a matrix (n_regions, n_features) as regions in canonical form."""
     if sparse.issparse(regions):
         members = sparse.csr_array(regions)
     else:
@@ -49,12 +43,7 @@ def check_regions(regions: Any, n_features: int) -> sparse.csr_array:
 def rows_to_regions(
     indices: np.ndarray, counts: np.ndarray, n_features: int
 ) -> sparse.csr_array:
-    """Assemble regions (n_regions, n_features) from concatenated member lists.
-
-    ``indices``, int32 of shape (n_pairs,), are the sorted members of the first region,
-    then of the second, and so on; their memory is shared. ``counts`` (n_regions,) are
-    the numbers of members.
-    """
+    """Return regions of the members (n_pairs,) and their counts (n_regions,)."""
     n_pairs = int(np.sum(counts, dtype=np.int64))
     check_n_pairs(n_pairs)
     indptr = np.zeros(len(counts) + 1, dtype=np.int32)
@@ -152,20 +141,7 @@ def _canonical(matrix: sparse.csr_array) -> sparse.csr_array:
 def label_regions(
     labels: Any, *, background: Any = 0
 ) -> tuple[sparse.csr_array, np.ndarray]:
-    """Make one region of every distinct label but the `background` (None: of all).
-
-    `labels` (n_features,) are numbers or strings. Returns regions, a csr_array of bool
-    (n_regions, n_features) whose row i holds the features labeled ``values[i]``, int32
-    indices sorted, and the values (n_regions,), ascending. ValueError where labels are
-    not one-dimensional, hold NaN, or nothing but the background.
-
-    >>> regions, values = label_regions([0, 7, 3, 7])
-    >>> values
-    array([3, 7])
-    >>> regions.toarray().astype(int)
-    array([[0, 0, 1, 0],
-           [0, 1, 0, 1]])
-    """
+    """Return regions of the labels (n_features,) but background, and the labels."""
     labels = np.asarray(labels)
     if labels.ndim != 1:
         raise ValueError(
@@ -189,11 +165,7 @@ def label_regions(
 
 
 class UsableRegions(NamedTuple):
-    """Regions (n_regions, n_features) without unusable features.
-
-    Rows with too few features are empty. ``n_features`` (n_regions,) counts the usable
-    features of every region, also of those with too few.
-    """
+    """Regions without unusable features, and how many usable features each had."""
 
     regions: sparse.csr_array
     n_features: np.ndarray
@@ -202,11 +174,7 @@ class UsableRegions(NamedTuple):
 def usable_regions(
     regions: sparse.csr_array, usable: np.ndarray, min_features: int
 ) -> UsableRegions:
-    """Drop unusable features from regions, and regions with too few left.
-
-    ``usable`` (n_features,) marks features that may be used; regions with fewer than
-    ``min_features`` of them become empty. Raises when no region is left.
-    """
+    """Drop unusable features (n_features,), and regions with too few left."""
     least = max(1, min_features)
     whole = bool(usable.all())
     sizes = np.diff(regions.indptr)

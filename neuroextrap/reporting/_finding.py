@@ -112,14 +112,14 @@ def words_of_regions(masker, *, has_centers):
     """Name one region and several; those with centers are spheres or discs."""
     if masker is None or not has_centers:
         return "region", "regions"
-    from neuroextrap.images._maskers import is_surface_masker
+    from neuroextrap.images._loading import is_surface_masker
 
     return ("disc", "discs") if is_surface_masker(masker) else ("sphere", "spheres")
 
 
 def words_of_features(masker):
     """Name one feature of a masker and several."""
-    from neuroextrap.images._maskers import is_surface_masker
+    from neuroextrap.images._loading import is_surface_masker
 
     return ("vertex", "vertices") if is_surface_masker(masker) else ("voxel", "voxels")
 
@@ -228,7 +228,7 @@ def clusters_of(chosen, choice, masker):
     Neighbors are regions whose centers are; centers on a coarser grid (every n-th
     voxel) are those a step of that grid apart. None for regions without centers.
     """
-    from neuroextrap.images._geometry import neighbor_pairs
+    from neuroextrap.images._loading import neighbor_pairs
 
     places = choice.places(masker)
     if places is None:

@@ -7,7 +7,7 @@ import numpy as np
 
 import neuroextrap
 from neuroextrap.design._findings import doubts_about
-from neuroextrap.images._geometry import feature_coordinates, feature_values
+from neuroextrap.images._loading import feature_coordinates, feature_values
 from neuroextrap.reporting._finding import (
     LEVEL,
     Counted,

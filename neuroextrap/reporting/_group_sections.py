@@ -45,7 +45,7 @@ def group_clusters(result):
     """
     import pandas as pd
 
-    from neuroextrap.images._geometry import peak_features
+    from neuroextrap.regions._coordinates import peak_features
 
     places, on_surface = result.places, result.view.on_surface
     number = None
@@ -74,7 +74,7 @@ def group_clusters(result):
 
 def _peaks(result):
     """Return peak and extent of clusters, strongest first, and all features' number."""
-    from neuroextrap.images._geometry import neighbor_pairs
+    from neuroextrap.images._loading import neighbor_pairs
     from neuroextrap.stats._cluster_statistics import find_clusters
 
     pairs, strength = neighbor_pairs(result.view.masker), result.strength

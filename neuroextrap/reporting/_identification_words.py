@@ -343,8 +343,7 @@ def statistic_words(fitted):
 
 def _voxels(fitted):
     """Return how many voxels a mask has, and their sizes in mm; () if it has none."""
-    from neuroextrap.images._geometry import mask_lattice
-    from neuroextrap.images._maskers import is_surface_masker
+    from neuroextrap.images._loading import is_surface_masker, mask_lattice
 
     if fitted.masker_ is None or is_surface_masker(fitted.masker_):
         return ()

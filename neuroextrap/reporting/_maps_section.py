@@ -73,7 +73,7 @@ class PageMaps:
     @property
     def on_surface(self):
         """Whether features are vertices."""
-        from neuroextrap.images._maskers import is_surface_masker
+        from neuroextrap.images._loading import is_surface_masker
 
         return self.masker is not None and is_surface_masker(self.masker)
 
@@ -161,8 +161,7 @@ def choose_background(masker, bg_img, own=None):
     have grays of their own, and for arrays. What is chosen differently from what a user
     may expect is logged, and said by ``why``.
     """
-    from neuroextrap.images._geometry import feature_coordinates
-    from neuroextrap.images._maskers import is_surface_masker
+    from neuroextrap.images._loading import feature_coordinates, is_surface_masker
 
     if masker is None or is_surface_masker(masker):
         return Background(None, False, "")

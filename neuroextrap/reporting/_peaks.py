@@ -9,8 +9,8 @@ from markupsafe import Markup
 from sklearn.exceptions import NotFittedError
 
 from neuroextrap.images._atlas import atlas_names_at, installed_atlas
-from neuroextrap.images._maskers import is_surface_masker
-from neuroextrap.images._space import MNI, space_code
+from neuroextrap.images._loading import is_surface_masker
+from neuroextrap.images._opening import MNI, space_code
 from neuroextrap.maps._registry import MAPS, record_of
 from neuroextrap.reporting._finding import (
     cluster_columns,
@@ -213,7 +213,7 @@ def strongest(values, places, n_peaks, min_distance):
     if places is None:
         order = np.argsort(-values, kind="stable")
         return order[~np.isnan(values[order])][:n_peaks]
-    from neuroextrap.images._geometry import peak_features
+    from neuroextrap.regions._coordinates import peak_features
 
     return peak_features(values, places, n_peaks=n_peaks, min_distance=min_distance)
 

@@ -31,7 +31,7 @@ def brain_figure(  # noqa: PLR0913 - what a picture is made of
     over the values of `bg_img`. `span` is where colors begin and end; `marks` are
     values by words, marked in the color bar. Returns a figure.
     """
-    from neuroextrap.images._maskers import is_surface_masker
+    from neuroextrap.images._loading import is_surface_masker
 
     if is_surface_masker(masker):
         figure = _surface_figure(img, masker, opacity, bg_img, span=span, cmap=cmap)
@@ -49,7 +49,7 @@ def _volume_figure(img, masker, opacity, place, below, colors):
     import matplotlib.pyplot as plt
     from nibabel import Nifti1Image
 
-    from neuroextrap.images._geometry import mask_lattice
+    from neuroextrap.images._loading import mask_lattice
 
     mask, affine = mask_lattice(masker)
     alpha = np.zeros(mask.shape, dtype=np.float32)
@@ -97,7 +97,7 @@ def _surface_figure(img, masker, opacity, bg_img, *, span, cmap):
     import matplotlib.pyplot as plt
     from nilearn.plotting import plot_surf_stat_map
 
-    from neuroextrap.images._geometry import surface_mesh
+    from neuroextrap.images._loading import surface_mesh
 
     sides = [
         (side, gray)

@@ -104,7 +104,7 @@ def _outlined_mask(masker):
     from nibabel import Nifti1Image
     from scipy.ndimage import binary_erosion
 
-    from neuroextrap.images._geometry import mask_lattice
+    from neuroextrap.images._loading import mask_lattice
 
     mask, affine = _framed(mask_lattice(masker)[0], masker)
     img = _fine(Nifti1Image(mask.astype(np.float32), affine))
@@ -133,7 +133,7 @@ def _fine(img):
 
 def _framed(volume, masker):
     """Cut a volume to where the mask is, with a margin around it."""
-    from neuroextrap.images._geometry import mask_lattice
+    from neuroextrap.images._loading import mask_lattice
 
     mask, affine = mask_lattice(masker)
     places = np.argwhere(mask)

@@ -120,7 +120,7 @@ def in_volume(view, kept, in_mni152):
     of every run of mask voxels in C order; ``places`` (x, y, z) in mm of kept regions;
     ``reach``, mm; ``glass``, frames of the outlines of a brain in MNI space, or None.
     """
-    from neuroextrap.images._geometry import feature_coordinates, mask_lattice
+    from neuroextrap.images._loading import feature_coordinates, mask_lattice
 
     mask, affine = mask_lattice(view.masker)
     row_of = np.full(view.choice.n_regions, np.nan)
@@ -148,7 +148,7 @@ def in_volume(view, kept, in_mni152):
 
 def on_surface(masker, bg_img):
     """Collect the hemispheres: mesh, grays, and the feature of every vertex or -1."""
-    from neuroextrap.images._geometry import surface_mesh
+    from neuroextrap.images._loading import surface_mesh
 
     sides = surface_mesh(masker)
     grays = surface_grays(masker, bg_img)

@@ -7,7 +7,7 @@ import pytest
 from sklearn.linear_model import Ridge
 
 from neuroextrap.encoding import ContinuousEncoding
-from neuroextrap.encoding._cost import estimate_cost_of_runs
+from tests.encoding.seam import estimate_cost_of_runs
 from tests.encoding.test_continuous import DELAYS, delayed, film
 
 LENGTHS = (60, 70, 50)

@@ -10,13 +10,13 @@ import pytest
 from scipy.signal import lfilter
 from sklearn.linear_model import Ridge
 
-from neuroextrap.analysis._region_run import RegionRun
 from neuroextrap.encoding import (
     EncodingIdentification,
     compare_encoding_models,
     compare_encoding_models_pairwise,
 )
 from neuroextrap.images import resolve_masker, to_img
+from tests.encoding.seam import RegionRun
 
 RUNS = np.repeat(np.arange(4), 30)
 

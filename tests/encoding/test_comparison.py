@@ -16,9 +16,8 @@ from neuroextrap.encoding import (
     compare_encoding_models_pairwise,
     ensemble_size_curve,
 )
-from neuroextrap.encoding._identified_responses import prediction_scores
-from neuroextrap.margins._wins import win_chances
 from neuroextrap.stats import paired_sign_flip_test
+from tests.encoding.seam import prediction_scores, win_chances
 
 
 def _pair(e, columns=3, regions=None, n_test=24):

@@ -19,10 +19,11 @@ from neuroextrap.encoding import (
     RidgeEncoder,
     ensemble_size_curve,
 )
-from neuroextrap.encoding._stimulus_features import stimulus_numbers, training_groups
-from neuroextrap.encoding._training import (
+from tests.encoding.seam import (
     fit_encoder,
     out_of_fold_predictions,
+    stimulus_numbers,
+    training_groups,
 )
 
 ALPHAS = np.logspace(-3, 5, 9)

@@ -8,9 +8,8 @@ import pytest
 from scipy.signal import lfilter
 from sklearn.linear_model import Ridge
 
-from neuroextrap.design._series import exchanged
 from neuroextrap.encoding import EncodingIdentification
-from neuroextrap.encoding._identified_responses import prediction_scores
+from tests.encoding.seam import exchanged, prediction_scores
 
 
 def film(seed, *, n_test=150, correlation=0.9, effect=0.0, n_runs=1):

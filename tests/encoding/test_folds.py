@@ -12,7 +12,7 @@ from sklearn.linear_model import Ridge
 
 from neuroextrap.analysis import Keep
 from neuroextrap.encoding import EncodingIdentification, RidgeEncoder
-from neuroextrap.encoding._margins import EncodingMargins
+from tests.encoding.seam import EncodingMargins
 
 
 def _data(n_stimuli=40, n_voxels=12, noise=3.0, seed=0):
@@ -139,7 +139,7 @@ def test_permutations_in_folds_are_analyses_of_exchanged_stimuli(repeats):
     model = EncodingIdentification(**options, n_permutations=9, random_state=5)
     model.identify_folds(X, Y, stimuli=shown, groups=runs, n_folds=4)
     exchange = model.run_.exchange
-    assert len(exchange) == model.n_permutations_ == 9
+    assert len(exchange.codes) == model.n_permutations_ == 9
     null = []
     for codes in exchange.codes:
         np.testing.assert_array_equal(codes % 2, runs)  # within runs

@@ -19,8 +19,8 @@ from neuroextrap.encoding import (
     RidgeEncoder,
     ensemble_size_curve,
 )
-from neuroextrap.encoding._margins import mahalanobis_margins
 from tests.analyses import encoding_covariance, encoding_of
+from tests.encoding.seam import mahalanobis_margins
 
 FOLDS = KFold(5)
 

@@ -13,9 +13,8 @@ from sklearn.linear_model import Ridge
 
 from neuroextrap.decoding import IdentificationSearchLight
 from neuroextrap.encoding import EncodingIdentification, compare_encoding_models
-from neuroextrap.margins._engine import score_regions
-from neuroextrap.margins._resources import estimate_memory
 from neuroextrap.margins.running import _checkpoint
+from tests.encoding.seam import estimate_memory, score_regions
 
 
 @pytest.fixture(scope="module")

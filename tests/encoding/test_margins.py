@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from sklearn.covariance import ledoit_wolf, oas
 
-from neuroextrap.encoding._margins import (
+from tests.analyses import encoding_covariance
+from tests.encoding.seam import (
     COVARIANCES,
     EncodingMargins,
     ResponseRows,
@@ -12,7 +13,6 @@ from neuroextrap.encoding._margins import (
     mahalanobis_margins,
     noise_covariance,
 )
-from tests.analyses import encoding_covariance
 
 
 @pytest.fixture

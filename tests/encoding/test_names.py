@@ -6,7 +6,7 @@ import pytest
 from sklearn.linear_model import Ridge
 
 from neuroextrap.encoding import EncodingIdentification, RidgeEncoder
-from neuroextrap.encoding._stimulus_features import stimulus_numbers
+from tests.encoding.seam import stimulus_numbers
 
 N_TRAIN, N_TEST, N_REPEATS = 40, 12, 3
 

@@ -7,16 +7,16 @@ from scipy.stats import gmean
 from sklearn.covariance import OAS
 
 from neuroextrap.encoding import EncodingIdentification, RidgeEncoder
-from neuroextrap.encoding._margins import (
+from tests.encoding.seam import (
     COVARIANCES,
+    deal_folds,
     mahalanobis_margins,
     noise_covariance,
+    paired_in_blocks,
     response_covariance,
     separate_repeats,
+    temperature,
 )
-from neuroextrap.encoding._stimuli import paired_in_blocks
-from neuroextrap.encoding._training_folds import temperature
-from neuroextrap.models._splitters import deal_folds
 
 
 def factorial(n_levels=4, n_values=5, n_repeats=8, n_voxels=28, seed=0):

@@ -8,13 +8,13 @@ import scipy.sparse
 from sklearn.linear_model import Ridge
 
 from neuroextrap.encoding import EncodingIdentification, RidgeEncoder
-from neuroextrap.encoding._margins import (
+from tests.encoding.seam import (
     correlation_margins,
+    deal_folds,
     mahalanobis_margins,
     response_covariance,
     separate_repeats,
 )
-from neuroextrap.models._splitters import deal_folds
 
 
 def simulated(kind, n_stimuli=60, n_voxels=40, n_repeats=1, seed=0):

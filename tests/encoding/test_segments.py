@@ -7,16 +7,16 @@ import pytest
 from scipy.signal import lfilter
 from sklearn.linear_model import Ridge
 
-from neuroextrap.design._series import correlation_length
 from neuroextrap.encoding import ContinuousEncoding
-from neuroextrap.encoding._continuous_maps import (
+from neuroextrap.stats import average_accuracy
+from tests.encoding.seam import (
+    correlation_length,
     cut_segments,
     segment_margins,
     segment_p_values,
     segment_wins,
     shifted_scores,
 )
-from neuroextrap.stats import average_accuracy
 
 RUN = np.repeat([0, 1, 2], [25, 31, 22])
 WIDTH, APART = 3, 4
@@ -137,9 +137,10 @@ def test_p_values_count_all_shifts_of_windows():
             row.append(np.mean(shares))
         null.append(row)
     null = np.round(null, 10)
-    np.testing.assert_allclose(found[0], (null >= null[0]).mean(axis=0))
+    np.testing.assert_allclose(found["p_value"], (null >= null[0]).mean(axis=0))
     largest = null.max(axis=1)
-    np.testing.assert_allclose(found[1], [(largest >= t).mean() for t in null[0]])
+    expected = [(largest >= t).mean() for t in null[0]]
+    np.testing.assert_allclose(found["p_value_fwe"], expected)
 
 
 def test_correlation_length_of_known_series():

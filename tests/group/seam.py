@@ -9,8 +9,8 @@ from neuroextrap.analysis._parameters import (
     parameters,
 )
 from neuroextrap.group._alike import check_alike
-from neuroextrap.group._analyses import read_columns
 from neuroextrap.group._contrast import _weights, as_expression
+from neuroextrap.group._first_levels import read_columns
 from neuroextrap.maps._registry import GROUP_MAPS
 from neuroextrap.reporting._group_results import found_in_group, read_group
 from neuroextrap.stats._arrangements import flipped, permuted

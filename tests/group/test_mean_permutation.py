@@ -49,7 +49,7 @@ def test_all_combinations_equal_a_naive_loop():
 
 
 def test_batches_and_files_do_not_matter(monkeypatch, tmp_path):
-    from neuroextrap.group import _analyses
+    from neuroextrap.group import _first_levels
 
     rng = np.random.default_rng(1)
     null = rng.normal(size=(6, 30, 53)).astype(np.float32)
@@ -61,7 +61,7 @@ def test_batches_and_files_do_not_matter(monkeypatch, tmp_path):
         "n_permutations": 300,
     }
     whole = group_permutation_test(scores, null, **options)
-    monkeypatch.setattr(_analyses, "_BATCH_BYTES", 8 * 700 * 16)
+    monkeypatch.setattr(_first_levels, "_BATCH_BYTES", 8 * 700 * 16)
     paths = []
     for k, maps in enumerate(null):
         paths.append(tmp_path / f"{k}.npy")

@@ -104,12 +104,12 @@ def test_p_value_has_no_floor_but_that_of_the_permuted_maps():
 
 
 def test_blocks_of_features_do_not_matter(monkeypatch):
-    from neuroextrap.group import _analyses
+    from neuroextrap.group import _first_levels
 
     rng = np.random.default_rng(4)
     null, scores = rng.normal(size=(4, 9, 23)), rng.normal(size=(4, 23))
     whole = prevalence_test(scores, null, n_permutations=300)
-    monkeypatch.setattr(_analyses, "_BATCH_BYTES", 8 * 610 * 8)
+    monkeypatch.setattr(_first_levels, "_BATCH_BYTES", 8 * 610 * 8)
     parts = prevalence_test(scores, null, n_permutations=300)
     for name in whole:
         np.testing.assert_array_equal(whole[name], parts[name])
@@ -274,8 +274,8 @@ def test_corrected_bounds_are_never_larger_and_equal_for_one_voxel():
 
 
 BAD = [
-    ({"gamma": 1.0}, "gamma=1.0 must be"),
-    ({"confidence_level": 95}, "confidence_level=95 must be"),
+    ({"gamma": 1.0}, "gamma must lie strictly"),
+    ({"confidence_level": 95}, "confidence_level must lie strictly"),
     ({"n_permutations": 1}, "n_permutations=1 must be"),
     ({"mask": "some.nii"}, "mask must be None"),
 ]

@@ -590,7 +590,7 @@ def test_a_real_difference_is_found_and_nuisance_is_not():
         ({"cluster_threshold": 3.1}, "p-value of a voxel"),
         ({"cluster_threshold": 0.01, "statistic": "mean"}, "statistic='t' only"),
         ({"variance_fwhm": 8.0}, "voxels of volumes"),
-        ({"variance_fwhm": -1.0}, "positive width"),
+        ({"variance_fwhm": -1.0}, "positive .mm."),
         ({"variance_groups": [0] * 9 + [1]}, None),
         ({"min_subjects": 11}, "more than the 10"),
         ({"min_subjects": 1}, "at least 2"),

@@ -11,22 +11,26 @@ from neuroextrap.images._cleaning import fmriprep_confounds
 from neuroextrap.images._events import labels_of_volumes, read_events, read_runs
 from neuroextrap.images._feature_files import Photographs, photograph_files
 from neuroextrap.images._feature_timing import features_of_volumes
-from neuroextrap.images._geometry import (
-    center_features,
+from neuroextrap.images._labeled_samples import read_tables
+from neuroextrap.images._loading import (
     feature_coordinates,
     feature_values,
+    load_samples,
     mask_lattice,
-    peak_features,
+    mean_gray_levels,
     surface_mesh,
 )
-from neuroextrap.images._labeled_samples import read_tables
-from neuroextrap.images._loading import load_samples, mean_gray_levels
 from neuroextrap.images._maskers import finite_mask, mni152_mask
-from neuroextrap.images._opening import NamedImage, list_images, open_image, read_image
-from neuroextrap.images._region_choice import surface_regions
+from neuroextrap.images._opening import (
+    NamedImage,
+    list_images,
+    open_image,
+    read_image,
+    space_code,
+)
+from neuroextrap.images._region_choice import center_features, surface_regions
 from neuroextrap.images._repetition_time import repetition_times
 from neuroextrap.images._sample_options import SampleOptions
-from neuroextrap.images._space import named_space, space_code
 from neuroextrap.images._tables import (
     load_array,
     numbers,
@@ -38,5 +42,5 @@ from neuroextrap.images._writing import load_image, save_image
 from neuroextrap.learning_curves._curve_run import read_scans
 from neuroextrap.maps._commit import finish_interrupted
 from neuroextrap.margins.running._null import read_about_null
-from neuroextrap.regions._coordinates import surface_discs
+from neuroextrap.regions._coordinates import peak_features, surface_discs
 from neuroextrap.regions._lattice import lattice_spheres

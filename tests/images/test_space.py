@@ -6,11 +6,11 @@ import pytest
 
 from neuroextrap.images import resolve_masker, to_img
 from tests.images.seam import (
+    NamedImage,
     file_entities,
     finite_mask,
     loose_entities,
     mni152_mask,
-    named_space,
     open_image,
     read_image,
     space_code,
@@ -113,7 +113,7 @@ def test_the_users_mask_is_untouched(saved):
     ],
 )
 def test_spaces_are_read_from_names(name, space):
-    assert named_space(name) == space
+    assert NamedImage("imgs", img=None, path=name).space == space
 
 
 def test_entities_of_folders_serve_subject_and_session_only():

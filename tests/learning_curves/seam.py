@@ -1,8 +1,11 @@
 """All private names of the package that the tests of learning curves use."""
 
+from neuroextrap.learning_curves._comparison import learning_curve_table
 from neuroextrap.learning_curves._curve_run import (
+    CurveOptions,
     balanced_scans,
     center_groups,
+    prepare_run,
     read_scans,
     scale_scans,
 )
@@ -18,5 +21,9 @@ from neuroextrap.learning_curves._protocol import (
 )
 from neuroextrap.learning_curves._reproducibility import _signal_to_noise
 from neuroextrap.learning_curves._sensitivity import sensitivity_factor
-from neuroextrap.learning_curves._splits import check_train_sizes, draw_split
+from neuroextrap.learning_curves._splits import (
+    check_train_sizes,
+    draw_split,
+    residual_freedom,
+)
 from neuroextrap.models._canonical_space import check_priors

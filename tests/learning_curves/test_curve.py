@@ -385,7 +385,7 @@ def test_too_few_subjects(scans):
     two = scans.groups < 2
     with pytest.raises(ValueError, match="needs at least 3"):
         information_learning_curve(scans.X[two], scans.fine[two], scans.groups[two])
-    from neuroextrap.learning_curves._protocol import agnostic_labels
+    from tests.learning_curves.seam import agnostic_labels
 
     y = agnostic_labels(scans.groups)
     with pytest.raises(ValueError, match="1 training groups hold at most 8 samples"):
@@ -485,8 +485,7 @@ def test_default_sizes_leave_twice_as_many_residuals_as_components():
 
 
 def test_residuals_are_those_left_by_labels_and_group_means(scans):
-    from neuroextrap.learning_curves._curve_run import CurveOptions, prepare_run
-    from neuroextrap.learning_curves._splits import residual_freedom
+    from tests.learning_curves.seam import CurveOptions, prepare_run, residual_freedom
 
     rows = np.delete(np.arange(len(scans.groups)), [0, 1, 9])  # unequal subjects
     y, groups = scans.fine[rows], scans.groups[rows]

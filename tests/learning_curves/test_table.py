@@ -3,7 +3,7 @@
 import numpy as np
 from sklearn.utils import Bunch
 
-from neuroextrap.learning_curves._comparison import learning_curve_table
+from tests.learning_curves.seam import learning_curve_table
 
 
 def test_columns_and_note():

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from neuroextrap.margins.classifiers import _nearest_centroid
-from tests.margins.cases import K, labels, unequal_design
+from tests.margins.cases import K, feature_margins, labels, unequal_design
 from tests.margins.seam import (
     Design,
     GaussianNBMargins,
@@ -82,7 +82,7 @@ def test_priors_of_equal_classes_are_the_same_to_the_last_bit():
 def test_features_and_constant_add_up_to_the_region():
     design, codes, (x,) = unequal_design(), labels(1), regions((30,))
     kernel = GaussianNBMargins()
-    of_features = kernel.feature_margins(x.astype(np.float32), codes[0], design)
+    of_features = feature_margins(kernel, x.astype(np.float32), codes[0], design)
     assert of_features.shape == (30, len(design.test), K)
     assert of_features.dtype == np.float32
     for feature in (0, 13, 29):
@@ -96,7 +96,7 @@ def test_features_and_constant_add_up_to_the_region():
 @pytest.mark.parametrize("kernel", [GaussianNBMargins(), NearestCentroidMargins()])
 def test_margins_of_some_folds_are_those_of_all(kernel, monkeypatch):
     design, codes, (x,) = unequal_design(), labels(1), regions((64,))
-    whole = kernel.feature_margins(x, codes[0], design)
+    whole = feature_margins(kernel, x, codes[0], design)
     monkeypatch.setattr(_nearest_centroid, "_FOLDS_AT_ONCE", 2)
     folds = [slice(0, 1), slice(1, len(design.folds))]
     parts = kernel.margins_of_folds(x, codes[0], design, folds)
@@ -126,7 +126,7 @@ def test_a_constant_feature_adds_nothing():
             for z in (x, padded)
         ]
         np.testing.assert_allclose(pair[0], pair[1], rtol=1e-12)
-        of_features = kernel.feature_margins(padded, codes[0], design)
+        of_features = feature_margins(kernel, padded, codes[0], design)
         assert (of_features[5] == 0).all()
 
 
@@ -157,7 +157,7 @@ def test_bad_arguments():
     with pytest.raises(ValueError, match=r"variance_floor=.* must be"):
         GaussianNBMargins(variance_floor=-1.0).prepare([x], design)
     with pytest.raises(ValueError, match=r"variance_floor=.* must be"):
-        GaussianNBMargins(variance_floor=np.nan).feature_margins(x, codes[0], design)
+        feature_margins(GaussianNBMargins(variance_floor=np.nan), x, codes[0], design)
     with pytest.raises(ValueError, match=r"priors=.* must be"):
         GaussianNBMargins(priors="flat").constant(codes[0], design)
     with pytest.raises(ValueError, match="each region must have shape"):
@@ -166,12 +166,12 @@ def test_bad_arguments():
     split[:, 0] = codes[0]
     kernel = GaussianNBMargins(variance_floor=0.0)
     with pytest.raises(ValueError, match="does not vary within a class"):
-        kernel.feature_margins(split, codes[0], design)
+        feature_margins(kernel, split, codes[0], design)
     with pytest.raises(ValueError, match="does not vary within a class"):
         kernel.margins(kernel.prepare([split], design), Labelings(codes, K))
     kernel, missing = GaussianNBMargins(), codes.copy()
     missing[0, design.folds[1][0]] = 0
-    for call in (kernel.constant, lambda *a: kernel.feature_margins(x, *a)):
+    for call in (kernel.constant, lambda *a: feature_margins(kernel, x, *a)):
         with pytest.raises(ValueError, match="missing in fold"):
             call(missing[0], design)
     with pytest.raises(ValueError, match="missing in fold"):

@@ -3,7 +3,7 @@
 from neuroextrap.analysis._presentation import region_images
 from neuroextrap.analysis._region_maps import RegionMaps
 from neuroextrap.cli._results import text_table
-from neuroextrap.images._space import new_volume, space_code
+from neuroextrap.images._opening import new_volume, space_code
 from neuroextrap.maps._registry import GROUP_MAPS, MAPS
 from neuroextrap.plotting._brain_maps import mni152_template
 from neuroextrap.reporting import _finding, _page, _peaks

@@ -10,7 +10,7 @@ import pytest
 
 from neuroextrap import stats
 from neuroextrap.scores import score_identification
-from neuroextrap.scores._report import named_notes, scores_report
+from tests.scores.seam import named_notes, scores_report
 
 
 def decoder(noise, n=60, seed=0, names=None, rows=None):

@@ -7,9 +7,8 @@ import pandas as pd
 import pytest
 
 from neuroextrap.cli import main
-from neuroextrap.cli._scores_command import _ROWS, _read_labels
-from neuroextrap.images._feature_files import read_matrix
 from neuroextrap.scores import score_identification
+from tests.scores.seam import _ROWS, _read_labels, read_matrix
 
 
 def read_scores_file(path):

@@ -26,13 +26,11 @@ _DIGITS = 52  # of a float64, the sign and one digit of safety aside
 
 
 def ledoit_wolf_intensity(gram: np.ndarray, n_features: Any) -> Any:
-    """Ledoit-Wolf shrinkage intensity, 0..1, from centered Gram matrices.
+    """Ledoit-Wolf shrinkage intensity, 0..1, of centered Gram matrices (..., n, n).
 
-    ``gram`` has shape (..., n_samples, n_samples), feature means removed, and
-    ``n_features`` is the number of features behind each. One feature gives 0.
-
-    Ledoit & Wolf 2004, "A well-conditioned estimator for large-dimensional covariance
-    matrices", section 3.3.
+    ``n_features`` is the number of features behind each; one gives 0. (Ledoit & Wolf
+    2004, "A well-conditioned estimator for large-dimensional covariance matrices",
+    section 3.3.)
     """
     norms = np.diagonal(gram, axis1=-2, axis2=-1)
     return _intensity(norms, np.square(gram).sum(axis=(-2, -1)), n_features)
@@ -41,8 +39,7 @@ def ledoit_wolf_intensity(gram: np.ndarray, n_features: Any) -> Any:
 def _intensity(norms: np.ndarray, squares: Any, n_features: Any) -> Any:
     """Return the intensity from the squared length of each sample, (..., n_samples).
 
-    ``squares`` are the sums of all squared inner products of samples, which are those
-    of all squared elements of the scatter matrix of features.
+    ``squares`` are the sums of all squared inner products of samples.
     """
     n = norms.shape[-1]
     p = np.asarray(n_features)
@@ -58,10 +55,7 @@ _LARGEST = 1e30  # of a shrinkage: all else vanishes beside it
 
 
 def check_shrinkage(shrinkage: Any, *more: str) -> None:
-    """Raise unless `shrinkage` is "auto" or a finite number >= 0.
-
-    The message names `more` words that are known where it is called.
-    """
+    """Raise unless `shrinkage` is one of the words, or a finite number >= 0."""
     words = "".join(f'"{word}", ' for word in more)
     given = brief(shrinkage)
     message = f'shrinkage={given} must be {words}"auto" or a finite number >= 0'
@@ -77,24 +71,19 @@ def check_shrinkage(shrinkage: Any, *more: str) -> None:
 def ridge_penalty(x: np.ndarray, *, shrinkage: Any = "auto") -> float:
     """Ridge penalty of a region from its unlabeled samples (n_samples, n_features).
 
-    It is added to the diagonal of a scatter matrix (a sum of squares, not divided by
-    the number of samples). "auto": with delta the Ledoit-Wolf intensity of the total
-    scatter (at most 0.999), the penalty is ``delta / (1 - delta)`` times the mean
-    scatter of a feature, so that scatter plus penalty is proportional to the
-    Ledoit-Wolf estimate. A float multiplies the mean scatter of a feature.
+    It is added to the diagonal of a scatter matrix (a sum of squares). "auto": with
+    delta the Ledoit-Wolf intensity (at most 0.999), ``delta / (1 - delta)`` times the
+    mean scatter of a feature, so that scatter plus penalty is proportional to the
+    Ledoit-Wolf estimate. A float multiplies the mean scatter.
     """
     check_shrinkage(shrinkage)
     gram = centered_gram(x)
     return float(gram_penalties(gram[None], np.array([x.shape[1]]), shrinkage)[0])
 
 
-def centered_gram(x: Any, order: Any = None) -> np.ndarray:
-    """Inner products of the samples in float64, feature means removed.
-
-    `order` gives other rows than all in their order.
-    """
-    x = np.asarray(x)
-    return _grams([x if order is None else x[order]])[0]
+def centered_gram(x: Any) -> np.ndarray:
+    """Inner products of the samples in float64, feature means removed."""
+    return _grams([np.asarray(x)])[0]
 
 
 def centered_grams(xs: Sequence[np.ndarray]) -> np.ndarray:
@@ -111,8 +100,7 @@ def rounded_grams(xs: Sequence[np.ndarray]) -> np.ndarray:
 def _grams(xs: Sequence[np.ndarray], n_terms: int = 0) -> np.ndarray:
     """Return the inner products of every region, rounded if a number is given.
 
-    Some features at a time, so that a region as large as a brain takes no memory but
-    its own.
+    Some features at a time: a region as large as a brain takes no memory but its own.
     """
     from neuroextrap.margins.compiled._class_sums import fill_centered, fill_symmetric
 
@@ -131,10 +119,10 @@ def _grams(xs: Sequence[np.ndarray], n_terms: int = 0) -> np.ndarray:
 
 
 def round_terms(terms: np.ndarray, n_terms: int) -> np.ndarray:
-    """Round the numbers of each region, in place, so that n of them add up exactly.
+    """Round float64 terms (n_regions, ...) in place: n of a region add up exactly.
 
-    ``terms`` are float64 of shape (n_regions, ...). The error of one is at most
-    2^-52 times the number of terms times the largest of the region.
+    The error of one is at most 2^-52 times their number times the largest of the
+    region.
     """
     for region in terms:  # one of them stays in cache
         shift = _shift(max(region.max(), -region.min()), n_terms)
@@ -144,7 +132,7 @@ def round_terms(terms: np.ndarray, n_terms: int) -> np.ndarray:
 
 
 def _shift(largest: float, n_terms: int) -> float:
-    """Return what rounds numbers up to the largest when it is added and subtracted.
+    """Return what rounds numbers up to the largest when added and subtracted.
 
     Adding 1.5 * 2^52 units leaves a whole number of units.
     """
@@ -161,10 +149,9 @@ def allows_single(penalties: Any, norms: Any) -> Any:
 def scatter_penalty(
     x: np.ndarray, shrinkage: Any, rows: np.ndarray | None = None
 ) -> tuple[float, np.dtype]:
-    """Return the penalty of centered samples (n, p), from p x p products only.
+    """Return the penalty of centered samples (n, p), or some `rows`, by p x p products.
 
-    It is that of some `rows`, if they are given. With it comes a precision that is good
-    enough for products with indicators.
+    With it comes a precision that is good enough for products with indicators.
     """
     check_shrinkage(shrinkage)
     n_samples, mean_norm = len(x), np.einsum("np,np->n", x, x).mean()
@@ -221,10 +208,7 @@ def gram_penalties(
     shrinkage: Any,
     rows: np.ndarray | None = None,
 ) -> np.ndarray:
-    """Return the penalty of each region, from its centered inner products.
-
-    It is that of some `rows`, if they are given.
-    """
+    """Return the penalty of each region, or of some `rows`, from inner products."""
     n_samples, grams = grams.shape[-1], gram_of(grams, rows)
     scatter = np.trace(grams, axis1=-2, axis2=-1) / n_features
     intensity = np.zeros(len(grams))

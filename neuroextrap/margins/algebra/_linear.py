@@ -22,8 +22,8 @@ _BLOCK_SIZE = 2**17  # margins made together
 class ClassSums:
     """Sums over the training samples of each class, for every fold of a design.
 
-    ``x`` (n_samples, n_columns) are the samples of a region in float64; the last
-    ``n_squared`` columns are the squares of the first ones.
+    ``x`` (n_samples, n_columns) are float64 samples; the last ``n_squared`` columns are
+    the squares of the first ones.
     """
 
     def __init__(self, x: np.ndarray, design: Design, n_squared: int = 0) -> None:
@@ -52,10 +52,7 @@ class ClassSums:
         return np.subtract(total[:, None], held, out=held).swapaxes(0, 1)
 
     def _sums(self, rows: np.ndarray, edges: np.ndarray, n_rows: int) -> np.ndarray:
-        """Add samples to rows, the rows of sample i in every labeling (B, :).
-
-        They are ``rows[:, edges[i] : edges[i + 1]]``; returns (B, n_rows, p).
-        """
+        """Add sample i to rows ``rows[:, edges[i] : edges[i + 1]]`` (B, n_rows, p)."""
         from neuroextrap.margins.compiled._class_sums import add_rows
 
         sums = np.zeros((len(rows), n_rows, self.x.shape[1]))
@@ -68,10 +65,10 @@ class LinearRegion:
     """What ridge fits of one region need of its data, whatever the labels.
 
     ``centered`` (n_test, p) are the test points about the mean of their training
-    samples, and ``projected`` the same times the inverse, in a precision good enough
-    for margins. ``means`` (F, p) are those means, among samples about the mean of all,
-    ``systems`` (F, p, p) the penalized scatter matrices of training samples, and
-    ``inverses`` theirs. ``penalty`` is what was added.
+    samples, ``projected`` the same times the inverse, in a precision good enough for
+    margins; ``means`` (F, p) those means about the mean of all, ``systems`` (F, p, p)
+    the scatter matrices of training samples plus the ``penalty``, and ``inverses``
+    theirs.
     """
 
     centered: np.ndarray
@@ -88,10 +85,7 @@ class LinearRegion:
         return self.projected.dtype
 
     def class_sums(self, labelings: Labelings, counts: np.ndarray) -> np.ndarray:
-        """Sum each class's training samples about their mean, (F, B, K, p).
-
-        ``counts`` (F, B, K) are the numbers of training samples.
-        """
+        """Sum each class's ``counts`` (F, B, K) samples about their mean."""
         sums = self.sums.of(labelings)
         sums -= counts[..., None] * self.means[:, None, None]
         return sums
@@ -113,7 +107,8 @@ def linear_region(
         systems[fold] = scatter - part.T @ part
         systems[fold] -= n_train * np.outer(means[fold], means[fold])
         np.einsum("ii->i", systems[fold])[:] += penalty
-    inverses = _inverses(systems)
+    values, vectors = regular_eigen(systems)
+    inverses = (vectors / values[:, None]) @ vectors.swapaxes(1, 2)
     points, projected = np.empty((2, len(design.test), p), dtype)
     for fold, (_, test) in enumerate(design.folds):
         rows = design.fold_slices[fold]
@@ -125,44 +120,42 @@ def linear_region(
     )
 
 
-def _inverses(systems: np.ndarray) -> np.ndarray:
-    """Invert symmetric positive definite matrices; raise where one is singular."""
+def regular_eigen(systems: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return eigenvalues and eigenvectors of positive definite matrices (..., p, p).
+
+    ValueError where one is singular.
+    """
     values, vectors = np.linalg.eigh(systems)
     p = systems.shape[-1]
-    if (values[:, 0] <= p * np.finfo(float).eps * values[:, -1]).any():
+    if (values[..., 0] <= p * np.finfo(float).eps * values[..., -1]).any():
         raise ValueError(
             "a region has collinear features, which needs shrinkage > 0; got a "
             "penalty of 0 or too small to matter"
         )
-    return (vectors / values[:, None]) @ vectors.swapaxes(1, 2)
+    return values, vectors
 
 
 class Linear(NamedTuple):
     """Margins of a region under some labelings, as weights of its test points.
 
-    ``points`` (n_test, p) are in the order of the design, ``weights`` (F, B, K, p) and
-    ``offsets`` (F, B, K). Margins have the precision of the points.
+    ``points`` (n_test, p), whose precision margins have, are in the order of the
+    design, ``weights`` (F, B, K, p) and ``offsets`` (F, B, K).
     """
 
     points: np.ndarray
     weights: np.ndarray
     offsets: np.ndarray
 
-    def of_labeling(self, labeling: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return weights (F, p, K) and offsets (F, K) in the points' precision."""
-        precision = self.points.dtype
-        weights = self.weights[:, labeling].astype(precision, copy=False)
-        offsets = self.offsets[:, labeling].astype(precision, copy=False)
-        return weights.swapaxes(1, 2), offsets
-
 
 def fill_linear(margins: np.ndarray, linear: Linear, design: Design) -> None:
     """Fill the margins (n_test, K, B) of a region."""
-    blocks = _blocks(design)
+    blocks, precision = _blocks(design), linear.points.dtype
     for labeling in range(margins.shape[2]):
-        weights, offsets = linear.of_labeling(labeling)
+        weights = linear.weights[:, labeling].astype(precision, copy=False)
+        weights = weights.swapaxes(1, 2)
+        offsets = linear.offsets[:, labeling].astype(precision, copy=False)
         out = margins[:, :, labeling]
-        direct = out.flags.c_contiguous and out.dtype == linear.points.dtype
+        direct = out.flags.c_contiguous and out.dtype == precision
         for fold, rows in blocks:
             points = linear.points[rows]
             if direct:
@@ -173,7 +166,7 @@ def fill_linear(margins: np.ndarray, linear: Linear, design: Design) -> None:
 
 
 def _blocks(design: Design) -> list[tuple[int, slice]]:
-    """Return (fold, rows) of blocks of about equally many test points of a fold."""
+    """Return (fold, rows) of about equally many test points of a fold."""
     blocks = []
     for fold, rows in enumerate(design.fold_slices):
         n_points = rows.stop - rows.start
@@ -181,19 +174,6 @@ def _blocks(design: Design) -> list[tuple[int, slice]]:
         edges = np.linspace(rows.start, rows.stop, max(1, n_blocks) + 1).astype(int)
         blocks += [(fold, slice(int(a), int(b))) for a, b in pairwise(edges)]
     return blocks
-
-
-def _workspace(n_features: int, design: Design, *, of_a_point: int) -> int:
-    """Count the bytes of a region's operators, and of a labeling's sums.
-
-    ``of_a_point`` are the bytes that a feature of a test point takes.
-    """
-    n_folds = len(design.folds)
-    systems = 4 * n_folds * n_features**2
-    sums = 3 * n_folds * design.n_classes * n_features
-    held = sum(len(held) for held in design.held_out)
-    points = of_a_point * len(design.test) * n_features
-    return points + 8 * (systems + sums + design.n_samples * n_features + 7 * held)
 
 
 class LinearWhereFew(MarginKernel):
@@ -208,9 +188,13 @@ class LinearWhereFew(MarginKernel):
     def workspace(self, n_features: int, n_regions: int, design: Any) -> int:
         if path_of(self.name, n_features, design) != "linear":
             return super().workspace(n_features, n_regions, design)
-        n_columns = self.columns * n_features
-        each = _workspace(n_columns, design, of_a_point=self.of_a_point)
-        return n_regions * each
+        p, n_folds = self.columns * n_features, len(design.folds)
+        systems = 4 * n_folds * p**2
+        sums = 3 * n_folds * design.n_classes * p
+        held = sum(len(held) for held in design.held_out)
+        points = self.of_a_point * len(design.test) * p
+        shared = systems + sums + design.n_samples * p + 7 * held
+        return n_regions * (points + 8 * shared)
 
     def direct_bytes(self, n_features: int, design: Any) -> int | None:
         is_linear = path_of(self.name, n_features, design) == "linear"

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from neuroextrap.design._design import Design, Labelings
+from neuroextrap.design._design import Design, Labelings, as_slice
 from neuroextrap.margins._kernel import kept_with
 from neuroextrap.margins._paths import path_of
 from neuroextrap.margins.algebra._grams import (
@@ -19,7 +19,12 @@ from neuroextrap.margins.algebra._grams import (
     gram_penalties,
     scatter_penalty,
 )
-from neuroextrap.margins.algebra._linear import LinearRegion, centered, linear_region
+from neuroextrap.margins.algebra._linear import (
+    LinearRegion,
+    centered,
+    linear_region,
+    regular_eigen,
+)
 
 # a penalty this small beside the mean squared norm leaves too little of float64
 _SMALLEST_PENALTY = 1e-6
@@ -27,10 +32,9 @@ _SINGULAR = "a region's scatter is singular; use a larger shrinkage"
 
 
 class GrowingRegions(NamedTuple):
-    """Regions whose folds are fitted along the chains of a design.
+    """Residual operators ``dense`` (S, n, n) of regions fitted along chains of folds.
 
-    ``regions`` says where they lie in the list they came from; ``dense`` (S, n, n) are
-    their residual operators.
+    ``regions`` says where they lie in the list they came from.
     """
 
     regions: np.ndarray
@@ -40,9 +44,7 @@ class GrowingRegions(NamedTuple):
 class Fits(NamedTuple):
     """Regions by the way of their fits; every region is in one of them.
 
-    ``operators`` are residual operators of regions, ``growing`` what fits growing
-    training sets (or None), and ``linear`` regions of few features by their place in
-    the list they came from.
+    ``linear`` are regions of few features by their place in the list they came from.
     """
 
     operators: list[RegionOperators]
@@ -82,10 +84,7 @@ class Fits(NamedTuple):
 def prepare_fits(
     classifier: str, xs: Sequence[np.ndarray], design: Design, shrinkage: Any
 ) -> Fits:
-    """Prepare the ridge fits of regions, each in the way that the table says.
-
-    Training sets that grow share one factorization unless there is next to no penalty.
-    """
+    """Prepare the ridge fits of regions, each in the way that the table says."""
     check_regions(xs, design)
     paths = [path_of(classifier, x.shape[1], design) for x in xs]
     linear = {}
@@ -94,48 +93,41 @@ def prepare_fits(
             samples = centered(xs[place])
             penalty, dtype = scatter_penalty(samples, shrinkage, design.unlabeled)
             linear[place] = linear_region(samples, design, penalty, dtype)
-    rest = np.array([i for i in range(len(xs)) if i not in linear], dtype=int)
-    if not len(rest):
-        return Fits([], None, linear)
-    others = xs if not linear else [xs[int(i)] for i in rest]
+    places = np.array([i for i in range(len(xs)) if i not in linear], dtype=int)
     growing: GrowingRegions | None = None
-    if paths[rest[0]] == "growing folds":
-        operators, growing = _operators_or_growing(others, design, shrinkage)
-    else:
-        operators = residual_operators(others, design, shrinkage=shrinkage)
-    operators = [replace(o, regions=rest[o.regions]) for o in operators]
-    if growing is not None:
-        growing = growing._replace(regions=rest[growing.regions])
+    if len(places) and paths[places[0]] == "growing folds":
+        places, growing = _growing_regions(xs, places, design, shrinkage)
+    operators = residual_operators(xs, design, shrinkage=shrinkage, places=places)
     return Fits(operators, growing, linear)
 
 
-def _operators_or_growing(
-    xs: Sequence[np.ndarray], design: Design, shrinkage: Any
-) -> tuple[list[RegionOperators], GrowingRegions | None]:
-    """Return residual operators of regions, or what fits growing training sets."""
-    grams, penalties = penalized_grams(xs, design, shrinkage=shrinkage)
+def _some(xs: Sequence[np.ndarray], places: np.ndarray) -> Sequence[np.ndarray]:
+    """Return regions at some places; where these are all, with what is kept."""
+    return xs if len(places) == len(xs) else [xs[int(i)] for i in places]
+
+
+def _growing_regions(
+    xs: Sequence[np.ndarray], places: np.ndarray, design: Design, shrinkage: Any
+) -> tuple[np.ndarray, GrowingRegions | None]:
+    """Return places with next to no penalty, and the regions at all others.
+
+    Training sets that grow share one factorization, which needs a penalty.
+    """
+    grams, penalties = penalized_grams(_some(xs, places), design, shrinkage=shrinkage)
     norms = np.trace(grams, axis1=1, axis2=2) / design.n_samples
     large = penalties >= _SMALLEST_PENALTY * norms
-    grown, rest = np.flatnonzero(large), np.flatnonzero(~large)
-    operators: list[RegionOperators] = []
-    if len(rest):
-        few = [xs[int(i)] for i in rest]
-        operators = residual_operators(few, design, shrinkage=shrinkage)
-        operators = [replace(o, regions=rest[o.regions]) for o in operators]
-    if not len(grown):
-        return operators, None
-    if len(rest):
-        xs, grams = [xs[int(i)] for i in grown], grams[grown]
-    dense = dense_residuals(xs, grams, penalties[grown])
-    return operators, GrowingRegions(grown, dense)
+    if not large.any():
+        return places, None
+    grown, grams = places[large], grams if large.all() else grams[large]
+    dense = dense_residuals(_some(xs, grown), grams, penalties[large])
+    return places[~large], GrowingRegions(grown, dense)
 
 
 class RidgeFits(NamedTuple):
     """What the training samples of each of F folds say, for S regions and K classes.
 
-    ``errors`` (S, n_test, K) are the indicators of the test points minus those
-    predicted, ``residual`` (S, F, K, K) inner products of the training indicators with
-    their residuals.
+    ``errors`` (S, n_test, K) are indicators of the test points minus those predicted,
+    ``residual`` (S, F, K, K) inner products of the training ones with their residuals.
     """
 
     errors: np.ndarray
@@ -185,12 +177,12 @@ def check_priors(priors: Any) -> None:
 class RegionOperators:
     """Residual operators I - H of regions that share one form and one precision.
 
-    ``regions`` says where they lie in the list they came from. Either ``dense`` is
-    I - H in float64, shape (n_regions, n_samples, n_samples): the form for many
-    features. Or ``factors`` holds one (n_samples, n_features + 1) array per region with
-    H = factor @ factor.T: the form for few features and many samples. ``inverses`` has,
-    per fold, the inverses (n_regions, n_held, n_held) of the held-out blocks of I - H,
-    and ``dtype`` is a precision good enough for products with indicators.
+    ``regions`` says where they lie in the list they came from. Either ``dense`` is I -
+    H in float64, (n_regions, n, n), or, for few features and many samples, ``factors``
+    holds one (n, n_features + 1) array per region with H = factor @ factor.T.
+    ``inverses`` has, per fold, the inverses (n_regions, n_held, n_held) of the held-out
+    blocks of I - H, and ``dtype`` is a precision good enough for products with
+    indicators.
     """
 
     regions: np.ndarray
@@ -227,22 +219,26 @@ class RegionOperators:
 
 
 def residual_operators(
-    xs: Sequence[np.ndarray], design: Design, *, shrinkage: Any = "auto"
+    xs: Sequence[np.ndarray],
+    design: Design,
+    *,
+    shrinkage: Any = "auto",
+    places: np.ndarray | None = None,
 ) -> list[RegionOperators]:
-    """Ridge residual operators of a list of regions, grouped by form and precision.
+    """Ridge residual operators of regions (at some places), by form and precision.
 
     The smoother of the centered samples with an unpenalized intercept is
-    ``H = K (K + lambda I)^-1 + 11'/n``, lambda from `ridge_penalty`. With many features
-    ``I - H`` itself is kept; with fewer features than half the samples, a factor of
-    ``H``. Products may be taken in float32 where the penalty is at least 0.01 of the
-    mean diagonal of K.
+    ``H = K (K + lambda I)^-1 + 11'/n``, lambda from `ridge_penalty`. With fewer
+    features than half the samples, a factor of ``H`` is kept instead of ``I - H``.
     """
-    n = design.n_samples
-    n_features = np.array([x.shape[1] for x in xs])
+    places = np.arange(len(xs)) if places is None else places
+    if not len(places):
+        return []
+    xs, n = _some(xs, places), design.n_samples
     grams, penalties = penalized_grams(xs, design, shrinkage=shrinkage)
     traces = np.trace(grams, axis1=1, axis2=2)
     single = allows_single(penalties, traces / n)
-    thin = (2 * n_features < n) | (penalties == 0)
+    thin = (2 * np.array([x.shape[1] for x in xs]) < n) | (penalties == 0)
     everything = None if thin.any() else dense_residuals(xs, grams, penalties)
     groups = []
     for chosen, dtype in ((single, np.float32), (~single, np.float64)):
@@ -251,12 +247,11 @@ def residual_operators(
             if everything is None:
                 dense = _dense_residuals(grams[wide], penalties[wide])
             else:
-                dense = everything if len(wide) == len(xs) else everything[wide]
-            groups.append(_with_inverses(wide, dense, None, design, dtype))
+                dense = everything[as_slice(wide)]
+            groups.append(_with_inverses(places[wide], dense, None, design, dtype))
         for s in np.flatnonzero(chosen & thin):
-            factor = _smoother_factor(xs[int(s)], penalties[s])
-            thin_region = np.array([s])
-            groups.append(_with_inverses(thin_region, None, (factor,), design, dtype))
+            factors = (_smoother_factor(xs[int(s)], penalties[s]),)
+            groups.append(_with_inverses(places[[s]], None, factors, design, dtype))
     return groups
 
 
@@ -292,8 +287,8 @@ def dense_residuals(
 def _dense_residuals(grams: np.ndarray, penalties: np.ndarray) -> np.ndarray:
     """I - H = lambda (K + lambda I)^-1 - 11'/n of each region, by Cholesky.
 
-    K has no part along 1; a level as large as its mean eigenvalue is put there, and
-    its known share taken off the inverse, so that nothing large cancels.
+    K has no part along 1: its mean eigenvalue is put there, and its known share taken
+    off the inverse, so that nothing large cancels.
     """
     from scipy.linalg import lapack
 
@@ -308,7 +303,7 @@ def _dense_residuals(grams: np.ndarray, penalties: np.ndarray) -> np.ndarray:
         root, _ = lapack.dpotrf(system.T, clean=False, overwrite_a=True)
         inverse, info = lapack.dpotri(root, overwrite_c=True)
         if info != 0:
-            raise ValueError("a region's scatter is singular; use a larger shrinkage")
+            raise ValueError(_SINGULAR)
         half = np.multiply(inverse.T, penalty)
         half *= lower
         np.add(half, half.T, out=residual)
@@ -321,13 +316,7 @@ def _smoother_factor(x: np.ndarray, penalty: float) -> np.ndarray:
     n, p = x.shape
     x = np.asarray(x, dtype=float)
     x = x - x.mean(axis=0)
-    scatter = x.T @ x + penalty * np.eye(p)
-    values, vectors = np.linalg.eigh(scatter)
-    if values[0] <= p * np.finfo(float).eps * values[-1]:
-        raise ValueError(
-            "a region has collinear features, which needs shrinkage > 0; got a "
-            "penalty of 0 or too small to matter"
-        )
+    values, vectors = regular_eigen(x.T @ x + penalty * np.eye(p))
     root = np.full((n, p + 1), 1.0 / np.sqrt(n))
     root[:, 1:] = x @ (vectors / np.sqrt(values))
     return root

@@ -5,6 +5,7 @@ from importlib import metadata
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 
 from neuroextrap.margins._kernel import MarginKernel
 from neuroextrap.margins.classifiers._lda import LDAMargins
@@ -20,11 +21,7 @@ from neuroextrap.stats._validation import brief
 
 
 class EstimatorMargins(MarginKernel):
-    """The slow, general way: clone, fit, score.
-
-    The classifier has ``decision_function`` (one column per class, or one score for
-    two classes) or ``predict_proba``.
-    """
+    """The slow, general way: clone, fit, score."""
 
     #: the same results as outside, of rules that mind where the origin is
     as_given = True
@@ -75,8 +72,6 @@ class EstimatorMargins(MarginKernel):
 
     def _scores(self, x: Any, codes: Any, test: Any) -> np.ndarray:
         """Train on samples; return the scores of others, as scikit-learn has them."""
-        from sklearn.base import clone
-
         fitted = clone(self.estimator).fit(x, codes)
         if hasattr(fitted, "decision_function"):
             return np.asarray(fitted.decision_function(test))
@@ -119,8 +114,6 @@ class SVCMargins(EstimatorMargins):
         super().__init__(LinearSVC(penalty="l2", max_iter=10_000, random_state=0))
 
     def _scores(self, x: Any, codes: Any, test: Any) -> np.ndarray:
-        from sklearn.base import clone
-
         fitted = clone(self.estimator).fit(x, codes, _class_weights(codes))
         return np.asarray(fitted.decision_function(test))
 
@@ -128,9 +121,8 @@ class SVCMargins(EstimatorMargins):
 class LogisticMargins(EstimatorMargins):
     """Logistic regression with a cross-validated l2 penalty, as nilearn's "logistic".
 
-    One class against the rest, as nilearn's Decoder has it: the solver is binary.
-    Samples of unequal classes are weighted so that classes count equally. The penalty
-    is chosen in five folds, or in as many as the rarest class has samples.
+    One class against the rest, samples of unequal classes weighted so that classes
+    count equally; five folds, or as many as the rarest class has samples.
     """
 
     name = "logistic"
@@ -149,8 +141,6 @@ class LogisticMargins(EstimatorMargins):
         super().__init__(OneVsRestClassifier(LogisticRegressionCV(**options)))
 
     def _scores(self, x: Any, codes: Any, test: Any) -> np.ndarray:
-        from sklearn.base import clone
-
         labels, counts = np.unique(codes, return_counts=True)
         if counts.min() < 2:
             raise ValueError(
@@ -187,8 +177,7 @@ CLASSIFIERS = {kernel.name: kernel for kernel in _KERNELS}
 def resolve_classifier(classifier: Any, *, shrinkage: Any = "auto") -> MarginKernel:
     """Return the kernel that a name, a kernel or a scikit-learn classifier stands for.
 
-    A scikit-learn classifier is refitted for every region, fold and labeling. Kernels
-    that are named and shrink get the ``shrinkage``.
+    Kernels that are named and shrink get the ``shrinkage``.
     """
     if isinstance(classifier, MarginKernel):
         return classifier

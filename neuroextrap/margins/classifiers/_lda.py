@@ -2,16 +2,13 @@
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from neuroextrap.design._design import Design, Labelings, as_slice
 from neuroextrap.margins._paths import path_of
-from neuroextrap.margins.algebra._linear import (
-    LinearWhereFew,
-    fill_linear,
-)
+from neuroextrap.margins.algebra._linear import LinearWhereFew, fill_linear
 from neuroextrap.margins.algebra._operators import (
     GrowingRegions,
     RegionOperators,
@@ -44,19 +41,15 @@ class LDAMargins(LinearWhereFew):
     ``(x - m)' V (mu_l - m) - (mu_l - m)' V (mu_l - m) / 2``, ``V`` the inverse of
     ``W + lambda I``: the log posterior under equal class priors, up to the factor
     1 / (N - K) and a term shared by all classes (N training samples). The penalty
-    lambda comes from the region's total, unlabeled scatter (see `ridge_penalty` for
-    ``shrinkage``), so nothing but K x K inverses is left for each fold and labeling;
-    the result equals refitting. ``priors="frequency"`` adds
-    ``log(class share of the training samples) / (N - K)``.
+    lambda is `ridge_penalty`, so nothing but K x K inverses is left for each fold and
+    labeling; the result equals refitting. ``priors="frequency"`` adds
+    ``log(class share of the training samples) / (N - K)``. With equal priors, a class
+    of n training samples loses what the less noise of its mean gains, on average over
+    all labelings: ``(1 / n_min - 1 / n) h / (1 - h) / 2``, with h the trace of the
+    smoother of the N training samples over N - 1.
 
-    With equal priors, a class of n training samples loses what the less noise of its
-    mean gains, on average over all labelings: ``(1 / n_min - 1 / n) h / (1 - h) / 2``,
-    with h the trace of the smoother of the N training samples over N - 1.
-
-    Many labelings of few classes are compiled; a single labeling, more than 32 classes
-    or large designs are left to numpy, equal up to rounding in float64. Margins are
-    computed in float64 and rounded to float32 where the penalty is at least 0.01 of the
-    mean squared norm of the centered samples.
+    Margins are computed in float64 and rounded to float32 where the penalty is at least
+    0.01 of the mean squared norm of the centered samples.
 
     Hastie, Tibshirani & Buja 1994, "Flexible discriminant analysis by optimal
     scoring", section 3 (discriminant analysis from indicator regression). Huang, Tong &
@@ -70,12 +63,7 @@ class LDAMargins(LinearWhereFew):
     indicator_bytes = 8
     shrinks = True
 
-    def __init__(
-        self,
-        *,
-        shrinkage: Any = "auto",
-        priors: str = "equal",
-    ) -> None:
+    def __init__(self, *, shrinkage: Any = "auto", priors: str = "equal") -> None:
         self.shrinkage = shrinkage
         self.priors = priors
 
@@ -85,7 +73,6 @@ class LDAMargins(LinearWhereFew):
         return self.priors
 
     def prepare(self, xs: Sequence[np.ndarray], design: Design) -> Any:
-        """Compute each region's residual operator and its held-out inverses."""
         check_priors(self.priors)
         fits = prepare_fits(self.name, xs, design, self.shrinkage)
         return design, len(xs), fits, {}
@@ -93,21 +80,19 @@ class LDAMargins(LinearWhereFew):
     def margins(self, state: Any, labelings: Labelings) -> np.ndarray:
         design, n_regions, fits, kept = state
         counts = checked_counts(design, labelings)
+        trained = _Trained(design, labelings, counts, self.rule)
         K, B = labelings.n_classes, labelings.n_labelings
         margins = np.empty((len(design.test), K, n_regions, B), fits.dtype)
         # the labelings of one design are all compiled or none, so that equal ones get
         # equal margins to the last bit; no region of few features is left here
         path = path_of("lda", np.inf, design, labelings.n_together, penalized=False)
         for group in fits.operators:
-            if path == "class sums":
-                _fill_compiled(margins, group, design, labelings, counts, self.rule)
-            else:
-                _fill(margins, group, design, labelings, counts, self.rule)
+            fill = _fill_compiled if path == "class sums" else _fill
+            fill(margins, group, trained)
         if fits.growing is not None:
-            _fill_growing(margins, fits.growing, design, labelings, counts, self.rule)
+            _fill_growing(margins, fits.growing, trained)
         for place, region in fits.linear.items():
-            linear = linear_margins(region, design, labelings, counts, self.rule)
-            fill_linear(margins[:, :, place], linear, design)
+            fill_linear(margins[:, :, place], linear_margins(region, *trained), design)
         flat = margins.reshape(len(design.test), K, n_regions * B)
         if self.rule != "frequency" and are_unequal(counts):
             if "explained" not in kept:
@@ -117,106 +102,83 @@ class LDAMargins(LinearWhereFew):
         return flat
 
 
-def _with_even(array: np.ndarray, axis: int) -> np.ndarray:
-    """Return the array with zeros for one more class where their number is odd."""
-    more = [(0, 0)] * array.ndim
-    more[axis] = (0, array.shape[axis] % 2)
-    return np.pad(array, more)
+class _Trained(NamedTuple):
+    """Labelings in the folds of a design, their training counts (F, K, B), a rule."""
 
+    design: Design
+    labelings: Labelings
+    counts: np.ndarray
+    rule: str
 
-def _compiled_group(
-    labelings: Labelings, n_samples: int, counts: np.ndarray, rule: str
-) -> Any:
-    """Return labelings for compiled loops, with training counts (F, K, B)."""
-    from neuroextrap.margins.compiled._lda_moments import Group
+    def compiled(self) -> Any:
+        """Return the labelings for compiled loops, with an even number of classes."""
+        from neuroextrap.margins.compiled._lda_moments import Group
 
-    return Group(
-        *labelings.sorted_by_class(np.arange(n_samples)),
-        labelings.codes.astype(np.int64),
-        _with_even(counts, 1),
-        _with_even(fixed_constants(counts, rule), 1),
-        rule == "ridge",
-    )
+        fixed = fixed_constants(self.counts, self.rule)
+        even = (0, 0), (0, self.counts.shape[1] % 2), (0, 0)
+        return Group(
+            *self.labelings.sorted_by_class(np.arange(self.design.n_samples)),
+            self.labelings.codes.astype(np.int64),
+            np.pad(self.counts, even),
+            np.pad(fixed, even),
+            self.rule == "ridge",
+        )
 
 
 def _fill_compiled(
-    margins: np.ndarray,
-    group: RegionOperators,
-    design: Design,
-    labelings: Labelings,
-    counts: np.ndarray,
-    rule: str,
+    margins: np.ndarray, group: RegionOperators, trained: _Trained
 ) -> None:
     """Fill the margins (n_test, K, n_regions, B) of a group of regions, one by one."""
     from neuroextrap.margins.compiled._lda_moments import Folds, fill_labelings
 
-    of_labelings = labelings.keep(
-        ("compiled", rule),
-        lambda: _compiled_group(labelings, design.n_samples, counts, rule),
-    )
+    design = trained.design
+    labelings = trained.labelings.keep(("compiled", trained.rule), trained.compiled)
     folds = design.keep("compiled folds", lambda: Folds(*design.flat_folds))
     for s, region in enumerate(group.regions):
         dense, inverses = group.dense_of(s), group.flat_inverses[s]
-        out = margins[:, :, region]
-        if not fill_labelings(dense, inverses, folds, of_labelings, out):
+        if not fill_labelings(dense, inverses, folds, labelings, margins[:, :, region]):
             raise ValueError(SINGULAR)
 
 
 def _fill_growing(
-    margins: np.ndarray,
-    growing: GrowingRegions,
-    design: Design,
-    labelings: Labelings,
-    counts: np.ndarray,
-    rule: str,
+    margins: np.ndarray, growing: GrowingRegions, trained: _Trained
 ) -> None:
     """Fill the margins (n_test, K, S, B) of the regions whose training sets grow."""
     from neuroextrap.margins.compiled._lda_moments import fill_regions
 
+    design, labelings, counts, _ = trained
     edges = np.array([0, *(points.stop for points in design.fold_slices)])
     out = np.empty((len(design.test), design.n_classes, len(growing.regions)))
     for labeling, codes in enumerate(labelings.codes):
-        one, columns = labelings.some(np.array([labeling])), counts[:, :, [labeling]]
-        group = _compiled_group(one, design.n_samples, columns, rule)
+        one = labelings.some(np.array([labeling]))
+        group = trained._replace(labelings=one, counts=counts[:, :, [labeling]])
         fits = growing_fits(growing, np.eye(design.n_classes)[codes], design)
-        truth = codes[design.test].astype(np.int64)
-        if not fill_regions(fits.errors, fits.residual, edges, truth, group, out):
+        given = edges, codes[design.test].astype(np.int64), group.compiled()
+        if not fill_regions(fits.errors, fits.residual, *given, out):
             raise ValueError(SINGULAR)
         margins[:, :, as_slice(growing.regions), labeling] = out
 
 
-def _fill(
-    margins: np.ndarray,
-    group: RegionOperators,
-    design: Design,
-    labelings: Labelings,
-    counts: np.ndarray,
-    rule: str,
-) -> None:
+def _fill(margins: np.ndarray, group: RegionOperators, trained: _Trained) -> None:
     """Fill the margins of a group of regions, all of them under a few labelings."""
+    design, labelings, counts, rule = trained
     width = max(1, _BATCH // len(group.regions))
-    regions = as_slice(group.regions)
     for start in range(0, labelings.n_labelings, width):
         part = slice(start, start + width)
         batch = _Batch(group, design, labelings.codes[part], counts[..., part])
         for rows, fold_margins in batch.margins(rule):
-            margins[rows, :, regions, part] = fold_margins
+            margins[rows, :, as_slice(group.regions), part] = fold_margins
 
 
 class _Batch:
     """Some labelings (b) of a group of regions (S), in all folds (F).
 
-    Arrays with samples carry the batch first, (S, b, n, K), where small matrix
-    products are fast; the K x K inverses carry it last. Held-out samples of all
-    folds lie one fold after the other.
+    Arrays with samples carry the batch first, (S, b, n, K), where small matrix products
+    are fast; K x K inverses last. Held-out samples lie fold after fold.
     """
 
     def __init__(
-        self,
-        group: RegionOperators,
-        design: Design,
-        codes: np.ndarray,
-        counts: np.ndarray,
+        self, group: RegionOperators, design: Design, codes: Any, counts: Any
     ) -> None:
         K = counts.shape[1]
         self.group = group
@@ -248,8 +210,8 @@ class _Batch:
     def _held_out(self) -> tuple[np.ndarray, np.ndarray]:
         """Out-of-fold predictions (S, b, n_held, K) and moments (K, K, F, S, b).
 
-        The moment matrix is Q = Y'E - E_f' E^_f + d d'/N: what the training
-        residuals leave of the class counts' diagonal matrix.
+        Moments are Q = Y'E - E_f' E^_f + d d'/N: what the training residuals leave of
+        the class counts' diagonal matrix.
         """
         S, b, _, K = self.residuals.shape
         errors = np.empty_like(self.residuals)

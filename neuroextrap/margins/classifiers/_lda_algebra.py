@@ -27,12 +27,11 @@ def prior_constants(counts: np.ndarray, rule: str) -> np.ndarray:
 
 
 def fixed_constants(counts: np.ndarray, rule: str) -> np.ndarray:
-    """Return what is added to the margins of a class whatever the region.
+    """Return what is added to the margins of a class whatever the region, (F, K, ...).
 
-    Priors, half of 1 / d, and what the mean of the training samples adds: since
-    Q 1 = d, the shares d / N of the classes times Q^-1 are 1 / N for every class.
-    ``counts`` d have shape (F, K, ...). With ridge regression the weight N / (K d) of
-    the class.
+    Priors, half of 1 / d, and, since Q 1 = d, the 1 / N of the mean of the training
+    samples; of counts d (F, K, ...). With ridge regression the weight N / (K d) of the
+    class.
     """
     sizes = counts.sum(axis=1, keepdims=True)
     if rule == "ridge":
@@ -58,9 +57,8 @@ def margin_terms(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return by what predictions are multiplied, and what is added: the margins.
 
-    ``moments`` Q have shape (K, K, F, S, b), counts d (F, K, 1, b). The weights, shape
-    (K, K, F, S, b), are Q^-1 or, with ridge regression, diagonal; the constants have
-    shape (F, K, S, b).
+    Of moments Q (K, K, F, S, b) and counts d (F, K, 1, b): weights (K, K, F, S, b),
+    Q^-1 or, with ridge regression, diagonal, and constants (F, K, S, b).
     """
     fixed = fixed_constants(counts, rule)
     if rule != "ridge":
@@ -92,10 +90,9 @@ def inverse(matrices: np.ndarray) -> np.ndarray:
 def _sweep(a: np.ndarray) -> np.ndarray:
     """Invert in place by Gauss-Jordan sweeps without pivoting, (K, K, n_matrices).
 
-    Only the upper triangle is read and swept; it is mirrored at the end. Sweeping every
-    row of a symmetric matrix once leaves minus its inverse, and keeps it symmetric, so
-    half of it is enough. A positive definite matrix needs no pivoting. The matrices lie
-    last: each step is one operation on a vector over all of them.
+    Sweeping every row of a symmetric matrix once leaves minus its inverse and keeps it
+    symmetric: only the upper triangle is read and swept, and mirrored at the end. Each
+    step is one operation on a vector over all matrices.
     """
     K, _, n_matrices = a.shape
     # a pivot below the rounding error of its own diagonal element is a singular matrix
@@ -129,8 +126,7 @@ def linear_margins(
 ) -> Linear:
     """Return the margins of a region with few features; counts (F, K, B).
 
-    What is inverted for every labeling is K x K, or of the size of the features where
-    there are more classes than those.
+    What is inverted for every labeling is K x K, or p x p where classes are more.
     """
     constants = prior_constants(counts, rule).swapaxes(1, 2)
     n = counts.swapaxes(1, 2)
@@ -162,10 +158,7 @@ def _from_features(
 
 
 def _solved(matrix: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    """Multiply rows (K, p) by the inverse of a positive definite matrix (p, p).
-
-    The matrix is symmetric up to rounding: half of it is read.
-    """
+    """Multiply rows (K, p) by the inverse of a positive definite matrix (p, p)."""
     lower, n_done = dpotrf(matrix.T, lower=True)
     smallest = 10 * len(matrix) * np.finfo(float).eps * np.diag(matrix)
     if n_done != 0 or not (np.diag(lower) ** 2 > smallest).all():

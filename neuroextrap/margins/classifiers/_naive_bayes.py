@@ -1,7 +1,7 @@
 """Gaussian naive Bayes as batched margins: sums over features."""
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from scipy.special import digamma
@@ -25,25 +25,26 @@ from neuroextrap.margins.classifiers._nearest_centroid import training_means
 REGION_FEATURES = 256  # features handled together for many labelings
 LABELINGS = 64  # labelings handled together
 _BATCH_SIZE = 2**18  # numbers in the indicators of a batch of several labelings
+# features and their squares: class sums, test points (n_test, 2 p), floors of variances
+_Tall = tuple[ClassSums, np.ndarray, np.ndarray]
 
 
 class GaussianNBMargins(LinearWhereFew, AdditiveKernel):
     """Out-of-fold log densities of independent Gaussian features.
 
-    The margin of class l is the sum over features of
-    ``-((x - mean_l)**2 / var_l + log var_l) / 2``, plus the log prior of the class
-    once. Means and variances (divided by the count) are those of the class's training
-    samples. A constant feature adds nothing. No class variance falls below
-    ``variance_floor`` times the feature's variance over all samples, which no label
-    enters; with 0, a feature that is constant within a class is an error. The prior of
+    The margin of class l is the sum over features of ``-((x - mean_l)**2 / var_l + log
+    var_l) / 2``, plus the log prior of the class once; means and variances (divided by
+    the count) are those of its training samples. A constant feature adds nothing. No
+    class variance falls below ``variance_floor`` times the feature's variance over all
+    samples; with 0, a feature that is constant within a class is an error. The prior of
     a class is 1 / K, and densities are leveled so that a class does not gain by the
     less noise of its mean and variance, on average over normal samples; with
     ``priors="frequency"`` they are not, and the prior is the share of the class among
     the training samples.
 
-    Hastie, Tibshirani & Friedman 2009, "The Elements of Statistical Learning",
-    section 6.6.3. Huang, Tong & Zhao 2010, "Bias-corrected diagonal discriminant rules
-    for high-dimensional classification", section 2.
+    Hastie, Tibshirani & Friedman 2009, "The Elements of Statistical Learning", section
+    6.6.3. Huang, Tong & Zhao 2010, "Bias-corrected diagonal discriminant rules for
+    high-dimensional classification", section 2.
     """
 
     name = "gaussian_nb"
@@ -84,13 +85,11 @@ class GaussianNBMargins(LinearWhereFew, AdditiveKernel):
             yield margins
 
     def constant(self, codes: Any, design: Design) -> np.ndarray:
-        """Return the log prior, added once per region."""
         self._check()
         _, counts = _members(codes, design)
         return self._log_priors(counts)[design.fold_of_test].astype(np.float32)
 
     def prepare(self, xs: Any, design: Design) -> Any:
-        """Check the options and the regions; take squares where features are few."""
         self._check()
         check_regions(xs, design)
         xs = [x if np.ptp(x, axis=0).all() else x[:, np.ptp(x, axis=0) > 0] for x in xs]
@@ -128,7 +127,6 @@ class GaussianNBMargins(LinearWhereFew, AdditiveKernel):
         return margins.reshape(len(design.test), K, -1)
 
     def workspace(self, n_features: int, n_regions: int, design: Any) -> int:
-        """Count the samples, their squares, and the indicators of a batch."""
         if path_of(self.name, n_features, design) == "linear":
             return super().workspace(n_features, n_regions, design)
         n = design.n_samples
@@ -149,13 +147,12 @@ class GaussianNBMargins(LinearWhereFew, AdditiveKernel):
                 scores[rows] += _region_log_density(test, mean, variance)
         return scores
 
-    def _tall(self, x: Any, design: Design) -> "_TallDensity":
+    def _tall(self, x: Any, design: Design) -> _Tall:
         """Prepare a region of few features beside many samples."""
         x, floor = self._features(x, design)
-        n_features = x.shape[1]
-        x = np.concatenate([x, x * x], axis=1)
-        sums = ClassSums(x, design, n_squared=n_features)
-        return _TallDensity(sums, x[as_slice(design.test)], floor)
+        both = np.concatenate([x, x * x], axis=1)
+        sums = ClassSums(both, design, n_squared=x.shape[1])
+        return sums, both[as_slice(design.test)], floor
 
     def _check(self) -> None:
         """Raise unless the options are in range."""
@@ -179,9 +176,9 @@ class GaussianNBMargins(LinearWhereFew, AdditiveKernel):
         """Return by what variances are multiplied, and what then is added per feature.
 
         Inverse variances and log densities of new samples are then as large as those of
-        the rarest class, on average over normal samples. Shapes are that of `counts`
-        (F, K, ...). Fewer than four samples count as four: the inverse of their
-        variance has no mean.
+        the rarest class, on average over normal samples. Shapes are those of `counts`
+        (F, K, ...). Fewer than four samples count as four, which have a mean inverse
+        variance.
         """
         if self.priors == "frequency":
             return np.ones_like(counts), np.zeros_like(counts)
@@ -200,26 +197,19 @@ class GaussianNBMargins(LinearWhereFew, AdditiveKernel):
         return np.log(counts / counts.sum(axis=1, keepdims=True))
 
 
-class _TallDensity(NamedTuple):
-    """Features and their squares: class sums, test points (n_test, 2 p), floors."""
-
-    sums: ClassSums
-    points: np.ndarray
-    floor: np.ndarray
-
-
 def _linear(
-    region: _TallDensity, labelings: Any, counts: Any, scales: Any, constants: Any
+    region: _Tall, labelings: Any, counts: Any, scales: Any, constants: Any
 ) -> Linear:
     """Return log posteriors, which are linear in points and squares.
 
     ``counts``, ``scales`` of variances and ``constants`` are (F, K, B).
     """
-    moments = region.sums.of(labelings)  # (F, B, K, 2 p)
+    sums, points, floor = region
+    moments = sums.of(labelings)  # (F, B, K, 2 p)
     moments /= counts.swapaxes(1, 2)[..., None]
     mean, variance = np.split(moments, 2, axis=3)
     variance -= mean * mean
-    np.maximum(variance, region.floor, out=variance)
+    np.maximum(variance, floor, out=variance)
     _check_variance(variance)
     variance *= scales.swapaxes(1, 2)[..., np.newaxis]
     level = np.log(variance).sum(axis=3)
@@ -228,7 +218,7 @@ def _linear(
     mean *= precision
     precision *= -0.5
     offsets = constants.swapaxes(1, 2) - 0.5 * level
-    return Linear(region.points, moments, offsets)
+    return Linear(points, moments, offsets)
 
 
 def _check_variance(variance: np.ndarray) -> None:
@@ -250,10 +240,10 @@ def _members(codes: Any, design: Design) -> tuple[np.ndarray, np.ndarray]:
 def _statistics(
     x: Any, floor: Any, members: Any, counts: Any, scales: Any, design: Design
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Yield means and variances of the training samples, fold by fold.
+    """Yield means and variances (p, c) of the training samples, fold by fold.
 
-    x : (n, p); floor : (p,); members : (n, c), the columns classes or classes times
-    labelings; counts and scales of variances : (F, c). Each yielded array is (p, c).
+    Of x (n, p), floor (p,), members (n, c), the columns classes or classes times
+    labelings, and counts and scales of variances (F, c).
     """
     squares = x * x
     sums, square_sums = x.T @ members, squares.T @ members

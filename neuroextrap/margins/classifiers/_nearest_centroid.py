@@ -34,16 +34,12 @@ _FOLDS_AT_ONCE = 8  # whose means are made by one product; changes no result
 class NearestCentroidMargins(LinearWhereFew, AdditiveKernel):
     """Margins of the nearest class mean: 2 x'mu_l - mu_l'mu_l.
 
-    Larger is nearer: this is minus the squared Euclidean distance to the mean of
-    class l of the training samples, plus a number that is the same for every class.
-    Where classes are unequal, a class of n training samples loses what the less noise
-    of its mean gains, on average over all labelings: ``(1 / n_min - 1 / n) s``, with s
-    the variance of the training samples, summed over features.
-    Labels enter only after the Gram matrix of a region is known, so that one region's
-    thousand labelings are one matrix product.
-
-    Huang, Tong & Zhao 2010, "Bias-corrected diagonal discriminant rules for
-    high-dimensional classification", section 2.
+    This is minus the squared Euclidean distance to the mean of class l of the training
+    samples, plus a number that is the same for every class. Where classes are unequal,
+    a class of n training samples loses what the less noise of its mean gains, on
+    average over all labelings: ``(1 / n_min - 1 / n) s``, with s the variance of the
+    training samples, summed over features. (Huang, Tong & Zhao 2010, "Bias-corrected
+    diagonal discriminant rules for high-dimensional classification", section 2.)
     """
 
     name = "nearest_centroid"
@@ -78,18 +74,14 @@ class NearestCentroidMargins(LinearWhereFew, AdditiveKernel):
         """Return inner products (n_regions, n, n) of samples, and how they are used.
 
         In the design's order, rounded to exact sums where samples are few. Regions of
-        few features beside many samples keep their samples instead, by their place in
-        the list.
+        few features beside many samples keep their samples instead, by their place.
         """
-        sizes = [x.shape[1] for x in xs]
-        ways = {size: path_of(self.name, size, design) for size in set(sizes)}
-        paths = [ways[size] for size in sizes]
-        linear = {
-            place: (ClassSums(x, design), x[design.test].astype(np.float32))
-            for place, path in enumerate(paths)
-            if path == "linear"
-            for x in [centered(xs[place])]
-        }
+        paths = [path_of(self.name, x.shape[1], design) for x in xs]
+        linear = {}
+        for place, path in enumerate(paths):
+            if path == "linear":
+                x = centered(xs[place])
+                linear[place] = ClassSums(x, design), x[design.test].astype(np.float32)
         others = [place for place in range(len(xs)) if place not in linear]
         if not others:
             none = np.empty((0, design.n_samples, design.n_samples))
@@ -106,8 +98,11 @@ class NearestCentroidMargins(LinearWhereFew, AdditiveKernel):
         margins = _unleveled(design, grams, path, linear, labelings)
         counts = labelings.training_counts(design)
         if are_unequal(counts):
-            if "spreads" not in kept:
-                kept["spreads"] = _spreads(xs, design)
+            if "spreads" not in kept:  # variances, summed over features, (S, F)
+                kept["spreads"] = spreads = np.empty((len(xs), len(design.folds)))
+                for s, f in np.ndindex(spreads.shape):
+                    x = xs[s][design.folds[f][0]]
+                    spreads[s, f] = x.var(axis=0, ddof=1, dtype=float).sum()
             level_margins(margins, kept["spreads"], counts, design)
         return margins
 
@@ -129,15 +124,6 @@ def _unleveled(
         of_grams = _margins(grams, path, design, labelings)
         margins[:, :, others] = of_grams.reshape(-1, K, len(others), B)
     return margins.reshape(-1, K, n_regions * B)
-
-
-def _spreads(xs: Sequence[np.ndarray], design: Design) -> np.ndarray:
-    """Return the variances (S, F) of training samples, summed over features."""
-    trains = [train for train, _ in design.folds]
-    spreads = [
-        [x[t].var(axis=0, ddof=1, dtype=float).sum() for t in trains] for x in xs
-    ]
-    return np.array(spreads)
 
 
 def _linear(region: tuple[ClassSums, Any], labelings: Any, counts: Any) -> Linear:
@@ -169,9 +155,9 @@ def _margins(
 
 
 def _factors(design: Design, labelings: Labelings) -> tuple[np.ndarray, np.ndarray]:
-    """Return what inner products with sums, and squared lengths, are multiplied by.
+    """Return 2 / n and 1 / n^2 of the n training samples of a class, (B, F, K) each.
 
-    2 / n and 1 / n^2 of the n training samples of a class, each of shape (B, F, K).
+    Inner products with sums, and their squared lengths, are multiplied by these.
     """
     counts = labelings.training_counts(design).transpose(2, 0, 1).astype(float)
     counts = np.ascontiguousarray(counts)
@@ -224,8 +210,8 @@ def _fill_growing(
 def _gram_margins(grams: np.ndarray, design: Design, labelings: Any) -> np.ndarray:
     """Return the margins of regions from inner products of their samples.
 
-    The many labelings of permutation tests are multiplied in float32; a single one is
-    not, so that wins and losses by a hair are seen.
+    Many labelings are multiplied in float32; a single one is not, so that wins and
+    losses by a hair are seen.
     """
     if labelings.n_together > 1:
         grams = grams.astype(np.float32)
@@ -279,7 +265,7 @@ def rows_of(array: np.ndarray, held: np.ndarray) -> np.ndarray:
 def batch_last(stacked: np.ndarray, shape: tuple) -> np.ndarray:
     """Move a leading region axis behind the labelings: (S, n, K * B) -> (n, K, S * B).
 
-    ``shape`` is (n, K, B). Columns are region-major; a view when there is one region.
+    ``shape`` is (n, K, B). A view when there is one region.
     """
     n, n_classes, n_labelings = shape
     split = stacked.reshape(len(stacked), n, n_classes, n_labelings)
@@ -289,8 +275,7 @@ def batch_last(stacked: np.ndarray, shape: tuple) -> np.ndarray:
 def training_means(x: Any, classes: Any, design: Design) -> Iterator[np.ndarray]:
     """Yield means (p, K) of the training samples of each class, fold after fold.
 
-    ``x`` (p, n), ``classes`` (n, K) the indicators. One product makes those of several
-    folds.
+    Of ``x`` (p, n) and the indicators ``classes`` (n, K).
     """
     trained = [train for train, _ in design.folds]
     for start in range(0, len(trained), _FOLDS_AT_ONCE):
@@ -304,14 +289,11 @@ def training_means(x: Any, classes: Any, design: Design) -> Iterator[np.ndarray]
 
 
 class NearestNeighborMargins(MarginKernel):
-    """Out-of-fold margins of the nearest training sample.
+    """Minus the squared distance from the test point to the nearest sample of a class.
 
-    The margin of a class is minus the squared Euclidean distance from the test point
-    to the nearest training sample of that class. Where classes are unequal, it is the
-    mean of that over all random subsets of the class with as many training samples as
-    the rarest class has, so that many samples do not make a class look nearer.
-
-    Cover & Hart 1967, "Nearest neighbor pattern classification", section III.
+    Where classes are unequal, it is the mean of that over all random subsets of the
+    class with as many training samples as the rarest class has. (Cover & Hart 1967,
+    "Nearest neighbor pattern classification", section III.)
     """
 
     name = "nearest_neighbor"
@@ -319,10 +301,9 @@ class NearestNeighborMargins(MarginKernel):
     indicator_bytes = 0
 
     def prepare(self, xs: Any, design: Design) -> Any:
-        """Sort the samples by their squared distances to each test point.
+        """Sort samples by their squared distances to each test point, (S, n_test, n).
 
-        Returns samples and distances, (n_regions, n_test, n_samples). Distances are
-        infinite where a sample does not train in the fold of the test point.
+        Distances are infinite where a sample does not train in the test point's fold.
         """
         check_regions(xs, design)
         outside = np.ones((len(design.test), design.n_samples), dtype=bool)

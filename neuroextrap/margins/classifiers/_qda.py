@@ -26,24 +26,20 @@ LABELINGS = 32  # labelings handled together; changes no result
 class QDAMargins(MarginKernel):
     """Out-of-fold quadratic discriminant analysis with shrunk class covariances.
 
-    With S_l the covariance of class l's training samples (divided by their count),
-    mu the mean variance of a feature over all samples and delta the intensity, the
-    class covariance is ``(1 - delta) S_l + delta mu I`` and the margin its Gaussian
-    log density without the constant: minus half the squared Mahalanobis distance and
-    half the log determinant. Neither mu nor delta depends on labels. The work is done
-    on inner products of samples: its cost hardly depends on the number of features.
+    With S_l the covariance of class l's training samples (divided by their count), mu
+    the mean variance of a feature over all samples and delta the intensity, the class
+    covariance is ``(1 - delta) S_l + delta mu I`` and the margin its Gaussian log
+    density without the constant. The work is done on inner products of samples.
 
     ``shrinkage="auto"`` is the Ledoit-Wolf intensity of the region's total scatter
     times the number of classes (a class has only its share of the samples), between
-    1e-4 and 0.999; a float s > 0 is s times the mean variance against one part of
-    covariance, delta = s / (1 + s). With equal priors, a class of n training samples
-    loses what the less noise of its mean gains, on average over all labelings: half of
-    1 / n_min - 1 / n times the trace of its covariance, divided by the shrunk one.
-    ``priors="frequency"`` adds the log share of the class among the training samples.
+    1e-4 and 0.999; a float s > 0 is delta = s / (1 + s). With equal priors, a class of
+    n training samples loses what the less noise of its mean gains, on average over all
+    labelings: half of 1 / n_min - 1 / n times the trace of its covariance, divided by
+    the shrunk one. ``priors="frequency"`` adds the log share of the class among the
+    training samples.
 
-    Friedman 1989, "Regularized discriminant analysis", eqs. 5 and 18. Ledoit & Wolf
-    2004, "A well-conditioned estimator for large-dimensional covariance matrices",
-    section 3.3.
+    Friedman 1989, "Regularized discriminant analysis", eqs. 5 and 18.
     """
 
     name = "qda"
@@ -57,7 +53,6 @@ class QDAMargins(MarginKernel):
         self.priors = priors
 
     def prepare(self, xs: Any, design: Design) -> Any:
-        """Compute inner products, intensity and mean variance of each region."""
         check_priors(self.priors)
         check_regions(xs, design)
         regions = []

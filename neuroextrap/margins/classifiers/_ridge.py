@@ -42,8 +42,7 @@ _PAIRS = 2**22  # numbers in the products of targets that are looked up together
 def candidate_penalties(shrinkage: Any) -> tuple[float, ...]:
     """Return the multiples that inner folds choose from, ascending; () for none.
 
-    `shrinkage` is "inner_folds", a sequence of numbers above 0, or what
-    `check_shrinkage` accepts; ValueError or TypeError otherwise.
+    `shrinkage` is "inner_folds", numbers above 0, or what `check_shrinkage` accepts.
     """
     if isinstance(shrinkage, str) and shrinkage == "inner_folds":
         return CANDIDATES
@@ -156,11 +155,8 @@ class InnerFolds:
             chosen[:, place] = errors.shape[1] - 1 - least[:, ::-1].argmax(axis=1)
         return chosen
 
-    def decoded(self, labelings: Labelings, vectors: np.ndarray) -> np.ndarray:
-        """Decode the targets `vectors` (K, n_columns), about their training means.
-
-        Shape (n_regions, n_test, B, n_columns).
-        """
+    def decoded(self, labelings: Labelings, vectors: Any, _name: str) -> np.ndarray:
+        """Decode targets about training means, (n_regions, n_test, B, n_columns)."""
         shape = len(self.design.test), labelings.n_labelings, vectors.shape[1]
         out, chosen = np.empty((self.n_regions, *shape)), self.chosen(labelings)
         for place, (rows, (train, _), regions) in enumerate(
@@ -185,10 +181,8 @@ def inner_fold_bytes(n_penalties: int, n_regions: int, design: Any) -> int:
 class RidgeMargins(LinearWhereFew):
     """Out-of-fold ridge regression of the class indicators on a region's features.
 
-    The intercept is free and the penalty is the same in every fold: it comes from
-    the region's total, unlabeled scatter (see `ridge_penalty` for ``shrinkage``). The
-    margin of a class is its predicted indicator. A fold's fit is never recomputed: the
-    out-of-fold prediction is one fixed matrix times the indicators, exactly.
+    The intercept is free and the penalty (`ridge_penalty`) the same in every fold. The
+    margin of a class is its predicted indicator: one fixed matrix times the indicators.
 
     Where classes are unequal, that would favor the large ones. Then the margin of class
     l at x is ``(x - m)' A (mu_l - m) N / K``, up to a term shared by all classes, with
@@ -198,8 +192,8 @@ class RidgeMargins(LinearWhereFew):
     the less noise of its mean gains, on average over all labelings: ``(1 / n_min - 1 /
     n) h N / K^2``, with h the trace of the smoother over N - 1.
 
-    Hastie, Tibshirani & Friedman 2009, "The Elements of Statistical Learning",
-    section 4.2 (indicator regression) and eq. 7.64 (leave-one-out by the smoother).
+    Hastie, Tibshirani & Friedman 2009, "The Elements of Statistical Learning", section
+    4.2 (indicator regression) and eq. 7.64 (leave-one-out by the smoother).
     """
 
     name = "ridge"
@@ -210,19 +204,15 @@ class RidgeMargins(LinearWhereFew):
         self.shrinkage = shrinkage
 
     def prepare(self, xs: Sequence[np.ndarray], design: Design) -> Any:
-        """Compute each region's out-of-fold operator."""
         fits = prepare_fits(self.name, xs, design, self.shrinkage)
         return design, len(xs), fits, {}
 
     def margins(self, state: Any, labelings: Labelings) -> np.ndarray:
-        design, n_regions, fits, kept = state
+        design, n_regions, *_ = state
         parts = []
         for columns, some, balanced in _by_balance(labelings, design):
-            if balanced:
-                part = _equal_margins(state, some)
-            else:
-                part = _WEIGHED.margins((design, n_regions, fits, kept), some)
-            parts.append((columns, part))
+            make = _equal_margins if balanced else _WEIGHED.margins
+            parts.append((columns, make(state, some)))
         if len(parts) == 1:
             return parts[0][1]
         shape = len(design.test), labelings.n_classes, n_regions, labelings.n_labelings
@@ -246,8 +236,8 @@ def _by_balance(
 ) -> list[tuple[Any, Labelings, bool]]:
     """Split labelings by whether classes train equally often, in every fold.
 
-    Returns (columns, labelings, whether they do) of one or both; kept for the next
-    region. So margins depend on nothing but their own labeling.
+    Returns (columns, labelings, whether they do): margins depend on nothing but their
+    own labeling.
     """
 
     def make() -> list[tuple[Any, Labelings, bool]]:
@@ -331,8 +321,8 @@ def out_of_fold(group: RegionOperators, design: Design, dtype: Any) -> np.ndarra
 def _predictor(group: RegionOperators, design: Design) -> np.ndarray | None:
     """Return C with out-of-fold predictions C @ Y, (n_regions, n_test, n_samples).
 
-    Where samples are few, C' in float64, rounded to exact sums. None where there are
-    many, and few features: then a factor of C is smaller.
+    Where samples are few, C' in float64, rounded to exact sums; None where they are
+    many and features few: then a factor of C is smaller.
     """
     exact = _is_exact(design)
     if group.dense is None and not exact:

@@ -1,12 +1,12 @@
 """Ridge regression of target vectors as batched margins and correlations."""
 
 from collections.abc import Iterator, Sequence
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
 from neuroextrap.design._design import Design, Labelings
-from neuroextrap.margins._kernel import Batch, BatchedLabelings, MarginKernel
+from neuroextrap.margins._kernel import Batch, MarginKernel
 from neuroextrap.margins._wins import NAN_MARGINS
 from neuroextrap.margins.algebra._operators import RegionOperators, residual_operators
 from neuroextrap.margins.classifiers._ridge import (
@@ -20,24 +20,64 @@ from neuroextrap.margins.running._described import array_hash
 METRICS = ("cosine", "correlation", "euclidean")
 """How a decoded vector is compared with candidates."""
 
-# decoders of the regions of one pass: (group of regions, what was made of them), or
-# those whose penalties are chosen
-Decoders = list[tuple[RegionOperators, dict[str, np.ndarray]]] | InnerFolds
+
+class FixedPenalties:
+    """Regions whose penalties come from their samples."""
+
+    def __init__(self, xs: Sequence[np.ndarray], design: Design, kernel: Any) -> None:
+        self.design, self.n_regions = design, len(xs)
+        self._groups = residual_operators(xs, design, shrinkage=kernel.shrinkage)
+        self.dtype = np.result_type(*(group.dtype for group in self._groups))
+        self._operators: dict[int, np.ndarray] = {}
+
+    def decoded(self, labelings: Labelings, vectors: Any, name: str) -> np.ndarray:
+        """Decode targets about training means, (n_regions, n_test, B, n_columns)."""
+        n_columns, n_test = vectors.shape[1], len(self.design.test)
+        few = labelings.n_together * n_columns <= n_test
+        out = np.empty(
+            (self.n_regions, n_test, n_columns * labelings.n_labelings), self.dtype
+        )
+        for number, group in enumerate(self._groups):
+            flat = _flat(labelings, vectors, group.dtype, name)
+            # a factor of C is smaller where features are few, and C more than it is
+            # worth where columns are
+            if few or (group.dense is None and 2 * n_test > group.n_factor_columns):
+                means = training_means(labelings, self.design, vectors, name)
+                part = _few_decoded(group, self.design, flat)
+                means = means.reshape(len(means), -1)[self.design.fold_of_test]
+                part -= means.astype(part.dtype)
+            else:
+                part = self._centered(number) @ flat
+            if len(part) == self.n_regions:
+                out = part
+            else:
+                out[group.regions] = part
+        return out.reshape(self.n_regions, n_test, -1, n_columns)
+
+    def _centered(self, number: int) -> np.ndarray:
+        """Return C minus the training means, (n_regions, n_test, n_samples)."""
+        if number not in self._operators:
+            group, design = self._groups[number], self.design
+            operator = out_of_fold(group, design, group.dtype)
+            for rows, (train, _) in zip(design.fold_slices, design.folds, strict=True):
+                operator[:, rows, train] -= 1 / len(train)
+            self._operators[number] = operator
+        return self._operators[number]
 
 
 class TargetMargins(MarginKernel):
     """Out-of-fold ridge regression of target vectors on a region's features.
 
     A label is the number of one of K candidates, whose vectors are the rows of
-    ``targets`` (K, n_columns). Intercepts are free and the penalty is that of
-    `RidgeMargins`. Decoded vectors and candidates are taken about the mean target of
-    the fold's training samples; the margin of a candidate is its ``metric`` with the
-    decoded vector: cosine, correlation over columns, or minus the squared distance.
+    ``targets`` (K, n_columns). Decoded vectors and candidates are taken about the mean
+    target of the fold's training samples; the margin of a candidate is its ``metric``
+    with the decoded vector: cosine, correlation over columns, or minus the squared
+    distance.
 
     Besides counts a batch has the correlation of decoded and true targets over test
     points, both about the training means, averaged over columns. What is ``tested`` by
-    permutations comes for all labelings, the rest for the observed one: the
-    "correlation", or counts for the "wins".
+    permutations ("correlation", or counts for the "wins") comes for all labelings, the
+    rest for the observed one.
 
     Where `shrinkage` is "inner_folds" or several numbers, every fold chooses its
     penalty by leaving out one of the ``units`` (n_samples,) of its training samples
@@ -79,11 +119,8 @@ class TargetMargins(MarginKernel):
         )
 
     def prepare(self, xs: Sequence[np.ndarray], design: Design) -> Any:
-        """Compute each region's out-of-fold operator, or those of every penalty."""
-        if self.candidate_penalties:
-            return design, InnerFolds(xs, design, self), {}
-        groups = residual_operators(xs, design, shrinkage=self.shrinkage)
-        return design, [(group, {}) for group in groups], {}
+        decoders = InnerFolds if self.candidate_penalties else FixedPenalties
+        return decoders(xs, design, self), {}
 
     def workspace(self, n_features: int, n_regions: int, design: Any) -> int:
         if self.candidate_penalties:
@@ -92,13 +129,13 @@ class TargetMargins(MarginKernel):
         return super().workspace(n_features, n_regions, design)
 
     def margins(self, state: Any, labelings: Labelings) -> np.ndarray:
-        design, (n_regions, dtype) = state[0], _shape(state[1])
-        n_columns = n_regions * labelings.n_labelings
-        margins = np.empty((len(design.test), len(self.targets), n_columns), dtype)
+        decoders, design = state[0], state[0].design
+        n_columns = decoders.n_regions * labelings.n_labelings
+        shape = len(design.test), len(self.targets), n_columns
+        margins = np.empty(shape, decoders.dtype)
         decoded, weights, constants = self._decoded_and_rules(state, labelings)
-        for rows, of_fold, last in zip(
-            design.fold_slices, weights, constants, strict=True
-        ):
+        folds = zip(design.fold_slices, weights, constants, strict=True)
+        for rows, of_fold, last in folds:
             scores = decoded[:, rows].swapaxes(1, 2) @ of_fold
             scores -= last[:, np.newaxis]
             of_points = scores.transpose(2, 3, 0, 1)
@@ -107,7 +144,7 @@ class TargetMargins(MarginKernel):
 
     def _decoded_and_rules(self, state: Any, labelings: Labelings) -> Any:
         """Return decoded (n_regions, n_test, B, n_columns), weights and constants."""
-        design, vectors = state[0], self._coordinates
+        design, vectors = state[0].design, self._coordinates
         name = "targets" if vectors is self.targets else "coordinates"
         decoded = _decoded(state, labelings, vectors, name)
         rules = labelings.keep(
@@ -120,7 +157,7 @@ class TargetMargins(MarginKernel):
         """Count candidates beaten and tied by the own one, each (n_test, M)."""
         from neuroextrap.margins.compiled._counting import count_own
 
-        design, (n_regions, _) = state[0], _shape(state[1])
+        design, n_regions = state[0].design, state[0].n_regions
         decoded, weights, constants = self._decoded_and_rules(state, labelings)
         if self.metric != "euclidean":
             constants = constants[..., :0]
@@ -133,10 +170,8 @@ class TargetMargins(MarginKernel):
             raise ValueError(NAN_MARGINS)
         return beaten.reshape(len(own), -1), tied.reshape(len(own), -1)
 
-    def batches(
-        self, xs: Sequence[np.ndarray], plan: BatchedLabelings
-    ) -> Iterator[Batch]:
-        state, first = self.prepare(xs, cast(Design, plan.design)), 0
+    def batches(self, xs: Sequence[np.ndarray], plan: Any) -> Iterator[Batch]:
+        state, first = self.prepare(xs, plan.design), 0
         by_correlation = self.tested == "correlation"
         for labelings in plan.batches():
             observed = _first(labelings) if labelings.n_labelings > 1 else labelings
@@ -154,7 +189,8 @@ class TargetMargins(MarginKernel):
 
         Zero where either does not vary.
         """
-        design, decoded = state[0], _decoded(state, labelings, self.targets, "targets")
+        design = state[0].design
+        decoded = _decoded(state, labelings, self.targets, "targets")
         true = labelings.keep(
             "true",
             lambda: _true(labelings, design, self.targets).astype(decoded.dtype),
@@ -168,31 +204,32 @@ class TargetMargins(MarginKernel):
         values = np.where(known, products, 0) / np.sqrt(np.where(known, squares, 1))
         return values.reshape(n_regions, B, n_columns).mean(axis=2, dtype=float)
 
-    def decoded(self, x: np.ndarray, plan: BatchedLabelings) -> np.ndarray:
+    def decoded(self, x: np.ndarray, plan: Any) -> np.ndarray:
         """Return what is decoded from a region, (n_test, n_columns), as targets are."""
-        design = cast(Design, plan.design)
-        labelings = _first(next(iter(plan.batches())))
-        given = labelings, self.targets, "targets"
-        means = training_means(labelings, design, *given[1:])[design.fold_of_test]
-        return (_decoded(self.prepare([x], design), *given)[0] + means)[:, 0]
+        design, labelings = plan.design, _first(next(iter(plan.batches())))
+        means = training_means(labelings, design, self.targets, "targets")
+        state = self.prepare([x], design)
+        values = _decoded(state, labelings, self.targets, "targets")[0]
+        return (values + means[design.fold_of_test])[:, 0]
 
-    def chosen_shrinkage(self, x: np.ndarray, plan: BatchedLabelings) -> np.ndarray:
-        """Return the multiple of the penalty that every fold of a region chooses."""
-        return self._chosen(x, plan, cast(Design, plan.design))
+    def chosen_shrinkage(
+        self, x: np.ndarray, plan: Any, design: Design | None = None
+    ) -> np.ndarray:
+        """Return the multiple of the penalty that every fold of a region chooses.
 
-    def shrinkage_of_all(self, x: np.ndarray, plan: BatchedLabelings) -> Any:
+        The folds are those of a plan, or of another `design`.
+        """
+        observed = _first(next(iter(plan.batches())))
+        folds = InnerFolds([x], design or plan.design, self)
+        return np.array(self.candidate_penalties)[folds.chosen(observed)[0, :, 0]]
+
+    def shrinkage_of_all(self, x: np.ndarray, plan: Any) -> Any:
         """Return the shrinkage of a fit of all samples of a region."""
         if not self.candidate_penalties:
             return self.shrinkage
         everything = np.arange(len(x)), np.arange(0)
         design = Design((everything,), len(x), plan.design.n_classes)
-        return float(self._chosen(x, plan, design)[0])
-
-    def _chosen(self, x: np.ndarray, plan: Any, design: Design) -> np.ndarray:
-        """Return the multiples that the folds of a design choose, (n_folds,)."""
-        observed = _first(next(iter(plan.batches())))
-        numbers = InnerFolds([x], design, self).chosen(observed)[0, :, 0]
-        return np.array(self.candidate_penalties)[numbers]
+        return float(self.chosen_shrinkage(x, plan, design)[0])
 
     def margins_of_decoded(self, decoded: np.ndarray, codes: np.ndarray) -> np.ndarray:
         """Return the scores (n, K) of vectors decoded by a fit of all samples."""
@@ -221,14 +258,6 @@ def _coordinates(targets: np.ndarray, metric: str) -> np.ndarray:
     return left * values
 
 
-def _centered(group: RegionOperators, design: Design) -> np.ndarray:
-    """Return C minus the training means, (n_regions, n_test, n_samples)."""
-    operator = out_of_fold(group, design, group.dtype)
-    for rows, (train, _) in zip(design.fold_slices, design.folds, strict=True):
-        operator[:, rows, train] -= 1 / len(train)
-    return operator
-
-
 def _few_decoded(group: RegionOperators, design: Design, flat: Any) -> np.ndarray:
     """Return predictions (n_regions, n_test, n_columns) of few columns, without C."""
     residuals = group.residuals(flat[np.newaxis])[:, 0]
@@ -239,14 +268,6 @@ def _few_decoded(group: RegionOperators, design: Design, flat: Any) -> np.ndarra
     return out
 
 
-def _shape(decoders: Decoders) -> tuple[int, np.dtype]:
-    """Return the number of regions, and the precision of what they decode."""
-    if isinstance(decoders, InnerFolds):
-        return decoders.n_regions, decoders.dtype
-    dtype = np.result_type(*(group.dtype for group, _ in decoders))
-    return sum(len(group.regions) for group, _ in decoders), dtype
-
-
 def _decoded(
     state: Any, labelings: Labelings, vectors: np.ndarray, name: str
 ) -> np.ndarray:
@@ -254,43 +275,11 @@ def _decoded(
 
     The last of them is kept, as it serves correlations and margins.
     """
-    design, decoders, kept = state
+    decoders, kept = state
     if kept.get("asked") != (labelings, name):
-        values = _new_decoded(design, decoders, labelings, vectors, name)
+        values = decoders.decoded(labelings, vectors, name)
         kept |= {"asked": (labelings, name), "decoded": values}
     return kept["decoded"]
-
-
-def _new_decoded(
-    design: Design, decoders: Decoders, labelings: Labelings, vectors: Any, name: str
-) -> np.ndarray:
-    """Decode them."""
-    n_columns, B = vectors.shape[1], labelings.n_labelings
-    n_regions, dtype = _shape(decoders)
-    if isinstance(decoders, InnerFolds):
-        return decoders.decoded(labelings, vectors)
-    out = np.empty((n_regions, len(design.test), n_columns * B), dtype)
-    few = labelings.n_together * n_columns <= len(design.test)
-    for group, kept in decoders:
-        flat = _flat(labelings, vectors, group.dtype, name)
-        # a factor of C is smaller where features are few, and C more than it is worth
-        # where columns are
-        if few or (
-            group.dense is None and 2 * len(design.test) > group.n_factor_columns
-        ):
-            means = training_means(labelings, design, vectors, name)
-            part = _few_decoded(group, design, flat)
-            means = means.reshape(len(means), -1)[design.fold_of_test]
-            part -= means.astype(part.dtype)
-        else:
-            if "C" not in kept:
-                kept["C"] = _centered(group, design)
-            part = kept["C"] @ flat
-        if len(part) == n_regions:
-            out = part
-        else:
-            out[group.regions] = part
-    return out.reshape(n_regions, -1, B, n_columns)
 
 
 def _flat(
@@ -319,7 +308,7 @@ def training_means(
 
 
 def _true(labelings: Labelings, design: Design, targets: np.ndarray) -> np.ndarray:
-    """Return the targets of test points about training means, (n_test, B * n_columns).
+    """Return targets of test points about training means, (n_test, B * n_columns).
 
     Columns have mean zero and length one, or are zero.
     """
@@ -336,9 +325,9 @@ def _rules(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return how candidates are scored in every fold: weights and constants.
 
-    A decoded vector has the scores vector @ weights - constants. Weights have shape
-    (n_folds, 1 or B, n_columns, K) and constants (n_folds, 1 or B, K): one where all
-    labelings have the same training means in all folds.
+    A decoded vector has the scores vector @ weights - constants, (n_folds, 1 or B,
+    n_columns, K) and (n_folds, 1 or B, K): one where all labelings have the same
+    training means.
     """
     counts = labelings.training_counts(design)
     means = training_means(labelings, design, vectors, "coordinates")
@@ -352,10 +341,7 @@ def _rules(
 def _rule(
     vectors: np.ndarray, means: np.ndarray, metric: str
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return weights (B, K, n_columns) and constants (B, K) about means (B, n_columns).
-
-    Constants are zero unless the metric is "euclidean".
-    """
+    """Return weights (B, K, n_columns) and constants (B, K) about B means."""
     about = vectors - means[:, np.newaxis]
     squares = np.square(about).sum(axis=2)
     if metric == "euclidean":

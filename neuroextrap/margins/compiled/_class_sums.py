@@ -76,10 +76,7 @@ def fill_symmetric(gram: Any, shift: float) -> None:
 
 @_compile
 def _fill_class_sums(table: Any, members: Any, edges: Any, sums: Any) -> None:
-    """Add the rows (n_test,) of a table that belong to each class, shape (K, n_test).
-
-    Four rows at a time: the sum is read and written once for them.
-    """
+    """Add the rows (n_test,) of a table that belong to each class, (K, n_test)."""
     n_classes, n_test = sums.shape
     for k in range(n_classes):
         out, a = sums[k], edges[k]
@@ -125,10 +122,9 @@ def _fill_squares(
 ) -> None:
     """Fill the squared length of each fold's sum over one class's training samples.
 
-    ``cross`` (n,) are the inner products of samples with these sums, ``members`` the
-    samples of the class, one fold after the other. The length over all samples, minus
-    twice the held-out samples' products with the training ones, minus their products
-    with each other.
+    From inner products ``cross`` (n,) of samples with the sum of the class and its
+    ``members``, fold after fold. The length over all samples, minus twice the held-out
+    samples' products with the training ones, minus their products with each other.
     """
     total = 0.0
     squares[:] = 0.0
@@ -161,11 +157,8 @@ def fill_centroid_margins(grams: Any, labelings: Any, folds: Any, out: Any) -> N
             first, stop = folds.edges[f], folds.edges[f + 1]
             table[first:stop, first:stop] = 0.0
         for b in range(out.shape[1]):
-            members, edges, margins = (
-                labelings.members[b],
-                labelings.edges[b],
-                out[s, b],
-            )
+            members, edges = labelings.members[b], labelings.edges[b]
+            margins = out[s, b]
             _fill_class_sums(table, members, edges, cross)
             for k in range(n_classes):
                 row, of_class = cross[k], members[edges[k] : edges[k + 1]]
@@ -179,11 +172,10 @@ def fill_centroid_margins(grams: Any, labelings: Any, folds: Any, out: Any) -> N
 
 @_compile
 def add_rows(rows: Any, edges: Any, x: Any, sums: Any, n_squared: int) -> None:
-    """Add samples ``x`` (n, p) to rows of the sums (B, n_rows, p) of every labeling.
+    """Add sample i of ``x`` to rows ``rows[b, edges[i] : edges[i + 1]]`` of the sums.
 
-    Sample i is added to ``rows[b, edges[i] : edges[i + 1]]`` of labeling b; some
-    samples at a time, which stay in cache for all labelings. The last ``n_squared``
-    columns are the squares of the first: they are not read.
+    Sums are (B, n_rows, p); some samples at a time stay in cache for all labelings. The
+    last ``n_squared`` columns are the squares of the first: they are not read.
     """
     n_read = x.shape[1] - n_squared
     together = max(1, _NUMBERS // n_read)

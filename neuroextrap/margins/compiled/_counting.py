@@ -52,9 +52,8 @@ def count_own(
 
     Candidates have the scores vector @ weights - constants; ``rules`` are the weights
     (n_folds, 1 or B, n_columns, K) and constants (n_folds, 1 or B, K or 0). Fold f
-    tests the points from ``edges[f]`` to ``edges[f + 1]``, ``own`` (n_test, B) are
-    their candidates; the rest (n_test, n_regions, B). Returns whether the score of an
-    own candidate is NaN.
+    tests the points from ``edges[f]`` on, whose own candidates are ``own`` (n_test, B);
+    the rest (n_test, n_regions, B). Returns whether an own candidate's score is NaN.
     """
     weights, constants = rules
     n_regions, _, n_labelings, _ = decoded.shape
@@ -114,8 +113,7 @@ def _count_blocks(
 def add_wins(beaten: Any, tied: Any, weights: Any, wins: Any) -> None:
     """Add the weights of test points to wins (K, M), a tie's to all that it may be.
 
-    ``weights`` (n_test, M), or one row or one column for all; added point by point, as
-    a sum over the points is, those that are tied at last.
+    ``weights`` (n_test, M), or one row or column for all; tied points at last.
     """
     n_test, n_batch = beaten.shape
     most = np.empty(n_test, np.int32)  # ties of every point

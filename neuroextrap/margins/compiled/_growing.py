@@ -70,8 +70,7 @@ def fill_growing_margins(
 def _factor(rows: Any) -> bool:
     """Turn rows (h, h + K) of a matrix and a right-hand side into U and U'^-1 of it.
 
-    The matrix R = U'U is given by its upper half; four rows at a time are taken off the
-    next. False if it is singular.
+    The matrix R = U'U is given by its upper half. False if it is singular.
     """
     for i in range(len(rows)):
         row, k = rows[i], 0
@@ -114,12 +113,11 @@ def _solve_back(rows: Any, start: int, stop: int, errors: Any) -> None:
 def fill_growing_fits(
     dense: Any, residuals: Any, chains: Any, errors: Any, moments: Any
 ) -> bool:
-    """Fill the ridge fits of folds whose training sets grow.
+    """Fill the ridge fits of folds whose training sets grow; False if one is singular.
 
     ``dense`` (S, n, n) are residual operators, ``residuals`` (S, n, K) what they make
     of class indicators; ``errors`` (S, n_test, K) are true minus predicted, and from
     ``moments`` (S, F, K, K) of all samples those of the held-out ones are taken off.
-    False if a scatter is singular.
     """
     n_classes = residuals.shape[2]
     for s in range(len(dense)):

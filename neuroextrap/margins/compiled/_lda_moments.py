@@ -217,8 +217,8 @@ def _write_pivots(k: int, matrix: Any, pivots: Any) -> None:
 def _invert(least: Any, work: Any) -> None:
     """Invert symmetric positive definite moments in place, whose upper half is given.
 
-    By Gauss-Jordan sweeps of two pivots at a time: every other row loses its share of
-    theirs. What is swept once is minus the inverse.
+    By Gauss-Jordan sweeps of two pivots at a time; what is swept once is minus the
+    inverse.
     """
     matrix, pivots = work.moments, work.pivots
     width = len(matrix)
@@ -321,9 +321,9 @@ def fill_labelings(
 ) -> bool:
     """Fill the margins (n_test, K, B) of a region under many labelings.
 
-    ``dense`` (n, n) is I - H, ``inverses`` its inverse held-out blocks, (sum of
-    n_held ** 2,), one fold after the other. False if a within-class scatter is singular
-    or not finite.
+    ``dense`` (n, n) is I - H, ``inverses`` (sum of n_held ** 2,) its inverse held-out
+    blocks, one fold after the other. False if a within-class scatter is singular or not
+    finite.
     """
     n_samples, n_classes, n_labelings = len(dense), out.shape[1], out.shape[2]
     width = labelings.counts.shape[1]
@@ -358,12 +358,11 @@ def fill_labelings(
 def fill_regions(
     errors: Any, moments: Any, edges: Any, truth: Any, labeling: Any, out: Any
 ) -> bool:
-    """Fill the margins (n_test, K, S) of regions from their ridge fits.
+    """Fill the margins (n_test, K, S) of regions from ridge fits, folds side by side.
 
-    Folds of regions lie side by side. ``errors`` (S, n_test, K) are true minus
-    predicted at the test points of folds that begin at ``edges``, ``moments`` (S, F, K,
-    K) those of the residuals, and ``truth`` (n_test,) the classes under the one
-    labeling. False as above.
+    ``errors`` (S, n_test, K) are true minus predicted at the test points of folds that
+    begin at ``edges``, ``moments`` (S, F, K, K) those of the residuals, and ``truth``
+    (n_test,) the classes under the one labeling. False as above.
     """
     n_folds, n_classes = len(edges) - 1, errors.shape[2]
     n_fits, width = len(errors) * n_folds, labeling.counts.shape[1]

@@ -27,10 +27,9 @@ except ImportError:  # Windows
 class Lock:
     """An exclusive lock, held until `release` is called or the process ends.
 
-    The system keeps it (``flock``), so a killed process leaves none behind. On NFS it
-    holds between machines when the server runs a lock service, as most do; without one,
-    and on Windows, `known` is False and nothing is locked. `path` is a folder, or a
-    file that is created when missing; folders cannot be locked on NFS.
+    The system keeps it (``flock``), so a killed process leaves none behind. Without a
+    lock service on NFS, and on Windows, `known` is False and nothing is locked. `path`
+    is a folder (not on NFS), or a file that is created when missing.
     """
 
     def __init__(self, path: str | Path) -> None:
@@ -71,16 +70,13 @@ _UNREADABLE = (OSError, EOFError, ValueError, KeyError, zipfile.BadZipFile, zlib
 
 
 class Checkpoint:
-    """A folder with one file for every finished task of one run.
+    """A folder with one file for every finished task of one run, freed by ``with``.
 
-    ``identity``, JSON values only, is what makes the run what it is: hashes of data and
-    regions, parameters, versions. A folder that holds another run is refused, and so is
-    one in which another process works on the same ``part`` (of a run in parts; each
-    part has its own tasks). Use it in a ``with`` statement, which frees the folder.
-
-    A task's file tells its number, its run and the hash of its content: one that was
-    damaged, exchanged or edited is computed again, with a warning. A folder that cannot
-    be written any more (a full disk, a folder removed) costs a warning, not the run.
+    ``identity``, JSON values, is what makes the run what it is. A folder that holds
+    another run is refused, and so is one in which another process works on the same
+    ``part``. A task's file tells its number, its run and the hash of its content: one
+    that was damaged, exchanged or edited is computed again, with a warning. A folder
+    that cannot be written any more costs a warning, not the run.
     """
 
     def __init__(

@@ -63,7 +63,7 @@ def described(
     if value is None or isinstance(value, (bool, int, float, str, np.generic)):
         return value.item() if isinstance(value, np.generic) else value
     if isinstance(value, np.ndarray) or scipy.sparse.issparse(value):
-        return _array(value) if isinstance(value, np.ndarray) else _sparse(value)
+        return _array(value)
     if _depth == _DEEPEST:
         return {"class": class_name(value)}
     return _compound(value, lambda item: described(item, special, _depth + 1))
@@ -77,9 +77,8 @@ def class_name(value: Any) -> str:
     named = value if hasattr(value, "__qualname__") else type(value)
     home = getattr(named, "__module__", None) or "builtins"
     public = [part for part in home.split(".") if not part.startswith("_")]
-    return ".".join(
-        [*(part for part in public if part != "builtins"), named.__qualname__]
-    )
+    public = [part for part in public if part != "builtins"]
+    return ".".join([*public, named.__qualname__])
 
 
 def without_addresses(text: str) -> str:
@@ -87,24 +86,19 @@ def without_addresses(text: str) -> str:
     return _ADDRESS.sub("", text)
 
 
-def _array(array: np.ndarray) -> Any:
-    """Describe an array by its values, or by shape, type and hash."""
+def _array(array: Any) -> Any:
+    """Describe an array, sparse or not, by its values, or by shape and hashes."""
+    if scipy.sparse.issparse(array):
+        rows = scipy.sparse.csr_array(array)
+        parts = rows.indptr.astype(np.int64), rows.indices.astype(np.int64), rows.data
+        hashes = [array_hash(part) for part in parts]
+        return {"shape": list(rows.shape), "sha256": hashes}
     if array.dtype.kind in "OV":
         return {"class": "numpy.ndarray", "shape": list(array.shape)}
     if array.size <= _LONGEST:
         return array.tolist()
-    return {
-        "shape": list(array.shape),
-        "dtype": str(array.dtype),
-        "sha256": array_hash(array),
-    }
-
-
-def _sparse(matrix: Any) -> dict[str, Any]:
-    """Describe a sparse matrix by its shape and the hashes of its parts."""
-    rows = scipy.sparse.csr_array(matrix)
-    parts = rows.indptr.astype(np.int64), rows.indices.astype(np.int64), rows.data
-    return {"shape": list(rows.shape), "sha256": [array_hash(part) for part in parts]}
+    shape, dtype = list(array.shape), str(array.dtype)
+    return {"shape": shape, "dtype": dtype, "sha256": array_hash(array)}
 
 
 def _compound(value: Any, describe: Callable[[Any], Any]) -> Any:

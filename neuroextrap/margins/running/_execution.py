@@ -31,10 +31,10 @@ logger = logging.getLogger(__name__)
 class Progress:
     """Show how many regions (or other units) are done and how long the rest will take.
 
-    With ``verbose`` above 0 a terminal or a notebook shows a progress bar (of tqdm);
-    elsewhere lines are logged at level INFO, at least ``interval`` seconds apart. With
-    ``verbose`` 0 such lines are logged at level DEBUG. The time left is extrapolated
-    from what was finished after the first report, which includes compiling.
+    With ``verbose`` above 0 as a progress bar in a terminal or a notebook, elsewhere as
+    lines logged at level INFO, at least ``interval`` seconds apart; else at level
+    DEBUG. The time left is extrapolated from after the first report, which includes
+    compiling.
     """
 
     def __init__(
@@ -43,7 +43,8 @@ class Progress:
         self.level = logging.INFO if verbose else logging.DEBUG
         self.interval = interval
         self.unit = unit
-        self._shows_bar = bool(verbose) and (_in_terminal() or _in_notebook())
+        in_terminal = sys.stderr is not None and sys.stderr.isatty()
+        self._shows_bar = bool(verbose) and (in_terminal or _in_notebook())
         self._bar: Any = None
         self._start = self._last = time.monotonic()
         self._first: tuple[float, int] | None = None  # time, and units done
@@ -58,7 +59,12 @@ class Progress:
     def _draw(self, done: int, total: int) -> None:
         """Move the bar; it stays, complete, when everything is done."""
         if self._bar is None:
-            self._bar = _new_bar(total, self.unit)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # of a notebook without ipywidgets
+                from tqdm.auto import tqdm
+
+                given = {"file": sys.stderr, "dynamic_ncols": True}
+                self._bar = tqdm(total=total, unit=f" {self.unit}", **given)
         self._bar.update(done - self._bar.n)
         if done >= total:
             self._bar.close()
@@ -94,20 +100,6 @@ def clock(seconds: float) -> str:
     """
     seconds = round(seconds)
     return f"{seconds // 3600}:{seconds // 60 % 60:02d}:{seconds % 60:02d}"
-
-
-def _new_bar(total: int, unit: str) -> Any:
-    """Return an empty bar, as text where a notebook has no widgets."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of a notebook without ipywidgets
-        from tqdm.auto import tqdm
-
-        return tqdm(total=total, unit=f" {unit}", file=sys.stderr, dynamic_ncols=True)
-
-
-def _in_terminal() -> bool:
-    """Whether standard error is shown on a terminal."""
-    return sys.stderr is not None and sys.stderr.isatty()
 
 
 def _in_notebook() -> bool:
@@ -197,14 +189,13 @@ def run_tasks(work: Work, *, n_jobs: int, prefer: str) -> Iterator[tuple[int, An
     """Yield (number, result) of every task as it finishes.
 
     ``n_jobs`` and ``prefer`` are for joblib, when no executor is in use.
-    ConnectionError when a task was lost too often.
     """
     executor = _current_executor()
     with one_blas_thread():
         if executor is None:
             yield from _on_joblib(work, n_jobs, prefer)
         else:
-            yield from _on_pool(work, pool_of(executor))
+            yield from _on_pool(work, pool_of(executor, work.shared))
 
 
 def one_blas_thread() -> Any:
@@ -262,7 +253,6 @@ def _on_pool(work: Work, pool: Pool) -> Iterator[tuple[int, Any]]:
     """Run tasks on an executor, a limited number of them at a time."""
     waiting, losses = deque(work.names), Counter[int]()
     pending: dict[Any, int] = {}
-    pool.share(work.shared)
     try:
         while waiting or pending:
             while waiting and len(pending) < pool.n_pending:
@@ -304,17 +294,15 @@ def _run(
     process, versions = origin
     if process != _PROCESS:
         if versions != VERSIONS:
+            its, own = (
+                ", ".join(map(" ".join, each.items())) for each in (VERSIONS, versions)
+            )
             raise ValueError(
-                f"a worker has {_listed(VERSIONS)}, this process has "
-                f"{_listed(versions)}; install the same versions on all machines"
+                f"a worker has {its}, this process has {own}; install the same "
+                "versions on all machines"
             )
         one_blas_thread()
     return number, function(shared, data)
-
-
-def _listed(versions: dict[str, str]) -> str:
-    """Write versions in one line."""
-    return ", ".join(f"{name} {text}" for name, text in versions.items())
 
 
 def _lost(work: Work, number: int, why: str) -> str:

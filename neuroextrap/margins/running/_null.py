@@ -27,13 +27,12 @@ def null_file(
     n_regions: int,
     about: dict[str, Any] | None = None,
 ) -> Iterator[np.ndarray | None]:
-    """Open a memory-mapped .npy file that takes its name when all is well.
+    """Open a memory-mapped .npy file of float32 that takes its name when all is well.
 
-    It holds float32 of shape (n_permutations, n_regions), NaN at the start. Its room on
-    disk is taken before anything is computed: ValueError, with path and size, where
-    there is too little. `about`, JSON values that say whose maps these are, goes to a
-    file beside it (see :func:`read_about_null`). Files that killed processes left under
-    this name are removed. A path of None opens nothing and yields None.
+    It is NaN at the start. Its room on disk is taken before anything is computed:
+    ValueError, with path and size, where there is too little. `about`, JSON values that
+    say whose maps these are, goes to a file beside it. Files that killed processes left
+    under this name are removed. A path of None yields None.
     """
     if path is None:
         yield None
@@ -63,8 +62,7 @@ def null_file(
 def read_about_null(path: str | Path, null: np.ndarray) -> dict[str, Any] | None:
     """Return what a file of permuted maps says of itself, None where it says nothing.
 
-    `null` are the maps in it. ValueError where the description is damaged, or of other
-    maps than these.
+    ValueError where the description is damaged, or of other maps than `null`.
     """
     beside = _about_path(Path(path).expanduser())
     try:
@@ -137,7 +135,7 @@ def _remove_abandoned(path: Path) -> None:
 
 def _make(partial: Path, path: Path, shape: tuple[int, int]) -> None:
     """Write a file of NaN; a memory-mapped file without room would crash Python."""
-    n_bytes = 4 * shape[0] * shape[1]
+    n_numbers = shape[0] * shape[1]
     try:
         if path.is_dir():
             raise IsADirectoryError("it is a folder")
@@ -145,14 +143,16 @@ def _make(partial: Path, path: Path, shape: tuple[int, int]) -> None:
             header = {"descr": "<f4", "fortran_order": False, "shape": shape}
             np.lib.format.write_array_header_1_0(file, header)
             file.flush()
-            _reserve(file.fileno(), file.tell(), n_bytes)
-            _fill(file, shape[0] * shape[1])
+            _reserve(file.fileno(), file.tell(), 4 * n_numbers)
+            block = np.full(min(_BLOCK, n_numbers), np.nan, dtype="<f4")
+            for start in range(0, n_numbers, _BLOCK):
+                file.write(block[: n_numbers - start].data)
             file.flush()
             os.fsync(file.fileno())  # some file systems tell of a full disk only here
     except OSError as error:
         raise ValueError(
-            f"save_null={str(path)!r} cannot be written, {n_bytes / 2**20:.1f} MiB are "
-            f"needed ({error.strerror or error}); make room or name another file"
+            f"save_null={str(path)!r} cannot be written, {n_numbers / 2**18:.1f} MiB "
+            f"are needed ({error.strerror or error}); make room or name another file"
         ) from error
 
 
@@ -164,10 +164,3 @@ def _reserve(handle: int, start: int, n_bytes: int) -> None:
         except OSError as error:
             if error.errno in _FULL:
                 raise
-
-
-def _fill(file: object, n_numbers: int) -> None:
-    """Write NaN."""
-    block = np.full(min(_BLOCK, n_numbers), np.nan, dtype="<f4")
-    for start in range(0, n_numbers, _BLOCK):
-        file.write(block[: n_numbers - start].data)  # type: ignore[attr-defined]

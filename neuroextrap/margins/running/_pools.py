@@ -1,10 +1,9 @@
-"""Executors that tasks can be given to, behind one protocol."""
+"""Executors that tasks can be given to, Dask's with the methods of any other."""
 
 import contextlib
 import logging
 import sys
 import warnings
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from concurrent import futures
 from typing import Any
@@ -27,12 +26,12 @@ class LostTask(Exception):  # noqa: N818
     """A task has no result because its worker is gone."""
 
 
-def pool_of(executor: Any) -> "Pool":
+def pool_of(executor: Any, shared: Any = None) -> "Pool":
     """Return the pool around an executor; TypeError if it is none."""
     if is_dask_client(executor):
-        return DaskPool(executor)
+        return DaskPool(executor, shared)
     if isinstance(executor, futures.Executor):
-        return ExecutorPool(executor)
+        return Pool(executor, shared)
     raise TypeError(
         f"executor={executor!r} must be a dask.distributed.Client or a "
         "concurrent.futures.Executor; give an open one"
@@ -45,50 +44,23 @@ def is_dask_client(executor: Any) -> bool:
     return distributed is not None and isinstance(executor, distributed.Client)
 
 
-class Pool(ABC):
-    """Workers that functions are given to as ``function(..., shared, ...)``."""
+class Pool:
+    """An executor of the standard library's kind, and what all its tasks need."""
 
     #: number of tasks that may be given out at a time
     n_pending: int = _MIN_PENDING
 
-    @abstractmethod
-    def share(self, shared: Any) -> None:
-        """Take what all tasks need."""
-
-    @abstractmethod
-    def submit(
-        self, run: Callable, function: Callable, origin: Any, number: int, data: Any
-    ) -> Any:
-        """Give out ``run(function, origin, shared, number, data)``; return a future."""
-
-    @abstractmethod
-    def finished(self, pending: Iterable[Any]) -> list[Any]:
-        """Wait until some futures have ended, well or badly, and return these."""
-
-    @abstractmethod
-    def result(self, future: Any) -> Any:
-        """Return a future's result, or raise the task's own error, or LostTask."""
-
-    @abstractmethod
-    def cancel(self, pending: Iterable[Any]) -> None:
-        """Drop tasks that are not needed any more."""
-
-
-class ExecutorPool(Pool):
-    """An executor of the standard library's kind."""
-
-    def __init__(self, executor: futures.Executor) -> None:
+    def __init__(self, executor: Any, shared: Any = None) -> None:
         self._executor = executor
-        self._shared: Any = None
-
-    def share(self, shared: Any) -> None:
-        """Keep it, to be sent with every task."""
         self._shared = shared
 
     def submit(
         self, run: Callable, function: Callable, origin: Any, number: int, data: Any
-    ) -> futures.Future:
-        """Give out a task; ConnectionError when the executor is broken or closed."""
+    ) -> Any:
+        """Give out ``run(function, origin, shared, number, data)``; return a future.
+
+        ConnectionError when the executor is broken or closed.
+        """
         try:
             return self._executor.submit(
                 run, function, origin, self._shared, number, data
@@ -100,19 +72,23 @@ class ExecutorPool(Pool):
                 "tasks"
             ) from error
 
-    def finished(self, pending: Iterable[futures.Future]) -> list[futures.Future]:
-        """Wait until some futures have ended."""
+    def finished(self, pending: Iterable[Any]) -> list[Any]:
+        """Wait until some futures have ended, well or badly, and return these."""
         return list(futures.wait(pending, return_when=futures.FIRST_COMPLETED).done)
 
-    def result(self, future: futures.Future) -> Any:
-        """Return a result."""
+    def lost(self) -> tuple[type[BaseException], ...]:
+        """Return the errors of tasks whose worker is gone."""
+        return futures.BrokenExecutor, futures.CancelledError
+
+    def result(self, future: Any) -> Any:
+        """Return a future's result, or raise the task's own error, or LostTask."""
         try:
             return future.result()
-        except (futures.BrokenExecutor, futures.CancelledError) as error:
+        except self.lost() as error:
             raise LostTask(str(error)) from error
 
-    def cancel(self, pending: Iterable[futures.Future]) -> None:
-        """Cancel what has not begun."""
+    def cancel(self, pending: Iterable[Any]) -> None:
+        """Drop tasks that are not needed any more."""
         for future in pending:
             future.cancel()
 
@@ -125,29 +101,23 @@ def _itself(shared: Any) -> Any:
 class DaskPool(Pool):
     """A client of a Dask cluster; what is shared travels to every worker once."""
 
-    def __init__(self, client: Any) -> None:
-        self._client = client
-        self._shared: Any = None
+    def __init__(self, executor: Any, shared: Any = None) -> None:
+        super().__init__(executor, shared)
         self._on_workers: Any = None
         self._check_open()
         self.n_pending = max(_MIN_PENDING, 2 * self._n_threads())
 
-    def share(self, shared: Any) -> None:
-        """Keep it; it travels with the first task."""
-        self._shared = shared
-
     def submit(
         self, run: Callable, function: Callable, origin: Any, number: int, data: Any
     ) -> Any:
-        """Give out a task, before the first one what is shared."""
         self._check_open()
         if getattr(self._on_workers, "status", None) in (None, "cancelled", "lost"):
             with warnings.catch_warnings():  # of its size, which cannot be helped
                 warnings.simplefilter("ignore", UserWarning)
-                self._on_workers = self._client.submit(
+                self._on_workers = self._executor.submit(
                     _itself, self._shared, pure=False
                 )
-        return self._client.submit(
+        return self._executor.submit(
             run, function, origin, self._on_workers, number, data, pure=False
         )
 
@@ -158,7 +128,7 @@ class DaskPool(Pool):
 
         pending = list(pending)
         try:
-            with self._client.as_current():  # it need not be Dask's default
+            with self._executor.as_current():  # it need not be Dask's default
                 wait(pending, _SECONDS_BETWEEN_WARNINGS, return_when="FIRST_COMPLETED")
         except TooLong:
             if not self._n_threads():
@@ -167,31 +137,27 @@ class DaskPool(Pool):
             pass
         return [future for future in pending if future.status != "pending"]
 
-    def result(self, future: Any) -> Any:
-        """Return a result."""
+    def lost(self) -> tuple[type[BaseException], ...]:
         from distributed.comm import CommClosedError
         from distributed.scheduler import KilledWorker
 
-        try:
-            return future.result()
-        except (KilledWorker, CommClosedError, futures.CancelledError) as error:
-            raise LostTask(str(error)) from error
+        return KilledWorker, CommClosedError, futures.CancelledError
 
     def cancel(self, pending: Iterable[Any]) -> None:
         """Cancel tasks, and free what was shared; a closed client has none."""
-        if self._client.status not in _ENDED:
+        if self._executor.status not in _ENDED:
             with contextlib.suppress(*_CLOSING):
-                self._client.cancel(list(pending))
+                self._executor.cancel(list(pending))
         self._on_workers = None
 
     def _n_threads(self) -> int:
         """Count the threads of the workers; ConnectionError if nobody answers."""
         try:
-            return int(sum(self._client.nthreads().values()))
+            return int(sum(self._executor.nthreads().values()))
         except _CLOSING as error:
             raise ConnectionError(_GONE) from error
 
     def _check_open(self) -> None:
         """Raise ConnectionError if the client takes no more tasks."""
-        if self._client.status in _ENDED:
+        if self._executor.status in _ENDED:
             raise ConnectionError(_GONE)

@@ -1,6 +1,6 @@
-"""Identification fold by fold, every stimulus tested once: its run, its p-values."""
+"""Plans of identification: of a test set, or of every stimulus, fold by fold."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -8,19 +8,22 @@ import numpy as np
 from neuroextrap.analysis._region_run import RunParameters
 from neuroextrap.analysis._samples import read_samples
 from neuroextrap.analysis._values import Keep
-from neuroextrap.design._copies import check_copies_apart
+from neuroextrap.design._copies import check_copies_apart, check_new_rows
 from neuroextrap.design._series import exchanged
 from neuroextrap.encoding._encoding_run import planned_run
-from neuroextrap.encoding._experiment import stack_folds
+from neuroextrap.encoding._experiment import Experiment, Part
+from neuroextrap.encoding._margins import separate_repeats
 from neuroextrap.encoding._stimuli import (
     candidate_names,
+    check_feature_names,
     check_features,
     pair_responses,
     response_rows,
     rows_of_stimuli,
 )
 from neuroextrap.encoding._stimulus_features import check_candidates
-from neuroextrap.encoding._training_folds import Shown, train_folds
+from neuroextrap.encoding._training import some_responses
+from neuroextrap.encoding._training_folds import Shown, train_folds, training_rule
 from neuroextrap.maps._records import value_of
 from neuroextrap.models._splitters import deal_folds
 from neuroextrap.stats._validation import check_integer
@@ -32,35 +35,89 @@ _LEFT_OVER = (
 _CHOSEN = "rule='auto' chose, in each fold by its own training data: {rules}"
 
 
+def plan_identification(model, training, candidates, test):
+    """Plan the run of a test set, by what came to ``identify``; return EncodingRun.
+
+    `training` is what the `model` keeps of its training data; `candidates` are features
+    and distractors, `test` images, stimuli, groups and the number averaged.
+    """
+    RunParameters.of(model)  # refuses what no run could use
+    imgs, stimuli, groups, averaged = test
+    for table, name in zip(candidates, ("features", "distractors"), strict=True):
+        check_feature_names(table, getattr(model, "feature_names_in_", None), name)
+    features, distractors = candidates
+    names = candidate_names(features, distractors)
+    tested, candidates = _candidates(features, distractors, training, names)
+    stimuli = rows_of_stimuli(stimuli, features)
+    samples = read_samples(model.masker_, imgs, dtype=None)
+    if samples.X.shape[1] != model.n_elements_:
+        raise ValueError(
+            f"imgs has {samples.X.shape[1]} voxels, the model was trained on "
+            f"{model.n_elements_}; give responses of the same voxels"
+        )
+    finite = model.usable_ & samples.finite
+    if finite.sum() == model.usable_.sum():
+        check_new_rows(training.responses, some_responses(samples, model.usable_))
+    paired = pair_responses(
+        samples.X + samples.location,
+        len(tested),
+        stimuli=stimuli,
+        groups=groups,
+        repeats=model.repeats,
+        averaged=averaged,
+    )
+    tested, codes = np.arange(len(paired.codes)), paired.codes
+    predictions = model._predict(candidates) - training.location
+    residuals, n_stimuli = separate_repeats(model.residuals_, training.stimuli)
+    part = Part(tested, codes, predictions, residuals, n_stimuli, training.location)
+    experiment = Experiment.of(
+        paired, [part], finite, in_folds=False, rule=training.rule
+    )
+    classes = np.arange(len(candidates)) if names is None else names
+    return planned_run(
+        model,
+        experiment,
+        masker=model.masker_,
+        classes=classes,
+        notes=training.notes,
+        bg_img=samples.bg_img,
+        location=training.location,
+        test_stimuli=classes[experiment.codes],
+        training=replace(training.data, candidates=candidates),
+    )
+
+
+def _candidates(features, distractors, training, names):
+    """Return features of the tested stimuli, and of these with the distractors."""
+    scaling = training.scaling
+    n_columns = len(scaling.kept)
+    tested = candidates = check_features(features, n_columns=n_columns)
+    if distractors is not None:
+        more = check_features(distractors, "distractors", n_columns)
+        candidates = np.concatenate([tested, more])
+    # candidates that differ only in dropped columns are the same to the model
+    varying = scaling.varying(candidates)
+    check_candidates(varying, len(tested), training.shown, names)
+    return tested, candidates
+
+
 @dataclass(frozen=True)
 class FoldExchange:
-    """Experiments in folds of stimuli that were exchanged before anything was fitted.
-
-    `codes` (n_permutations, n_samples) are the stimuli that responses are taken to be
-    of; the folds of stimuli stay.
-    """
+    """Experiments in folds of stimuli that are exchanged before anything is fitted."""
 
     model: Any
     shown: Shown
-    codes: np.ndarray
-    folds: list
+    codes: np.ndarray  # stimuli of the responses, (n_permutations, n_samples)
+    folds: list  # of stimuli, whatever the permutation
 
-    def experiment(self, number):
-        """Return the Experiment of a permutation."""
-        shown = self.shown._replace(codes=self.codes[number])
+    def experiment(self, codes):
+        """Return the Experiment of a permutation, of stimuli (n_samples,)."""
+        shown = self.shown._replace(codes=codes)
         return fold_experiment(self.model, shown, self.folds)[0]
-
-    def __len__(self):
-        """Return the number of permutations."""
-        return len(self.codes)
 
 
 def plan_folds(model, features, imgs, *, stimuli, groups, n_folds):
-    """Train on all folds but one, for each; plan the identification of all.
-
-    `model` is an EncodingIdentification, the others came to ``identify_folds``. Returns
-    EncodingRun.
-    """
+    """Plan the run of all folds, by what came to ``identify_folds``; EncodingRun."""
     RunParameters.of(model)  # refuses what no run could use
     _check_model(model)
     X, names = check_features(features), candidate_names(features)
@@ -121,10 +178,7 @@ def _check_model(model):
 
 
 def _exchange(model, shown, groups, folds):
-    """Return the FoldExchange of a test; None if there is none.
-
-    `groups` (n_samples,) are runs within which stimuli are exchanged, or None.
-    """
+    """Return the FoldExchange of a test within `groups`; None if there is none."""
     if not model.n_permutations:
         return None
     X, samples, codes, _ = shown
@@ -146,24 +200,21 @@ def fold_experiment(model, shown, folds, groups=None):
     """Return an Experiment in folds, what its test points are, and notes.
 
     That is the stimuli tested (n_test,), and their order in the responses (n_test,).
-    `shown` are the Shown stimuli and responses, `folds` the stimuli tested in each,
-    `groups` those of the responses in permutations, for the record.
     """
     X, samples, codes, _ = shown
     given = {"stimuli": codes, "groups": groups, "repeats": model.repeats}
     paired = pair_responses(samples.X, len(X), **given)
     parts, rules = [], []
-    for fold in train_folds(model, shown, paired, folds):
-        parts.append(fold.part)
-        rules.append(fold.rule(model)[0])
-        notes = fold.notes
-    experiment = stack_folds(paired, parts, samples.usable, len(folds[0]))
+    for part, learned in train_folds(model, shown, paired, folds):
+        parts.append(part)
+        rules.append(training_rule(model, learned)[0])
+    notes = learned.notes
     if model.rule == "auto":
         notes = (*notes, _CHOSEN.format(rules=", ".join(rules)))
     rule = rules[0] if len(set(rules)) == 1 else ",".join(rules)
-    rows = np.concatenate([rows for rows, *_ in parts])
-    tested = paired.codes[rows], np.argsort(rows)
-    return experiment._replace(rule=rule), tested, notes
+    experiment = Experiment.of(paired, parts, samples.usable, in_folds=True, rule=rule)
+    rows = np.concatenate([part.tested for part in parts])
+    return experiment, (paired.codes[rows], np.argsort(rows)), notes
 
 
 def _candidates_per_fold(n_stimuli, n_folds):

@@ -1,0 +1,233 @@
+"""Permuted first-level maps of subjects, theirs by name, and how they are combined."""
+
+import math
+import os
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from neuroextrap.group._alike import (
+    check_different,
+    check_distinct,
+    label_keys,
+    label_of,
+    sidecar_of,
+)
+from neuroextrap.group._subjects import SubjectMaps, open_results
+from neuroextrap.images._loading import load_maps
+from neuroextrap.images._tables import load_array
+from neuroextrap.maps._files import check_results
+from neuroextrap.margins.running._null import read_about_null
+from neuroextrap.stats._rearrangement_test import Part, permute
+from neuroextrap.stats._validation import random_generator
+from neuroextrap.stats._warn import warn
+
+_BATCH_BYTES = 2**27
+_BYTE = 8  # features whose marks fit a byte
+
+
+def read_nulls(null_scores, subjects):
+    """Return every subject's permuted maps, checked but not read."""
+    check_different(subjects.values, "scores")
+    n_subjects, n_features = subjects.values.shape
+    several = isinstance(null_scores, (np.ndarray, Sequence))
+    if not several or getattr(null_scores, "ndim", 1) == 0:
+        raise ValueError(
+            f"null_scores is a {type(null_scores).__name__}; give an array (n_subjects,"
+            " n_permutations, n_features) or one entry for each subject"
+        )
+    if len(null_scores) != n_subjects:
+        raise ValueError(
+            f"null_scores has {len(null_scores)} subjects, scores has {n_subjects}; "
+            "give the permuted maps of every subject"
+        )
+    nulls = [_read_null(n, subjects.masker, k) for k, n in enumerate(null_scores)]
+    for k, null in enumerate(nulls):
+        if null.shape[1] != n_features:
+            raise ValueError(
+                f"null_scores[{k}] has {null.shape[1]} features, scores has "
+                f"{n_features}; use one mask for all subjects and both"
+            )
+    _check_nulls(nulls, [_file_of(null) for null in null_scores], subjects.files)
+    return nulls
+
+
+def _file_of(null):
+    """Return the path of one subject's permuted maps, or of the first; None without."""
+    if isinstance(null, (list, tuple)):
+        null = null[0]
+    if isinstance(null, (str, os.PathLike)):
+        return os.fspath(null)
+    return null.get_filename() if hasattr(null, "get_filename") else None
+
+
+def _read_null(null_scores, masker, subject):
+    """Return one subject's permuted maps, shape (n_permutations, n_features)."""
+    name = f"null_scores[{subject}]"
+    permuted = null_scores
+    if isinstance(permuted, (str, os.PathLike)) and str(permuted).endswith(".npy"):
+        check_results([permuted])
+        permuted = load_array(permuted, mmap_mode="r")
+    if not isinstance(permuted, np.ndarray):
+        if masker is None:
+            raise ValueError(
+                f"{name} must be an array or a .npy file when scores is an array; got "
+                f"{type(null_scores).__name__}"
+            )
+        permuted = load_maps(open_results(permuted, name), masker)
+    if permuted.ndim != 2 or len(permuted) == 0:
+        raise ValueError(
+            f"{name} has shape {permuted.shape}; give (n_permutations, n_features), at "
+            "least one permutation"
+        )
+    return permuted
+
+
+def _check_nulls(nulls, null_files, files):
+    """Raise if permuted maps are not those of the map at the same place.
+
+    Names say it (``sub-<label>``), or the records beside both.
+    """
+    check_distinct(null_files, "null_scores", repeated=True)
+    untold = []
+    for number, (file, null_file) in enumerate(zip(files, null_files, strict=True)):
+        if null_file is None:
+            continue
+        is_npy = null_file.endswith(".npy")
+        own = read_about_null(null_file, nulls[number]) if is_npy else None
+        if file is None:
+            continue
+        _check_labels(number, file, null_file)
+        beside = sidecar_of(file)
+        if own is not None and beside.get("run") is not None:
+            _check_run(number, (file, beside), (null_file, own))
+        elif is_npy and None in (label_of(file), label_of(null_file)):
+            untold.append(number)
+    if untold:
+        k = untold[0]
+        warn(
+            f"nothing says whether null_scores[{k}] ({null_files[k]}) are the permuted "
+            f"maps of scores[{k}] ({files[k]}): {len(untold)} of {len(files)} are "
+            "matched by their order; keep what save_null writes beside them, or put "
+            "sub-<label> into the names"
+        )
+
+
+def _check_labels(number, file, null_file):
+    """Raise if two paths name different subjects."""
+    [(one,), (two,)] = label_keys([label_of(file)], [label_of(null_file)])
+    if None not in (one, two) and one != two:
+        raise ValueError(
+            f"null_scores[{number}] ({null_file}) is of sub-{two}, "
+            f"scores[{number}] ({file}) of sub-{one}; give both in one order of "
+            "the subjects"
+        )
+
+
+def _check_run(number, observed, permuted):
+    """Raise unless a map and permuted maps, (file, sidecar) each, are of one run."""
+    (file, beside), (null_file, own) = observed, permuted
+    if own["run"] != beside["run"]:
+        raise ValueError(
+            f"null_scores[{number}] ({null_file}) and scores[{number}] ({file}) are of "
+            "different runs; give the permuted maps of each subject's own run, in the "
+            "order of the maps"
+        )
+    allowed = own.get("maps") or {}
+    if allowed and beside.get("description") not in allowed.values():
+        raise ValueError(
+            f"null_scores[{number}] ({null_file}) are permuted maps of "
+            f"{' or '.join(allowed)}, which scores[{number}] ({file}) is not; give "
+            "that map, or run again with another statistic"
+        )
+
+
+class FirstLevels(NamedTuple):
+    """Maps of every subject, its own and permuted ones, and how they are combined.
+
+    `picks` (n_combinations, n_subjects) is the map that each contributes, 0 for its
+    own.
+    """
+
+    subjects: SubjectMaps
+    nulls: list
+    picks: np.ndarray
+
+    @classmethod
+    def combined(cls, subjects, nulls, n_permutations, random_state):
+        """Draw combinations (all, if no more exist) but the observed maps'."""
+        n_maps = [1 + len(null) for null in nulls]
+        if math.prod(n_maps) <= n_permutations:
+            grid = np.meshgrid(*[np.arange(n) for n in n_maps], indexing="ij")
+            picks = np.stack([g.ravel() for g in grid], axis=1)
+        else:
+            rng = random_generator(random_state)
+            # the first row drawn stands for the observed maps
+            picks = rng.integers(0, n_maps, size=(n_permutations, len(n_maps)))
+        return cls(subjects, nulls, picks[1:])
+
+    @property
+    def usable(self):
+        """Numbers of the features that are tested."""
+        return np.flatnonzero(self.subjects.usable)
+
+    @property
+    def options(self):
+        """What a page says of the permutations."""
+        return {
+            "n_permutations": 1 + len(self.picks),
+            "n_first_level": sorted({len(null) for null in self.nulls}),
+        }
+
+    def observed(self):
+        """Return subjects' own scores (n_subjects, n_usable), as the nulls' dtype."""
+        rows = zip(self.subjects.values[:, self.usable], self.nulls, strict=True)
+        return np.stack([row.astype(null.dtype).astype(float) for row, null in rows])
+
+    def by_subject(self, batch):
+        """Yield each subject's picks, and maps (1 + n_permutations, n), own first."""
+        features = self.usable[batch]
+        for subject in range(len(self.nulls)):
+            permuted = read_columns(self.nulls, subject, features)
+            own = self.subjects.values[subject, features].astype(permuted.dtype)
+            maps = np.concatenate([own[np.newaxis], permuted])
+            yield self.picks[:, subject], maps
+
+    def permute(self, score, floor):
+        """Score all combinations of some features at a time, multiples of 8 of them."""
+        n = len(self.picks)
+        rows = 2 * n + max(len(null) for null in self.nulls)
+        width = max(_BYTE, _BATCH_BYTES // (8 * rows) // _BYTE * _BYTE)
+        parts = [
+            Part(slice(n), slice(first, min(first + width, len(floor))))
+            for first in range(0, len(floor), width)
+        ]
+        return permute(score, floor, n, parts=parts)
+
+
+def read_columns(nulls, subject, features):
+    """Return one subject's permuted maps of some features, (n_permutations, n)."""
+    if features[-1] - features[0] + 1 == len(features):  # read without a copy
+        features = slice(int(features[0]), int(features[-1]) + 1)
+    permuted = np.array(_reopened(nulls[subject])[:, features])
+    if np.isnan(permuted).any():
+        raise ValueError(
+            f"null_scores[{subject}] has NaN where all subjects' scores are "
+            "numbers; use the same mask and regions for both"
+        )
+    return permuted
+
+
+def _reopened(null):
+    """Map a file again: what is read of it does not stay in this process's memory."""
+    if not isinstance(null, np.memmap) or null.filename is None:
+        return null
+    return np.memmap(
+        null.filename,
+        dtype=null.dtype,
+        mode="r",
+        offset=null.offset,
+        shape=null.shape,
+        order="C" if null.flags.c_contiguous else "F",
+    )

@@ -1,0 +1,204 @@
+"""The options of a second-level test beside maps, design and contrast, checked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from neuroextrap.group._subjects import check_count
+from neuroextrap.images._sample_options import check_fwhm
+from neuroextrap.stats._validation import (
+    brief,
+    check_choice,
+    check_flags,
+    check_n_jobs,
+    check_number,
+    random_generator,
+)
+
+_STATISTICS = ("t", "mean", "median")
+_ERRORS = (None, "exchangeable", "symmetric")
+_LARGEST_P = 0.5
+_NOTHING = 1e-10  # effects that differ by less are the same
+
+
+@dataclass(frozen=True, kw_only=True)
+class SecondLevelOptions:
+    """What :func:`second_level_test` is told beside maps, design and contrast, checked.
+
+    Parameters
+    ----------
+    paired_imgs : like `imgs`, default=None
+        A second map of each subject, subtracted from the first. Pairs go by the
+        ``sub-<label>`` in names, in whatever order; by the order if names are
+        lacking, or share no subject (patients and the controls matched to them).
+    mask : path, image, NiftiMasker, SurfaceMasker or None, default=None
+        Where to test. If None, every voxel that is finite in all subjects; zeros are
+        values, so give a mask where they mean "outside the brain".
+    baseline : float, default=0.0
+        Value subtracted from every map (the chance level of accuracies).
+    whole_blocks : bool, default=False
+        Whether blocks are rearranged as wholes instead (several maps of a subject
+        that are compared between subjects). Blocks of one size change places; rows
+        keep their order.
+    errors : {"exchangeable", "symmetric"} or None, default=None
+        What the null hypothesis says of residuals. Exchangeable ones are permuted,
+        symmetric ones change their sign. If None, "symmetric" for a mean over
+        subjects, where permutations change nothing, and with `variance_groups`, whose
+        residuals cannot be exchanged; else "exchangeable".
+    variance_groups : array-like of shape (n_subjects,) or None, default=None
+        Rows of one group have one variance; t becomes the Aspin-Welch v, and residuals
+        change their sign (`errors`). A Series is matched by its labels, as in `blocks`.
+        Every group needs 20 subjects or more; fewer cause a warning, a finding, and a
+        doubt in the first sentence of the page. Of null voxels, .008 had p <= .001 with
+        6 subjects of 4 times the noise of 14 others, .004 with 8 and 12, .0024 with 10
+        and 10, .0021 with 12 and 12, .0015 with 15 and 15, .0010 with 20 and 20; p <=
+        .05 had .05 with all of these numbers.
+    statistic : {"t", "mean", "median"}, default="t"
+        What is compared: Student's t (v with `variance_groups`), the estimate of the
+        contrast, or the median over subjects (without a design only).
+    variance_fwhm : float or None, default=None
+        Full width at half maximum, in mm, of the Gaussian that smooths the variance of
+        t in volumes (pseudo-t): gains power with few subjects.
+    step_down : bool, default=False
+        Whether to add step-down p-values (``p_value_fwe_step_down``), never larger.
+    adjacency : sparse matrix of shape (n_features, n_features) or None, default=None
+        Which features are neighbors, for clusters of arrays. Images have theirs:
+        voxels that share a face, vertices that share an edge.
+    min_subjects : int or None, default=None
+        Test voxels that are finite in at least this many subjects, each voxel using the
+        subjects that have data there (only without a design). If None, all subjects.
+    allow_mixed : bool or sequence of str, default=False
+        Names of what may differ among subjects, such as ``["radius", "bounds"]``:
+        parameters of the analysis, and options of ``fit_events`` by which samples were
+        made. If True, anything. Maps are judged by what the JSON files beside them say.
+    allow_native_space : bool, default=False
+        Whether maps in the subjects' own spaces (``space-T1w`` in a name, or different
+        grids without a name or header that says MNI) are tested voxel by voxel all the
+        same.
+    random_state : int, numpy.random.Generator or None, default=0
+        Seed of the rearrangements.
+    n_jobs : int or None, default=1
+        Number of threads; does not affect results.
+    verbose : int, default=0
+        If positive, terminals and notebooks show a progress bar; elsewhere progress
+        is logged at level INFO.
+    """
+
+    two_sided: bool
+    cluster_threshold: float | None
+    tfce: bool
+    n_permutations: int
+    paired_imgs: Any = None
+    mask: Any = None
+    baseline: float = 0.0
+    whole_blocks: bool = False
+    errors: str | None = None
+    variance_groups: ArrayLike | None = None
+    statistic: str = "t"
+    variance_fwhm: float | None = None
+    step_down: bool = False
+    adjacency: Any = None
+    min_subjects: int | None = None
+    allow_mixed: bool | Sequence[str] = False
+    allow_native_space: bool = False
+    random_state: int | np.random.Generator | None = 0
+    n_jobs: int | None = 1
+    verbose: int = 0
+
+    def __post_init__(self):
+        """Check what needs no data."""
+        check_flags(
+            two_sided=self.two_sided,
+            step_down=self.step_down,
+            tfce=self.tfce,
+            whole_blocks=self.whole_blocks,
+        )
+        check_choice(self.statistic, "statistic", _STATISTICS)
+        named = self.errors is None or isinstance(self.errors, str)
+        if not named or self.errors not in _ERRORS:
+            raise ValueError(
+                f"errors={brief(self.errors)} must be 'exchangeable' (permutations), "
+                "'symmetric' (sign flips) or None"
+            )
+        check_n_jobs(self.n_jobs)
+        for name in ("variance_fwhm", "cluster_threshold"):
+            value = getattr(self, name)
+            if value is not None and self.statistic != "t":
+                raise ValueError(
+                    f"{name}={value!r} goes with statistic='t' only; leave it out, or "
+                    "use tfce=True for clusters of another statistic"
+                )
+        check_fwhm(self.variance_fwhm, "variance_fwhm")
+        p = self.cluster_threshold
+        if p is not None and not 0 < check_number(p, "cluster_threshold") < _LARGEST_P:
+            raise ValueError(
+                f"cluster_threshold={p!r} must be the p-value of a voxel, between 0 "
+                f"and {_LARGEST_P} (0.001 is usual)"
+            )
+        if self.min_subjects is not None:
+            check_count(self.min_subjects, "min_subjects", least=2)
+        check_count(self.n_permutations, "n_permutations")
+        random_generator(self.random_state)
+        if not np.isfinite(check_number(self.baseline, "baseline")):
+            raise ValueError(f"baseline={self.baseline!r} must be a finite number")
+
+    def flips(self, test):
+        """Return whether signs are flipped; rows are permuted otherwise."""
+        if self.errors is None:
+            return test.is_intercept or self.variance_groups is not None
+        return self.errors == "symmetric"
+
+    def check(self, test, design_matrix, blocks):
+        """Raise if options contradict one another or the design."""
+        grouped, of_t = self.variance_groups is not None, self.statistic == "t"
+        smoothed, fewer = self.variance_fwhm is not None, self.min_subjects is not None
+        median = self.statistic == "median"
+        one_sample = test.is_intercept and self.flips(test)
+        contradictions = {
+            "whole_blocks=True needs blocks; name each subject's block": (
+                self.whole_blocks and blocks is None
+            ),
+            "min_subjects is for the mean over subjects; with a design_matrix test "
+            "the voxels that all subjects have, or leave subjects out": (
+                fewer and design_matrix is not None
+            ),
+            "several contrasts are tested by F with one variance; use statistic='t' "
+            "without variance_groups and variance_fwhm": (
+                test.effect.ndim > 1 and (not of_t or grouped or smoothed)
+            ),
+            "statistic='median' is for the mean over subjects and sign flips; use 't' "
+            "or 'mean' with a design_matrix": median and not one_sample,
+            "variance_groups make t the Aspin-Welch v; leave out variance_fwhm and use "
+            "statistic='t'": grouped and (not of_t or smoothed),
+            "min_subjects goes with the statistics 't' and 'mean', without "
+            "variance_groups; leave one of them out": fewer and (grouped or median),
+        }
+        for message, holds in contradictions.items():
+            if holds:
+                raise ValueError(message)
+        if not self.flips(test):
+            _check_effect_moves(test, blocks, self.whole_blocks)
+
+
+def _check_effect_moves(test, blocks, whole_blocks):
+    """Raise if no permutation changes the effect."""
+    effect = test.rows[:, : test.n_effects]
+    within = blocks is not None and not whole_blocks
+    groups = blocks if within else np.zeros(len(effect))
+    parts = [effect[groups == group] for group in np.unique(groups)]
+    if any(np.ptp(part, axis=0).max() > _NOTHING for part in parts):
+        return
+    if within:
+        raise ValueError(
+            "the contrast does not vary within any block, so permutations within "
+            "blocks change nothing; use whole_blocks=True to exchange blocks"
+        )
+    raise ValueError(
+        "the contrast is the same number for all subjects, so permutations change "
+        "nothing; use errors='symmetric' (sign flips)"
+    )
