@@ -14,7 +14,6 @@ from neuroextrap.cli._parser import (
     parameters_of,
     word_of,
 )
-from neuroextrap.cli._results import background, size_words
 
 _EXAMPLES = """\
 The two steps of a BIDS app: participant analyzes everyone, or those named by
@@ -160,6 +159,7 @@ def run(args):
 
 def _tell(outcomes, args):
     """Say how it ended for everyone; return the exit code."""
+    from neuroextrap.cli._results import size_words
     from neuroextrap.cohorts._cohort_records import cause_of
 
     causes: dict[str, str] = {}
@@ -186,6 +186,7 @@ def _run_group(args):
     """Put the participants together."""
     import numpy as np
 
+    from neuroextrap.cli._results import background
     from neuroextrap.cohorts import analyze_group
     from neuroextrap.cohorts._cohort_design import find_table
     from neuroextrap.group._group_maps import summary
@@ -213,10 +214,7 @@ def _run_group(args):
 
 
 def _read_configuration(args):
-    """Take options from --config, unless the command line says otherwise.
-
-    Returns the options that either gives, as words.
-    """
+    """Take options from --config that are not given; return the words of either."""
     given = {word.partition("=")[0] for word in args.argv if word.startswith("--")}
     if args.config is None:
         return given
@@ -298,10 +296,7 @@ def _features(args):
 
 
 def typed_values(path, options):
-    """Return values of options in the file at `path` by name, in lists where these are.
-
-    ValueError, one line, if a value is not of the type of its option.
-    """
+    """Return options of the file at `path`; ValueError if one is of another type."""
     reader, values = RaisingParser(_options()), {}
     for key, value in options.items():
         name = key.replace("-", "_")

@@ -12,8 +12,6 @@ from neuroextrap.cli._parser import (
     options_of,
     path,
 )
-from neuroextrap.cli._planned_searchlight import Request
-from neuroextrap.cli._results import text_table
 from neuroextrap.cli._searchlight_command import analysis_options
 
 _EXAMPLES = """\
@@ -69,6 +67,7 @@ COMMAND = Command(
 
 def run(args):
     """Read the samples and say what is found; simulate on request."""
+    from neuroextrap.cli._planned_searchlight import Request
     from neuroextrap.cohorts._cohort_records import read_toml
 
     given = {} if args.config is None else read_toml(args.config)
@@ -93,9 +92,8 @@ def run(args):
 def _affordable(planned):
     """Return the searchlight and number of regions to simulate, and what that takes.
 
-    Where all of it takes longer than two minutes, there are as few permutations as a
-    test at .05 needs, and fewer regions; where these would be too few to say anything,
-    as of a classifier that is refitted, ridge is simulated.
+    Of what takes longer than two minutes there are as few permutations as a test at .05
+    needs, and fewer regions; where these say nothing, ridge is simulated.
     """
     from sklearn.base import clone
 
@@ -142,6 +140,7 @@ def _duration(n_regions, seconds):
 
 def _simulated(planned, n_regions):
     """Return the table of level and power, and what it means."""
+    from neuroextrap.cli._results import text_table
     from neuroextrap.decoding import simulate_design
 
     light, samples, data = planned

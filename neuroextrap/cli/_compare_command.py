@@ -12,7 +12,6 @@ from neuroextrap.analysis._options import (
 )
 from neuroextrap.cli._console import say
 from neuroextrap.cli._parser import OVERWRITE, Command
-from neuroextrap.cli._results import text_table
 
 _EXAMPLES = """\
 Encoding models: the folders were written by neuroextrap encoding (or
@@ -102,6 +101,7 @@ _SHOWN = (
 
 def run(args):
     """Compare models, decoders or regions; write the table, maps and page."""
+    from neuroextrap.cli._results import text_table
     from neuroextrap.maps._files import check_output_directory
 
     # OUT may have been taken for the last of the names, or of the regions

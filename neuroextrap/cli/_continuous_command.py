@@ -11,7 +11,6 @@ from neuroextrap.cli._parser import (
     options_of,
     parameters_of,
 )
-from neuroextrap.cli._results import Output, bids_of_inputs, cost_of_regions
 
 _EXAMPLES = """\
 RUNS: tab-separated, one row for each run, with the columns
@@ -67,6 +66,7 @@ COMMAND = Command(
 
 def run(args):
     """Read, fit, score, and write maps, tables and page."""
+    from neuroextrap.cli._results import Output, bids_of_inputs, cost_of_regions
     from neuroextrap.encoding import ContinuousEncoding
     from neuroextrap.encoding._cost import estimate_cost_of_runs
     from neuroextrap.encoding._table_of_runs import read_table_of_runs

@@ -10,11 +10,10 @@ from neuroextrap.reporting._finding import place_words
 
 
 class Act(NamedTuple):
-    """One experiment of the demo, in a folder of this name.
+    """One experiment of the demo, each class once a run, in a folder of this name.
 
-    Each run shows each class once. A fold trains on `n_train` responses per class: with
-    `single_split` only the last run is tested, else one run is left out at a time.
-    `information` holds the bits of one response in each planted sphere.
+    A fold trains on `n_train` responses per class: with `single_split` the last run is
+    tested, else one at a time. `information` (bits) is that of each planted sphere.
     """
 
     name: str
@@ -59,10 +58,7 @@ ACTS = (
 
 
 def play(act, *, size, random_state, **options):
-    """Simulate one act's brain and analyze it; return the brain and the analysis.
-
-    Permuted are labels within runs, or the test stimuli against their responses.
-    """
+    """Simulate one act's brain and analyze it; return the brain and the analysis."""
     from neuroextrap.datasets import simulate_brain
     from neuroextrap.decoding import IdentificationSearchLight
 
@@ -88,9 +84,8 @@ def play(act, *, size, random_state, **options):
 def compare_with_truth(act, brain, fitted):
     """Put what was planted beside what was estimated, one row per planted sphere.
 
-    Of its columns ``planted_information`` (bits) is what one response carries about its
-    stimulus, ``usable_information`` what it shares with the training mean; ``true_...``
-    are expectations over stimuli of the classifier as trained.
+    Planted information is that of one response, usable information what it shares with
+    the training mean; ``true_...`` are expectations of the classifier as trained.
     """
     import pandas as pd
 

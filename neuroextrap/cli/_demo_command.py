@@ -5,7 +5,6 @@ import logging
 from neuroextrap.analysis._options import flag, whole
 from neuroextrap.cli._console import say
 from neuroextrap.cli._parser import OUT, OVERWRITE, Command
-from neuroextrap.cli._results import command_record
 
 logger = logging.getLogger(__name__)
 
@@ -50,6 +49,7 @@ def run(args):
 
     from neuroextrap.analysis._analysis_files import write_analysis
     from neuroextrap.cli import _demo_acts as acts
+    from neuroextrap.cli._results import command_record
     from neuroextrap.maps._provenance import Origin
     from neuroextrap.maps._result_files import ResultFiles
     from neuroextrap.maps._transaction import replaced_results

@@ -12,7 +12,6 @@ from neuroextrap.cli._parser import (
     options_of,
     parameters_of,
 )
-from neuroextrap.cli._results import Output, bids_of_inputs, cost_of_regions
 
 _EXAMPLES = """\
 --stimuli: tab-separated, one row for each volume, with the columns
@@ -110,6 +109,7 @@ def run(args):
     """Read, fit, identify, and write maps and summary."""
     from pathlib import Path
 
+    from neuroextrap.cli._results import Output, bids_of_inputs, cost_of_regions
     from neuroextrap.cli._stimulus_tables import read_data
     from neuroextrap.encoding._cost import estimate_cost
 
@@ -174,12 +174,7 @@ def _set_sizes(words, level):
 
 
 def extrapolation_table(fitted, set_sizes, confidence_level):
-    """Return predicted accuracies and the ends of their intervals, or None.
-
-    There is a row for every set size of the strongest regions, or of all if a fitted
-    analysis has a table. Of classifiers that see all classes in training the ends are
-    unknown (NaN).
-    """
+    """Return predicted accuracies of regions, and the ends of intervals if known."""
     if set_sizes is None:
         return None
     import numpy as np

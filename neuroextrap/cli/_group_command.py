@@ -18,13 +18,6 @@ from neuroextrap.cli._parser import (
     take_last_as_output,
     word_of,
 )
-from neuroextrap.cli._results import (
-    Output,
-    bids_of_inputs,
-    cost_line,
-    page_file,
-    seconds_of,
-)
 
 _EXAMPLES = """\
 without --null, the mean over subjects is tested by flipping signs; with --null,
@@ -150,6 +143,7 @@ def run(args):
     """Test and write maps."""
     _read_places(args)
     _check_options(args)
+    from neuroextrap.cli._results import Output, bids_of_inputs
     from neuroextrap.group._group_maps import summary
     from neuroextrap.maps._files import describe_map, write_maps
     from neuroextrap.maps._provenance import provenance
@@ -202,6 +196,7 @@ def _pages(maps, output):
     """Return what writes the report, whose clusters the atlas names, by file."""
     if not output.report:
         return {}
+    from neuroextrap.cli._results import page_file
     from neuroextrap.images._atlas import names_beside
 
     names = names_beside(output.atlas)
@@ -300,6 +295,7 @@ def _cost(args):
 
     import numpy as np
 
+    from neuroextrap.cli._results import cost_line, seconds_of
     from neuroextrap.images._opening import flat_values
 
     if args.subjects is not None:
@@ -323,10 +319,7 @@ def _cost(args):
 
 
 def _read_design(path, imgs):
-    """Return the design of a table as numbers.
-
-    A column participant_id names its rows; those of nobody's image are left out.
-    """
+    """Return the design of a table as numbers, its rows by participant if named."""
     import pandas as pd
 
     from neuroextrap.images._bids_names import loose_entities

@@ -16,13 +16,6 @@ from neuroextrap.analysis._options import (
 )
 from neuroextrap.cli._console import say
 from neuroextrap.cli._parser import DRY_RUN, LAST, OUTPUT, Command
-from neuroextrap.cli._results import (
-    Output,
-    bids_of_inputs,
-    cost_line,
-    seconds_of,
-    text_table,
-)
 
 logger = logging.getLogger(__name__)
 
@@ -147,6 +140,7 @@ _RECORDS: dict[str, dict[str, Any]] = {
 
 def run(args):
     """Read the scans, compute the curves, write tables and maps."""
+    from neuroextrap.cli._results import Output, bids_of_inputs
     from neuroextrap.learning_curves import (
         CanonicalVariates,
         information_learning_curve,
@@ -192,6 +186,8 @@ def run(args):
 def _cost(curve, X, labels, groups):
     """Describe what the curves would take, by timing a few splits of each."""
     from joblib import effective_n_jobs
+
+    from neuroextrap.cli._results import cost_line, seconds_of
 
     n_splits = curve.keywords["n_splits"]
     n_workers = effective_n_jobs(curve.keywords["n_jobs"])
@@ -298,6 +294,7 @@ def _written(output, curves, maps, about):
     from html import unescape
 
     from neuroextrap.analysis._region_maps import table_writer
+    from neuroextrap.cli._results import text_table
     from neuroextrap.learning_curves import learning_curve_report
     from neuroextrap.learning_curves._comparison import table_of_curves
     from neuroextrap.learning_curves._report import words_found

@@ -35,8 +35,8 @@ _COMMANDS = (
 
 _BAD_INPUT = (ValueError, TypeError, OSError, MemoryError, ModuleNotFoundError)
 
+# what ended a command: what is said, and the exit code, 128 and the signal
 _ENDS = {KeyboardInterrupt: ("interrupted", 130), Terminated: ("terminated", 143)}
-"""What is said, and the exit code, by what ended a command: 128 and the signal."""
 
 _EXAMPLES = """\
 examples:

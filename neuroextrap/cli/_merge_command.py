@@ -5,7 +5,6 @@ from dataclasses import replace
 from neuroextrap.analysis._options import flag
 from neuroextrap.cli._console import say
 from neuroextrap.cli._parser import OUT, OUTPUT, Command
-from neuroextrap.cli._results import Output
 
 _EXAMPLES = """\
 examples:
@@ -42,6 +41,8 @@ COMMAND = Command(
 
 def run(args):
     """Join the parts and write the whole."""
+    from neuroextrap.cli._results import Output
+
     kind, bids = _kind_and_bids(args)
     output = Output.of(args, bids)
     first, *others = [kind.from_directory(part) for part in args.parts]

@@ -11,8 +11,6 @@ from neuroextrap.cli._parser import (
     RaisingParser,
     options_of,
 )
-from neuroextrap.cli._planned_searchlight import Request
-from neuroextrap.cli._results import page_file, text_table
 from neuroextrap.cli._searchlight_command import analysis_options
 
 _EXAMPLES = """\
@@ -69,6 +67,7 @@ def run(args):
     """Read every pipeline's samples, test all, write maps, table and page."""
     import numpy as np
 
+    from neuroextrap.cli._results import page_file, text_table
     from neuroextrap.decoding import multiverse
     from neuroextrap.maps._files import check_output_directory
 
@@ -96,10 +95,9 @@ def run(args):
 
 
 def planned_pipelines(path, most=None):
-    """Yield the name and the Planned searchlight of every pipeline in a TOML file.
+    """Yield the name and Planned searchlight of every pipeline, `most` at the most."""
+    from neuroextrap.cli._planned_searchlight import Request
 
-    All options are read before any image is; `most` is the largest number.
-    """
     resources = {RESOURCES: options_of("searchlight", "resources")}
     reader = RaisingParser(analysis_options() | resources)
     parsed = {

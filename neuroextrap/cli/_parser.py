@@ -48,8 +48,7 @@ class _FullHelp(argparse.Action):
 class CommandParser(argparse.ArgumentParser):
     """A parser whose errors are one line and whose commands share some options.
 
-    The parser of one command (`is_command`) keeps what was said about messages before
-    its name; with `intermixed`, options may stand between its other words.
+    With `intermixed`, options may stand between other words.
     """
 
     def __init__(self, *args, is_command=True, intermixed=False, **kwargs):
@@ -156,9 +155,8 @@ class _NamesOrAll(argparse.Action):
 class Command(NamedTuple):
     """What a parser needs to know of a command.
 
-    `usage` has a line for every way to call it, without the name; `arguments` are what
-    ``add_argument`` takes by word; `options` are those by group of help, or what
-    returns them when the parser is made.
+    `usage` has a line for every way to call it; `options` are those by group of help,
+    or what returns them.
     """
 
     help: str
@@ -192,10 +190,7 @@ LAST = {"out": {"nargs": "?"} | OUT}
 
 
 def add_options(parser, options):
-    """Add options (Option) by name and group of help, None for the parser's own.
-
-    Of options in a dict of their own exactly one must be given.
-    """
+    """Add options by name and group; of those in an inner dict exactly one is due."""
     for title, named in options.items():
         group = parser if title is None else parser.add_argument_group(title)
         for name, option in named.items():
@@ -233,10 +228,7 @@ def word_of(name):
 
 
 def options_of(kind, *sections, **changed):
-    """Return the options of a kind, or of its sections, by word.
-
-    `changed` are fields that a command has differently by word, None without it.
-    """
+    """Return options of a kind, or its sections, by word; `changed` fields, or None."""
     rows = [row for row in parameters(kind) if row.option is not None]
     return {
         row.word: row.option._replace(**changed.get(row.word, {}))
@@ -308,10 +300,7 @@ def _encoder_of(word, n_jobs):
 
 
 def take_last_as_output(args):
-    """Let OUT follow an option that takes several values, as in ``--events C D OUT``.
-
-    `args`, whose ``out`` is None if the option took it, is changed in place.
-    """
+    """Let OUT follow an option of several values, as in ``--events C D OUT``."""
     options = [word for word in args.argv if word.startswith("--")]
     name = options[-1].partition("=")[0][2:].replace("-", "_") if options else ""
     values = getattr(args, name, None)

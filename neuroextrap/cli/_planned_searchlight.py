@@ -4,16 +4,26 @@ import logging
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
+import numpy as np
+
+from neuroextrap.analysis._parameters import command_words
 from neuroextrap.cli._parser import parameters_of
+from neuroextrap.decoding import IdentificationSearchLight, TargetSearchLight
+from neuroextrap.design import examine
+from neuroextrap.images import to_img
+from neuroextrap.images._cleaning import STRATEGIES, fmriprep_confounds
+from neuroextrap.images._event_samples import event_samples
+from neuroextrap.images._fits import ready_betas
+from neuroextrap.images._opening import image_files
+from neuroextrap.images._sample_options import SampleOptions
+from neuroextrap.images._tables import numbers, read_text_table
+from neuroextrap.maps._records import nested_parameters
 
 logger = logging.getLogger(__name__)
 
 
 class Planned(NamedTuple):
-    """A searchlight that is not fitted, its LabeledSamples, and what it is fitted to.
-
-    `data` are images, labels or targets, and runs, with what a question reads besides.
-    """
+    """A searchlight, its LabeledSamples, and the data that it will be fitted to."""
 
     light: Any
     samples: Any
@@ -21,9 +31,6 @@ class Planned(NamedTuple):
 
     def examined(self):
         """Return what the examination of the design and the samples finds, in lines."""
-        from neuroextrap.analysis._parameters import command_words
-        from neuroextrap.design import examine
-
         found = examine(
             self.samples.y,
             self.samples.runs,
@@ -43,8 +50,6 @@ class Question:
 
     def read(self, imgs, events, mask, options):
         """Return LabeledSamples, and a list of what else is known of each."""
-        from neuroextrap.images._event_samples import event_samples
-
         return event_samples(imgs, events, mask, options), []
 
 
@@ -52,8 +57,7 @@ class Question:
 class Request:
     """What one searchlight is to analyze, and how; no data have been read.
 
-    `imgs`, `events` and `mask` are listed, `files` are those of the images, which a
-    model of another program may have made (`of_model`). `options` are SampleOptions,
+    `files` are those of the images, `of_model` says that a program's model made them,
     `light` is not fitted, `targets` are their table.
     """
 
@@ -71,10 +75,6 @@ class Request:
     @classmethod
     def of(cls, args, question=Question()):
         """Return the request that words make; ValueError if they do not fit."""
-        from neuroextrap.images._fits import ready_betas
-        from neuroextrap.images._opening import image_files
-        from neuroextrap.images._sample_options import SampleOptions
-
         imgs, events, mask = ready_betas(args.imgs, args.events, args.mask)
         of_model = imgs is not args.imgs
         named = [img if isinstance(img, str) else img.get_filename() for img in imgs]
@@ -94,15 +94,11 @@ class Request:
     @property
     def strategy(self):
         """Names of confounds of fMRIPrep, None for files or nothing."""
-        from neuroextrap.images._cleaning import STRATEGIES
-
         named = self.options.confounds
         return named if named is not None and set(named) <= set(STRATEGIES) else None
 
     def read(self):
         """Return LabeledSamples, and what the question knows of each besides."""
-        from neuroextrap.images._cleaning import fmriprep_confounds
-
         options = self.options
         if self.strategy is not None:
             confounds, kept = fmriprep_confounds(self.files, self.strategy)
@@ -114,8 +110,6 @@ class Request:
 
     def plan(self):
         """Return the Planned analysis of the samples, which are read."""
-        from neuroextrap.images import to_img
-
         samples, more = self.read()
         if samples.order is None and not self.of_model:  # listed in this order
             samples = replace(samples, order=range(len(samples.y)))
@@ -147,8 +141,6 @@ class Request:
         """Return the split that --test-runs asks for, or None to leave one run out."""
         if not self.test_runs:
             return None
-        import numpy as np
-
         runs, classes = samples.runs.astype(str), getattr(self.light, "classes", None)
         unknown = sorted(set(self.test_runs) - set(runs))
         if unknown:
@@ -166,9 +158,6 @@ class Request:
 
 def _light_of(args):
     """Return the searchlight, of conditions or of targets, that words describe."""
-    from neuroextrap.decoding import IdentificationSearchLight, TargetSearchLight
-    from neuroextrap.maps._records import nested_parameters
-
     kind, given = IdentificationSearchLight, parameters_of(args, "searchlight")
     if getattr(args, "targets", None) is not None:
         kind = TargetSearchLight
@@ -192,8 +181,6 @@ def targets_of(file, conditions):
 
 def rows_by_condition(file, option):
     """Return a table of numbers whose index are the names of conditions."""
-    from neuroextrap.images._tables import numbers, read_text_table
-
     table = read_text_table(file, option)
     if "trial_type" not in table or table.shape[1] < 2:
         raise ValueError(

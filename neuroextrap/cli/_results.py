@@ -7,6 +7,23 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+import numpy as np
+
+from neuroextrap.analysis._analysis_files import write_analysis
+from neuroextrap.analysis._parameters import parameters
+from neuroextrap.images._atlas import atlas_names_at
+from neuroextrap.images._opening import image_files
+from neuroextrap.maps._bids import file_entities, shared_entities
+from neuroextrap.maps._files import check_output_directory
+from neuroextrap.maps._provenance import Origin, SourceFile, relative_words
+from neuroextrap.maps._result_files import ResultFiles
+from neuroextrap.margins._resources import continue_line
+from neuroextrap.margins.running._execution import clock
+from neuroextrap.plotting._brain_maps import read_volume
+from neuroextrap.reporting import peak_table
+from neuroextrap.reporting._identification_page import identification_report
+from neuroextrap.reporting._rendering import format_number, rounded_down
+
 logger = logging.getLogger(__name__)
 
 _PRINTED = (
@@ -32,10 +49,7 @@ _SHOWN = 10
 
 @dataclass(frozen=True, kw_only=True)
 class Output:
-    """Where the results of a command go, what they are made of, and their pictures.
-
-    `bids` are entities of BIDS names or None, and `origin` (Origin) is what was read.
-    """
+    """Where results go, by BIDS entities or None, their Origin, and their pictures."""
 
     folder: str
     origin: Any
@@ -49,12 +63,7 @@ class Output:
 
     @classmethod
     def of(cls, args, bids, roles="", **sources):
-        """Return the output that words ask for; ValueError if it cannot be written.
-
-        `roles` and `sources` are those of ``origin_of_command``.
-        """
-        from neuroextrap.maps._files import check_output_directory
-
+        """Return the output that words ask for; ValueError if it cannot be written."""
         names = ("overwrite", "dry_run", "report", "title", "bg_img", "atlas")
         given = {name: getattr(args, name) for name in names if hasattr(args, name)}
         _check_pictures(**given, labels_img=getattr(args, "labels_img", None))
@@ -67,8 +76,6 @@ class Output:
     @property
     def places(self):
         """The ResultFiles."""
-        from neuroextrap.maps._result_files import ResultFiles
-
         return ResultFiles.below(self.folder, self.bids)
 
     @property
@@ -79,8 +86,6 @@ class Output:
 
     def pages(self, fitted: Any):
         """Return what writes the report of an analysis, or of RegionMaps, by file."""
-        from neuroextrap.reporting._identification_page import identification_report
-
         if not self.report:
             return {}
         options = {"bg_img": self.bg_img, "atlas": self.atlas}
@@ -92,13 +97,7 @@ class Output:
         return page_file(page)
 
     def write_analysis(self, fitted, tables=None, files=None):
-        """Write maps, tables and page of a fitted analysis; return a summary.
-
-        `tables` are further data frames by name, `files` what writes others to a path.
-        """
-        from neuroextrap.analysis._analysis_files import write_analysis
-        from neuroextrap.reporting import peak_table
-
+        """Write a fitted analysis with tables and files by name; return a summary."""
         tables = {n: t for n, t in (tables or {}).items() if t is not None}
         peaks = peak_table(fitted, atlas=self.atlas)
         more = {
@@ -118,10 +117,7 @@ class Output:
         return "\n".join([summary(fitted, peaks), *shown, written])
 
     def write_maps(self, maps, shown, fitted=None):
-        """Write RegionMaps, `fitted` if they are its own, and their page.
-
-        Returned are the regions with most of the first of the columns `shown`.
-        """
+        """Write RegionMaps, of `fitted` if it has them; return the strongest regions."""
         written = maps if fitted is None else fitted
         written.to_directory(self.folder, more=self.pages(maps), **self.how)
         rows = getattr(maps, "rows", "regions")
@@ -139,8 +135,6 @@ class Output:
 def _check_pictures(*, bg_img=None, atlas=None, labels_img=None, report=None, **_):
     """Raise before any work if --bg-img or --atlas cannot be used."""
     if atlas is not None:
-        from neuroextrap.images._atlas import atlas_names_at
-
         if labels_img is not None:
             raise ValueError(
                 f"--atlas {atlas} names the centers of spheres, but --labels-img has "
@@ -152,8 +146,6 @@ def _check_pictures(*, bg_img=None, atlas=None, labels_img=None, report=None, **
     if not report:
         raise ValueError(f"--bg-img {bg_img} is drawn in the report only; add --report")
     if bg_img.lower() not in ("none", "mni152"):
-        from neuroextrap.plotting._brain_maps import read_volume
-
         read_volume(bg_img, "--bg-img", "give a volume, mni152 or none")
 
 
@@ -170,8 +162,6 @@ def page_file(page):
 
 def summary(fitted, peaks):
     """Describe the strongest regions, rows of a peak table, in lines of text."""
-    import numpy as np
-
     n_classes = len(fitted.classes_)
     n_regions = int(np.isfinite(fitted.region_scores_["accuracy"]).sum())
     lines = [
@@ -185,10 +175,7 @@ def summary(fitted, peaks):
 
 
 def text_table(frame, columns):
-    """Lay out columns of a data frame as text, those that it has.
-
-    `columns` are names, broken into lines of headings, or headings by name, of a line.
-    """
+    """Lay out columns that a frame has, by names or headings, as text."""
     names = [name for name in columns if name in frame.columns]
     if isinstance(columns, dict):
         heads = [[columns[name]] for name in names]
@@ -200,8 +187,6 @@ def text_table(frame, columns):
 
 def shown_values(values, name):
     """Return the values of a map; lower bounds with three digits, never rounded up."""
-    from neuroextrap.reporting._rendering import rounded_down
-
     return [rounded_down(x, 3) for x in values] if "_bound" in name else values
 
 
@@ -224,8 +209,6 @@ def align_columns(heads, columns):
 
 def _aligned_cells(values):
     """Return the cells of one column, points in line, and whether they are text."""
-    from neuroextrap.reporting._rendering import format_number
-
     cells = [format_number(value) for value in values]
     if any(isinstance(value, str) for value in values):
         return cells, True
@@ -237,15 +220,7 @@ def _aligned_cells(values):
 
 
 def bids_of_inputs(args, imgs, *, keep_desc=False):
-    """Return the entities that name the results of images (or None), and their files.
-
-    ``args.bids`` None stands for "if the images have BIDS names". With `keep_desc`,
-    the ``desc`` of the images (maps of results) stays beside that of the results.
-    """
-    from neuroextrap.images._opening import image_files
-    from neuroextrap.maps._bids import file_entities, shared_entities
-    from neuroextrap.maps._result_files import ResultFiles
-
+    """Return the entities that name the results of images, or None, and their files."""
     files = image_files(imgs)
     bids = None if args.bids is False else shared_entities(files)
     if bids is None and args.bids:
@@ -264,14 +239,7 @@ def bids_of_inputs(args, imgs, *, keep_desc=False):
 
 
 def origin_of_command(args, roles="", **sources):
-    """Return the Origin of a command's results, in the state that files are in now.
-
-    `roles` are words of options that name files, `sources` further paths by role, or
-    others. Options by which samples are made are those that the command has.
-    """
-    from neuroextrap.analysis._parameters import parameters
-    from neuroextrap.maps._provenance import Origin, SourceFile
-
+    """Return the Origin of files by role: words of options, or `sources`."""
     given = {role: getattr(args, role) for role in roles.split()} | sources
     files = {
         role: list(map(SourceFile.of, [paths] if isinstance(paths, str) else paths))
@@ -285,19 +253,11 @@ def origin_of_command(args, roles="", **sources):
 
 def command_record(args):
     """Return the command, without absolute paths, for the record of provenance."""
-    from neuroextrap.maps._provenance import relative_words
-
     return {"command": ["neuroextrap", *relative_words(args.argv)]}
 
 
 def cost_line(what, seconds, n_bytes):
-    """Describe size, time and memory (bytes at the peak) of a run in one line.
-
-    >>> cost_line("168 regions", 3905, 2**29)
-    'dry run: 168 regions; about 1:05:05 (h:mm:ss), 512 MiB of data; nothing written'
-    """
-    from neuroextrap.margins.running._execution import clock
-
+    """Describe size, time and memory (bytes at the peak) of a run in one line."""
     return (
         f"dry run: {what}; about {clock(seconds)} (h:mm:ss), {size_words(n_bytes)} of "
         "data; nothing written"
@@ -305,21 +265,14 @@ def cost_line(what, seconds, n_bytes):
 
 
 def size_words(n_bytes):
-    """Write a number of bytes.
-
-    >>> size_words(2**29), size_words(3 * 2**30)
-    ('512 MiB', '3.0 GiB')
-    """
+    """Write a number of bytes."""
     if n_bytes < 2**30:
         return f"{n_bytes / 2**20:.0f} MiB"
     return f"{n_bytes / 2**30:.1f} GiB"
 
 
 def cost_of_regions(cost, shard=None, what=""):
-    """Describe what ``estimate_cost`` returned, or of its part, in one line.
-
-    `what` are words for the stimuli, or runs, that are tested.
-    """
+    """Describe what ``estimate_cost`` returned, and `what` is tested, in one line."""
     part = "" if shard is None else f", of which part {shard}"
     ways = [f"{tests} by {way}" for tests, way in cost.get("paths", {}).items()]
     size = (
@@ -332,7 +285,6 @@ def cost_of_regions(cost, shard=None, what=""):
 
 def seconds_of(run, n, *, few=(2, 12)):
     """Return seconds of ``run(n)``, on a line through those of `few` (at most `n`)."""
-    from neuroextrap.margins._resources import continue_line
 
     def timed(size):
         """Return the seconds of one call, which a busy machine hardly changes."""

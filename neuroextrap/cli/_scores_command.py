@@ -15,7 +15,6 @@ from neuroextrap.analysis._options import (
 )
 from neuroextrap.cli._console import say
 from neuroextrap.cli._parser import OVERWRITE, Command
-from neuroextrap.cli._results import Output, text_table
 
 logger = logging.getLogger(__name__)
 
@@ -137,6 +136,7 @@ def run(args):
         raise ValueError(
             "A ... OUT: name files of scores, or --decoded and --candidates, then OUT"
         )
+    from neuroextrap.cli._results import Output, text_table
     from neuroextrap.scores._report import joined, named_notes, write_results
 
     roles = "scores decoded candidates targets names groups"

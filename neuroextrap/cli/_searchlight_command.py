@@ -2,7 +2,7 @@
 
 import logging
 
-from neuroextrap.analysis._options import paths, texts
+from neuroextrap.analysis._options import one_of, path, paths, text, texts
 from neuroextrap.cli._console import say
 from neuroextrap.cli._parser import (
     DASK,
@@ -12,14 +12,6 @@ from neuroextrap.cli._parser import (
     RESOURCES,
     Command,
     options_of,
-)
-from neuroextrap.cli._planned_searchlight import Request
-from neuroextrap.cli._results import Output, bids_of_inputs
-from neuroextrap.cli._searchlight_questions import (
-    DECODER,
-    TARGETS,
-    model_files,
-    question_of,
 )
 
 logger = logging.getLogger(__name__)
@@ -94,12 +86,48 @@ def analysis_options(*, required=True):
     }
 
 
+_TARGETS = {
+    "targets": path(
+        "decode numbers or vectors instead of conditions: a table with a row for each "
+        "condition, a column trial_type, and columns of numbers",
+        "TSV",
+        said="conditions are identified",
+    ),
+    "metric": options_of("targets", "analysis")["metric"],
+    "dissimilarities": paths(
+        "measure cross-validated distances between conditions instead, and compare "
+        "them with these models: square tables with a row and a column for each "
+        "condition, and a column trial_type; without a table, distances only",
+        "TSV",
+        said="conditions are identified",
+    )._replace(default=False),
+    "agreement": one_of(
+        "how distances are compared with models: by rank correlation, Kendall's tau-a, "
+        "or cosine",
+        "spearman kendall cosine",
+        "spearman",
+    ),
+}
+_DECODER = {
+    "decoder": text(
+        "also write the decoder of this region, trained on all samples: the activation "
+        "patterns and weights of its outputs; its index, name in the atlas, or place "
+        "x,y,z in mm",
+        None,
+        "REGION",
+        said="none",
+    ),
+    "new_imgs": paths("images of new samples that --decoder predicts", said="none"),
+    "new_events": paths("tables of their events", "TSV", said="none"),
+}
+
+
 def _options():
     """Return the options by group of help."""
     resources = options_of("searchlight", "resources")
     return analysis_options() | {
-        "targets and distances": TARGETS,
-        "decoder of one region": DECODER,
+        "targets and distances": _TARGETS,
+        "decoder of one region": _DECODER,
         "from one condition to another": options_of("cross"),
         "confound of the trials": options_of("confound"),
         RESOURCES: resources | DASK | {"dry_run": DRY_RUN},
@@ -120,6 +148,10 @@ COMMAND = Command(
 
 def run(args):
     """Read the samples, answer what is asked of them, write maps and summary."""
+    from neuroextrap.cli._planned_searchlight import Request
+    from neuroextrap.cli._results import Output, bids_of_inputs
+    from neuroextrap.cli._searchlight_questions import model_files, question_of
+
     if not args.check_t_r and args.t_r is None:
         raise ValueError("--no-check-t-r needs --t-r, the repetition time")
     question = question_of(args)

@@ -7,47 +7,30 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from neuroextrap.analysis._options import one_of, path, paths, text
+import numpy as np
+import pandas as pd
+
+from neuroextrap.analysis._presentation import find_region
+from neuroextrap.analysis._region_run import RunParameters
 from neuroextrap.cli._parser import options_of, word_of
 from neuroextrap.cli._planned_searchlight import Question, rows_by_condition
 from neuroextrap.cli._results import cost_of_regions
+from neuroextrap.decoding import (
+    DissimilaritySearchLight,
+    cross_identification,
+    trial_confound,
+)
+from neuroextrap.design._further_tests import cross_samples
+from neuroextrap.images import to_img
+from neuroextrap.images._event_samples import labels_of_samples
+from neuroextrap.images._events import event_labels
+from neuroextrap.images._labeled_samples import read_tables
+from neuroextrap.images._loading import load_samples
+from neuroextrap.images._opening import image_files
+from neuroextrap.margins._new_samples import LINEAR
 
 # stands between class and condition; no entry of a tab-separated table has it
 _BETWEEN = "\t"
-TARGETS = {
-    "targets": path(
-        "decode numbers or vectors instead of conditions: a table with a row for each "
-        "condition, a column trial_type, and columns of numbers",
-        "TSV",
-        said="conditions are identified",
-    ),
-    "metric": options_of("targets", "analysis")["metric"],
-    "dissimilarities": paths(
-        "measure cross-validated distances between conditions instead, and compare "
-        "them with these models: square tables with a row and a column for each "
-        "condition, and a column trial_type; without a table, distances only",
-        "TSV",
-        said="conditions are identified",
-    )._replace(default=False),
-    "agreement": one_of(
-        "how distances are compared with models: by rank correlation, Kendall's tau-a, "
-        "or cosine",
-        "spearman kendall cosine",
-        "spearman",
-    ),
-}
-DECODER = {
-    "decoder": text(
-        "also write the decoder of this region, trained on all samples: the activation "
-        "patterns and weights of its outputs; its index, name in the atlas, or place "
-        "x,y,z in mm",
-        None,
-        "REGION",
-        said="none",
-    ),
-    "new_imgs": paths("images of new samples that --decoder predicts", said="none"),
-    "new_events": paths("tables of their events", "TSV", said="none"),
-}
 
 
 def question_of(args):
@@ -106,8 +89,6 @@ class Identification(Question):
         """Return the index of the region that decodes, None for none."""
         if self.decoder is None:
             return None
-        from neuroextrap.analysis._presentation import find_region
-        from neuroextrap.analysis._region_run import RunParameters
 
         parameters = RunParameters.of(light)
         choice = parameters.choose_regions(samples.masker, samples.data.shape[1])
@@ -116,8 +97,6 @@ class Identification(Question):
 
     def _new_samples(self, request, samples):
         """Return LabeledSamples of the new images, made as the others."""
-        from neuroextrap.images._opening import image_files
-
         files = image_files(self.new_imgs)
         given = {"imgs": files, "files": files, "events": self.new_events}
         mask = samples.masker.mask_img_
@@ -126,11 +105,6 @@ class Identification(Question):
 
 def _decoder_results(light, region, new):
     """Return tables (data frames) and what writes images of one region's decoder."""
-    import pandas as pd
-
-    from neuroextrap.images import to_img
-    from neuroextrap.images._loading import load_samples
-
     files = {}
     for of in ("activation", "weights"):
         patterns = light.patterns(region, of=of)
@@ -170,7 +144,6 @@ class AcrossConditions(Question):
 
     def read(self, imgs, events, mask, options):
         """Return samples of classes, not averaged over conditions, and conditions."""
-        import numpy as np
 
         def label(shown, where, given, _):
             return shown.mask(given & (where != ""), shown + _BETWEEN + where)
@@ -183,8 +156,6 @@ class AcrossConditions(Question):
 
     def _check(self, planned):
         """Raise ValueError for conditions that cannot be compared, before the work."""
-        from neuroextrap.design._further_tests import cross_samples
-
         _, y, runs, conditions = planned.data
         cross_samples(y, runs, conditions, planned.light.classes, self.pair)
 
@@ -195,8 +166,6 @@ class AcrossConditions(Question):
 
     def answer(self, _, planned, output):
         """Test in each condition what was trained in the other; write the maps."""
-        from neuroextrap.decoding import cross_identification
-
         self._check(planned)
         light, samples, data = planned
         maps = cross_identification(light, *data, **self.pair, order=samples.order)
@@ -223,8 +192,6 @@ class TrialConfound(Question):
 
     def answer(self, _, planned, output):
         """Ask three ways about the confound, and write the maps."""
-        from neuroextrap.decoding import trial_confound
-
         light, samples, data = planned
         size = self.stratum_size
         maps: Any = trial_confound(light, *data, stratum_size=size, order=samples.order)
@@ -247,8 +214,6 @@ class Dissimilarities(Question):
 
     def _fitted_by(self, light):
         """Return the analysis of distances with the options of a searchlight."""
-        from neuroextrap.decoding import DissimilaritySearchLight
-
         names, option = [Path(file).stem for file in self.files], "--dissimilarities"
         if len(set(names)) < len(names):
             raise ValueError(
@@ -281,13 +246,9 @@ def _cost_of_maps(planned):
 def relabeled(imgs, events, column, excluded, label):
     """Return tables of events with other labels, one table if there is only one.
 
-    ``label(shown, entries, given, name)`` makes the labels of a table called `name` of
-    those it has, its entries in a column ("" for none), and which rows are `given`:
-    have a label that is not `excluded`.
+    ``label(shown, entries, given, name)`` makes them of labels, entries of a column,
+    and which rows have a label that is not excluded.
     """
-    from neuroextrap.images._events import event_labels
-    from neuroextrap.images._labeled_samples import read_tables
-
     _, tables = read_tables(imgs, events)
     for table, name in tables:
         shown, entries = table["trial_type"], event_labels(table, name, column)
@@ -298,13 +259,7 @@ def relabeled(imgs, events, column, excluded, label):
 
 
 def confound_of_samples(imgs, events, options, column):
-    """Return the entry of a column of the events for every sample, numbers if all are.
-
-    `options` are the SampleOptions by which samples are made.
-    """
-    import numpy as np
-
-    from neuroextrap.images._event_samples import labels_of_samples
+    """Return what a column of events says of every sample, numbers if all are."""
 
     def label(_, value, given, name):
         missing = np.flatnonzero(given & (value == ""))
@@ -370,8 +325,6 @@ def _check_confound(args):
 
 def _check_decoder(args):
     """Raise ValueError if options do not go with the decoder of a region."""
-    from neuroextrap.margins._new_samples import LINEAR
-
     new = bool(args.new_imgs), bool(args.new_events)
     if args.decoder is None and any(new):
         raise ValueError(

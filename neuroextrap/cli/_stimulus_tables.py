@@ -6,11 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from neuroextrap.images import _feature_files as feature_files
-from neuroextrap.images._feature_files import (
-    Photographs,
-    photograph_files,
-    photograph_tree,
-)
+from neuroextrap.images._opening import list_images
 from neuroextrap.images._tables import (
     load_array,
     numbers,
@@ -27,10 +23,7 @@ _ROUNDING = 1e-5
 
 
 def read_table(path, *, in_folds=False):
-    """Read the table of volumes; return it and its training rows, a boolean mask.
-
-    With `in_folds` all rows are for training, and the column set is not needed.
-    """
+    """Return the table of volumes and its training rows, all of them `in_folds`."""
     table = read_text_table(path, "--stimuli")
     if in_folds:
         table["set"] = "train"
@@ -39,17 +32,17 @@ def read_table(path, *, in_folds=False):
             f"{path} has no column 'set' (train or test); it has "
             f"{', '.join(map(str, table.columns[:8]))}"
         )
-    for name in _NAMES:
-        if name in table:
-            table[name] = _complete(text_column(table, name, path), name, path)
-    sets = set(table["set"])
-    if in_folds:
-        return table, np.ones(len(table), dtype=bool)
-    if sets != {"train", "test"}:
-        raise ValueError(
-            f"{path}: column 'set' must hold train and test, got "
-            f"{', '.join(sorted(sets))}"
-        )
+    for name in [name for name in _NAMES if name in table]:
+        entries = text_column(table, name, path)
+        if (entries == "").any():
+            row = int(np.flatnonzero(entries == "")[0]) + 1
+            raise ValueError(
+                f"{path}: column {name} has no entry in row {row}; fill in every row"
+            )
+        table[name] = entries.astype(object)
+    sets = ", ".join(sorted(set(table["set"])))
+    if not in_folds and sets != "test, train":
+        raise ValueError(f"{path}: column 'set' must hold train and test, got {sets}")
     return table, (table["set"] == "train").to_numpy()
 
 
@@ -60,10 +53,7 @@ def _stimuli_shown(table):
 
 
 def check_design(table, is_train, args):
-    """Raise ValueError for what a table says by itself cannot be analyzed.
-
-    Nothing but the table, and headers of responses, has been read by then.
-    """
+    """Raise ValueError for what a table, before data are read, says is impossible."""
     n_volumes = _n_volumes(args.imgs)
     if n_volumes != len(table):
         raise ValueError(
@@ -116,19 +106,14 @@ def _n_volumes(imgs):
     """Return the number of volumes (rows) that headers state."""
     if len(imgs) == 1 and Path(imgs[0]).suffix == ".npy":
         return len(load_array(imgs[0], mmap_mode="r"))
-    from neuroextrap.images._opening import list_images
-
     return sum(named.n_samples or 1 for named in list_images(list(imgs), "--imgs"))
 
 
 def read_features(table, is_train, path, args):
-    """Return the features of every volume's stimulus, and their bands or None.
-
-    They have shapes (n_volumes, n_features) and (n_features,); `path` is that of the
-    table.
-    """
+    """Return features (n_volumes, n_features) and bands (n_features,) or None."""
     if args.features is not None and args.stimulus_images is not None:
         raise ValueError("--features and --stimulus-images were both given; give one")
+    names = None
     if args.features is not None:
         features, names = _feature_file(table, args.features)
     elif args.stimulus_images is not None or "stim_file" in table:
@@ -137,16 +122,21 @@ def read_features(table, is_train, path, args):
             image_features,
         )
 
-        given, names = (args.stimulus_images, args.image_size), None
-        pictures, place = _pictures(table, path, *given)
+        pictures, place = _pictures(table, path, args.stimulus_images, args.image_size)
+        how = {"verbose": int(not args.quiet)}
         trained = np.unique(place[is_train])
-        verbose = int(not args.quiet)
-        features = image_features(pictures, args.model, trained, verbose=verbose)[place]
+        features = image_features(pictures, args.model, trained, **how)[place]
         if args.bands == "kinds":
             return features, image_feature_kinds(pictures, args.model)
     else:
-        columns, names = _other_columns(table, args.groups)
-        features = _check_rows(columns, len(is_train), "--stimuli")
+        others = table.drop(columns=table.columns.intersection([*_NAMES, args.groups]))
+        if not others.shape[1]:
+            raise ValueError(
+                "--stimuli has no feature column; give features by --features, "
+                "--stimulus-images or numeric columns"
+            )
+        features, names = numbers(others, "--stimuli"), others.columns
+        _check_rows(features, len(is_train), "--stimuli")
     return features, _bands(args.bands, features.shape[1], names)
 
 
@@ -164,10 +154,9 @@ def _bands(given, n_features, names):
     if names is not None and all(len(row) == 2 for row in rows):
         known = dict(rows)
         missing = [str(name) for name in names if str(name) not in known]
-        if missing or len(known) < len(rows):
-            told = (
-                f"no band of feature {missing[0]!r}" if missing else "a feature twice"
-            )
+        told = "a feature twice" if len(known) < len(rows) else ""
+        told = f"no band of feature {missing[0]!r}" if missing else told
+        if told:
             raise ValueError(f"--bands {given} has {told}; name the band of each once")
         return np.array([known[str(name)] for name in names])
     bands = [row[0] for row in rows if len(row) == 1]
@@ -213,17 +202,18 @@ def _pictures(table, path, images, max_size):
         pixels = _check_rows(load_array(images, mmap_mode="r"), len(table), images)
         return pixels, np.arange(len(table))
     if "stim_file" in table:
-        folder = Path(path).parent if images is None else photograph_tree(images)
+        tree = feature_files.photograph_tree
+        folder = Path(path).parent if images is None else tree(images)
         files = [str(folder / name) for name in table["stim_file"]]
     elif "stimulus" in table:
-        files = photograph_files(images, table["stimulus"])
+        files = feature_files.photograph_files(images, table["stimulus"])
     else:
         raise ValueError(
             "--stimuli has no column 'stimulus' or 'stim_file' that says which image "
             "of the folder was shown; give one"
         )
     place = {file: number for number, file in enumerate(dict.fromkeys(files))}
-    pictures = Photographs(place, max_size=max_size)
+    pictures = feature_files.Photographs(place, max_size=max_size)
     return pictures, np.array([place[file] for file in files])
 
 
@@ -246,15 +236,7 @@ def read_responses(imgs, mask, is_train):
 
 
 def unique_stimuli(features, names):
-    """Return the features of each stimulus once, and the row of each volume.
-
-    Stimuli come in order of first appearance; rows are None without `names`. Features
-    of one stimulus may differ by rounding, as those that a program made twice do.
-
-    >>> unique_stimuli(np.array([[1.0], [2.0], [1.0]]), np.array(["a", "b", "a"]))
-    (array([[1.],
-           [2.]]), array([0, 1, 0]))
-    """
+    """Return features of each stimulus once, in order, and the row of each volume."""
     if names is None:
         return features, None
     _, first, place = np.unique(names, return_index=True, return_inverse=True)
@@ -270,27 +252,6 @@ def unique_stimuli(features, names):
             "the same features or other names"
         )
     return features[rows], stimuli
-
-
-def _complete(entries, column, path):
-    """Return a column of text if no entry is missing."""
-    if (entries == "").any():
-        row = int(np.flatnonzero(entries == "")[0]) + 1
-        raise ValueError(
-            f"{path}: column {column} has no entry in row {row}; fill in every row"
-        )
-    return entries.astype(object)
-
-
-def _other_columns(table, groups):
-    """Return features among the columns of the table, not `groups`, and their names."""
-    features = table.drop(columns=[c for c in (*_NAMES, groups) if c in table])
-    if not features.shape[1]:
-        raise ValueError(
-            "--stimuli has no feature column; give features by --features, "
-            "--stimulus-images or numeric columns"
-        )
-    return numbers(features, "--stimuli"), features.columns
 
 
 def _check_rows(values, n_rows, name):

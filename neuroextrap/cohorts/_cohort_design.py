@@ -24,11 +24,7 @@ _INTERCEPT = "intercept"
 
 @dataclass(frozen=True)
 class CohortDesign:
-    """The linear model of participants, numbers by column, and what is tested of it.
-
-    `contrast` is an expression of columns, or a list for an F test; `words` say how
-    columns were made; `left_out` are reasons by participant.
-    """
+    """The linear model of participants: columns, contrast, words, who is left out."""
 
     table: Any
     contrast: Any
@@ -47,10 +43,7 @@ def find_table(folder):
 
 
 def read_participants(given, out):
-    """Return the table of participants as text, indexed by "sub-<label>".
-
-    `given` None stands for that in `out` or the data sets that it lies in, if any.
-    """
+    """Return the table of participants as text, indexed by "sub-<label>", if any."""
     given = find_table(out) if given is None else given
     if given is None:
         return pd.DataFrame()
@@ -76,10 +69,8 @@ def read_participants(given, out):
 def make_design(table, members, contrast, covariates):
     """Return the CohortDesign of participants, None where their mean is tested.
 
-    Names in the contrast are columns of numbers, or values of one column of text, each
-    of which becomes a column of 0 and 1; a column of text alone means any difference
-    between its values (F). Other columns are centered; without a column for each group
-    there is an intercept.
+    Values of a column of text become columns of 0 and 1, any difference between them is
+    tested by F; other columns are centered, and without groups there is an intercept.
     """
     if contrast is None and not covariates:
         return None

@@ -38,12 +38,10 @@ _FOLDS = "give folds (n_folds, --folds)"
 
 @dataclass(frozen=True, kw_only=True)
 class StimulusDesign:
-    """What was shown, and which stimuli are tested.
+    """What was shown, and which stimuli are tested: all in folds, or as events say.
 
-    `features` is a DataFrame with the names of stimuli as its index, `column` the one
-    of the events that names them. With `n_folds` every stimulus is tested once, else
-    the events' column `set` says which are. `source` are the options that say where the
-    features come from, for a configuration.
+    `features` have the names of stimuli, as a `column` of the events has them, as
+    index; `source` are the options that say where they come from.
     """
 
     features: Any
@@ -80,11 +78,7 @@ class StimulusDesign:
         return [] if path is None else [path]
 
     def rows_of(self, names):
-        """Return the row of the features for every name of a stimulus.
-
-        A name may have a folder and a suffix that features lack
-        (``pictures/cat.png``), as the column stim_file has.
-        """
+        """Return the row of every name, whose folder and suffix features may lack."""
         place = {str(name): row for row, name in enumerate(self.features.index)}
         rows = {}
         for name in dict.fromkeys(map(str, names)):
@@ -160,9 +154,8 @@ def encoding_data(participant, samples):
 def stimulus_rows(participant, y):
     """Return the features' row of every sample, which are tested, and their order.
 
-    `y` are the stimuli of the samples. The third array has the rows that are tested,
-    in the order in which they are: with folds a random one, the same for everyone, so
-    that no fold holds a single category. ValueError if nothing is left to test.
+    With folds the order is random, the same for everyone, so that no fold holds a
+    single category.
     """
     design, who = participant.request.stimuli, f"sub-{participant.label}"
     rows = design.rows_of(y)
@@ -215,10 +208,7 @@ def _imgs(samples, kept):
 
 
 def _runs_of_tests(participant, stimuli, runs):
-    """Return the runs within which the pairing is permuted, or None for none.
-
-    Averages of repeats that lie in several runs belong to none of them.
-    """
+    """Return the runs within which pairings are permuted; averages may have none."""
     if participant.request.analysis.repeats == "keep":
         return runs
     pairs = set(zip(stimuli.tolist(), runs.tolist(), strict=True))
@@ -233,11 +223,7 @@ def _runs_of_tests(participant, stimuli, runs):
 
 
 def read_stimuli(features, column, n_folds):
-    """Return a StimulusDesign; ValueError before any work if it cannot be.
-
-    `features` is a DataFrame, the path of a table or of a folder of images, or a
-    StimulusDesign without column and folds (of images and a model, say).
-    """
+    """Return the StimulusDesign of a table, its path, or a folder of images."""
     if n_folds is not None and (not isinstance(n_folds, int) or n_folds < 2):
         raise ValueError(f"n_folds={n_folds!r} must be an integer of at least 2")
     if not isinstance(column, str) or not column:
@@ -259,11 +245,7 @@ def read_stimuli(features, column, n_folds):
 
 
 def image_features(folder, *, model="gabor", image_size=128, verbose=0):
-    """Return a StimulusDesign of the images of a folder, called by their file names.
-
-    Two names without suffix that are the same are an error. The scale of features is
-    learned from all images.
-    """
+    """Return a StimulusDesign of the images of a folder, called by their file names."""
     folder = Path(folder)
     if not folder.is_dir():
         raise ValueError(f"{folder} is no folder of images of stimuli; check the path")
@@ -286,12 +268,7 @@ def image_features(folder, *, model="gabor", image_size=128, verbose=0):
 
 
 def analysis_of(analysis, asked, samples):
-    """Return the analysis, and the design of stimuli of an encoding model.
-
-    `asked` are ParticipantOptions, `samples` the argument of ``analyze_participants``.
-    ValueError (TypeError for something else than an analysis) before any work if they
-    do not go together.
-    """
+    """Return the analysis, and the design of its stimuli, if `asked` options fit it."""
     analysis = IdentificationSearchLight() if analysis is None else analysis
     features, n_folds = asked.features, asked.n_folds
     films = isinstance(analysis, ContinuousEncoding)

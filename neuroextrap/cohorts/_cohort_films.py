@@ -25,9 +25,8 @@ _EXAMPLE = "task-film_run-1_motion.tsv"
 class FilmDesign:
     """Where the features of films are, and which runs are tested.
 
-    Files in the folder `features` are called by what they are of, runs or, if `column`
-    of the events names them, stimuli, and end in ``_<band>``. `test_runs` are filters;
-    `seconds` is the length of segments, or None.
+    Files in the folder `features` are called by runs or, if `column` of the events
+    names them, by stimuli, and end in ``_<band>``; segments have so many `seconds`.
     """
 
     features: Path

@@ -36,21 +36,14 @@ _OUTCOME = ("n_runs", "seconds", "status", "reason")
 
 
 def write_index(out):
-    """Write ``index.html`` to the folder of the results, over an older one.
-
-    It is written again if another process meanwhile changed what it is about.
-    """
+    """Write ``index.html``, again if a process meanwhile changed what it is about."""
     out, seen = Path(out), None
     while seen != (seen := read_records(out)):
         write_text(out / INDEX, index_text(out))
 
 
 def index_text(out, left_out=None, *, coming=(), going=(), mixed=()):
-    """Return the page that links to everything.
-
-    `left_out` are reasons by participant, `mixed` is what differs in the group. Files
-    at the paths `coming` will be there when the page is, those at `going` will not.
-    """
+    """Return the page of all, as it is once files are `coming` and `going`."""
     present = {*(out / "group").glob("*_stat.*"), *coming} - {*going}
     links = [(path.relative_to(out).as_posix(), path.name) for path in sorted(present)]
     about: dict[str, Any] = {

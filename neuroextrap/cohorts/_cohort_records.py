@@ -50,20 +50,13 @@ def prepare_dataset(out, derivatives):
 
 
 def record_path(out, name, *, failed=False):
-    """Return the path of the record of a participant's results, or of a failed call.
-
-    The name is a participant's label, with the session or task if it was chosen.
-    """
+    """Return the path of a record (label and choices), or of that of a failure."""
     folder = Path(out) / FOLDER / (FAILED if failed else "")
     return folder / f"sub-{name}.toml"
 
 
 def record_text(path, options, runs, outcome, folders):
-    """Return the record of a participant, a configuration of exactly this analysis.
-
-    No path in it is absolute: files of runs begin at one of `folders`, and options that
-    are paths at the folder of the record's `path`.
-    """
+    """Return a record, a configuration of exactly this analysis, no path absolute."""
     plain = {name: value for name, value in options.items() if name != "python"}
     for name in path_words():
         if plain.get(name) is not None:
@@ -122,10 +115,7 @@ def read_outcome(out, name):
 
 
 def read_configuration(path):
-    """Return the options of a configuration, without what a record adds to them.
-
-    Relative paths among them begin at its folder.
-    """
+    """Return the options of a configuration, paths from its folder on."""
     found = read_toml(path)
     if found.get("python"):
         raise ValueError(
@@ -274,10 +264,7 @@ def outcome_table(outcomes, more=()):
 
 
 def configuration(request, runs):
-    """Return options as a configuration has them, with those that were inferred.
-
-    Settings that no option says are in ``python``, as text.
-    """
+    """Return options as a configuration has them, inferred ones and Python's too."""
     own = runs[0].entities if runs else {}
     raw = None if request.raw is None else request.raw.absolute()
     if raw == find_raw(request.derivatives):

@@ -23,11 +23,7 @@ COST = ("seconds", "memory", "disk")
 
 
 def plan_participants(request, labels):
-    """Return what would be done, and about how long it takes.
-
-    Everyone's tables are read, and the headers of their images; data of the first
-    participant who can be analyzed only.
-    """
+    """Return what would be done; data of the first participant tell the time."""
     cost, entries, classes = None, [], {}
     for label in labels:
         start, participant, reason = time.monotonic(), None, ""
@@ -68,10 +64,7 @@ def _classes(participant):
 
 
 def _classes_of_design(analysis, y, runs):
-    """Return the classes of a searchlight with this design, by a fit of two numbers.
-
-    Designs that cannot be analyzed are refused as with images.
-    """
+    """Return the classes of a searchlight with this design, by a fit of two numbers."""
     n_permutations = min(1, analysis.n_permutations)
     alone = of_arrays(analysis).set_params(n_permutations=n_permutations)
     numbers = np.random.default_rng(0).normal(size=(len(y), 2))

@@ -192,10 +192,7 @@ def _links(found):
 
 
 def _replace(out, files, group, parts, *, overwrite):
-    """Write maps by kind, what is told of each, more files, and the page of all.
-
-    All take their places in one step, those of kinds that are not made again go.
-    """
+    """Write maps, further files and the page of all in one step; other kinds go."""
     made, told, more = parts
     own = ResultFiles.below(out, group.entities)
     places = {name: own.path(name) for name in (_PAGE, _REGIONS)} | {INDEX: out / INDEX}

@@ -35,10 +35,7 @@ _FEW = 12  # conditions that a line can name
 
 
 def members_of(out, participants, cells):
-    """Return index files and classes by participant, and reasons of those left out.
-
-    Each of `cells` are entities, None for any, of one analysis that everyone must have.
-    """
+    """Return index file and classes by participant, for each cell, and who lacks."""
     found: list[dict] = []
     left_out: dict[str, str] = {}
     for cell in cells:
@@ -66,11 +63,7 @@ def check_members(out, found, left_out):
 
 
 def differences(cells, allow_mixed):
-    """Return what differs among members in words by name, which must be allowed.
-
-    Of several `cells` (index file and classes by participant), task and runs differ by
-    intention, and are compared within each.
-    """
+    """Return what differs among members, and is allowed, in words by name."""
     told: list[tuple] = []
     mixed: dict[str, str] = {}
     for found in cells:
@@ -184,8 +177,7 @@ _ACCURACY, _TABLE = "desc-accuracy_stat.nii.gz", "desc-table_stat.tsv"
 class Members:
     """Index files and classes by participant, a dict for each analysis they have.
 
-    `left_out` are reasons by participant, `mixed` what differs, `design` is a
-    CohortDesign or None, `entities` name the group's files.
+    `mixed` is what differs, `entities` name the group's files.
     """
 
     cells: list
@@ -260,11 +252,7 @@ def compared(group, options, shared, asked):
 
 
 def regions_of(out, group, asked):
-    """Return the numbers of all atlas regions of all participants, None without atlas.
-
-    A row is a participant, a region and a set size, with what their table says; of
-    several analyses of each ``analysis`` names them.
-    """
+    """Return all regions of all participants, with their table, None without atlas."""
     parts = []
     for number, found in enumerate(group.cells):
         for name, (index, _) in found.items():

@@ -207,10 +207,7 @@ def _labels(participants, present):
 
 
 def _outcome(request, label, out, causes):
-    """Analyze one participant, and put on record how it ended.
-
-    A cause that is in `causes`, a participant's name by each, is not told again.
-    """
+    """Analyze one participant, and put on record how it ended, each cause told once."""
     start, participant = time.monotonic(), None
     name = request.record_name(label)
     try:
@@ -296,11 +293,7 @@ def _is_done(files, participant):
 
 
 def _write(fitted: Any, origin, participant, out, folder, record):
-    """Write the results of a participant, made of an Origin, all files or none.
-
-    Permuted maps are moved from the folder of work. `record` is a pair of path and
-    text, which takes its place together with the results.
-    """
+    """Write results and their record (path, text) in one step, permuted maps too."""
     if participant.request.of_films:
         scores, write = fitted.region_scores_, fitted.to_directory
         peaks = peaks_of(scores, scores["correlation"], None, fitted.places_)[1]

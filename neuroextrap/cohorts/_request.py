@@ -45,9 +45,8 @@ _VERSIONS = ("ce", "rec", "echo", "part", "res", "den", "desc")
 class Request:
     """The analysis of every participant, as `asked` for (ParticipantOptions).
 
-    `analysis` is not fitted, its mask None stands for the brain masks beside the
-    images; `stimuli` is a StimulusDesign, of films a FilmDesign, or None. `options` are
-    SampleOptions, `of_betas` says that images are betas already.
+    `analysis` is not fitted, its mask None stands for brain masks beside the images;
+    `stimuli` is a StimulusDesign, a FilmDesign or None, `options` are SampleOptions.
     """
 
     asked: Any
@@ -88,8 +87,7 @@ class Request:
 class Participant:
     """One participant's runs, and what makes the results what they are.
 
-    `conditions` are pairs of condition and run, one for each beta image, None if
-    tables say it; `left_out` are sentences about further runs, and `made_of` is what
+    `conditions` are those and the runs of beta images, None if tables say it; `made_of`
     must be the same in all members of a group.
     """
 
@@ -187,11 +185,7 @@ class Participant:
         return found
 
     def fit(self, folder):
-        """Return the fitted analysis, and the Origin of its data.
-
-        `folder` is for permuted maps and, where the user named a folder of work, for
-        what an interrupted run continues from.
-        """
+        """Return the fitted analysis and its Origin; `folder` holds unfinished work."""
         request, analysis = self.request, clone(self.request.analysis)
         if request.of_films:
             return request.stimuli.fit(self, analysis.set_params(mask=self.mask))
@@ -227,10 +221,7 @@ class Participant:
 
 @contextmanager
 def working_folder(participant, out):
-    """Yield a folder for work in progress, removed when all ends well.
-
-    It lies in the user's folder of work, else in that of the results.
-    """
+    """Yield a folder for work in progress, removed when all ends well."""
     given = participant.request.asked.work_dir
     root = Path(out) / ".work" if given is None else Path(given)
     folder = root / f"sub-{participant.label}-{participant.identity[:16]}"
