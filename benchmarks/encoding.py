@@ -24,11 +24,11 @@ from threadpoolctl import threadpool_limits
 from neuroextrap.encoding import GaborPyramid, schaefer_strimmer_covariance
 from neuroextrap.encoding._margins import mahalanobis_margins
 from neuroextrap.models.elastic_net._estimator import (
+    SOLVERS,
     SearchOptions,
     cross_validated_elastic_net,
 )
 from neuroextrap.models.elastic_net._folds import fold_grams
-from neuroextrap.models.elastic_net._solvers import SOLVERS
 from neuroextrap.stats import win_distribution
 
 RATIOS = (0.1, 0.5, 0.9)

@@ -25,7 +25,7 @@ from neuroextrap.learning_curves import (
     sensitivity_map,
 )
 from neuroextrap.learning_curves._information import best_prior_weight
-from neuroextrap.stats._forward_design import cyclic_orders
+from neuroextrap.stats._forward import cyclic_orders
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "equations.rst"
 rng = np.random.default_rng(0)

@@ -23,7 +23,7 @@ from neuroextrap.maps._identification import (
     permutation_statistics,
 )
 from neuroextrap.margins._engine import RegionScores
-from neuroextrap.stats._forward_design import ForwardDesign
+from neuroextrap.stats._forward import ForwardDesign
 from neuroextrap.stats._true_discoveries import DiscoveryBounds
 
 

@@ -9,7 +9,7 @@ import scipy.sparse
 from neuroextrap.design._design import Design
 from neuroextrap.design._folds import class_weights, point_weights
 from neuroextrap.design._labels import checked_entries, row_codes
-from neuroextrap.stats._forward_design import ForwardDesign, cyclic_orders, joined_runs
+from neuroextrap.stats._forward import ForwardDesign, cyclic_orders, joined_runs
 from neuroextrap.stats._label_checks import check_labels
 from neuroextrap.stats._validation import brief, check_integer
 

@@ -26,7 +26,7 @@ from neuroextrap.design._further_tests import (
 from neuroextrap.design._labels import Labels, row_codes
 from neuroextrap.design._permutations import Permuted, permuted_codes
 from neuroextrap.stats import TestDesign
-from neuroextrap.stats._forward_design import ForwardDesign
+from neuroextrap.stats._forward import ForwardDesign
 from neuroextrap.stats._validation import check_choice, check_integer
 
 POPULATION_NOTE = (

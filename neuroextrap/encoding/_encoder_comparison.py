@@ -18,7 +18,7 @@ from neuroextrap.design._findings import P_VALUES, TRAINED_ON_TESTS, Finding, te
 from neuroextrap.design._labels import means_of, row_codes
 from neuroextrap.encoding._experiment import findings_of_rows
 from neuroextrap.margins._wins import accuracy_set_size, win_chances
-from neuroextrap.reporting._comparison_pages import comparison_page
+from neuroextrap.reporting._region_page import comparison_page
 from neuroextrap.stats._label_checks import check_labels
 from neuroextrap.stats._validation import check_flags, check_integer, check_n_jobs
 

@@ -97,7 +97,7 @@ def group_report(
     links=None,
 ):
     """Make one page of several analyses; the first decides what survives."""
-    from neuroextrap.reporting._comparison_pages import make_group_page
+    from neuroextrap.reporting._group_page import make_group_page
 
     return make_group_page(
         analyses,

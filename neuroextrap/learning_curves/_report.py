@@ -13,14 +13,13 @@ from neuroextrap.learning_curves._comparison import (
     table_of_curves,
 )
 from neuroextrap.plotting._learning_curves import check_curves
-from neuroextrap.reporting._identification_words import methods_section
 from neuroextrap.reporting._page import (
     Report,
     answer,
     frame_table,
-    list_of,
     make_page,
     page_title,
+    sections_of,
     tsv_uri,
 )
 from neuroextrap.reporting._pictures import embed_figure
@@ -85,17 +84,15 @@ def learning_curve_report(curves: dict, title: str | None = None) -> Report:
     True
     """
     title, curves = page_title(title, "Learning curves"), check_curves(curves)
-    words = words_found(curves)
     picture = _figure(curves, "information", "Information about the label of a scan")
-    sections = [
-        ("What was found", answer(words, picture)),
+    shown = [
         _panels(curves),
         ("All training sizes", _sizes(curves)),
         ("What is taken for what", _confusions(curves)),
-        ("What this does not show", list_of(sentences("learning_curves_limits"))),
-        ("Methods", _methods(curves)),
     ]
-    return make_page(title, sections)
+    found = answer(words_found(curves), picture)
+    limits = sentences("learning_curves_limits")
+    return make_page(title, sections_of(found, shown, limits, (), _methods(curves)))
 
 
 def words_found(curves):
@@ -188,14 +185,13 @@ def _confusions(curves):
 
 
 def _methods(curves):
-    """Return the paragraph to cite and its references."""
-    first, several = next(iter(curves.values())), len(curves) > 1
-    words = sentences(
+    """Return sentences to cite."""
+    first = next(iter(curves.values()))
+    return sentences(
         "learning_curves_methods",
         version=neuroextrap.__version__,
         sizes=first.train_sizes,
         n_groups=first.n_groups,
         n_splits=first.information.shape[1],
-        several=several,
+        several=len(curves) > 1,
     )
-    return methods_section(words)

@@ -2,6 +2,4 @@
 
 from neuroextrap.maps._files import read_maps
 
-__all__ = [
-    "read_maps",
-]
+__all__ = ["read_maps"]

@@ -41,14 +41,7 @@ BESIDE = {".bidsignore": _IGNORED, "README": _README}
 
 
 def shared_entities(paths):
-    """Return the entities that several BIDS files have in common, in BIDS order.
-
-    None when a name is no BIDS name, or there is none.
-
-    >>> runs = [f"sub-01_task-x_run-{i}_space-T1w_bold.nii.gz" for i in (1, 2)]
-    >>> shared_entities(runs)
-    {'sub': '01', 'task': 'x', 'space': 'T1w'}
-    """
+    """Return the entities that files have in common; None if one is no BIDS name."""
     entities = [file_entities(path) for path in paths]
     if not entities or None in entities:
         return None
@@ -62,25 +55,22 @@ def shared_entities(paths):
 
 
 def in_order(entities):
-    """Sort entities as they stand in a file name; unknown keys before ``desc``.
-
-    Raises ValueError when a key or a label has other characters than BIDS allows.
-    """
+    """Sort entities as they stand in a file name; ValueError for other characters."""
     for key, label in entities.items():
         if not PAIR.fullmatch(f"{key}-{label}"):
             raise ValueError(
                 f"bids: {key}-{label} is no entity; keys are lower-case letters, "
                 "labels letters, digits and +"
             )
-    rank = {key: place for place, key in enumerate(ENTITIES)} | {"desc": 1000}
-    return dict(sorted(entities.items(), key=lambda pair: rank.get(pair[0], 999)))
+    unknown = [key for key in entities if key not in (*ENTITIES, "desc")]
+    ordered = [*ENTITIES, *unknown, "desc"]
+    return {key: entities[key] for key in ordered if key in entities}
 
 
 def check_dataset(root, *, overwrite):
-    """Check that an existing folder is a data set of this package, or empty.
+    """Raise ValueError if an existing folder is another program's data set.
 
-    With `overwrite` it may also hold files without a description. Raises ValueError if
-    it describes itself as another program's data.
+    Without `overwrite` also if it holds files without a description.
     """
     path = root / DESCRIPTION
     if not path.is_file():
@@ -103,10 +93,8 @@ def check_dataset(root, *, overwrite):
 def describe_dataset(root, sources=()):
     """Write ``dataset_description.json`` to the folder `root`, unless it is there.
 
-    The folder is created when missing, with a ``README``, and a ``.bidsignore`` for
-    what the standard has no name for. Of the data sets that the files `sources` belong
-    to, the DOI is named if they state it, and a relative path leads to the first of
-    them. Returns the file's path.
+    Of the data sets that the files `sources` belong to, the DOI is named if they state
+    it, and a relative path leads to the first of them. Returns the file's path.
     """
     root = Path(root).expanduser()
     path = root / DESCRIPTION
@@ -119,8 +107,8 @@ def describe_dataset(root, sources=()):
         "GeneratedBy": [{"Name": "neuroextrap", "Version": neuroextrap.__version__}],
     }
     datasets = [dataset for file in sources if (dataset := dataset_of(file))]
-    dois = sorted({doi for dataset in datasets if (doi := _doi(dataset))})
-    if dois:
+    dois = [_read(dataset / DESCRIPTION).get("DatasetDOI") for dataset in datasets]
+    if dois := sorted({doi for doi in dois if isinstance(doi, str) and doi}):
         about["SourceDatasets"] = [{"DOI": doi} for doi in dois]
     if datasets:
         link = os.path.relpath(datasets[0], root.absolute())
@@ -144,12 +132,6 @@ def dataset_of(file):
         if (folder / DESCRIPTION).is_file():
             return folder
     return None
-
-
-def _doi(dataset):
-    """Return the DOI of a data set, or None."""
-    doi = _read(dataset / DESCRIPTION).get("DatasetDOI")
-    return doi if isinstance(doi, str) and doi else None
 
 
 def _read(path):

@@ -52,11 +52,9 @@ def remove_abandoned(folder):
 
 
 def commit(staging, moves, remove=()):
-    """Move staged files to their names in the folder above, all or none.
+    """Move staged files to their names, or paths, from the folder above, all or none.
 
-    `moves` is a dict of paths in the staging folder to names in the folder, or paths
-    from it to places in its data set; files at the paths in `remove` are deleted
-    before that. Until the list is written nothing has changed.
+    Files at the paths in `remove` are deleted before that.
     """
     for name in moves:
         _sync(staging / name)
@@ -80,10 +78,9 @@ def is_committed(staging):
 
 
 def finish_interrupted(folder, *, below=False):
-    """Finish moves that a killed process began in a folder; warn if there are some.
+    """Finish moves that a killed process began in (or `below`) a folder, and warn.
 
-    With `below`, in all folders below it too. A process that is alive is waited for.
-    ValueError if they cannot be finished.
+    A process that is alive is waited for. ValueError if they cannot be finished.
     """
     pattern = f"{STAGING}*/{_LIST}"
     lists = Path(folder).rglob(pattern) if below else Path(folder).glob(pattern)
@@ -108,19 +105,14 @@ def _finished_by_another(path):
     """Wait while the process that wrote a list moves its files; whether it has."""
     end = time.monotonic() + _PATIENCE
     while path.exists() and time.monotonic() < end:
-        if not _is_taken(path.parent):
+        lock = Lock(path.parent)
+        taken = lock.taken
+        lock.release()
+        _remove_file(path.parent)
+        if not taken:
             break
         time.sleep(0.02)
     return not path.exists()
-
-
-def _is_taken(staging):
-    """Return whether a process that is alive holds a staging folder."""
-    lock = Lock(staging)
-    taken = lock.taken
-    lock.release()
-    _remove_file(staging)
-    return taken
 
 
 def _remove_file(staging):
@@ -165,6 +157,7 @@ def _move(source, place):
 def _read_list(staging):
     """Return the list of a staging folder; what it names is in our own data set."""
     path = staging / _LIST
+    remedy = f"remove {staging} and write the results again"
     try:
         plan = json.loads(path.read_text(encoding="utf-8"))
         targets, removed = [*plan["move"].values()], [*plan["remove"]]
@@ -173,15 +166,10 @@ def _read_list(staging):
     except FileNotFoundError:  # another process has finished it
         return {"move": {}, "remove": []}
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise ValueError(
-            f"{path} is damaged ({type(error).__name__}); remove {staging} and write "
-            "the results again"
-        ) from error
+        wrong = type(error).__name__
+        raise ValueError(f"{path} is damaged ({wrong}); {remedy}") from error
     if not all(inside):
-        raise ValueError(
-            f"{path} is damaged (files elsewhere); remove {staging} and write the "
-            "results again"
-        )
+        raise ValueError(f"{path} is damaged (files elsewhere); {remedy}")
     return plan
 
 

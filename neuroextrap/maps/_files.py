@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 from os import PathLike
 from pathlib import Path
@@ -28,12 +29,6 @@ def describe_map(record, origin, *, n_classes=None):
     """Return the sidecar of a map: what its record says, and its provenance.
 
     A chance level that depends on the number of classes is null without `n_classes`.
-
-    >>> from neuroextrap.maps._registry import MAPS
-    >>> from neuroextrap.maps._provenance import provenance
-    >>> sidecar = describe_map(MAPS["accuracy"], provenance(), n_classes=8)
-    >>> sidecar["unit"], sidecar["chance"], sidecar["tail"]
-    ('proportion', 0.125, 'upper')
     """
     unknown = n_classes is None and callable(record.chance)
     chance = None if unknown else record.chance_level(n_classes)
@@ -47,46 +42,23 @@ def describe_map(record, origin, *, n_classes=None):
 
 
 def check_output_directory(directory, *, overwrite=False, bids=None):
-    """Check that results can go to a folder, and return it; change nothing.
-
-    The folder may not exist yet. Raises ValueError if it is a file, is not empty (with
-    the entities `bids`: holds another data set, or files of these entities) and
-    `overwrite` is False, or it cannot be written.
-    """
+    """Check that results can go to a folder (see ResultFiles.check), and return it."""
     files = ResultFiles.below(directory, bids)
     files.check(overwrite=overwrite)
     return files.root
 
 
 def write_maps(
-    directory,
-    images,
-    sidecars,
-    *,
-    bids=None,
-    provenance=None,
-    more=None,
-    **places,
+    directory, images, sidecars, *, bids=None, provenance=None, more=None, **places
 ):
-    """Write maps as floating-point images, each with a JSON sidecar.
+    """Write maps and sidecars, all or none (see :func:`replaced_results`).
 
-    Everything is first written to a hidden folder in the output folder and takes its
-    place at the end, all or none (see :func:`replaced_results`): a failure leaves the
-    folder as it was. With `overwrite` the files of earlier results (of the same names)
-    are removed, other files are kept.
-
-    `images` and `sidecars` are dicts with the same keys, which become file names;
-    sidecars hold at least ``description`` and ``unit``, arrays in them become lists,
-    numbers that are not finite null. `bids` is a dict of entities such as ``{"sub":
-    "01", "task": "objects"}``, or None for plain names (see :class:`ResultFiles`).
-    `provenance` is a dict for ``provenance.json``, `more` a dict of further files,
-    functions that write to a path by plain name (a table or a report, say), with which
-    there may be no images; `places` are overwrite and elsewhere of
-    :func:`replaced_results`. Returns the path of every sidecar; ``maps.json`` lists
-    maps and files, with their hashes.
-
-    Raises TypeError if an image is not floating point or a sidecar is no JSON, and
-    ValueError if names, sidecars or folder cannot be used.
+    `images` and `sidecars` are dicts with the same keys, which become file names, and
+    `bids` entities, or None for plain names (see :class:`ResultFiles`). `more` are
+    further files, functions that write to a path by plain name, with which there may be
+    no images; `places` are overwrite and elsewhere of :func:`replaced_results`. Returns
+    the path of every sidecar. TypeError if an image is not floating point or a sidecar
+    is no JSON, ValueError if names, sidecars or folder cannot be used.
     """
     files = ResultFiles.below(directory, bids)
     if images or not more:
@@ -100,10 +72,7 @@ def write_maps(
 
 
 def check_maps(images, sidecars, files):
-    """Raise unless maps and sidecars can be written to ResultFiles under their names.
-
-    TypeError if a sidecar is not JSON, ValueError otherwise.
-    """
+    """Raise unless maps and sidecars can be written to ResultFiles by their names."""
     _check_names(images, sidecars)
     _check_labels(images, files)
     for name in images:
@@ -205,10 +174,7 @@ class _ReadMaps(dict):
 
 
 def check_hash(path, sha256, what):
-    """Raise ValueError unless a file is there and is the one that was written.
-
-    `what` names the results that it belongs to.
-    """
+    """Raise ValueError unless a file, of the results `what`, is there and unchanged."""
     if not path.is_file():
         raise ValueError(f"{what}: no file {path}; write the results again")
     if file_hash(path) != sha256:
@@ -219,10 +185,9 @@ def check_hash(path, sha256, what):
 
 
 def check_results(paths):
-    """Check files that were given by their paths, if they are results of this package.
+    """Raise ValueError if a file is not the one that the record beside it lists.
 
-    What killed runs left in part is completed first. ValueError if a file is not the
-    one that the record of provenance beside it lists.
+    What killed runs left in part is completed first.
     """
     places = [Path(path).absolute() for path in paths]
     folders = dict.fromkeys(each.parent for path in places for each in _forms(path))
@@ -243,13 +208,10 @@ def _forms(path):
 
 def _hashes_in(folder):
     """Return the hash of every file that records of provenance in a folder list."""
-    ending = Path(PROVENANCE_FILE).stem.capitalize()
+    bids_names = "*desc-provenance_stat.json", "*desc-*Provenance_stat.json"
     found: dict[str, str] = {}
-    records = [
-        *folder.glob(PROVENANCE_FILE),
-        *folder.glob("*desc-provenance_stat.json"),
-    ]
-    for path in [*records, *folder.glob(f"*desc-*{ending}_stat.json")]:
+    records = [folder.glob(name) for name in (PROVENANCE_FILE, *bids_names)]
+    for path in itertools.chain(*records):
         files = read_json(path).get("files")
         found |= files if isinstance(files, dict) else {}
     return found
@@ -290,24 +252,18 @@ def _check_labels(images, files):
 
 def _listed_maps(files):
     """Return the list of maps in a folder: files, sidecar and hashes by name."""
-    path = files.path(MAPS_FILE)
-    remedy = "write the maps again"
+    path, remedy = files.path(MAPS_FILE), "write the maps again"
     maps = read_json(path, remedy).get("maps")
     try:
-        names = [
-            [*entry["files"].values(), entry["sidecar"], *entry["sha256"]]
-            for entry in maps.values()
-        ]
-        unknown = [
-            {*entry["files"].values(), entry["sidecar"]} - set(entry["sha256"])
+        listed = [
+            ({*entry["files"].values(), entry["sidecar"]}, {*entry["sha256"]})
             for entry in maps.values()
         ]
     except (KeyError, TypeError, AttributeError) as error:
-        raise ValueError(
-            f"{path} is damaged ({type(error).__name__}); {remedy}"
-        ) from error
-    if any(Path(file).name != file for listed in names for file in listed):
+        wrong = type(error).__name__
+        raise ValueError(f"{path} is damaged ({wrong}); {remedy}") from error
+    if any(Path(file).name != file for pair in listed for file in set.union(*pair)):
         raise ValueError(f"{path} is damaged (files elsewhere); {remedy}")
-    if any(unknown):
+    if any(used - known for used, known in listed):
         raise ValueError(f"{path} is damaged (files without a hash); {remedy}")
     return maps

@@ -94,12 +94,9 @@ def _finding(grade, n_classes, maps, effect, remedy):
 
 
 class TrainedOnAll(stats.AccuracyExtrapolator):
-    """Extrapolate the curve of a classifier that sees all classes in training.
+    """Extrapolate the curve of a classifier that sees all classes in training."""
 
-    ``measured`` takes set sizes below K to (sizes, accuracies), if these were measured.
-    """
-
-    measured = None
+    measured = None  # takes set sizes below K to (sizes, accuracies)
 
     def _warn_past_range(self, largest):
         """Warn that nothing is known beyond K."""
@@ -127,25 +124,18 @@ _FEW_CLASSES = 10
 
 
 def bound_set_sizes(n_classes):
-    """Return the pre-declared set sizes of the information bound: 2, 5, 10, 20, ... K.
-
-    >>> bound_set_sizes(96).tolist()
-    [2, 5, 10, 20, 50, 96]
-    """
+    """Return the set sizes of the information bound: 2, 5, 10, 20, 50, ... and K."""
     decades = 10 ** np.arange(int(np.log10(n_classes)) + 1)
     sizes = np.unique(np.outer(decades, _LADDER))
     return np.append(sizes[sizes < n_classes], n_classes)
 
 
 def accuracy_statistics(wins, *, n_test, set_sizes, curves=None):
-    """Compute accuracy, pairwise accuracy and implied information of every region.
+    """Return accuracy, pairwise accuracy and implied information of every region.
 
-    `wins` of shape (n_regions, K) are win distributions; rows of NaN stay NaN. Implied
-    information (bits) is fitted at `set_sizes`; where every point beats every
-    distractor it is the largest value that `n_test` test points resolve. `curves`
+    `wins` have shape (n_regions, K). Implied information (bits) is fitted at
+    `set_sizes`, at most the largest value that `n_test` test points resolve. `curves`
     (n_regions, n_set_sizes) are accuracies that take the place of those by the wins.
-    Each value of the returned dict has shape (n_regions,); its key names a record in
-    ``MAPS``.
     """
     n_classes, set_sizes = wins.shape[1], np.asarray(set_sizes)
     by_wins = curves is None
@@ -168,24 +158,16 @@ _LARGEST_ALPHA = 0.25
 
 
 def bound_statistics(
-    wins,
-    *,
-    n_repeats,
-    confidence_level=0.95,
-    forward=None,
-    n_correct=None,
-    n_best=None,
+    wins, *, n_repeats, confidence_level=0.95, forward=None, n_correct=None, n_best=None
 ):
-    """Compute the lower confidence bounds of every region.
+    """Return the lower confidence bounds of every region.
 
-    `wins` of shape (n_regions, K) are averaged over folds with fixed weights if there
-    are several; rows of NaN stay NaN. `n_repeats` are the test points of every class:
-    int, or ndarray of shape (K,) or (n_folds, K). Accuracies are proportions,
-    information is in bits. Names ending in ``_fwe`` hold for all analyzed regions at
-    once. The bounds for the given classes come from forward tests where there are: a
-    ForwardDesign and its outcomes `n_correct` (n_regions, n_sums), with the e-values;
-    `n_repeats` is then the number, shape (), that has their noise. In a single split of
-    independent points `n_best` (n_regions,) counts those whose class was strictly best.
+    `wins` (n_regions, K) are averaged over folds with fixed weights. `n_repeats` are
+    the test points of every class: int, or of shape (K,) or (n_folds, K). The bounds
+    for the given classes come from forward tests where there are: a ForwardDesign and
+    its outcomes `n_correct` (n_regions, n_sums), with the e-values; `n_repeats` is then
+    the number, shape (), that has their noise. In a single split of independent points
+    `n_best` (n_regions,) counts those whose class was strictly best.
     """
     n_analyzed = int((~np.isnan(wins[:, 0])).sum())
     sizes = bound_set_sizes(wins.shape[1])
@@ -194,44 +176,39 @@ def bound_statistics(
         wins.shape[1], n_repeats, confidence_level=confidence_level
     )
     together = replace(design, n_regions=max(1, n_analyzed))
-    tests = None if forward is None else (forward, n_correct)
-    pointwise = _bounds(curves, sizes, design, tests, n_best)
-    simultaneous = _bounds(curves, sizes, together, tests, n_best)
+    pointwise, simultaneous = (
+        _bounds(curves, sizes, each, forward, n_correct, n_best)
+        for each in (design, together)
+    )
     values = pointwise | {f"{name}_fwe": value for name, value in simultaneous.items()}
-    return values if tests is None else values | _e_values(*tests, design.n_classes)
+    if forward is not None:
+        values["e_value"] = forward.e_value(n_correct, 1 / design.n_classes)
+        rate = stats.e_value_false_discovery_rate(values["e_value"])
+        values["e_value_fdr"] = rate
+    return values
 
 
-def _bounds(curves, sizes, design, tests, n_best):
+def _bounds(curves, sizes, design, forward, n_correct, n_best):
     """Return the bounds of every region; curves (n_regions, n_sizes) up to K."""
     accuracy = curves[:, -1]
-    if tests is None:
-        given = given_classes_bound(accuracy, design, n_best)
+    if forward is None:
+        given = _given_classes_bound(accuracy, design, n_best)
     else:
-        forward, n_correct = tests
+        level, n_regions = design.confidence_level, design.n_regions
         given = forward.bayes_accuracy_bound(
-            n_correct,
-            confidence_level=design.confidence_level,
-            n_regions=design.n_regions,
+            n_correct, confidence_level=level, n_regions=n_regions
         )
         given = np.maximum(given, 1 / design.n_classes)
+    average = design.average_bayes_accuracy_bound(accuracy, sizes[-1])
     return {
-        "average_bayes_accuracy_bound": design.average_bayes_accuracy_bound(
-            accuracy, sizes[-1]
-        ),
+        "average_bayes_accuracy_bound": average,
         "bayes_accuracy_bound": given,
         "class_information_bound": design.class_information_bound(given),
         "information_bound": design.best_information_bound(curves, sizes),
     }
 
 
-def _e_values(forward, n_correct, n_classes):
-    """Return the e-values against chance of every region, and their e-BH rates."""
-    e_value = forward.e_value(n_correct, 1 / n_classes)
-    rate = stats.e_value_false_discovery_rate(e_value)
-    return {"e_value": e_value, "e_value_fdr": rate}
-
-
-def given_classes_bound(accuracy, design, n_best):
+def _given_classes_bound(accuracy, design, n_best):
     """Bound the Bayes accuracy by the folds, a method chosen only by the design.
 
     With one split and equal repeats by Clopper and Pearson, where a tie counts as wrong
@@ -259,18 +236,11 @@ _PERMUTATION_MAPS = (
 
 
 def permutation_statistics(score, n_reached, maxima):
-    """Compute p-values of every region from the counts of a permutation run.
+    """Return p-values of every region from the counts of a permutation run.
 
-    `score` (n_regions,) is the observed statistic (NaN stays NaN), `n_reached`
-    (n_regions,) counts the permutations whose statistic reaches it, and `maxima`
-    (n_permutations,) are the largest statistics over regions. Returns a dict of arrays
-    of shape (n_regions,).
-
-    >>> statistics = permutation_statistics(
-    ...     np.array([0.9, 0.4]), np.array([0, 3]), np.array([0.5, 0.6, 0.4, 0.7])
-    ... )
-    >>> statistics["p_value"], statistics["p_value_fwe"]
-    (array([0.2, 0.8]), array([0.2, 1. ]))
+    `n_reached` (n_regions,) counts the permutations whose statistic reaches the
+    observed `score` (n_regions,), and `maxima` (n_permutations,) are the largest
+    statistics over regions.
     """
     known = ~np.isnan(score)
     if not known.any():  # a shard without tasks
@@ -292,15 +262,14 @@ def permutation_statistics(score, n_reached, maxima):
 
 
 def null_statistics(score, null, *, most=None):
-    """Compute what needs the permuted statistics of every region, each (n_regions,).
+    """Return what needs the permuted statistics of every region, each (n_regions,).
 
-    `score` and `null` are as in :func:`local_tail_p_values`. Returns ``p_value_tail``
-    and ``p_value_fwe_step_down``, and, if the statistic is the implied information,
-    of which the data resolve at most `most`, its mean over permutations (bits) as
-    ``null_information``.
+    `score` and `null` are as in :func:`_local_tail_p_values`. If the statistic is the
+    implied information, of which the data resolve at most `most`, its mean over
+    permutations (bits) is ``null_information``.
     """
     values = {
-        "p_value_tail": local_tail_p_values(score, null),
+        "p_value_tail": _local_tail_p_values(score, null),
         "p_value_fwe_step_down": stats.step_down_p_value(score, null),
     }
     if most is not None:
@@ -312,10 +281,7 @@ def null_statistics(score, null, *, most=None):
 
 
 def information_notes(information, *, n_classes, n_test, set_sizes):
-    """Return what to say of implied information that the data do not resolve.
-
-    `information` (n_regions,) in bits, NaN where a region was not analyzed.
-    """
+    """Return what to say of implied information that the data do not resolve."""
     most, few = (
         float(stats.resolution_information(n_classes, n, set_sizes))
         for n in (n_test, n_classes)
@@ -338,11 +304,10 @@ def information_notes(information, *, n_classes, n_test, set_sizes):
     return tuple(notes)
 
 
-def local_tail_p_values(score, null):
+def _local_tail_p_values(score, null):
     """Refine every region's small p-values by a tail of its own null distribution.
 
-    `score` of shape (n_regions,), NaN stays NaN; `null` of shape (n_permutations,
-    n_regions), which may be memory-mapped: it is read a few regions at a time.
+    `null` (n_permutations, n_regions) may be memory-mapped: it is read in pieces.
     """
     p = np.full(len(score), np.nan)
     width = max(1, 2**23 // len(null))

@@ -1,8 +1,4 @@
-"""Records of maps whose names follow a rule: a function for each kind.
-
-Scores of single voxels, distances and their models, films and stories, bands of
-features, extrapolated accuracies.
-"""
+"""Records of maps whose names follow a rule: a function for each kind."""
 
 from dataclasses import replace
 
@@ -25,17 +21,10 @@ _VOXEL_UNITS = {"r2": "proportion", "noise_ceiling": "proportion", "alpha": "pen
 
 
 def voxel_record(name):
-    """Return the record of a number of single voxels that an encoding model has.
-
-    The record's name, of letters, digits and underscores, says that it is not a number
-    of regions.
-    """
+    """Return the record of a number of single voxels that an encoding model has."""
     other = f"{name.replace('_', ' ')}, chosen by cross-validation"
-    return MapRecord(
-        name=f"voxel_{_plain(name)}",
-        description=f"{_VOXEL_SCORES.get(name, other)}; voxel by voxel",
-        unit=_VOXEL_UNITS.get(name, "1"),
-    )
+    text = f"{_VOXEL_SCORES.get(name, other)}; voxel by voxel"
+    return MapRecord(f"voxel_{_plain(name)}", text, _VOXEL_UNITS.get(name, "1"))
 
 
 AGREEMENT = {
@@ -51,55 +40,42 @@ def dissimilarity_names(model):
 
 
 def dissimilarity_records(models, method):
-    """Return the records of maps of distances and of their agreement with models.
-
-    `models` are names, `method` is how they are compared; a dict by the name of a map.
-    """
+    """Return the records, by name, of distances and their agreement with models."""
     records = [
         record_of("n_voxels"),
         MapRecord(
-            name="mean_dissimilarity",
-            description="Cross-validated squared distance between classes, divided by "
-            "the number of voxels; the mean over pairs of classes",
-            unit="squared distance",
+            "mean_dissimilarity",
+            "Cross-validated squared distance between classes, divided by the number "
+            "of voxels; the mean over pairs of classes",
+            "squared distance",
             chance=0.0,
             overview=True,
         ),
         MapRecord(
-            name="noise_ceiling",
-            description="Agreement with the measured distances that a model without "
-            "error is expected to have, from halves of the runs; approximate",
-            unit="r",
+            "noise_ceiling",
+            "Agreement with the measured distances that a model without error is "
+            "expected to have, from halves of the runs; approximate",
+            "r",
         ),
     ]
     for model in models:
         agreement, p_value, p_value_fwe = dissimilarity_names(model)
         what = f"{AGREEMENT[method]} of the distances with the model {model}"
+        p = f"{what}: p by exchange of the classes, "
+        most = (
+            "against the maximum over regions (family-wise error; of this model alone)"
+        )
         records += [
-            MapRecord(
-                name=agreement,
-                description=what,
-                unit="r",
-                chance=0.0,
-                overview=True,
-            ),
-            p_value_record(
-                p_value,
-                f"{what}: p by exchange of the classes, every region by itself",
-            ),
-            p_value_record(
-                p_value_fwe,
-                f"{what}: p by exchange of the classes, against the maximum over "
-                "regions (family-wise error; of this model alone)",
-                simultaneous=True,
-            ),
+            MapRecord(agreement, what, "r", chance=0.0, overview=True),
+            p_value_record(p_value, f"{p}every region by itself"),
+            p_value_record(p_value_fwe, f"{p}{most}"),
         ]
     return {record.name: record for record in records}
 
 
 _SERIES_P_VALUES = {
-    "p_value": ("every voxel by itself", False),
-    "p_value_fwe": ("against the maximum over voxels", True),
+    "p_value": "every voxel by itself",
+    "p_value_fwe": "against the maximum over voxels",
 }
 
 
@@ -107,9 +83,8 @@ def series_record(name):
     """Return the record of a score of voxels in held-out runs of a film or a story."""
     if name not in _SERIES_P_VALUES:
         return replace(voxel_record(name), name=name)
-    where, simultaneous = _SERIES_P_VALUES[name]
-    text = f"p of the correlation, by circular shifts of whole runs; {where}"
-    return p_value_record(name, text, simultaneous=simultaneous)
+    text = "p of the correlation, by circular shifts of whole runs"
+    return p_value_record(name, f"{text}; {_SERIES_P_VALUES[name]}")
 
 
 def segment_record(name):
@@ -132,38 +107,25 @@ def band_names(band):
 
 
 def band_records(bands):
-    """Return the records of what bands of features explain, a dict by name of map.
-
-    The names of files are of letters, digits and underscores.
-    """
-    records = [
-        series_record("r2"),
-        MapRecord(
-            name="r2_shared",
-            description="Explained variance that more than one band explains: r2 less "
-            "what is unique to any (negative where bands explain more together)",
-            unit="proportion",
-        ),
-    ]
+    """Return the records, by name, of what bands of features explain."""
+    shared = (
+        "Explained variance that more than one band explains: r2 less what is unique "
+        "to any (negative where bands explain more together)"
+    )
+    records = [series_record("r2"), MapRecord("r2_shared", shared, "proportion")]
     for band in bands:
-        product, unique, *p_values = band_names(band)
-        texts = {
-            product: f"Part of {band} in r2 (product measure), which all bands add up "
-            "to",
-            unique: f"Explained variance that is lost without {band}, by a model "
-            "trained anew",
-        }
-        records += [
-            MapRecord(name=name, description=text, unit="proportion")
-            for name, text in texts.items()
-        ]
+        product, unique, p_value, p_value_fwe = band_names(band)
+        part = f"Part of {band} in r2 (product measure), which all bands add up to"
+        lost = (
+            f"Explained variance that is lost without {band}, by a model trained anew"
+        )
         what = f"p of what {band} adds to the other bands, by circular shifts; "
         records += [
-            p_value_record(p_values[0], f"{what}every voxel by itself"),
+            MapRecord(product, part, "proportion"),
+            MapRecord(unique, lost, "proportion"),
+            p_value_record(p_value, f"{what}every voxel by itself"),
             p_value_record(
-                p_values[1],
-                f"{what}against the maximum over voxels and bands",
-                simultaneous=True,
+                p_value_fwe, f"{what}against the maximum over voxels and bands"
             ),
         ]
     return {r.name: replace(r, name=_plain(r.name)) for r in records}
@@ -175,15 +137,9 @@ def _plain(name):
 
 
 def extrapolation_record(set_size, end=""):
-    """Return the record of the accuracy predicted among `set_size` classes.
-
-    `end` is "lower" or "upper" for an end of its interval.
-    """
+    """Return the record of predicted accuracy, or of the `end` of its interval."""
+    name = f"accuracy_among_{set_size}" + (f"_{end}" if end else "")
     what = f"{end.capitalize()} end of the interval of the p" if end else "P"
-    return MapRecord(
-        name=f"accuracy_among_{set_size}" + (f"_{end}" if end else ""),
-        description=f"{what}redicted identification accuracy among {set_size} classes, "
-        "extrapolated from those of the data",
-        unit="proportion",
-        chance=1 / set_size,
-    )
+    text = f"{what}redicted identification accuracy among {set_size} classes, "
+    text += "extrapolated from those of the data"
+    return MapRecord(name, text, "proportion", chance=1 / set_size)

@@ -28,7 +28,7 @@ class SourceFile:
     def of(cls, path):
         """Note the state of a file."""
         try:
-            return cls(os.fspath(path), file_stamp(path))
+            return cls(os.fspath(path), _file_stamp(path))
         except OSError:
             return cls(os.fspath(path), None)
 
@@ -44,11 +44,10 @@ class SourceFile:
 class Origin:
     """What results were made of, and how.
 
-    `sources` has the files by role, such as ``{"imgs": [SourceFile.of(path)]}``, or
-    what :func:`describe_file` returned for them. `samples` are the options by which
-    samples were made of them (detrending, say). Both are the same for equal runs, and
-    stand in every sidecar; `record`, such as the command, in ``provenance.json`` only.
-    `parameters` describes those that an analysis read from a folder could not restore.
+    `sources` has the files by role, SourceFiles or what :func:`describe_file` returned,
+    `samples` the options by which samples were made of them. Both are the same for
+    equal runs, and stand in every sidecar; `record`, such as the command, in
+    ``provenance.json`` only. `parameters` could not be restored from a folder.
     """
 
     sources: dict = field(default_factory=dict)
@@ -86,11 +85,8 @@ class Origin:
         """Return what sidecars say of sources and samples, in BIDS keys too."""
         about = self.described()
         maker = {"Name": "neuroextrap", "Version": neuroextrap.__version__}
-        return {
-            **about,
-            "Sources": bids_sources(about["sources"]),
-            "GeneratedBy": [maker],
-        }
+        sources = bids_sources(about["sources"])
+        return {**about, "Sources": sources, "GeneratedBy": [maker]}
 
 
 def versions():
@@ -100,11 +96,7 @@ def versions():
 
 
 def provenance(*, parameters=None, inputs=None, random_state=None):
-    """Return where maps come from: parameters, inputs, seed and versions.
-
-    Arrays in the dict `inputs` are kept as their SHA-256, not as values, and so are
-    large arrays, images and files among the parameters.
-    """
+    """Return where maps come from: parameters, SHA-256 of inputs, seed and versions."""
     return {
         "parameters": described_value(dict(parameters or {})),
         "input_sha256": {name: array_hash(a) for name, a in (inputs or {}).items()},
@@ -124,36 +116,28 @@ def file_hash(path):
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def file_stamp(path):
+def _file_stamp(path):
     """Return what distinguishes two states of a file: size, time and inode."""
     status = os.stat(path)
     return status.st_size, status.st_mtime_ns, status.st_ino
 
 
-def source_hash(path):
-    """Return the SHA-256 of a file; one that has not changed is read once only."""
-    return _hash_of_state(os.path.abspath(path), file_stamp(path))
-
-
 @functools.lru_cache(maxsize=4096)
-def _hash_of_state(path, stamp):
-    """Fingerprint a file in the state that its stamp (size, time, inode) identifies."""
-    del stamp
+def _hash_of_state(path, _stamp):
+    """Return the SHA-256 of a file; one whose stamp has not changed is read once."""
     return file_hash(path)
 
 
 def describe_file(path, *, hashed=True):
-    """Return name and SHA-256 of a file; in a BIDS data set, its path within.
-
-    A file that cannot be read, or is not to be `hashed`, has None instead of the hash.
-    """
+    """Return name (in a BIDS data set, path) and SHA-256 of a file, None if unknown."""
     path = Path(path).expanduser()
     dataset = dataset_of(path)
     name = path.name
     if dataset is not None:
         name = path.absolute().relative_to(dataset).as_posix()
     try:
-        sha256 = source_hash(path) if hashed else None
+        state = os.path.abspath(path), _file_stamp(path)
+        sha256 = _hash_of_state(*state) if hashed else None
     except OSError:
         sha256 = None
     about = {"file": name, "sha256": sha256}
@@ -161,11 +145,7 @@ def describe_file(path, *, hashed=True):
 
 
 def bids_sources(sources):
-    """Return described files as the BIDS key ``Sources`` lists them.
-
-    >>> bids_sources({"imgs": [{"file": "sub-1/a.nii", "sha256": "", "in_dataset": 1}]})
-    ['bids:source:sub-1/a.nii']
-    """
+    """Return described files as the BIDS key ``Sources`` lists them."""
     return [
         f"bids:{SOURCE_LINK}:{file['file']}" if file.get("in_dataset") else file["file"]
         for files in sources.values()
@@ -174,11 +154,7 @@ def bids_sources(sources):
 
 
 def relative_words(words):
-    """Return the words of a command without absolute paths.
-
-    Below the working folder paths become relative to it, elsewhere only the last part
-    is left.
-    """
+    """Return the words of a command, paths relative to the working folder, or names."""
     return [_relative_word(str(word)) for word in words]
 
 

@@ -1,7 +1,7 @@
 """What every map means: one record each, which files, pages and figures read."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import KW_ONLY, dataclass, fields
 from fractions import Fraction
 
 from neuroextrap.maps._provenance import described_value
@@ -31,70 +31,37 @@ _LABELS = {
 """Maps whose name is no label."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class MapRecord:
     """Describe one map: its unit, its chance level, and which values are strong.
 
     Files, reports and viewers learn what a map means only from its record, never
-    from its name. The maps of an analysis are listed in the dict ``MAPS``
-    (``maps/_registry.py``); a map of your own is described in reports once its record
-    is there, ``MAPS[record.name] = record``.
-
-    Parameters
-    ----------
-    name : str
-        Name of the map, which is also the name of its file.
-    description : str
-        What the numbers are, in one sentence.
-    unit : str, default=""
-        Unit of the numbers, such as "bits", "proportion" or "p".
-    chance : float, callable or None, default=None
-        Value that guessing gives: a number, or a function of the number of classes;
-        None if guessing has no value.
-    tail : {"upper", "lower"}, default="upper"
-        Which values are strong: large ones, or (p-values) small ones.
-    threshold : float or None, default=None
-        Value from which on pages draw the map at first; None is chance, or 0 where
-        there is no chance level.
-    threshold_meaning : str, default=""
-        What a region that passes the threshold has, where this is not plain.
-    note : str, default=""
-        When the numbers hold and what they do not say, a paragraph of the report.
-    simultaneous : bool, default=False
-        Whether the numbers hold for all regions at once.
-    overview : bool, default=False
-        Whether reports draw the map and viewers offer it in their menu.
-    tabulated : bool, default=True
-        Whether peak tables have a column of it.
-
-    Raises
-    ------
-    ValueError
-        If ``tail`` is unknown, or is "lower" in a map of the overview.
-
-    Examples
-    --------
-    >>> from neuroextrap.maps._records import MapRecord
-    >>> from neuroextrap.maps._registry import MAPS
-    >>> MAPS["accuracy"].first_threshold(n_classes=8)
-    0.125
-    >>> loss = MapRecord(
-    ...     name="accuracy_loss", description="Accuracy lost.", unit="proportion"
-    ... )
-    >>> loss.label
-    'accuracy loss'
+    from its name. A map of your own is described in reports once its record is in
+    ``MAPS`` (``maps/_registry.py``), by its name.
     """
 
+    #: Name of the map, which is also the name of its file.
     name: str
+    #: What the numbers are, in one sentence.
     description: str
+    #: Unit of the numbers, such as "bits", "proportion" or "p".
     unit: str = ""
+    _: KW_ONLY
+    #: Value that guessing gives, or a function of the number of classes; None for none.
     chance: float | Callable[[int], Fraction] | None = None
+    #: Which values are strong: large ones ("upper") or, of p-values, small ("lower").
     tail: str = "upper"
+    #: Value from which on pages draw the map at first; None is chance, or else 0.
     threshold: float | None = None
+    #: What a region that passes the threshold has, where this is not plain.
     threshold_meaning: str = ""
+    #: When the numbers hold and what they do not say, a paragraph of the report.
     note: str = ""
+    #: Whether the numbers hold for all regions at once.
     simultaneous: bool = False
+    #: Whether reports draw the map and viewers offer it in their menu.
     overview: bool = False
+    #: Whether peak tables have a column of it.
     tabulated: bool = True
 
     def __post_init__(self):
@@ -124,51 +91,17 @@ class MapRecord:
         return self.label if plain else f"{self.label} ({self.unit})"
 
     def chance_level(self, n_classes):
-        """Return the value that guessing gives.
-
-        Parameters
-        ----------
-        n_classes : int
-            Number of classes.
-
-        Returns
-        -------
-        chance : float, fractions.Fraction or None
-            In the map's unit; None if guessing has no value. A fraction prints as
-            such, 1/8.
-        """
+        """Return the value that guessing gives, or None; a fraction prints as 1/8."""
         return self.chance(n_classes) if callable(self.chance) else self.chance
 
     def first_threshold(self, n_classes):
-        """Return the threshold at which pages draw the map at first.
-
-        Parameters
-        ----------
-        n_classes : int
-            Number of classes.
-
-        Returns
-        -------
-        threshold : float
-            In the map's unit. What is drawn lies above it (tail "lower": at or below).
-        """
+        """Return the value above which (p-values: up to which) a map is first drawn."""
         if self.threshold is not None:
             return float(self.threshold)
         return float(self.chance_level(n_classes) or 0)
 
     def strength(self, values):
-        """Return numbers that are larger where the map is stronger.
-
-        Parameters
-        ----------
-        values : ndarray of shape (n_regions,)
-            Values of the map.
-
-        Returns
-        -------
-        strength : ndarray of shape (n_regions,)
-            The values, their signs changed where small values are strong.
-        """
+        """Return numbers (n_regions,) that are larger where the map is stronger."""
         return -values if self.tail == "lower" else values
 
 
@@ -184,10 +117,7 @@ def flat_parameters(estimator):
 
 
 def value_of(kind, given):
-    """Return what a parameter was given as a value of class `kind`.
-
-    The first field of the value is what may be given instead of it.
-    """
+    """Return a parameter as a value of class `kind`, whose first field may be given."""
     if isinstance(given, kind):
         return given
     return kind() if given is None and fields(kind)[0].default is None else kind(given)
@@ -214,11 +144,7 @@ def _plain(value):
 
 
 def described_parameters(estimator):
-    """Return the parameters that results depend on, in JSON values by name.
-
-    What an analysis that was read from a folder could not restore (an image, say) is
-    as the folder described it.
-    """
+    """Return the parameters that results depend on, in JSON values by name."""
     given = flat_parameters(estimator)
     kept = {n: v for n, v in given.items() if n not in WITHOUT_EFFECT}
     return _restored(estimator, described_value(kept))
@@ -236,7 +162,7 @@ def changed_parameters(estimator):
 
 
 def _restored(estimator, described):
-    """Return described parameters, with those that a folder described only."""
+    """Return parameters; those that were not restored are as their folder has them."""
     origin = getattr(estimator, "origin_", None)
     known = {} if origin is None else origin.parameters
     return {

@@ -34,18 +34,9 @@ class ResultFiles:
     output folder. As a BIDS derivative it is
     ``sub-01_task-x_space-T1w_desc-impliedinformation_stat.nii.gz`` and lies in
     ``sub-01/func`` (``sub-01/ses-02/func``, or ``group`` when there is no subject)
-    below the output folder, which has a ``dataset_description.json``. So every file is
-    named by the same rule: letters and digits of its plain name as ``desc``, the suffix
-    ``stat``, its own extension.
-
-    `folder` holds the files; `bids` are the entities that names begin with, or None
-    for plain names (a ``desc`` among them is put before the file's own,
-    ``desc-accuracyPvalue``); `root` is the top folder of what is written, None when
-    only reading.
-
-    >>> files = ResultFiles.below("out", {"sub": "01", "task": "x"})
-    >>> files.path("p_value.nii.gz").as_posix()
-    'out/sub-01/func/sub-01_task-x_desc-pvalue_stat.nii.gz'
+    below the output folder, which has a ``dataset_description.json``. `bids` are the
+    entities that names begin with, or None for plain names; a ``desc`` among them is
+    put before the file's own (``desc-accuracyPvalue``). `root` is None for reading.
     """
 
     folder: Path
@@ -54,10 +45,7 @@ class ResultFiles:
 
     @classmethod
     def below(cls, root, bids=None):
-        """Return the files of an analysis that is to be written to a folder.
-
-        `bids` are entities in any order, or None for plain names.
-        """
+        """Return the files of an analysis that is to be written to a folder."""
         root = Path(root).expanduser()
         if bids is None:
             return cls(root, None, root)
@@ -70,10 +58,9 @@ class ResultFiles:
     def find(cls, path, index):
         """Return the files of an analysis that was written before, or None.
 
-        `path` is a folder with the files in it or below it, or the index file itself;
-        `index` is the plain name of a file that every such analysis has, such as
-        "maps.json". Results that a killed process has moved in part are completed
-        first. Raises ValueError when there are several analyses.
+        `path` is a folder with the files in it or below it, or the index file itself,
+        whose plain name is `index`, such as "maps.json". Results that a killed process
+        has moved in part are completed first. ValueError when there are several.
         """
         path = Path(path).expanduser()
         finish_interrupted(path if path.is_dir() else path.parent)
@@ -117,15 +104,17 @@ class ResultFiles:
         """Check that the files can go to their folder; change nothing.
 
         A file is written and removed again, so that a full disk or a link to nowhere
-        is found before any work. With `overwrite` there may already be such files
-        (plain: anything). Raises ValueError as ``check_output_directory`` does.
+        is found before any work. ValueError if the folder is a file, cannot be written,
+        or, without `overwrite`, is not empty (BIDS: has files of these entities).
         """
         check_flags(overwrite=overwrite)
         if self.bids is None:
-            check_writable(self.root)
+            _check_writable(self.root)
+            content = []
+            with suppress(FileNotFoundError, NotADirectoryError):
+                content = [path.name for path in self.root.iterdir()]
             # unfinished new files do not count
-            content = _content(self.root)
-            if not overwrite and not all(p.name.startswith(STAGING) for p in content):
+            if not overwrite and not all(name.startswith(STAGING) for name in content):
                 raise ValueError(
                     f"output folder {self.root} is not empty; use overwrite=True "
                     "(--overwrite) or choose another"
@@ -134,7 +123,7 @@ class ResultFiles:
         with suppress(FileNotFoundError):  # another process removed it, empty
             if self.root.is_dir():
                 check_dataset(self.root, overwrite=overwrite)
-        check_writable(self.folder)
+        _check_writable(self.folder)
         present = self.written()
         if present and not overwrite:
             raise ValueError(
@@ -144,10 +133,9 @@ class ResultFiles:
             )
 
     def create(self, sources=()):
-        """Make the folder, and describe the BIDS data set that it belongs to.
+        """Make the folder, and describe its BIDS data set; return what was made.
 
-        `sources` are the files that were analyzed. Returns what was made, folders and
-        files, from the top down.
+        `sources` are the files that were analyzed.
         """
         root, folder = self.root.absolute(), self.folder.absolute()
         upwards = [folder, *folder.parents]
@@ -184,13 +172,6 @@ class ResultFiles:
         return [name for name in names if not name[end].islower()]
 
 
-def _content(folder):
-    """Return what is in a folder, nothing if it is not there."""
-    with suppress(FileNotFoundError, NotADirectoryError):
-        return list(folder.iterdir())
-    return []
-
-
 def _own_label(stem):
     """Return the letters and digits of a plain name."""
     label = "".join(re.findall("[A-Za-z0-9]", stem))
@@ -221,13 +202,8 @@ def _entities_before(name, index):
     return {**bids, "desc": before} if before not in ("", label) else None
 
 
-def check_writable(folder):
-    """Check that files can be written to a folder, or that it can be created.
-
-    A small file is written and removed, with the folders that it needed. ValueError,
-    with what is wrong and what to do, where that fails.
-    """
-    folder = Path(folder)
+def _check_writable(folder):
+    """Check by trying that files can be written to a folder, or that it can be made."""
     if not folder.exists() and folder.is_symlink():
         raise ValueError(
             f"output folder {folder} is a link to {os.readlink(folder)}, which is not "

@@ -24,11 +24,7 @@ from neuroextrap.margins.running._checkpoint import Lock
 
 
 def json_text(name, value):
-    """Return strict JSON text; `name` is what an error calls the value.
-
-    Arrays become lists, numbers that are not finite null. TypeError if something has no
-    place in JSON.
-    """
+    """Return JSON text, numbers that are not finite null; TypeError names the value."""
     try:
         return json.dumps(_plain(value), indent=2, allow_nan=False) + "\n"
     except TypeError as error:
@@ -80,11 +76,8 @@ def replaced_results(
     none, with a record of `provenance` (a dict), the date, and the hash of every file;
     files of the results that were there and have no successor are removed, those of
     others are kept. Whatever happens before leaves the folder as it was. `sources`
-    are the files that were analyzed, whose data set a BIDS data set names. Plain names
-    in `elsewhere` (a dict) go to the paths there, in the same data set, over what is
-    there, and belong to no results.
-
-    ValueError when the folder cannot take results (see :meth:`ResultFiles.check`).
+    are the files that were analyzed. Plain names in `elsewhere` (a dict) go to the
+    paths there, in the same data set, over what is there, and belong to no results.
     """
     given = {"overwrite": overwrite, "sources": sources, "elsewhere": elsewhere}
     with replaced_together([(files, provenance or {})], **given) as [folder]:
@@ -123,10 +116,9 @@ def replaced_together(parts, *, overwrite=False, sources=(), elsewhere=None, sta
 
 
 def _begin(files, sources, made):
-    """Make a staging folder in that of the results; return it and its lock.
+    """Return a staging folder in that of the results, and its lock; note what is made.
 
-    What is made besides is added to `made`. Another process may meanwhile remove
-    folders that it finds empty.
+    Another process may meanwhile remove folders that it finds empty.
     """
     for left in reversed(range(ATTEMPTS)):
         try:

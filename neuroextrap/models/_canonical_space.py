@@ -45,10 +45,7 @@ def check_classes(classes, n_samples):
 
 
 def class_priors(priors, codes):
-    """Class probabilities (n_classes,): `priors` if given, else frequencies of `codes`.
-
-    `codes` are class numbers of the samples.
-    """
+    """Class probabilities (n_classes,): `priors` or else frequencies of `codes`."""
     counts = np.bincount(codes)
     return counts / len(codes) if priors is None else check_priors(priors, len(counts))
 
@@ -86,11 +83,10 @@ def leading_svd(centered, n_components=None):
     """Leading singular vectors of centered samples, without the null directions.
 
     Returns left (n_samples, rank), values (rank,) decreasing, and right (rank,
-    n_features), at most `n_components` of them. A few leading ones come from the
-    eigenvectors of the matrix of inner products of the samples, several times faster.
-    Its squares cost precision in proportion to the ratio of the first singular value
-    to the last one wanted, so where that exceeds 1000, and for all components
-    (`n_components` of None), the samples themselves are decomposed.
+    n_features), at most `n_components` of them. A few leading ones come from the inner
+    products of the samples, several times faster; their squares cost precision, so
+    where the ratio of the first to the last one wanted exceeds 1000, and for all
+    components (None), the samples themselves are decomposed.
     """
     n_samples, n_features = centered.shape
     if n_components is not None and 2 * n_components < min(n_samples, n_features):
@@ -137,10 +133,9 @@ def _weighted_class_means(left, codes):
 def supported_components(left, codes):
     """Count the leading components whose within-class scatter is invertible.
 
-    `left` (n_samples, n_components) has orthonormal columns of mean zero, `codes` are
-    class numbers. In this whitened basis the total scatter is the identity, so the
-    within-class scatter is the identity minus the between-class one and its smallest
-    eigenvalue is one minus the largest squared canonical correlation.
+    `left` (n_samples, n_components) has orthonormal columns of mean zero: the total
+    scatter is the identity, and the smallest eigenvalue of the within-class one is one
+    minus the largest squared canonical correlation.
     """
     means = _weighted_class_means(left, codes)
     for kept in range(left.shape[1], 0, -1):
@@ -152,9 +147,8 @@ def supported_components(left, codes):
 def canonical_directions(left, codes):
     """Canonical directions of whitened samples, from `left` and `codes` as above.
 
-    Returns unit vectors (n_components, n_directions), with n_directions the smaller of
-    n_classes - 1 and n_components; canonical correlations in [0, 1), decreasing; and
-    class means along the directions, (n_classes, n_directions).
+    Returns unit vectors (n_components, n_directions), canonical correlations in [0, 1),
+    decreasing, and class means along the directions, (n_classes, n_directions).
     """
     means = _weighted_class_means(left, codes)
     n_directions = min(len(means) - 1, left.shape[1])
@@ -162,24 +156,17 @@ def canonical_directions(left, codes):
     correlations = correlations[:n_directions]
     counts = np.bincount(codes)
     class_means = scaled[:, :n_directions] * correlations / np.sqrt(counts)[:, None]
-    signs = _orientation(class_means)
-    return rotation[:n_directions].T * signs, correlations, class_means * signs
-
-
-def _orientation(class_means):
-    """Signs that make the class mean farthest out positive (the last of equals)."""
+    # the class mean farthest out becomes positive (the last of equals)
     size = np.abs(class_means)
     far = size >= (1 - 1e-6) * size.max(axis=0)
     last = len(size) - 1 - np.argmax(far[::-1], axis=0)
     picked = np.take_along_axis(class_means, last[None], axis=0)[0]
-    return np.where(picked < 0, -1.0, 1.0)
+    signs = np.where(picked < 0, -1.0, 1.0)
+    return rotation[:n_directions].T * signs, correlations, class_means * signs
 
 
 def direction_p_values(correlations, *, n_samples, n_components, n_classes):
-    """Bartlett's sequential test of canonical directions, from their correlations.
-
-    The p-value of a direction tests that it and all later ones are null.
-    """
+    """Bartlett's sequential test that a direction and all later ones are null."""
     from scipy.special import chdtrc
 
     order = np.arange(len(correlations))
@@ -191,14 +178,13 @@ def direction_p_values(correlations, *, n_samples, n_components, n_classes):
 
 
 def generalizable_singular_values(left, values, groups=None, *, n_components=None):
-    """Re-estimate singular values by leaving out groups of samples.
+    """Re-estimate singular values by leaving out groups (None: single samples).
 
-    A sample helps to span the basis it is projected on, so its projections are
-    longer than those of a new sample. Here each group of samples (`groups` of None:
-    each sample) is projected on the leading singular vectors of the other groups; the
-    root of the sum of squares of the coordinates on the i-th vectors replaces the i-th
-    singular value. Returns the leading `n_components` (None: all), each at least a
-    thousandth of its old value, so that none vanishes.
+    A sample helps to span the basis it is projected on, so its projections are longer
+    than those of a new one. Here each group is projected on the leading singular
+    vectors of the others; the root of the sum of squares of the coordinates on the i-th
+    vectors replaces the i-th singular value. Returns the leading `n_components` (None:
+    all), each at least a thousandth of its old value, so that none vanishes.
     """
     n_components = len(values) if n_components is None else n_components
     groups = np.arange(len(left)) if groups is None else groups

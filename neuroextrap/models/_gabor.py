@@ -19,6 +19,7 @@ from neuroextrap.models._gabor_energies import (
 )
 from neuroextrap.models._receptive_fields import (
     OPPONENTS,
+    NamedFeatures,
     cell_block,
     cell_means,
     check_images,
@@ -40,7 +41,7 @@ COMPRESSIONS: dict[str, Callable] = {
 
 
 @takes_fields
-class GaborPyramid(TransformerMixin, BaseEstimator):
+class GaborPyramid(NamedFeatures, TransformerMixin, BaseEstimator):
     """Compute contrast energies of quadrature Gabor pairs on a pyramid of grids.
 
     For a pair of wave vector theta centered at c the energy of an image z is ::
@@ -134,7 +135,7 @@ class GaborPyramid(TransformerMixin, BaseEstimator):
     >>> pyramid = GaborPyramid(frequencies=(2, 4), n_orientations=4)
     >>> pyramid.fit_transform(images).shape
     (3, 576)
-    >>> pyramid.get_feature_names_out()[0]
+    >>> pyramid.get_feature_names_out()[0]  # frequency, orientation, row, column
     'gabor_f2_o0_r1.5_c1.5'
     """
 
@@ -151,17 +152,9 @@ class GaborPyramid(TransformerMixin, BaseEstimator):
     texture: bool = True
     color: bool = True
 
+    @described_by(NamedFeatures)
     def fit(self, images: ArrayLike, y: Any = None) -> Self:  # noqa: ARG002
         """Lay out the grids and learn the scale of the energies.
-
-        Parameters
-        ----------
-        images : array-like of shape (n_images, height, width) or \
-                (n_images, height, width, 3)
-            Training images, in gray levels or in red, green and blue (whose mean is
-            the gray level).
-        y : None, default=None
-            Ignored.
 
         Returns
         -------
@@ -178,16 +171,9 @@ class GaborPyramid(TransformerMixin, BaseEstimator):
         """
         return self._learn(self._lay_out(images))
 
+    @described_by(NamedFeatures)
     def partial_fit(self, images: ArrayLike, y: Any = None) -> Self:  # noqa: ARG002
         """Learn the scale of the energies part by part, for images too large to hold.
-
-        Parameters
-        ----------
-        images : array-like of shape (n_images, height, width) or \
-                (n_images, height, width, 3)
-            The first, or further, training images, of one size.
-        y : None, default=None
-            Ignored.
 
         Returns
         -------
@@ -198,7 +184,7 @@ class GaborPyramid(TransformerMixin, BaseEstimator):
             return self.fit(images)
         return self._learn(check_images(images, self.image_shape_))
 
-    @described_by(fit)
+    @described_by(NamedFeatures)
     def fit_transform(self, images: ArrayLike, y: Any = None) -> np.ndarray:  # noqa: ARG002
         """Fit, and compute the features of the same images, in little over half a time.
 
@@ -213,14 +199,9 @@ class GaborPyramid(TransformerMixin, BaseEstimator):
         self._learn_scales(gray, energies)
         return self._features(images, gray, energies)
 
+    @described_by(NamedFeatures)
     def transform(self, images: ArrayLike) -> np.ndarray:
-        """Compute the features of images.
-
-        Parameters
-        ----------
-        images : array-like of shape (n_images, height, width) or \
-                (n_images, height, width, 3)
-            Images of the size, and in color if those were, seen in `fit`.
+        """Compute the features of images of the size, and the colors, seen in `fit`.
 
         Returns
         -------
@@ -261,23 +242,6 @@ class GaborPyramid(TransformerMixin, BaseEstimator):
         every = [(block, n) for block in self._blocks for n in range(block.n_features)]
         chosen = range(len(every)) if features is None else np.atleast_1d(features)
         return np.stack([every[j][0].filter(every[j][1]) for j in chosen])
-
-    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:  # noqa: ARG002
-        """Name features by frequency, orientation (degrees) and center (pixels).
-
-        Parameters
-        ----------
-        input_features : None, default=None
-            Ignored.
-
-        Returns
-        -------
-        names : ndarray of str of shape (n_features,)
-            Such as ``gabor_f2_o45_r3.5_c7.5``, ``luminance_r3.5_c7.5`` or
-            ``texture_f8_o0_f16_o45_r55.5_c55.5``.
-        """
-        names = [name for block in self._blocks for name in block.names]
-        return np.array(names, dtype=object)
 
     def _lay_out(self, images):
         """Check images and options, lay out the grids; return the images."""

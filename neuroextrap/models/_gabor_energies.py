@@ -19,8 +19,7 @@ class GaborBank(NamedTuple):
     """Quadrature pairs of one number of orientations on grids of their own.
 
     ``shape`` are height and width of the images in pixels, ``frequencies``
-    (n_frequencies,) are in cycles along the shorter side, ``window`` (standard
-    deviation) and ``step`` (between centers) in periods.
+    (n_frequencies,) cycles along the shorter side, ``window`` and ``step`` periods.
     """
 
     shape: tuple
@@ -68,10 +67,9 @@ class GaborBank(NamedTuple):
             yield centers, gaussian_windows(size, centers, self.window * period)
 
     def energies(self, images, most=None):
-        """Yield the energies of gray images (n_images, height, width) by frequency.
+        """Yield energies (n_images, n_orientations, n_rows, n_columns) by frequency.
 
-        They have shape (n_images, n_orientations, n_rows, n_columns), averaged to at
-        most `most` rows and columns.
+        Of gray images (n_images, height, width), averaged to `most` rows and columns.
         """
         for frequency in self.frequencies:
             waves = list(self._waves(frequency))
@@ -125,10 +123,7 @@ class SeenImages(NamedTuple):
 
 
 def coarsened(maps, most):
-    """Average maps (..., n_rows, n_columns) to at most `most` cells a side.
-
-    With None nothing is averaged.
-    """
+    """Average maps (..., n_rows, n_columns) to at most `most` cells a side, or not."""
     shape = maps.shape[-2:]
     if most is None or max(shape) <= most:
         return maps
@@ -140,9 +135,9 @@ def coarsened(maps, most):
 def texture(energies):
     """Correlate the amplitudes of every pair of maps over places, (n_images, n_pairs).
 
-    `energies` of several frequencies are (n_images, n_orientations, n_rows, n_columns)
-    each, on one grid. Pairs are in the order of ``numpy.triu_indices``. Zero where an
-    amplitude is the same everywhere. (Portilla & Simoncelli 2000.)
+    `energies` (n_images, n_orientations, n_rows, n_columns) of several frequencies are
+    on one grid, pairs in the order of ``numpy.triu_indices``; zero where an amplitude
+    is the same everywhere. (Portilla & Simoncelli 2000.)
 
     >>> maps = np.array([[[[1.0, 4.0]], [[9.0, 1.0]], [[1.0, 1.0]]]])
     >>> texture([maps]).tolist()

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 from sklearn.covariance import EmpiricalCovariance
 
 from neuroextrap.stats._label_checks import check_plain_types
+from neuroextrap.stats._shared_options import described_by
 from neuroextrap.stats._validation import check_real, real_array
 
 
@@ -85,6 +86,7 @@ def schaefer_strimmer_covariance(
     return covariance, shrinkage
 
 
+@described_by(schaefer_strimmer_covariance)
 class SchaeferStrimmerCovariance(EmpiricalCovariance):
     """Noise covariance shrunk to its diagonal, as a scikit-learn estimator.
 
@@ -101,9 +103,6 @@ class SchaeferStrimmerCovariance(EmpiricalCovariance):
     assume_centered : bool, default=False
         Whether the samples are taken to have mean zero, as residuals do. If False,
         their mean is subtracted first.
-    degrees_of_freedom : array-like of shape (n_features,) or None, default=None
-        Degrees of freedom that the model of each feature spent, for residuals of
-        training data. If None, zero.
 
     Attributes
     ----------

@@ -1,16 +1,52 @@
 """Grids of Gaussian windows over images, and what the features made of them are."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+
+class NamedFeatures:
+    """Transformers of images whose features lie in `_blocks` of a `FeatureBlock`.
+
+    Parameters
+    ----------
+    images : array-like of shape (n_images, height, width) or \
+            (n_images, height, width, 3)
+        Images, all of one size, in gray levels or in red, green and blue (whose mean is
+        the gray level).
+    y : None, default=None
+        Ignored.
+    """
+
+    _blocks: list["FeatureBlock"]
+
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:  # noqa: ARG002
+        """Name features by kind, what they respond to, and center (pixels).
+
+        Parameters
+        ----------
+        input_features : None, default=None
+            Ignored.
+
+        Returns
+        -------
+        names : ndarray of str of shape (n_features,)
+            Such as ``gabor_f2_o45_r3.5_c7.5`` (frequency, orientation in degrees, row,
+            column), ``texture_f8_o0_f16_o45_r55.5_c55.5``, ``luminance_r3.5_c7.5``, or
+            ``contrast_w4_r3.5_c7.5`` (width).
+        """
+        check_is_fitted(self)
+        names = [name for block in self._blocks for name in block.names]
+        return np.array(names, dtype=object)
 
 
 class FeatureBlock(NamedTuple):
     """Features that differ in nothing but their position.
 
-    ``grid`` are numbers of positions down and across images of ``shape``, height and
-    width in pixels. ``frequency`` is in cycles along the shorter side, 0 of averages
-    over cells; ``angle`` in degrees, NaN of these; ``width`` in pixels.
+    ``grid`` are numbers of positions down and across images of ``shape`` in pixels,
+    ``frequency`` cycles along the shorter side (0 of averages over cells), ``angle``
+    degrees (NaN of these), ``width`` pixels.
     """
 
     kind: str
@@ -29,7 +65,9 @@ class FeatureBlock(NamedTuple):
     @property
     def positions(self):
         """Centers (n_features, 2), row-major."""
-        return cell_positions(self.shape, self.grid)
+        sides = zip(self.shape, self.grid, strict=True)
+        centers = [grid_centers(size, size / n) for size, n in sides]
+        return np.stack(np.meshgrid(*centers, indexing="ij"), axis=-1).reshape(-1, 2)
 
     @property
     def names(self):
@@ -137,8 +175,7 @@ def opponent_channels(images):
 def opponent_features(images, grid):
     """Means and standard deviations of color-opponent channels over a grid of cells.
 
-    `images` are (n_images, height, width, 3); four arrays (n_images, n_cells) come,
-    mean and standard deviation of each of `OPPONENTS`.
+    Of `images` (n_images, height, width, 3): four arrays (n_images, n_cells).
     """
     parts = [_opponents(some, grid) for some in in_batches(images)]
     return [np.concatenate(columns) for columns in zip(*parts, strict=True)]
@@ -165,11 +202,10 @@ def in_batches(images):
 
 
 def check_images(images, shape=None):
-    """Return images as float32 if they were, or float64.
+    """Return gray or colored images as float32 if they were, or float64.
 
-    Images are gray, (n_images, height, width), or colored, with a fourth axis of red,
-    green and blue; `shape` is that of one image as seen in ``fit``. Complex or other
-    values that are no real numbers raise a TypeError, everything else a ValueError.
+    `shape` is that of one image as seen in ``fit``. TypeError for values that are no
+    real numbers, ValueError for all else.
     """
     images = np.asarray(images)
     if images.dtype.kind not in "buif":
@@ -207,8 +243,6 @@ def gray_levels(images):
 def grid_centers(size, step):
     """Spread centers evenly along one side of an image, about `step` pixels apart.
 
-    Pixel j lies at coordinate j.
-
     >>> grid_centers(8, 4.0)
     array([1.5, 5.5])
     """
@@ -216,21 +250,8 @@ def grid_centers(size, step):
     return (np.arange(n_centers) + 0.5) * size / n_centers - 0.5
 
 
-def grid_positions(rows, columns):
-    """Return (row, column) of every grid point, row-major, (n_positions, 2)."""
-    return np.stack(np.meshgrid(rows, columns, indexing="ij"), axis=-1).reshape(-1, 2)
-
-
-def cell_positions(shape, grid):
-    """Return centers (n_cells, 2) of a grid of cells (down, across), row-major."""
-    sides = zip(shape, grid, strict=True)
-    return grid_positions(*(grid_centers(size, size / n) for size, n in sides))
-
-
 def area_windows(size, n_cells):
     """Weights (n_cells, size) that average `size` entries over equal cells.
-
-    An entry on the border of two cells counts in both by its share.
 
     >>> area_windows(3, 2)
     array([[0.66666667, 0.33333333, 0.        ],
@@ -243,20 +264,13 @@ def area_windows(size, n_cells):
 
 
 def gaussian_windows(size, centers, width):
-    """Gaussian weights of `size` pixels along one side, (n_centers, size).
-
-    A density of standard deviation `width` (pixels) sampled at the pixels: rows far
-    from the border sum to one.
-    """
+    """Gaussian densities of `size` pixels along one side, (n_centers, size)."""
     distance = np.arange(size)[None] - np.asarray(centers)[:, None]
     return np.exp(-0.5 * (distance / width) ** 2) / (width * np.sqrt(2 * np.pi))
 
 
 def windowed_waves(centers, weights, rate):
-    """Waves of `rate` radians a pixel under windows, with phase zero at the centers.
-
-    `weights` (n_centers, size) are those of one side; the waves have their shape.
-    """
+    """Waves of `rate` radians a pixel under windows (n_centers, size)."""
     offset = np.arange(weights.shape[1])[None] - np.asarray(centers)[:, None]
     return weights * np.exp(-1j * rate * offset)
 
@@ -264,8 +278,7 @@ def windowed_waves(centers, weights, rate):
 def separable_sums(images, rows, columns):
     """Sum over pixels a, b the products rows[i, a] columns[j, b] images[:, a, b].
 
-    Weights (n_rows, height) and (n_columns, width), real or complex, give sums of shape
-    (n_images, n_rows * n_columns), row-major over the grid.
+    Of weights (n_rows, height) and (n_columns, width): (n_images, n_rows * n_columns).
     """
     sums = rows @ (images @ columns.T)
     return sums.reshape(len(images), -1)
@@ -275,8 +288,8 @@ def mirrored_energies(images, rows, columns):
     """Squared absolute separable sums of real images, and with conjugate columns.
 
     `rows` (n_rows, height) and `columns` (n_columns, width) are complex; both results
-    have shape (n_images, n_rows, n_columns) and the precision of the images. Conjugate
-    columns mirror the orientation of a wave: the four real products serve both.
+    have shape (n_images, n_rows, n_columns). Conjugate columns mirror the orientation
+    of a wave: the four real products serve both.
 
     >>> images, wave = np.eye(2)[None], np.array([[1, 1j]])
     >>> [energy.item() for energy in mirrored_energies(images, wave, wave)]
@@ -301,8 +314,8 @@ def mirrored_energies(images, rows, columns):
 def _real_parts(wave, dtype):
     """Stack real and imaginary parts, without the latter if they vanish.
 
-    The tails of windows are cut where they vanish: products of two such numbers would
-    underflow, which takes processors long.
+    Tails of windows are cut: products of two such numbers would underflow, which takes
+    long.
     """
     size = np.abs(wave).max()
     vanishes = np.abs(wave.imag).max() < 1e-12 * size

@@ -8,9 +8,11 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
 
 from neuroextrap.models._receptive_fields import (
     FeatureBlock,
+    NamedFeatures,
     check_images,
     described,
     gaussian_windows,
@@ -19,12 +21,12 @@ from neuroextrap.models._receptive_fields import (
     separable_sums,
 )
 from neuroextrap.stats._label_checks import check_plain_types
-from neuroextrap.stats._shared_options import takes_fields
+from neuroextrap.stats._shared_options import described_by, takes_fields
 from neuroextrap.stats._validation import real_array
 
 
 @takes_fields
-class RetinotopicFeatures(TransformerMixin, BaseEstimator):
+class RetinotopicFeatures(NamedFeatures, TransformerMixin, BaseEstimator):
     """Compute local luminance and contrast under Gaussian windows on grids.
 
     With weights w_j about a center, summing to one inside the image, ::
@@ -78,16 +80,9 @@ class RetinotopicFeatures(TransformerMixin, BaseEstimator):
     luminance: bool = True
     contrast: bool = True
 
+    @described_by(NamedFeatures)
     def fit(self, images: ArrayLike, y: Any = None) -> Self:  # noqa: ARG002
-        """Lay out the grids of windows.
-
-        Parameters
-        ----------
-        images : array-like of shape (n_images, height, width) or \
-                (n_images, height, width, 3)
-            Training images; only their size matters. Colors are averaged.
-        y : None, default=None
-            Ignored.
+        """Lay out the grids of windows; only the size of images matters.
 
         Returns
         -------
@@ -122,14 +117,9 @@ class RetinotopicFeatures(TransformerMixin, BaseEstimator):
 
     partial_fit = fit  # the size of images does not change
 
+    @described_by(NamedFeatures)
     def transform(self, images: ArrayLike) -> np.ndarray:
-        """Compute the features of images.
-
-        Parameters
-        ----------
-        images : array-like of shape (n_images, height, width) or \
-                (n_images, height, width, 3)
-            Images of the size seen in `fit`.
+        """Compute the features of images of the size seen in `fit`.
 
         Returns
         -------
@@ -142,8 +132,6 @@ class RetinotopicFeatures(TransformerMixin, BaseEstimator):
         ValueError
             If the images have another size than those seen in `fit`.
         """
-        from sklearn.utils.validation import check_is_fitted
-
         check_is_fitted(self)
         images = check_images(gray_levels(check_images(images)), self.image_shape_)
         # variances do not depend on an offset; values about zero keep their digits
@@ -158,22 +146,6 @@ class RetinotopicFeatures(TransformerMixin, BaseEstimator):
             if self.contrast:
                 features.append(np.sqrt(np.maximum(square - mean**2, 0)))
         return np.concatenate(features, axis=1).astype(images.dtype, copy=False)
-
-    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:  # noqa: ARG002
-        """Name features by kind, width and center (pixels).
-
-        Parameters
-        ----------
-        input_features : None, default=None
-            Ignored.
-
-        Returns
-        -------
-        names : ndarray of str of shape (n_features,)
-            Such as ``contrast_w4_r3.5_c7.5``.
-        """
-        names = [name for block in self._blocks for name in block.names]
-        return np.array(names, dtype=object)
 
     def _windows(self, width):
         """Yield (centers, weights that sum to one) down, then across the image."""

@@ -8,6 +8,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from neuroextrap.models._ridge_folds import (
     BandGradient,
@@ -31,8 +32,37 @@ _BLOCK_SIZE = 2**24
 """Numbers in the largest temporary array of a block of targets."""
 
 
+class LinearEncoder(MultiOutputMixin, RegressorMixin, BaseEstimator):
+    """Linear regression of one target, flat in ``fit`` and ``predict``, or of many."""
+
+    def _given(self, X, y):
+        """Check and return features and targets, (n_samples, n_targets)."""
+        dtypes = np.float64, np.float32
+        X, y = validate_data(self, X, y, multi_output=True, dtype=dtypes)
+        self._flat = y.ndim == 1
+        return X, np.asarray(y, dtype=X.dtype).reshape(len(X), -1)
+
+    def predict(self, X: ArrayLike) -> np.ndarray:
+        """Predict the targets of new samples.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Features.
+
+        Returns
+        -------
+        y : ndarray of shape (n_samples,) or (n_samples, n_targets)
+            Predictions, one-dimensional if `y` was in `fit`.
+        """
+        check_is_fitted(self)
+        X = validate_data(self, X, reset=False, dtype=(np.float64, np.float32))
+        values = X @ self.coef_.T + self.intercept_.astype(self.coef_.dtype)
+        return values[:, 0] if self._flat else values
+
+
 @takes_fields
-class RidgeEncoder(MultiOutputMixin, RegressorMixin, BaseEstimator):
+class RidgeEncoder(LinearEncoder):
     """Ridge regression of many targets, each with its own cross-validated penalty.
 
     For every target (voxel, neuron) the minimizer of ::
@@ -174,13 +204,7 @@ class RidgeEncoder(MultiOutputMixin, RegressorMixin, BaseEstimator):
             If penalties are not positive, bands or weights do not match the features,
             or there are fewer samples or groups than folds.
         """
-        from sklearn.utils.validation import validate_data
-
-        X, y = validate_data(
-            self, X, y, multi_output=True, dtype=(np.float64, np.float32)
-        )
-        Y = np.asarray(y, dtype=X.dtype).reshape(len(X), -1)
-        self._flat = y.ndim == 1
+        X, Y = self._given(X, y)
         given = self._check_alphas()
         check_integer(self.gradient_steps, "gradient_steps", minimum=0)
         if not 0 <= check_number(self.shared_samples, "shared_samples") < np.inf:
@@ -206,26 +230,6 @@ class RidgeEncoder(MultiOutputMixin, RegressorMixin, BaseEstimator):
         if self.gradient_steps and weights.shape[1] > 1:
             self._improve(Y, products, splits)
         return self
-
-    def predict(self, X: ArrayLike) -> np.ndarray:
-        """Predict the targets of new samples.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Features.
-
-        Returns
-        -------
-        y : ndarray of shape (n_samples,) or (n_samples, n_targets)
-            Predictions, one-dimensional if `y` was in `fit`.
-        """
-        from sklearn.utils.validation import check_is_fitted, validate_data
-
-        check_is_fitted(self)
-        X = validate_data(self, X, reset=False, dtype=(np.float64, np.float32))
-        values = X @ self.coef_.T + self.intercept_.astype(self.coef_.dtype)
-        return values[:, 0] if self._flat else values
 
     def _check_alphas(self):
         """Return the given penalties in ascending order; None for the default."""
@@ -259,8 +263,10 @@ class RidgeEncoder(MultiOutputMixin, RegressorMixin, BaseEstimator):
             better = errors.min(axis=1) < kept.min(axis=1)
             places = np.flatnonzero(better | np.isinf(kept).all(axis=1))
             kept[places], chosen[places] = errors[places], index
-            if len(weights) == 1:
-                errors = _with_those_of_all(errors, Y, self.shared_samples)
+            if len(weights) == 1:  # relative errors, and a share of their mean
+                variance = Y.var(axis=0, dtype=np.float64)[:, np.newaxis]
+                errors = errors / np.where(variance > 0, variance, 1)
+                errors = errors + self.shared_samples / len(Y) * errors.mean(axis=0)
             # of equal errors the largest penalty: it shrinks most
             best = errors[places, ::-1].argmin(axis=1)
             self.alpha_[places] = self.alphas_[::-1][best]
@@ -298,13 +304,15 @@ class RidgeEncoder(MultiOutputMixin, RegressorMixin, BaseEstimator):
         self.coef_ = np.empty((n_targets, n_features), dtype=Y.dtype)
         self.intercept_ = np.empty(n_targets, dtype=Y.dtype)
         for index in np.unique(chosen):
-            decomposition = products.whole(weights[index])
+            whole = products.whole(weights[index])
             targets = np.flatnonzero(chosen == index)
             for block in _blocks(len(targets), max(len(Y), n_features)):
                 places = targets[block]
                 alpha = self.alpha_[places].astype(Y.dtype)
-                fitted = decomposition.coefficients(Y[:, places], alpha)
-                self.coef_[places], self.intercept_[places] = fitted
+                components, mean = whole.components(Y[:, places])
+                coef = whole.predict(components, 0, alpha).T
+                self.coef_[places] = coef
+                self.intercept_[places] = mean - coef @ products.x_mean
 
 
 def _blocks(n_targets, n_rows):
@@ -312,13 +320,6 @@ def _blocks(n_targets, n_rows):
     width = max(1, _BLOCK_SIZE // n_rows)
     starts = range(0, n_targets, width)
     return [slice(start, min(start + width, n_targets)) for start in starts]
-
-
-def _with_those_of_all(errors, Y, shared_samples):
-    """Return relative errors (n_targets, n_alphas), and a share of their mean."""
-    variance = Y.var(axis=0, dtype=np.float64)[:, np.newaxis]
-    relative = errors / np.where(variance > 0, variance, 1)
-    return relative + shared_samples / len(Y) * relative.mean(axis=0)
 
 
 def _cross_validate(folds, Y, alphas):

@@ -26,9 +26,7 @@ class Improved(NamedTuple):
 class BandGradient:
     """The residuals of held-out folds as a function of the scales of bands.
 
-    `X` (n_samples, n_features) are features, `band` (n_features,) the numbers of their
-    bands, `splits` the folds. Kernels of bands, (n_bands, n_samples, n_samples)
-    float64, are kept.
+    Of features `X` (n_samples, n_features) and their `band` numbers (n_features,).
     """
 
     def __init__(self, X, band, splits):
@@ -45,10 +43,7 @@ class BandGradient:
         ]
 
     def improved(self, y, scales, n_steps):
-        """Return Improved scales, from those (n_bands,) to start from.
-
-        `y` (n_samples,) is a target, `n_steps` the largest number of steps.
-        """
+        """Return Improved scales of a target `y`, from some (n_bands,) to start at."""
         start = np.log(np.maximum(scales, scales.max() * np.exp(-_MOST)))
         given = np.asarray(y, dtype=float)
         found = least_squares(
@@ -72,9 +67,9 @@ class BandGradient:
         """Return residuals (n_samples,) whose squares add up to the error of a target.
 
         Kernel ridge regression of all samples with penalty one and kernel K = sum_b s_b
-        K_b has the residuals a = G y, with G = A - A 1 1' A / (1' A 1) and A = (K +
-        I)^-1, which are also its dual weights. Those of samples T when the model is
-        trained without them are G_TT^-1 a_T.
+        K_b has the residuals a = G y, which are also its dual weights, with G = A - A 1
+        1' A / (1' A 1) and A = (K + I)^-1. Those of samples T when the model is trained
+        without them are G_TT^-1 a_T.
         """
         self._scales, n = np.exp(logarithms), len(y)
         kernel = (self._scales @ self._kernels).reshape(n, n)
@@ -123,9 +118,6 @@ def check_bands(bands, n_features):
     """Return the bands' labels, sorted, and every feature's band as a number.
 
     None stands for one band. ValueError where there is not one label per feature.
-
-    >>> check_bands(["color", "gabor", "gabor"], 3)
-    (array(['color', 'gabor'], dtype='<U5'), array([0, 1, 1]))
     """
     if bands is None:
         return None, np.zeros(n_features, dtype=int)
@@ -142,7 +134,7 @@ def candidate_weights(band_weights, n_bands, random_state):
     """Return the weights (n_candidates, n_bands) that are tried; rows sum to one.
 
     `band_weights` is their number (the first are equal, the others drawn), or holds
-    them. ValueError where they are not weights of `n_bands` bands.
+    them.
 
     >>> candidate_weights([[1, 3], [2, 2]], 2, 0)
     array([[0.25, 0.75],
@@ -185,10 +177,9 @@ def _drawn_weights(n_candidates, n_bands, random_state):
 class RidgeFold(NamedTuple):
     """A decomposition of training features, and test features in its components.
 
-    ``eigenvalues`` (n_components,) are those of X X'. ``weights`` (n_components,
-    n_train) turn targets into components, and ``scores`` (n_test, n_components) turn
-    components, divided by eigenvalue + alpha, into predictions: at penalty alpha they
-    are ``scores @ ((weights @ Y) / (eigenvalues + alpha))``.
+    ``eigenvalues`` (n_components,) are those of X X', ``weights`` (n_components,
+    n_train) and ``scores`` (n_test, n_components): at penalty alpha predictions are
+    ``scores @ ((weights @ Y) / (eigenvalues + alpha))``.
     """
 
     train: np.ndarray  # row indices
@@ -209,25 +200,11 @@ class RidgeFold(NamedTuple):
         return self.scores @ (components / penalized) + mean
 
 
-class RidgeDecomposition(NamedTuple):
-    """The decomposition of all samples, from which coefficients are made."""
-
-    x_mean: np.ndarray  # (n_features,)
-    whole: RidgeFold  # its ``scores`` of shape (n_features, n_components)
-
-    def coefficients(self, Y, alpha):
-        """Return coefficients (n, n_features) and intercepts (n,) of targets."""
-        components, y_mean = self.whole.components(Y)
-        coef = self.whole.predict(components, 0, alpha).T
-        return coef, y_mean - coef @ self.x_mean
-
-
 class RidgeProducts(NamedTuple):
     """Products of centered features, from which weighted bands are decomposed.
 
     ``products`` (n_bands, n_samples, n_samples) are the kernels of the bands where
-    features outnumber samples; otherwise the Gram matrix of all features is used.
-    ``band`` (n_features,) is the number of each feature's band.
+    features outnumber samples, else the Gram matrix of all features.
     """
 
     X: np.ndarray
@@ -236,16 +213,10 @@ class RidgeProducts(NamedTuple):
     band: np.ndarray
 
     @classmethod
-    def of(cls, X, band=None):
-        """Center features (n_samples, n_features) and multiply them once.
-
-        Products and decompositions are computed in float64, and the decompositions kept
-        in the precision of `X`, float32 or float64. Without `band` all features are one
-        band.
-        """
+    def of(cls, X, band):
+        """Center features (n_samples, n_features) and multiply them, in float64."""
         x_mean = X.mean(axis=0, dtype=np.float64).astype(X.dtype)
         X = X - x_mean
-        band = np.zeros(X.shape[1], dtype=int) if band is None else band
         if X.shape[1] <= X.shape[0]:
             return cls(X, x_mean, (X.T @ X).astype(np.float64)[np.newaxis], band)
         parts = [X[:, band == b] for b in range(band.max() + 1)]
@@ -276,7 +247,7 @@ class RidgeProducts(NamedTuple):
         ]
 
     def whole(self, weights):
-        """Decompose all samples; returns RidgeDecomposition."""
+        """Decompose all samples; ``scores`` (n_features, ...) make coefficients."""
         X, product = self._weighted(weights)
         rows, dtype = np.arange(len(X)), X.dtype
         values, vectors = _eigen(product)
@@ -287,7 +258,7 @@ class RidgeProducts(NamedTuple):
             samples, features = vectors.T.astype(dtype) @ X.T, vectors.astype(dtype)
         # coefficients of X are those of the weighted features times the same roots
         fold = RidgeFold(rows, rows, values, samples, root * features)
-        return RidgeDecomposition(self.x_mean, _in_precision(fold, dtype))
+        return _in_precision(fold, dtype)
 
 
 def _kernel_fold(X, kernel, train, test):

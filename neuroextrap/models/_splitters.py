@@ -27,9 +27,8 @@ def check_cv_argument(cv: Any) -> None:
 def deal_folds(n_units: int, n_folds: int, random_state: Any = 0) -> list[np.ndarray]:
     """Deal stimuli, or other units, out to folds at random, as equally as can be.
 
-    Never in their order, in which every fold could be a level of a factor: residuals
-    of a fold would contain its effect. Fewer than twice as many units as folds are left
-    out one by one. Units of a fold are sorted.
+    Never in their order, in which every fold could be a level of a factor. Fewer than
+    twice as many units as folds are left out one by one. Units of a fold are sorted.
 
     >>> [[fold.size for fold in deal_folds(n_units, 3)] for n_units in (7, 5)]
     [[3, 2, 2], [1, 1, 1, 1, 1]]
@@ -42,11 +41,9 @@ def deal_folds(n_units: int, n_folds: int, random_state: Any = 0) -> list[np.nda
 def encoder_splits(cv, X, groups=None, random_state=0):
     """List the folds of an encoder's cross-validation as (train, test) row indices.
 
-    An int `cv` means that many folds of samples, or of whole groups when `groups` of
-    shape (n_samples,) are given, drawn by `deal_folds` and the seed `random_state`;
-    raises ValueError if there are fewer samples or groups than folds. Other folds than
-    these may train on groups that they test, or leave out whole levels of a feature of
-    `X` (n_samples, n_features): warnings say so.
+    An int `cv` means that many folds of samples, or of whole `groups` (n_samples,),
+    drawn by `deal_folds`. Other folds may train on groups that they test, or leave out
+    whole levels of a feature of `X` (n_samples, n_features): warnings say so.
 
     >>> splits = encoder_splits(2, np.zeros((4, 1)), groups=["a", "b", "b", "a"])
     >>> sorted(test.tolist() for _, test in splits)
@@ -70,7 +67,7 @@ def encoder_splits(cv, X, groups=None, random_state=0):
         tested = [np.isin(unit_of_row, fold) for fold in folds]
         return [(np.flatnonzero(~test), np.flatnonzero(test)) for test in tested]
     if not hasattr(cv, "split"):
-        cv = list(cv) if getattr(cv, "ndim", 1) else []
+        cv = list(cv)
         if not cv or not all(map(_is_fold, cv)):
             raise ValueError(f"cv={brief(cv)} must hold folds: pairs (train, test)")
     splits = list(check_cv(cv).split(X, None, groups))
@@ -89,8 +86,8 @@ def _is_fold(fold):
 def partition_order(splits, n_samples):
     """Return rows in the order of the folds that test them, and where folds start.
 
-    Raises ValueError if the test rows of `splits` are not a partition of all
-    `n_samples` rows, or a fold trains on fewer than two rows.
+    ValueError if the test rows of `splits` are not a partition of all rows, or a fold
+    trains on fewer than two rows.
 
     >>> order, start = partition_order([([2, 3], [0, 1]), ([0, 1], [2, 3])], 4)
     >>> order.tolist(), start.tolist()

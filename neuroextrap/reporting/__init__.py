@@ -2,6 +2,4 @@
 
 from neuroextrap.reporting._peaks import peak_table
 
-__all__ = [
-    "peak_table",
-]
+__all__ = ["peak_table"]

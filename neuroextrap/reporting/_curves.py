@@ -3,6 +3,7 @@
 import warnings
 
 import numpy as np
+import pandas as pd
 from markupsafe import Markup
 
 from neuroextrap.maps._identification import DOUBTFUL
@@ -59,8 +60,6 @@ def curves_section(fitted, finding, peaks):
 
 def _curve_table(fitted, rows):
     """Tabulate the curves of peaks: one row per region and set size."""
-    import pandas as pd
-
     tables = []
     for _, row in rows.iterrows():
         region = int(row["region"])
@@ -91,9 +90,7 @@ def curve_axes(fitted, region, ax=None):
     `region` is an index, a name, or a place (x, y, z) in mm. The band is left out where
     no interval is known (results read from a folder), the bound (on the best
     classifier of these classes, for all regions at once) where none holds, the
-    extrapolation (to ten times the classes) with fewer than ten classes; its interval
-    counts the classes drawn and the choice of a model. Returns the matplotlib axes,
-    those of a new figure if `ax` is None.
+    extrapolation with fewer than ten classes. Returns the axes.
     """
     import matplotlib.pyplot as plt
 
@@ -119,11 +116,7 @@ def curve_axes(fitted, region, ax=None):
 
 
 def class_bounds(fitted):
-    """Return the lower bounds that pages state and draw, (n_regions,).
-
-    They are on the accuracy of the best possible classifier of these classes, for all
-    regions at once; NaN where none holds.
-    """
+    """Return the lower bounds that pages draw, (n_regions,), NaN where none holds."""
     scores = fitted.region_scores_
     return scores.get(_BOUND, np.full(len(scores["accuracy"]), np.nan))
 
@@ -131,9 +124,8 @@ def class_bounds(fitted):
 def _extrapolated(fitted, region):
     """Predict the accuracy of one region up to ten times as many classes.
 
-    From its margins, or from its wins if results were read from a folder. Returns
-    set sizes, accuracy, and the ends of the interval as a pair; None for classifiers
-    that see all classes in training.
+    Returns set sizes, accuracy, and the ends of the interval as a pair, None for
+    classifiers that see all classes in training.
     """
     n_classes = len(fitted.classes_)
     targets = np.unique(np.geomspace(n_classes, 10 * n_classes, 30).astype(int))

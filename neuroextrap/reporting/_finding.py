@@ -7,14 +7,17 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 from scipy.spatial import cKDTree
 
+from neuroextrap.images._atlas import atlas_labels, labels_of
+from neuroextrap.images._loading import neighbor_pairs
+from neuroextrap.images._maskers import is_surface_masker
 from neuroextrap.plotting._axes import COLORS
 from neuroextrap.reporting._page import frame_table, tsv_uri
 from neuroextrap.reporting._pictures import embed_figure
 from neuroextrap.reporting._rendering import (
     format_confidence,
-    format_number,
     format_p_value,
     percent_at_least,
     render,
@@ -45,8 +48,7 @@ class Verdict:
     """Which regions survive correction for looking at all of them.
 
     `criterion` is the map that decides and `words` what it means, both "" where nothing
-    was tested; `survives` is a bool for every region, `smallest` the least value of the
-    map that decides.
+    was tested; `smallest` is the least of its p-values.
     """
 
     criterion: str
@@ -112,15 +114,11 @@ def words_of_regions(masker, *, has_centers):
     """Name one region and several; those with centers are spheres or discs."""
     if masker is None or not has_centers:
         return "region", "regions"
-    from neuroextrap.images._loading import is_surface_masker
-
     return ("disc", "discs") if is_surface_masker(masker) else ("sphere", "spheres")
 
 
 def words_of_features(masker):
     """Name one feature of a masker and several."""
-    from neuroextrap.images._loading import is_surface_masker
-
     return ("vertex", "vertices") if is_surface_masker(masker) else ("voxel", "voxels")
 
 
@@ -133,7 +131,7 @@ def mm_words(place):
 def place_words(row):
     """Name one row of a peak table."""
     if "name" in row:
-        return f"{row['name']}"
+        return str(row["name"])
     if "x" in row:
         return mm_words(row[axis] for axis in "xyz")
     return f"region {row['region']:.0f}"
@@ -152,11 +150,10 @@ _MOST_STEPS = 500  # of a curve
 
 
 class Counted(NamedTuple):
-    """The regions of an analysis, of which sets are counted.
+    """The regions of a `choice` on a masker, of which sets are counted.
 
-    `bounds` are DiscoveryBounds; `p_value` and `survives` (n_regions,) are of the
-    regions of `choice` on a masker, `words` what one and many of them are called, and
-    `claim` is what is said of those that count.
+    `bounds` are DiscoveryBounds, `p_value` and `survives` have shape (n_regions,),
+    `words` are what one region and many are called, `claim` is of those that count.
     """
 
     bounds: Any
@@ -189,14 +186,14 @@ class Counted(NamedTuple):
         """The p-value up to which regions belong to a cluster."""
         return max(_FORMING, 1 / (self.n_permutations + 1))
 
+    @property
+    def known(self):
+        """Which regions (n_regions,) were tested."""
+        return ~np.isnan(self.bounds.scores)
+
     def clusters(self):
         """Return the cluster of every region, as :func:`clusters_of` does."""
         return clusters_of(self.p_value <= self.forming, self.choice, self.masker)
-
-    @property
-    def places(self):
-        """Places of the centers in mm, (n_regions, 3), or None."""
-        return self.choice.places(self.masker)
 
     def sets(self, clusters, areas):
         """Yield the name of every set and which regions (n_regions,) are in it.
@@ -205,21 +202,21 @@ class Counted(NamedTuple):
         names or "", and the largest clusters with any that count, by the place of their
         strongest region.
         """
-        known = ~np.isnan(self.bounds.scores)
-        yield f"all {self.words[1]}", known
+        yield f"all {self.words[1]}", self.known
         if self.survives.any():
             yield f"{self.words[1]} that survive correction", self.survives
         for name in () if areas is None else dict.fromkeys(areas.tolist()):
-            chosen = self.choice.regions_of(areas == name) & known
+            chosen = self.choice.regions_of(areas == name) & self.known
             if name and chosen.any():
                 yield name, chosen
         if clusters is not None:
+            places = self.choice.places(self.masker)
             sizes = np.bincount(clusters[clusters >= 0])
             by_size = (clusters == n for n in np.argsort(-sizes, kind="stable"))
             counting = (inside for inside in by_size if self.bounds.count(inside))
             for inside in islice(counting, _MOST_CLUSTERS):
                 peak = np.argmax(np.where(inside, self.bounds.scores, -np.inf))
-                yield f"{_CLUSTER} {mm_words(self.places[peak])}", inside
+                yield f"{_CLUSTER} {mm_words(places[peak])}", inside
 
 
 def clusters_of(chosen, choice, masker):
@@ -228,8 +225,6 @@ def clusters_of(chosen, choice, masker):
     Neighbors are regions whose centers are; centers on a coarser grid (every n-th
     voxel) are those a step of that grid apart. None for regions without centers.
     """
-    from neuroextrap.images._loading import neighbor_pairs
-
     places = choice.places(masker)
     if places is None:
         return None
@@ -245,27 +240,21 @@ def clusters_of(chosen, choice, masker):
 
 
 def cluster_columns(fitted, peaks):
-    """Return the regions of each peak's cluster, and how many are informative.
-
-    `peaks` (n_peaks,) are regions; no columns where nothing is known of clusters.
-    """
+    """Return the sizes of the peaks' clusters, and how many count; {} if unknown."""
     counted = Counted.of(fitted)
     clusters = None if counted is None else counted.clusters()
-    if counted is None or clusters is None:
+    if clusters is None:
         return {}
     of_peaks = [(clusters == n) & (n >= 0) for n in clusters[peaks]]
-    return {
-        "cluster_regions": np.array([inside.sum() for inside in of_peaks], dtype=int),
-        "cluster_true_discoveries": np.array(
-            [counted.bounds.count(inside) for inside in of_peaks], dtype=int
-        ),
+    columns = {
+        "cluster_regions": [inside.sum() for inside in of_peaks],
+        "cluster_true_discoveries": [counted.bounds.count(each) for each in of_peaks],
     }
+    return {name: np.array(each, dtype=int) for name, each in columns.items()}
 
 
 def area_names(atlas, masker, names=None):
     """Return the name of the atlas label of every feature, "" for none."""
-    from neuroextrap.images._atlas import atlas_labels, labels_of
-
     if names is None:
         labels, table = labels_of(atlas, masker)
     else:
@@ -278,37 +267,17 @@ def discoveries_section(counted, areas=None):
 
     `counted` is a Counted or None, and `areas` (n_features,) are names of atlas labels.
     """
-    import pandas as pd
-
-    if counted is None or (~np.isnan(counted.bounds.scores)).sum() < 2:
+    if counted is None or counted.known.sum() < 2:
         return ""
     one, many = counted.words
     clusters = counted.clusters()
-    known = ~np.isnan(counted.bounds.scores)
     rows = [
-        (name, int((chosen & known).sum()), counted.bounds.count(chosen))
+        (name, int((chosen & counted.known).sum()), counted.bounds.count(chosen))
         for name, chosen in counted.sets(clusters, areas)
     ]
     frame = pd.DataFrame(rows, columns=["set", "n_regions", "n_true"])
     frame["proportion"] = frame["n_true"] / frame["n_regions"].clip(lower=1)
-    table = frame_table(
-        frame,
-        f"How many {many} of a set {counted.claim}",
-        headings={
-            "set": "Set",
-            "n_regions": many.capitalize(),
-            "n_true": f"{counted.claim.split()[-1].capitalize()}, at least",
-            "proportion": "Proportion, at least",
-        },
-        formats={
-            "set": str,
-            "n_regions": format_number,
-            "n_true": format_number,
-            "proportion": percent_at_least,
-        },
-    )
-    areas = set() if areas is None else set(areas.tolist())
-    in_areas = [row for row in rows if row[0] in areas]
+    in_areas = [row for row in rows if areas is not None and row[0] in areas.tolist()]
     return render(
         "discoveries",
         area=in_areas[0] if len(in_areas) == 1 else None,
@@ -318,13 +287,26 @@ def discoveries_section(counted, areas=None):
         many=many,
         claim=counted.claim,
         level=format_confidence(counted.bounds.confidence_level),
-        table=table,
+        table=_table_of_sets(counted, frame),
         tsv=tsv_uri(frame),
         curve=_curve(counted),
         forming=None if clusters is None else f"{counted.forming:.2g}",
         n_clusters=0 if clusters is None else int(clusters.max()) + 1,
         n_shown=sum(name.startswith(_CLUSTER) for name, *_ in rows),
     )
+
+
+def _table_of_sets(counted, frame):
+    """Return the table of sets as HTML."""
+    headings = {
+        "set": "Set",
+        "n_regions": counted.words[1].capitalize(),
+        "n_true": f"{counted.claim.split()[-1].capitalize()}, at least",
+        "proportion": "Proportion, at least",
+    }
+    caption = f"How many {counted.words[1]} of a set {counted.claim}"
+    formats = {"proportion": percent_at_least}
+    return frame_table(frame, caption, headings=headings, formats=formats)
 
 
 def _curve(counted):
@@ -335,12 +317,12 @@ def _curve(counted):
     if not n_true[-1]:
         return ""
     n_drawn = np.searchsorted(n_reached, max(3 * n_true[-1], n_reached[0]), "right")
-    some = np.unique(np.linspace(0, n_drawn - 1, _MOST_STEPS).astype(int))
+    steps = np.unique(np.linspace(0, n_drawn - 1, _MOST_STEPS).astype(int))
     figure, ax = plt.subplots(figsize=(5, 3), layout="constrained")
     what = f"{counted.claim.split()[-1]}, at least"
     drawn = ((n_reached, "0.6", "all of them"), (n_true, COLORS[1], what))
     for numbers, color, label in drawn:
-        ax.step(levels[some], numbers[some], color, where="post", label=label)
+        ax.step(levels[steps], numbers[steps], color, where="post", label=label)
     many = counted.words[1]
     ax.set(xlabel="threshold of the tested statistic", ylabel=f"{many} that reach it")
     ax.legend(frameon=False)
@@ -355,9 +337,7 @@ def _curve(counted):
 def viewer_discoveries(counted):
     """Return what a viewer counts with, ready for JSON; None where nothing is known.
 
-    ``scores`` of all regions (float64, packed; NaN where not analyzed), the
-    ``thresholds``, the confidence ``level`` in words, what ``many`` regions are called
-    and what is claimed of them, and whether a ``ball`` around a place holds centers.
+    ``ball`` says whether a ball around a place holds centers.
     """
     if counted is None:
         return None

@@ -33,8 +33,7 @@ class GroupResult:
     `about` is its ``GroupSummary``, `scores` holds its maps' values (n_features,) by
     name, `shown` the name of the one that shows how strong features are. `view` are the
     maps of all analyses, with the finding of this one; `names` are what its maps are
-    called there. `places` (n_features, 3) are in mm, `labels` (n_features,) names of
-    atlas regions, None without an atlas.
+    called there. `places` (n_features, 3) are in mm, `labels` names of atlas regions.
     """
 
     about: Any
@@ -103,10 +102,9 @@ class GroupResult:
 
 
 def read_group(analyses, records, atlas):
-    """Join analyses (GroupMaps) of one group; a taken name gets its test's in front.
+    """Return GroupResults of analyses of one group; a taken name gets its test's ahead.
 
-    `records` say what the maps mean; `atlas` is a pair of labels image and names, or
-    None. Returns a list of :class:`GroupResult`.
+    `atlas` is a pair of labels image and names, or None.
     """
     masker = analyses[0].summary.masker
     if masker is None:
@@ -185,10 +183,7 @@ _STATISTICS = {
 
 
 def found_in_group(result, n_clusters):
-    """Say where there is an effect, how strong it is, and by which other corrections.
-
-    The first sentence is the answer.
-    """
+    """Say where there is an effect, how strong it is, and by what other corrections."""
     about, scores, finding = result.about, result.scores, result.view.finding
     strength = result.strength
     if finding.n_surviving:

@@ -1,9 +1,5 @@
 """The report of an identification analysis, and what a notebook shows of it."""
 
-from __future__ import annotations
-
-from typing import Any
-
 import numpy as np
 from markupsafe import Markup
 
@@ -18,26 +14,21 @@ from neuroextrap.reporting._identification_words import (
     found,
     limits,
     methods,
-    methods_section,
     parameter_tables,
     statistic_words,
     vacuity_notes,
     validity_notes,
 )
-from neuroextrap.reporting._maps_section import Pictures, fitted_background, page_maps
+from neuroextrap.reporting._maps_section import Pictures, choose_background, page_maps
 from neuroextrap.reporting._page import (
-    Report,
     answer,
     key_value_table,
     list_of,
     make_page,
     page_title,
+    sections_of,
 )
-from neuroextrap.reporting._peaks import (
-    peak_rows,
-    ranked_peaks,
-    tables_of_peaks,
-)
+from neuroextrap.reporting._peaks import ranked_peaks, short_table, tables_of_peaks
 from neuroextrap.reporting._pictures import null_figure
 from neuroextrap.reporting._rendering import (
     bits_at_least,
@@ -49,7 +40,7 @@ from neuroextrap.reporting._rendering import (
     render,
     sentences,
 )
-from neuroextrap.reporting._viewer import has_viewer, or_note, viewer_of_curves
+from neuroextrap.reporting._viewer import or_note, viewer_of_curves
 
 _COLUMNS = {
     "atlas_label": ("Atlas", str),
@@ -71,77 +62,63 @@ _COLUMNS = {
 _NOT_AMONG_MAPS = "accuracy", "neg_log10_p_fwe"
 
 
-def identification_report(
-    fitted: Any,
-    title: str | None = None,
-    *,
-    bg_img: Any = None,
-    atlas: Any = None,
-    origin: Any = None,
-) -> Report:
-    """Make a self-contained HTML page of a fitted identification analysis.
+def identification_report(fitted, title=None, *, bg_img=None, atlas=None, origin=None):
+    """Make a page of a fitted identification analysis, a Report.
 
-    Of the analysis only public attributes, ``results_`` and methods are read. `origin`
-    (Origin) says what it was made of, if more is known than the analysis knows.
+    `origin` says what it was made of, if more is known than the analysis knows.
     """
-    origin = origin or fitted.origin_
-    sections = identification_sections(
-        fitted, bg_img=bg_img, atlas=atlas, samples=origin.samples
-    )
-    return make_page(
-        page_title(title, "Identification report"), sections, origin=origin
-    )
+    origin, title = origin or fitted.origin_, page_title(title, "Identification report")
+    how = {"bg_img": bg_img, "atlas": atlas, "samples": origin.samples}
+    return make_page(title, identification_sections(fitted, **how), origin=origin)
 
 
 def identification_sections(
-    fitted: Any,
-    *,
-    n_peaks: int = 10,
-    bg_img: Any = None,
-    atlas: Any = None,
-    samples: dict | None = None,
-) -> list:
-    """Make the parts of a report, to be put on a page with others.
+    fitted, *, n_peaks=10, bg_img=None, atlas=None, samples=None
+):
+    """Make the parts of a report, pairs of a heading and HTML, without empty ones.
 
-    `n_peaks` is the largest number of rows of the peak table, `bg_img` the image drawn
-    under the maps, `atlas` a labels image that names places, `samples` the options by
-    which samples were made of images (None: those that the analysis knows). Returns
-    pairs of a heading and HTML; parts that do not apply are left out. ValueError if no
-    region was analyzed.
+    `n_peaks` is the largest number of rows of the peak table, `samples` the options by
+    which samples were made of images (None: those that the analysis knows). ValueError
+    if no region was analyzed.
     """
     if not np.isfinite(fitted.region_scores_["accuracy"]).any():
         raise ValueError(
             "fitted has no analyzed region; merge its shards or lower min_voxels"
         )
     view, peaks = page_maps(fitted), ranked_peaks(fitted, n_peaks, atlas)
-    background = fitted_background(fitted, bg_img)
-    areas = None
-    if atlas is not None and fitted.masker_ is not None:
-        areas = area_names(atlas, fitted.masker_)
-    places = fitted.results_.choice.places(fitted.masker_)
+    masker, choice = fitted.masker_, fitted.results_.choice
+    own = getattr(fitted, "bg_img_", None)
+    background = choose_background(masker, bg_img, own)
+    places, areas, viewer = choice.places(masker), None, ""
+    if atlas is not None and masker is not None:
+        areas = area_names(atlas, masker)
     place = None if places is None else places[peaks["region"].iloc[0]]
-    pictures = Pictures(view, place, background, bg_img)
-    viewer = ""
-    if has_viewer(fitted):
-        viewer = or_note(
-            viewer_of_curves, fitted, background, bg_img=bg_img, peaks=peaks["region"]
-        )
+    pictures = Pictures(view, place, background)
+    if masker is not None and choice.has_place:
+        viewer = or_note(viewer_of_curves, fitted, background, peaks=peaks["region"])
     others = [name for name in view.overview() if name not in _NOT_AMONG_MAPS]
-    sections = [
-        ("What was found", answer(found(fitted, peaks), pictures.figure("accuracy"))),
+    shown = [
         ("Accuracy curves", curves_section(fitted, view.finding, peaks)),
-        ("Peaks", peaks_section(view, peaks, has_viewer="nx-viewer" in viewer)),
+        ("Peaks", _peaks_section(view, peaks, has_viewer="nx-viewer" in viewer)),
         ("How many are informative", discoveries_section(Counted.of(fitted), areas)),
         ("Explore the maps", viewer),
         ("Maps", pictures.section(others)),
-        ("What this does not show", list_of(limits(fitted))),
+    ]
+    vacuous = paragraphs(*vacuity_notes(fitted), note=True)
+    details = [
         ("Permutation test", _permutations(fitted)),
         ("What was analyzed", _summary(fitted)),
-        ("What holds when", _validity(fitted)),
-        ("Methods", methods_section(methods(fitted, samples))),
-        ("Parameters", parameter_tables(fitted)),
+        ("What holds when", vacuous + list_of(validity_notes(fitted))),
     ]
-    return [(heading, content) for heading, content in sections if content]
+    sections = sections_of(
+        answer(found(fitted, peaks), pictures.figure("accuracy")),
+        shown,
+        limits(fitted),
+        details,
+        methods(fitted, samples),
+        [("Parameters", parameter_tables(fitted))],
+    )
+    return [section for section in sections if section[1]]
 
 
 def summary(fitted, *, n_peaks=5):
@@ -152,7 +129,7 @@ def summary(fitted, *, n_peaks=5):
     if n_regions:
         peaks = ranked_peaks(fitted, n_peaks)
         words = found(fitted, peaks)
-        table = peak_rows(peaks, _COLUMNS, f"Strongest {many}")
+        table = short_table(peaks, _COLUMNS, f"Strongest {many}")
     return render(
         "summary",
         kind=type(fitted).__name__,
@@ -164,7 +141,7 @@ def summary(fitted, *, n_peaks=5):
     )
 
 
-def peaks_section(view, peaks, *, has_viewer):
+def _peaks_section(view, peaks, *, has_viewer):
     """Tabulate the peaks; their places move the viewer, if there is one."""
     one, many = view.words
     trends = f"Strongest {many} that do not survive correction: trends"
@@ -231,9 +208,3 @@ def _permutations(fitted):
         f"p-value is {1 / (n_permutations + 1):.2g}.",
         "permutation_test.svg",
     )
-
-
-def _validity(fitted):
-    """List when the numbers hold."""
-    vacuous = paragraphs(*vacuity_notes(fitted), note=True)
-    return vacuous + list_of(validity_notes(fitted))

@@ -1,12 +1,11 @@
 """What is said of a fitted analysis: its values, parameters, methods and works."""
 
-import re
-
 import numpy as np
-from markupsafe import Markup, escape
 
 import neuroextrap
 from neuroextrap.design._findings import doubts_about
+from neuroextrap.images._loading import mask_lattice
+from neuroextrap.images._maskers import is_surface_masker
 from neuroextrap.maps._provenance import versions
 from neuroextrap.maps._records import (
     changed_parameters,
@@ -28,141 +27,19 @@ from neuroextrap.reporting._rendering import paragraphs, render, sentences
 
 _LONGEST = 300
 
-_WORKS = {
-    "Abraham et al. 2014": "Abraham et al. (2014). Machine learning for neuroimaging "
-    "with scikit-learn. Frontiers in Neuroinformatics 8, 14.",
-    "Allefeld et al. 2016": "Allefeld, Görgen & Haynes (2016). Valid population "
-    "inference for information-based imaging: from the second-level t-test to "
-    "prevalence inference. NeuroImage 141, 378-392.",
-    "Blanchard et al. 2020": "Blanchard, Neuvial & Roquain (2020). Post hoc confidence "
-    "bounds on false positives using reference families. Annals of Statistics 48, "
-    "1281-1303.",
-    "Görgen et al. 2018": "Görgen, Hebart, Allefeld & Haynes (2018). The same analysis "
-    "approach: practical protection against the pitfalls of novel neuroimaging "
-    "analysis methods. NeuroImage 180, 19-30.",
-    "Harris 2020": "Harris (2020). A shift test for independence in generic time "
-    "series. arXiv:2012.06862.",
-    "Hesterberg 2015": "Hesterberg (2015). What teachers should know about the "
-    "bootstrap. The American Statistician 69, 371-386.",
-    "Kjems et al. 2002": "Kjems et al. (2002). The quantitative evaluation of "
-    "functional neuroimaging experiments: mutual information learning curves. "
-    "NeuroImage 15, 772-786.",
-    "Kriegeskorte et al. 2006": "Kriegeskorte, Goebel & Bandettini (2006). "
-    "Information-based functional brain mapping. PNAS 103, 3863-3868.",
-    "Lescroart et al. 2015": "Lescroart, Stansbury & Gallant (2015). Fourier power, "
-    "subjective distance, and object categories all provide plausible models of BOLD "
-    "responses in scene-selective visual areas. Frontiers in Computational "
-    "Neuroscience 9, 135.",
-    "Nadeau & Bengio 2003": "Nadeau & Bengio (2003). Inference for the generalization "
-    "error. Machine Learning 52, 239-281.",
-    "Nichols & Holmes 2002": "Nichols & Holmes (2002). Nonparametric permutation tests "
-    "for functional neuroimaging: a primer with examples. Human Brain Mapping 15, "
-    "1-25.",
-    "Nichols et al. 2005": "Nichols et al. (2005). Valid conjunction inference with "
-    "the minimum statistic. NeuroImage 25, 653-660.",
-    "Nili et al. 2014": "Nili et al. (2014). A toolbox for representational similarity "
-    "analysis. PLoS Computational Biology 10, e1003553.",
-    "Nishimoto et al. 2011": "Nishimoto et al. (2011). Reconstructing visual "
-    "experiences from brain activity evoked by natural movies. Current Biology 21, "
-    "1641-1646.",
-    "Smith & Nichols 2009": "Smith & Nichols (2009). Threshold-free cluster "
-    "enhancement. NeuroImage 44, 83-98.",
-    "Stelzer et al. 2013": "Stelzer, Chen & Turner (2013). Statistical inference and "
-    "multiple testing correction in classification-based multi-voxel pattern "
-    "analysis. NeuroImage 65, 69-82.",
-    "Walther et al. 2016": "Walther et al. (2016). Reliability of dissimilarity "
-    "measures for multi-voxel pattern analysis. NeuroImage 137, 188-200.",
-    "Westfall & Young 1993": "Westfall & Young (1993). Resampling-based multiple "
-    "testing. Wiley.",
-    "Winkler et al. 2014": "Winkler et al. (2014). Permutation inference for the "
-    "general linear model. NeuroImage 92, 381-397.",
-    "Winkler et al. 2015": "Winkler et al. (2015). Multi-level block permutation. "
-    "NeuroImage 123, 253-268.",
-    "Zheng & Benjamini 2016": "Zheng & Benjamini (2016). Estimating mutual information "
-    "in high dimensions via classification error. arXiv:1606.05229.",
-    "Zheng et al. 2018": "Zheng, Achanta & Benjamini (2018). Extrapolating expected "
-    "accuracies for large multi-class problems. Journal of Machine Learning Research "
-    "19, 1-30.",
-}
-"""Works by how sentences cite them, in the order of their authors."""
-
-
-def methods_section(words):
-    """Return sentences to cite, and the works that they name, as HTML."""
-    paragraph = Markup(" ").join(words)
-    works = [work for name, work in _WORKS.items() if escape(name) in paragraph]
-    bibtex = "\n\n".join(map(bibtex_entry, works))
-    return render("methods", paragraph=paragraph, references=works, bibtex=bibtex)
-
-
-def bibtex_entry(work):
-    """Return a reference, "Authors (year). Title. Journal volume, pages.", as BibTeX.
-
-    >>> print(bibtex_entry(_WORKS["Smith & Nichols 2009"]))
-    @article{smith2009,
-      author = {Smith and Nichols},
-      title = {{Threshold-free cluster enhancement}},
-      journal = {NeuroImage},
-      volume = {44},
-      pages = {83--98},
-      year = {2009}
-    }
-    """
-    ((authors, year, rest),) = re.findall(r"^(.+?) \((\d{4})\)\. (.+)\.$", work)
-    title, where = rest.rsplit(". ", 1)
-    names = re.split(r", | & | et al", authors)
-    kind, fields = _where(where)
-    about = {
-        "author": " and ".join(name if name else "others" for name in names),
-        "title": f"{{{title}}}",
-        **fields,
-        "year": year,
-    }
-    lines = (f"  {name} = {{{value}}}" for name, value in about.items())
-    key = re.sub(r"\W", "", names[0]).lower() + year
-    return f"@{kind}{{{key},\n" + ",\n".join(lines) + "\n}"
-
-
-def _where(where):
-    """Return the kind of a work, and the fields that say where it appeared."""
-    found = re.match(r"(.+?) (\d+), (\w+)(?:-(\d+))?$", where)
-    if found is None:
-        return (
-            ("misc", {"howpublished": where})
-            if "arXiv" in where
-            else (
-                "book",
-                {"publisher": where},
-            )
-        )
-    journal, volume, first, last = found.groups()
-    pages = first if last is None else f"{first}--{last}"
-    return "article", {"journal": journal, "volume": volume, "pages": pages}
-
 
 def parameter_tables(fitted):
     """Show the parameters: those that differ from the default first, then the rest."""
-    changed = {
-        name: value
-        for name, value in changed_parameters(fitted).items()
-        if name not in WITHOUT_EFFECT
-    }
-    others = {
-        name: value
-        for name, value in described_parameters(fitted).items()
-        if name not in changed
-    }
-    found = ", ".join(f"{name} {version}" for name, version in versions().items())
-    first = (
-        parameter_table(changed)
-        if changed
-        else paragraphs("All parameters have defaults.")
-    )
+    changed, given = changed_parameters(fitted), described_parameters(fitted)
+    changed = {n: v for n, v in changed.items() if n not in WITHOUT_EFFECT}
+    others = {n: v for n, v in given.items() if n not in changed}
+    others["versions"] = ", ".join(f"{name} {v}" for name, v in versions().items())
+    first = paragraphs("All parameters have defaults.")
     return render(
         "parameters",
         changed=changed,
-        first=first,
-        others=parameter_table({**others, "versions": found}),
+        first=parameter_table(changed) if changed else first,
+        others=parameter_table(others),
     )
 
 
@@ -217,6 +94,9 @@ def found(fitted, peaks):
     clusters = surviving_clusters(fitted)
     one, many = region_words(fitted)
     lower, upper = known_interval(fitted, int(peak["region"]))
+    classes = "classes" if described_parameters(fitted).get("estimator") else "stimuli"
+    if fitted.results_.scores.correlation is not None:
+        classes = "targets"
     return sentences(
         "identification_found",
         fitted=fitted,
@@ -224,7 +104,7 @@ def found(fitted, peaks):
         finding=finding,
         one=one,
         many=many,
-        classes=_class_words(fitted),
+        classes=classes,
         n_regions=n_analyzed(fitted),
         n_places=None if clusters is None else int(clusters.max()) + 1,
         level=LEVEL,
@@ -236,17 +116,9 @@ def found(fitted, peaks):
     )
 
 
-def _class_words(fitted):
-    """Say what is identified: classes of a classifier, or targets, or stimuli."""
-    if fitted.results_.scores.correlation is not None:
-        return "targets"
-    return "classes" if described_parameters(fitted).get("estimator") else "stimuli"
-
-
 def known_interval(fitted, region):
-    """Return a region's 95% interval of the accuracy at every set size.
+    """Return the ends of a region's 95% interval of the accuracy, (2, n_set_sizes).
 
-    The one interval of sentences, figures and tables: both ends, shape (n_set_sizes,),
     NaN where it is not known: results read from a folder have no margins.
     """
     unknown = np.isnan(fitted.standard_error(region))
@@ -273,11 +145,7 @@ def limits(fitted):
 
 
 def validity_notes(fitted):
-    """List when the numbers of a fitted analysis hold, its own notes first.
-
-    Then come the notes of the maps it has, those of single regions before those of all
-    regions at once.
-    """
+    """List when the numbers of a fitted analysis hold: its notes, then its maps'."""
     records = [MAPS[name] for name in MAPS if name in fitted.region_scores_]
     records.sort(key=lambda record: record.simultaneous)
     notes = [record.note for record in records if record.note]
@@ -285,11 +153,7 @@ def validity_notes(fitted):
 
 
 def vacuity_notes(fitted):
-    """List which bounds on average Bayes accuracy could not exceed chance, or 1/2.
-
-    They say so of the design: even accuracy 1 would not lift them. Empty when the
-    bounds can say something.
-    """
+    """List bounds on average Bayes accuracy that even accuracy 1 would not lift."""
     results = fitted.results_
     if results.n_repeats is None:
         return []
@@ -301,13 +165,12 @@ def vacuity_notes(fitted):
 
 
 def methods(fitted, samples=None):
-    """Describe a fitted analysis for the methods section of a paper, in sentences.
-
-    `samples` are options by which samples were made of images; if None, those that the
-    analysis knows. What is not known is for the reader to add, and said so.
-    """
+    """Describe a fitted analysis for the methods section of a paper, in sentences."""
     estimator = described_parameters(fitted).get("estimator")
-    labels = _permuted_labels(fitted)
+    try:
+        labels = fitted.run_.labels
+    except (AttributeError, ValueError):  # read from a folder, or no labels
+        labels = None
     n_voxels = fitted.results_.n_voxels[fitted.results_.scores.done]
     return sentences(
         "identification_methods",
@@ -343,8 +206,6 @@ def statistic_words(fitted):
 
 def _voxels(fitted):
     """Return how many voxels a mask has, and their sizes in mm; () if it has none."""
-    from neuroextrap.images._loading import is_surface_masker, mask_lattice
-
     if fitted.masker_ is None or is_surface_masker(fitted.masker_):
         return ()
     mask, affine = mask_lattice(fitted.masker_)
@@ -382,11 +243,3 @@ def _independent_units(fitted, labels):
     if options.get("test_units") == "runs" or options.get("within_runs") is not None:
         return "runs"
     return "samples" if labels is None or labels.blocks is None else "blocks"
-
-
-def _permuted_labels(fitted):
-    """Return the labels that moved, None if the analysis does not know them."""
-    try:
-        return fitted.run_.labels
-    except (AttributeError, ValueError):  # read from a folder, or no labels
-        return None

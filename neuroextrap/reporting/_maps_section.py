@@ -9,6 +9,8 @@ import numpy as np
 import scipy.sparse
 from markupsafe import Markup
 
+from neuroextrap.images._loading import feature_coordinates
+from neuroextrap.images._maskers import is_surface_masker
 from neuroextrap.images._region_choice import RegionChoice
 from neuroextrap.maps._registry import MAPS, record_of
 from neuroextrap.plotting._brain_maps import (
@@ -30,6 +32,7 @@ from neuroextrap.reporting._pictures import (
     trend_limit,
 )
 from neuroextrap.reporting._rendering import (
+    capitalized,
     format_p_value,
     paragraphs,
     sentence_case,
@@ -73,8 +76,6 @@ class PageMaps:
     @property
     def on_surface(self):
         """Whether features are vertices."""
-        from neuroextrap.images._loading import is_surface_masker
-
         return self.masker is not None and is_surface_masker(self.masker)
 
     def record(self, name):
@@ -92,10 +93,7 @@ class PageMaps:
         return self.two_sided and np.nanmin(self.scores[name]) < 0
 
     def look(self, name):
-        """Return how to draw a map: colors begin at chance or zero, or differ in sign.
-
-        That is a Look.
-        """
+        """Return its Look: colors begin at chance or zero, or differ in sign."""
         if name in self.looks:
             return self.looks[name]
         values, record = self.scores[name], self.record(name)
@@ -106,18 +104,18 @@ class PageMaps:
         return Look("", color_range(values, floor), COLORMAP)
 
     def marks(self, name):
-        """Return values of a map to be marked in its color bar, by their words.
+        """Return values to be marked in the color bar, by their words.
 
         Where survivors are the regions above some value, that value is marked; a count
         is not what was tested.
         """
-        chance = self.record(name).chance_level(self.n_classes)
+        record, survives = self.record(name), self.finding.survives
+        chance = record.chance_level(self.n_classes)
         marks = {"chance": float(chance)} if chance else {}
-        if self.record(name).unit == "count":
-            return marks
-        strength, survives = self.strength(name), self.finding.survives
+        strength = self.strength(name)
         known = np.isfinite(strength)
-        if not self.finding.by_p_value or not survives.any() or survives[known].all():
+        tested = self.finding.by_p_value and record.unit != "count"
+        if not tested or not survives.any() or survives[known].all():
             return marks
         limit = strength[survives].min()
         if name not in self.looks and strength[known & ~survives].max() < limit:
@@ -155,16 +153,13 @@ def features_as_regions(n_features):
 
 
 def choose_background(masker, bg_img, own=None):
-    """Choose what is drawn under the maps of volumes.
+    """Choose what is drawn under maps, a Background; log what a user may not expect.
 
-    `own` is the subject's mean image, or None. Nothing for surfaces, whose vertices
-    have grays of their own, and for arrays. What is chosen differently from what a user
-    may expect is logged, and said by ``why``.
+    `own` is the subject's mean image, or None. Vertices of surfaces have grays of
+    `bg_img`, or of their own.
     """
-    from neuroextrap.images._loading import feature_coordinates, is_surface_masker
-
     if masker is None or is_surface_masker(masker):
-        return Background(None, False, "")
+        return Background(bg_img, False, "")
     places = feature_coordinates(masker)
     background = volume_background(masker.mask_img_, places, bg_img, own=own)
     if background.why:
@@ -172,40 +167,37 @@ def choose_background(masker, bg_img, own=None):
     return background
 
 
-def fitted_background(fitted, bg_img):
-    """Choose what is drawn under the maps of volumes of a fitted analysis."""
-    return choose_background(fitted.masker_, bg_img, getattr(fitted, "bg_img_", None))
-
-
-def background_note(background):
-    """Return a note, as HTML, if maps are drawn without the template."""
-    why = background.why
-    return paragraphs(f"{why[:1].upper()}{why[1:]}." if why else "", note=True)
-
-
+@dataclass(frozen=True)
 class Pictures:
-    """Draw the maps of a page, all cut at one place (mm), over one background."""
+    """Draw the PageMaps of a page, all cut at one place (mm), over one Background."""
 
-    def __init__(self, view, place, background, bg_img):
-        self._view, self._place = view, place
-        self._background, self._bg_img = background, bg_img
+    view: PageMaps
+    place: Any
+    background: Background
+
+    @property
+    def note(self):
+        """A note, as HTML, if maps are drawn without the template."""
+        why = self.background.why
+        return paragraphs(f"{capitalized(why)}." if why else "", note=True)
 
     def section(self, names):
         """Return several maps as HTML, and say which have nothing to be drawn."""
-        if not self._view.maps:
+        view = self.view
+        if not view.maps:
             return Markup("")
-        figures = {name: self.figure(name) for name in names if name in self._view.maps}
+        figures = {name: self.figure(name) for name in names if name in view.maps}
         words = sentences(
             "nothing_to_draw",
-            records=[self._view.record(name) for name in figures if not figures[name]],
-            n_classes=self._view.n_classes,
+            records=[view.record(name) for name in figures if not figures[name]],
+            n_classes=view.n_classes,
         )
-        parts = [background_note(self._background), *figures.values()]
-        return Markup("\n").join(part for part in [*parts, paragraphs(*words)] if part)
+        parts = [self.note, *figures.values(), paragraphs(*words)]
+        return Markup("\n").join(part for part in parts if part)
 
     def figure(self, name):
         """Return a map as HTML; "" if there is no image, or nothing to draw."""
-        view = self._view
+        view = self.view
         if name not in view.maps:
             return Markup("")
         strength, threshold = view.strength(name), view.threshold(name)
@@ -220,20 +212,18 @@ class Pictures:
             view.maps[name],
             view.masker,
             np.nan_to_num(view.choice.to_features(opacity)),
-            place=self._place,
-            below=self._background.img,
-            bg_img=self._bg_img,
-            span=look.span,
-            cmap=look.cmap,
-            marks=view.marks(name),
+            self.place,
+            self.background.img,
+            look,
+            view.marks(name),
         )
         return figure_tag(data_uri(picture, "png"), self._caption(name, look.title))
 
     def _opacity(self, name, strength):
         """Return how opaque every region is where the map is drawn."""
-        finding = self._view.finding
-        if finding.n_surviving or name in self._view.looks:
-            faint = 0.0 if self._view.on_surface else FAINT * self._near(strength)
+        finding = self.view.finding
+        if finding.n_surviving or name in self.view.looks:
+            faint = 0.0 if self.view.on_surface else FAINT * self._near(strength)
             return np.where(finding.survives, 1.0, faint)
         if not finding.criterion:
             return np.ones(len(strength))
@@ -241,14 +231,14 @@ class Pictures:
 
     def _near(self, strength):
         """Return which regions are drawn faintly: the next best to survivors."""
-        p_value = self._view.scores.get("p_value")
+        p_value = self.view.scores.get("p_value")
         if p_value is not None:
             return p_value <= LEVEL
         return strength > trend_limit(strength)
 
     def _caption(self, name, title):
         """Describe a map, its unit, and what is drawn of it."""
-        view, record = self._view, self._view.record(name)
+        view, record = self.view, self.view.record(name)
         plain = record.unit in ("", "1", record.label)
         unit = "" if plain else f" ({record.unit})"
         (caption,) = sentences(

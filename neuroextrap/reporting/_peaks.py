@@ -5,13 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from markupsafe import Markup
 from sklearn.exceptions import NotFittedError
 
 from neuroextrap.images._atlas import atlas_names_at, installed_atlas
-from neuroextrap.images._loading import is_surface_masker
+from neuroextrap.images._maskers import is_surface_masker
 from neuroextrap.images._opening import MNI, space_code
 from neuroextrap.maps._registry import MAPS, record_of
+from neuroextrap.regions._coordinates import peak_features
 from neuroextrap.reporting._finding import (
     cluster_columns,
     clusters_of,
@@ -100,9 +102,7 @@ def peak_table(
     >>> peak_table(fitted)[["region", "n_voxels", "accuracy"]].values.tolist()
     [[0.0, 9.0, 1.0]]
     """
-    import pandas as pd
-
-    scores = scores_of(fitted)
+    scores = _scores_of(fitted)
     check_integer(n_peaks, "n_peaks", minimum=1)
     check_choice(statistic, "statistic", sorted(scores))
     places = fitted.results_.choice.places(fitted.masker_)
@@ -113,7 +113,7 @@ def peak_table(
     strength = record_of(statistic).strength(scores[statistic])
     if places is not None:
         strength = _plateaus_broken(strength, fitted.results_.choice)
-    peaks = strongest(strength, places, n_peaks, min_distance)
+    peaks = _strongest(strength, places, n_peaks, min_distance)
     if places is not None:
         peaks = _one_for_every_cluster(peaks, strength, surviving_clusters(fitted))
     atlas = _atlas_of(fitted, places, atlas)
@@ -124,7 +124,7 @@ def peak_table(
     return pd.DataFrame(columns)
 
 
-def scores_of(fitted):
+def _scores_of(fitted):
     """Return the numbers of an analysis by name; TypeError if it is no analysis."""
     try:
         return fitted.region_scores_
@@ -148,8 +148,7 @@ def _atlas_of(fitted, places, atlas):
 def place_columns(regions, places, names=None, atlas=None):
     """Return where regions are, as columns of a table.
 
-    ``region``, then x, y, z of `places` (n_regions, 3) in mm and ``atlas_label``, what
-    `atlas` calls them, and ``name``, as far as these are known.
+    `places` of all regions, (n_regions, 3), are in mm, or None.
     """
     columns = {"region": regions}
     if places is not None:
@@ -167,25 +166,15 @@ def place_columns(regions, places, names=None, atlas=None):
 
 
 def peaks_of(scores, strength, names, places, n_peaks=10, atlas=None):
-    """Return the strongest regions, 16 mm apart, and their numbers as a table.
-
-    `scores` (n_regions,) are by name, `strength` orders the regions; `names` and
-    `places` (mm) of regions are None if unknown.
-    """
-    import pandas as pd
-
-    rows = strongest(strength, places, n_peaks, _DISTANCE)
+    """Return the strongest regions, 16 mm apart, and their `scores` as a table."""
+    rows = _strongest(strength, places, n_peaks, _DISTANCE)
     columns = place_columns(rows, places, names, atlas)
     numbers = {name: values[rows] for name, values in scores.items()}
     return rows, pd.DataFrame(columns | numbers)
 
 
 def surviving_clusters(fitted):
-    """Return the sets of neighboring regions that survive correction.
-
-    They are the number of every region's set, (n_regions,), -1 outside; None where
-    regions have no centers in an image.
-    """
+    """Return the cluster of every region that survives, as :func:`clusters_of` does."""
     return clusters_of(find(fitted).survives, fitted.results_.choice, fitted.masker_)
 
 
@@ -208,13 +197,11 @@ def _plateaus_broken(values, choice):
     return values + 1e-9 * mean_around
 
 
-def strongest(values, places, n_peaks, min_distance):
+def _strongest(values, places, n_peaks, min_distance):
     """Return regions by value, strongest first; in space, local maxima only."""
     if places is None:
         order = np.argsort(-values, kind="stable")
         return order[~np.isnan(values[order])][:n_peaks]
-    from neuroextrap.regions._coordinates import peak_features
-
     return peak_features(values, places, n_peaks=n_peaks, min_distance=min_distance)
 
 
@@ -227,14 +214,7 @@ def ranked_peaks(fitted, n_peaks, atlas=None):
 
 
 def tables_of_peaks(
-    peaks,
-    survives,
-    columns,
-    *,
-    captions,
-    hint,
-    viewer_index="",
-    file_name="peaks.tsv",
+    peaks, survives, columns, *, captions, hint, viewer_index="", file_name="peaks.tsv"
 ):
     """Tabulate rows that survive correction, and apart from them those that do not.
 
@@ -243,18 +223,16 @@ def tables_of_peaks(
     tables, `hint` explains them; everything can be saved under `file_name`. Places are
     buttons that move the viewer to the region of the column `viewer_index`, if named.
     """
-    parts = {
-        name: _short_table(peaks[rows], columns, caption, kind, viewer_index)
-        for name, rows, kind, caption in (
-            ("surviving", survives, "", captions[0]),
-            ("trends", ~survives, "trend", captions[1]),
-        )
-        if rows.any()
-    }
+
+    def part(rows, caption, kind=""):
+        if not rows.any():
+            return ""
+        return short_table(peaks[rows], columns, caption, kind, viewer_index)
+
     return render(
         "peaks",
-        surviving=parts.get("surviving", ""),
-        trends=parts.get("trends", ""),
+        surviving=part(survives, captions[0]),
+        trends=part(~survives, captions[1], "trend"),
         n_trends=int((~survives).sum()),
         hint=hint,
         tsv=tsv_uri(peaks),
@@ -263,16 +241,8 @@ def tables_of_peaks(
     )
 
 
-def peak_rows(peaks, columns, caption):
-    """Tabulate the peaks in short, surviving or not."""
-    return _short_table(peaks, columns, caption, "", "")
-
-
-def _short_table(peaks, columns, caption, kind, index):
-    """Return the columns that a reader needs first, as HTML.
-
-    Places are kept in a list: data frames keep no ``Markup``.
-    """
+def short_table(peaks, columns, caption, kind="", index=""):
+    """Return the columns that a reader needs first, as HTML."""
     table = peaks[[name for name in columns if name in peaks]].copy()
     numbers = table.select_dtypes("number").columns
     table[numbers] = table[numbers].astype(float)
@@ -281,7 +251,7 @@ def _short_table(peaks, columns, caption, kind, index):
         caption,
         headings={name: head for name, (head, _) in columns.items()},
         formats={name: write for name, (_, write) in columns.items()},
-        kinds=[kind] * len(table),
+        kind=kind,
         places=[_place(row, index) for _, row in peaks.iterrows()],
     )
 

@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from neuroextrap.images._loading import mask_lattice, surface_mesh
+from neuroextrap.images._maskers import is_surface_masker
 from neuroextrap.plotting import plot_null_distribution
 from neuroextrap.plotting._brain_maps import COLORMAP, draw_map, read_map, surface_grays
 from neuroextrap.reporting._page import figure_tag
@@ -21,26 +23,22 @@ TREND_SHARE = 0.05
 """Proportion of the regions that is drawn first if none survives correction."""
 
 
-def brain_figure(  # noqa: PLR0913 - what a picture is made of
-    img, masker, opacity, *, place=None, below=None, bg_img=None, span, cmap, marks
-):
+def brain_figure(img, masker, opacity, place, below, look, marks):
     """Draw one map, as opaque as `opacity`, (n_features,), says for every feature.
 
-    A volume is cut at `place` (mm; nilearn's choice without it) and drawn over `below`,
-    a volume or None; hemispheres are seen from outside and from inside, opaque or not,
-    over the values of `bg_img`. `span` is where colors begin and end; `marks` are
-    values by words, marked in the color bar. Returns a figure.
+    A volume is cut at `place` (mm; nilearn's choice without it); hemispheres are seen
+    from outside and from inside, opaque or not. `below` is the ``img`` of a Background.
+    `look` is a Look; `marks` are values by words, marked in the color bar. Returns a
+    figure.
     """
-    from neuroextrap.images._loading import is_surface_masker
-
+    colors = {"cmap": look.cmap, "vmin": look.span[0], "vmax": look.span[1]}
     if is_surface_masker(masker):
-        figure = _surface_figure(img, masker, opacity, bg_img, span=span, cmap=cmap)
+        figure = _surface_figure(img, masker, opacity, below, colors)
         box = (0.88, 0.25, 0.02, 0.5)
     else:
-        colors = {"cmap": cmap, "vmin": span[0], "vmax": span[1]}
         figure = _volume_figure(img, masker, opacity, place, below, colors)
         box = (0.9, 0.15, 0.02, 0.7)
-    _color_bar(figure, span, cmap, marks, box)
+    _color_bar(figure, look, marks, box)
     return figure
 
 
@@ -48,8 +46,6 @@ def _volume_figure(img, masker, opacity, place, below, colors):
     """Draw three slices, or one of a flat volume, with the outline of the mask."""
     import matplotlib.pyplot as plt
     from nibabel import Nifti1Image
-
-    from neuroextrap.images._loading import mask_lattice
 
     mask, affine = mask_lattice(masker)
     alpha = np.zeros(mask.shape, dtype=np.float32)
@@ -92,19 +88,16 @@ def _flat_size(mask, affine, thin):
     return 6.0, float(np.clip(4.5 * height / width, 2.0, 6.0))
 
 
-def _surface_figure(img, masker, opacity, bg_img, *, span, cmap):
+def _surface_figure(img, masker, opacity, bg_img, colors):
     """Draw the hemispheres with values, from outside and from inside."""
     import matplotlib.pyplot as plt
     from nilearn.plotting import plot_surf_stat_map
 
-    from neuroextrap.images._loading import surface_mesh
-
+    grays, parts = surface_grays(masker, bg_img), img.data.parts
     sides = [
         (side, gray)
-        for side, gray in zip(
-            surface_mesh(masker), surface_grays(masker, bg_img), strict=True
-        )
-        if np.isfinite(img.data.parts[side.name]).any()
+        for side, gray in zip(surface_mesh(masker), grays, strict=True)
+        if np.isfinite(parts[side.name]).any()
     ]
     mesh = copy.deepcopy(img.mesh)  # nilearn moves the vertices of the mesh it is given
     views = ("lateral", "medial")
@@ -118,18 +111,16 @@ def _surface_figure(img, masker, opacity, bg_img, *, span, cmap):
     for ax, (view, (side, gray)) in zip(axes.flat, product(views, sides), strict=True):
         plot_surf_stat_map(
             mesh.parts[side.name],
-            _drawn_vertices(np.ravel(img.data.parts[side.name]), side, opacity),
+            _drawn_vertices(np.ravel(parts[side.name]), side, opacity),
             bg_map=255.0 - gray,
             hemi=side.name,
             view=view,
             axes=ax,
             figure=figure,
-            cmap=cmap,
             symmetric_cbar=False,
-            vmin=span[0],
-            vmax=span[1],
             threshold=_TRANSPARENT,
             colorbar=False,
+            **colors,
         )
         ax.set_box_aspect(None, zoom=1.5)
         ax.set_title(f"{side.name}, {view}", y=0.98, fontsize="medium")
@@ -151,10 +142,7 @@ def trend_limit(strength):
 
 
 def color_range(values, floor=None):
-    """Return where colors begin and end, low < high.
-
-    They begin at `floor`, such as chance, or without it at zero or the least value.
-    """
+    """Return where colors begin (at `floor`, or zero or the least value) and end."""
     low, high = floor, float(np.nanmax(values))
     if low is None:
         low = min(float(np.nanmin(values)), 0.0)
@@ -167,15 +155,12 @@ def signed_range(values):
     return -largest, largest
 
 
-def _color_bar(figure, span, cmap, marks, box):
-    """Draw the color bar in a `box` of the figure, with round ticks and `marks`.
-
-    Marks are values by the words written beside them, such as ``{"chance": 0.125}``.
-    """
+def _color_bar(figure, look, marks, box):
+    """Draw the color bar in a `box` of the figure, with round ticks and `marks`."""
     import matplotlib.pyplot as plt
     from matplotlib.ticker import MaxNLocator
 
-    colors = plt.cm.ScalarMappable(plt.Normalize(*span), cmap)
+    colors = plt.cm.ScalarMappable(plt.Normalize(*look.span), look.cmap)
     bar = figure.colorbar(colors, cax=figure.add_axes(box))
     bar.locator = MaxNLocator(4, steps=[1, 2, 2.5, 5, 10])
     bar.update_ticks()
@@ -210,17 +195,16 @@ def data_uri(figure, kind="svg"):
         figure.savefig(target, format=kind, dpi=110, **how)
     plt.close(figure)
     data = target.getvalue()
-    if kind == "png":
-        data = few_colors(data)
-    text = base64.b64encode(data).decode("ascii")
-    return f"data:image/{'svg+xml' if kind == 'svg' else kind};base64,{text}"
+    return _uri("svg+xml", data) if kind == "svg" else _uri(kind, few_colors(data))
+
+
+def _uri(kind, data):
+    """Return bytes of a picture as a data URI."""
+    return f"data:image/{kind};base64,{base64.b64encode(data).decode('ascii')}"
 
 
 def embed_figure(figure, caption, file_name=""):
-    """Return a matplotlib figure as HTML, as vectors with a caption, and close it.
-
-    A button saves it under `file_name`, if there is one.
-    """
+    """Return a matplotlib figure as HTML, as vectors with a caption, and close it."""
     return figure_tag(data_uri(figure), caption, file_name)
 
 
@@ -237,16 +221,12 @@ def null_figure(maxima, observed, xlabel, caption, file_name, *, label=None):
 
 @functools.cache
 def glass_outlines():
-    """Return nilearn's empty glass brain of MNI space, seen along x, y and z.
-
-    For every axis a dict of ``source``, a data URI with a transparent background, and
-    ``frame``, where its left, right, bottom and top edges are (mm).
-    """
+    """Return nilearn's empty glass brain by axis: ``source``, a data URI, and frame."""
     return {axis: _glass_outline(axis) for axis in "xyz"}
 
 
 def _glass_outline(axis):
-    """Draw one side, the figure's edges at the limits of its axes."""
+    """Draw one side; the edges of the figure are its frame: left, right, ... (mm)."""
     import matplotlib.pyplot as plt
     from nilearn.plotting import plot_glass_brain
 
@@ -271,19 +251,17 @@ def projections(data, span):
     filled = np.where(np.isfinite(data), data, -np.inf)
     views = [filled.max(axis=axis).T[::-1] for axis in (0, 1, 2)]
     height = max(view.shape[0] for view in views)
-    blank = np.full((height, 1), -np.inf)
-    padded = [
-        np.pad(view, ((height - len(view), 0), (0, 0)), constant_values=-np.inf)
-        for view in views
+    padded = [  # views stand on one line, a column apart
+        np.pad(view, ((height - len(view), 0), (gap, 0)), constant_values=-np.inf)
+        for view, gap in zip(views, (0, 1, 1), strict=True)
     ]
-    row = np.hstack([padded[0], blank, padded[1], blank, padded[2]])
+    row = np.hstack(padded)
     colors = plt.Normalize(*span)(np.ma.masked_invalid(row))
     image = plt.get_cmap(COLORMAP)(colors, bytes=True)
     image[~np.isfinite(row), 3] = 0
     target = io.BytesIO()
     plt.imsave(target, image, format="png")
-    data = base64.b64encode(target.getvalue()).decode("ascii")
-    return f"data:image/png;base64,{data}"
+    return _uri("png", target.getvalue())
 
 
 def few_colors(data):
@@ -291,20 +269,16 @@ def few_colors(data):
     from PIL import Image
 
     image = Image.open(io.BytesIO(data)).convert("RGBA")
-    if image.getextrema()[-1] == _OPAQUE:
-        image = image.convert("RGB").quantize(
-            256, Image.Quantize.MAXCOVERAGE, kmeans=1, dither=Image.Dither.NONE
-        )
-    else:
-        image = image.quantize(256, Image.Quantize.FASTOCTREE)
-    return _written(image)
+    if image.getextrema()[-1] != _OPAQUE:
+        return _written(image.quantize(256, Image.Quantize.FASTOCTREE))
+    opaque = image.convert("RGB").quantize(
+        256, Image.Quantize.MAXCOVERAGE, kmeans=1, dither=Image.Dither.NONE
+    )
+    return _written(opaque)
 
 
 def gray_png(data):
-    """Return an opaque gray picture (bytes of a PNG) with one byte for every pixel.
-
-    Pixels stay as they are; pictures that are not gray are returned unchanged.
-    """
+    """Return a PNG, one byte for every pixel if it is opaque and gray."""
     from PIL import Image, ImageChops
 
     image = Image.open(io.BytesIO(data)).convert("RGBA")

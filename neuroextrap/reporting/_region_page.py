@@ -9,28 +9,33 @@ import neuroextrap
 from neuroextrap.design._findings import doubts_about
 from neuroextrap.maps._named_records import band_names, dissimilarity_names
 from neuroextrap.maps._registry import MAPS
+from neuroextrap.plotting._axes import COLORS
+from neuroextrap.plotting._brain_maps import COLORMAP, SIGNED_COLORMAP
 from neuroextrap.plotting._confusion import draw_distances
 from neuroextrap.plotting._information_plots import draw_specification_curve
 from neuroextrap.reporting._finding import decide, named_place, words_of_regions
-from neuroextrap.reporting._identification_words import methods_section, parameter_table
+from neuroextrap.reporting._identification_words import parameter_table
 from neuroextrap.reporting._maps_section import (
+    Look,
     PageMaps,
     Pictures,
-    background_note,
     choose_background,
 )
 from neuroextrap.reporting._page import (
     answer,
     frame_table,
-    list_of,
     make_page,
     page_title,
+    sections_of,
 )
-from neuroextrap.reporting._peaks import peaks_of
-from neuroextrap.reporting._pictures import embed_figure
+from neuroextrap.reporting._peaks import peaks_of, tables_of_peaks
+from neuroextrap.reporting._pictures import color_range, embed_figure, signed_range
 from neuroextrap.reporting._rendering import (
+    capitalized,
     format_p_value,
+    format_percent,
     paragraphs,
+    percentage_points,
     sentence_case,
     sentences,
 )
@@ -49,24 +54,15 @@ _OF_CONFOUND = "neg_log10_p_fwe", "information_bound_beyond"
 
 
 def cross_page(maps, title=None, **options):
-    """Make the page of what ``cross_identification`` returned, a Report.
-
-    Of the options `bg_img` is drawn under the maps and `atlas` names the places of
-    peaks, as on pages of comparisons.
-    """
+    """Make the page of what ``cross_identification`` returned, a Report."""
     drawn = "train_to_test_accuracy", "test_to_train_accuracy", "neg_log10_p_fwe"
-    title = page_title(
-        title, "From {train} to {test}, and back".format(**maps.conditions_)
-    )
-    shown = {"by": "accuracy", "tested": "p_value_fwe", "drawn": drawn}
-    return region_page(maps, title, "cross", maps.conditions_, **shown, **options)
+    about = maps.conditions_
+    title = page_title(title, "From {train} to {test}, and back".format(**about))
+    return _region_page(maps, title, "cross", about, drawn=drawn, **options)
 
 
 def dissimilarity_page(maps, title=None, **options):
-    """Make the page of distances between classes, and of the first of their models.
-
-    The options are those of :func:`cross_page`.
-    """
+    """Make the page of distances between classes, and of the first of their models."""
     by, tested, models = "mean_dissimilarity", "", [*maps.models_]
     drawn = ["noise_ceiling"]
     if models:
@@ -82,18 +78,15 @@ def dissimilarity_page(maps, title=None, **options):
 
     shown = {"by": by, "tested": tested, "drawn": drawn, "more": draw}
     title = page_title(title, "Distances between classes")
-    return region_page(maps, title, "dissimilarity", about, **shown, **options)
+    return _region_page(maps, title, "dissimilarity", about, **shown, **options)
 
 
 def multiverse_page(maps, title=None, **options):
-    """Make the page of what ``multiverse`` returned, a Report.
-
-    The options are those of :func:`cross_page`.
-    """
+    """Make the page of what ``multiverse`` returned, a Report."""
     table = maps.table_
     about = {
         "n_pipelines": len(table),
-        "n_all": int((maps.region_scores_["p_value_fwe_all"] <= LEVEL).sum()),
+        "n_all": _n_surviving(maps, "p_value_fwe_all"),
         "unusual": table.loc[table["largest_standardized"].idxmax()],
     }
 
@@ -109,57 +102,49 @@ def multiverse_page(maps, title=None, **options):
 
     shown = {"by": "n_pipelines", "tested": "p_value_fwe_any", "drawn": ()}
     title = page_title(title, f"{len(table)} pipelines, one test")
-    return region_page(maps, title, "multiverse", about, **shown, more=draw, **options)
+    return _region_page(maps, title, "multiverse", about, **shown, more=draw, **options)
 
 
 def confound_page(maps, title=None, **options):
-    """Make the page of what ``trial_confound`` returned, a Report.
-
-    The options are those of :func:`cross_page`.
-    """
+    """Make the page of what ``trial_confound`` returned, a Report."""
     drawn = [name for name in _OF_CONFOUND if name in maps.region_scores_]
     own = {}
     if "confound_accuracy" in maps.region_scores_:
         own = {"confound_accuracy": ("confound_p_value", "confound_p_value_fwe")}
     title = page_title(title, "The class, or its confound")
-    shown = {"by": "accuracy", "tested": "p_value_fwe", "drawn": drawn, "own": own}
-    about = _about_confound(maps)
-    return region_page(maps, title, "confound", about, **shown, **options)
+    about, shown = _about_confound(maps), {"drawn": drawn, "own": own}
+    return _region_page(maps, title, "confound", about, **shown, **options)
 
 
 def continuous_page(maps, title=None, **options):
-    """Make the page of how well responses to a film or a story are predicted.
-
-    The options are those of :func:`cross_page`.
-    """
-    bands = np.unique([] if maps.bands_ is None else maps.bands_)
+    """Make the page of how well responses to a film or a story are predicted."""
+    scores, bands = maps.region_scores_, () if maps.bands_ is None else maps.bands_
+    names = {band: band_names(band)[1:] for band in np.unique(bands)}
+    names = {band: each for band, each in names.items() if each[0] in scores}
     about = {
         "runs": maps.n_runs_,
         "model": maps.parameters,
-        "bands": _about_bands(maps, bands),
+        "bands": [
+            {
+                "name": band,
+                "most": float(np.nanmax(scores[unique])),
+                "n": _n_surviving(maps, p_value),
+            }
+            for band, (unique, _, p_value) in names.items()
+        ],
         "segments": _about_segments(maps.segments_),
     }
-    named = [n for n in map(band_names, bands) if n[1] in maps.region_scores_]
-    own = {unique: p_values for _, unique, *p_values in named}
-    drawn = [n for n in ("r2", "noise_ceiling") if n in maps.region_scores_]
-    shown = {"by": "correlation", "tested": "p_value_fwe", "drawn": drawn, "own": own}
+    own = {unique: p_values for unique, *p_values in names.values()}
+    drawn = [n for n in ("r2", "noise_ceiling") if n in scores]
+    shown = {"by": "correlation", "drawn": drawn, "own": own}
     title = page_title(title, "Responses to films and stories, predicted")
-    return region_page(maps, title, "continuous", about, **shown, **options)
+    return _region_page(maps, title, "continuous", about, **shown, **options)
 
 
-def _about_bands(maps, bands):
-    """Return what words say of every band that was told apart, a list of dicts."""
+def _n_surviving(maps, name):
+    """Return how many regions have a significant p-value; None without these."""
     scores = maps.region_scores_
-    names = {band: band_names(band) for band in bands}
-    return [
-        {
-            "name": band,
-            "most": float(np.nanmax(scores[unique])),
-            "n": int((scores[p_value] <= LEVEL).sum()) if p_value in scores else None,
-        }
-        for band, (_, unique, _, p_value) in names.items()
-        if unique in scores
-    ]
+    return int((scores[name] <= LEVEL).sum()) if name in scores else None
 
 
 def _about_segments(maps):
@@ -167,7 +152,6 @@ def _about_segments(maps):
     if maps is None:
         return None
     scores = maps.region_scores_
-    p_value = scores.get("p_value_fwe")
     return {
         "seconds": maps.seconds_,
         "n": len(scores["accuracy"]),
@@ -175,7 +159,7 @@ def _about_segments(maps):
         "pairwise": float(np.nanmax(scores["pairwise_accuracy"])),
         "accuracy": float(np.nanmax(scores["accuracy"])),
         "notes": maps.notes_,
-        "n_found": None if p_value is None else int((p_value <= LEVEL).sum()),
+        "n_found": _n_surviving(maps, "p_value_fwe"),
     }
 
 
@@ -187,35 +171,30 @@ def confound_summary(maps):
 
 def _about_confound(maps):
     """Return what only the words on a confound say."""
-    scores = maps.region_scores_
-
-    def n_below(name):
-        return int((scores[name] <= LEVEL).sum()) if name in scores else None
-
-    bits = scores.get("information_bound_beyond_fwe", np.zeros(1))
+    bits = maps.region_scores_.get("information_bound_beyond_fwe", np.zeros(1))
     return {
         "alone": maps.class_from_confound_,
         "n_levels": len(maps.levels_),
         "of_numbers": maps.of_numbers_,
         "n_strata": maps.n_strata_,
         "share": maps.exchangeable_,
-        "n_free": n_below("unrestricted_p_value_fwe"),
-        "n_within": n_below("p_value_fwe"),
-        "n_confound": n_below("confound_p_value_fwe"),
+        "n_free": _n_surviving(maps, "unrestricted_p_value_fwe"),
+        "n_within": _n_surviving(maps, "p_value_fwe"),
+        "n_confound": _n_surviving(maps, "confound_p_value_fwe"),
         "n_bits": int((bits > 0).sum()),
         "most_bits": float(np.nanmax(bits)),
     }
 
 
-def region_page(  # noqa: PLR0913 - each is one thing that pages have
+def _region_page(  # noqa: PLR0913 - each is one thing that pages have
     maps,
     title,
     kind,
     about,
     *,
-    by,
-    tested,
-    drawn,
+    by="accuracy",
+    tested="p_value_fwe",
+    drawn=(),
     own=(),
     more=None,
     table=True,
@@ -229,43 +208,40 @@ def region_page(  # noqa: PLR0913 - each is one thing that pages have
     `tested` is the name of its p-values, `drawn` are further maps, `own` are maps with
     the names of p-values of their own (plain and family-wise), and `more` makes
     sections of the PageMaps and the table of peaks, which is not shown without `table`.
-    `looks` are those of a comparison, by map.
+    `looks` are those of a comparison, by map. `bg_img` is drawn under the maps, `atlas`
+    names the places of peaks.
     """
     known = _known(maps, about, by, tested, n_peaks, atlas, looks=looks)
     about, view, rows, peaks = known
     background = choose_background(maps.masker_, bg_img, maps.bg_img_)
     place = None if maps.places_ is None else maps.places_[rows[0]]
-    pictures = Pictures(view, place, background, bg_img)
+    pictures = Pictures(view, place, background)
+    notes = [f"{capitalized(note)}." for note in maps.notes_]
     found = answer(sentences(f"{kind}_found", **about), pictures.figure(by))
-    found += "" if drawn else background_note(background)
-    figures = [
-        Pictures(_tested_by(view, *own[name]), place, background, bg_img).figure(name)
-        for name in own
-    ]
-    plain = {k: v for k, v in maps.parameters.items() if k != "pipelines"}
-    notes = [f"{note[:1].upper()}{note[1:]}." for note in maps.notes_]
-    sections = [
-        ("What was found", found + paragraphs(*notes, note=True)),
+    found += ("" if drawn else pictures.note) + paragraphs(*notes, note=True)
+    images = [_figure_of(pictures, name, *own[name]) for name in own]
+    images = Markup("\n").join([pictures.section(drawn), *images]) if drawn else ""
+    shown = [
         *(more(view, peaks) if more else ()),
         ("Strongest regions", _peaks_table(view, peaks, by) if table else ""),
-        (
-            "Maps",
-            Markup("\n").join([pictures.section(drawn), *figures]) if drawn else "",
-        ),
-        ("What this does not show", list_of(sentences(f"{kind}_limits", **about))),
-        ("Methods", methods_section(sentences(f"{kind}_methods", **about))),
-        ("Parameters", parameter_table(plain) if plain else ""),
+        ("Maps", images),
     ]
+    limits = sentences(f"{kind}_limits", **about)
+    methods = sentences(f"{kind}_methods", **about)
+    plain = {k: v for k, v in maps.parameters.items() if k != "pipelines"}
+    requested = [("Parameters", parameter_table(plain) if plain else "")]
+    sections = sections_of(found, shown, limits, (), methods, requested)
     return make_page(title, sections)
 
 
-def _tested_by(view, p_value, p_value_fwe):
-    """Return PageMaps whose regions survive by other p-values, if there are any."""
-    if p_value_fwe not in view.scores:
-        return view
-    finding = decide({"p_value_fwe": view.scores[p_value_fwe]})
-    scores = view.scores | {"p_value": view.scores[p_value]}
-    return replace(view, finding=finding, scores=scores)
+def _figure_of(pictures, name, p_value, p_value_fwe):
+    """Return a map whose regions survive by p-values of its own, if there are any."""
+    view = pictures.view
+    if p_value_fwe in view.scores:
+        finding = decide({"p_value_fwe": view.scores[p_value_fwe]})
+        scores = view.scores | {"p_value": view.scores[p_value]}
+        view = replace(view, finding=finding, scores=scores)
+    return replace(pictures, view=view).figure(name)
 
 
 def _known(maps, about, by, tested, n_peaks=1, atlas=None, **shown):
@@ -317,4 +293,109 @@ def _peaks_table(view, peaks, by):
         f"{sentence_case(view.words[1])} by {view.record(by).label}",
         headings={name: each.label for name, each in records.items()},
         formats={n: format_p_value for n, each in records.items() if each.unit == "p"},
+    )
+
+
+DIFFERENCE, P = "accuracy_difference", "p_value_fwe"
+_TESTED = ("first_accuracy", "second_accuracy", DIFFERENCE, P)
+_OTHERS = ("information_difference", "first_accuracy", "second_accuracy")
+
+
+def comparison_page(maps, title=None, *, names=("first", "second"), **options):
+    """Make the page of two decoders or encoding models compared, called `names`."""
+    names = tuple(names)
+    if len(names) != 2 or not all(isinstance(name, str) for name in names):
+        raise ValueError(
+            f"names={names!r} must be two texts; name the first and the second"
+        )
+    scores, given = maps.region_scores_, maps.parameters
+    ahead = scores[DIFFERENCE][scores[P] <= LEVEL]
+    about = {
+        "first": names[0],
+        "second": names[1],
+        "capitalized": capitalized,
+        "n_better": int((ahead > 0).sum()),
+        "n_worse": int((ahead < 0).sum()),
+        "approximate": bool(given.get("approximate")),
+        "doubt": doubts_about(maps.findings_, _TESTED),
+        "unit": given.get("unit"),
+        "n_units": getattr(maps, "n_units_", 0),
+        "n_pairs": getattr(maps, "n_pairs_", 1),
+        "two_sided": bool(given.get("two_sided", True)),
+    }
+
+    def more(view, peaks):
+        yield "Both accuracies", _scatter(view, names)
+        yield "Largest differences", _table(view, names, peaks)
+
+    shown = {"by": DIFFERENCE, "drawn": _OTHERS, "more": more, "table": False}
+    shown["looks"] = _looks(scores, names)
+    title = page_title(title, f"{capitalized(names[0])} against {names[1]}")
+    return _region_page(maps, title, "comparison", about, **shown, **options)
+
+
+def _looks(scores, names):
+    """Return how to draw the maps of a comparison of two with names, by map."""
+    both = [scores["first_accuracy"], scores["second_accuracy"]]
+    accuracies = color_range(np.concatenate(both)), COLORMAP
+    colors = dict.fromkeys(("first_accuracy", "second_accuracy"), accuracies)
+    for name in (DIFFERENCE, "information_difference"):
+        if name in scores:
+            colors[name] = signed_range(scores[name]), SIGNED_COLORMAP
+    about = {"first": names[0], "second": names[1]}
+    titles = {n: sentences("comparison_map", name=n, **about)[0] for n in colors}
+    return {name: Look(titles[name], *look) for name, look in colors.items()}
+
+
+def _scatter(view, names):
+    """Draw both accuracies of every region against each other."""
+    import matplotlib.pyplot as plt
+
+    x, y = view.scores["second_accuracy"], view.scores["first_accuracy"]
+    survives = view.finding.survives
+    figure, ax = plt.subplots(figsize=(4.2, 4), layout="constrained")
+    for rows, color, size, label in (
+        (~survives & np.isfinite(x - y), "0.65", 6, "not shown to differ"),
+        (survives, COLORS[1], 10, "survive correction"),
+    ):
+        if rows.any():
+            dots = ax.scatter(x[rows], y[rows], s=size, color=color, lw=0, label=label)
+            dots.set_rasterized(rows.sum() > 500)
+    ends = np.nanmin([x, y]), np.nanmax([x, y])
+    ax.plot(ends, ends, color="0.4", lw=0.8)
+    xlabel, ylabel = (f"accuracy of {name}" for name in names[::-1])
+    ax.set(xlabel=xlabel, ylabel=ylabel, aspect="equal")
+    # above the axes: dots of a whole brain leave no free corner to search for
+    look = {"frameon": False, "fontsize": "small", "borderaxespad": 0, "ncols": 2}
+    ax.legend(loc="lower left", bbox_to_anchor=(0, 1), **look)
+    caption = f"Every dot is one {view.words[0]}; above the line {names[0]} is better."
+    return embed_figure(figure, caption, "both_accuracies.svg")
+
+
+def _table(view, names, peaks):
+    """Tabulate the largest differences, those that survive apart."""
+    start = f"Largest differences of {view.words[1]} that"
+    columns = {
+        "atlas_label": ("Atlas", str),
+        "first_accuracy": (f"Accuracy of {names[0]}", format_percent),
+        "second_accuracy": (f"Accuracy of {names[1]}", format_percent),
+        DIFFERENCE: ("Difference (percentage points)", percentage_points),
+        "information_difference": (
+            "Difference of implied information (bits)",
+            lambda bits: f"{bits:+.2f}".replace("-", "\N{MINUS SIGN}"),
+        ),
+        "p_value_fwe_step_down": ("p (step-down)", format_p_value),
+        P: ("p (family-wise)", format_p_value),
+    }
+    return tables_of_peaks(
+        peaks,
+        view.finding.survives[peaks["region"].to_numpy()],
+        columns,
+        captions=(
+            f"{start} survive correction",
+            f"{start} do not survive correction: trends",
+        ),
+        hint="The largest differences were found by looking, so that they are too "
+        "large on average; the family-wise p-values allow for that.",
+        file_name="differences.tsv",
     )

@@ -168,13 +168,18 @@ def percentage_points(difference):
     return text.replace("-", "\N{MINUS SIGN}")
 
 
+def capitalized(words):
+    """Return words as they begin a sentence."""
+    return words[:1].upper() + words[1:]
+
+
 def sentence_case(label):
     """Begin a name with a capital, unless it is a letter such as t.
 
     >>> sentence_case("t"), sentence_case("cluster extent")
     ('t', 'Cluster extent')
     """
-    return label if len(label.split()[0]) == 1 else label[:1].upper() + label[1:]
+    return label if len(label.split()[0]) == 1 else capitalized(label)
 
 
 def paragraphs(*texts, note=False):

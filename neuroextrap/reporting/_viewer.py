@@ -12,6 +12,7 @@ from string import Template
 import numpy as np
 from markupsafe import Markup
 
+from neuroextrap.images._loading import mask_lattice
 from neuroextrap.plotting._brain_maps import COLORMAP
 from neuroextrap.reporting._curves import class_bounds
 from neuroextrap.reporting._finding import Counted, viewer_discoveries
@@ -40,13 +41,12 @@ _FRAME = Template("""<!DOCTYPE html>
 <body>$body</body></html>""")
 
 
-def slices_frame(view, map_name, place, below=None):
+def _slices_frame(view, map_name, place, below):
     """Return nilearn's viewer of volumes in an inline frame, as HTML.
 
     The frame tells the page where it was clicked. The map `map_name` is drawn until the
-    page's own script colors it; the cuts are at `place` (mm) at first. It is drawn over
-    the volume `below`, or over the mask's outline. Raises RuntimeError if the installed
-    nilearn draws its viewer in another way than 0.14.
+    page's own script colors it. RuntimeError if the installed nilearn draws its viewer
+    in another way than 0.14.
     """
     drawn = _draw(view, map_name, place, below)
     body = drawn.html.partition("<body>")[2].rpartition("</body>")[0]
@@ -72,12 +72,15 @@ def _smaller(match):
 
 
 def _draw(view, map_name, place, below):
-    """Return nilearn's viewer of the map over its background, cut at a place."""
+    """Return nilearn's viewer of a map over a volume or the mask, cut at a place."""
+    from nibabel import Nifti1Image
     from nilearn.plotting import view_img
 
     low, high = view.look(map_name).span
+    data = np.asarray(view.maps[map_name].dataobj, dtype=float)
+    data, affine = _framed(data, view.masker)
     return view_img(
-        _drawable(view.maps[map_name], view.masker),
+        Nifti1Image(np.where(np.isnan(data), 0.0, data), affine),
         bg_img=_outlined_mask(view.masker) if below is None else _fine(below),
         cut_coords=place,
         threshold=_TRANSPARENT,
@@ -91,20 +94,10 @@ def _draw(view, map_name, place, below):
     )
 
 
-def _drawable(img, masker):
-    """Return a copy of a map to be drawn, NaN as zero, which is transparent."""
-    from nibabel import Nifti1Image
-
-    data, affine = _framed(np.asarray(img.dataobj, dtype=float), masker)
-    return Nifti1Image(np.where(np.isnan(data), 0.0, data), affine)
-
-
 def _outlined_mask(masker):
     """Return the mask as a white anatomy with a gray edge, upright and isotropic."""
     from nibabel import Nifti1Image
     from scipy.ndimage import binary_erosion
-
-    from neuroextrap.images._loading import mask_lattice
 
     mask, affine = _framed(mask_lattice(masker)[0], masker)
     img = _fine(Nifti1Image(mask.astype(np.float32), affine))
@@ -133,8 +126,6 @@ def _fine(img):
 
 def _framed(volume, masker):
     """Cut a volume to where the mask is, with a margin around it."""
-    from neuroextrap.images._loading import mask_lattice
-
     mask, affine = mask_lattice(masker)
     places = np.argwhere(mask)
     low, high = places.min(axis=0), places.max(axis=0) + 1
@@ -151,7 +142,6 @@ _SCRIPTS = (
     *("volume", "surface", "start"),
 )
 
-_FIRST_MAP = "accuracy"
 _MOST_CURVES = 2000
 _LOOKS = ("outside", "inside", "above", "below", "front", "behind")
 _SIDES = {"x": "from the right", "y": "from behind", "z": "from above"}
@@ -161,27 +151,24 @@ def viewer_of_curves(
     fitted,
     background,
     *,
-    map_name=_FIRST_MAP,
+    map_name="accuracy",
     max_regions=_MOST_CURVES,
-    bg_img=None,
     only_surviving=True,
     peaks=(),
 ):
     """Return the viewer of a fitted analysis as HTML.
 
     `map_name` is shown first, at first with surviving regions only or, where there are
-    none, the strongest 5%. Volumes are drawn over the `background`, as slices by the
-    script of nilearn's ``view_img`` and as a glass brain; surfaces over `bg_img`, as
-    hemispheres that can be turned. Of spheres the `max_regions` strongest curves are
-    kept (about 400 bytes each), those of the regions `peaks` in any case, of atlas
-    regions all. RuntimeError if the installed nilearn draws its viewer otherwise. The
-    data have ``curves`` at ``set_sizes`` and
-    ``bounds`` (or None) on the best classifier of all classes at ``bound_sizes``, one
-    row per kept region.
+    none, the strongest 5%. Of spheres the `max_regions` strongest curves are kept
+    (about 400 bytes each), those of the regions `peaks` in any case, of atlas regions
+    all. RuntimeError if the installed nilearn draws its viewer otherwise.
     """
     view, results = page_maps(fitted), fitted.results_
-    finding, names = view.finding, view.choice.names
-    kept = _strongest(view, map_name, max_regions)
+    finding, names, accuracy = view.finding, view.choice.names, view.scores["accuracy"]
+    # strongest first; ties go to the more accurate, NaN comes last
+    kept = np.lexsort((-accuracy, -view.strength(map_name)))
+    kept = kept[np.isfinite(accuracy[kept])]
+    kept = kept if view.choice.owner is not None else kept[:max_regions]
     kept = np.append(kept, np.setdiff1d(peaks, kept)).astype(int)
     peak = peak_table(fitted, n_peaks=1, statistic=map_name)["region"].iloc[0]
     data = viewer_data(
@@ -200,25 +187,18 @@ def viewer_of_curves(
         "bounds": rounded(bounds, down=True) if np.isfinite(bounds).any() else None,
         "discoveries": viewer_discoveries(Counted.of(fitted)),
     }
-    return draw_viewer(view, map_name, data, background, bg_img, only=only_surviving)
+    return draw_viewer(view, map_name, data, background, only=only_surviving)
 
 
-def _strongest(view, map_name, max_regions):
-    """Return kept regions, strongest first; ties go to the more accurate."""
-    accuracy = view.scores["accuracy"]
-    order = np.lexsort((-accuracy, -view.strength(map_name)))  # NaN comes last
-    order = order[np.isfinite(accuracy[order])]
-    return order if view.choice.owner is not None else order[:max_regions]
-
-
-def draw_viewer(view, first, data, background, bg_img, *, only=True):
-    """Return a viewer as HTML, a part of a page.
+def draw_viewer(view, first, data, background, *, only=True):
+    """Return a viewer as HTML, the map `first` shown at first.
 
     `data` are what ``viewer_data`` collected, and the curves or the subjects that a
-    click shows; `first` is the map that is shown at first.
+    click shows. Volumes are drawn over the `background`, as slices by the script of
+    nilearn's ``view_img`` and as a glass brain, surfaces as hemispheres to be turned.
     """
     if view.on_surface:
-        data |= on_surface(view.masker, bg_img)
+        data |= on_surface(view.masker, background.img)
         names = [side["name"] for side in data["hemispheres"]]
         views = render("hemispheres", names=names, looks=_LOOKS)
     else:
@@ -250,22 +230,14 @@ def _volume_views(view, first, data, background):
         }
         for axis, caption in _SIDES.items()
     ]
-    frame = slices_frame(view, first, place, background.img)
+    frame = _slices_frame(view, first, place, background.img)
     return render("slices", frame=Markup(frame), glass=glass)
 
 
 def or_note(draw, *args, **options):
-    """Return a viewer, or a note if the installed nilearn draws its own otherwise.
-
-    The other sections of a report still hold.
-    """
+    """Return a viewer, or a note if the installed nilearn draws its own otherwise."""
     try:
         return draw(*args, **options)
     except RuntimeError as error:
         _LOGGER.warning("the report has no interactive viewer: %s", error)
         return paragraphs(f"There is no interactive viewer: {error}.", note=True)
-
-
-def has_viewer(fitted):
-    """Return whether the regions of a fitted analysis have a place in an image."""
-    return fitted.masker_ is not None and fitted.results_.choice.has_place

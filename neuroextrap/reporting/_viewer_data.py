@@ -5,12 +5,9 @@ import gzip
 
 import numpy as np
 
+from neuroextrap.images._loading import feature_coordinates, mask_lattice, surface_mesh
 from neuroextrap.plotting._brain_maps import surface_grays
-from neuroextrap.reporting._pictures import (
-    TREND_SHARE,
-    glass_outlines,
-    trend_limit,
-)
+from neuroextrap.reporting._pictures import TREND_SHARE, glass_outlines, trend_limit
 from neuroextrap.reporting._rendering import rounded_down
 
 _REACH = 4.0
@@ -20,23 +17,16 @@ _MOST_NUMBERS = 600_000
 def viewer_data(view, first, kept, *, names=None, start=0, trends=False):
     """Collect what every viewer reads but for places, ready for JSON.
 
-    `view` is a :class:`PageMaps`, `first` the map that is shown at first, `kept` the
-    regions whose numbers the page holds, `names` what these are called (or None), and
-    `start` the row of them to begin with. With `trends` maps begin with their strongest
-    5% of regions. The dict has ``values`` of ``columns``, ``regions`` and ``names``,
-    one row per kept region; ``analyzed`` and ``kept``, numbers of regions;
-    ``survives`` of every region; ``maps``, of each its label, title, unit, range of
-    colors (low, high), colors (256 times rrggbb), first threshold (start), whether
-    small values are strong (smaller) and its values of all regions (float32, packed);
-    ``shown``, which is first; ``region_of``, region of every voxel or vertex, -1 for
-    none (int32, packed).
+    `view` is a PageMaps, `first` the map that is shown at first, `kept` the regions
+    whose numbers the page holds, one row each, `names` what these are called (or None),
+    and `start` the row to begin with. With `trends` maps begin with their strongest 5%
+    of regions. ``region_of`` is the region of every voxel or vertex, -1 for none.
     """
     offered = _offered_maps(view, first)
-    columns = [name for name in view.records if name in view.scores]
     columns = [
         name
-        for name in columns
-        if view.record(name).tabulated and np.isfinite(view.scores[name]).any()
+        for name, record in view.records.items()
+        if record.tabulated and np.isfinite(view.scores.get(name, np.nan)).any()
     ]
     region = view.choice.to_features(np.arange(view.choice.n_regions))
     return {
@@ -54,7 +44,7 @@ def viewer_data(view, first, kept, *, names=None, start=0, trends=False):
         "kept": len(kept),
         "start": start,
         "survives": packed(view.finding.survives, "u1"),
-        "maps": [one_map(view, name, trends=trends) for name in offered],
+        "maps": [_one_map(view, name, trends=trends) for name in offered],
         "shown": offered.index(first),
         "region_of": packed(np.nan_to_num(region, nan=-1), "<i4"),
     }
@@ -72,10 +62,13 @@ def _offered_maps(view, first):
     return ordered if first in ordered else [*ordered, first]
 
 
-def one_map(view, name, *, trends=False):
+def _one_map(view, name, *, trends):
     """Describe one map to a viewer; one with two tails begins without a threshold."""
+    import matplotlib
+
     record, values = view.record(name), view.scores[name]
     (low, high), cmap = view.look(name)[1:]
+    colors = matplotlib.colormaps[cmap](np.arange(256), bytes=True)[:, :3]
     start = record.first_threshold(view.n_classes)
     begins = _first_threshold_text(record, view.n_classes)
     if view.signed(name):
@@ -94,7 +87,7 @@ def one_map(view, name, *, trends=False):
         "unit": record.unit,
         "low": low,
         "high": high,
-        "colors": _map_colors(cmap),
+        "colors": colors.tobytes().hex(),  # rrggbb each
         "start": start,
         "begins": begins,
         "smaller": record.tail == "lower",
@@ -114,14 +107,11 @@ def _first_threshold_text(record, n_classes):
 
 
 def in_volume(view, kept, in_mni152):
-    """Collect the places of the mask's voxels, and one of every kept region.
+    """Collect the places of the mask's voxels, and one (mm) of every kept region.
 
-    ``shape``, ``affine`` (voxel to mm) and ``inverse``; ``features``, start and length
-    of every run of mask voxels in C order; ``places`` (x, y, z) in mm of kept regions;
-    ``reach``, mm; ``glass``, frames of the outlines of a brain in MNI space, or None.
+    ``features`` are start and length of every run of mask voxels in C order, ``glass``
+    the frames of the outlines of a brain in MNI space, or None.
     """
-    from neuroextrap.images._loading import feature_coordinates, mask_lattice
-
     mask, affine = mask_lattice(view.masker)
     row_of = np.full(view.choice.n_regions, np.nan)
     row_of[kept] = np.arange(len(kept))
@@ -148,12 +138,8 @@ def in_volume(view, kept, in_mni152):
 
 def on_surface(masker, bg_img):
     """Collect the hemispheres: mesh, grays, and the feature of every vertex or -1."""
-    from neuroextrap.images._loading import surface_mesh
-
-    sides = surface_mesh(masker)
-    grays = surface_grays(masker, bg_img)
-    hemispheres = []
-    for side, gray in zip(sides, grays, strict=True):
+    grays, hemispheres = surface_grays(masker, bg_img), []
+    for side, gray in zip(surface_mesh(masker), grays, strict=True):
         features = np.full(len(side.coordinates), -1)
         features[side.vertices] = side.offset + np.arange(len(side.vertices))
         hemispheres.append(
@@ -193,9 +179,10 @@ def rounded(values, *, down=False):
     values = np.array(values, dtype=float)
     bounds = np.broadcast_to(down, values.shape)
     values[bounds] = [rounded_down(bound, 4) for bound in values[bounds]]
-    flat = [float(f"{v:.4g}") if np.isfinite(v) else None for v in values.ravel()]
-    width = values.shape[1]
-    return [flat[i : i + width] for i in range(0, len(flat), width)]
+    return [
+        [float(f"{value:.4g}") if np.isfinite(value) else None for value in row]
+        for row in values
+    ]
 
 
 def packed(values, kind):
@@ -206,11 +193,3 @@ def packed(values, kind):
 def compressed(data):
     """Return bytes as text: gzip, then base64, equal for equal bytes."""
     return base64.b64encode(gzip.compress(data, mtime=0)).decode("ascii")
-
-
-def _map_colors(cmap):
-    """Return the 256 colors of a map as one text of rrggbb."""
-    import matplotlib
-
-    table = matplotlib.colormaps[cmap](np.arange(256), bytes=True)[:, :3]
-    return table.tobytes().hex()

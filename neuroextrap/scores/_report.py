@@ -11,13 +11,13 @@ from neuroextrap.design._findings import doubts_about
 from neuroextrap.maps._files import write_maps
 from neuroextrap.maps._provenance import provenance
 from neuroextrap.maps._transaction import json_text
-from neuroextrap.reporting._identification_words import methods_section
 from neuroextrap.reporting._page import (
     answer,
     frame_table,
     list_of,
     make_page,
     page_title,
+    sections_of,
 )
 from neuroextrap.reporting._pictures import embed_figure
 from neuroextrap.reporting._rendering import (
@@ -70,16 +70,15 @@ def scores_report(found, compared, title=None):
         (f"Stimuli: {name}" if name else "Stimuli", _stimuli(each))
         for name, each in found.items()
     ]
-    sections = [
-        ("What was found", answer(words, _curves(found))),
+    shown = [
         ("What is doubtful", list_of(dict.fromkeys(notes)) if notes else ""),
         *(("Two decoders", _pair(names, each)) for names, each in compared.items()),
         ("In numbers", _table(found, "summary", _SUMMARY)),
         ("Pools", _table(found, "pools", _POOLS)),
         *stimuli,
-        ("What this does not show", list_of(sentences("scores_limits"))),
-        ("Methods", methods_section(methods)),
     ]
+    told, limits = answer(words, _curves(found)), sentences("scores_limits")
+    sections = sections_of(told, shown, limits, (), methods)
     return make_page(page_title(title, "Identification by scores"), sections)
 
 

@@ -130,11 +130,9 @@ def _counts(
 def warn_if_reversed(wins: NDArray[np.float64], n_test: int) -> None:
     """Warn where pairwise accuracy lies far below chance and nowhere far above.
 
-    `wins` (..., n_classes) rest on `n_test` independent test points each. Far is 0.25
-    from one half, and farther than independent guesses get in one of 10,000 analyses:
-    the number of wins of a guess is uniform over 0..K-1. Guesses of cross-validation
-    depend on one another and get farther, so that among many regions one in a hundred
-    must lie there.
+    Far is 0.25 from one half, and farther than independent guesses of `n_test` points
+    get in one of 10,000 analyses. Guesses of cross-validation depend on one another and
+    get farther, so that among many regions one in a hundred must lie there.
     """
     n_classes = wins.shape[-1]
     pairwise = (wins @ np.arange(n_classes) / (n_classes - 1)).ravel()
@@ -162,17 +160,7 @@ _MAX_WEIGHTS = 20_000_000  # weights held at once by average_accuracy
 
 
 def default_set_sizes(n_classes: int) -> NDArray[np.int64]:
-    """Return the set sizes at which curves are computed unless others are given.
-
-    These are all of 2..n_classes up to 32 classes; beyond, at most 32 distinct values
-    spaced evenly on a log scale, 2 and n_classes among them. With every size of
-    a large problem nearly all weight of a fit would sit near n_classes.
-
-    >>> default_set_sizes(6)
-    array([2, 3, 4, 5, 6])
-    >>> default_set_sizes(1000)[[0, 1, -1]]
-    array([   2,    3, 1000])
-    """
+    """Return all of 2..n_classes; beyond 32, as many as 32, even on a log scale."""
     n_classes = check_integer(n_classes, "n_classes", minimum=2)
     if n_classes <= 32:
         return np.arange(2, n_classes + 1)
@@ -180,18 +168,10 @@ def default_set_sizes(n_classes: int) -> NDArray[np.int64]:
 
 
 def accuracy_weights(n_classes: int, set_sizes: ArrayLike) -> FloatArray:
-    """Return the matrix (n_classes, n_sizes) that turns win distributions into curves.
+    """Return C(v, k - 1) / C(K - 1, k - 1), v = 0..K - 1, for set sizes, (K, n_sizes).
 
-    Entry [v, s] is the chance that a test point with v wins among n_classes is
-    identified in a random set of set_sizes[s] classes that holds its own:
-    C(v, k - 1) / C(n_classes - 1, k - 1), so ``wins @ accuracy_weights`` gives
-    the curves of a whole brain in one product. One size gives shape (n_classes,).
-
-    >>> accuracy_weights(4, [2, 4])
-    array([[0.        , 0.        ],
-           [0.33333333, 0.        ],
-           [0.66666667, 0.        ],
-           [1.        , 1.        ]])
+    It is the chance that a point with v wins among K is identified in a random set of k
+    classes, so that ``wins @ accuracy_weights`` gives the curves of a whole brain.
     """
     n_classes = check_integer(n_classes, "n_classes", minimum=2)
     sizes = check_set_sizes(set_sizes, n_classes=n_classes)
@@ -199,11 +179,7 @@ def accuracy_weights(n_classes: int, set_sizes: ArrayLike) -> FloatArray:
 
 
 def subset_weights(n_others: int, n_drawn: NDArray[np.int64]) -> FloatArray:
-    """Return C(v, m) / C(n_others, m), v = 0..n_others, for each m of `n_drawn`.
-
-    The ratio of neighbors, (v - m) / v, is multiplied down from v = n_others:
-    no cancellation however large the numbers are.
-    """
+    """Return C(v, m) / C(n_others, m), v = 0..n_others, for each m of `n_drawn`."""
     v = np.arange(n_others, 0, -1, dtype=np.float64)
     v = v.reshape(-1, *(1,) * n_drawn.ndim)
     weights = np.ones((n_others + 1, *n_drawn.shape))
@@ -273,11 +249,7 @@ def half_lost_point(
 
 
 def row_product(rows: FloatArray, columns: FloatArray) -> FloatArray:
-    """Return rows @ columns with every row summed in one fixed order.
-
-    A BLAS product may round a row differently with its neighbors; comparisons
-    of observed and permuted statistics must not.
-    """
+    """Return rows @ columns, every row summed in one fixed order (unlike BLAS)."""
     return np.einsum("...k,ks->...s", np.ascontiguousarray(rows), columns)
 
 
@@ -365,9 +337,9 @@ def _cost_at_rank(
 ) -> FloatArray:
     """Return (n_test, K): expected cost of the class with that many below it.
 
-    Zero where the true class would not be below. Classes of equal margin share
-    their ranks evenly; in the true class's own group rank j of g is below it with
-    chance (j - 1) / (g - 1).
+    Zero where the true class would not be below. Classes of equal margin share their
+    ranks evenly; in the true class's group rank j of g is below it with chance (j - 1)
+    / (g - 1).
     """
     n_test = len(scores)
     order = np.argsort(scores, axis=1, kind="stable")

@@ -15,21 +15,16 @@ from numpy.typing import ArrayLike, NDArray
 from neuroextrap.stats._linear_scores import LinearTest
 from neuroextrap.stats._null_counts import TIE, round_ties
 from neuroextrap.stats._permutation import permute_rows
-from neuroextrap.stats._validation import FloatArray, random_generator
+from neuroextrap.stats._validation import FloatArray, Seed, random_generator
 from neuroextrap.stats._warn import warn
 
 
 @dataclass(frozen=True)
 class NameExchanges:
-    """Exchanges of the K names in one of two conditions, the identity not among them.
+    """Exchanges of the K names in one of two conditions, without the identity."""
 
-    Under the null hypothesis that no class of one condition belongs to a certain class
-    of the other, all K! pairings of names are equally likely. `names` (n_exchanges, K)
-    holds the name that every class gets; `are_all` says whether these are all K! - 1.
-    """
-
-    names: NDArray[np.intp]
-    are_all: bool
+    names: NDArray[np.intp]  # (n_exchanges, K) the name that every class gets
+    are_all: bool  # of the K! - 1, equally likely if no class belongs to another
 
     @classmethod
     def of(cls, n_classes: int, n_permutations: int, random_state: Any) -> Self:
@@ -56,14 +51,12 @@ class NameExchanges:
         )
 
     def compared(self, tables: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return how well names agree, and how well under every exchange.
+        """Return agreement of names, (n_regions,), and under every exchange.
 
-        Shapes (n_regions,) and (n_regions, n_exchanges). Entry [c, d] of a table, of
-        `tables` (n_regions, K, K), says how strongly class c was taken for class d. The
-        statistic is the sum over classes of the same name, minus its mean over all K!
-        exchanges, in units of its standard deviation over them. Both are known in
-        closed form and the same under every exchange, so that no classifier is trained
-        again, and regions with strong codes do not set the maximum for weak ones.
+        Entry [c, d] of `tables` (n_regions, K, K) says how strongly class c was taken
+        for d. The statistic is the sum over classes of the same name less its mean over
+        all K! exchanges, in units of its standard deviation over them, both known in
+        closed form.
         """
         by_row, by_column = (tables.mean(axis=i, keepdims=True) for i in (2, 1))
         centered = tables - by_row - by_column + by_row.mean(axis=1, keepdims=True)
@@ -84,14 +77,10 @@ _DECIMALS = 10  # rows of a design that agree so far are one
 
 
 class Arrangements(NamedTuple):
-    """How a permutation test rearranges the rows of a design, observed first.
+    """How a permutation test rearranges the rows of a design, observed first."""
 
-    Arrangement ``b`` gives observation ``i`` row ``source[b, i]`` of the design, times
-    ``signs[b, i]``; both have shape (1 + n_permutations, n_observations).
-    """
-
-    source: NDArray[np.intp]
-    signs: NDArray[np.int8]
+    source: NDArray[np.intp]  # (1 + n_permutations, n_observations) row that each gets
+    signs: NDArray[np.int8]  # and what it is multiplied by
     are_all: bool  # that exist: the test is exact by enumeration
 
     @property
@@ -106,27 +95,18 @@ class Arrangements(NamedTuple):
 
 
 def count_sign_flips(n_units: int, *, two_sided: bool) -> int:
-    """Return how many distinct sign flips exist, the observed signs included.
-
-    Two-sided, a flip and its opposite give one statistic and count once: the first
-    unit keeps its sign (a single unit does not).
-    """
+    """Return how many distinct sign flips exist, the observed signs included."""
+    # two-sided, a flip and its opposite count once: the first of several units is fixed
     return 2 ** (n_units - int(two_sided and n_units > 1))
 
 
 def sign_flips(
-    n_units: int,
-    n_permutations: int,
-    *,
-    two_sided: bool,
-    random_state: int | np.random.Generator | None,
+    n_units: int, n_permutations: int, *, two_sided: bool, random_state: Seed
 ) -> FloatArray:
-    """Return signs of shape (n_flips, n_units), the observed signs not among them.
+    """Return signs (n_flips, n_units), the observed ones not among them.
 
-    If no more than `n_permutations` others exist, each is returned once and the test is
-    exact by enumeration. Otherwise that many are drawn independently, with replacement:
-    a draw may repeat another or leave all signs as they are, which keeps the test exact
-    under the +1 rule.
+    If no more than `n_permutations` others exist, each is returned once. Otherwise they
+    are drawn with replacement, the observed ones too, which keeps the +1 rule exact.
     """
     n_distinct = count_sign_flips(n_units, two_sided=two_sided)
     free = n_distinct.bit_length() - 1
@@ -148,7 +128,7 @@ def flipped(
     whole_blocks: bool,
     two_sided: bool,
     n_permutations: int,
-    random_state: int | np.random.Generator | None,
+    random_state: Seed,
 ) -> Arrangements:
     """Flip the signs of observations, or of whole blocks of them."""
     n = test.n_observations
@@ -177,13 +157,9 @@ def permuted(
     *,
     whole_blocks: bool,
     n_permutations: int,
-    random_state: int | np.random.Generator | None,
+    random_state: Seed,
 ) -> Arrangements:
-    """Permute observations freely, within blocks, or blocks as wholes.
-
-    Rows of the design that are equal are exchanged with no effect, so they count as
-    one label: few distinct arrangements are listed, each once.
-    """
+    """Permute observations freely, within blocks, or blocks as wholes."""
     n = test.n_observations
     labels = _equal_rows(test.rows)
     if blocks is None or not whole_blocks:
@@ -205,10 +181,7 @@ def _equal_rows(rows: FloatArray) -> NDArray[np.intp]:
 
 
 def _whole_blocks(
-    labels: NDArray[np.intp],
-    blocks: ArrayLike,
-    n_permutations: int,
-    random_state: int | np.random.Generator | None,
+    labels: NDArray[np.intp], blocks: ArrayLike, n_permutations: int, random_state: Seed
 ) -> NDArray[np.intp]:
     """Exchange blocks of equal size; rows keep their order within their block."""
     number = np.unique(np.asarray(blocks), return_inverse=True)[1]

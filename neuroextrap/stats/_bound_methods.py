@@ -60,12 +60,10 @@ def _chebyshev(accuracy: FloatArray, sizes: Sizes, design: TestDesign) -> FloatA
 def _hybrid(accuracy: FloatArray, sizes: Sizes, design: TestDesign) -> FloatArray:
     """Return the smallest average Bayes accuracy that the data do not exclude.
 
-    Exponential moments know how little there is near 0 and 1. An accuracy A is excluded
-    at a level exp(-log_term) if some rate x >= 0 has
-    ``n log(1 + A (e^x - 1)) + psi(theta; A) - x n a < -log_term``, where n is the
-    number of test points, a the observed accuracy, theta the slope of the first
-    term in the number of classes identified, and psi bounds the log-moment
-    generating function of that number:
+    An accuracy A is excluded at a level exp(-log_term) if some rate x >= 0 has ``n
+    log(1 + A (e^x - 1)) + psi(theta; A) - x n a < -log_term``, with n test points, a
+    the observed accuracy, theta the slope of the first term in the number of classes
+    identified, and psi, which bounds the log-moment generating function of that number,
     ``min(theta^2 K / 8, K A (e^theta - 1 - theta), K (1 - A) theta^2)``.
     """
     del sizes
@@ -108,11 +106,7 @@ def _critical_accuracies(
 def _critical_accuracy(
     candidates: FloatArray, n_classes: int, n_repeats: float, log_term: float
 ) -> FloatArray:
-    """Return inf over rates of (moments + log_term) / (rate n) for A (m,).
-
-    Every rate gives a valid bound, so a search that misses the best one is only
-    ever conservative.
-    """
+    """Return inf over rates of (moments + log_term) / (rate n) for A (m,)."""
     low = np.full(len(candidates), np.log(1e-6))
     high = np.full(len(candidates), np.log(60.0))
     for _ in range(3):
@@ -164,12 +158,7 @@ def _clopper_pearson(accuracy: FloatArray, design: TestDesign) -> FloatArray:
 
 
 def _kl(accuracy: FloatArray, design: TestDesign) -> FloatArray:
-    """Invert the Chernoff bound of outcomes of unequal weight.
-
-    The accuracy is a sum of outcomes of weight 1 / (K r_i), the heaviest of weight
-    w = 1 / (K r), r the fewest repeats: ``KL(accuracy, beta) / w`` is bounded, as if
-    all classes had r repeats (why, see ``_forward.py``).
-    """
+    """Invert the Chernoff bound, as if all classes had the fewest repeats."""
     n_test = design.n_classes * float(split_repeats(design, "kl").min())
     return kl_lower(accuracy, n_test, design.log_term)
 
@@ -189,11 +178,7 @@ def class_bound_method(name: str) -> ClassBoundMethod:
 def upper_class_bound(
     accuracy: FloatArray, design: TestDesign, method: str
 ) -> FloatArray:
-    """Return upper bounds (...) on the accuracy of this classifier, errors counted.
-
-    With a single error less than one may have been expected; Clopper-Pearson then holds
-    for equal chances only, and the union bound takes its place.
-    """
+    """Return upper bounds (...) on the accuracy of this classifier, errors counted."""
     if check_choice(method, "method", ("clopper_pearson", "kl")) == "kl":
         return np.asarray(1 - _kl(1 - accuracy, design))
     n_correct, n_test = count_correct(accuracy, design)
@@ -250,13 +235,11 @@ def count_correct(accuracy: FloatArray, design: TestDesign) -> tuple[FloatArray,
 def clopper_pearson_lower(
     n_correct: FloatArray, n_test: float, alpha: float
 ) -> FloatArray:
-    """Return the rate at which `n_correct` correct outcomes have probability alpha.
+    """Return the rate at which `n_correct` (...) outcomes have probability alpha.
 
-    `n_correct` of shape (...) holds whole numbers of `n_test` independent outcomes.
-    Their chances may differ as long as their mean is the rate: for alpha up to .25 and
-    at least one outcome expected right, the binomial law is the worst case (Hoeffding
-    1956, "On the distribution of the number of successes in independent trials",
-    theorem 5).
+    Chances may differ, their mean being the rate: for alpha up to .25 and at least one
+    outcome expected right, the binomial law is the worst case (Hoeffding 1956, "On the
+    distribution of the number of successes in independent trials", theorem 5).
     """
     successes = np.maximum(n_correct, 1)
     rate = betaincinv(successes, n_test - successes + 1, alpha)
@@ -266,11 +249,7 @@ def clopper_pearson_lower(
 def kl_lower(
     share: FloatArray, n_test: float, log_goal: float | FloatArray
 ) -> FloatArray:
-    """Return the rate L < share with ``n_test * KL(share, L) = log_goal`` (broadcasts).
-
-    The Chernoff bound of the mean of `n_test` independent outcomes in [0, 1], so that
-    ties and averages over a block are allowed; `share` of shape (...).
-    """
+    """Return the rate L < share (...) with ``n_test * KL(share, L) = log_goal``."""
     goal = log_goal / n_test
     bound = largest_reached(
         lambda rate: _binary_divergence(share, rate) > goal,
@@ -285,11 +264,7 @@ def largest_reached(
     low: FloatArray,
     high: FloatArray,
 ) -> FloatArray:
-    """Return the largest values, rounded down, that reach a goal, by bisection.
-
-    `reached` says of values (...) where they do; all below the one sought do, and none
-    above it. The search is between `low` and `high` (...).
-    """
+    """Bisect between `low` and `high` (...) for the largest values `reached`."""
     for _ in range(_BISECTIONS):
         middle = (low + high) / 2
         reaches = reached(middle)

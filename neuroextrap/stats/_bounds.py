@@ -22,6 +22,7 @@ from neuroextrap.stats._validation import (
 from neuroextrap.stats._warn import warn
 
 
+@described_by(TestDesign.average_bayes_accuracy_bound)
 @takes_options(TestDesign)
 def average_bayes_accuracy_lower_bound(
     accuracy: ArrayLike,
@@ -47,18 +48,6 @@ def average_bayes_accuracy_lower_bound(
     lack a class, are not covered: a rule that predicts the class rarest in training
     would score 1.
 
-    Parameters
-    ----------
-    accuracy : array-like of shape (..., n_sizes), or (...) for one size
-        Accuracy curve of the test points (per fold first, then averaged with
-        `fold_weights`, under cross-validation); NaN gives NaN.
-    set_sizes : int or array-like of int of shape (n_sizes,)
-        Set sizes k of 2..n_classes; "chebyshev" needs k = n_classes.
-    method : {"subgaussian", "chebyshev", "hybrid"}, default="subgaussian"
-        Inequality behind the bound. "hybrid" is tighter near 0 and 1 (and with one or
-        two repeats; it takes the smallest number of repeats for all); "chebyshev" is
-        the older bound, wider than both.
-
     Returns
     -------
     bound : ndarray of the shape of `accuracy`
@@ -67,10 +56,8 @@ def average_bayes_accuracy_lower_bound(
     Raises
     ------
     TypeError, ValueError
-        If a count is not an integer, or too small.
-    ValueError
-        If accuracies lie outside [0, 1], the shapes disagree, a fold lacks a
-        class, or the method is unknown or does not cover a set size.
+        If the design is refused by :class:`TestDesign`, accuracies lie outside [0, 1],
+        or the method is unknown or does not cover a set size.
 
     Warns
     -----
@@ -147,34 +134,18 @@ def information_lower_bound(
     return described.information_bound(accuracy, set_sizes, method=method)
 
 
+@described_by(TestDesign.bayes_accuracy_bound)
 @takes_options(TestDesign, without="n_set_sizes")
 def bayes_accuracy_lower_bound(
-    accuracy: ArrayLike,
-    *,
-    method: str = "hoeffding",
-    **design: Any,
+    accuracy: ArrayLike, *, method: str = "hoeffding", **design: Any
 ) -> FloatArray:
-    r"""Bound the Bayes accuracy among the given K classes from below.
+    """Bound the Bayes accuracy among the given K classes from below.
 
     The classes are taken as they are, not as a sample of others: it is the bound for
     designs with few or fixed categories. Test points must be independent of the
     training data and of each other, given the classes. Under cross-validation the
     folds share their training data and count as one;
     :func:`forward_bayes_accuracy_lower_bound` counts every run.
-
-    Parameters
-    ----------
-    accuracy : array-like of shape (...)
-        Class-averaged accuracy among all K classes; NaN gives NaN.
-    method : {"hoeffding", "clopper_pearson", "kl"}, default="hoeffding"
-        Inequality behind the bound. "hoeffding" is
-        :math:`A_K - \sqrt{s^2 \log(n_{bounds} / \alpha) / (2 K)}`, s**2 being 1/r
-        for r test repeats per class, and covers folds. The others need a single split
-        into training and test set: "clopper_pearson" is the tightest, for equally many
-        test points per class and no ties; "kl" solves
-        :math:`n\, \mathrm{KL}(A_K, L) = \log(n_{bounds} / \alpha)` for n test
-        points, allows ties and unequal repeats, and is never wider than "hoeffding"
-        where repeats are equal.
 
     Returns
     -------
@@ -184,10 +155,8 @@ def bayes_accuracy_lower_bound(
     Raises
     ------
     TypeError, ValueError
-        If a count is not an integer, or too small.
-    ValueError
-        If accuracies lie outside [0, 1], a fold lacks a class, or the method is unknown
-        or does not cover the folds, the repeats or the ties.
+        If the design is refused by :class:`TestDesign`, accuracies lie outside [0, 1],
+        or the method is unknown or does not cover the folds, the repeats or the ties.
 
     References
     ----------
@@ -210,12 +179,10 @@ def bayes_accuracy_lower_bound(
     return described.bayes_accuracy_bound(accuracy, method=method)
 
 
+@described_by(TestDesign.bayes_accuracy_bound)
 @takes_options(TestDesign, without="n_models n_set_sizes fold_weights")
 def accuracy_upper_bound(
-    accuracy: ArrayLike,
-    *,
-    method: str = "clopper_pearson",
-    **design: Any,
+    accuracy: ArrayLike, *, method: str = "clopper_pearson", **design: Any
 ) -> FloatArray:
     """Bound the accuracy of this classifier among the given K classes from above.
 
@@ -225,8 +192,6 @@ def accuracy_upper_bound(
 
     Parameters
     ----------
-    accuracy : array-like of shape (...)
-        Class-averaged accuracy among all K classes; NaN gives NaN.
     n_repeats : int or array-like of int of shape (n_classes,)
         Test points per class in a single split into training and test set.
     method : {"clopper_pearson", "kl"}, default="clopper_pearson"
@@ -241,10 +206,7 @@ def accuracy_upper_bound(
     Raises
     ------
     TypeError, ValueError
-        If a count is not an integer, or too small.
-    ValueError
-        If accuracies lie outside [0, 1], or `method` is unknown or does not cover the
-        folds, the repeats or the ties.
+        If an argument is not one that :func:`bayes_accuracy_lower_bound` accepts.
 
     References
     ----------

@@ -118,8 +118,7 @@ def confusion_information(
     np.float64(0.531)
     """
     unit = nats_per_unit(base)
-    biases = {"miller_madow": _cell_bias, "panzeri_treves": _row_bias}
-    check_choice(correction, "correction", (None, *biases))
+    check_choice(correction, "correction", (None, "miller_madow", "panzeri_treves"))
     if y_pred is None:
         counts: NDArray[np.floating | np.intp] = _check_table(
             y_true, whole=correction is not None
@@ -130,15 +129,11 @@ def confusion_information(
     joint = xlogy(counts, counts).sum()
     margins = sum(xlogy(each, each).sum() for each in (counts.sum(0), counts.sum(1)))
     plug_in = max((joint - margins) / n + np.log(n), 0.0)
-    bias = biases[correction](counts) if correction else 0.0
-    return np.asarray((plug_in - bias) / unit)
+    return np.asarray((plug_in - _bias(counts, correction)) / unit)
 
 
 def _check_table(table: ArrayLike, *, whole: bool) -> FloatArray:
-    """Return a table of counts without its empty rows and columns.
-
-    With `whole`, every row must hold a whole number of test points.
-    """
+    """Return counts without empty rows and columns; `whole` is asked of rows."""
     counts = np.asarray(table, dtype=np.float64)
     if counts.ndim != 2:
         raise ValueError(
@@ -177,26 +172,24 @@ def _contingency(y_true: ArrayLike, y_pred: ArrayLike) -> NDArray[np.intp]:
     return flat.reshape(len(rows), len(columns))
 
 
-def _cell_bias(counts: NDArray) -> float:
-    """Return the bias in nats from the numbers of occupied cells."""
+def _bias(counts: NDArray, correction: str | None) -> float:
+    """Return the bias in nats, from the cells that are occupied, or could be."""
+    if correction is None:
+        return 0.0
+    occupied = np.count_nonzero(counts)
+    if correction == "panzeri_treves":
+        occupied = sum(_relevant_responses(row) for row in counts)
     rows, columns = counts.shape
-    return float(np.count_nonzero(counts) - rows - columns + 1) / (2 * counts.sum())
-
-
-def _row_bias(counts: NDArray) -> float:
-    """Return the bias in nats from the responses each stimulus can evoke."""
-    relevant = sum(_relevant_responses(row) for row in counts)
-    rows, columns = counts.shape
-    return float(relevant - rows - columns + 1) / (2 * counts.sum())
+    return float(occupied - rows - columns + 1) / (2 * counts.sum())
 
 
 def _relevant_responses(row: NDArray) -> int:
     """Estimate how many responses have positive probability for one stimulus.
 
-    For each possible number of unseen responses, the observed ones get
-    probabilities shrunk towards equality and the unseen ones share a small mass;
-    the number whose expected count of occupied cells is nearest to the observed
-    count is taken, the search stopping at the first turn away from it.
+    For each number of unseen responses, the observed ones get probabilities shrunk
+    towards equality and the unseen ones share a small mass; the number whose expected
+    count of occupied cells is nearest to the observed one is taken, up to the first
+    turn away.
     """
     n, seen = round(row.sum()), row[row > 0]
     occupied = len(seen)

@@ -22,16 +22,11 @@ EXTENT_POWER, HEIGHT_POWER = 0.5, 2.0
 
 
 class Clusters(NamedTuple):
-    """The clusters of a map.
+    """The clusters of a map."""
 
-    `number` (n_features,) is the cluster of each feature, -1 outside; `extent` and
-    `mass` (n_clusters,) are the number of features of each cluster and the sum of
-    their heights above the threshold.
-    """
-
-    number: NDArray[np.intp]
-    extent: FloatArray
-    mass: FloatArray
+    number: NDArray[np.intp]  # (n_features,) of its cluster, -1 outside
+    extent: FloatArray  # (n_clusters,) number of features
+    mass: FloatArray  # (n_clusters,) sum of heights above the threshold
 
     def spread(self, values: FloatArray) -> FloatArray:
         """Give every feature the value of its cluster, 0 outside."""
@@ -40,29 +35,27 @@ class Clusters(NamedTuple):
 
 
 def find_clusters(excess: FloatArray, neighbors: NDArray[np.intp]) -> Clusters:
-    """Find the connected sets of features whose height exceeds a threshold.
-
-    `excess` (n_features,) is the height less the threshold; `neighbors` (n_pairs, 2)
-    lists each pair of adjacent features once.
-    """
+    """Find the connected sets of positive excess (n_features,) over a threshold."""
     above = np.flatnonzero(excess > 0)
     number = np.full(len(excess), -1, dtype=np.intp)
     if not len(above):
         return Clusters(number, np.empty(0), np.empty(0))
-    place = number.copy()
-    place[above] = np.arange(len(above))
-    pairs = place[neighbors]
-    first, second = pairs[(pairs >= 0).all(axis=1)].T
-    graph = coo_array(
-        (np.ones(len(first), dtype=np.int8), (first, second)),
-        shape=(len(above), len(above)),
-    )
+    first, second = _pairs_among(above, neighbors, len(excess)).T
+    entries = np.ones(len(first), dtype=np.int8), (first, second)
+    graph = coo_array(entries, shape=(len(above), len(above)))
     _, number[above] = connected_components(graph, directed=False)
-    return Clusters(
-        number,
-        np.bincount(number[above]).astype(np.float64),
-        np.bincount(number[above], weights=excess[above]).astype(np.float64),
-    )
+    extent, mass = np.bincount(number[above]), np.bincount(number[above], excess[above])
+    return Clusters(number, extent.astype(np.float64), mass.astype(np.float64))
+
+
+def _pairs_among(
+    features: NDArray[np.intp], neighbors: NDArray[np.intp], n_features: int
+) -> NDArray[np.intp]:
+    """Return the pairs of neighbors (n_pairs, 2) among some features, as places."""
+    place = np.full(n_features, -1, dtype=np.intp)
+    place[features] = np.arange(len(features))
+    pairs = place[neighbors]
+    return pairs[(pairs >= 0).all(axis=1)]
 
 
 def threshold_free_enhancement(
@@ -70,19 +63,15 @@ def threshold_free_enhancement(
 ) -> FloatArray:
     """Integrate extent ** 0.5 * height ** 2 from 0 to the height of each feature.
 
-    The integral is exact (no steps of height): between two heights at which its cluster
-    grows, the extent is constant. Heights of at most 0 give 0. `neighbors` is as in
-    :func:`find_clusters`. Smith & Nichols 2009, "Threshold-free cluster enhancement",
-    NeuroImage 44, equation 1.
+    Exactly, without steps: between two heights at which its cluster grows, the extent
+    is constant (Smith & Nichols 2009, "Threshold-free cluster enhancement", equation
+    1).
     """
     positive = np.flatnonzero(heights > 0)
     enhanced = np.zeros(len(heights))
     if not len(positive):
         return enhanced
-    place = np.full(len(heights), -1, dtype=np.intp)
-    place[positive] = np.arange(len(positive))
-    pairs = place[neighbors]
-    pairs = pairs[(pairs >= 0).all(axis=1)]
+    pairs = _pairs_among(positive, neighbors, len(heights))
     integral = heights[positive] ** (HEIGHT_POWER + 1) / (HEIGHT_POWER + 1)
     joined = np.minimum(integral[pairs[:, 0]], integral[pairs[:, 1]])
     order = np.argsort(-joined)
@@ -102,14 +91,12 @@ def _enhance() -> Callable[..., FloatArray]:
 def enhance(integral, pairs, joined, powers):
     """Grow clusters downward from the peaks; return each feature's integral.
 
-    `integral` (n,) is the integral of height ** H from 0 to each feature's height,
-    `pairs` (n_pairs, 2) are neighbors in falling order of `joined` (n_pairs,), the
-    integral at the height at which the two are in one cluster, and `powers` (n + 1,)
-    are extents raised to their exponent.
-
-    Clusters are trees. What a cluster has gathered since it was formed is kept at its
-    root, less what is kept at the roots above, so that a feature's value is the sum on
-    its way to the root.
+    `integral` (n,) is that of height ** H from 0 to each feature's height, `pairs`
+    (n_pairs, 2) are in falling order of `joined` (n_pairs,), the integral at the height
+    at which the two are in one cluster, `powers` (n + 1,) are extents to their
+    exponent. What a cluster has gathered since it was formed is kept at its root, less
+    what is kept at the roots above, so that a feature's value is the sum on its way to
+    the root.
     """
     n = len(integral)
     parent = np.arange(n)

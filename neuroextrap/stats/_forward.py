@@ -19,11 +19,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from neuroextrap.stats._shared_options import described_by
 from neuroextrap.stats._validation import (
     FloatArray,
     brief,
@@ -37,6 +39,10 @@ LAMBDAS = np.log([1.2, 1.5, 2.0, 3.0, 5.0, 10.0, 20.0])
 _BLOCK_NUMBERS = 2**17
 _STEPS, _CLOSE = 60, 1e-10  # of Newton's method, from below
 _ROUNDING = 1e-9  # of log e-values: the bound lies so far below the solution
+_SLACK = 1e-6  # of outcomes that were kept in float32
+_MOST_PARTS = 24  # more runs than this are joined with their neighbors
+_MOST_ORDERS = 12  # at most this many cyclic orders, evenly spaced
+_LARGEST_E_VALUE = 1e37  # fits into float32; a smaller number is an e-value still
 
 
 def forward_e_value(
@@ -59,14 +65,17 @@ def forward_e_value(
     Parameters
     ----------
     n_correct : array-like of shape (..., n_orders, n_steps)
-        Number of correct outcomes in the run that each step of each order tests. A tie
-        of m classes counts 1 / m, a block its share of correct scans. NaN gives NaN.
+        Number of correct outcomes in the run that each step of each order tests, the
+        classifier trained on the runs before it in that order. A tie of m classes
+        counts 1 / m, a block its share of correct scans. NaN gives NaN.
     n_units : int or array-like of int broadcast to (n_orders, n_steps)
-        Independent test units (points, blocks, or 1 for a whole run) of each step.
+        Independent test units of each step: test points, blocks, or 1 for a whole run
+        (then `n_correct` is the run's accuracy).
     accuracy : float or array-like of shape (...)
         Bayes accuracy of the hypothesis, between 0 and 1.
     first_steps : int or array-like of int of shape (n_first,), default=(0,)
-        Steps at which testing may begin; e-values that begin at each are averaged.
+        Steps at which testing may begin, fixed in advance (early steps have classifiers
+        of little training); e-values that begin at each are averaged.
     unit_weights : array-like broadcast to (n_orders, n_steps) or None, default=None
         Largest weight of a unit in each step, where weights are unequal and sum to one
         (classes of unequal repeats); `n_correct` is then the weighted share of correct
@@ -102,16 +111,12 @@ def forward_e_value(
     if not ((level >= 0) & (level <= 1)).all():
         raise ValueError(f"accuracy must lie between 0 and 1; got {brief(accuracy)}")
     sums, shape = design.sums()
-    try:
-        flat = np.broadcast_to(level, shape).ravel()
-    except ValueError as error:
-        raise ValueError(
-            f"accuracy must be a number, or of the shape {shape} of n_correct without "
-            f"its last two axes; got shape {level.shape}"
-        ) from error
-    return np.exp(_in_blocks(design, sums, flat, _log_e_values)).reshape(shape)
+    flat = _broadcast(accuracy, "accuracy", shape).ravel()
+    log_e_values = _in_blocks(design, sums, flat, lambda *at: _log_e_values(*at)[0])
+    return np.exp(log_e_values).reshape(shape)
 
 
+@described_by(forward_e_value)
 def forward_bayes_accuracy_lower_bound(
     n_correct: ArrayLike,
     n_units: ArrayLike,
@@ -126,28 +131,15 @@ def forward_bayes_accuracy_lower_bound(
     Leave-one-run-out shares its training data between folds, so that the twelve folds
     of twelve runs count as one; forward testing does not. The bound is about
     the given classes, not about others, and covers every classifier, however it uses
-    the runs. It is where the mean e-value against "at most so
-    accurate" falls to ``n_regions / (1 - confidence_level)``.
+    the runs. It is where the mean e-value against "at most so accurate" falls to
+    ``n_regions / (1 - confidence_level)``.
 
     Parameters
     ----------
-    n_correct : array-like of shape (..., n_orders, n_steps)
-        Number of correct outcomes in the run that each step of each order tests, the
-        classifier trained on the runs before it in that order. A tie of m classes
-        counts 1 / m, a block its share of correct scans. NaN gives NaN.
-    n_units : int or array-like of int broadcast to (n_orders, n_steps)
-        Independent test units of each step: test points, blocks, or 1 for a whole run
-        (then `n_correct` is the run's accuracy).
-    first_steps : int or array-like of int of shape (n_first,), default=(0,)
-        Steps at which testing may begin, fixed in advance; early steps have classifiers
-        of little training.
     confidence_level : float, default=0.95
         Confidence level of the lower bounds.
     n_regions : int, default=1
         Number of regions whose bounds hold simultaneously.
-    unit_weights : array-like broadcast to (n_orders, n_steps) or None, default=None
-        Largest weight of a unit in each step, see :func:`forward_e_value`. If None, all
-        units weigh the same.
 
     Returns
     -------
@@ -157,10 +149,8 @@ def forward_bayes_accuracy_lower_bound(
     Raises
     ------
     TypeError, ValueError
-        If `n_regions` is not an integer of at least 1.
-    ValueError
-        If shapes disagree, outcomes lie outside 0..n_units, a first step does not
-        exist, or the confidence level is outside (0, 1).
+        If the arguments are not those of :func:`forward_e_value`, `n_regions` is not an
+        integer of at least 1, or the confidence level is outside (0, 1).
 
     See Also
     --------
@@ -183,25 +173,24 @@ def forward_bayes_accuracy_lower_bound(
     array(0.73)
     """
     design = _forward_design(n_correct, n_units, first_steps, unit_weights)
-    alpha = 1 - check_level(confidence_level, "confidence_level")
-    goal = np.log(check_integer(n_regions, "n_regions", minimum=1) / alpha)
     sums, shape = design.sums()
-    goals = np.full(len(sums), goal)
+    goals = np.full(len(sums), log_e_value_needed(confidence_level, n_regions))
     return _in_blocks(design, sums, goals, _where_reached).reshape(shape)
 
 
+def log_e_value_needed(confidence_level: float, n_regions: int) -> float:
+    """Return the log of n_regions / (1 - confidence_level), both checked."""
+    alpha = 1 - check_level(confidence_level, "confidence_level")
+    return float(np.log(check_integer(n_regions, "n_regions", minimum=1) / alpha))
+
+
 class _Forward(NamedTuple):
-    """Outcomes of forward testing, checked; steps of equal design are counted together.
+    """Outcomes of forward tests, checked; tests of as many units are of one design."""
 
-    `n_correct` of shape (..., n_orders, n_steps), `first_steps` of shape (n_first,).
-    Tests are of one design where as many units, `totals` (n_designs,), are tested;
-    `design` (n_orders * n_first,) is that of every order from every first step.
-    """
-
-    n_correct: FloatArray
-    first_steps: NDArray[np.int64]
-    totals: FloatArray
-    design: NDArray[np.int64]
+    n_correct: FloatArray  # (..., n_orders, n_steps)
+    first_steps: NDArray[np.int64]  # (n_first,)
+    totals: FloatArray  # (n_designs,) units tested
+    design: NDArray[np.int64]  # (n_orders * n_first,) of each order and first step
 
     def sums(self) -> tuple[FloatArray, tuple[int, ...]]:
         """Return sums of shape (n_rows, n_orders * n_first), and the rows' shape."""
@@ -211,10 +200,7 @@ class _Forward(NamedTuple):
         return sums.reshape(math.prod(shape), math.prod(sums.shape[-2:])), shape
 
     def powers(self, sums: FloatArray) -> FloatArray:
-        """Return the log of the mean of exp(lambda S) over tests of equal design.
-
-        Shape (n_rows, n_designs, n_lambdas): all that a hypothesis does not change.
-        """
+        """Return log means of exp(lambda S), (n_rows, n_designs, n_lambdas)."""
         powers = np.empty((len(sums), len(self.totals), len(LAMBDAS)))
         for d in range(len(self.totals)):
             exponents = sums[:, self.design == d, np.newaxis] * LAMBDAS
@@ -223,17 +209,6 @@ class _Forward(NamedTuple):
             total = np.exp(exponents, out=exponents).sum(axis=1)
             powers[:, d] = highest + np.log(total / len(self.design))
         return powers
-
-    def offsets(self, beta: FloatArray) -> FloatArray:
-        """Return logs of the largest means, shape (n_rows, n_designs, n_lambdas)."""
-        logs = np.log1p(beta[:, np.newaxis] * np.expm1(LAMBDAS))
-        return self.totals[:, np.newaxis] * logs[:, np.newaxis]
-
-    def slopes(self, beta: FloatArray) -> FloatArray:
-        """Return the derivatives of the offsets by beta, of the same shape."""
-        growth = np.expm1(LAMBDAS)
-        slopes = growth / (1 + beta[:, np.newaxis] * growth)
-        return self.totals[:, np.newaxis] * slopes[:, np.newaxis]
 
 
 def _forward_design(
@@ -249,58 +224,75 @@ def _forward_design(
             "n_correct must have shape (..., n_orders, n_steps), at least one of each; "
             f"got {correct.shape}"
         )
-    units = _per_step(n_units, "n_units", correct.shape[-2:])
-    if not (units >= 1).all() or (units != np.rint(units)).any():
-        raise ValueError("n_units must be whole numbers of at least 1")
-    weights = 1 / units
-    if unit_weights is not None:
-        weights = _per_step(unit_weights, "unit_weights", correct.shape[-2:])
-        if not ((weights * units >= 1 - 1e-9) & (weights <= 1)).all():
-            raise ValueError(
-                "unit_weights must be the largest of n_units weights that sum to one, "
-                "between 1 / n_units and 1"
-            )
-    slack = 1e-6
-    if (correct < -slack).any() or (correct > 1 / weights + slack).any():
+    largest = 1 / _unit_weights(n_units, unit_weights, correct.shape[-2:])
+    if (correct < -_SLACK).any() or (correct > largest + _SLACK).any():
         raise ValueError(
             "n_correct must lie between 0 and n_units (or 1 / unit_weights); give "
             "numbers of correct outcomes, not accuracies"
         )
+    first = check_first_steps(first_steps, correct.shape[-1])
+    after = np.cumsum(largest[:, ::-1], axis=1)[:, ::-1]
+    totals, design = np.unique(after[:, first].round(9), return_inverse=True)
+    return _Forward(correct, first, totals, design.ravel())
+
+
+def _unit_weights(
+    n_units: ArrayLike, unit_weights: ArrayLike | None, shape: tuple[int, ...]
+) -> FloatArray:
+    """Return the checked weight of the heaviest unit, (n_orders, n_steps)."""
+    units = _broadcast(n_units, "n_units", shape)
+    if not (units >= 1).all() or (units != np.rint(units)).any():
+        raise ValueError("n_units must be whole numbers of at least 1")
+    if unit_weights is None:
+        return 1 / units
+    weights = _broadcast(unit_weights, "unit_weights", shape)
+    if not ((weights * units >= 1 - 1e-9) & (weights <= 1)).all():
+        raise ValueError(
+            "unit_weights must be the largest of n_units weights that sum to one, "
+            "between 1 / n_units and 1"
+        )
+    return weights
+
+
+def check_first_steps(first_steps: ArrayLike, n_steps: int) -> NDArray[np.int64]:
+    """Return the steps at which testing may begin, (n_first,)."""
     steps = real_array(first_steps, "first_steps")
     first = np.atleast_1d(np.asarray(first_steps))
-    if steps.ndim > 1 or not len(first) or first.dtype.kind not in "iu":
+    known = steps.ndim < 2 and len(first) and first.dtype.kind in "iu"
+    if not known or (first < 0).any() or (first >= n_steps).any():
         raise ValueError(
-            f"first_steps must be one or more integers; got {brief(first_steps)}"
+            f"first_steps must be one or more integers of 0..{n_steps - 1}, the steps "
+            f"of n_correct; got {brief(first_steps)}"
         )
-    if (first < 0).any() or (first >= correct.shape[-1]).any():
-        raise ValueError(
-            f"first_steps must lie in 0..{correct.shape[-1] - 1}, the steps of "
-            f"n_correct; got {first.tolist()}"
-        )
-    after = np.cumsum(1 / weights[:, ::-1], axis=1)[:, ::-1]
-    totals, design = np.unique(after[:, first].round(9), return_inverse=True)
-    return _Forward(correct, first.astype(np.int64), totals, design.ravel())
+    return first.astype(np.int64)
 
 
-def _per_step(values: ArrayLike, name: str, shape: tuple[int, ...]) -> FloatArray:
-    """Broadcast numbers to (n_orders, n_steps)."""
+def _broadcast(values: ArrayLike, name: str, shape: tuple[int, ...]) -> FloatArray:
+    """Broadcast numbers to the rows, or to the orders and steps, of n_correct."""
     array = real_array(values, name)
     try:
         return np.broadcast_to(array, shape)
     except ValueError:
         raise ValueError(
-            f"{name} must broadcast to (n_orders, n_steps) = {shape}, those of "
-            f"n_correct; got shape {array.shape}"
+            f"{name} must broadcast to shape {shape}, as n_correct is (..., n_orders, "
+            f"n_steps); got shape {array.shape}"
         ) from None
 
 
-def _log_e_values(design: _Forward, powers: FloatArray, beta: FloatArray) -> FloatArray:
-    """Return the log of the mean e-value of every row at its own beta."""
-    exponents = powers - design.offsets(beta)
-    flat = exponents.reshape(len(powers), -1)
-    highest = flat.max(axis=1)
-    total = np.exp(flat - highest[:, np.newaxis]).sum(axis=1)
-    return np.asarray(highest + np.log(total / len(LAMBDAS)))
+def _log_e_values(
+    design: _Forward, powers: FloatArray, beta: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Return logs of mean e-values at beta, and what they lose by it, (n_rows,)."""
+    growth = np.expm1(LAMBDAS)
+    gain = beta[:, np.newaxis] * growth
+    totals = design.totals[:, np.newaxis]
+    exponents = powers - totals * np.log1p(gain)[:, np.newaxis]
+    highest = exponents.max(axis=(1, 2), keepdims=True)
+    weights = np.exp(exponents - highest)
+    total = weights.sum(axis=(1, 2))
+    slopes = totals * (growth / (1 + gain))[:, np.newaxis]
+    loss = (weights * slopes).sum(axis=(1, 2)) / total
+    return highest[:, 0, 0] + np.log(total / len(LAMBDAS)), loss
 
 
 def _where_reached(
@@ -308,34 +300,20 @@ def _where_reached(
 ) -> FloatArray:
     """Return the largest beta at which the log e-value still reaches the goal.
 
-    It is a convex and decreasing function of beta (a log-sum-exp of convex ones), so
-    that Newton's steps from 0 come nearer from below and never pass the solution:
-    wherever they stop, the bound holds.
+    It is convex (a log-sum-exp of convex functions) and falls with beta, so that
+    Newton's steps from 0 never pass the solution: wherever they stop, the bound holds.
     """
     goals, beta = goals + _ROUNDING, np.zeros(len(powers))
     known = ~np.isnan(powers[:, 0, 0])
-    open_rows = np.flatnonzero(known & (_log_e_values(design, powers, beta) >= goals))
+    open_rows = np.flatnonzero(known)
     for _ in range(_STEPS):
         if not len(open_rows):
             break
-        some = powers[open_rows]
-        step = _newton_step(design, some, beta[open_rows], goals[open_rows])
+        value, loss = _log_e_values(design, powers[open_rows], beta[open_rows])
+        step = np.maximum(value - goals[open_rows], 0) / loss
         beta[open_rows] = np.minimum(beta[open_rows] + step, 1)
         open_rows = open_rows[step > _CLOSE]
     return np.where(known, beta, np.nan)
-
-
-def _newton_step(
-    design: _Forward, powers: FloatArray, beta: FloatArray, goals: FloatArray
-) -> FloatArray:
-    """Return how much larger beta may be, by the tangent of the log e-value."""
-    exponents = powers - design.offsets(beta)
-    highest = exponents.max(axis=(1, 2), keepdims=True)
-    weights = np.exp(exponents - highest)
-    total = weights.sum(axis=(1, 2))
-    log_mean = highest[:, 0, 0] + np.log(total / len(LAMBDAS))
-    slope = (weights * design.slopes(beta)).sum(axis=(1, 2)) / total
-    return np.maximum(log_mean - goals, 0) / slope
 
 
 def _in_blocks(
@@ -349,3 +327,76 @@ def _in_blocks(
     rows = [slice(start, start + width) for start in range(0, len(sums), width)]
     parts = [function(design, design.powers(sums[r]), values[r]) for r in rows]
     return np.concatenate(parts) if parts else np.empty(0)
+
+
+def joined_runs(n_runs: int) -> NDArray[np.int64]:
+    """Return the number of the part of consecutive runs that each run is tested in."""
+    return np.arange(n_runs) // -(-n_runs // _MOST_PARTS)
+
+
+def cyclic_orders(n_parts: int) -> tuple[NDArray[np.int64], int, NDArray[np.int64]]:
+    """Return orders (n_orders, n_parts), the first tested part, and first steps."""
+    n_orders = min(n_parts, _MOST_ORDERS)
+    starts = np.arange(n_orders) * n_parts // n_orders
+    shortest, longer = -(-n_parts // 3), -(-n_parts // 2)
+    orders = (starts[:, np.newaxis] + np.arange(n_parts)) % n_parts
+    return orders, shortest, np.unique([0, longer - shortest])
+
+
+@dataclass(frozen=True, eq=False)
+class ForwardDesign:
+    """Test units of every step of every order, the same for all regions.
+
+    A region's outcomes are numbers of correct units, a row of n_orders * n_steps, then
+    those of the chronological order of the e-values.
+    """
+
+    n_units: NDArray[np.int64]  # (n_orders, n_steps) independent units of the tested
+    unit_weights: FloatArray  # (n_orders, n_steps): the heaviest of weights, sum one
+    first_steps: NDArray[np.int64]  # (n_first,): where testing may begin
+    noise: float  # s**2 of the accuracy that is averaged over orders and steps
+    #: units and heaviest weights (2, n_tested) of the tested runs in time that e-values
+    #: come from; False where they come from the orders above
+    chronological: FloatArray | bool = False
+
+    @property
+    def n_sums(self) -> int:
+        """Number of outcomes of a region."""
+        in_time = self.chronological
+        n_in_time = 0 if isinstance(in_time, bool) else in_time.shape[1]
+        return self.n_units.size + n_in_time
+
+    def bayes_accuracy_bound(self, n_correct: ArrayLike, **options: Any) -> FloatArray:
+        """Bound the Bayes accuracy; (n_regions, n_sums) -> (n_regions,)."""
+        return forward_bayes_accuracy_lower_bound(
+            self._by_step(n_correct),
+            self.n_units,
+            first_steps=self.first_steps,
+            unit_weights=self.unit_weights,
+            **options,
+        )
+
+    def e_value(self, n_correct: ArrayLike, accuracy: float) -> FloatArray:
+        """Return e-values (n_regions,) against a Bayes accuracy, at most 1e37."""
+        units, weights, first = self.n_units, self.unit_weights, self.first_steps
+        correct = self._by_step(n_correct)
+        if not isinstance(self.chronological, bool):
+            units, weights = self.chronological[:, np.newaxis]
+            last = np.asarray(n_correct, dtype=np.float64)[..., self.n_units.size :]
+            correct, first = np.clip(last, 0, 1 / weights)[:, np.newaxis], np.array([0])
+        elif self.chronological:
+            raise ValueError(
+                "these e-values are of a first tested run that moved with the number "
+                "of runs, which is not valid when runs are added; fit again"
+            )
+        with np.errstate(over="ignore"):
+            value = forward_e_value(
+                correct, units, accuracy, first_steps=first, unit_weights=weights
+            )
+        return np.minimum(value, _LARGEST_E_VALUE)
+
+    def _by_step(self, n_correct: ArrayLike) -> FloatArray:
+        """Return outcomes (n_regions, n_orders, n_steps), limited beyond float32."""
+        correct = np.asarray(n_correct, dtype=np.float64)[..., : self.n_units.size]
+        correct = correct.reshape(-1, *self.n_units.shape)
+        return np.clip(correct, 0, 1 / self.unit_weights)

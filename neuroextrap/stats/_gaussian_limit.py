@@ -87,7 +87,8 @@ def gaussian_accuracy(shift: ArrayLike, set_size: ArrayLike) -> FloatArray:
 
 def _integrate(c: FloatArray, k: FloatArray) -> FloatArray:
     """Integrate around the mode of the log-concave integrand; c, k are (n,)."""
-    nodes, weights = gauss_legendre(-_HALF_WIDTH, _HALF_WIDTH, _N_PANELS, _N_NODES)
+    edges = np.linspace(-_HALF_WIDTH, _HALF_WIDTH, _N_PANELS + 1)
+    nodes, weights = gauss_legendre_panels(edges, _N_NODES)
     z = _mode(c, k)[:, np.newaxis] + nodes
     log_density = -0.5 * (z - c[:, np.newaxis]) ** 2 - 0.5 * np.log(2 * np.pi)
     power = (k[:, np.newaxis] - 1) * log_ndtr(z)
@@ -104,13 +105,6 @@ def _mode(c: FloatArray, k: FloatArray) -> FloatArray:
         rising = (k - 1) * ratio > z - c
         low, high = np.where(rising, z, low), np.where(rising, high, z)
     return (low + high) / 2
-
-
-def gauss_legendre(
-    start: float, stop: float, n_panels: int, n_nodes: int
-) -> tuple[FloatArray, FloatArray]:
-    """Return nodes and weights of a panelled Gauss-Legendre rule on an interval."""
-    return gauss_legendre_panels(np.linspace(start, stop, n_panels + 1), n_nodes)
 
 
 def gauss_legendre_panels(

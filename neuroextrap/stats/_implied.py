@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import log_ndtr
 
 from neuroextrap.stats._accuracy import half_lost_point
-from neuroextrap.stats._gaussian_limit import gauss_legendre
+from neuroextrap.stats._gaussian_limit import gauss_legendre_panels
 from neuroextrap.stats._validation import (
     FloatArray,
     check_integer,
@@ -131,9 +131,7 @@ def resolution_information(
     Raises
     ------
     TypeError, ValueError
-        If `n_classes` or `n_test` is not an integer, or too small.
-    ValueError
-        If a size is not a whole number of 2..n_classes, or `base` not above 1.
+        If a number is not whole, or out of range, or `base` not above 1.
 
     Examples
     --------
@@ -154,7 +152,8 @@ def _table(set_sizes: tuple[float, ...]) -> _Table:
     # past this shift the error of every size is lost in double precision
     last = 12.5 + np.sqrt(2 * np.log(largest))
     shift = np.arange(0, last + _STEP, _STEP)
-    z, weights = gauss_legendre(-9.5, last + 9.5, int((last + 19) / 0.3), 20)
+    edges = np.linspace(-9.5, last + 9.5, int((last + 19) / 0.3) + 1)
+    z, weights = gauss_legendre_panels(edges, 20)
     lost = -np.expm1((np.asarray(set_sizes) - 1) * log_ndtr(z)[:, np.newaxis])
     away = z - shift[:, np.newaxis]
     density = np.exp(-0.5 * away**2) * weights / np.sqrt(2 * np.pi)
@@ -199,11 +198,7 @@ def _slope_data(
 def quintic_root(
     low: FloatArray, high: FloatArray, step: FloatArray | float
 ) -> FloatArray:
-    """Return where in [0, 1] an increasing function crosses zero.
-
-    `low` and `high` hold the value and two derivatives at both ends of cells of
-    width `step`; the quintic through them is bisected, then refined by Newton.
-    """
+    """Return the root in [0, 1] of quintics with ends (value, two derivatives)."""
     coefficients = quintic_coefficients(low, high, step)
     a, b = np.zeros(low.shape[1:]), np.ones(low.shape[1:])
     for _ in range(12):

@@ -34,6 +34,7 @@ from neuroextrap.stats._validation import (
 _PERFECT = 1 - 1e-12
 
 
+@described_by(average_accuracy_jackknife)
 def average_accuracy_interval(
     margins: ArrayLike,
     y_true: ArrayLike,
@@ -53,12 +54,6 @@ def average_accuracy_interval(
 
     Parameters
     ----------
-    margins : array-like of shape (n_test, n_classes)
-        Score of each test point for each class; at least 3 classes.
-    y_true : array-like of int of shape (n_test,)
-        Column of `margins` that is the true class; at least 2 distinct.
-    set_sizes : int or array-like of int of shape (n_sizes,)
-        Set sizes k of 2..n_classes.
     confidence_level : float, default=0.95
         Confidence level of the interval at each set size.
 
@@ -109,11 +104,7 @@ def accuracy_ends(
     n_tested: int,
     level: float,
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the interval of a curve with its jackknife error, both (n_sizes,).
-
-    `shape` is that of the margins, (n_test, n_classes); `n_tested` classes have test
-    points.
-    """
+    """Return the interval of a curve with its jackknife error, both (n_sizes,)."""
     n_test, n_classes = shape
     half = half_lost_point(sizes, n_classes, n_test)
     inner = np.clip(accuracy, half, 1 - half)
@@ -202,11 +193,7 @@ def information_ends(
     n_tested: int,
     level: float,
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the interval in bits of a curve (n_sizes,) by its leave-one-out `curves`.
-
-    These have n_classes - 1 in place of n_classes; `shape` is that of the margins,
-    (n_test, n_classes); `n_tested` classes have test points.
-    """
+    """Return the interval in bits of a curve (n_sizes,), by leave-one-out `curves`."""
     n_test, n_classes = shape
     among_all = _accuracy_implied(accuracy, sizes, shape)
     inner = np.minimum(sizes, n_classes - 1)
@@ -223,11 +210,7 @@ def information_ends(
 def _accuracy_implied(
     curves: FloatArray, sizes: NDArray[np.int64], shape: tuple[int, ...]
 ) -> FloatArray:
-    """Return the accuracy among all classes of the implied information of curves.
-
-    `curves` of shape (..., n_sizes) are taken as half a lost point of a test set with
-    margins of this shape (n_test, n_classes) below one.
-    """
+    """Return the accuracy among all classes that curves (..., n_sizes) imply."""
     n_test, n_classes = shape
     best = 1 - half_lost_point(sizes, n_classes, n_test)
     information = implied_information(np.minimum(curves, best), sizes)

@@ -19,18 +19,10 @@ from neuroextrap.stats._validation import FloatArray, check_margins, check_set_s
 def leave_one_class_out_accuracy(
     margins: ArrayLike, y_true: ArrayLike, set_sizes: ArrayLike
 ) -> FloatArray:
-    """Return the accuracy curve without each of the classes in turn.
+    """Return curves without each class in turn, (n_classes, n_sizes), sizes below K.
 
-    Shape (n_classes, n_sizes) for set sizes of 2..n_classes - 1, or (n_classes,) for
-    one size. A class leaves as a target and as a distractor. All curves come from three
-    matrix products (beaten, tied, not beaten), not from refits. Any function of the
-    curve gets a standard error from them, see :func:`jackknife_error`.
-
-    >>> margins = np.array([[2.0, 1.0, 0.0], [3.0, 2.0, 1.0], [0.0, 1.0, 2.0]])
-    >>> leave_one_class_out_accuracy(margins, [0, 1, 2], [2])
-    array([[1. ],
-           [1. ],
-           [0.5]])
+    A class leaves as a target and as a distractor. All curves come from three matrix
+    products (beaten, tied, not beaten), not from refits.
     """
     scores, y = check_margins(margins, y_true)
     n_classes = scores.shape[-1]
@@ -53,11 +45,7 @@ def leave_one_class_out_accuracy(
 
 
 def jackknife_error(values: ArrayLike) -> FloatArray:
-    """Return the jackknife standard error from leave-one-class-out values.
-
-    The square root of (K - 1) / K times the sum of squared deviations of `values`
-    (n_classes, ...); NaN or infinity gives NaN. Efron & Stein 1981, eq. 1.4.
-    """
+    """Return the error of values (n_classes, ...) (Efron & Stein 1981, eq. 1.4)."""
     array = np.asarray(values, dtype=np.float64)
     if array.ndim == 0 or len(array) < 2:
         raise ValueError(
@@ -76,8 +64,7 @@ def lost_point_error(
     """Return the jackknife error of a curve that lacks half a point of perfection.
 
     One class loses half a point to one distractor; without either of the two the curve
-    is perfect. Working out :func:`jackknife_error` gives the loss times
-    sqrt(2 (K - 1) / (K - 2)), and so at every set size, n_classes included.
+    is perfect: the loss times sqrt(2 (K - 1) / (K - 2)), at every set size.
     """
     loss = half_lost_point(set_sizes, n_classes, n_test)
     return np.asarray(loss * np.sqrt(2 * (n_classes - 1) / (n_classes - 2)))

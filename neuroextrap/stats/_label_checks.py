@@ -16,6 +16,7 @@ from neuroextrap.stats._validation import (
     check_flags,
     check_integer,
     check_number,
+    is_integer,
 )
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -52,7 +53,7 @@ def _check_plain(value: Any, name: str, annotation: Any) -> None:
         return
     if kind == "bool":
         check_flags(**{name: value})
-    elif kind == "int" and (isinstance(value, bool) or _is_no_integer(value)):
+    elif kind == "int" and not is_integer(value):
         raise TypeError(f"{name} must be a whole number; got {brief(value)}")
     elif kind == "int":
         check_integer(value, name, minimum=_LEAST)
@@ -62,20 +63,11 @@ def _check_plain(value: Any, name: str, annotation: Any) -> None:
         raise TypeError(f"{name} must be a text; got {brief(value)}")
 
 
-def _is_no_integer(value: Any) -> bool:
-    """Return whether a value is no whole number by its type."""
-    return not isinstance(value, int | np.integer)
-
-
 _MISSING = ("NAType", "NaTType")  # those of pandas, by name: it is not imported here
 
 
 def check_labels(values: Any, name: str) -> np.ndarray:
-    """Return labels (classes, runs, blocks) as an array of shape (n_samples,).
-
-    TypeError for masked arrays, complex numbers and mixtures of text and numbers;
-    ValueError for another number of dimensions, no entry, or entries that are missing.
-    """
+    """Return labels (n_samples,), all of one kind and none missing; else an error."""
     if isinstance(values, np.ma.MaskedArray) and values.mask.any():
         raise TypeError(
             f"{name} is a masked array; leave masked samples out, and give "

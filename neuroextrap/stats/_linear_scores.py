@@ -28,15 +28,10 @@ _RANK_TOLERANCE = 1e-10
 
 @dataclass(frozen=True)
 class LinearTest:
-    """A contrast of a linear model with `n` observations.
+    """A contrast of a linear model with `n` observations."""
 
-    `effect` (n,) is the regressor whose coefficient is the contrast, `nuisance`
-    (n, q) an orthonormal basis of the rest of the design, orthogonal to it. Of several
-    contrasts at once `effect` (n, r) is an orthonormal basis.
-    """
-
-    effect: FloatArray
-    nuisance: FloatArray
+    effect: FloatArray  # (n,) regressor of the contrast, or orthonormal (n, r)
+    nuisance: FloatArray  # (n, q) orthonormal rest of the design, orthogonal to it
 
     @property
     def n_observations(self) -> int:
@@ -75,9 +70,8 @@ class LinearTest:
 
 
 def linear_test(design: ArrayLike, contrast: ArrayLike) -> LinearTest:
-    """Split a design (n, n_columns) by a contrast (n_columns,) of its coefficients.
+    """Split a design (n, n_columns) by one contrast (n_columns,), or by several.
 
-    Several contrasts (n_contrasts, n_columns) are tested at once.
     The effect is ``M D c / (c' D c)`` with ``D`` the inverse of ``M' M``: its simple
     regression coefficient is the contrast of the full model (Beckmann et al. 2001,
     written out in Winkler et al. 2014, appendix A).
@@ -129,8 +123,11 @@ def _basis(columns: FloatArray) -> FloatArray:
 Smoother = Callable[[FloatArray], FloatArray]
 
 
+@dataclass(frozen=True)
 class Scorer(ABC):
     """A statistic for many rearranged designs and all features at once."""
+
+    values: FloatArray  # (n_observations, n_features)
 
     @abstractmethod
     def __call__(self, designs: FloatArray) -> FloatArray:
@@ -150,16 +147,14 @@ class Scorer(ABC):
 class Mean(Scorer):
     """The estimate of the contrast: the mean, the difference of means, the slope."""
 
-    values: FloatArray
     length: float | np.floating
     n_known: FloatArray | None = None
 
     def __call__(self, designs: FloatArray) -> FloatArray:
-        """Return estimates (n_arrangements, n_features)."""
         estimates = designs[..., 0] @ self.values / self.length
-        if self.n_known is None:
-            return estimates
-        return estimates * (len(self.values) / self.n_known)
+        if self.n_known is not None:
+            estimates *= len(self.values) / self.n_known
+        return estimates
 
     @property
     def scale(self) -> FloatArray | float:
@@ -171,23 +166,18 @@ class Mean(Scorer):
 class StudentT(Scorer):
     """Student's t of the contrast, one variance for all observations.
 
-    Residuals under the null hypothesis have unit length. The score is the share of
-    their length that the rearranged effect takes (a partial correlation), of which t is
-    a rising function. With `n_known` (n_features,), the observations that each feature
-    has (the others are 0), features differ in degrees of freedom, and t is the score.
+    The score is the share of the residuals' length that the effect takes (a partial
+    correlation), of which t is a rising function; with `n_known`, t itself.
     """
 
-    values: FloatArray
     degrees_of_freedom: int
     n_known: FloatArray | None = None
 
     def __call__(self, designs: FloatArray) -> FloatArray:
-        """Return correlations or t, shape (n_arrangements, n_features)."""
         explained = designs[..., 0] @ self.values
         if self.n_known is not None:
-            return _t(
-                explained * np.sqrt(len(self.values) / self.n_known), self.n_known - 1
-            )
+            share = explained * np.sqrt(len(self.values) / self.n_known)
+            return _t(share, self.n_known - 1)
         if designs.shape[2] == 1:
             return explained
         left = np.ones_like(explained)
@@ -196,26 +186,18 @@ class StudentT(Scorer):
         return explained / np.sqrt(left)
 
     def heights(self, scores: FloatArray) -> FloatArray:
-        """Return t of correlations."""
-        if self.n_known is not None:
-            return scores
-        return _t(scores, self.degrees_of_freedom)
+        known = self.n_known is not None  # scores are t already
+        return scores if known else _t(scores, self.degrees_of_freedom)
 
 
 @dataclass(frozen=True)
 class FRatio(Scorer):
-    """F of several contrasts at once, one variance for all observations.
+    """F of several contrasts; scores are the shares of squares that they take."""
 
-    Residuals under the null hypothesis have unit length. The score is the share of
-    their squares that the rearranged effects take, of which F is a rising function.
-    """
-
-    values: FloatArray
     n_effects: int
     degrees_of_freedom: int
 
     def __call__(self, designs: FloatArray) -> FloatArray:
-        """Return shares of the squares, shape (n_arrangements, n_features)."""
         taken = np.zeros((len(designs), self.values.shape[1]))
         left = np.ones_like(taken)
         for column in range(designs.shape[2]):
@@ -227,7 +209,6 @@ class FRatio(Scorer):
         return taken / left
 
     def heights(self, scores: FloatArray) -> FloatArray:
-        """Return F of shares."""
         left = np.maximum(1 - scores, 0.0)
         with np.errstate(divide="ignore"):
             return scores * self.degrees_of_freedom / (self.n_effects * left)
@@ -245,16 +226,13 @@ def _t(correlation: FloatArray, freedom: FloatArray | int) -> FloatArray:
 class SmoothedT(Scorer):
     """Pseudo-t: the variance of the residuals is smoothed over space (SnPM)."""
 
-    values: FloatArray
     total: FloatArray
     degrees_of_freedom: int
     smooth: Smoother
 
     def __call__(self, designs: FloatArray) -> FloatArray:
-        """Return pseudo-t, shape (n_arrangements, n_features)."""
-        fitted = np.stack(
-            [designs[..., c] @ self.values for c in range(designs.shape[2])]
-        )
+        columns = range(designs.shape[2])
+        fitted = np.stack([designs[..., c] @ self.values for c in columns])
         residual = self.total - np.square(fitted).sum(axis=0)
         variance = self.smooth(np.maximum(residual, 0.0) / self.degrees_of_freedom)
         return fitted[0] / np.sqrt(variance)
@@ -264,16 +242,13 @@ class SmoothedT(Scorer):
 class AspinWelch(Scorer):
     """Aspin-Welch v: one residual variance for each variance group.
 
-    `group` (n_observations,) numbers the variance groups. Winkler et al. 2014, equation
-    8: the least-squares estimate over a standard error in which each observation has
-    the variance of its group.
+    The least-squares estimate over a standard error in which each observation has the
+    variance of its `group` (n_observations,); Winkler et al. 2014, equation 8.
     """
 
-    values: FloatArray
     group: NDArray[np.intp]
 
     def __call__(self, designs: FloatArray) -> FloatArray:
-        """Return v, shape (n_arrangements, n_features)."""
         return np.stack([self._one(design) for design in designs])
 
     def _one(self, design: FloatArray) -> FloatArray:
@@ -299,14 +274,9 @@ class AspinWelch(Scorer):
 class Median(Scorer):
     """The median over observations, each with its sign."""
 
-    values: FloatArray
-
     def __call__(self, designs: FloatArray) -> FloatArray:
-        """Return medians, shape (n_arrangements, n_features)."""
-        signs = np.sign(designs[..., 0])
-        return np.stack(
-            [np.median(s[:, np.newaxis] * self.values, axis=0) for s in signs]
-        )
+        signs = np.sign(designs[..., 0])[..., np.newaxis]
+        return np.stack([np.median(s * self.values, axis=0) for s in signs])
 
     @property
     def scale(self) -> FloatArray | float:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,11 +27,7 @@ _WITHOUT_LIMIT = np.finfo(np.float32).max
 
 
 def tie_floor(observed: FloatArray, scale: FloatArray | float) -> FloatArray:
-    """Return the least numbers that tie with observed statistics.
-
-    This is the one rule for statistics in any unit: they tie where they differ by less
-    than `TIE` times `scale`, the size of the numbers that each is made of.
-    """
+    """Return the least numbers that tie with statistics of numbers of size `scale`."""
     return observed - TIE * scale
 
 
@@ -41,18 +38,12 @@ def round_ties(statistics: FloatArray) -> FloatArray:
 
 @dataclass(slots=True)
 class NullCounts:
-    """Observed statistics, and what the permuted ones seen so far amount to.
+    """Observed statistics, and what the permuted ones seen so far amount to."""
 
-    `score` (n_regions,) is compared with; `n_reached` (n_regions,) counts the
-    permutations whose statistic is as large; `maxima` (n_permutations,) is the largest
-    statistic over regions of each permutation; `null` (n_permutations, n_regions)
-    keeps all of them, where there is one. Arrays are filled in place.
-    """
-
-    score: FloatArray
-    n_reached: NDArray[np.int64]
-    maxima: FloatArray
-    null: NDArray[np.floating] | None = None
+    score: FloatArray  # (n_regions,) compared with
+    n_reached: NDArray[np.int64]  # (n_regions,) permutations that are as large
+    maxima: FloatArray  # (n_permutations,)
+    null: NDArray[np.floating] | None = None  # all of them, where they are kept
 
     @classmethod
     def start(cls, score: FloatArray, n_permutations: int) -> NullCounts:
@@ -60,17 +51,8 @@ class NullCounts:
         n_reached = np.zeros(len(score), dtype=np.int64)
         return cls(score, n_reached, np.full(n_permutations, -np.inf))
 
-    def add(
-        self,
-        permuted: FloatArray,
-        first: int,
-        regions: slice | NDArray[np.intp] = slice(None),
-    ) -> None:
-        """Count the statistics (n_regions, n_labelings) of some regions.
-
-        The labelings are number `first` and those after it. `score` has gone through
-        :func:`tie_floor`, or both sides through :func:`round_ties`.
-        """
+    def add(self, permuted: FloatArray, first: int, regions: Any = slice(None)) -> None:
+        """Count statistics (n_regions, n_labelings), of labeling `first` and more."""
         if permuted.size == 0:
             return
         labelings = slice(first, first + permuted.shape[1])
@@ -96,18 +78,11 @@ def n_largest(n_regions: int, n_permutations: int) -> int:
     return max(1, min(n_regions, _MOST_LARGEST, affordable))
 
 
-def packed_largest(
-    values: NDArray[np.floating], regions: NDArray[np.intp]
-) -> FloatArray:
-    """Return statistics with the numbers of their regions in their last bits.
+def packed_largest(values: NDArray[np.floating], regions: Any) -> FloatArray:
+    """Return `values` (n_permutations, n) with `regions` (n,) in their last bits.
 
-    Packed numbers are sorted like `values` (n_permutations, n), rounded to float32, and
-    ties by `regions` (n,), so that what is kept of them does not depend on the order in
-    which they come. :func:`unpacked_largest` returns both.
-
-    >>> packed = packed_largest(np.array([[0.5, np.inf, -2.0]]), np.array([7, 8, 9]))
-    >>> [each.tolist() for each in unpacked_largest(packed)]
-    [[[0.5, inf, -2.0]], [[7, 8, 9]]]
+    They sort like the values, in float32, ties by region: what is kept depends on no
+    order.
     """
     rounded = np.asarray(values, dtype=np.float32)
     limited = np.clip(rounded, -_WITHOUT_LIMIT, _WITHOUT_LIMIT).astype(np.float64)
@@ -127,24 +102,16 @@ def unpacked_largest(
 
 
 def keep_largest(values: FloatArray, n_kept: int) -> FloatArray:
-    """Return the largest values of every row, in no order.
-
-    `values` has shape (n_permutations, n); of fewer than `n_kept` all are returned.
-    """
+    """Return the largest values of every row (n_permutations, n), in no order."""
     first = values.shape[1] - n_kept
     return values if first <= 0 else np.partition(values, first, axis=1)[:, first:]
 
 
 @dataclass(slots=True)
 class LargestValues:
-    """The largest statistics of every permuted map, while these stream by in parts.
+    """The largest statistics of every permuted map, while parts of it stream by."""
 
-    `kept` has shape (n_permutations, n) with n at most `n_kept`, packed with the
-    regions; the values of `new` parts wait until there are as many more. Neither the
-    order of the parts nor their sizes change what is kept.
-    """
-
-    kept: FloatArray
+    kept: FloatArray  # (n_permutations, n) packed with the regions, n <= n_kept
     n_kept: int
     new: list[FloatArray] = field(default_factory=list)
 
@@ -160,10 +127,8 @@ class LargestValues:
     def join(self, packed: FloatArray) -> None:
         """Take in values (n_permutations, n) that are packed already."""
         self.new.append(keep_largest(packed, self.n_kept))
-        if (
-            self.kept.shape[1] + sum(part.shape[1] for part in self.new)
-            >= 2 * self.n_kept
-        ):
+        waiting = sum(part.shape[1] for part in self.new)
+        if self.kept.shape[1] + waiting >= 2 * self.n_kept:
             self._sift()
 
     def _sift(self) -> None:
@@ -172,10 +137,7 @@ class LargestValues:
         self.kept, self.new = keep_largest(everything, self.n_kept), []
 
     def ordered(self) -> FloatArray:
-        """Return the packed values (n_permutations, n_kept), largest first.
-
-        What is not there yet, in a part of a run, is -inf.
-        """
+        """Return packed values (n_permutations, n_kept), largest first, then -inf."""
         self._sift()
         largest = np.full((len(self.kept), self.n_kept), -np.inf)
         largest[:, : self.kept.shape[1]] = -np.sort(-self.kept, axis=1)
@@ -185,10 +147,7 @@ class LargestValues:
 def spread_known(
     known: NDArray[np.bool_], values: Mapping[str, FloatArray]
 ) -> dict[str, FloatArray]:
-    """Place values (n_known, ...) of the known regions among all; the others are NaN.
-
-    `known` of shape (n_regions,) says which regions the values belong to, in order.
-    """
+    """Place values (n_known, ...) of known regions among all; others are NaN."""
     spread = {}
     for name, value in values.items():
         spread[name] = np.full(known.shape + np.shape(value)[1:], np.nan)
@@ -199,19 +158,11 @@ def spread_known(
 def standardized_by_maxima(
     score: FloatArray, maxima: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Return standardized statistics and largest permuted ones of one analysis.
+    """Standardize statistics (n_regions,) and largest permuted ones (n_permutations,).
 
-    ``score`` (n_regions,) are statistics, NaN where unknown, and ``maxima``
-    (n_permutations,) the largest over regions under each permutation. Both are
-    standardized by mean and standard deviation of the maxima over all labelings, the
-    observed one among them, so that observed and permuted maps stay exchangeable. Bits
-    may be infinite: they are left out of both, and stay the largest. If the largest
-    statistic is always the same, nothing is unusual, and all are -inf.
-
-    >>> score, maxima = np.array([3.0, 1.0]), np.array([1.0, 2.0])
-    >>> u, of_maxima = standardized_by_maxima(score, maxima)
-    >>> u.round(3).tolist(), of_maxima.round(3).tolist()
-    ([1.225, -1.225], [-1.225, 0.0])
+    Mean and deviation are those of the maxima over all labelings, the observed one
+    among them, so that maps stay exchangeable. Infinite ones (bits) are left out of
+    both, and stay the largest. If the largest is always the same, all are -inf.
     """
     largest = np.append(np.nanmax(score), maxima)
     finite = largest[np.isfinite(largest)]
@@ -227,18 +178,11 @@ def standardized_by_maxima(
 def standardized_by_region(
     score: FloatArray, null: NDArray[np.floating]
 ) -> tuple[FloatArray, FloatArray]:
-    """Return standardized statistics and largest permuted ones, region by region.
+    """Standardize statistics (n_regions,) and `null` by region, and return its maxima.
 
-    ``score`` (n_regions,) are statistics, NaN where unknown, and ``null``
-    (n_permutations, n_regions) the permuted ones. Each region's are standardized by
-    mean and standard deviation over all labelings, the observed one among them: a
-    region in which permuted statistics are large, too, hides no other. Where all are
-    the same, nothing is unusual, and the observed one is -inf.
-
-    >>> score, null = np.array([3.0, 1.0]), np.array([[1.0, 1.0], [2.0, 1.0]])
-    >>> u, maxima = standardized_by_region(score, null)
-    >>> u.round(3).tolist(), maxima.round(3).tolist()
-    ([1.225, -inf], [-1.225, 0.0])
+    Mean and deviation are over all labelings, the observed one among them: a region in
+    which permuted statistics are large, too, hides no other; -inf where all are the
+    same.
     """
     score = score.astype(null.dtype).astype(np.float64)  # rounded as permuted ones are
     n = len(null) + 1

@@ -9,7 +9,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from neuroextrap.stats._validation import check_integer, check_real, random_generator
+from neuroextrap.stats._validation import (
+    Seed,
+    check_integer,
+    check_real,
+    random_generator,
+)
 from neuroextrap.stats._warn import warn
 
 _MOST_ENTRIES = 10**9  # of permuted labels at once, 8 GB
@@ -67,10 +72,8 @@ def permute_labels(
     Raises
     ------
     TypeError, ValueError
-        If `n_permutations` is not an integer of at least 1.
-    ValueError
-        If lengths differ, the labels of a unit differ, or no other labeling
-        exists.
+        If `n_permutations` is not an integer of at least 1, lengths differ, the labels
+        of a unit differ, or no other labeling exists.
 
     Warns
     -----
@@ -100,11 +103,7 @@ def permute_labels(
            ['dog', 'dog', 'cat', 'cat', 'dog', 'cat']], dtype='<U3')
     """
     permuted, few = draw_labelings(y, groups, blocks, n_permutations, random_state)
-    if few is not None:
-        warn(
-            f"{few.exist}, {n_permutations} were requested; all are used "
-            f"and {few.limit}"
-        )
+    _warn_of_few(few, n_permutations)
     return permuted
 
 
@@ -138,29 +137,42 @@ class FewLabelings(NamedTuple):
         return self.n_renamings / (self.n_others + 1)
 
 
+def _warn_of_few(few: FewLabelings | None, n_permutations: int) -> None:
+    """Warn where fewer labelings exist than were requested."""
+    if few is not None:
+        warn(
+            f"{few.exist}, {n_permutations} were requested; all are used and "
+            f"{few.limit}"
+        )
+
+
 def draw_labelings(
     y: ArrayLike,
     groups: ArrayLike | None,
     blocks: ArrayLike | None,
     n_permutations: int,
-    random_state: int | np.random.Generator | None,
+    random_state: Seed,
+    *,
+    if_none: str = "labels have no other labeling, as every group holds a single one; "
+    "use groups that hold several conditions (or none)",
 ) -> tuple[NDArray, FewLabelings | None]:
     """Draw what :func:`permute_labels` returns, and say if all labelings are in it."""
     n_permutations = check_integer(n_permutations, "n_permutations", minimum=1)
     units = _units(y, groups, blocks)
     others = _count(units) - 1
     if others == 0:
-        raise ValueError(
-            "labels have no other labeling, as every group holds a single one; use "
-            "groups that hold several conditions (or none)"
-        )
+        raise ValueError(if_none)
     n_entries = min(others, n_permutations) * len(units.of_sample)
     if n_entries > _MOST_ENTRIES:
         raise ValueError(
             f"n_permutations={n_permutations} of {len(units.of_sample)} labels are "
             f"{n_entries:,} entries; ask for {_MOST_ENTRIES:,} at most"
         )
-    codes = _labelings(units, n_permutations, others, random_state)
+    rng = random_generator(random_state)
+    if others <= _LISTED * n_permutations:
+        codes = _listed(units, min(others, n_permutations), others, rng)
+    else:
+        codes = _drawn(units, n_permutations, rng)
     few = others < n_permutations
     return (
         units.labels[codes[:, units.of_sample]],
@@ -169,54 +181,40 @@ def draw_labelings(
 
 
 def permute_rows(
-    rows: ArrayLike,
-    groups: ArrayLike | None,
-    n_permutations: int,
-    random_state: int | np.random.Generator | None,
+    rows: ArrayLike, groups: ArrayLike | None, n_permutations: int, random_state: Seed
 ) -> NDArray:
-    """Draw other orders of the rows of a design, equal rows as one label.
-
-    As :func:`permute_labels`, with words for subjects instead of samples.
-    """
-    units = _units(rows, groups, None)
-    others = _count(units) - 1
-    if others == 0:
-        raise ValueError(
-            "exchanging changes nothing: all subjects of a block, or all blocks of a "
-            "size, are alike in what is tested; use blocks that hold several values"
-        )
-    if others < n_permutations:
-        warn(
-            f"only {others} other ways exist to exchange the subjects, "
-            f"{n_permutations} were requested; all are used and no p-value can be "
-            f"below {1 / (others + 1):.3g}"
-        )
-    codes = _labelings(units, n_permutations, others, random_state)
-    return units.labels[codes[:, units.of_sample]]
+    """Draw other orders of the rows of a design, with words for subjects."""
+    changed, few = draw_labelings(
+        rows,
+        groups,
+        None,
+        n_permutations,
+        random_state,
+        if_none="exchanging changes nothing: all subjects of a block, or all blocks of "
+        "a size, are alike in what is tested; use blocks that hold several values",
+    )
+    ways = few and FewLabelings(few.n_others, 1, "ways to exchange the subjects")
+    _warn_of_few(ways, n_permutations)
+    return changed
 
 
 def shift_rows(
-    n: int,
-    groups: ArrayLike | None,
-    n_permutations: int,
-    random_state: int | np.random.Generator | None,
+    n: int, groups: ArrayLike | None, n_permutations: int, random_state: Seed
 ) -> Codes:
-    """Draw circular shifts of a series of `n` rows, as orders (n_permutations, n).
+    """Draw circular shifts of `n` rows, within `groups`, as orders (n_permutations, n).
 
-    The rows of each of `groups` (n,) are a series of their own. If fewer other shifts
-    exist than are requested, each is returned once; otherwise they are drawn with
-    replacement, the given order among them, which keeps tests exact by the +1 rule.
+    If fewer other shifts exist than are requested, each is returned once; otherwise
+    they are drawn with replacement, the given order among them (exact by the +1 rule).
     """
     n_permutations = check_integer(n_permutations, "n_permutations", minimum=1)
-    group = _numbers(groups, "groups", n, np.zeros(n, dtype=np.intp))
+    group = np.zeros(n) if groups is None else _distinct(groups, "groups", n)[1]
     runs = [np.flatnonzero(group == g) for g in np.unique(group)]
     sizes = [len(run) for run in runs]
     others = math.prod(sizes) - 1
     if others == 0:
         raise ValueError("nothing can be shifted: give groups of several rows, or none")
     if others < n_permutations:
-        few = FewLabelings(others, 1, "shifts")
-        warn(f"{few.exist}, {n_permutations} were requested; {few.limit}")
+        _warn_of_few(FewLabelings(others, 1, "shifts"), n_permutations)
     if others <= n_permutations:
         offsets = np.stack(np.unravel_index(np.arange(1, others + 1), sizes), axis=1)
     else:
@@ -228,37 +226,12 @@ def shift_rows(
     return orders
 
 
-def _labelings(
-    units: _Units,
-    n_permutations: int,
-    others: int,
-    random_state: int | np.random.Generator | None,
-) -> Codes:
-    """Return the units' codes in other labelings: all of them, or a random draw."""
-    rng = random_generator(random_state)
-    if others <= _LISTED * n_permutations:
-        return _listed(units, min(others, n_permutations), others, rng)
-    return _drawn(units, n_permutations, rng)
-
-
 def _n_renamings(units: _Units) -> int:
-    """Count the permutations of class names that turn every labeling into another.
-
-    Classes may change their names where they have equally many units in each group.
-    """
+    """Count the exchanges of class names that turn every labeling into another."""
     n_classes = len(units.labels)
     counts = [np.bincount(units.code[m], minlength=n_classes) for m in units.groups]
     _, alike = np.unique(np.array(counts), axis=1, return_counts=True)
     return math.prod(math.factorial(int(number)) for number in alike)
-
-
-def count_permutations(
-    y: ArrayLike,
-    groups: ArrayLike | None = None,
-    blocks: ArrayLike | None = None,
-) -> int:
-    """Return how many distinct labelings exist, the observed one included."""
-    return _count(_units(y, groups, blocks))
 
 
 def _units(y: ArrayLike, groups: ArrayLike | None, blocks: ArrayLike | None) -> _Units:
@@ -267,9 +240,9 @@ def _units(y: ArrayLike, groups: ArrayLike | None, blocks: ArrayLike | None) -> 
     if values.ndim != 1 or len(values) == 0:
         raise ValueError(f"y must have shape (n,), n >= 1; got {values.shape}")
     n = len(values)
-    labels, code = _distinct(values, "y")
-    group = _numbers(groups, "groups", n, np.zeros(n, dtype=np.intp))
-    block = _numbers(blocks, "blocks", n, np.arange(n))
+    labels, code = _distinct(values, "y", n)
+    group = np.zeros(n, int) if groups is None else _distinct(groups, "groups", n)[1]
+    block = np.arange(n) if blocks is None else _distinct(blocks, "blocks", n)[1]
     _, first, of_sample = np.unique(
         group * n + block, return_index=True, return_inverse=True
     )
@@ -287,10 +260,8 @@ def _units(y: ArrayLike, groups: ArrayLike | None, blocks: ArrayLike | None) -> 
     return _Units(labels, of_sample, code[first], members)
 
 
-def _numbers(values: ArrayLike | None, name: str, n: int, default: Codes) -> Codes:
-    """Return values as numbers 0, 1, ..., or the default."""
-    if values is None:
-        return default
+def _distinct(values: ArrayLike, name: str, n: int) -> tuple[NDArray, Codes]:
+    """Return the sorted distinct entries, and the number of each of the n entries."""
     try:
         array = np.asarray(values)
     except ValueError:  # rows of unequal length
@@ -299,11 +270,6 @@ def _numbers(values: ArrayLike | None, name: str, n: int, default: Codes) -> Cod
         raise ValueError(
             f"{name} must have one entry per label ({n}); got shape {array.shape}"
         )
-    return _distinct(array, name)[1]
-
-
-def _distinct(array: NDArray, name: str) -> tuple[NDArray, Codes]:
-    """Return the sorted labels and the number of each entry's."""
     try:
         return np.unique(array, return_inverse=True)
     except TypeError as error:  # None, or text beside numbers

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import logsumexp, nctdtr, ndtr, ndtri, stdtrit
 
-from neuroextrap.stats._subject_bounds import SHARES, WEIGHTS
+from neuroextrap.stats._subject_bounds import WEIGHTS, betting_gains
 from neuroextrap.stats._validation import (
     brief,
     check_choice,
@@ -19,7 +19,6 @@ from neuroextrap.stats._validation import (
     real_array,
 )
 
-_TESTS = ("t", "prevalence", "information")
 _MOST_SUBJECTS = 10_000
 _DRAWS = 10_000  # simulated studies, so that a power has a standard error of .004
 
@@ -90,44 +89,35 @@ def required_subjects(  # noqa: PLR0913 - the options of one documented call
 
     Examples
     --------
-    >>> from neuroextrap.stats import required_subjects
     >>> pilot = [0.31, 0.24, 0.38, 0.27, 0.35, 0.29, 0.22, 0.33]
     >>> required_subjects(pilot, test="t", baseline=0.25)
     10
     >>> required_subjects(pilot, test="t", baseline=0.25, pilot_confidence=0.8)
     21
     """
-    check_choice(test, "test", _TESTS)
+    check_choice(test, "test", ("t", "prevalence", "information"))
     if (null_sd is None) == (test == "prevalence"):
         raise ValueError(
             f"test={test!r} goes with null_sd for 'prevalence' and without for the "
             f"others; got null_sd={brief(null_sd)}"
         )
-    scores, level = real_array(pilot, "pilot"), check_level(power, "power")
-    sd = scores.std(ddof=1) if scores.ndim == 1 and len(scores) > 1 else 0.0
+    level, baseline = check_level(power, "power"), check_number(baseline, "baseline")
     own_sd = 1.0 if null_sd is None else check_number(null_sd, "null_sd")
-    baseline = check_number(baseline, "baseline")
-    if not (0 < sd < np.inf and own_sd > 0):
-        raise ValueError(
-            "pilot must have finite scores of two or more subjects that differ, and "
-            f"null_sd must be above 0; got shape {scores.shape} and {null_sd!r}"
-        )
-    lucky = check_level(pilot_confidence, "pilot_confidence")
-    allowance = stdtrit(len(scores) - 1, lucky) * sd / np.sqrt(len(scores))
-    mean = float(scores.mean() - allowance)
-    if mean <= baseline:
+    mean, sd = _planned_mean(pilot, check_level(pilot_confidence, "pilot_confidence"))
+    if own_sd <= 0 or mean <= baseline:
         raise ValueError(
             f"baseline={baseline} must be below the mean that is planned for, "
-            f"{mean:.3g}, with pilot_confidence={pilot_confidence}"
+            f"{mean:.3g}, with pilot_confidence={pilot_confidence}, and "
+            f"null_sd must be above 0; got {null_sd!r}"
         )
     error = 1 - check_level(confidence_level, "confidence_level")
     alpha = error / check_integer(n_regions, "n_regions", minimum=1)
-    gap = mean - baseline
+    effect = (mean - baseline) / sd
     if test == "t":
-        powers = _t_powers(gap / sd, alpha, error)
+        powers = _t_powers(effect, alpha, error)
     elif test == "prevalence":
         gamma = check_level(gamma, "gamma")
-        powers = _prevalence_powers(gap / sd, own_sd / sd, gamma, alpha)
+        powers = _prevalence_powers(effect, own_sd / sd, gamma, alpha)
     else:
         powers = _information_powers(mean, sd, baseline, alpha)
     for n_subjects, reached in zip(range(1, _MOST_SUBJECTS + 1), powers, strict=False):
@@ -137,6 +127,19 @@ def required_subjects(  # noqa: PLR0913 - the options of one documented call
         f"{_MOST_SUBJECTS} subjects do not have a power of {power} in test={test!r}; "
         "lower gamma or the baseline, or measure more runs of each subject"
     )
+
+
+def _planned_mean(pilot: ArrayLike, confidence: float) -> tuple[float, float]:
+    """Return a lower limit of the mean of a pilot's scores, and their deviation."""
+    scores = real_array(pilot, "pilot")
+    sd = scores.std(ddof=1) if scores.ndim == 1 and len(scores) > 1 else 0.0
+    if not 0 < sd < np.inf:
+        raise ValueError(
+            "pilot must have finite scores of two or more subjects that differ; got "
+            f"shape {scores.shape}"
+        )
+    allowance = stdtrit(len(scores) - 1, confidence) * sd / np.sqrt(len(scores))
+    return float(scores.mean() - allowance), float(sd)
 
 
 def _t_powers(effect: float, alpha: float, error: float) -> Iterator[float]:
@@ -170,6 +173,5 @@ def _information_powers(
     bets = np.tile(np.log(WEIGHTS)[:, np.newaxis], _DRAWS)
     while True:
         accuracy = rng.beta(mean * spread, (1 - mean) * spread, _DRAWS)
-        with np.errstate(divide="ignore"):
-            bets += np.log1p(np.multiply.outer(SHARES, accuracy / bound - 1))
+        bets += betting_gains(accuracy / bound)
         yield float(np.mean(logsumexp(bets, axis=0) >= -np.log(alpha)))

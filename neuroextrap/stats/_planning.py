@@ -9,8 +9,8 @@ from functools import partial
 import numpy as np
 from scipy.stats import binom
 
-from neuroextrap.stats._forward import forward_e_value
-from neuroextrap.stats._forward_design import cyclic_orders, joined_runs
+from neuroextrap.stats._forward import cyclic_orders, forward_e_value, joined_runs
+from neuroextrap.stats._shared_options import described_by
 from neuroextrap.stats._test_design import TestDesign
 from neuroextrap.stats._validation import (
     brief,
@@ -24,8 +24,7 @@ _MOST_CLASSES = 2**40
 _MOST_TESTS = 2**36
 _LOOKED_AT = 2**12  # numbers of repeats below one that has the power
 _LARGEST_ALPHA = 0.25  # of Hoeffding 1956, as in the bounds that are planned for
-_DRAWS = 10_000  # simulated experiments, so that a power has a standard error of .004
-_ANALYSES = ("forward", "folds", "split")
+_DRAWS = 10_000  # simulated experiments: a power has a standard error of .004
 
 
 def required_classes(  # noqa: PLR0913 - the options of one documented call
@@ -55,9 +54,12 @@ def required_classes(  # noqa: PLR0913 - the options of one documented call
     bound : float
         Desired lower bound on the average Bayes accuracy, below `accuracy`.
     analysis : {"forward", "folds", "split"}
-        Tests behind the bound, as in :func:`required_repeats`.
+        Tests behind the bound. "forward": train on the earlier runs and test on the
+        next, in cyclic orders, which the searchlight does by default if there are runs;
+        "folds": leave one run out, with ``bounds="folds"``; "split": one training and
+        one test set.
     n_runs : int or None, default=None
-        Number of runs, at least 2; None for a split.
+        Number of runs, at least 2, each with all classes; None for a split.
     n_repeats : int, default=1
         Test points of each class in every run, or in the test set of a split.
     power : float, default=0.8
@@ -83,7 +85,6 @@ def required_classes(  # noqa: PLR0913 - the options of one documented call
 
     Examples
     --------
-    >>> from neuroextrap.stats import required_classes
     >>> required_classes(0.9, 0.7, analysis="split")
     97
     >>> required_classes(0.9, 0.7, analysis="forward", n_runs=12)
@@ -107,6 +108,7 @@ def required_classes(  # noqa: PLR0913 - the options of one documented call
     return _smallest(reached, 2, _MOST_CLASSES, "classes")
 
 
+@described_by(required_classes)
 def required_repeats(  # noqa: PLR0913 - the options of one documented call
     accuracy: float,
     bound: float | None = None,
@@ -122,9 +124,10 @@ def required_repeats(  # noqa: PLR0913 - the options of one documented call
 
     The smallest number r of test points of each class, in every run or in the test set
     of a split, with which the lower bound on the Bayes accuracy of the K given classes
-    reaches `bound` with probability `power`, if every test point is identified with
-    probability `accuracy`, independently. Learning is left out: the classifier is as
-    accurate after few training runs as after many, so real power is less.
+    (of a split, that of Clopper and Pearson) reaches `bound` with probability `power`,
+    if every test point is identified with probability `accuracy`, independently.
+    Learning is left out: the classifier is as accurate after few training runs as after
+    many, so real power is less.
 
     Parameters
     ----------
@@ -135,19 +138,8 @@ def required_repeats(  # noqa: PLR0913 - the options of one documented call
         level 1 / K: a test that the classes can be told apart at all.
     n_classes : int
         Number of classes K.
-    analysis : {"forward", "folds", "split"}
-        Tests behind the bound. "forward": train on the earlier runs and test on the
-        next, in cyclic orders, which the searchlight does by default if there are runs;
-        "folds": leave one run out, with ``bounds="folds"``; "split": one training and
-        one test set, by the method of Clopper and Pearson.
-    n_runs : int or None, default=None
-        Number of runs, at least 2, each with all classes; None for a split.
     power : float, default=0.8
         Probability with which the bound is reached.
-    confidence_level : float, default=0.95
-        Confidence level of the lower bound.
-    n_regions : int, default=1
-        Number of regions whose bounds hold simultaneously.
 
     Returns
     -------
@@ -164,7 +156,6 @@ def required_repeats(  # noqa: PLR0913 - the options of one documented call
 
     Examples
     --------
-    >>> from neuroextrap.stats import required_repeats
     >>> required_repeats(0.5, 0.4, n_classes=8, analysis="split")
     20
     >>> required_repeats(0.5, 0.4, n_classes=8, analysis="forward", n_runs=4)
@@ -223,7 +214,7 @@ def _forward_tests(n_runs: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 def _check_runs(analysis: str, n_runs: int | None) -> int:
     """Return the number of runs, 1 for a split; raise unless they fit the analysis."""
-    check_choice(analysis, "analysis", _ANALYSES)
+    check_choice(analysis, "analysis", ("forward", "folds", "split"))
     if (n_runs is None) != (analysis == "split"):
         raise ValueError(
             f"analysis={analysis!r} goes with n_runs for 'forward' and 'folds' and "

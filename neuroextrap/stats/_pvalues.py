@@ -19,11 +19,7 @@ _BATCH_NUMBERS = 2**24  # null scores sorted at once
 
 
 def p_value_from_counts(n_reached: ArrayLike, n_permutations: int) -> FloatArray:
-    """Return (1 + n_reached) / (1 + n_permutations), the package's only such formula.
-
-    `n_reached` (...) counts the permutations whose statistic is at least the observed
-    one; the observed labeling itself is not among the permutations.
-    """
+    """Return (1 + n_reached) / (1 + n_permutations), the one such formula."""
     return np.asarray((1 + np.asarray(n_reached)) / (1 + n_permutations))
 
 
@@ -209,11 +205,7 @@ def step_down_p_value(scores: ArrayLike, null_scores: ArrayLike) -> FloatArray:
 def count_left(
     permuted: FloatArray, score: FloatArray, order: NDArray[np.intp]
 ) -> NDArray[np.int64]:
-    """Count how often the maximum over the regions left reaches the score.
-
-    `permuted` has shape (n_permutations, n_regions). `order` sorts `score`, increasing;
-    left for a region are itself and those before it. Counts are in this order.
-    """
+    """Count how often the maximum over regions up to each in `order` reaches it."""
     maxima = np.maximum.accumulate(permuted[:, order], axis=1)
     return np.asarray((maxima >= score[order]).sum(axis=0))
 
@@ -229,10 +221,7 @@ def step_down_from_counts(
 
 
 def z_from_p(p_value: ArrayLike, n_permutations: int) -> FloatArray:
-    """Return standard normal scores of permutation p-values, all of them finite.
-
-    A p-value of 1 counts as 1 - 1 / (2 (n_permutations + 1)), half a step below.
-    """
+    """Return finite normal scores of permutation p-values, 1 as half a step less."""
     largest = 1 - 0.5 / (n_permutations + 1)
     return np.asarray(-ndtri(np.minimum(np.asarray(p_value, dtype=float), largest)))
 
@@ -262,10 +251,8 @@ def binomial_p_value(n_correct: ArrayLike, n_test: int, n_classes: int) -> Float
     Raises
     ------
     TypeError, ValueError
-        If `n_test` or `n_classes` is not an integer, or too small.
-    ValueError
-        If `n_correct` is not whole or out of range, or if the classes cannot have
-        equally many test points.
+        If a number is not whole or out of range, or if the classes cannot have equally
+        many test points.
 
     References
     ----------

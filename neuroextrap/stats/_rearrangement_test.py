@@ -33,16 +33,12 @@ _BATCH_NUMBERS = 2**21  # scores held at once
 
 @dataclass(frozen=True)
 class Corrections:
-    """What is computed beside the maximum statistic.
-
-    `neighbors` (n_pairs, 2) are needed by clusters and enhancement; `threshold`
-    (n_features,) is the cluster-forming height, None for no clusters.
-    """
+    """What is computed beside the maximum statistic."""
 
     two_sided: bool = False
     step_down: bool = False
-    neighbors: NDArray[np.intp] | None = None
-    threshold: FloatArray | None = None
+    neighbors: NDArray[np.intp] | None = None  # (n_pairs, 2), of clusters and heights
+    threshold: FloatArray | None = None  # (n_features,) of clusters; None for none
     enhance: bool = False
 
     @property
@@ -75,18 +71,12 @@ class Part(NamedTuple):
 
 @dataclass
 class Permuted:
-    """What the permutations amount to.
-
-    `largest` (n_permutations, n_largest) are the largest heights of every permutation,
-    packed with their features, in no order. `order` sorts the features by their
-    observed scores and `n_left` counts as :func:`count_left` does, both None without
-    step-down; `cluster_maxima` are (n_permutations,) by name.
-    """
+    """What the permutations amount to."""
 
     counts: NullCounts
-    largest: FloatArray
-    order: NDArray[np.intp] | None = None
-    n_left: NDArray[np.int64] | None = None
+    largest: FloatArray  # (n_permutations, n_largest), packed with their features
+    order: NDArray[np.intp] | None = None  # of observed scores, None: no step-down
+    n_left: NDArray[np.int64] | None = None  # as `count_left` counts
     cluster_maxima: dict[str, FloatArray] = field(default_factory=dict)
 
     @property
@@ -135,13 +125,11 @@ def permute(  # noqa: PLR0913 - how work is cut and run changes no result
 ) -> Permuted:
     """Score every permutation, and compare with what was observed.
 
-    `score(permutations, features)` returns the scores (n, n_features) of slices of
-    both. `floor` (n_features,) are the least scores (sizes, if two-sided) that tie with
-    the observed ones, and `heights` turns scores into those of which clusters are made.
-    Work is cut into all features of some permutations, or into `parts`, which may be
-    all permutations of some features where there are no clusters and no step-down.
-    `run(function, parts)` is ``map`` or does so in threads; `progress` is called with
-    (permutations done, in all). Neither changes results.
+    `score(permutations, features)` returns scores (n, n_features) of slices of both,
+    `floor` (n_features,) are the least that tie with the observed ones, and `heights`
+    turns scores into those of clusters. Work is cut into all features of some
+    permutations, or into `parts`: all permutations of some features, without clusters
+    and step-down. `run(function, parts)` is ``map`` or does so in threads.
     """
     counts = NullCounts.start(floor, n_permutations)
     n_kept = n_largest(len(floor), n_permutations)
@@ -189,12 +177,11 @@ def rearrangement_test(
     run: Callable[..., Iterable[Any]] = map,
     progress: Callable[[int, int], None] | None = None,
 ) -> tuple[dict[str, FloatArray], dict[str, FloatArray], DiscoveryBounds | None]:
-    """Score every arrangement of a design; return the statistic and p-values by name.
+    """Score every arrangement of a design (n_observations, n_columns), effect first.
 
-    Also returned are the largest values of every arrangement, by the map that they
-    belong to, and the bounds on the number of features with an effect in any set.
-    `design` has shape (n_observations, n_columns), the effect first. Clusters are
-    connected sets of one sign. `run` and `progress` are those of :func:`permute`.
+    Returned are the statistic and p-values by name, the largest values of every
+    arrangement by the map that they belong to, and bounds on the number of features
+    with an effect.
     """
     observed = scorer(arrangements.rows(design, slice(0, 1)))[0]
     compared = corrections.compared(observed)
@@ -223,50 +210,44 @@ def rearrangement_test(
         tail = tail_p_value(scorer.heights(floor), maxima["statistic"])
         maps["p_value_fwe_tail"] = tail[0]
     maps |= _cluster_p_values(statistic, total.cluster_maxima, corrections)
-    of_clusters = {
-        name if name == "tfce" else f"cluster_{name}": values
-        for name, values in total.cluster_maxima.items()
-    }
-    return maps, maxima | of_clusters, bounds
+    return maps, maxima | total.cluster_maxima, bounds
+
+
+def _cluster_maps(
+    heights: FloatArray, corrections: Corrections
+) -> dict[str, FloatArray]:
+    """Return extents, masses and enhanced heights of a map, 0 outside of clusters."""
+    maps = {}
+    if corrections.threshold is not None:
+        found = [corrections.clusters(heights, sign) for sign in corrections.signs]
+        for name in ("extent", "mass"):
+            spread = [each.spread(getattr(each, name)) for each in found]
+            maps[f"cluster_{name}"] = np.sum(spread, axis=0)
+    if corrections.enhance:
+        signed = [s * corrections.enhanced(heights, s) for s in corrections.signs]
+        maps["tfce"] = np.sum(signed, axis=0)
+    return maps
 
 
 def _cluster_maxima(
-    heights: FloatArray, corrections: Corrections
+    rows: FloatArray, corrections: Corrections
 ) -> dict[str, FloatArray]:
     """Return the largest extent, mass and enhanced height of each map, a row each."""
     largest: dict[str, list[float]] = {}
-    for row in heights:
-        if corrections.threshold is not None:
-            found = [corrections.clusters(row, sign) for sign in corrections.signs]
-            for name in ("extent", "mass"):
-                values = [getattr(each, name).max(initial=0.0) for each in found]
-                largest.setdefault(name, []).append(max(values))
-        if corrections.enhance:
-            values = [corrections.enhanced(row, s).max() for s in corrections.signs]
-            largest.setdefault("tfce", []).append(max(values))
+    for row in rows:
+        for name, values in _cluster_maps(row, corrections).items():
+            largest.setdefault(name, []).append(np.abs(values).max())
     return {name: np.array(values) for name, values in largest.items()}
 
 
 def _cluster_p_values(
     heights: FloatArray, maxima: dict[str, FloatArray], corrections: Corrections
 ) -> dict[str, FloatArray]:
-    """Return maps of extent, mass and enhanced heights, and their family-wise p.
-
-    Outside of clusters extent and mass are 0 and p is 1.
-    """
-    maps = {}
-    if corrections.threshold is not None:
-        found = [corrections.clusters(heights, sign) for sign in corrections.signs]
-        for name in ("extent", "mass"):
-            spread = [each.spread(getattr(each, name)) for each in found]
-            value = maps[f"cluster_{name}"] = np.sum(spread, axis=0)
-            floor = tie_floor(value, 1 + value)
-            p = _pvalues.max_statistic_p_value(floor, maxima[name])
-            maps[f"p_value_fwe_cluster_{name}"] = np.where(value > 0, p, 1.0)
-    if corrections.enhance:
-        signed = [s * corrections.enhanced(heights, s) for s in corrections.signs]
-        value = maps["tfce"] = np.sum(signed, axis=0)
-        floor = tie_floor(np.abs(value), np.abs(value))
-        p = _pvalues.max_statistic_p_value(floor, maxima["tfce"])
-        maps["p_value_fwe_tfce"] = p
+    """Return maps of clusters, and their family-wise p; outside, 1."""
+    maps: dict[str, FloatArray] = {}
+    for name, values in _cluster_maps(heights, corrections).items():
+        size = np.abs(values)
+        floor = tie_floor(size, size if name == "tfce" else 1 + size)
+        p = _pvalues.max_statistic_p_value(floor, maxima[name])
+        maps |= {name: values, f"p_value_fwe_{name}": np.where(size > 0, p, 1.0)}
     return maps

@@ -45,10 +45,7 @@ def takes_options(*kinds: Any, without: str = "") -> Callable[[Thing], Thing]:
 
 
 def as_options(kind: Any, function: Any, given: dict[str, Any], **fixed: Any) -> Any:
-    """Return options, a `kind`, of words that such a function was given.
-
-    TypeError for words that it does not take; `fixed` are options that it sets itself.
-    """
+    """Return a `kind` of words that a function was given; `fixed` it sets itself."""
     _check_words(function.__name__, given, inspect.signature(function).parameters)
     required = [f.name for f in fields(kind) if f.init and f.default is MISSING]
     missing = [name for name in required if name not in {**given, **fixed}]
@@ -63,10 +60,7 @@ def as_options(kind: Any, function: Any, given: dict[str, Any], **fixed: Any) ->
 
 @dataclass_transform(eq_default=False)
 def takes_fields(estimator: Kind) -> Kind:
-    """Make the fields of an estimator its parameters, which it stores as they come.
-
-    An unknown one is answered with the one that was meant.
-    """
+    """Make the fields of an estimator its parameters, which it stores as they come."""
     made: Any = dataclass(estimator, eq=False, repr=False, match_args=False)
     for field in fields(made):
         if field.name in vars(made):  # a default is no attribute of the class
@@ -93,11 +87,7 @@ def _check_words(name: str, given: Any, known: Any) -> None:
 
 
 def described_by(*sources: Any) -> Callable[[Thing], Thing]:
-    """Describe parameters that a docstring lacks as the docstrings of `sources` do.
-
-    ``help`` shows all parameters in the order of the signature. The first source that
-    describes a parameter counts.
-    """
+    """Describe parameters that a docstring lacks, as the first source that has them."""
     known: dict[str, str] = {}
     for source in reversed(sources):
         known |= _split(inspect.getdoc(source) or "")[1]

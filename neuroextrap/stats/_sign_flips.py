@@ -22,11 +22,7 @@ from neuroextrap.stats._validation import (
 
 @dataclass(frozen=True)
 class PairedTest:
-    """What :func:`paired_sign_flip_test` returns.
-
-    `p_value` is of each region by itself, `p_value_fwe` by the largest sum over regions
-    and `p_value_fwe_step_down` by the largest sum over the regions left.
-    """
+    """Sums of differences and their p-values (n_regions,), and the number of flips."""
 
     score: FloatArray
     p_value: FloatArray
@@ -77,9 +73,8 @@ def paired_sign_flip_test(
     Raises
     ------
     TypeError, ValueError
-        If `n_permutations` is not an integer of at least 1.
-    ValueError
-        If `differences` is not a finite matrix with at least one unit.
+        If `n_permutations` is not an integer of at least 1, or `differences` is not a
+        finite matrix with at least one unit.
 
     Notes
     -----
@@ -142,14 +137,9 @@ def two_sample_exchange_test(
 ) -> PairedTest:
     """Test the difference in mean of units that have one outcome each.
 
-    Of the `outcomes` (n_regions, n_units) the first `n_first` are of one analysis, the
-    others of another. Which units belong to which is exchanged, in all regions at once.
-    Options and correction are those of :func:`paired_sign_flip_test`, with the fewer
-    units of both.
-
-    >>> test = two_sample_exchange_test(np.array([[8.0, 9, 7, 1, 2, 3]]), 3)
-    >>> test.score, test.p_value, test.n_permutations
-    (array([6.]), array([0.1]), 19)
+    Of `outcomes` (n_regions, n_units) the first `n_first` are of one analysis; which
+    units are is exchanged, in all regions at once. Options and correction are those of
+    :func:`paired_sign_flip_test`, with the fewer units of both.
     """
     n = outcomes.shape[1]
     n_second = n - n_first
@@ -173,10 +163,9 @@ def _exchanged(
 ) -> PairedTest:
     """Compare weighted sums of values (n_regions, n_units) with those of others.
 
-    The observed weights have shape (n_units,), the `exchanged` ones (n_permutations,
-    n_units). `squares` are what times the square of a sum is the sum of squares that it
-    explains, and a number of units n: under cross-validation t^2, proportional to
-    explained / (total - explained), is divided by 2 (n - 1) / (n - 3).
+    `squares` are what times a sum squared is the sum of squares that it explains, and a
+    number of units n: under cross-validation t^2, proportional to explained / (total -
+    explained), is divided by 2 (n - 1) / (n - 3).
     """
     compared = scores = values @ weights
     if cross_validated:

@@ -13,8 +13,12 @@ from numpy.typing import ArrayLike
 from scipy.special import logsumexp
 
 from neuroextrap.stats._bound_methods import largest_reached
-from neuroextrap.stats._forward import LAMBDAS
-from neuroextrap.stats._validation import FloatArray, check_integer, check_level
+from neuroextrap.stats._forward import (
+    LAMBDAS,
+    check_first_steps,
+    log_e_value_needed,
+)
+from neuroextrap.stats._validation import FloatArray
 
 # shares of the largest bet and what each weighs, fixed before any data are seen: the
 # largest is the best one where subjects differ little
@@ -33,59 +37,52 @@ def population_accuracy_lower_bound(
 ) -> FloatArray:
     """Bound the mean Bayes accuracy in the population that subjects were drawn from.
 
-    Each subject's test accuracy lies between 0 and 1, and is on average at most the
-    subject's Bayes accuracy for the classes at hand. With subjects drawn independently,
-    ``prod(1 - c + c accuracy / m)`` is an e-value against a population mean of at most
-    m, for every c between 0 and 1; the bound is the m at which the weighted mean over a
-    fixed grid of c (half of the weight on c = 1) falls to
-    ``n_regions / (1 - confidence_level)``. Nothing is assumed of how accuracies are
-    distributed.
-
-    `accuracy` (n_subjects, ...) is cross-validated (each fold tests every class); NaN
-    gives NaN. The bounds (...) of `n_regions` hold simultaneously; below 1 / K they say
-    nothing. With `chance`, bounds are of the regions that are selected because they
-    exceed it (e-BH): those k of all regions with e-values of at least n / (k (1 -
-    confidence_level)), k as large as possible, have bounds at this threshold instead.
-    Of the selected bounds, an expected proportion of at most 1 - confidence_level
-    exceeds the truth (false coverage rate), however regions depend on one another;
-    those of the others lie below chance and say nothing. ValueError if an accuracy lies
-    outside 0..1, or the confidence level outside (0, 1).
-
+    `accuracy` (n_subjects, ...) is cross-validated; NaN gives NaN. With subjects drawn
+    independently, ``prod(1 - c + c accuracy / m)`` is an e-value against a population
+    mean of at most m, for every 0 <= c <= 1; the bound is the m at which its weighted
+    mean over a fixed grid of c falls to ``n_regions / (1 - confidence_level)``
     (Waudby-Smith & Ramdas 2024, "Estimating means of bounded random variables by
-    betting", Journal of the Royal Statistical Society B 86, proposition 2. Wang &
-    Ramdas 2022, "False discovery rate control with e-values", same journal 84. Xu, Wang
-    & Ramdas 2024, "Post-selection inference for e-value based confidence intervals",
-    Electronic Journal of Statistics 18.)
+    betting", proposition 2).
 
-    >>> population_accuracy_lower_bound([0.5, 0.55, 0.6, 0.45, 0.52, 0.58, 0.61, 0.49])
-    array(0.344...)
+    With `chance`, bounds are of the regions that are selected because they exceed it
+    (e-BH): those k of n regions with e-values of at least n / (k (1 -
+    confidence_level)), k as large as possible, have bounds at this threshold instead.
+    Of these an expected proportion of at most 1 - confidence_level exceeds the truth,
+    however regions depend on one another (Xu, Wang & Ramdas 2024, "Post-selection
+    inference for e-value based confidence intervals"); those of the others lie below
+    chance and say nothing.
     """
     values = np.asarray(accuracy, dtype=np.float64)
-    level, n_bounds = _check(confidence_level, n_regions)
+    goal = log_e_value_needed(confidence_level, n_regions)
     if values.ndim == 0 or ((values < 0) | (values > 1)).any():
         raise ValueError(
             "accuracy must hold proportions between 0 and 1, one row per subject; got "
             f"shape {values.shape}"
         )
-    goal = np.log(n_bounds / (1 - level))
     flat = values.reshape(len(values), -1)
 
     def log_e_value(mean: FloatArray) -> FloatArray:
         total = np.tile(np.log(WEIGHTS)[:, np.newaxis], flat.shape[1])
-        with np.errstate(divide="ignore", over="ignore"):
-            for row in flat:
-                ratio = SHARES[:, np.newaxis] * (row / mean - 1)
-                total += np.log1p(ratio)
+        for row in flat:
+            total += betting_gains(row / mean)
         return np.asarray(logsumexp(total, axis=0))
 
     known = np.isfinite(flat.sum(axis=0))
     if chance is not None:
         e_values = log_e_value(np.full(len(known), float(chance)))[known]
-        goals = np.log(len(e_values) / (1 - level) / np.arange(1, len(e_values) + 1))
+        goals = np.log(
+            len(e_values) / (1 - confidence_level) / np.arange(1, len(e_values) + 1)
+        )
         reached = np.flatnonzero(np.sort(e_values)[::-1] >= goals)
         goal = goals[reached[-1] if len(reached) else 0] if len(goals) else goal
     bound = _largest_mean(log_e_value, goal, flat.shape[1])
     return np.where(known, bound, np.nan).reshape(values.shape[1:])
+
+
+def betting_gains(ratio: FloatArray) -> FloatArray:
+    """Return log(1 - c + c ratio) of the share c of every bet, (n_shares, ...)."""
+    with np.errstate(divide="ignore", over="ignore"):
+        return np.asarray(np.log1p(np.multiply.outer(SHARES, ratio - 1)))
 
 
 def subjects_accuracy_lower_bound(
@@ -98,26 +95,13 @@ def subjects_accuracy_lower_bound(
 ) -> FloatArray:
     """Bound the mean Bayes accuracy of exactly these subjects, from forward tests.
 
-    The forward tests of independent subjects multiply: by the concavity of log the
-    product of their e-values, at one lambda, is an e-value against a mean of at most
-    beta. It is about these subjects only, and needs no random sample of a
-    population; it grows with the trials of each subject, so that few subjects suffice.
-
-    `n_correct` (n_subjects, ..., n_orders, n_steps), `n_units` (the same in all
-    subjects) and `first_steps` are those of :func:`forward_bayes_accuracy_lower_bound`;
-    NaN gives NaN. The bounds (...) of `n_regions` hold simultaneously; below 1 / K they
-    say nothing. ValueError if shapes disagree, outcomes lie outside 0..n_units, a first
-    step does not exist, or the number of units differs between orders from a first step
-    on. (Shafer 2021, "Testing by betting". Dawid 1984, "The prequential approach".)
-
-    Five subjects, four tested runs of eight categories:
-
-    >>> n_correct = np.array([[[4, 5, 4, 6]]] * 5)
-    >>> subjects_accuracy_lower_bound(n_correct, 8)
-    array(0.5...)
+    By the concavity of log, the product of the subjects' e-values at one lambda is an
+    e-value against a mean of at most beta. `n_correct` (n_subjects, ..., n_orders,
+    n_steps), `n_units` and `first_steps`, the same in all subjects, are those of
+    :func:`forward_bayes_accuracy_lower_bound`; NaN gives NaN.
     """
     counts = np.asarray(n_correct, dtype=np.float64)
-    level, n_bounds = _check(confidence_level, n_regions)
+    goal = log_e_value_needed(confidence_level, n_regions)
     if counts.ndim < 3:
         raise ValueError(
             "n_correct must have shape (n_subjects, ..., n_orders, n_steps); got "
@@ -126,16 +110,19 @@ def subjects_accuracy_lower_bound(
     units = np.broadcast_to(np.asarray(n_units, dtype=np.float64), counts.shape[-2:])
     if ((counts < -_SLACK) | (counts > units + _SLACK)).any():
         raise ValueError("n_correct must lie between 0 and n_units in every step")
-    counts = np.clip(counts, 0, units)
     sums, totals = _from_first_steps(counts, units, first_steps)
     shape = counts.shape[1:-2]
     flat = sums.reshape(len(counts), -1, *sums.shape[-2:])
-    goal = np.log(n_bounds / (1 - level))
+
+    def log_largest(beta: FloatArray) -> FloatArray:
+        rate = np.log1p(np.expm1(LAMBDAS) * beta[:, np.newaxis])
+        return rate[..., np.newaxis] * (len(counts) * totals)
+
     width = max(1, _BATCH_NUMBERS // flat[:, 0].size)
-    bounds = [
-        _pooled_bound(flat[:, first : first + width], totals, goal)
-        for first in range(0, flat.shape[1], width)
-    ]
+    bounds = []
+    for first in range(0, flat.shape[1], width):
+        gained = _gained(flat[:, first : first + width], LAMBDAS[:, np.newaxis])
+        bounds.append(_product_bound(gained.sum(axis=0), log_largest, goal))
     return np.concatenate(bounds).reshape(shape)
 
 
@@ -144,36 +131,29 @@ def mixed_subjects_lower_bound(
 ) -> FloatArray:
     """Bound the mean Bayes accuracy of exactly these subjects, of different designs.
 
-    `designs` holds, for each subject, outcomes (n_regions, n_orders, n_steps), units
-    and first steps as :func:`subjects_accuracy_lower_bound` takes them. E-values
-    multiply whatever the designs: each subject bets in proportion to 1 / its number of
-    units, so that all weigh alike, and the product is compared with the largest
-    expectation that Bayes accuracies of a mean of at most beta allow. Of the first
-    steps, those that all subjects have by position are used. Returns (n_regions,).
+    `designs` holds what :func:`subjects_accuracy_lower_bound` takes, for each subject.
+    Each bets in proportion to 1 / its number of units, so that all weigh alike, and the
+    product of e-values is compared with the largest expectation that a mean of at most
+    beta allows. Of the first steps, those that all subjects have by position are used.
     """
-    level, n_bounds = _check(confidence_level, n_regions)
-    goal = np.log(n_bounds / (1 - level))
+    goal = log_e_value_needed(confidence_level, n_regions)
     parts = []
     for n_correct, n_units, first_steps in designs:
         counts = np.asarray(n_correct, dtype=np.float64)
         units = np.broadcast_to(np.asarray(n_units, float), counts.shape[-2:])
-        parts.append(_from_first_steps(np.clip(counts, 0, units), units, first_steps))
+        parts.append(_from_first_steps(counts, units, first_steps))
     n_first = min(len(totals) for _, totals in parts)
     units = np.stack([totals[:n_first] for _, totals in parts])
     bets = LAMBDAS[:, np.newaxis] * (units.mean(axis=0) / units)[:, np.newaxis]
     gained = np.zeros((len(parts[0][0]), *bets.shape[1:]))
     for (sums, _), bet in zip(parts, bets, strict=True):
-        scaled = bet[..., np.newaxis] * sums[:, np.newaxis, :n_first]
-        gained += logsumexp(scaled, axis=-1) - np.log(sums.shape[-1])
+        gained += _gained(sums[:, :n_first], bet)
     largest = _largest_growth(units, bets)
 
-    def log_e_value(beta: FloatArray) -> FloatArray:
-        terms = gained - largest[np.ceil(beta * _STEPS).astype(int)]
-        n_terms = bets[0].size
-        return np.asarray(logsumexp(terms, axis=(1, 2)) - np.log(n_terms))
+    def log_largest(beta: FloatArray) -> FloatArray:
+        return largest[np.ceil(beta * _STEPS).astype(int)]
 
-    bound = _largest_mean(log_e_value, goal, len(gained))
-    return np.where(np.isnan(gained).any(axis=(1, 2)), np.nan, bound)
+    return _product_bound(gained, log_largest, goal)
 
 
 _STEPS = 1000  # of the means for which the largest growth is tabulated
@@ -182,10 +162,10 @@ _STEPS = 1000  # of the means for which the largest growth is tabulated
 def _largest_growth(units: FloatArray, bets: FloatArray) -> FloatArray:
     """Return the largest growth that means of 0, 1 / _STEPS, ..., 1 allow.
 
-    The growth is the sum over subjects of n log(1 + (exp(bet) - 1) beta), concave in
-    every beta, so that at its largest all slopes are one number or beta is 0 or 1; the
-    number is found by bisection. `units` (n_subjects, n_first) and `bets` (n_subjects,
-    n_lambda, n_first) give (_STEPS + 1, n_lambda, n_first).
+    The growth, the sum over subjects of n log(1 + (exp(bet) - 1) beta), is concave in
+    every beta: at its largest all slopes are one number, or beta is 0 or 1. `units`
+    (n_subjects, n_first), `bets` (n_subjects, n_lambda, n_first) -> (_STEPS + 1,
+    n_lambda, n_first).
     """
     means = np.linspace(0, 1, _STEPS + 1)[:, np.newaxis, np.newaxis]
     found, number = np.unique(units, axis=0, return_index=True, return_counts=True)[1:]
@@ -206,16 +186,9 @@ def _largest_growth(units: FloatArray, bets: FloatArray) -> FloatArray:
 def _from_first_steps(
     counts: FloatArray, units: FloatArray, first_steps: ArrayLike
 ) -> tuple[FloatArray, FloatArray]:
-    """Return outcomes and units from each first step on.
-
-    Shapes (..., n_first, n_orders) and (n_first,).
-    """
-    firsts = np.atleast_1d(np.asarray(first_steps))
-    n_steps = counts.shape[-1]
-    if firsts.dtype.kind not in "iu" or (firsts < 0).any() or (firsts >= n_steps).any():
-        raise ValueError(
-            f"first_steps={first_steps!r} must be whole numbers of 0..{n_steps - 1}"
-        )
+    """Return outcomes (..., n_first, n_orders) and units (n_first,) from steps on."""
+    counts = np.clip(counts, 0, units)
+    firsts = check_first_steps(first_steps, counts.shape[-1])
     sums = np.stack([counts[..., first:].sum(axis=-1) for first in firsts], axis=-2)
     totals = np.stack([units[:, first:].sum(axis=-1) for first in firsts])
     if (totals != totals[:, :1]).any():
@@ -226,27 +199,24 @@ def _from_first_steps(
     return sums, totals[:, 0]
 
 
-def _pooled_bound(sums: FloatArray, totals: FloatArray, goal: float) -> FloatArray:
-    """Return bounds from sums (n_subjects, n_regions, n_first, n_orders)."""
-    scaled = LAMBDAS[:, np.newaxis, np.newaxis] * sums[..., np.newaxis, :, :]
-    by_order = logsumexp(scaled, axis=-1) - np.log(sums.shape[-1])
-    gained = by_order.sum(axis=0)  # (n_regions, n_lambda, n_first)
-    n_all = len(sums) * totals
+def _gained(sums: FloatArray, bets: FloatArray) -> FloatArray:
+    """Return log means over orders of exp(bet S), (..., n_lambda, n_first)."""
+    scaled = bets[..., np.newaxis] * sums[..., np.newaxis, :, :]
+    return np.asarray(logsumexp(scaled, axis=-1) - np.log(sums.shape[-1]))
+
+
+def _product_bound(
+    gained: FloatArray, log_largest: Callable[[FloatArray], FloatArray], goal: float
+) -> FloatArray:
+    """Return where mean e-values (n_regions, n_lambda, n_first) fall to a goal."""
 
     def log_e_value(beta: FloatArray) -> FloatArray:
-        rate = np.log1p(np.expm1(LAMBDAS) * beta[:, np.newaxis])
-        terms = gained - rate[..., np.newaxis] * n_all
+        terms = gained - log_largest(beta)
         n_terms = terms.shape[1] * terms.shape[2]
         return np.asarray(logsumexp(terms, axis=(1, 2)) - np.log(n_terms))
 
-    bound = _largest_mean(log_e_value, goal, sums.shape[1])
-    return np.where(np.isnan(sums).any(axis=(0, 2, 3)), np.nan, bound)
-
-
-def _check(confidence_level: float, n_regions: int) -> tuple[float, int]:
-    """Return the level and the number of bounds, checked."""
-    level = check_level(confidence_level, "confidence_level")
-    return level, check_integer(n_regions, "n_regions", minimum=1)
+    bound = _largest_mean(log_e_value, goal, len(gained))
+    return np.where(np.isnan(gained).any(axis=(1, 2)), np.nan, bound)
 
 
 def _largest_mean(

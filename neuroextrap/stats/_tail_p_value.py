@@ -166,9 +166,8 @@ def _fit_tail(ordered: FloatArray, first: int, confidence_level: float) -> _Tail
 
     For each ratio t = shape / scale, the log-likelihood of n excesses y with scale s is
     ``-n (log s + L + g / s)`` with L = mean(log(1 + t y)) and g = L / t the best s.
-    What the ratio leaves of the allowed log-likelihood is split between the scale and
-    the binomial share above the threshold. Statistics on a lattice (accuracies) are
-    moved down by half a step, so that the tail counts ties as the p-value does.
+    What the ratio leaves of the allowed loss is split between the scale and the
+    binomial share.
     """
     step = np.diff(np.unique(ordered[first:])).min()
     threshold = (ordered[first - 1] + ordered[first]) / 2
@@ -192,10 +191,7 @@ def _fit_tail(ordered: FloatArray, first: int, confidence_level: float) -> _Tail
 
 @lru_cache(maxsize=64)
 def _shares(n_below: int, n_scores: int, loss: float) -> tuple[FloatArray, FloatArray]:
-    """Tabulate upper limits of the share above the threshold against a loss.
-
-    The loss is what the limit takes off the binomial log-likelihood, from 0 on.
-    """
+    """Tabulate upper limits of the share above the threshold against a loss."""
     losses = np.linspace(0, loss**0.5, 100) ** 2
     below = np.full(len(losses), n_below / n_scores)
     return losses, 1 - kl_lower(below, n_scores, losses)

@@ -64,10 +64,8 @@ class TestDesign:
     Raises
     ------
     TypeError, ValueError
-        If a count is not an integer, or too small.
-    ValueError
-        If shapes disagree, a fold lacks a class, or a weight or the confidence level is
-        out of range.
+        If a count is not an integer, or too small, shapes disagree, a fold lacks a
+        class, or a weight or the confidence level is out of range.
 
     References
     ----------
@@ -122,15 +120,21 @@ class TestDesign:
     def bayes_accuracy_bound(
         self, accuracy: ArrayLike, *, method: str = "hoeffding"
     ) -> FloatArray:
-        """Bound the Bayes accuracy among the given K classes from below.
+        r"""Bound the Bayes accuracy among the given K classes from below.
 
         Parameters
         ----------
         accuracy : array-like of shape (...)
             Class-averaged accuracy among all K classes; NaN gives NaN.
         method : {"hoeffding", "clopper_pearson", "kl"}, default="hoeffding"
-            How the noise of the test points is bounded, see
-            :func:`bayes_accuracy_lower_bound`.
+            Inequality behind the bound. "hoeffding" is
+            :math:`A_K - \sqrt{s^2 \log(n_{bounds} / \alpha) / (2 K)}`, s**2 being 1/r
+            for r test repeats per class, and covers folds. The others need a single
+            split into training and test set: "clopper_pearson" is the tightest, for
+            equally many test points per class and no ties; "kl" solves
+            :math:`n\, \mathrm{KL}(A_K, L) = \log(n_{bounds} / \alpha)` for n test
+            points, allows ties and unequal repeats, and is never wider than "hoeffding"
+            where repeats are equal.
 
         Returns
         -------
@@ -170,11 +174,14 @@ class TestDesign:
         Parameters
         ----------
         accuracy : array-like of shape (..., n_sizes), or (...) for one size
-            Accuracy curve of the test points; NaN gives NaN.
+            Accuracy curve of the test points (per fold first, then averaged with
+            `fold_weights`, under cross-validation); NaN gives NaN.
         set_sizes : int or array-like of int of shape (n_sizes,)
-            Set sizes k of 2..n_classes.
+            Set sizes k of 2..n_classes; "chebyshev" needs k = n_classes.
         method : {"subgaussian", "chebyshev", "hybrid"}, default="subgaussian"
-            Inequality behind the bound.
+            Inequality behind the bound. "hybrid" is tighter near 0 and 1 (and with one
+            or two repeats; it takes the smallest number of repeats for all);
+            "chebyshev" is the older bound, wider than both.
 
         Returns
         -------
@@ -208,6 +215,7 @@ class TestDesign:
         bound = self.average_bayes_accuracy_bound(accuracy, set_sizes, method=method)
         return min_information(bound, set_sizes)
 
+    @described_by(average_bayes_accuracy_bound)
     def best_information_bound(
         self, accuracy: ArrayLike, set_sizes: ArrayLike, *, method: str = "subgaussian"
     ) -> FloatArray:
@@ -221,8 +229,6 @@ class TestDesign:
             Accuracy curve of the test points; NaN gives NaN.
         set_sizes : array-like of int of shape (n_sizes,)
             Set sizes k of 2..n_classes, chosen without looking at the curve.
-        method : {"subgaussian", "chebyshev", "hybrid"}, default="subgaussian"
-            Inequality behind the bound on the average Bayes accuracy.
 
         Returns
         -------

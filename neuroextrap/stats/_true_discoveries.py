@@ -40,12 +40,10 @@ def true_discovery_thresholds(
 
     Raises
     ------
-    TypeError
-        If `largest` is complex or masked.
-    ValueError
-        If it is not two-dimensional, is empty or not finite, if there are too few
-        permutations (37 are needed at a confidence of .95), or if `confidence_level` is
-        not between 0 and 1.
+    TypeError, ValueError
+        If `largest` is complex or masked, not two-dimensional, empty or not finite, if
+        there are too few permutations (37 are needed at a confidence of .95), or if
+        `confidence_level` is not between 0 and 1.
 
     Notes
     -----
@@ -63,9 +61,8 @@ def true_discovery_thresholds(
     rank as t among theirs with probability at least :math:`1 - \alpha`. Each of theirs
     can only grow when it is taken over all regions, because the k-th largest of all
     values is never below the k-th largest of some; so t is at least as large.
-    The argument needs no independence of
-    regions, and no particular distribution. The split is random, because all labelings
-    of a small design may come in a fixed order.
+    The argument needs no independence of regions, and no particular distribution. The
+    split is random, because all labelings of a small design may come in a fixed order.
 
     *Ties.* Only statistics strictly above a threshold count, so that discrete
     accuracies are valid, and at most conservative. Thresholds are raised by a few units
@@ -174,11 +171,9 @@ def true_discoveries(scores: ArrayLike, thresholds: ArrayLike) -> int:
 
     Raises
     ------
-    TypeError
-        If an array is complex or masked.
-    ValueError
-        If a score or a threshold is NaN, or if `thresholds` are not one-dimensional or
-        are empty.
+    TypeError, ValueError
+        If an array is complex or masked, a score or a threshold is NaN, or `thresholds`
+        are not one-dimensional or are empty.
 
     Notes
     -----
@@ -188,8 +183,7 @@ def true_discoveries(scores: ArrayLike, thresholds: ArrayLike) -> int:
 
     References
     ----------
-    Blanchard, Neuvial & Roquain 2020, "Post hoc confidence bounds on false positives
-    using reference families", Annals of Statistics 48.
+    Blanchard, Neuvial & Roquain 2020, as in :func:`true_discovery_thresholds`.
 
     Examples
     --------
@@ -227,29 +221,20 @@ def _counts_of_strongest(
 
 @dataclass(frozen=True)
 class DiscoveryBounds:
-    """Observed statistics, and the thresholds above which few of them are by chance.
+    """Observed statistics, and the thresholds above which few of them are by chance."""
 
-    `scores` (n_regions,) are NaN where a region was not analyzed, `thresholds`
-    (n_largest,) those of :func:`true_discovery_thresholds`, in their step-down form.
-    """
-
-    scores: FloatArray
-    thresholds: FloatArray
+    scores: FloatArray  # (n_regions,), NaN where a region was not analyzed
+    thresholds: FloatArray  # (n_largest,), stepped down
     confidence_level: float
 
     @classmethod
     def of(
-        cls,
-        scores: FloatArray,
-        largest: FloatArray | None,
-        confidence_level: float,
+        cls, scores: FloatArray, largest: FloatArray | None, confidence_level: float
     ) -> DiscoveryBounds | None:
-        """Calibrate with the packed largest values of every permuted map.
+        """Calibrate with the packed largest values of every map; None without enough.
 
-        None where these were not kept (packed are float64), or are of too few
-        permutations. Ranks that a part of a run does not have (-inf) are left out.
-        Statistics without limit are cut at the largest finite one, observed or
-        permuted: the same in all maps.
+        Ranks that a part of a run lacks (-inf) are left out. Statistics without limit
+        are cut at the largest finite one, observed or permuted: the same in all maps.
         """
         known = ~np.isnan(scores)
         if largest is None or len(largest) < fewest_permutations(confidence_level):
@@ -266,29 +251,19 @@ class DiscoveryBounds:
         return cls(scores, thresholds, confidence_level)
 
     def count(self, chosen: NDArray[np.bool_] | None = None) -> int:
-        """Return how many of the chosen regions (n_regions,) are informative, at least.
-
-        None means all. Regions that were not analyzed do not count.
-        """
+        """Return how many of the chosen regions (None: of all) are informative."""
         return true_discoveries(self._known(chosen), self.thresholds)
 
     def curve(
         self, chosen: NDArray[np.bool_] | None = None
     ) -> tuple[FloatArray, NDArray[np.intp], NDArray[np.intp]]:
-        """Return levels, numbers of regions that reach each, and how many are true.
-
-        Levels are the distinct statistics of the chosen regions, largest first.
-        """
+        """Return distinct levels, largest first, regions that reach each, true ones."""
         scores, n_true = _counts_of_strongest(self._known(chosen), self.thresholds)
         last = np.append(scores[1:] < scores[:-1], np.ones(min(1, len(scores)), bool))
         return scores[last], np.flatnonzero(last) + 1, n_true[last]
 
     def proportions(self) -> FloatArray:
-        """Return, for every region, a proportion of informative regions.
-
-        It is the largest that is shown for any set of all regions above a level, to
-        which the region belongs; shape (n_regions,), NaN stays NaN.
-        """
+        """Return each region's best proportion of any set above a level with it."""
         levels, n_reached, n_true = self.curve()
         best = np.maximum.accumulate((n_true / n_reached)[::-1])[::-1]
         proportions = np.full(self.scores.shape, np.nan)
@@ -311,10 +286,9 @@ def _stepped_down(
 ) -> FloatArray:
     """Return thresholds that are calibrated again without the regions found one by one.
 
-    `values` (n_permutations, n_largest), sorted, are of `regions` (same shape). Regions
-    above the first threshold are informative wherever the thresholds hold at all, so
-    that those calibrated with the others hold as well; and so on, until no region joins
-    them. Ranks that not every permutation has left keep the thresholds they had.
+    Regions above the first threshold are informative wherever the thresholds hold at
+    all, so that those calibrated with the others hold as well; and so on, until none
+    joins. Ranks that not every permutation has left keep the thresholds they had.
     """
     sorted_values, precision = _sorted_largest(values)
     family = _Family.of(sorted_values, precision)

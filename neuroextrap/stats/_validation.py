@@ -10,14 +10,20 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 FloatArray = NDArray[np.float64]
+Seed = int | np.random.Generator | None
 _LARGEST_INTEGER = 2**53  # of counts, up to which they are exact as floats
 _LONGEST = 60  # text of a value in a message
 _LARGEST_N_CLASSES = 1e100  # its cube is a number, too
 
 
+def is_integer(value: Any) -> bool:
+    """Return whether a value is a whole number by its type."""
+    return isinstance(value, int | np.integer) and not isinstance(value, bool)
+
+
 def check_integer(value: Any, name: str, *, minimum: int) -> int:
     """Return `value` as an int of at least `minimum`; TypeError if it is no integer."""
-    if isinstance(value, bool) or not isinstance(value, int | np.integer):
+    if not is_integer(value):
         raise TypeError(
             f"{name} must be an integer >= {minimum}; got {brief(value)} "
             f"({type(value).__name__})"
@@ -82,17 +88,14 @@ _MOST_JOBS = 4096
 
 
 def check_n_jobs(n_jobs: Any) -> int:
-    """Return a number of workers, as joblib counts them: not 0; -1 are all processors.
-
-    None is one, or what ``joblib.parallel_config`` says.
-    """
+    """Return a number of workers, as joblib counts them; None is one."""
     text = (
         f"n_jobs={brief(n_jobs)} must be a whole number other than 0; use 1 for no "
         "parallel work, or -1 for all processors"
     )
     if n_jobs is None:
         return 1
-    if isinstance(n_jobs, bool) or not isinstance(n_jobs, int | np.integer):
+    if not is_integer(n_jobs):
         raise TypeError(text)
     if n_jobs == 0 or not -_MOST_JOBS <= n_jobs <= _MOST_JOBS:
         raise ValueError(text)
@@ -108,7 +111,7 @@ def random_generator(random_state: Any) -> np.random.Generator:
     generators = (np.random.Generator, np.random.RandomState, np.random.BitGenerator)
     if random_state is None or isinstance(random_state, generators):
         return np.random.default_rng(random_state)
-    if isinstance(random_state, bool) or not isinstance(random_state, int | np.integer):
+    if not is_integer(random_state):
         raise TypeError(text)
     if random_state < 0:
         raise ValueError(text)
@@ -116,11 +119,7 @@ def random_generator(random_state: Any) -> np.random.Generator:
 
 
 def check_real(values: ArrayLike, name: str) -> ArrayLike:
-    """Return `values` as they are; TypeError if they are complex, or masked somewhere.
-
-    numpy would drop imaginary parts with a warning that no result carries, and masks
-    without a word.
-    """
+    """Return `values` as they are; TypeError if complex, or masked somewhere."""
     _check_unmasked(values, name)
     try:
         is_complex = np.iscomplexobj(values)
@@ -285,10 +284,7 @@ def check_wins(wins: ArrayLike) -> FloatArray:
 def check_margins(
     margins: ArrayLike, y_true: ArrayLike
 ) -> tuple[FloatArray | NDArray[np.float32], NDArray[np.intp]]:
-    """Return finite margins (..., n_test, K) and column numbers (..., n_test).
-
-    float32 stays float32; labels must be column numbers already.
-    """
+    """Return finite margins (..., n_test, K) and column numbers (..., n_test)."""
     array: Any = np.asarray(check_real(margins, "margins"))
     if array.dtype != np.float32:
         array = real_array(array, "margins")

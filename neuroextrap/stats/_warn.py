@@ -6,11 +6,7 @@ import warnings
 
 
 def warn(message: str, category: type[Warning] = UserWarning) -> None:
-    """Warn as the line of the script, notebook or library that called the package.
-
-    The warning points to the caller's line outside of this package, however deep in
-    the package it arises.
-    """
+    """Warn from the user's own line, however deep in the package the warning arises."""
     frame, depth, level = inspect.currentframe(), 0, 1
     while frame is not None:
         depth += 1
@@ -22,10 +18,7 @@ def warn(message: str, category: type[Warning] = UserWarning) -> None:
 
 
 def one_line(error):
-    """Return an exception's message on one line, or its type's name if it has none.
-
-    The message of an error of the operating system names its file.
-    """
+    """Return an exception's message on one line, or its type's name if it has none."""
     if isinstance(error, OSError) and error.strerror:
         place = "" if error.filename is None else f"{error.filename}: "
         return f"{place}{error.strerror}; {_remedy(error)}"

@@ -69,4 +69,4 @@ class ScikitLearnSolver(Solver):
         return coefs[:, 0].astype(np.float64), n_iter[0] < self._options.max_sweeps
 
 
-SOLVERS["scikit-learn"] = lambda: ScikitLearnSolver
+SOLVERS["scikit-learn"] = ScikitLearnSolver

@@ -21,8 +21,10 @@ from neuroextrap.models.elastic_net._acceleration import (
     relative_gap,
 )
 from neuroextrap.models.elastic_net._estimator import (
+    SOLVERS,
     ElasticNetEncoder,
     SearchOptions,
+    choose_solver,
     cross_validated_elastic_net,
 )
 from neuroextrap.models.elastic_net._folds import (
@@ -32,9 +34,4 @@ from neuroextrap.models.elastic_net._folds import (
     prepare_targets,
 )
 from neuroextrap.models.elastic_net._solver_numba_batch import Columns, solve_columns
-from neuroextrap.models.elastic_net._solvers import (
-    SOLVERS,
-    Solver,
-    choose_solver,
-    grid_walk,
-)
+from neuroextrap.models.elastic_net._solvers import Solver, grid_walk

@@ -161,8 +161,8 @@ def test_the_solver_follows_features_and_stopping():
     assert choose_solver(early, 257) == "numba-working-sets"
     assert choose_solver(full, 1024) == "numba-batch"
     assert choose_solver(full, 1025) == "numba-working-sets"
-    for name, load in SOLVERS.items():
-        assert issubclass(load(), Solver)
+    for name, kind in SOLVERS.items():
+        assert issubclass(kind, Solver)
         assert choose_solver(SearchOptions(solver=name), 10) == name
 
 

@@ -7,7 +7,6 @@ from neuroextrap.images._opening import new_volume, space_code
 from neuroextrap.maps._registry import GROUP_MAPS, MAPS
 from neuroextrap.plotting._brain_maps import mni152_template
 from neuroextrap.reporting import _finding, _page, _peaks
-from neuroextrap.reporting._comparison_pages import comparison_page, make_group_page
 from neuroextrap.reporting._curves import curve_axes
 from neuroextrap.reporting._finding import (
     Counted,
@@ -15,14 +14,15 @@ from neuroextrap.reporting._finding import (
     discoveries_section,
     find,
 )
+from neuroextrap.reporting._group_page import group_clusters, make_group_page
 from neuroextrap.reporting._group_results import read_group
-from neuroextrap.reporting._group_sections import group_clusters
 from neuroextrap.reporting._identification_page import identification_sections
-from neuroextrap.reporting._identification_words import found, methods, methods_section
-from neuroextrap.reporting._maps_section import fitted_background
-from neuroextrap.reporting._page import Report, frame_table, make_page
+from neuroextrap.reporting._identification_words import found, methods
+from neuroextrap.reporting._maps_section import choose_background
+from neuroextrap.reporting._page import Report, frame_table, make_page, methods_section
 from neuroextrap.reporting._peaks import ranked_peaks
 from neuroextrap.reporting._pictures import few_colors, gray_png
+from neuroextrap.reporting._region_page import comparison_page
 from neuroextrap.reporting._rendering import (
     bits_at_least,
     format_confidence,
@@ -40,6 +40,10 @@ from neuroextrap.stats._true_discoveries import DiscoveryBounds
 
 def viewer_page(fitted, *, bg_img=None, **options):
     """Return a page with nothing but the viewer."""
-    background = fitted_background(fitted, bg_img)
-    section = viewer_of_curves(fitted, background, bg_img=bg_img, **options)
+    section = viewer_of_curves(fitted, fitted_background(fitted, bg_img), **options)
     return make_page("Explore the maps", [("", section)])
+
+
+def fitted_background(fitted, bg_img):
+    """Return what is drawn under the maps of a fitted analysis."""
+    return choose_background(fitted.masker_, bg_img, getattr(fitted, "bg_img_", None))

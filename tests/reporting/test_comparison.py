@@ -9,10 +9,7 @@ import pytest
 from nibabel import Nifti1Image
 from sklearn.linear_model import Ridge
 
-from neuroextrap.decoding import (
-    IdentificationSearchLight,
-    compare_decoders,
-)
+from neuroextrap.decoding import IdentificationSearchLight, compare_decoders
 from neuroextrap.encoding import EncodingIdentification, compare_encoding_models
 from neuroextrap.maps import read_maps
 from tests.reporting.seam import RegionMaps, comparison_page, region_images

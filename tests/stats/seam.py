@@ -25,6 +25,7 @@ from neuroextrap.stats._extrapolation import (
     AccuracyExtrapolator,
     _auto,
     _likelihood,
+    _mixtures,
     _sample,
     extrapolate_wins,
 )
@@ -35,7 +36,6 @@ from neuroextrap.stats._extrapolation._gaussian import (
 )
 from neuroextrap.stats._extrapolation._gaussian_mixture import (
     GaussianMixture,
-    fit_normal_mixture,
     minimize_pairs,
 )
 from neuroextrap.stats._extrapolation._kde import (
@@ -94,8 +94,7 @@ from neuroextrap.stats._extrapolation._tail import (
     fit_generalized_pareto,
 )
 from neuroextrap.stats._extremal import extremal_channel
-from neuroextrap.stats._forward import LAMBDAS
-from neuroextrap.stats._forward_design import ForwardDesign
+from neuroextrap.stats._forward import LAMBDAS, ForwardDesign
 from neuroextrap.stats._jackknife import (
     jackknife_error,
     leave_one_class_out_accuracy,
@@ -114,7 +113,7 @@ from neuroextrap.stats._null_counts import (
     tie_floor,
     unpacked_largest,
 )
-from neuroextrap.stats._permutation import count_permutations, shift_rows
+from neuroextrap.stats._permutation import _count, _units, shift_rows
 from neuroextrap.stats._pvalues import z_from_p
 from neuroextrap.stats._rearrangement_test import (
     Corrections,

@@ -18,7 +18,7 @@ FLIP = {"whole_blocks": False, "two_sided": False, "random_state": 0}
 def every_permutation(test, blocks=None, **options):
     """All of them: fewer exist than are asked for."""
     options = {"whole_blocks": False, "random_state": 0} | options
-    with pytest.warns(UserWarning, match="ways exist to exchange the subjects"):
+    with pytest.warns(UserWarning, match="ways to exchange the subjects exist"):
         found = permuted(test, blocks, n_permutations=100, **options)
     assert found.are_all
     assert (found.signs == 1).all()

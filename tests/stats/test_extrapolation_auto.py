@@ -80,7 +80,7 @@ def test_logistic_never_rises_where_the_curve_is_perfect():
 
 
 def test_logistic_options_out_of_range():
-    with pytest.raises(ValueError, match=r"start=1\.0 must lie between 0 and 1"):
+    with pytest.raises(ValueError, match=r"start must lie strictly between 0 and 1"):
         AccuracyExtrapolator("logistic", start=1.0)
 
 

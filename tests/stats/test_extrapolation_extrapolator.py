@@ -159,7 +159,7 @@ def test_arguments_out_of_range():
     model = AccuracyExtrapolator("gaussian").fit(*noisy_margins(20, 1, 8))
     with pytest.raises(ValueError, match="set_sizes must be at least 2"):
         model.predict([10, 1])
-    with pytest.raises(ValueError, match="accuracy must lie between 0 and 1"):
+    with pytest.raises(ValueError, match="accuracy must lie strictly between 0 and 1"):
         model.set_size_at(1.0)
     with pytest.raises(ValueError, match=r"u must lie in \[0, 1\]"):
         model.conditional_accuracy_cdf([0.5, -0.1])

@@ -14,9 +14,9 @@ from neuroextrap.stats import (
 from tests.stats.seam import (
     AccuracyExtrapolator,
     GaussianMixture,
+    _mixtures,
     binomial_table,
     extrapolate_wins,
-    fit_normal_mixture,
     invert_gaussian_accuracy,
     log_spaced_set_sizes,
     minimize_pairs,
@@ -212,7 +212,9 @@ def test_ridge_likelihood_fit_equals_scipy(seed):
         )
 
     best = optimize.minimize(loss, [0.5, 0.0], options={"gtol": 1e-9}).x
-    found, converged = fit_normal_mixture(wins, n_test, ridge_scale=scale)
+    found, converged = GaussianMixture(ridge_scale=scale).fit_many(
+        wins[None], np.array([n_test])
+    )
     assert converged.all()
     np.testing.assert_allclose(found[0], best, atol=1e-5)
 
@@ -246,11 +248,9 @@ def test_batched_extrapolation_of_nothing_is_missing():
 
 
 def test_batched_extrapolation_does_not_depend_on_its_batches(monkeypatch):
-    from neuroextrap.stats._extrapolation import _gaussian_mixture
-
     wins = random_wins(40, 30, 50, 5)
     whole = extrapolate_wins(wins, 50, [30, 500])
-    monkeypatch.setattr(_gaussian_mixture, "_BATCH", 7)
+    monkeypatch.setattr(_mixtures, "_BATCH", 7)
     np.testing.assert_allclose(extrapolate_wins(wins, 50, [30, 500]), whole, atol=1e-9)
 
 
@@ -277,7 +277,7 @@ def test_wins_of_one_region_and_the_default_loss():
 
 
 def test_options_and_arguments_out_of_range():
-    with pytest.raises(ValueError, match="loss='mean' is not known"):
+    with pytest.raises(ValueError, match="loss='mean' must be one of"):
         AccuracyExtrapolator("gaussian_mixture", loss="mean")
     with pytest.raises(ValueError, match="ridge_scale must be positive"):
         AccuracyExtrapolator("gaussian_mixture", ridge_scale=0)

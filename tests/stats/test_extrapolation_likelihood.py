@@ -249,9 +249,9 @@ def test_pair_proposer_finds_the_best_pair_of_all():
 
 def test_options_out_of_range():
     for name, options, message in [
-        ("mple", {"max_iter": 0}, "max_iter must be at least 1"),
-        ("monotone_mple", {"max_iter": 0}, "max_iter must be at least 1"),
-        ("monotone_mple", {"n_knots": 1}, "n_knots must be at least 2"),
+        ("mple", {"max_iter": 0}, "max_iter must be an integer >= 1"),
+        ("monotone_mple", {"max_iter": 0}, "max_iter must be an integer >= 1"),
+        ("monotone_mple", {"n_knots": 1}, "n_knots must be an integer >= 2"),
     ]:
         with pytest.raises(ValueError, match=message):
             AccuracyExtrapolator(name, **options)

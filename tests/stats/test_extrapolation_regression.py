@@ -282,12 +282,12 @@ def test_equispaced_sizes():
 
 def test_options_out_of_range():
     for name, options, message in [
-        ("spline", {"n_knots": 1}, "n_knots must be at least 2"),
-        ("spline", {"max_fit_sizes": 0}, "max_fit_sizes must be at least 1"),
-        ("exponential", {"n_rates": 1}, "n_rates must be at least 2"),
-        ("exponential", {"max_fit_sizes": 0}, "max_fit_sizes must be at least 1"),
+        ("spline", {"n_knots": 1}, "n_knots must be an integer >= 2"),
+        ("spline", {"max_fit_sizes": 0}, "max_fit_sizes must be an integer >= 1"),
+        ("exponential", {"n_rates": 1}, "n_rates must be an integer >= 2"),
+        ("exponential", {"max_fit_sizes": 0}, "max_fit_sizes must be an integer >= 1"),
         ("radial_basis", {"bandwidths": [0.05]}, "bandwidths must be at least 0.1"),
-        ("radial_basis", {"n_half_samples": 0}, "must be at least 1"),
+        ("radial_basis", {"n_half_samples": 0}, "must be an integer >= 1"),
         ("moment", {"basis": 0}, "basis must be a callable or a number"),
         ("moment", {"basis": "cubic"}, "basis='cubic' is not known; use 'probit'"),
     ]:

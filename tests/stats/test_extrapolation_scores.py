@@ -236,9 +236,9 @@ def test_pitman_yor_has_no_distribution_of_win_probabilities():
 
 
 def test_options_out_of_range():
-    with pytest.raises(ValueError, match="fraction must lie between 0 and 1"):
+    with pytest.raises(ValueError, match="fraction must lie strictly between 0 and 1"):
         AccuracyExtrapolator("tail", fraction=1.0)
-    with pytest.raises(ValueError, match="n_fit_sizes must be at least 1"):
+    with pytest.raises(ValueError, match="n_fit_sizes must be an integer >= 1"):
         AccuracyExtrapolator("pitman_yor", n_fit_sizes=0)
 
 

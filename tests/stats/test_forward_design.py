@@ -76,7 +76,7 @@ def test_chronological_e_values_come_from_runs_of_their_own():
 
 
 def test_chronological_e_values_of_a_start_that_moved_are_refused():
-    with pytest.raises(ValueError, match="not valid when runs were added; fit again"):
+    with pytest.raises(ValueError, match="not valid when runs are added; fit again"):
         design(chronological=True).e_value(outcomes().reshape(4, 6), 0.3)
 
 

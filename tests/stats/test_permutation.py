@@ -9,7 +9,12 @@ import pytest
 from scipy import stats
 
 from neuroextrap.stats import permute_labels
-from tests.stats.seam import count_permutations, shift_rows
+from tests.stats.seam import _count, _units, shift_rows
+
+
+def count_permutations(y, groups=None, blocks=None):
+    """Return how many labelings exist, the observed one included."""
+    return _count(_units(y, groups, blocks))
 
 
 def all_labelings(y, groups):

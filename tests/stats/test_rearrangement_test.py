@@ -58,7 +58,7 @@ def test_counts_and_clusters_equal_plain_loops(two_sided):
             )
             for row in null
         ]
-        np.testing.assert_allclose(found.cluster_maxima[name], by_row)
+        np.testing.assert_allclose(found.cluster_maxima[f"cluster_{name}"], by_row)
     by_row = [
         max(threshold_free_enhancement(s * row, CHAIN).max() for s in signs)
         for row in null

@@ -167,7 +167,7 @@ def test_bad_arguments_are_named():
         subjects_accuracy_lower_bound([[1, 2]], 8)
     with pytest.raises(ValueError, match="between 0 and n_units"):
         subjects_accuracy_lower_bound([[[9.0]]], 8)
-    with pytest.raises(ValueError, match="whole numbers"):
+    with pytest.raises(ValueError, match="integers of 0"):
         subjects_accuracy_lower_bound([[[4.0]]], 8, first_steps=(1,))
     with pytest.raises(ValueError, match="same in every order"):
         subjects_accuracy_lower_bound(np.zeros((2, 2, 2)), [[8, 8], [8, 7]])

@@ -13,10 +13,9 @@ _EXACT = 1e-10
 
 
 class FeatureProblems:
-    """Targets given by features: nothing of size n_features squared is needed.
+    """Targets `Y` (n_targets, n_samples) given by features: nothing of size p x p.
 
-    `X` of shape (n_samples, n_features), best contiguous in its columns, and `Y` of
-    shape (n_targets, n_samples) are centered; `Y` is float64.
+    `X` (n_samples, n_features) and `Y`, in float64, are centered.
     """
 
     def __init__(self, X, Y):
@@ -44,10 +43,9 @@ class FeatureProblems:
 
 
 class GramProblems:
-    """Targets given by products; cheaper where there are fewer features than samples.
+    """Targets given by products; cheaper where features are fewer than samples.
 
-    `gram` is X'X in float64, `products` X'y of shape (n_targets, n_features), `norm`
-    y'y of shape (n_targets,).
+    `gram` is X'X in float64, `products` X'y (n_targets, n_features), `norm` y'y.
     """
 
     def __init__(self, gram, products, norm):
@@ -71,11 +69,9 @@ def polish(problems, weights, l1, l2):
     With the support and the signs fixed the elastic net is a linear system. Features
     whose sign flips leave, features that break their optimality condition enter, until
     none does (feature-sign search: Lee, Battle, Raina & Ng 2007, "Efficient sparse
-    coding algorithms"; Zou & Hastie 2005, eq. 3). From nearly optimal `weights` of
-    shape (n_targets, n_features), and penalties of shape (n_targets,), returns the best
-    round of each target by duality gap, or its start if none is better (all are
-    singular, or nearly so), and the gaps relative to y'y. A round's gradients of all
-    targets are one product.
+    coding algorithms"; Zou & Hastie 2005, eq. 3). From nearly optimal `weights`
+    (n_targets, n_features) and penalties (n_targets,), returns the best round of each
+    target by duality gap, or its start if none is better, and the gaps relative to y'y.
 
     >>> X = np.array([[1.0, 0.0], [0.0, 1.0], [-1.0, -1.0]])
     >>> problems = FeatureProblems(X, np.array([[2.0, 0.1, -2.1]]))
@@ -113,10 +109,9 @@ def polish(problems, weights, l1, l2):
 
 
 def relative_gap(problems, which, weights, l1, l2):
-    """Duality gaps relative to y'y (n,), and the gradients X'(y - Xw) (n, n_features).
+    """Duality gaps over y'y (n,), and the gradients X'(y - Xw) (n, n_features).
 
-    Of the targets `which` (n,). A gap is at least the excess of the objective over its
-    minimum.
+    Of the targets `which` (n,). A gap is at least the objective's excess.
     """
     gradient, fitted, left = problems.fitted(which, weights)
     dual_norm = np.abs(gradient - l2[:, None] * weights).max(axis=1)
@@ -134,7 +129,7 @@ def duality_gap(sums, dual_norm, norm, l1, l2):
 
     With q = X'y and g = X'(y - Xw), `sums` are w'q, w'g, |w|_1 and |w|^2, `dual_norm`
     is max |g - l2 w| and `norm` is y'y. (Zou & Hastie 2005, Lemma 1: the elastic net as
-    a lasso on augmented data.) A plain function, which ``_acceleration`` compiles.
+    a lasso on augmented data.)
 
     >>> duality_gap((0.0, 0.0, 0.0, 0.0), 2.0, 2.0, 2.0, 0.0)
     0.0
@@ -176,10 +171,7 @@ _duality_gap = njit(cache=True, nogil=True)(duality_gap)
 
 @njit(cache=True, nogil=True)
 def objective(sums, l1, l2):
-    """Value to minimize, 1/2 ||y - Xw||^2 + l1 |w|_1 + l2/2 |w|^2, less 1/2 y'y.
-
-    `sums` are those of `duality_gap`.
-    """
+    """Value to minimize less 1/2 y'y; `sums` are those of `duality_gap`."""
     fitted, left, absolute, squares = sums
     return -0.5 * (fitted + left) + l1 * absolute + 0.5 * l2 * squares
 
@@ -237,10 +229,7 @@ def subtract_rows(target, scales, rows, which):
 
 @njit(cache=True, nogil=True)
 def anderson_weights(iterates):
-    """Weights, summing to one, that make the mixed last step of iterates small.
-
-    `iterates` has shape (n_kept + 1, n_features); the weights mix all but the first.
-    """
+    """Weights of sum one of all iterates but the first: the mixed step is small."""
     steps = iterates[1:] - iterates[:-1]
     cross = steps @ steps.T
     # late steps are nearly parallel: the system would be singular
@@ -253,8 +242,8 @@ def anderson_weights(iterates):
 def newton_target(gram, products, weights, l1, l2):
     """Minimum among coefficients of the present signs; what would flip becomes zero.
 
-    `gram`, `products` and `weights` are those of the nonzero coefficients only; `gram`
-    is overwritten, `weights` may have any value of the right sign.
+    `gram`, which is overwritten, `products` and `weights` are those of the nonzero
+    ones.
     """
     size = weights.size
     right = np.empty(size)
@@ -291,10 +280,9 @@ def dot(left, right):
 def conjugate_gradients(gram, support, residual, l2, size):
     """Solve ``(gram + l2 I) step = residual`` roughly, in the precision of `gram`.
 
-    The system consists of the rows and columns `support` of `gram`. Returns the step
-    (n_support,) and what it adds to the first `size` rows of ``gram @ weights``. Ends
-    at a tenth of the residual's length, or where the system is found singular.
-    `residual` is overwritten.
+    For the rows and columns `support` of `gram`. Returns the step (n_support,) and what
+    it adds to the first `size` rows of ``gram @ weights``. Ends at a tenth of the
+    residual's length, or where the system is singular. `residual` is overwritten.
     """
     step = np.zeros_like(residual)
     change = np.zeros(size, gram.dtype)
@@ -362,7 +350,7 @@ def others_above(pulls, is_member, threshold):
 
 @njit(cache=True, nogil=True)
 def kth_largest(values, k):
-    """Return the k-th largest of some values, which change their places (quickselect).
+    """Return the k-th largest of some values, which change places (quickselect).
 
     >>> float(kth_largest(np.array([3.0, 1.0, 2.0]), 2))
     2.0

@@ -10,20 +10,21 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 
-from neuroextrap.models._ridge import RidgeEncoder
-from neuroextrap.models._splitters import check_cv_argument, encoder_splits
+from neuroextrap.models._ridge import LinearEncoder, RidgeEncoder
+from neuroextrap.models._splitters import encoder_splits
 from neuroextrap.models.elastic_net._folds import all_samples, fold_grams
-from neuroextrap.models.elastic_net._solvers import (
-    SOLVERS,
-    choose_solver,
-    refit_block,
-    search_block,
-)
+from neuroextrap.models.elastic_net._solver_numba_batch import BatchSolver
+from neuroextrap.models.elastic_net._solver_numba_working_sets import WorkingSetSolver
+from neuroextrap.models.elastic_net._solvers import refit_block, search_block
 from neuroextrap.stats._label_checks import check_plain_types
 from neuroextrap.stats._shared_options import described_by, takes_fields
-from neuroextrap.stats._validation import check_integer, check_n_jobs, real_array
+from neuroextrap.stats._validation import (
+    check_choice,
+    check_integer,
+    check_n_jobs,
+    real_array,
+)
 from neuroextrap.stats._warn import warn
 
 _LOGGER = logging.getLogger(__name__)
@@ -42,12 +43,24 @@ class SearchOptions(NamedTuple):
     n_jobs: int | None = 1
 
 
-class ElasticNetFit(NamedTuple):
-    """Result of `cross_validated_elastic_net`; see `ElasticNetEncoder`.
+SOLVERS = {"numba-batch": BatchSolver, "numba-working-sets": WorkingSetSolver}
+# up to here all Gram matrices in float64 and dense gradients pay
+_MOST_DENSE = 1024
+# early stopping leaves paths while models are sparse: working sets pay sooner
+_MOST_DENSE_EARLY = 256
 
-    Shapes: coef (n_targets, n_features), cv_error and alphas (n_targets, n_ratios,
-    n_alphas), cv_predictions (n_samples, n_targets), all others (n_targets,).
-    """
+
+def choose_solver(options, n_features):
+    """Name in `SOLVERS` of the solver that `options` mean for `n_features`."""
+    check_choice(options.solver, "solver", ("auto", *SOLVERS))
+    if options.solver != "auto":
+        return options.solver
+    limit = _MOST_DENSE_EARLY if options.early_stopping else _MOST_DENSE
+    return "numba-batch" if n_features <= limit else "numba-working-sets"
+
+
+class ElasticNetFit(NamedTuple):
+    """What `cross_validated_elastic_net` finds: attributes of `ElasticNetEncoder`."""
 
     coef: np.ndarray
     intercept: np.ndarray
@@ -73,13 +86,10 @@ def cross_validated_elastic_net(X, Y, splits, options=None):
     The objective, grid and choice are those of ``sklearn.linear_model.ElasticNetCV``
     for `X` (n_samples, n_features) and each column of `Y` (n_samples, n_targets); what
     targets share (the Gram matrix of each training fold) is computed once. The test
-    rows of `splits`, a list of (train, test), partition the samples. The chosen model
-    is refitted on all samples and solved exactly on its active set. (Zou & Hastie 2005;
-    Friedman, Hastie & Tibshirani 2010, covariance updates; Bertrand & Massias 2021,
-    extrapolated coordinate descent.)
-
-    Warns once if best penalties lie at the grid's edge (with the share of targets), and
-    if refits stay above the tolerance or parts of the search stalled.
+    rows of `splits` partition the samples. The chosen model is refitted on all samples
+    and solved exactly on its active set. (Zou & Hastie 2005; Friedman, Hastie &
+    Tibshirani 2010, covariance updates; Bertrand & Massias 2021, extrapolated
+    coordinate descent.)
 
     >>> from sklearn.model_selection import KFold
     >>> rng = np.random.default_rng(0)
@@ -92,7 +102,7 @@ def cross_validated_elastic_net(X, Y, splits, options=None):
     from joblib import delayed
 
     options = _check_options(options or SearchOptions())
-    solver_class = SOLVERS[choose_solver(options, X.shape[1])]()
+    solver_class = SOLVERS[choose_solver(options, X.shape[1])]
     x_mean, y_mean = _column_means(X, "feature"), _column_means(Y, "target")
     Xc = (X - x_mean).astype(np.float64 if solver_class.needs_float64 else X.dtype)
     folds = fold_grams(Xc, splits, solver_class.rounds_grams)
@@ -215,7 +225,7 @@ def _warn_about(fit, options):
 
 @described_by(RidgeEncoder)
 @takes_fields
-class ElasticNetEncoder(MultiOutputMixin, RegressorMixin, BaseEstimator):
+class ElasticNetEncoder(LinearEncoder):
     """Elastic net for many targets, each with its own cross-validated penalties.
 
     For every target (voxel, neuron) the minimizer of ::
@@ -321,53 +331,17 @@ class ElasticNetEncoder(MultiOutputMixin, RegressorMixin, BaseEstimator):
             If an option is out of range, there are fewer samples or groups than folds,
             or a feature or target is constant.
         """
-        from sklearn.utils.validation import validate_data
-
-        check_cv_argument(self.cv)
-        self._options()
-        X, y = validate_data(
-            self, X, y, multi_output=True, dtype=(np.float64, np.float32)
-        )
-        Y = np.asarray(y, dtype=X.dtype).reshape(len(X), -1)
-        self._flat = y.ndim == 1
-        splits = encoder_splits(self.cv, X, groups, self.random_state)
-        options = self._options()
-        fit = cross_validated_elastic_net(X, Y, splits, options)
-        self.coef_, self.intercept_ = fit.coef, fit.intercept
-        self.alpha_, self.l1_ratio_ = fit.alpha, fit.l1_ratio
-        self.cv_error_, self.alphas_ = fit.cv_error, fit.alphas
-        self.cv_predictions_ = fit.cv_predictions
-        self.dual_gap_, self.n_stalled_ = fit.dual_gap, fit.n_stalled
-        self.solver_ = choose_solver(options, X.shape[1])
-        return self
-
-    @described_by(RidgeEncoder.predict)
-    def predict(self, X: ArrayLike) -> np.ndarray:
-        """Predict the targets of new samples.
-
-        Returns
-        -------
-        y : ndarray of shape (n_samples,) or (n_samples, n_targets)
-            Predictions, one-dimensional if `y` was in `fit`.
-        """
-        from sklearn.utils.validation import check_is_fitted, validate_data
-
-        check_is_fitted(self)
-        X = validate_data(self, X, reset=False, dtype=(np.float64, np.float32))
-        values = X @ self.coef_.T + self.intercept_.astype(self.coef_.dtype)
-        return values[:, 0] if self._flat else values
-
-    def _options(self):
         check_n_jobs(self.n_jobs)
         check_plain_types(self)
         check_integer(self.n_alphas, "n_alphas", minimum=1)
-        return SearchOptions(
-            l1_ratios=tuple(real_array(self.l1_ratios, "l1_ratios").ravel()),
-            n_alphas=self.n_alphas,
-            eps=self.eps,
-            early_stopping=self.early_stopping,
-            tol=float(self.tol),
-            max_sweeps=self.max_sweeps,
-            solver=self.solver,
-            n_jobs=self.n_jobs,
-        )
+        given = {name: getattr(self, name) for name in SearchOptions._fields}
+        ratios = tuple(real_array(self.l1_ratios, "l1_ratios").ravel())
+        given |= {"l1_ratios": ratios, "tol": float(self.tol)}
+        X, Y = self._given(X, y)
+        splits = encoder_splits(self.cv, X, groups, self.random_state)
+        options = SearchOptions(**given)
+        fit = cross_validated_elastic_net(X, Y, splits, options)
+        for name, values in fit._asdict().items():
+            setattr(self, f"{name}_", values)
+        self.solver_ = choose_solver(options, X.shape[1])
+        return self

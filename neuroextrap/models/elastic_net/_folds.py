@@ -57,9 +57,7 @@ def fold_grams(X, splits, rounded=False):
     """Compute the Gram matrix of every training fold as the total minus the left out.
 
     `X` (n_samples, n_features), float32 or float64, is centered on the mean of all
-    rows. With `rounded`, correlations are kept in 16 bits. Raises ValueError if the
-    test rows of `splits`, a list of (train, test), are not a partition of all rows, or
-    a fold trains on fewer than two rows.
+    rows. With `rounded`, correlations are kept in 16 bits.
 
     >>> X = np.array([[-1.0], [0.0], [1.0], [0.0]])
     >>> folds = fold_grams(X, [([2, 3], [0, 1]), ([0, 1], [2, 3])])
@@ -153,8 +151,7 @@ def all_samples(folds):
 def prepare_targets(folds, Y):
     """Multiply the centered training features with the centered training targets.
 
-    `Y` (n_samples, n_targets) is centered on its means over all samples, rows in their
-    first order.
+    `Y` (n_samples, n_targets) is centered on all samples, rows in their first order.
     """
     values, X = Y[folds.order].T, folds.features.T
     total = values.astype(X.dtype) @ X
@@ -177,21 +174,14 @@ def prepare_targets(folds, Y):
 
 
 def predict_fold(folds, targets, fold, which, weights):
-    """Predict the rows that a fold tests, (n, n_test), for the targets `which` (n,).
-
-    `weights` are their coefficients, (n, n_features).
-    """
+    """Predict the rows that a fold tests, (n, n_test), for the targets `which` (n,)."""
     rows = slice(folds.start[fold], folds.start[fold + 1])
     offset = targets.y_mean[which, fold] - weights @ folds.x_mean[fold]
     return weights @ folds.features[:, rows] + offset[:, None]
 
 
 def _places(rows):
-    """Sort places; a slice where they are neighbors, which is read without a copy.
-
-    >>> _places(np.array([2, 1])), _places(np.array([3, 1]))
-    (slice(1, 3, None), array([1, 3]))
-    """
+    """Sort places; a slice where they are neighbors, which is read without a copy."""
     rows = np.sort(rows)
     begin, stop = rows[0], rows[-1] + 1
     return slice(int(begin), int(stop)) if stop - begin == rows.size else rows
@@ -224,11 +214,7 @@ def _scale(squares, total):
 
 
 def _rounded(values, rows, columns):
-    """Round some rows of a Gram matrix; `values` is overwritten.
-
-    >>> _rounded(np.array([[2.0, -1.0]]), np.ones(1), np.array([2.0, 0.0]))
-    array([[1, 0]], dtype=int16)
-    """
+    """Round some rows of a Gram matrix; `values` is overwritten."""
     for scale, axis in ((rows, 1), (columns, 0)):
         inverse = np.divide(1, scale, out=np.zeros_like(scale), where=scale > 0)
         values *= np.expand_dims(inverse, axis)

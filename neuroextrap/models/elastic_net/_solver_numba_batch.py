@@ -56,18 +56,15 @@ class BatchSolver(Solver):
         self._last, self._before, self._best = (np.zeros(shape) for _ in range(3))
 
     def solve(self, which, l1, l2, restart):
-        predictions = np.empty((len(which), self._targets.values.shape[1]))
-        stalled = np.zeros(len(which), dtype=int)
+        predictions, stalled = [], np.zeros(len(which), dtype=int)
         for f in range(self._n_folds):
             start = self._start(f, which, restart)
             weights, closed = self._solve_entry(f, which, start, l1, l2)
             self._last[f][which] = weights
             stalled += ~closed
-            rows = slice(self._folds.start[f], self._folds.start[f + 1])
-            predictions[:, rows] = predict_fold(
-                self._folds, self._targets, f, which, weights
-            )
-        return predictions, stalled
+            given = self._folds, self._targets, f, which
+            predictions.append(predict_fold(*given, weights))
+        return np.concatenate(predictions, axis=1), stalled
 
     def keep(self, which):
         self._best[:, which] = self._last[:, which]
@@ -108,10 +105,8 @@ class BatchSolver(Solver):
             l1=l1 * count,
             l2=l2 * count,
         )
-        options = self._options
-        return solve_columns(
-            self._folds.gram[f], columns, options.tol, options.max_sweeps
-        )
+        limits = self._options.tol, self._options.max_sweeps
+        return solve_columns(self._folds.gram[f], columns, *limits)
 
 
 def solve_columns(gram, columns, tol, max_sweeps):
@@ -164,8 +159,7 @@ def _solve(gram, columns, tol, max_sweeps, closed):
 def _sweep(gram, columns, active):
     """One pass of coordinate descent over all features for some columns, in place.
 
-    Columns take turns at each feature, so that the processor works on one while the
-    other waits for its last result.
+    Columns take turns at each feature: the processor works on one while another waits.
     """
     weights, gradient, _, _, l1, l2 = columns
     for i in range(len(gram)):
@@ -225,8 +219,7 @@ def _accelerate(gram, columns, c, n, iterates, gradients):
 def _extrapolate(columns, c, iterates, gradients):
     """Jump along the last iterates (Anderson acceleration).
 
-    The mixture sums to one, and so gradients mix as coefficients do: no product with
-    the Gram matrix is needed.
+    The mixture sums to one, and so gradients mix as coefficients do, without a product.
     """
     mixed = anderson_weights(iterates)
     trial, gradient = np.zeros(iterates.shape[1]), np.zeros(iterates.shape[1])

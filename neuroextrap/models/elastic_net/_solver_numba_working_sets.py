@@ -3,11 +3,7 @@
 import numpy as np
 
 from neuroextrap.models.elastic_net._solvers import Solver
-from neuroextrap.models.elastic_net._working_sets import (
-    Problem,
-    State,
-    solve_folds,
-)
+from neuroextrap.models.elastic_net._working_sets import Problem, State, solve_folds
 
 FIRST_CAPACITY = 64
 
@@ -26,7 +22,9 @@ class WorkingSetSolver(Solver):
 
     def begin(self, which):
         self._problem, self._best = self._view(which[0]), []
-        _empty(self._state, self._problem)
+        state = self._state  # what it has room for stays
+        state.size[:], state.is_member[:], state.penalty[:] = 0, False, 0.0
+        state.gradient[:] = self._problem.products
 
     def solve(self, which, l1, l2, restart):  # noqa: ARG002
         predictions = np.empty((1, len(self._folds.order)))
@@ -117,11 +115,3 @@ def _new_state(problem):
         problem.products.copy(),
         np.zeros((n_sets, 2)),
     )
-
-
-def _empty(state, problem):
-    """Prepare the state for another target; what it has room for stays."""
-    state.size[:] = 0
-    state.is_member[:] = False
-    state.gradient[:] = problem.products
-    state.penalty[:] = 0.0

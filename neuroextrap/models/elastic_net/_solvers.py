@@ -1,4 +1,4 @@
-"""The grid of penalties, and the protocol and registry of the solvers that walk it."""
+"""The grid of penalties, and the protocol of the solvers that walk it."""
 
 from abc import ABC, abstractmethod
 
@@ -7,7 +7,6 @@ import scipy.sparse
 
 from neuroextrap.models.elastic_net._acceleration import FeatureProblems, polish
 from neuroextrap.models.elastic_net._folds import prepare_targets
-from neuroextrap.stats._validation import check_choice
 
 # early stopping: points beyond the lowest error, or error relative to it, that end a
 # path
@@ -19,18 +18,23 @@ def search_block(solver_class, folds, Y, options, out):
     """Choose the penalties of a block of targets; fill its views `out` of the result.
 
     `Y` (n_samples, n_targets) is centered. Returns the means over folds of the best
-    solutions, from which `refit_block` starts, a sparse array (n_targets, n_features).
+    solutions, a sparse array (n_targets, n_features).
     """
     ratios = np.asarray(options.l1_ratios, dtype=np.float64)
     targets = prepare_targets(folds, Y)
-    out.alphas[:] = alpha_grid(
-        targets.total, len(Y), ratios, options.n_alphas, options.eps
-    )
+    # geometric, from the penalty that empties the model down
+    largest = np.abs(targets.total).max(axis=1).astype(np.float64)
+    top = largest[:, None] / (len(Y) * ratios)
+    out.alphas[:] = top[..., None] * np.geomspace(1.0, options.eps, options.n_alphas)
+    order = np.argsort(-ratios, kind="stable")  # the sparsest models are cheapest
+    early = options.early_stopping
+    limits = (PATIENCE, MAX_RISE) if early else (options.n_alphas, np.inf)
     solver = solver_class(folds, targets, options)
     everyone, starts = np.arange(Y.shape[1]), []
     for group in [everyone] if solver.together else np.split(everyone, everyone[1:]):
         solver.begin(group)
-        _search(solver, _walks(group, ratios, options), ratios, folds, targets, out)
+        walks = {v: grid_walk(order, options.n_alphas, *limits) for v in group}
+        _search(solver, walks, ratios, folds, targets, out)
         starts.append(scipy.sparse.csr_array(solver.average(group)))
     return scipy.sparse.vstack(starts, format="csr")
 
@@ -38,8 +42,8 @@ def search_block(solver_class, folds, Y, options, out):
 def refit_block(solver_class, everything, Y, options, out, starts):
     """Fit the chosen models of a block on all samples, exactly; fill in coefficients.
 
-    `everything` is the training set of all samples, `Y` (n_samples, n_targets) is
-    centered, `starts` is what `search_block` returned.
+    `everything` is the training set of all samples, `Y` is centered, `starts` is what
+    `search_block` returned.
     """
     solver = solver_class(everything, prepare_targets(everything, Y), options)
     l1 = out.alpha * out.l1_ratio
@@ -50,32 +54,15 @@ def refit_block(solver_class, everything, Y, options, out, starts):
     )
 
 
-def alpha_grid(products, count, l1_ratios, n_alphas, eps):
-    """Penalties per target and ratio, from the one that empties the model down.
-
-    `products` (n_targets, n_features) are X'y of all `count` samples, centered. The
-    penalties (n_targets, n_ratios, n_alphas) are geometric, the smallest `eps` times
-    the largest, as in scikit-learn's ``ElasticNetCV``.
-
-    >>> alpha_grid(np.array([[4.0]]), 4, np.array([0.5]), 3, 1e-2).ravel()
-    array([2.  , 0.2 , 0.02])
-    """
-    largest = np.abs(products).max(axis=1).astype(np.float64)
-    top = largest[:, None] / (count * np.asarray(l1_ratios, dtype=np.float64))
-    return top[..., None] * np.geomspace(1.0, eps, n_alphas)
-
-
 def grid_walk(order, n_alphas, patience, max_rise):
     """Walk through a grid of penalties, told each point's error.
 
     A generator of (ratio, alpha, restart): ``send`` the error of the point it last
     yielded; `restart` says to start there from the best solution so far instead of the
-    last. Paths follow the ratios in `order`; the sparsest models first are cheapest.
-    The first path goes down from the largest of `n_alphas` penalties. The next one
-    begins where the one before was lowest (the absolute penalty there is the same),
-    goes down from there, then up. A direction ends further than `patience` points from
-    the path's lowest, or at an error above `max_rise` times the lowest; with np.inf,
-    and a patience of `n_alphas`, every point is visited.
+    last. Paths follow the ratios in `order`. The first goes down from the largest
+    penalty, the next begins where the one before was lowest (the absolute penalty there
+    is the same), goes down from there, then up. A direction ends further than
+    `patience` points from the path's lowest, or at an error above `max_rise` times it.
 
     >>> walk = grid_walk([1, 0], 5, 2, 1.5)
     >>> point = next(walk)
@@ -97,15 +84,6 @@ def grid_walk(order, n_alphas, patience, max_rise):
                 if errors[alpha] < lowest:
                     lowest, best = errors[alpha], alpha
         begin = best
-
-
-def _walks(group, ratios, options):
-    """Begin the walks of a group's targets through their grids, {target: walk}."""
-    order = np.argsort(-ratios, kind="stable")
-    limits = options.n_alphas, np.inf
-    if options.early_stopping:
-        limits = PATIENCE, MAX_RISE
-    return {v: grid_walk(order, options.n_alphas, *limits) for v in group}
 
 
 def _search(solver, walks, ratios, folds, targets, out):
@@ -153,21 +131,14 @@ def _advance(walks, which, errors):
     return points
 
 
-# up to here all Gram matrices in float64 and dense gradients pay
-MOST_DENSE = 1024
-# early stopping leaves paths while models are sparse: working sets pay sooner
-MOST_DENSE_EARLY = 256
-
-
 class Solver(ABC):
     """Solves one block of targets at the requested points of the grid.
 
     A solver keeps, per target and fold, the last solution (from which the next point
-    starts) and the best so far (from which it can restart).
-
-    `folds` is what all targets share (a `TrainingGrams`), `targets` the block's
-    `Targets`, `options` the `SearchOptions`, of which `tol` and `max_sweeps` count. For
-    `refit` and `problems` the only training set are all samples.
+    starts) and the best so far (from which it can restart). `folds` is a
+    `TrainingGrams`, `targets` the block's `Targets`, `options` the `SearchOptions`, of
+    which `tol` and `max_sweeps` count. For `refit` and `problems` the only training set
+    are all samples.
     """
 
     # whether Gram matrices are needed in float64, whatever the features are
@@ -193,12 +164,11 @@ class Solver(ABC):
 
     @abstractmethod
     def solve(self, which, l1, l2, restart):
-        """Solve every fold for the targets `which` of shape (n,).
+        """Solve every fold for the targets `which` (n,), with penalties per sample.
 
-        `l1` and `l2` (n,) are penalties per sample, `restart` (n,) says where to start
-        from the solution kept instead of the last. Returns out-of-fold predictions (n,
-        n_samples), in the order of the folds, and the number of folds (n,) whose
-        duality gap did not close.
+        `restart` (n,) says where to start from the solution kept instead of the last.
+        Returns out-of-fold predictions (n, n_samples), in the order of the folds, and
+        the number of folds (n,) whose duality gap did not close.
         """
 
     @abstractmethod
@@ -211,45 +181,12 @@ class Solver(ABC):
 
     @abstractmethod
     def refit(self, start, l1, l2):
-        """Solve all targets on all samples from `start`; return coefficients.
+        """Solve all targets on all samples from `start` (n_targets, n_features).
 
-        Both have shape (n_targets, n_features); penalties are per sample.
+        Penalties are per sample; returns coefficients of the same shape.
         """
 
     def problems(self):
         """Return all targets on all samples, as `polish` takes them."""
         # feature-major, rows in the order of the folds: columns are contiguous
         return FeatureProblems(self._folds.features.T, self._targets.values)
-
-
-def _numba_batch():
-    from neuroextrap.models.elastic_net._solver_numba_batch import BatchSolver
-
-    return BatchSolver
-
-
-def _numba_working_sets():
-    from neuroextrap.models.elastic_net._solver_numba_working_sets import (
-        WorkingSetSolver,
-    )
-
-    return WorkingSetSolver
-
-
-# name -> function that imports the solver's class (a module of numba loads slowly)
-SOLVERS = {
-    "numba-batch": _numba_batch,
-    "numba-working-sets": _numba_working_sets,
-}
-
-
-def choose_solver(options, n_features):
-    """Name in `SOLVERS` of the solver that `options` mean for `n_features`.
-
-    "auto" is the batch for few features and working sets for many.
-    """
-    check_choice(options.solver, "solver", ("auto", *SOLVERS))
-    if options.solver != "auto":
-        return options.solver
-    limit = MOST_DENSE_EARLY if options.early_stopping else MOST_DENSE
-    return "numba-batch" if n_features <= limit else "numba-working-sets"

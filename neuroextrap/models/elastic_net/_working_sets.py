@@ -1,14 +1,12 @@
 """Compiled coordinate descent on working sets over shared fold Gram matrices.
 
-`solve_folds` is what the solver calls. The working set of a fold are the features
-allowed to have a coefficient, its members; their block of the Gram matrix is copied so
-that sweeps read memory in order. A fold's gradient of all features has the precision of
-the features and is current after `_refresh` only; `inner`, that of the members, is
-float64 and follows each sweep.
+The working set of a fold are the features allowed to have a coefficient, its members;
+their block of the Gram matrix is copied so that sweeps read memory in order. A fold's
+gradient of all features has the precision of the features and is current after
+`_refresh` only; `inner`, that of the members, is float64 and follows each sweep.
 
-What takes time to compile is compiled once: a function that has one caller becomes part
-of it (``inline="always"``; otherwise it would be compiled for itself, and again within
-every caller of its caller), and arrays are copied by `assign`.
+A function that has one caller becomes part of it (``inline="always"``): otherwise it
+would be compiled for itself, and again within every caller of its caller.
 """
 
 from collections import namedtuple
@@ -106,10 +104,10 @@ def _weight_sums(weights, products, inner):
 
 @njit(nogil=True, inline="always")
 def _sharpen(state, problem, f, threshold):
-    """Compute gradients from the features: of members, and those not below a threshold.
+    """Compute gradients from the features: of members, and those above a threshold.
 
-    Below it for sure: an entry of the Gram matrix is wrong by half a unit at most, or
-    by one where it was rounded twice.
+    An entry of the Gram matrix is wrong by half a unit at most, or by one where it was
+    rounded twice; only features below the threshold for sure are left.
     """
     gradient, scale = state.gradient[f], problem.scale[f]
     support = np.flatnonzero(state.weights[f, : state.size[f]])
@@ -136,8 +134,7 @@ def _goal_left(state, problem, f, threshold, goal):
     """Return the goal less what the rounded Gram matrix can hide.
 
     Errors of rounding are taken as independent, and six standard deviations of them. If
-    they are a quarter of the goal, gradients are computed from the features: of
-    members, and where they may be above a threshold.
+    they are a quarter of the goal, gradients are computed from the features.
     """
     size, scale = state.size[f], problem.scale[f]
     squares = 0.0
@@ -193,11 +190,7 @@ def _enter(state, problem, f, fresh):
 
 @njit(nogil=True, inline="always")
 def _leave(state, f, l1):
-    """Drop members with a zero coefficient and a small gradient.
-
-    Only where they are many: what every sweep and every newcomer costs grows with the
-    members.
-    """
+    """Drop members with zero coefficients and small gradients, where they are many."""
     size = state.size[f]
     useful = state.weights[f, :size] != 0.0
     useful |= np.abs(state.inner[f, :size]) > l1
@@ -220,7 +213,7 @@ def _leave(state, f, l1):
 
 @njit(nogil=True, inline="always")
 def _start_from(state, problem, f, coefficients):
-    """Take these coefficients (n_features,); return the state, its gradient unchanged.
+    """Take coefficients (n_features,); return the state, its gradient unchanged.
 
     Members stay members: the next problem often wants them.
     """
@@ -237,12 +230,8 @@ def _admit(state, problem, f, threshold, ahead):
     """Add features whose gradient is above a threshold; return the state.
 
     Where the penalty has just moved by `ahead` times its last move, the gradient is
-    taken to go on likewise: most features that break the condition now will obey it
-    once the members have followed. Features that were missed are admitted in
-    the next round.
-
-    Only the worst, half as many as there are nonzero coefficients: most of the others
-    obey once these have moved, above all where features are nearly collinear.
+    taken to go on likewise. Only the worst, half as many as there are nonzero
+    coefficients: most of the others obey once these have moved.
     """
     useful = np.count_nonzero(state.weights[f, : state.size[f]])
     most = max(FEWEST_ADMITTED, useful // 2)
@@ -257,10 +246,7 @@ def _admit(state, problem, f, threshold, ahead):
 
 @njit(nogil=True, inline="always")
 def _steps_ahead(state, f, l1):
-    """How far the penalty moves on, in units of its last move; 0 if it had none.
-
-    At most 2: further ahead the straight line says little.
-    """
+    """How far the penalty moves on, in units of its last move, 0 to 2; 0: unknown."""
     last, before = state.penalty[f]
     if before in (0.0, last):
         return 0.0
@@ -269,10 +255,7 @@ def _steps_ahead(state, f, l1):
 
 @njit(cache=True, nogil=True)
 def _width(state, f):
-    """Return the members of a fold, filled up to whole vectors of the processor.
-
-    What lies beyond the members is finite and means nothing.
-    """
+    """Return the members of a fold, filled up to whole vectors of the processor."""
     full = (state.size[f] + VECTORS - 1) // VECTORS * VECTORS
     return min(full, state.members.shape[1])
 
@@ -296,7 +279,7 @@ def _sweep(weights, inner, block, l1, l2):
 def _newton(state, products, f, l1, l2):
     """Jump towards the minimum of the present signs; what would flip becomes zero.
 
-    The jump is kept only if the objective falls. `products` are those of the members.
+    The jump is kept only if the objective falls.
     """
     size = state.size[f]
     # views: what is written here is written into the state
@@ -327,7 +310,7 @@ def _newton(state, products, f, l1, l2):
 def _descend(state, problem, f, l1, l2, goal, max_sweeps):
     """Sweep until the working set's own gap reaches `goal`; False at the limit.
 
-    A sweep finds the signs, a Newton step before it the minimum of the signs before.
+    A sweep finds the signs, a Newton step before it the minimum of those before.
     """
     size = state.size[f]
     weights, inner = state.weights[f, :size], state.inner[f, :size]
@@ -366,8 +349,8 @@ def _solve_entry(state, problem, f, l1, l2, limits):
     """Minimize for one penalty; return the state and whether the gap closed.
 
     `limits` are the relative tolerance and the sweeps a round. Rounds alternate: admit
-    features that break their condition or nearly do, descend on the members, compute
-    the gradient of all features, check the gap over all.
+    features that nearly break their condition, descend on the members, compute the
+    gradient of all features, check the gap over all.
     """
     tol, max_sweeps = limits
     goal = tol * problem.norm[f]
@@ -417,10 +400,10 @@ def _predict(state, problem, f, out):
 def solve_folds(state, problem, penalties, limits, start, is_known, out):
     """Solve every fold and write its test predictions, (n_samples,), into `out`.
 
-    `penalties` are l1 and l2 per sample, `problem.n_rows` has the samples of each fold.
-    `start` has the coefficients of each fold to start from, (n_sets, n_features), or no
-    row: then those of the state; `is_known` says whether the state has their gradient.
-    Returns the state and the number of folds whose gap stayed open.
+    `penalties` are l1 and l2 per sample; `start` (n_sets, n_features), or no row for
+    those of the state, are coefficients to start from, `is_known` says whether the
+    state has their gradient. Returns the state and the number of folds whose gap stayed
+    open.
     """
     stalled = 0
     for f in range(problem.n_rows.size):

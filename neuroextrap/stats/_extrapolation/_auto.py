@@ -12,7 +12,11 @@ from scipy import special
 from neuroextrap.stats._extrapolation._gaussian import Gaussian, clip_to_resolution
 from neuroextrap.stats._extrapolation._gaussian_mixture import GaussianMixture
 from neuroextrap.stats._extrapolation._logistic import Logistic
-from neuroextrap.stats._extrapolation._method import ExtrapolationMethod, log_anchors
+from neuroextrap.stats._extrapolation._method import (
+    ExtrapolationMethod,
+    WinMethod,
+    falling,
+)
 from neuroextrap.stats._extrapolation._sample import LeftOut, WinSample, measured_curve
 from neuroextrap.stats._extrapolation._tail import Tail
 
@@ -29,12 +33,9 @@ _FEWEST_FOR_TAIL = 4
 class LogitMean(ExtrapolationMethod):
     """Weighted mean of predictions on the logit scale, joined to the measured curve.
 
-    Each of `opinions` predicts the mean, on that scale, of one method or of several
-    similar ones, no nearer to 1 than half a test point and to 0 than half of chance.
-    Up to K classes the measured curve is unbiased and needs no method. Its difference
-    from the mean at K decreases linearly in the logarithm of the set size, to 0 at 2 K,
-    so that the prediction continues what was measured. The weights are
-    `opinion_weights` for a sample of `n_classes`.
+    Each of `opinions` predicts the mean of one method or of several similar ones. Up to
+    K classes the measured curve is unbiased and needs no method. Its difference from
+    the mean at K falls linearly in the log of the set size, to 0 at 2 K.
     """
 
     name = "logit_mean"
@@ -85,31 +86,17 @@ class LogitMean(ExtrapolationMethod):
 
     def projected_accuracy(self, set_sizes: np.ndarray) -> np.ndarray:
         """Predict as the base class does; the measured curve never rises by itself."""
-        n_classes, accuracy = len(self.wins_), np.empty(len(set_sizes))
-        beyond = set_sizes > n_classes
-        if not beyond.all():
-            accuracy[~beyond] = measured_curve(self.wins_, set_sizes[~beyond])
-        if beyond.any():
-            anchors = log_anchors(set_sizes.max())
-            anchors = anchors[(anchors > n_classes) & (anchors < set_sizes.max())]
-            every = np.unique(np.r_[anchors, set_sizes[beyond]])
-            lowest = np.minimum.accumulate(np.r_[self.wins_[-1], self.accuracy(every)])
-            accuracy[beyond] = lowest[1 + np.searchsorted(every, set_sizes[beyond])]
-        return np.clip(accuracy, 0.0, 1.0)
+        first = len(self.wins_)
+        return np.clip(falling(self.accuracy, set_sizes, first), 0.0, 1.0)
 
     def logits(self, set_sizes: ArrayLike) -> np.ndarray:
         """Return the logit accuracy of each prediction, shape (n_opinions, n_sizes)."""
         sizes = np.asarray(set_sizes, float)
-        return np.stack(
-            [
-                np.mean([self._logit(member, sizes) for member in members], axis=0)
-                for members in self.opinions
-            ]
-        )
-
-    def _logit(self, member: ExtrapolationMethod, sizes: np.ndarray) -> np.ndarray:
-        """Return the logit accuracy of one method, as far as the data resolve it."""
-        return resolved_logit(member.accuracy(sizes), sizes, self.n_test_)
+        opinions = [
+            [resolved_logit(m.accuracy(sizes), sizes, self.n_test_) for m in members]
+            for members in self.opinions
+        ]
+        return np.stack([np.mean(opinion, axis=0) for opinion in opinions])
 
     def _mean(self, set_sizes: np.ndarray) -> np.ndarray:
         """Return the mean of the predictions as an accuracy."""
@@ -128,10 +115,7 @@ def resolved_logit(
 def join_measured(
     wins: np.ndarray, set_sizes: np.ndarray, mean: np.ndarray, mean_at_all: np.ndarray
 ) -> np.ndarray:
-    """Replace a prediction by the measured curve up to K, and join the two until 2 K.
-
-    `wins` (..., n_classes), `mean` (..., n_sizes) and `mean_at_all` (..., 1), at K.
-    """
+    """Return the measured curve up to K, joined to the mean until 2 K."""
     n_classes = wins.shape[-1]
     share = np.clip(1 - np.log2(set_sizes / n_classes), 0, 1)
     accuracy = mean + share * (wins[..., -1:] - mean_at_all)
@@ -144,10 +128,7 @@ def join_measured(
 def opinion_weights(
     n_classes: int, n_opinions: int, set_sizes: np.ndarray
 ) -> np.ndarray:
-    """Return the weights of predictions at set sizes, (n_opinions, n_sizes).
-
-    The first is the Gaussian one, which has what the others leave; the third, `tail`.
-    """
+    """Return weights (n_opinions, n_sizes): the first opinion has what others leave."""
     share = n_classes / (n_classes + FEW_CLASSES) / n_opinions
     weights = np.full((n_opinions, len(set_sizes)), share)
     weights[2:] *= np.sqrt(np.minimum(TAIL_FACTOR * n_classes / set_sizes, 1))
@@ -177,11 +158,7 @@ class Auto(ExtrapolationMethod):
 
     def resolve(self, sample: WinSample) -> ExtrapolationMethod:
         n_classes = sample.n_classes
-        loss = mixture_loss(n_classes)
-        opinions: list[list[ExtrapolationMethod]] = [
-            [Gaussian(), GaussianMixture(loss=loss)],
-            [Logistic()],
-        ]
+        opinions: list[Sequence[ExtrapolationMethod]] = [*opinions_of_wins(n_classes)]
         if n_classes >= _FEWEST_FOR_TAIL and sample.has_continuous_scores():
             opinions.append([Tail(calibrate=_tail_misses(sample))])
         return LogitMean(opinions, n_classes)
@@ -195,9 +172,10 @@ class Auto(ExtrapolationMethod):
         return self.chosen_.accuracy(set_sizes)
 
 
-def mixture_loss(n_classes: int) -> str:
-    """Return what the Gaussian mixture is fitted by."""
-    return "likelihood" if n_classes <= _LARGEST_LIKELIHOOD else "curve"
+def opinions_of_wins(n_classes: int) -> list[list[WinMethod]]:
+    """Return the methods of the opinions that wins alone give."""
+    loss = "likelihood" if n_classes <= _LARGEST_LIKELIHOOD else "curve"
+    return [[Gaussian(), GaussianMixture(loss=loss)], [Logistic()]]
 
 
 def _tail_misses(sample: WinSample) -> bool:

@@ -8,20 +8,13 @@ from scipy import special
 
 from neuroextrap.stats._extrapolation._auto import (
     join_measured,
-    mixture_loss,
     opinion_weights,
+    opinions_of_wins,
     resolved_logit,
 )
-from neuroextrap.stats._extrapolation._gaussian import (
-    clip_to_resolution,
-    invert_gaussian_accuracy,
-)
-from neuroextrap.stats._extrapolation._gaussian_mixture import (
-    fit_normal_mixture,
-    predict_normal_mixture,
-)
-from neuroextrap.stats._extrapolation._logistic import fit_lines, predict_lines
-from neuroextrap.stats._extrapolation._method import log_anchors
+from neuroextrap.stats._extrapolation._gaussian import Gaussian
+from neuroextrap.stats._extrapolation._gaussian_mixture import GaussianMixture
+from neuroextrap.stats._extrapolation._method import falling
 from neuroextrap.stats._validation import (
     check_choice,
     check_real_set_sizes,
@@ -98,40 +91,27 @@ def extrapolate_wins(
     return accuracy.reshape(len(wins), *sizes.shape)
 
 
-def _gaussian(wins: np.ndarray, n_test: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-    """Predict by the high-dimensional limit, shape (n_regions, n_sizes)."""
-    observed = clip_to_resolution(wins[:, -1], n_test)
-    shift = invert_gaussian_accuracy(observed, wins.shape[1])
-    return predict_normal_mixture(np.stack([shift, 0 * shift], 1), sizes)
-
-
-def _gaussian_mixture(
-    wins: np.ndarray, n_test: np.ndarray, sizes: np.ndarray
-) -> np.ndarray:
-    """Predict by the Gaussian mixture, shape (n_regions, n_sizes)."""
-    return predict_normal_mixture(fit_normal_mixture(wins, n_test)[0], sizes)
-
-
-def _auto(wins: np.ndarray, n_test: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+def _auto(wins: np.ndarray, n_test: np.ndarray, set_sizes: np.ndarray) -> np.ndarray:
     """Predict by the default for wins only, shape (n_regions, n_sizes)."""
-    n_classes = wins.shape[1]
-    anchors = log_anchors(sizes.max())
-    every = np.unique(np.r_[anchors[anchors < sizes.max()], n_classes, sizes])
-    mixture = fit_normal_mixture(wins, n_test, loss=mixture_loss(n_classes))[0]
-    opinions = [
-        (_gaussian(wins, n_test, every), predict_normal_mixture(mixture, every)),
-        (predict_lines(fit_lines(wins, n_test), every),),
-    ]
-    logits = [
-        np.mean([resolved_logit(a, every, n_test[:, None]) for a in opinion], axis=0)
-        for opinion in opinions
-    ]
-    weights = opinion_weights(n_classes, len(opinions), every)
-    mean = special.expit(sum(w * x for w, x in zip(weights, logits, strict=True)))
-    at_all = mean[:, every == n_classes]
-    accuracy = np.clip(join_measured(wins, every, mean, at_all), 0.0, 1.0)
-    lowest = np.minimum.accumulate(accuracy, axis=1)
-    return lowest[:, np.searchsorted(every, sizes)]
+    n_classes, rows = wins.shape[1], n_test[:, None]
+    methods = opinions_of_wins(n_classes)
+    fits = [[(m, m.fit_many(wins, n_test)[0]) for m in members] for members in methods]
+
+    def curve(sizes: np.ndarray) -> np.ndarray:
+        logits = []
+        for members in fits:
+            each = [resolved_logit(m.curves(x, sizes), sizes, rows) for m, x in members]
+            logits.append(np.mean(each, axis=0))
+        weights = opinion_weights(n_classes, len(fits), sizes)
+        mean = special.expit(sum(w * x for w, x in zip(weights, logits, strict=True)))
+        at_all = mean[:, sizes == n_classes]
+        return np.clip(join_measured(wins, sizes, mean, at_all), 0.0, 1.0)
+
+    return falling(curve, set_sizes, n_classes)
 
 
-_METHODS = {"auto": _auto, "gaussian_mixture": _gaussian_mixture, "gaussian": _gaussian}
+_METHODS = {
+    "auto": _auto,
+    "gaussian_mixture": GaussianMixture().predict_many,
+    "gaussian": Gaussian().predict_many,
+}

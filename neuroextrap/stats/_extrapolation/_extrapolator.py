@@ -20,6 +20,7 @@ from neuroextrap.stats._shared_options import described_by
 from neuroextrap.stats._validation import (
     check_choice,
     check_integer,
+    check_level,
     check_real_set_sizes,
     check_wins,
     real_array,
@@ -206,9 +207,8 @@ class AccuracyExtrapolator(PredictionIntervals):
         sizes = check_real_set_sizes(set_sizes)
         self._check_fitted()
         self._warn_past_range(sizes.max())
-        return self.method_.projected_accuracy(np.atleast_1d(sizes)).reshape(
-            sizes.shape
-        )
+        accuracy = self.method_.projected_accuracy(np.atleast_1d(sizes))
+        return accuracy.reshape(sizes.shape)
 
     @described_by(predict)
     def standard_error(
@@ -264,13 +264,11 @@ class AccuracyExtrapolator(PredictionIntervals):
         refits = np.array(curves)
         error = np.sqrt((len(refits) - 1) * refits.var(axis=0))
         if not 0 < self.sample_.wins[-1] < 1:
-            error = np.maximum(error, self._lost_point_error(flat))
+            # of half a point lost, beyond K that at K
+            measured = np.minimum(np.rint(flat), self.n_classes_).astype(int)
+            lost = lost_point_error(measured, self.n_classes_, self.sample_.n_test)
+            error = np.maximum(error, lost)
         return error.reshape(sizes.shape)
-
-    def _lost_point_error(self, set_sizes: np.ndarray) -> np.ndarray:
-        """Return the error of half a point lost, beyond K that at K."""
-        measured = np.minimum(np.rint(set_sizes), self.n_classes_).astype(int)
-        return lost_point_error(measured, self.n_classes_, self.sample_.n_test)
 
     def conditional_accuracy_cdf(self, u: ArrayLike) -> np.ndarray:
         """Evaluate D(u) = Pr(U <= u), the fitted distribution of the win probability.
@@ -331,8 +329,7 @@ class AccuracyExtrapolator(PredictionIntervals):
         Kay, Naselaris, Prenger & Gallant 2008, "Identifying natural images from
         human brain activity", who report the set size at accuracy 0.10.
         """
-        if not 0 < accuracy < 1:
-            raise ValueError(f"accuracy must lie between 0 and 1, got {accuracy}")
+        accuracy = check_level(accuracy, "accuracy")
         self._check_fitted()
         size = first_crossing(self.method_.accuracy, accuracy)
         self._warn_past_range(size)
@@ -349,16 +346,10 @@ class AccuracyExtrapolator(PredictionIntervals):
             )
 
 
-def _with_names(doc: str) -> str:
-    """Write the names of the registry into a docstring, in place of the line NAMES."""
-    line = next(line for line in doc.splitlines() if line.strip() == "NAMES")
-    names = ", ".join(f'"{name}"' for name in EXTRAPOLATION_METHODS)
-    indent = " " * (len(line) - len("NAMES"))
-    return doc.replace(line, textwrap.indent(textwrap.fill(f"{names}.", 76), indent))
-
-
 if AccuracyExtrapolator.__doc__:  # pragma: no branch (python -OO has none)
-    AccuracyExtrapolator.__doc__ = _with_names(AccuracyExtrapolator.__doc__)
+    names = ", ".join(f'"{name}"' for name in EXTRAPOLATION_METHODS)
+    lines = textwrap.fill(f"{names}.", 76).replace("\n", "\n        ")
+    AccuracyExtrapolator.__doc__ = AccuracyExtrapolator.__doc__.replace("NAMES", lines)
 
 
 def _check_options(method: str, options: dict[str, Any]) -> None:

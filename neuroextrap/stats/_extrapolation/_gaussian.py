@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from copy import copy
-from typing import Self
-
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
 
-from neuroextrap.stats._extrapolation._method import ExtrapolationMethod
+from neuroextrap.stats._extrapolation._method import WinMethod
 from neuroextrap.stats._extrapolation._mixtures import (
     MEAN_RANGE,
+    batches,
     power_table,
     table_derivatives,
     table_means,
 )
-from neuroextrap.stats._extrapolation._sample import LeftOut, WinSample
-
-_BATCH = 256
 
 
 def clip_to_resolution(accuracy: ArrayLike, n_test: ArrayLike) -> np.ndarray:
@@ -31,18 +25,13 @@ def clip_to_resolution(accuracy: ArrayLike, n_test: ArrayLike) -> np.ndarray:
 def invert_gaussian_accuracy(
     accuracy: ArrayLike, n_classes: int, *, n_newton: int = 4
 ) -> np.ndarray:
-    """Return shifts c (n,) with E[Phi(Z + c)^(K - 1)] = accuracy, 0 at chance.
-
-    Accuracies (n,) lie strictly between 0 and 1; the look-up in a table of step 0.05 is
-    followed by `n_newton` Newton steps.
-    """
+    """Return shifts c (n,) with E[Phi(Z + c)^(K - 1)] = accuracy, 0 at chance."""
     accuracy = np.atleast_1d(np.asarray(accuracy, float))
     table = power_table([n_classes])
     grid = np.arange(MEAN_RANGE[0], MEAN_RANGE[1], 0.05)
     curve = np.maximum.accumulate(table_means(table, grid, 0 * grid)[:, 0])
     shift = np.interp(accuracy, curve, grid)
-    for start in range(0, len(shift), _BATCH):
-        batch = slice(start, start + _BATCH)
+    for batch in batches(len(shift)):
         for _ in range(n_newton):
             value, slope = table_derivatives(table, shift[batch], 0 * shift[batch])[:2]
             step = (accuracy[batch] - value[:, 0]) / np.maximum(slope[:, 0], 1e-12)
@@ -50,7 +39,7 @@ def invert_gaussian_accuracy(
     return shift
 
 
-class Gaussian(ExtrapolationMethod):
+class Gaussian(WinMethod):
     """One-parameter extrapolation of the high-dimensional limit.
 
     The shift c solves piBar_K(c) = A_K; the prediction is piBar_k(c), which at
@@ -63,26 +52,20 @@ class Gaussian(ExtrapolationMethod):
     """
 
     name = "gaussian"
-    uses_scores = False
 
-    def fit(self, sample: WinSample) -> Self:
-        observed = clip_to_resolution(sample.wins[-1], sample.n_test)
-        self.shift_ = float(invert_gaussian_accuracy(observed, sample.n_classes)[0])
-        return self
+    def fit_many(
+        self, wins: np.ndarray, n_test: np.ndarray, start: np.ndarray | None = None
+    ) -> tuple[np.ndarray, np.ndarray | None]:
+        """Return the shift, and 0, the log standard deviation of the limit."""
+        del start
+        observed = clip_to_resolution(wins[:, -1], n_test)
+        shift = invert_gaussian_accuracy(observed, wins.shape[1])
+        return np.stack([shift, 0 * shift], 1), None
 
-    def refits(self, parts: LeftOut) -> Iterator[Self]:
-        """Invert the accuracies of parts of one size together."""
-        shifts = np.empty(len(parts))
-        for places, wins, n_test in parts.same_size():
-            observed = clip_to_resolution(wins[:, -1], n_test)
-            shifts[places] = invert_gaussian_accuracy(observed, wins.shape[1])
-        for shift in shifts:
-            refit = copy(self)
-            refit.shift_ = float(shift)
-            yield refit
-
-    def accuracy(self, set_sizes: ArrayLike) -> np.ndarray:
-        return table_means(power_table(set_sizes), self.shift_, 0.0)[0]
+    def curves(self, parameters: np.ndarray, set_sizes: ArrayLike) -> np.ndarray:
+        table, every = power_table(set_sizes), batches(len(parameters))
+        return np.concatenate([table_means(table, *parameters[b].T) for b in every])
 
     def cdf(self, u: ArrayLike) -> np.ndarray:
-        return special.ndtr(special.ndtri(u) - self.shift_)
+        mean, log_sd = self.parameters_[0]
+        return special.ndtr((special.ndtri(u) - mean) / np.exp(log_sd))

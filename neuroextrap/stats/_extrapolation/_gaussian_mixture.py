@@ -3,94 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from copy import copy
-from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import special
 
 from neuroextrap.stats._accuracy import accuracy_weights
-from neuroextrap.stats._extrapolation._gaussian import (
-    clip_to_resolution,
-    invert_gaussian_accuracy,
-)
-from neuroextrap.stats._extrapolation._method import ExtrapolationMethod
+from neuroextrap.stats._extrapolation._gaussian import Gaussian
 from neuroextrap.stats._extrapolation._mixtures import (
     LOG_SD_RANGE,
     MEAN_RANGE,
+    NormalTable,
+    batches,
     binomial_table,
     power_table,
     table_derivatives,
-    table_means,
 )
-from neuroextrap.stats._extrapolation._sample import (
-    LeftOut,
-    WinSample,
-    log_spaced_set_sizes,
-)
+from neuroextrap.stats._extrapolation._sample import WinSample, log_spaced_set_sizes
+from neuroextrap.stats._validation import check_choice
 
 Derivatives = tuple[np.ndarray, np.ndarray, np.ndarray]
 Objective = Callable[[np.ndarray, np.ndarray], Derivatives]
-ObjectiveMaker = Callable[[np.ndarray, np.ndarray], Objective]
 
 SMALL_N_CLASSES = 50
-RIDGE_SCALE = 0.3
 _CURVE_RIDGE = 1e-9
 _FLOOR = 1e-16
-_BATCH = 512
-
-
-def fit_normal_mixture(
-    wins: np.ndarray,
-    n_test: ArrayLike,
-    *,
-    loss: str = "auto",
-    ridge_scale: float = RIDGE_SCALE,
-    start: ArrayLike | None = None,
-) -> tuple[np.ndarray, np.ndarray]:
-    """Fit mean and log standard deviation of probit-normal win probabilities.
-
-    `wins` (n_regions, n_classes) rest on `n_test` test points (one number, or one per
-    region). The loss "curve" is least squares on the accuracy curve at most 100
-    log-spaced set sizes; "likelihood" is the pseudolikelihood of the wins with a normal
-    prior on log nu, of standard deviation `ridge_scale`; "auto" takes the likelihood up
-    to 50 classes. The search starts from the Gaussian limit, or from `start`, (2,) or
-    (n_regions, 2). Returns parameters (n_regions, 2), mu and log nu, and whether each
-    fit met its tolerance (n_regions,).
-    """
-    wins = _resolved(np.atleast_2d(wins), n_test)
-    n_regions, n_classes = wins.shape
-    if _loss_for(n_classes, loss) == "curve":
-        make = _curve_objective(n_classes)
-    else:
-        make = _likelihood_objective(n_classes, ridge_scale)
-    n_test = np.broadcast_to(np.asarray(n_test, float), n_regions)
-    if start is None:
-        observed = clip_to_resolution(wins[:, -1], n_test)
-        shift = invert_gaussian_accuracy(observed, n_classes)
-        start = np.stack([shift, 0 * shift], 1)
-    start = np.broadcast_to(start, (n_regions, 2))
-    lower, upper = np.transpose([MEAN_RANGE, LOG_SD_RANGE])
-    fits = [
-        minimize_pairs(
-            make(wins[batch], n_test[batch]),
-            start[batch],
-            lower,
-            upper,
-        )
-        for batch in _batches(n_regions)
-    ]
-    return np.concatenate([f[0] for f in fits]), np.concatenate([f[1] for f in fits])
-
-
-def predict_normal_mixture(parameters: np.ndarray, set_sizes: ArrayLike) -> np.ndarray:
-    """Return average accuracy of each row (mu, log nu) at each set size."""
-    table = power_table(set_sizes)
-    parts = [
-        table_means(table, *parameters[batch].T) for batch in _batches(len(parameters))
-    ]
-    return np.concatenate(parts)
 
 
 def _loss_for(n_classes: int, loss: str) -> str:
@@ -100,19 +36,9 @@ def _loss_for(n_classes: int, loss: str) -> str:
     return "likelihood" if n_classes <= SMALL_N_CLASSES else "curve"
 
 
-def _batches(n_regions: int) -> list[slice]:
-    """Return slices of a fixed length: memory stays bounded, results do not move."""
-    return [slice(i, i + _BATCH) for i in range(0, n_regions, _BATCH)]
-
-
-def _resolved(wins: np.ndarray, n_test: ArrayLike) -> np.ndarray:
-    """Move half a test point down where every distractor is always beaten.
-
-    The parameters of a curve that is 1 everywhere (or 0) are not defined; this is
-    the best (worst) curve that the data can tell from it.
-    """
-    half = np.broadcast_to(0.5 / np.asarray(n_test, float), len(wins))
-    wins = wins.copy()
+def _resolved(wins: np.ndarray, n_test: np.ndarray) -> np.ndarray:
+    """Move half a test point down where every distractor is always beaten, or up."""
+    half, wins = 0.5 / n_test, wins.copy()
     for full, other in ((-1, -2), (0, 1)):
         excess = np.maximum(wins[:, full] - (1 - half), 0)
         wins[:, full] -= excess
@@ -120,54 +46,39 @@ def _resolved(wins: np.ndarray, n_test: ArrayLike) -> np.ndarray:
     return wins
 
 
-def _curve_objective(n_classes: int) -> ObjectiveMaker:
-    """Mean squared error of the curve, as a maker of batched objectives."""
-    sizes = log_spaced_set_sizes(n_classes, 100)
-    weights = accuracy_weights(n_classes, sizes)
-    table = power_table(sizes, step=1 / 16)
+def _curve_objective(table: NormalTable, curves: np.ndarray) -> Objective:
+    """Return the mean squared error of curves (n_regions, n_sizes)."""
 
-    def make(wins: np.ndarray, n_test: np.ndarray) -> Objective:
-        del n_test
-        curves = wins @ weights
+    def objective(parameters: np.ndarray, rows: np.ndarray) -> Derivatives:
+        terms = table_derivatives(table, *parameters.T)
+        residual = terms[0] - curves[rows]
+        value = np.mean(residual**2, 1)
+        first = 2 * np.mean(residual * terms[1:3], 2)
+        products = terms[[1, 1, 2]] * terms[[1, 2, 2]]
+        second = 2 * np.mean(products + residual * terms[3:], 2)
+        return _with_ridge(value, first, second, parameters[:, 1], _CURVE_RIDGE)
 
-        def objective(parameters: np.ndarray, rows: np.ndarray) -> Derivatives:
-            terms = table_derivatives(table, *parameters.T)
-            residual = terms[0] - curves[rows]
-            value = np.mean(residual**2, 1)
-            first = 2 * np.mean(residual * terms[1:3], 2)
-            products = terms[[1, 1, 2]] * terms[[1, 2, 2]]
-            second = 2 * np.mean(products + residual * terms[3:], 2)
-            return _with_ridge(value, first, second, parameters[:, 1], _CURVE_RIDGE)
-
-        return objective
-
-    return make
+    return objective
 
 
-def _likelihood_objective(n_classes: int, ridge_scale: float) -> ObjectiveMaker:
-    """Mean negative log-likelihood of the wins, as a maker of batched objectives."""
-    whole = binomial_table(n_classes)
+def _likelihood_objective(
+    table: NormalTable, wins: np.ndarray, ridge: np.ndarray
+) -> Objective:
+    """Return the mean negative log-likelihood of wins (n_regions, n_classes)."""
+    seen = np.flatnonzero(wins.any(axis=0))  # no others enter the likelihood
+    table, wins = table.columns(seen), wins[:, seen]
 
-    def make(wins: np.ndarray, n_test: np.ndarray) -> Objective:
-        seen = np.flatnonzero(
-            wins.any(axis=0)
-        )  # no other number of wins enters the likelihood
-        table, wins = whole.columns(seen), wins[:, seen]
+    def objective(parameters: np.ndarray, rows: np.ndarray) -> Derivatives:
+        terms = table_derivatives(table, *parameters.T)
+        mass, w = np.maximum(terms[0], _FLOOR), wins[rows]
+        score = terms[1:3] / mass
+        value = -np.sum(w * np.log(mass), 1)
+        first = -np.sum(w * score, 2)
+        products = score[[0, 0, 1]] * score[[0, 1, 1]]
+        second = np.sum(w * (products - terms[3:] / mass), 2)
+        return _with_ridge(value, first, second, parameters[:, 1], ridge[rows])
 
-        def objective(parameters: np.ndarray, rows: np.ndarray) -> Derivatives:
-            terms = table_derivatives(table, *parameters.T)
-            mass, w = np.maximum(terms[0], _FLOOR), wins[rows]
-            score = terms[1:3] / mass
-            value = -np.sum(w * np.log(mass), 1)
-            first = -np.sum(w * score, 2)
-            products = score[[0, 0, 1]] * score[[0, 1, 1]]
-            second = np.sum(w * (products - terms[3:] / mass), 2)
-            ridge = 1 / (n_test[rows] * ridge_scale**2)
-            return _with_ridge(value, first, second, parameters[:, 1], ridge)
-
-        return objective
-
-    return make
+    return objective
 
 
 def _with_ridge(
@@ -185,13 +96,7 @@ def _with_ridge(
     return value, gradient, hessian.reshape(-1, 2, 2)
 
 
-def certificate(converged: bool) -> dict[str, Any]:
-    """Describe how Newton's method ended as a dict, in words too."""
-    ended = "reached a minimum" if converged else "ran out of steps before a minimum"
-    return {"converged": converged, "message": f"Newton's method {ended}"}
-
-
-class GaussianMixture(ExtrapolationMethod):
+class GaussianMixture(Gaussian):
     """Two-parameter extrapolation: U = Phi(W) with W ~ N(mu, nu^2).
 
     nu = 1 is the high-dimensional limit. Fitted by least squares on the accuracy
@@ -208,51 +113,51 @@ class GaussianMixture(ExtrapolationMethod):
     """
 
     name = "gaussian_mixture"
-    uses_scores = False
 
-    def __init__(self, *, loss: str = "auto", ridge_scale: float = RIDGE_SCALE):
-        if loss not in ("auto", "curve", "likelihood"):
-            raise ValueError(
-                f"loss={loss!r} is not known; use 'auto', 'curve' or 'likelihood'"
-            )
+    def __init__(self, *, loss: str = "auto", ridge_scale: float = 0.3):
+        self.loss = check_choice(loss, "loss", ("auto", "curve", "likelihood"))
         if not ridge_scale > 0:
             raise ValueError(f"ridge_scale must be positive, got {ridge_scale}")
-        self.loss = loss
         self.ridge_scale = ridge_scale
 
     def resolve(self, sample: WinSample) -> GaussianMixture:
         loss = _loss_for(sample.n_classes, self.loss)
         return GaussianMixture(loss=loss, ridge_scale=self.ridge_scale)
 
-    def fit(self, sample: WinSample) -> Self:
-        self.parameters_, converged = fit_normal_mixture(
-            sample.wins, sample.n_test, loss=self.loss, ridge_scale=self.ridge_scale
+    def fit_many(
+        self, wins: np.ndarray, n_test: np.ndarray, start: np.ndarray | None = None
+    ) -> tuple[np.ndarray, np.ndarray | None]:
+        """Fit mu and log nu, from the limit or from `start`, (2,) or (n_regions, 2)."""
+        n_points = np.broadcast_to(np.asarray(n_test, float), len(wins))
+        wins = _resolved(wins, n_points)
+        if start is None:
+            start = super().fit_many(wins, n_points)[0]
+        start = np.broadcast_to(start, (len(wins), 2))
+        lower, upper = np.transpose([MEAN_RANGE, LOG_SD_RANGE])
+        fits = [
+            minimize_pairs(objective, start[batch], lower, upper)
+            for batch, objective in self._objectives(wins, n_points)
+        ]
+        return np.concatenate([f[0] for f in fits]), np.concatenate(
+            [f[1] for f in fits]
         )
-        self.certificate_ = certificate(bool(converged[0]))
-        return self
 
-    def refits(self, parts: LeftOut) -> Iterator[Self]:
-        """Fit parts of one size together, from where the whole sample's fit ended."""
-        parameters = np.empty((len(parts), 2))
-        for places, wins, n_test in parts.same_size():
-            parameters[places] = fit_normal_mixture(
-                wins,
-                n_test,
-                loss=self.loss,
-                ridge_scale=self.ridge_scale,
-                start=self.parameters_[0],
-            )[0]
-        for row in parameters:
-            refit = copy(self)
-            refit.parameters_ = row[None]
-            yield refit
-
-    def accuracy(self, set_sizes: ArrayLike) -> np.ndarray:
-        return predict_normal_mixture(self.parameters_, set_sizes)[0]
-
-    def cdf(self, u: ArrayLike) -> np.ndarray:
-        mean, log_sd = self.parameters_[0]
-        return special.ndtr((special.ndtri(u) - mean) / np.exp(log_sd))
+    def _objectives(
+        self, wins: np.ndarray, n_test: np.ndarray
+    ) -> Iterator[tuple[slice, Objective]]:
+        """Yield batches of regions, and what is minimized of each."""
+        n_classes = wins.shape[1]
+        if _loss_for(n_classes, self.loss) == "curve":
+            sizes = log_spaced_set_sizes(n_classes, 100)
+            weights = accuracy_weights(n_classes, sizes)
+            table = power_table(sizes, step=1 / 16)
+            for batch in batches(len(wins)):
+                yield batch, _curve_objective(table, wins[batch] @ weights)
+        else:
+            table = binomial_table(n_classes)
+            for batch in batches(len(wins)):
+                ridge = 1 / (n_test[batch] * self.ridge_scale**2)
+                yield batch, _likelihood_objective(table, wins[batch], ridge)
 
 
 def minimize_pairs(
@@ -266,11 +171,9 @@ def minimize_pairs(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Minimize many functions of two bounded parameters, each by damped Newton.
 
-    ``objective(parameters, rows)`` with parameters (m, 2) of the problems `rows` (m,)
-    returns values (m,), gradients (m, 2) and Hessians (m, 2, 2); `start` (n, 2) lies
-    within the bounds `lower` and `upper` (2,). A problem is done when a step is as
-    small as `tol`, or what it gains is smaller than the square of it. Returns
-    minimizers (n, 2) and whether each met the tolerance (n,).
+    ``objective(parameters, rows)`` returns values (m,), gradients (m, 2) and Hessians
+    (m, 2, 2). A problem is done when a step is as small as `tol`, or gains less than
+    its square. Returns minimizers (n, 2) and whether each met the tolerance (n,).
     """
     points = np.clip(np.array(start, float), lower, upper)
     rows = np.arange(len(points))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Self
 
 import numpy as np
 from scipy import special
@@ -36,14 +35,10 @@ class KernelDensity(PointMethod):
 
     name = "kde_ucv"
     continuous_scores = True
+    fewest_classes = 3
     bandwidth = "ucv"
 
-    def fit(self, sample: WinSample) -> Self:
-        if sample.n_classes < 3:
-            raise ValueError(
-                f"a kernel density needs at least 3 classes, got {sample.n_classes}; "
-                "use method='gaussian_mixture'"
-            )
+    def _points(self, sample: WinSample) -> PointWins:
         true_scores = sample.own_scores()
         width = max(1, _BATCH_NUMBERS // sample.n_classes)
         parts = [
@@ -57,8 +52,7 @@ class KernelDensity(PointMethod):
         log_win = np.concatenate(parts)
         rows, share, weight = split_ties(np.isnan(log_win))
         log_win = np.where(share > 0, np.log(np.maximum(share, 1e-300)), log_win[rows])
-        self.points_ = PointWins(log_win, sample.point_weights()[rows] * weight)
-        return self
+        return PointWins(log_win, sample.point_weights()[rows] * weight)
 
 
 class BiasedKernelDensity(KernelDensity):
@@ -71,12 +65,7 @@ class BiasedKernelDensity(KernelDensity):
 def kernel_log_win(
     true_scores: np.ndarray, others: np.ndarray, bandwidth: str
 ) -> np.ndarray:
-    """Return log probabilities (n_test,) of beating a random distractor.
-
-    `true_scores` (n_test,) are the scores of the true classes, `others` (n_test,
-    n_others) those of the others, and `bandwidth` is "ucv" or "bcv". A row of equal
-    scores is compared as it stands, NaN where the true score is equal too.
-    """
+    """Return log probabilities (n_test,) of beating a random one of `others`."""
     width = cross_validated_bandwidth(others, bandwidth)
     smooth = width > 0
     lead = true_scores[:, None] - others
@@ -90,16 +79,10 @@ def kernel_log_win(
 
 
 def cross_validated_bandwidth(scores: np.ndarray, criterion: str) -> np.ndarray:
-    """Return Gaussian kernel bandwidths (n_rows,) of samples (n_rows, n_scores).
+    """Return bandwidths (n_rows,) of scores (n_rows, n_scores), 0 for a constant row.
 
-    By unbiased ("ucv") or biased ("bcv") cross-validation: minimizers in [0.1 h_max,
-    h_max], h_max = 1.144 sd n^(-1/5), by golden sections, from pairwise distances
-    binned in 1000; 0 for a constant row.
-
-    References
-    ----------
-    Scott & Terrell 1987, "Biased and unbiased cross-validation in density
-    estimation", JASA 82.
+    By unbiased ("ucv") or biased ("bcv") cross-validation (Scott & Terrell 1987): the
+    minimizers in [0.1 h_max, h_max], h_max = 1.144 sd n^(-1/5), from binned distances.
     """
     n_scores = scores.shape[1]
     spread = scores.std(axis=1, ddof=1)

@@ -19,25 +19,19 @@ _EM_STEPS = 3
 
 @dataclass(frozen=True)
 class MixtureFit:
-    """A mixture and its certificate.
+    """A mixture and its certificate."""
 
-    `weights` (n_columns,) are those of the dictionary's columns; `log_likelihood` is
-    the mean per test point, and `duality_gap` an upper bound on what could still be
-    gained.
-    """
-
-    weights: np.ndarray
-    log_likelihood: float
-    duality_gap: float
+    weights: np.ndarray  # (n_columns,) of the dictionary
+    log_likelihood: float  # mean per test point
+    duality_gap: float  # an upper bound on what could still be gained
     n_iter: int
 
 
 def peaks_over_columns(gradient: np.ndarray) -> tuple[float, np.ndarray]:
-    """Propose every local maximum of the gradient (n_columns,) along the dictionary.
+    """Return the gap, the largest gain less one, and one-hot vertices at the peaks.
 
-    The gradient is the gain of each column per unit of weight; the current mixture
-    gains 1. Returns the gap, the largest gain less one, and one-hot vertices
-    (n_vertices, n_columns).
+    The gradient (n_columns,) is the gain of each column per unit of weight; the current
+    mixture gains 1.
     """
     padded = np.r_[-np.inf, gradient, -np.inf]
     peak = (gradient >= padded[:-2]) & (gradient >= padded[2:])
@@ -56,27 +50,17 @@ def maximize_likelihood(
     tol: float,
     max_iter: int = MAX_ITER,
 ) -> MixtureFit:
-    """Maximize sum_v counts_v log (dictionary @ weights)_v over a convex set.
+    """Maximize sum_v counts_v log (dictionary @ weights)_v over a hull of vertices.
 
-    The set is the hull of vertices that `propose` finds (gradient -> gap, vertices, as
-    `peaks_over_columns`). Each step gives the new vertices as much as raises the
-    likelihood, takes a few EM steps, maximizes the quadratic approximation over the
-    simplex of the active vertices (non-negative least squares), halves that step until
-    the likelihood grows, and drops vertices without weight. `counts` (n_outcomes,) are
-    positive and sum to one; `dictionary` (n_outcomes, n_columns) holds probabilities;
-    `start` (n_vertices, n_columns) are equally weighted. Stops at a gap of `tol` times
-    the size of the log-likelihood.
+    Each step gives the vertices that `propose` finds (gradient -> gap, vertices) what
+    raises the likelihood, takes a few EM steps, maximizes the quadratic approximation
+    over the simplex, halves that step until the likelihood grows, and drops vertices
+    without weight (Wang 2007, "On fast computation of the non-parametric maximum
+    likelihood estimate of a mixing distribution", algorithm CNM). It stops at a gap of
+    `tol` times the size of the log-likelihood, or where rounding stops the ascent.
 
-    Returned is the iterate of the largest likelihood, which is the last one unless
-    rounding stops the ascent; its gap is measured from the lowest ceiling that any
-    iterate gave. The EM steps are what rescues an outcome to which the mixture gives
-    next to nothing: from there a quadratic step can only double a share, where one EM
-    step multiplies it by its gain.
-
-    References
-    ----------
-    Wang 2007, "On fast computation of the non-parametric maximum likelihood
-    estimate of a mixing distribution", JRSS B 69, algorithm CNM.
+    EM steps rescue an outcome to which the mixture gives next to nothing: a quadratic
+    step can only double a share, where one EM step multiplies it by its gain.
     """
     vertices, shares = start, np.full(len(start), 1 / len(start))
     best, ceiling = MixtureFit(shares @ vertices, -np.inf, np.inf, 0), np.inf
@@ -113,11 +97,7 @@ def _value(counts: np.ndarray, columns: np.ndarray, shares: np.ndarray) -> float
 
 
 def _admit(counts: np.ndarray, columns: np.ndarray, shares: np.ndarray) -> np.ndarray:
-    """Give the new vertices, the last ones, the part that raises the likelihood most.
-
-    Parts are tried from 1/4 down by quarters; every new vertex gains over one, so that
-    a small enough part always raises the likelihood.
-    """
+    """Give the new vertices, the last, the part that raises the likelihood most."""
     n_new = columns.shape[1] - len(shares)
     shares = np.r_[shares, np.zeros(n_new)]
     if not n_new:

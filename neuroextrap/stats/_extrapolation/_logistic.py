@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Self
-
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
 
 from neuroextrap.stats._accuracy import accuracy_weights, row_product
 from neuroextrap.stats._extrapolation._gaussian import clip_to_resolution
-from neuroextrap.stats._extrapolation._method import ExtrapolationMethod
-from neuroextrap.stats._extrapolation._sample import WinSample, measured_curve
+from neuroextrap.stats._extrapolation._method import WinMethod
+from neuroextrap.stats._extrapolation._sample import measured_curve
+from neuroextrap.stats._validation import check_level
 
 _N_FIT_SIZES = 100
 
 
-class Logistic(ExtrapolationMethod):
+class Logistic(WinMethod):
     """Straight line of logit A_k in log(k - 1), fitted to the upper measured range.
 
     The naive rival that every other method has to beat. With log(k - 1), the number of
@@ -39,55 +38,43 @@ class Logistic(ExtrapolationMethod):
     """
 
     name = "logistic"
-    uses_scores = False
     has_cdf = False
     monotone = False
 
     def __init__(self, *, start: float = 0.25):
-        if not 0 < start < 1:
-            raise ValueError(f"start={start} must lie between 0 and 1; use 0.25")
-        self.start = start
+        self.start = check_level(start, "start")
 
-    def fit(self, sample: WinSample) -> Self:
-        lines = fit_lines(sample.wins[None], np.array([sample.n_test]), self.start)
-        self.intercept_, self.slope_ = lines[0]
-        # below its range the measured curve holds
-        self.first_, self.wins_ = (
-            _fit_sizes(sample.n_classes, self.start)[0],
-            sample.wins,
-        )
-        return self
+    def fit_many(
+        self, wins: np.ndarray, n_test: np.ndarray, start: np.ndarray | None = None
+    ) -> tuple[np.ndarray, np.ndarray | None]:
+        """Return intercepts and slopes."""
+        del start
+        n_classes = wins.shape[1]
+        sizes = self._fit_sizes(n_classes)
+        curves = row_product(wins, accuracy_weights(n_classes, sizes))
+        y = special.logit(clip_to_resolution(curves, n_test[:, None]))
+        x = np.log(sizes - 1)
+        spread = x - x.mean()
+        slope = np.full(len(wins), -1.0)
+        if len(sizes) > 1:
+            slope = row_product(y, spread[:, None])[:, 0] / (spread @ spread)
+            slope = np.minimum(slope, 0)
+        return np.stack([y.mean(axis=1) - slope * x.mean(), slope], axis=1), None
+
+    def _fit_sizes(self, n_classes: int) -> np.ndarray:
+        """Return log-spaced sizes from `start` times K to K, the last two at least."""
+        first = max(2, min(int(np.ceil(self.start * n_classes)), n_classes - 1))
+        sizes = np.geomspace(first, n_classes, _N_FIT_SIZES)
+        return np.unique(np.rint(sizes).astype(int))
+
+    def curves(self, parameters: np.ndarray, set_sizes: ArrayLike) -> np.ndarray:
+        log_distractors = np.log(np.asarray(set_sizes, float) - 1)
+        return special.expit(parameters[:, :1] + parameters[:, 1:] * log_distractors)
 
     def accuracy(self, set_sizes: ArrayLike) -> np.ndarray:
-        sizes = np.asarray(set_sizes, float)
-        lines = np.array([[self.intercept_, self.slope_]])
-        accuracy = predict_lines(lines, sizes)[0]
-        below = sizes < self.first_
+        """Predict, and return the measured curve below the range of the fit."""
+        sizes, accuracy = np.asarray(set_sizes, float), super().accuracy(set_sizes)
+        below = sizes < self._fit_sizes(len(self.wins_))[0]
         if below.any():
             accuracy[below] = measured_curve(self.wins_, sizes[below])
         return accuracy
-
-
-def fit_lines(wins: np.ndarray, n_test: np.ndarray, start: float = 0.25) -> np.ndarray:
-    """Fit intercepts and slopes (n_regions, 2) to wins (n_regions, n_classes)."""
-    n_classes = wins.shape[1]
-    sizes = _fit_sizes(n_classes, start)
-    curves = row_product(wins, accuracy_weights(n_classes, sizes))
-    y = special.logit(clip_to_resolution(curves, n_test[:, None]))
-    x = np.log(sizes - 1)
-    spread = x - x.mean()
-    slope = np.full(len(wins), -1.0)
-    if len(sizes) > 1:
-        slope = np.minimum(row_product(y, spread[:, None])[:, 0] / (spread @ spread), 0)
-    return np.stack([y.mean(axis=1) - slope * x.mean(), slope], axis=1)
-
-
-def predict_lines(lines: np.ndarray, set_sizes: np.ndarray) -> np.ndarray:
-    """Return the accuracy of each line at each set size, (n_regions, n_sizes)."""
-    return special.expit(lines[:, :1] + lines[:, 1:] * np.log(set_sizes - 1))
-
-
-def _fit_sizes(n_classes: int, start: float) -> np.ndarray:
-    """Return log-spaced set sizes from `start` times K to K, the last two at least."""
-    first = max(2, min(int(np.ceil(start * n_classes)), n_classes - 1))
-    return np.unique(np.rint(np.geomspace(first, n_classes, _N_FIT_SIZES)).astype(int))

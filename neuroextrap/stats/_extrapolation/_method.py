@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from copy import deepcopy
-from typing import Any, ClassVar
+from copy import copy, deepcopy
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from neuroextrap.stats._extrapolation._sample import LeftOut, WinSample
+from neuroextrap.stats._gaussian_limit import gauss_legendre_panels
 
 _ANCHORS_PER_E_FOLD = 20
 _LARGEST_LOG10 = 15.0
@@ -19,8 +20,7 @@ _LARGEST_LOG10 = 15.0
 class ExtrapolationMethod(ABC):
     """A model of the win probability U, from which accuracy at any k follows.
 
-    A method is written as a subclass with keyword-only options (checked in
-    ``__init__``), and entered in the registry under its `name`.
+    A subclass has keyword-only options, and is entered in the registry by its `name`.
     """
 
     #: Name in the registry.
@@ -42,10 +42,7 @@ class ExtrapolationMethod(ABC):
     certificate_: dict[str, Any] | None = None
 
     def resolve(self, sample: WinSample) -> ExtrapolationMethod:
-        """Return the unfitted method that this sample calls for.
-
-        The choice stays as it is when the jackknife fits parts of the sample.
-        """
+        """Return the method that this sample calls for; its parts are fitted so too."""
         del sample
         return self
 
@@ -54,10 +51,7 @@ class ExtrapolationMethod(ABC):
         """Fit to a sample and return the fitted method, with `certificate_`."""
 
     def refits(self, parts: LeftOut) -> Iterator[ExtrapolationMethod]:
-        """Yield a fit to each part of the sample that this method was fitted to.
-
-        A method overrides it where refits can share work, and gives the same answers.
-        """
+        """Yield a fit to each part of the sample; methods may share work."""
         for sample in parts.samples(scores=self.uses_scores):
             yield deepcopy(self).fit(sample)
 
@@ -66,23 +60,85 @@ class ExtrapolationMethod(ABC):
         """Predict average accuracy at set sizes (n_sizes,), which need not be whole."""
 
     def projected_accuracy(self, set_sizes: np.ndarray) -> np.ndarray:
-        """Predict in [0, 1] and never increasing, at set sizes (n_sizes,).
+        """Predict in [0, 1] and never increasing, at set sizes (n_sizes,)."""
 
-        Where the method itself may increase, the running minimum is taken over fixed
-        log-spaced anchors as well, so that an answer hardly depends on what else was
-        asked.
-        """
-        if self.monotone:
-            return np.clip(self.accuracy(set_sizes), 0.0, 1.0)
-        largest = set_sizes.max()
-        anchors = log_anchors(largest)
-        every = np.unique(np.r_[anchors[anchors < largest], set_sizes])
-        lowest = np.minimum.accumulate(np.clip(self.accuracy(every), 0.0, 1.0))
-        return lowest[np.searchsorted(every, set_sizes)]
+        def limited(sizes: np.ndarray) -> np.ndarray:
+            return np.clip(self.accuracy(sizes), 0.0, 1.0)
+
+        return limited(set_sizes) if self.monotone else falling(limited, set_sizes)
 
     def cdf(self, u: ArrayLike) -> np.ndarray:
         """Return the fitted Pr(U <= u) at u (...)."""
         raise NotImplementedError(f"method={self.name!r} has no distribution of U")
+
+
+class WinMethod(ExtrapolationMethod):
+    """A method of a few parameters, fitted to many win distributions at once."""
+
+    uses_scores = False
+    parameters_: np.ndarray  # (1, n_parameters)
+    wins_: np.ndarray  # (n_classes,) of the sample
+
+    @abstractmethod
+    def fit_many(
+        self, wins: np.ndarray, n_test: np.ndarray, start: np.ndarray | None = None
+    ) -> tuple[np.ndarray, np.ndarray | None]:
+        """Fit parameters (n, n_parameters) to wins (n, n_classes); say what converged.
+
+        A search begins at `start` (n_parameters,); None for methods without one.
+        """
+
+    @abstractmethod
+    def curves(self, parameters: np.ndarray, set_sizes: ArrayLike) -> np.ndarray:
+        """Predict average accuracy of each row of parameters, (n, n_sizes)."""
+
+    def predict_many(
+        self, wins: np.ndarray, n_test: np.ndarray, set_sizes: ArrayLike
+    ) -> np.ndarray:
+        """Predict average accuracy of each win distribution, (n, n_sizes)."""
+        return self.curves(self.fit_many(wins, n_test)[0], set_sizes)
+
+    def fit(self, sample: WinSample) -> Self:
+        n_test = np.array([sample.n_test])
+        self.parameters_, converged = self.fit_many(sample.wins[None], n_test)
+        self.wins_ = sample.wins
+        if converged is not None:
+            ended = "reached a minimum"
+            if not converged[0]:
+                ended = "ran out of steps before a minimum"
+            message = f"Newton's method {ended}"
+            self.certificate_ = {"converged": bool(converged[0]), "message": message}
+        return self
+
+    def refits(self, parts: LeftOut) -> Iterator[Self]:
+        """Fit parts of one size together, from where the whole sample's fit ended."""
+        parameters = np.empty((len(parts), self.parameters_.shape[1]))
+        for places, wins, n_test in parts.same_size():
+            parameters[places] = self.fit_many(wins, n_test, self.parameters_[0])[0]
+        for row, part in zip(parameters, parts.win_samples, strict=True):
+            refit = copy(self)
+            refit.parameters_, refit.wins_ = row[None], part.wins
+            yield refit
+
+    def accuracy(self, set_sizes: ArrayLike) -> np.ndarray:
+        return self.curves(self.parameters_, set_sizes)[0]
+
+
+def falling(
+    curve: Callable[[np.ndarray], np.ndarray], set_sizes: np.ndarray, first: float = 2
+) -> np.ndarray:
+    """Return a curve (..., n_sizes), from `first` on its running minimum.
+
+    It is taken over fixed log-spaced anchors as well, so that an answer hardly depends
+    on what else was asked.
+    """
+    anchors, largest = log_anchors(set_sizes.max()), set_sizes.max()
+    anchors = anchors[(anchors > first) & (anchors < largest)]
+    every = np.unique(np.r_[anchors, first, set_sizes])
+    values = curve(every)
+    fixed = np.searchsorted(every, first)
+    values[..., fixed:] = np.minimum.accumulate(values[..., fixed:], axis=-1)
+    return values[..., np.searchsorted(every, set_sizes)]
 
 
 def log_anchors(largest: float) -> np.ndarray:
@@ -92,11 +148,7 @@ def log_anchors(largest: float) -> np.ndarray:
 
 
 def first_crossing(curve: Callable[[np.ndarray], np.ndarray], level: float) -> float:
-    """Return the set size at which a curve first falls to a level.
-
-    Anchors up to 1e15 bracket it, bisection finds it on a log scale. It is 2 where the
-    curve starts at or below the level, infinity where it stays above it.
-    """
+    """Return where a curve first falls to a level: 2 at once, infinity beyond 1e15."""
     anchors = log_anchors(10**_LARGEST_LOG10)
     anchors = np.r_[anchors[anchors < 10**_LARGEST_LOG10], 10**_LARGEST_LOG10]
     below = np.flatnonzero(curve(anchors) <= level)
@@ -116,11 +168,7 @@ _BATCH_NUMBERS = 4_000_000
 
 
 class PointWins:
-    """Average accuracy and distribution of per-point win probabilities.
-
-    `log_win` (n_test,) is log U of each test point, at most 0; `weights` (n_test,) sum
-    to one.
-    """
+    """Accuracy and distribution of U by point; `log_win` and `weights` (n_test,)."""
 
     def __init__(self, log_win: np.ndarray, weights: np.ndarray):
         self.log_win = log_win
@@ -144,13 +192,24 @@ class PointWins:
 
 
 class PointMethod(ExtrapolationMethod):
-    """A method that gives every test point a win probability of its own.
-
-    `fit` sets `points_`, a :class:`PointWins`.
-    """
+    """A method that gives every test point a win probability of its own."""
 
     needs_scores = True
+    fewest_classes: ClassVar[int]
     points_: PointWins
+
+    def fit(self, sample: WinSample) -> Self:
+        if sample.n_classes < self.fewest_classes:
+            raise ValueError(
+                f"method={self.name!r} needs at least {self.fewest_classes} classes, "
+                f"got {sample.n_classes}; use method='gaussian_mixture'"
+            )
+        self.points_ = self._points(sample)
+        return self
+
+    @abstractmethod
+    def _points(self, sample: WinSample) -> PointWins:
+        """Return the win probabilities of a sample of enough classes."""
 
     def accuracy(self, set_sizes: ArrayLike) -> np.ndarray:
         return self.points_.accuracy(set_sizes)
@@ -160,27 +219,17 @@ class PointMethod(ExtrapolationMethod):
 
 
 def split_ties(tied: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Split a test point with ties into equally likely ways of breaking them.
+    """Split points that are `tied` (n_test,) into equally likely ways of breaking them.
 
-    With ties U = Pr(less) + s Pr(equal), s uniform on (0, 1), which pairs of
-    Gauss-Legendre nodes stand for in cells that shrink towards both ends. `tied`
-    (n_test,) says which points are split; returned are the point of each part, s (0
-    where nothing is split) and the part of the point's weight, each of shape
-    (n_split,).
+    With ties U = Pr(less) + s Pr(equal), s uniform on (0, 1), in cells that shrink
+    towards both ends. Returned are the point of each part, s, and its share of the
+    point (n_split,).
     """
-    node, part = _unit_quadrature()
+    left = np.geomspace(1e-9, 0.5, 48)
+    edges = np.r_[0.0, left, 1 - left[-2::-1], 1.0]
+    node, part = gauss_legendre_panels(edges, 2)
     rows = np.repeat(np.arange(len(tied)), np.where(tied, len(node), 1))
     share, weight = np.zeros(len(rows)), np.ones(len(rows))
     share[tied[rows]] = np.tile(node, np.count_nonzero(tied))
     weight[tied[rows]] = np.tile(part, np.count_nonzero(tied))
     return rows, share, weight
-
-
-def _unit_quadrature(n_cells: int = 48) -> tuple[np.ndarray, np.ndarray]:
-    """Return nodes and weights on (0, 1), cells geometric from 1e-9 at either end."""
-    left = np.geomspace(1e-9, 0.5, n_cells)
-    edges = np.r_[0.0, left, 1 - left[-2::-1], 1.0]
-    half = np.diff(edges) / 2
-    middle = edges[:-1] + half
-    node = np.stack([middle - half / np.sqrt(3), middle + half / np.sqrt(3)], 1)
-    return node.ravel(), np.repeat(half, 2)

@@ -12,21 +12,21 @@ from scipy import special
 
 from neuroextrap.stats._extrapolation._method import ExtrapolationMethod
 from neuroextrap.stats._extrapolation._sample import WinSample, log_spaced_set_sizes
+from neuroextrap.stats._validation import check_integer
 
 LOWEST, HIGHEST = -9.0, 14.0
 MEAN_RANGE = (-8.0, 12.0)
 LOG_SD_RANGE = (np.log(0.1), np.log(5.0))
 _N_DERIVATIVES = 6
+_BATCH = 512
 
 
 @dataclass(frozen=True)
 class NormalTable:
     """Columns g_j(W) tabulated on a grid: E g_j = offset + slope Phi(s) + G @ table.
 
-    `nodes` (n_nodes,) is an equispaced grid of W; `table` (n_nodes, n_columns) the part
-    of each column that vanishes at both ends, times the grid's step; `offset` and
-    `slope` (n_columns,) the closed-form part, with Phi(s) = E Phi(W), s = mu / sqrt(1 +
-    nu^2).
+    `table` holds the part of each column that vanishes at both ends; `offset` and
+    `slope` (n_columns,) the closed form, Phi(s) = E Phi(W), s = mu / sqrt(1 + nu^2).
     """
 
     nodes: np.ndarray
@@ -47,10 +47,7 @@ def grid_nodes(step: float) -> np.ndarray:
 
 
 def power_table(set_sizes: ArrayLike, *, step: float = 1 / 32) -> NormalTable:
-    """Tabulate Phi(W)^(k - 1), one column for every set size k >= 2, whole or not.
-
-    A `step` of 1/32 gives errors below 1e-14 up to k = 1e15, 1/16 up to k = 1e5.
-    """
+    """Tabulate Phi(W)^(k - 1); the step's errors are below 1e-14 up to k = 1e15."""
     nodes = grid_nodes(step)
     power = np.asarray(set_sizes, float) - 2
     log_cdf = special.log_ndtr(nodes)[:, None]
@@ -84,10 +81,9 @@ def table_means(table: NormalTable, mean: ArrayLike, log_sd: ArrayLike) -> np.nd
 def table_derivatives(
     table: NormalTable, mean: np.ndarray, log_sd: np.ndarray
 ) -> np.ndarray:
-    """Return E g_j and its first and second derivatives in (mu, log nu) of shape (n,).
+    """Return E g_j and derivatives in (mu, log nu) (n,), (6, n, n_columns).
 
-    Shape (6, n, n_columns): value, d mu, d log nu, d mu mu, d mu log nu, d log nu log
-    nu.
+    Value, d mu, d log nu, d mu mu, d mu log nu, d log nu log nu.
     """
     z, weights = _density(table.nodes, mean, log_sd)
     precision = np.exp(-log_sd)[:, None]
@@ -137,6 +133,11 @@ def _pairwise(mean: np.ndarray, log_sd: np.ndarray) -> np.ndarray:
     )
 
 
+def batches(n: int) -> list[slice]:
+    """Return slices of a fixed length: memory stays bounded, results do not move."""
+    return [slice(i, i + _BATCH) for i in range(0, n, _BATCH)]
+
+
 def nonnegative_least_squares(columns: np.ndarray, target: np.ndarray) -> np.ndarray:
     """Minimize ||columns @ w - target|| over w >= 0; returns w (n_columns,)."""
     from scipy.optimize import nnls
@@ -147,15 +148,12 @@ def nonnegative_least_squares(columns: np.ndarray, target: np.ndarray) -> np.nda
 def simplex_least_squares(
     columns: np.ndarray, target: np.ndarray
 ) -> tuple[np.ndarray, float]:
-    """Minimize ||columns @ w - target|| over w >= 0 with sum(w) = 1.
+    """Minimize ||columns @ w - target|| over w >= 0, sum(w) = 1; return w and the gap.
 
-    On the simplex columns @ w - target = Z w with Z = columns - target, so the
-    answer is the point of least norm in the convex hull of Z's columns. Appending
-    a row of ones with target 1 to Z makes it an ordinary non-negative problem: for
-    a total s the cost is s^2 ||Z w||^2 + (s - 1)^2, least over s at an increasing
-    function of ||Z w||, so the direction w is exact and only its total shrinks.
-    Returns w (n_columns,) and the duality gap, an upper bound on how much of half the
-    squared error could still be gained.
+    The answer is the point of least norm in the hull of Z = columns - target. A row of
+    ones with target 1 makes it an ordinary non-negative problem: for a total s the cost
+    is s^2 ||Z w||^2 + (s - 1)^2, so that the direction w is exact and only its total
+    shrinks. The duality gap bounds what half the squared error could still gain.
     """
     shifted = columns - target[:, None]
     rows = np.vstack([shifted, np.ones(columns.shape[1])])
@@ -166,11 +164,7 @@ def simplex_least_squares(
 
 
 def uniform_mixture_accuracy(distances: np.ndarray, set_sizes: ArrayLike) -> np.ndarray:
-    """Return average accuracy at k of win probabilities uniform on (a, 1).
-
-    (1 - a^k) / (k (1 - a)), and 1 at a = 1, of shape (n_sizes, n_points); `distances`
-    (n_points,) are 1 - a.
-    """
+    """Return (1 - a^k) / (k (1 - a)), (n_sizes, n_points); `distances` are 1 - a."""
     k = np.asarray(set_sizes, float)[:, None]
     safe = np.where(distances > 0, distances, 1.0)
     with np.errstate(divide="ignore"):
@@ -192,21 +186,14 @@ _TOLERANCE = 1e-6
 
 
 class CurveMixture(ExtrapolationMethod):
-    """Mixture over a dictionary of curves, weights >= 0 that sum to one.
-
-    A subclass gives the dictionary: its grid of `atoms`, and the curve of each atom.
-    """
+    """Mixture over a dictionary of curves, weights >= 0 that sum to one."""
 
     uses_scores = False
     reliable_factor = 2.0
 
     def __init__(self, n_atoms: int, option: str, max_fit_sizes: int):
-        if n_atoms < 2:
-            raise ValueError(f"{option} must be at least 2, got {n_atoms}")
-        if max_fit_sizes < 1:
-            raise ValueError(f"max_fit_sizes must be at least 1, got {max_fit_sizes}")
-        self.n_atoms = n_atoms
-        self.max_fit_sizes = max_fit_sizes
+        self.n_atoms = check_integer(n_atoms, option, minimum=2)
+        self.max_fit_sizes = check_integer(max_fit_sizes, "max_fit_sizes", minimum=1)
 
     @abstractmethod
     def grid(self, n_classes: int) -> np.ndarray:

@@ -17,6 +17,7 @@ from neuroextrap.stats._extrapolation._mixtures import (
     table_means,
 )
 from neuroextrap.stats._extrapolation._sample import WinSample, log_spaced_set_sizes
+from neuroextrap.stats._gaussian_limit import gauss_legendre_panels
 from neuroextrap.stats._validation import brief, check_real_set_sizes, real_array
 
 Basis = Callable[[np.ndarray], np.ndarray]
@@ -26,10 +27,7 @@ PROBIT_SDS = (0.7, 1.4)
 
 
 class SplineBasis:
-    """Linear splines max(u - a, 0), knots a geometric in 1 - a, the first at 0.
-
-    The knots are 1 - K^(-j / n_basis), j = 0, 1, ..., with K the number of classes.
-    """
+    """Linear splines max(u - a, 0), with the knots a = 1 - K^(-j / n_basis)."""
 
     def __init__(self, n_basis: int, n_classes: int):
         self.knots = 1 - float(n_classes) ** (-np.arange(n_basis) / n_basis)
@@ -45,11 +43,7 @@ class SplineBasis:
 
 
 class ProbitBasis:
-    """Distributions of Phi(N(mean, sd^2)), whose moments are curves of the limit.
-
-    One for each of `sds`; the means are such that each has the accuracy `accuracy`
-    among `n_classes`, so that what is fitted is how they share the slope there.
-    """
+    """Distributions of Phi(N(mean, sd^2)) that have this accuracy among `n_classes`."""
 
     def __init__(self, accuracy: float, n_classes: int, sds: Sequence[float]):
         table, grid = power_table([n_classes]), np.linspace(*MEAN_RANGE, 401)
@@ -71,16 +65,17 @@ class ProbitBasis:
 
 
 def basis_moments(basis: Basis, set_sizes: ArrayLike) -> np.ndarray:
-    """Return moments (k - 1) int_0^1 h(u) u^(k-2) du of a basis at each set size.
+    """Return moments (k - 1) int_0^1 h(u) u^(k-2) du of a basis, (n_sizes, n_basis).
 
-    Shape (n_sizes, n_basis). The basis maps u (m,) to (m, n_basis); its own
-    ``moments(set_sizes)`` is used where it has one. Otherwise u = exp(-x / (k - 1))
-    turns the integral into the mean of h over a unit exponential x, summed by
-    Gauss-Legendre panels.
+    They are the basis's own where it has any; else u = exp(-x / (k - 1)) turns the
+    integral into the mean of h over a unit exponential x, summed by Gauss-Legendre
+    panels.
     """
     if hasattr(basis, "moments"):
         return np.asarray(basis.moments(set_sizes), float)
-    nodes, weights = _exponential_quadrature()
+    edges = np.r_[0.0, np.geomspace(1e-6, 45.0, 96)]
+    nodes, weights = gauss_legendre_panels(edges, 12)
+    weights *= np.exp(-nodes)
     power = np.asarray(set_sizes, float) - 1
     values = [real_array(basis(np.exp(-nodes / p)), "basis(u)") for p in power]
     if any(each.ndim != 2 or len(each) != len(nodes) for each in values):
@@ -89,17 +84,6 @@ def basis_moments(basis: Basis, set_sizes: ArrayLike) -> np.ndarray:
             f"{values[0].shape} for {nodes.shape}"
         )
     return np.array([weights @ each for each in values])
-
-
-def _exponential_quadrature(
-    n_panels: int = 96, n_nodes: int = 12
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return nodes and weights for means over a unit exponential variable."""
-    edges = np.r_[0.0, np.geomspace(1e-6, 45.0, n_panels)]
-    x, w = np.polynomial.legendre.leggauss(n_nodes)
-    half = np.diff(edges)[:, None] / 2
-    nodes = edges[:-1, None] + half * (x + 1)
-    return nodes.ravel(), (half * w * np.exp(-nodes)).ravel()
 
 
 def extrapolate_risk(

@@ -22,6 +22,7 @@ from neuroextrap.stats._extrapolation._mixtures import (
     uniform_mixture_cdf,
 )
 from neuroextrap.stats._extrapolation._sample import WinSample
+from neuroextrap.stats._validation import check_integer
 
 _TOLERANCE = 1e-6
 
@@ -50,9 +51,7 @@ class PseudoLikelihood(ExtrapolationMethod):
     reliable_factor = 2.0
 
     def __init__(self, *, max_iter: int = MAX_ITER):
-        if max_iter < 1:
-            raise ValueError(f"max_iter must be at least 1, got {max_iter}")
-        self.max_iter = max_iter
+        self.max_iter = check_integer(max_iter, "max_iter", minimum=1)
 
     def fit(self, sample: WinSample) -> Self:
         angles = _angle_grid(sample.n_classes)
@@ -150,12 +149,8 @@ class MonotonePseudoLikelihood(ExtrapolationMethod):
     uses_scores = False
 
     def __init__(self, *, n_knots: int = 400, max_iter: int = MAX_ITER):
-        if n_knots < 2:
-            raise ValueError(f"n_knots must be at least 2, got {n_knots}")
-        if max_iter < 1:
-            raise ValueError(f"max_iter must be at least 1, got {max_iter}")
-        self.n_knots = n_knots
-        self.max_iter = max_iter
+        self.n_knots = check_integer(n_knots, "n_knots", minimum=2)
+        self.max_iter = check_integer(max_iter, "max_iter", minimum=1)
 
     def fit(self, sample: WinSample) -> Self:
         distances = knot_distances(sample.n_classes, self.n_knots)
@@ -211,11 +206,10 @@ def uniform_columns(
 
 
 def pair_proposer(moments: np.ndarray, target: float) -> Propose:
-    """Return a `propose` for mixtures whose mean moment is `target`.
+    """Return a `propose` for mixtures of `moments` (n_columns,) whose mean is `target`.
 
-    `moments` (n_columns,) are those of the columns, on both sides of the target. It
-    proposes the best partner of every column, kept where the pair gains more than one
-    and more than its neighbors.
+    It proposes the best partner of every column, kept where the pair gains more than
+    one and more than its neighbors.
     """
     low, high = np.flatnonzero(moments <= target), np.flatnonzero(moments > target)
     share = (target - moments[low])[:, None] / (moments[high] - moments[low][:, None])

@@ -10,6 +10,7 @@ from scipy import special
 
 from neuroextrap.stats._extrapolation._method import ExtrapolationMethod
 from neuroextrap.stats._extrapolation._sample import WinSample, log_spaced_set_sizes
+from neuroextrap.stats._validation import check_integer
 
 _LOWER = np.array([np.log(1e-4), -9.0])
 _UPPER = np.array([np.log(1e8), 9.0])
@@ -37,9 +38,7 @@ class PitmanYor(ExtrapolationMethod):
     has_cdf = False
 
     def __init__(self, *, n_fit_sizes: int = 100):
-        if n_fit_sizes < 1:
-            raise ValueError(f"n_fit_sizes must be at least 1, got {n_fit_sizes}")
-        self.n_fit_sizes = n_fit_sizes
+        self.n_fit_sizes = check_integer(n_fit_sizes, "n_fit_sizes", minimum=1)
 
     def fit(self, sample: WinSample) -> Self:
         from scipy.optimize import least_squares
@@ -76,10 +75,10 @@ def _parameters(point: np.ndarray) -> tuple[float, float]:
 def pitman_yor_accuracy(
     concentration: float, discount: float, set_sizes: ArrayLike
 ) -> np.ndarray:
-    """Return the expected number of distinct values among k draws, divided by k.
+    """Return E[distinct values among k draws] / k, for alpha > 0 and 0 < d < 1.
 
-    For alpha > 0 and 0 < d < 1 it is (alpha / (d k)) (Gamma(alpha + d + k) Gamma(alpha)
-    / (Gamma(alpha + d) Gamma(alpha + k)) - 1), of shape (n_sizes,).
+    It is (alpha / (d k)) (Gamma(alpha + d + k) Gamma(alpha) / (Gamma(alpha + d)
+    Gamma(alpha + k)) - 1), of shape (n_sizes,).
     """
     k = np.asarray(set_sizes, float)
     log_ratio = _log_gamma_ratio(concentration, discount, k)
@@ -89,8 +88,8 @@ def pitman_yor_accuracy(
 def _log_gamma_ratio(start: float, discount: float, k: np.ndarray) -> np.ndarray:
     """Return the log of Gamma(a + d + k) Gamma(a) / (Gamma(a + d) Gamma(a + k)).
 
-    Differences of log-gammas lose all digits when a is large; there the integral
-    of digamma(a + k + t) - digamma(a + t) over t in (0, d) is summed instead.
+    Differences of log-gammas lose all digits when a is large; there the integral of
+    digamma(a + k + t) - digamma(a + t) over t in (0, d) is summed instead.
     """
     if start < 10:
         return special.betaln(start, discount) - special.betaln(start + k, discount)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,8 +13,8 @@ from neuroextrap.stats._accuracy import accuracy_weights, half_lost_point
 from neuroextrap.stats._extrapolation._auto import LogitMean
 from neuroextrap.stats._extrapolation._method import (
     ExtrapolationMethod,
+    falling,
     first_crossing,
-    log_anchors,
 )
 from neuroextrap.stats._extrapolation._sample import WinSample
 from neuroextrap.stats._implied import implied_information
@@ -88,13 +89,20 @@ class PredictionIntervals:
         >>> lower, upper = model.predict_interval([100, 500])
         >>> lower.round(2), model.predict([100, 500]).round(2), upper.round(2)
         (array([0.22, 0.09]), array([0.32, 0.17]), array([0.45, 0.27]))
+        >>> [round(size) for size in model.set_size_interval(accuracy=0.4)]
+        [26, 146]
+        >>> model.information_interval([50, 500])[0].round(1)
+        array([2. , 1.9])
         """
         sizes = check_real_set_sizes(set_sizes)
         level = check_level(confidence_level, "confidence_level")
         error = self._prediction_error()
         self._warn_uncalibrated(sizes.max())
-        lower, upper = error.interval(np.atleast_1d(sizes), level)
-        return lower.reshape(sizes.shape), upper.reshape(sizes.shape)
+        lower, upper = (
+            falling(end, np.atleast_1d(sizes), self.n_classes_).reshape(sizes.shape)
+            for end in error.ends(level)
+        )
+        return lower, upper
 
     def set_size_interval(
         self, accuracy: float = 0.10, confidence_level: float = 0.9
@@ -128,23 +136,11 @@ class PredictionIntervals:
         UserWarning
             If the larger end lies beyond ten times K, or there are fewer than eight
             classes.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from neuroextrap.stats import AccuracyExtrapolator
-        >>> margins = np.random.default_rng(0).normal(size=(50, 50)) + 2 * np.eye(50)
-        >>> model = AccuracyExtrapolator().fit(margins, np.arange(50))
-        >>> [round(size) for size in model.set_size_interval(accuracy=0.4)]
-        [26, 146]
         """
         goal = check_level(accuracy, "accuracy")
         level = check_level(confidence_level, "confidence_level")
         error = self._prediction_error()
-        quantile = special.stdtrit(DEGREES_OF_FREEDOM, (1 + level) / 2)
-        lower, upper = (
-            first_crossing(error.end(sign * quantile), goal) for sign in (-1, 1)
-        )
+        lower, upper = (first_crossing(end, goal) for end in error.ends(level))
         self._warn_uncalibrated(upper)
         return lower, upper
 
@@ -183,16 +179,6 @@ class PredictionIntervals:
         -----
         UserWarning
             As :meth:`predict_interval` does.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from neuroextrap.stats import AccuracyExtrapolator
-        >>> margins = np.random.default_rng(0).normal(size=(50, 50)) + 2 * np.eye(50)
-        >>> model = AccuracyExtrapolator().fit(margins, np.arange(50))
-        >>> lower, upper = model.information_interval([50, 500])
-        >>> lower.round(1), upper.round(1)
-        (array([2. , 1.9]), array([4.1, 4.1]))
         """
         sizes = check_real_set_sizes(set_sizes)
         ends = self.predict_interval(sizes, confidence_level)
@@ -244,21 +230,18 @@ class PredictionIntervals:
 class PredictionError:
     """Interval of a prediction around its center on the logit scale.
 
-    Its variance is 0.55 times that of the measured accuracy (jackknife over classes at
-    K, or at smaller set sizes themselves; without scores the variance over wins, one
-    vote per class), plus 0.3 times the variance between predictions of the change from
-    K to k, plus 0.004 log(k / K)^2; the quantile is Student's t with five degrees of
-    freedom. The three factors were fitted to the populations of
-    ``benchmarks/populations.py`` that are for tuning.
+    Its variance is 0.55 times that of the measured accuracy, plus 0.3 times the
+    variance between predictions of the change from K to k, plus 0.004 log(k / K)^2; the
+    quantile is Student's t with five degrees of freedom. The factors were fitted to the
+    populations of ``benchmarks/populations.py`` that are for tuning.
     """
 
     def __init__(self, method: LogitMean, sample: WinSample):
         self.method = method
         self.sample = sample
-        self.at_all = method.logits(np.array([sample.n_classes]))
-        self.sampling_at_all = measured_logit_error(
-            sample, np.array([sample.n_classes])
-        )[0]
+        n_classes = np.array([sample.n_classes])
+        self.at_all = method.logits(n_classes)
+        self.sampling_at_all = measured_logit_error(sample, n_classes)[0]
 
     def standard_deviation(self, set_sizes: np.ndarray) -> np.ndarray:
         """Return the scale of the error on the logit scale, shape (n_sizes,)."""
@@ -275,60 +258,34 @@ class PredictionError:
         variance += _DISTANCE * np.log(beyond / n_classes) ** 2
         return np.sqrt(variance)
 
-    def interval(
-        self, set_sizes: np.ndarray, confidence_level: float
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Return both ends (n_sizes,), which never rise beyond K classes."""
-        quantile = special.stdtrit(DEGREES_OF_FREEDOM, (1 + confidence_level) / 2)
-        return self._end(set_sizes, -quantile), self._end(set_sizes, quantile)
+    def ends(self, level: float) -> list[Callable[[np.ndarray], np.ndarray]]:
+        """Return both ends as functions of set sizes, not yet made non-increasing."""
+        quantile = special.stdtrit(DEGREES_OF_FREEDOM, (1 + level) / 2)
+        return [partial(self._end, -quantile), partial(self._end, quantile)]
 
-    def end(self, quantile: float) -> Callable[[np.ndarray], np.ndarray]:
-        """Return one end as a function of set sizes, not yet made non-increasing."""
-
-        def curve(set_sizes: np.ndarray) -> np.ndarray:
-            accuracy = np.clip(self.method.accuracy(set_sizes), 0.0, 1.0)
-            share = np.minimum((set_sizes - 1) / (self.sample.n_classes - 1), 1)
-            half = 0.5 / self.sample.n_test * share
-            inner = np.clip(accuracy, np.minimum(half, 0.5 / set_sizes), 1 - half)
-            width = quantile * self.standard_deviation(set_sizes)
-            reached = special.expit(special.logit(inner) + width)
-            outermost = np.where(quantile > 0, accuracy >= 1, accuracy <= 0)
-            return np.where(outermost, accuracy, reached)
-
-        return curve
-
-    def _end(self, set_sizes: np.ndarray, quantile: float) -> np.ndarray:
-        """Return one end, the running minimum over set sizes from K on."""
-        n_classes, curve = self.sample.n_classes, self.end(quantile)
-        anchors = log_anchors(set_sizes.max())
-        anchors = anchors[(anchors > n_classes) & (anchors < set_sizes.max())]
-        every = np.unique(np.r_[anchors, n_classes, set_sizes])
-        ends = curve(every)
-        beyond = every >= n_classes
-        ends[beyond] = np.minimum.accumulate(ends[beyond])
-        return ends[np.searchsorted(every, set_sizes)]
+    def _end(self, quantile: float, set_sizes: np.ndarray) -> np.ndarray:
+        """Return one end (n_sizes,), at a quantile of the error."""
+        accuracy = np.clip(self.method.accuracy(set_sizes), 0.0, 1.0)
+        share = np.minimum((set_sizes - 1) / (self.sample.n_classes - 1), 1)
+        half = 0.5 / self.sample.n_test * share
+        inner = np.clip(accuracy, np.minimum(half, 0.5 / set_sizes), 1 - half)
+        width = quantile * self.standard_deviation(set_sizes)
+        reached = special.expit(special.logit(inner) + width)
+        outermost = np.where(quantile > 0, accuracy >= 1, accuracy <= 0)
+        return np.where(outermost, accuracy, reached)
 
 
 def measured_logit_error(sample: WinSample, set_sizes: np.ndarray) -> np.ndarray:
-    """Return the standard error of the logit of measured accuracies, (n_sizes,).
-
-    Curves that are perfect or nothing are taken as half a test point from it.
-    """
+    """Return the standard error of the logit of measured accuracies, (n_sizes,)."""
     n_classes, n_test = sample.n_classes, sample.n_test
     half = half_lost_point(set_sizes, n_classes, n_test)
     curve = sample.curve(set_sizes)
     inner = np.clip(curve, half, 1 - half)
-    if _has_jackknife(sample):
+    # a class can be left out of scores of three classes, two of them tested
+    if sample.margins is not None and n_classes > 2 and np.ptp(sample.y_true) > 0:
         error = average_accuracy_jackknife(sample.margins, sample.y_true, set_sizes)[1]
     else:
         second = sample.wins @ accuracy_weights(n_classes, set_sizes) ** 2
         variance = np.maximum(second - curve**2, half * (1 - half))
         error = np.sqrt(variance / min(n_test, n_classes))
     return error / (inner * (1 - inner))
-
-
-def _has_jackknife(sample: WinSample) -> bool:
-    """Check that a class can be left out: scores, three classes, two of them tested."""
-    if sample.margins is None or sample.n_classes < 3:
-        return False
-    return len(np.unique(sample.y_true)) > 1

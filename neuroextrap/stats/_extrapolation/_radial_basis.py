@@ -16,6 +16,7 @@ from neuroextrap.stats._extrapolation._mixtures import (
     table_means,
 )
 from neuroextrap.stats._extrapolation._sample import WinSample
+from neuroextrap.stats._validation import check_integer
 
 BANDWIDTHS = tuple(round(0.1 * i, 1) for i in range(1, 11))
 
@@ -61,13 +62,8 @@ class RadialBasis(ExtrapolationMethod):
             raise ValueError(
                 f"bandwidths must be at least 0.1, got {tuple(bandwidths)}"
             )
-        if n_half_samples < 1 or n_fit_sizes < 1:
-            raise ValueError(
-                "n_half_samples and n_fit_sizes must be at least 1, got "
-                f"{n_half_samples} and {n_fit_sizes}"
-            )
-        self.n_half_samples = n_half_samples
-        self.n_fit_sizes = n_fit_sizes
+        self.n_half_samples = check_integer(n_half_samples, "n_half_samples", minimum=1)
+        self.n_fit_sizes = check_integer(n_fit_sizes, "n_fit_sizes", minimum=1)
         self.random_state = random_state
 
     def fit(self, sample: WinSample) -> Self:

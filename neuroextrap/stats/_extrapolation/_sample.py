@@ -29,10 +29,7 @@ def log_spaced_set_sizes(n_classes: int, n_sizes: int) -> np.ndarray:
 
 
 def measured_curve(wins: np.ndarray, set_sizes: np.ndarray) -> np.ndarray:
-    """Return average accuracy at set sizes of 2..K, linear between whole ones.
-
-    For wins (..., n_classes) and set sizes (n_sizes,) the shape is (..., n_sizes).
-    """
+    """Return accuracy at sizes of 2..K, linear between, (..., n_sizes)."""
     below = np.floor(set_sizes)
     ends = np.stack([below, np.ceil(set_sizes)]).astype(int)
     curves = average_accuracy(wins, ends.ravel())
@@ -40,26 +37,14 @@ def measured_curve(wins: np.ndarray, set_sizes: np.ndarray) -> np.ndarray:
     return low + (set_sizes - below) * (high - low)
 
 
-def class_weights(y_true: np.ndarray) -> np.ndarray:
-    """Return weights of test points: one class, one vote; they sum to one."""
-    counts = np.bincount(y_true)
-    return 1 / (counts[y_true] * np.count_nonzero(counts))
-
-
 @dataclass(frozen=True)
 class WinSample:
-    """The data of one fit.
+    """The data of one fit."""
 
-    `wins` (n_classes,) is the class-averaged distribution of the number of distractors
-    beaten by `n_test` test points; `margins` (n_test, n_classes) and `y_true`
-    (n_test,), the column of each point's true class, are None where the caller has no
-    scores.
-    """
-
-    wins: np.ndarray
+    wins: np.ndarray  # (n_classes,) class-averaged distribution of distractors beaten
     n_test: int
-    margins: Any = None  # an array, or None
-    y_true: Any = None
+    margins: Any = None  # (n_test, n_classes), or None where there are no scores
+    y_true: Any = None  # (n_test,) column of each point's true class
 
     @classmethod
     def from_margins(cls, margins: ArrayLike, y_true: ArrayLike) -> WinSample:
@@ -90,7 +75,8 @@ class WinSample:
 
     def point_weights(self) -> np.ndarray:
         """Return weights of the test points: one class, one vote; they sum to one."""
-        return class_weights(self.y_true)
+        counts = np.bincount(self.y_true)
+        return 1 / (counts[self.y_true] * np.count_nonzero(counts))
 
     def has_continuous_scores(self) -> bool:
         """Check that there are scores, and few test points that tie with a class."""
@@ -107,11 +93,9 @@ class WinSample:
         n_draws: int,
         random_state: int | np.random.Generator | None,
     ) -> np.ndarray:
-        """Return accuracy curves among random subsets of `n_half` classes.
+        """Return curves (n_draws, n_sizes) among random subsets of `n_half` classes.
 
-        Shape (n_draws, n_sizes); the classes are drawn without replacement, at least
-        one of them with test points. Without scores it is the sample's own curve, (1,
-        n_sizes).
+        Without scores it is the sample's own curve, (1, n_sizes).
         """
         if self.margins is None:
             return self.curve(set_sizes)[None]
@@ -123,32 +107,33 @@ class WinSample:
         return self.subset_wins(halves) @ accuracy_weights(n_half, set_sizes)
 
     def subset_wins(self, subsets: Sequence[np.ndarray]) -> np.ndarray:
-        """Return win distributions of several subsets of one size at once.
+        """Return win distributions of several subsets of one size at once."""
+        members = np.zeros((self.n_classes, len(subsets)), np.float32)
+        np.put_along_axis(members, np.transpose(subsets), 1.0, 0)
+        beaten, tied = self.counts(members)
+        wins = np.empty((len(subsets), len(subsets[0])))
+        for s, member in enumerate(members.T > 0):
+            kept = member[self.y_true]
+            columns = (np.cumsum(member) - 1)[self.y_true[kept]]
+            counts = beaten[None, kept, s], tied[None, kept, s] - 1
+            wins[s] = spread_ties(*counts, columns[None], wins.shape[1])[0]
+        return wins
 
-        A subset's counts are one product of all comparisons with its indicator.
+    def counts(self, members: np.ndarray) -> np.ndarray:
+        """Count classes beaten by and tied with each point, (2, n_test, n_groups).
+
+        `members` (n_classes, n_groups) is one in a class's group; a point ties with its
+        own class.
         """
-        members = np.zeros((len(subsets), self.n_classes), np.float32)
-        np.put_along_axis(members, np.asarray(subsets), 1.0, 1)
-        counts = np.empty((2, len(subsets), self.n_test), np.intp)
-        width = max(1, _MAX_COMPARISONS // self.n_classes)
+        counts = np.empty((2, self.n_test, members.shape[1]), np.int32)
         true_scores = self.own_scores()[:, None]
+        width = max(1, _MAX_COMPARISONS // self.n_classes)
         for start in range(0, self.n_test, width):
             rows = slice(start, start + width)
             for count, compare in zip(counts, (np.less, np.equal), strict=True):
-                hits = compare(self.margins[rows], true_scores[rows]).astype(np.float32)
-                count[:, rows] = members @ hits.T
-        beaten, tied = counts
-        wins = np.empty((len(subsets), len(subsets[0])))
-        for s, member in enumerate(members > 0):
-            kept = member[self.y_true]
-            columns = np.cumsum(member) - 1
-            wins[s] = spread_ties(
-                beaten[s, kept][None],
-                tied[s, kept][None] - 1,
-                columns[self.y_true[kept]][None],
-                wins.shape[1],
-            )[0]
-        return wins
+                hits = compare(self.margins[rows], true_scores[rows])
+                count[rows] = hits.astype(np.float32) @ members
+        return counts
 
     def subset(self, classes: np.ndarray) -> WinSample:
         """Return the sample of only these classes, as targets and distractors."""
@@ -173,9 +158,9 @@ def half_of_classes(
 class LeftOut:
     """The parts of a sample that lack one group of classes each.
 
-    Classes leave as targets and as distractors. Groups are interleaved, class c being
-    in group c modulo `n_groups`; a part without test points is left out of `groups`.
-    Every score is compared with the true class's once, for all parts together.
+    Classes leave as targets and as distractors. Groups are interleaved; a part without
+    test points is left out. Every score is compared with the true class's once, for all
+    parts.
     """
 
     def __init__(self, sample: WinSample, max_refits: int):
@@ -202,15 +187,8 @@ class LeftOut:
         """Distractors beaten by and tied with each point, (2, n_test, n_groups)."""
         sample = self.sample
         members = np.eye(self.n_groups, dtype=np.float32)[self.group_of_class]
-        counts = np.empty((2, sample.n_test, self.n_groups), np.int32)
-        true_scores = sample.own_scores()[:, None]
+        counts = sample.counts(members)
         own_group = self.group_of_class[sample.y_true]
-        width = max(1, _MAX_COMPARISONS // sample.n_classes)
-        for start in range(0, sample.n_test, width):
-            rows = slice(start, start + width)
-            for count, compare in zip(counts, (np.less, np.equal), strict=True):
-                hits = compare(sample.margins[rows], true_scores[rows])
-                count[rows] = hits.astype(np.float32) @ members
         counts[1, np.arange(sample.n_test), own_group] -= 1  # not tied with itself
         return counts
 
@@ -219,19 +197,11 @@ class LeftOut:
         """Distractors beaten by and tied with each point among all, (2, n_test)."""
         return self.counts.sum(axis=2)
 
-    def rows(self, group: int) -> np.ndarray:
-        """Return the test points of the part without this group."""
-        return np.flatnonzero(self.group_of_class[self.sample.y_true] != group)
-
-    def beaten_and_tied(self, group: int) -> np.ndarray:
-        """Return the counts of the part's points, shape (2, n_rows)."""
-        rows = self.rows(group)
-        return self.totals[:, rows] - self.counts[:, rows, group]
-
-    def columns(self, group: int) -> np.ndarray:
-        """Return the column, within the part, of each of its points' classes."""
-        kept = np.cumsum(self.group_of_class != group) - 1
-        return kept[self.sample.y_true[self.rows(group)]]
+    def _part(self, group: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return the part's classes and test points, and the column of each point's."""
+        classes = self.group_of_class != group
+        rows = np.flatnonzero(classes[self.sample.y_true])
+        return classes, rows, (np.cumsum(classes) - 1)[self.sample.y_true[rows]]
 
     @cached_property
     def win_samples(self) -> list[WinSample]:
@@ -239,26 +209,21 @@ class LeftOut:
         return [self._wins(group) for group in self.groups]
 
     def same_size(self) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-        """Yield the parts of each size together, for methods that fit many at once.
-
-        Places among the parts (m,), wins (m, n_classes), numbers of test points (m,).
-        """
+        """Yield places, wins (m, n_classes), numbers of points by size of part."""
         sizes = np.array([sample.n_classes for sample in self.win_samples])
         for size in np.unique(sizes):
             places = np.flatnonzero(sizes == size)
             same = [self.win_samples[i] for i in places]
-            yield (
-                places,
-                np.stack([sample.wins for sample in same]),
-                np.array([sample.n_test for sample in same]),
-            )
+            n_test = np.array([sample.n_test for sample in same])
+            yield places, np.stack([sample.wins for sample in same]), n_test
 
     def _wins(self, group: int) -> WinSample:
         """Count the part's wins."""
-        beaten, tied = self.beaten_and_tied(group)
-        n_kept = int(np.count_nonzero(self.group_of_class != group))
-        wins = spread_ties(beaten[None], tied[None], self.columns(group)[None], n_kept)
-        return WinSample(wins[0], len(beaten))
+        classes, rows, columns = self._part(group)
+        beaten, tied = self.totals[:, rows] - self.counts[:, rows, group]
+        counts = beaten[None], tied[None], columns[None]
+        wins = spread_ties(*counts, int(np.count_nonzero(classes)))
+        return WinSample(wins[0], len(rows))
 
     def samples(self, *, scores: bool = True) -> Iterator[WinSample]:
         """Yield the parts, with their scores or without."""
@@ -266,6 +231,6 @@ class LeftOut:
             if not scores:
                 yield part
             else:
-                kept = np.flatnonzero(self.group_of_class != group)
-                margins = self.sample.margins[np.ix_(self.rows(group), kept)]
-                yield WinSample(part.wins, part.n_test, margins, self.columns(group))
+                classes, rows, columns = self._part(group)
+                margins = self.sample.margins[np.ix_(rows, classes)]
+                yield WinSample(part.wins, part.n_test, margins, columns)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Self
 
 import numpy as np
 
@@ -16,6 +15,7 @@ from neuroextrap.stats._extrapolation._sample import (
     WinSample,
     log_spaced_set_sizes,
 )
+from neuroextrap.stats._validation import check_level
 
 _LOG_LOSE_FLOOR = -80.0
 _BATCH_NUMBERS = 4_000_000
@@ -44,19 +44,13 @@ class Tail(PointMethod):
     """
 
     name = "tail"
+    fewest_classes = 4
 
     def __init__(self, *, fraction: float = 0.1, calibrate: bool = True):
-        if not 0 < fraction < 1:
-            raise ValueError(f"fraction must lie between 0 and 1, got {fraction}")
-        self.fraction = fraction
+        self.fraction = check_level(fraction, "fraction")
         self.calibrate = calibrate
 
-    def fit(self, sample: WinSample) -> Self:
-        if sample.n_classes < 4:
-            raise ValueError(
-                f"the tail of the scores needs at least 4 classes, got "
-                f"{sample.n_classes}; use method='gaussian_mixture'"
-            )
+    def _points(self, sample: WinSample) -> PointWins:
         K = sample.n_classes
         n_tail = int(np.clip(round(self.fraction * K), 2, K - 2))
         tails = best_distractors(sample, n_tail)
@@ -67,19 +61,13 @@ class Tail(PointMethod):
             sizes = log_spaced_set_sizes(K, 100)
             curve = sample.curve(sizes)
             self.calibration_ = calibrate_log_lose(log_lose, weights, sizes, curve)
-        self.points_ = PointWins(
-            _log_win(_calibrated(log_lose, self.calibration_)), weights
-        )
-        return self
+        log_win = _log_win(_calibrated(log_lose, self.calibration_))
+        return PointWins(log_win, weights)
 
 
 @dataclass(frozen=True)
 class Tails:
-    """The best distractors of every test point, and how many are above and tied.
-
-    `best` (n_test, n_tail + 1) are their scores, the lowest last: the threshold;
-    `true_scores`, `above` and `tied` have shape (n_test,).
-    """
+    """The best distractors of every test point, and how many are above and tied."""
 
     best: np.ndarray
     true_scores: np.ndarray
@@ -91,10 +79,8 @@ class Tails:
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray, float, float]:
         """Return log q of each test point, q the chance to lose to one distractor.
 
-        Returned are log q (n_split,), at least -80, where points with ties below the
-        threshold are split; the point and the share of it that each is (n_split,); and
-        shape and scale of the pooled generalized Pareto distribution of excess over
-        mean excess.
+        Points with ties below the threshold are split: log q, the point and its share
+        (n_split,), and shape and scale of the pooled generalized Pareto distribution.
         """
         n_tail, threshold = self.best.shape[1] - 1, self.best[:, -1]
         mean = self.best[:, :-1].mean(1) - threshold
@@ -117,10 +103,7 @@ class Tails:
 
 
 def best_distractors(sample: WinSample, n_tail: int) -> Tails:
-    """Return the `n_tail` best distractors' scores of every test point, and the next.
-
-    In blocks of test points; sorted downwards, so that sums have one order.
-    """
+    """Return the `n_tail` best distractors' scores of every point, and the next."""
     true_scores, n_others = sample.own_scores(), sample.n_classes - 1
     best = np.empty((sample.n_test, n_tail + 1))
     above, tied = np.empty((2, sample.n_test), np.intp)
@@ -149,9 +132,9 @@ def fit_generalized_pareto(
 ) -> tuple[float, float]:
     """Fit shape and scale of a generalized Pareto by maximum likelihood.
 
-    The profile likelihood of theta = shape / scale is maximized over a bounded
-    range; the shape is then the mean of log(1 + theta x). More than `max_points`
-    excesses are merged into that many bins, see `binned`.
+    The profile likelihood of theta = shape / scale is maximized over a bounded range;
+    the shape is then the mean of log(1 + theta x). Many excesses are merged, see
+    `binned`.
     """
     from scipy.optimize import minimize_scalar
 
@@ -179,11 +162,10 @@ def fit_generalized_pareto(
 
 
 def binned(excess: np.ndarray, n_bins: int) -> tuple[np.ndarray, np.ndarray]:
-    """Merge excesses into bins that are even in log(1 + x / mean).
+    """Return means and weights of bins of excesses, even in log(1 + x / mean).
 
-    Returns the means of the occupied bins and their weights, which sum to one. What a
-    smooth mean loses is of second order in the width of a bin, some 1e-4 of a scale;
-    and it moves smoothly where single excesses come and go, as a subset would not.
+    What a smooth mean loses is of second order in the width of a bin, and moves
+    smoothly where single excesses come and go, as a subset would not.
     """
     # which bin may be rounded, what is in it not
     place = np.log1p(np.divide(excess, excess.mean(), dtype=np.float32))
@@ -212,11 +194,7 @@ def calibrate_log_lose(
     set_sizes: np.ndarray,
     curve: np.ndarray,
 ) -> np.ndarray:
-    """Fit (a, b), b >= 0.05, of q -> exp(a + b log q) to an accuracy curve.
-
-    `log_lose` and `weights` (n_test,) belong to the test points; `curve` (n_sizes,) is
-    the observed average accuracy at `set_sizes`. The search begins at (0, 1).
-    """
+    """Fit (a, b), b >= 0.05, of q -> exp(a + b log q) to a `curve` (n_sizes,)."""
     from scipy.optimize import least_squares
 
     log_lose, weights = compress(log_lose, weights)
