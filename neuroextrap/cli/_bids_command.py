@@ -97,21 +97,19 @@ def _options():
     analysis = options_of("searchlight", "analysis", statistic=statistic)
     given = options_of("encoding", "analysis")
     model = {word: given[word] for word in given if word not in analysis}
+    stimuli = options_of("stimuli", **_STIMULI) | options_of("cohort", "encoding")
     films = options_of("cohort", "films") | options_of("continuous", "analysis")
+    films = {word: films[word] for word in films if word not in analysis | model}
     resources = options_of("searchlight", "resources")
     shared = {word: resources[word] for word in ("n_jobs", "max_memory")} | DASK
-    stimuli = options_of("stimuli", **_STIMULI) | options_of("cohort", "encoding")
+    files = options_of("cohort", "files")
     return {
-        "input": _CONFIG
-        | options_of("cohort", "files")
-        | options_of("samples", **_SAMPLES),
+        "input": _CONFIG | files | options_of("samples", **_SAMPLES),
         "regions": options_of(*places, labels_img=None, mask=said),
         "analysis": analysis,
         "encoding": _ANALYSIS | stimuli | model,
         "group": options_of("group", "group"),
-        "films and stories": {
-            word: films[word] for word in films if word not in analysis | model
-        },
+        "films and stories": films,
         "output and resources": options_of("cohort", "output") | shared,
     }
 
@@ -149,9 +147,8 @@ def run(args):
     if args.confounds == ["none"]:
         samples["confounds"] = ()
     asked = parameters_of(args, "cohort") | of_stimuli | samples
-    outcomes = analyze_participants(
-        args.derivatives, args.out, analysis=analysis, **asked
-    )
+    asked["analysis"] = analysis
+    outcomes = analyze_participants(args.derivatives, args.out, **asked)
     if args.config is not None and not args.dry_run:
         tell_unlike(args.config, args.out)
     return _tell(outcomes, args)
@@ -238,27 +235,19 @@ def _read_configuration(args):
 
 def make_analysis(args):
     """Return the analysis, not fitted, and what it knows of stimuli, by argument."""
+    from neuroextrap.decoding import IdentificationSearchLight
+    from neuroextrap.encoding import ContinuousEncoding, EncodingIdentification
     from neuroextrap.maps._records import nested_parameters
 
     _check_given(args)
     given = parameters_of(args, args.analysis, without=_OF_PARTICIPANTS)
-    if args.analysis == "continuous":
-        if "--within-runs" not in args.given:  # its default is that of searchlights
-            del given["within_runs"]
-        from neuroextrap.encoding import ContinuousEncoding
-
-        return ContinuousEncoding(**given), {"features": args.features}
-    if args.analysis == "encoding":
-        if "--statistic" not in args.given:  # its default is that of searchlights
-            del given["statistic"]
-        from neuroextrap.encoding import EncodingIdentification
-
-        nested = nested_parameters(EncodingIdentification, given)
-        return EncodingIdentification(**nested), _features(args)
-    from neuroextrap.decoding import IdentificationSearchLight
-
-    nested = nested_parameters(IdentificationSearchLight, given)
-    return IdentificationSearchLight(**nested), {}
+    # whose defaults are those of searchlights
+    for analysis, word in (("encoding", "statistic"), ("continuous", "within_runs")):
+        if args.analysis == analysis and word_of(word) not in args.given:
+            del given[word]
+    classes = IdentificationSearchLight, EncodingIdentification, ContinuousEncoding
+    kind = {each.kind: each for each in classes}[args.analysis]
+    return kind(**nested_parameters(kind, given)), _features(args)
 
 
 def _check_given(args):
@@ -286,12 +275,9 @@ def _features(args):
     if args.stimulus_images is not None:
         from neuroextrap.cohorts._cohort_encoding import image_features
 
-        features = image_features(
-            args.stimulus_images,
-            model=args.model,
-            image_size=args.image_size,
-            verbose=int(not args.quiet),
-        )
+        how = {name: getattr(args, name) for name in ("model", "image_size")}
+        how["verbose"] = int(not args.quiet)
+        features = image_features(args.stimulus_images, **how)
     return {"features": features, "n_folds": args.folds}
 
 

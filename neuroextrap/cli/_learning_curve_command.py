@@ -145,51 +145,39 @@ def run(args):
         CanonicalVariates,
         information_learning_curve,
     )
-    from neuroextrap.learning_curves._curve_run import read_scans
-    from neuroextrap.maps._provenance import provenance
 
     role = "imgs" if args.array is None else "array"
     bids, files = bids_of_inputs(args, getattr(args, role))
     output = Output.of(args, bids, f"{role} scans mask", **{role: files})
-    schemes, groups, rows = _read_scans(args)
-    samples = read_scans(_source(args), args.mask)
-    if len(samples.X) != len(rows):
-        raise ValueError(
-            f"{args.scans} has {len(rows)} rows, but there are {len(samples.X)} scans; "
-            "give one row for each scan"
-        )
-    X, groups = samples.X[rows], groups[rows]
-    size = (*X.shape[:1], len(set(groups)), X.shape[1])
-    logger.info("%d scans of %d groups, %d features", *size)
-    labels = {name: values[rows] for name, values in schemes.items()}
+    samples, data, labels = _read(args)
     classifier = CanonicalVariates(**{name: getattr(args, name) for name in _MODEL})
     how = {name: each.value(getattr(args, name)) for name, each in _CURVE.items()}
-    about = {"groups": groups, "classifier": classifier}
-    curve: Any = partial(information_learning_curve, X, **about, **how)
+    curve: Any = partial(
+        information_learning_curve,
+        data["X"],
+        groups=data["groups"],
+        classifier=classifier,
+        **how,
+    )
     if output.dry_run:
-        say(_cost(curve, X, labels, groups))
+        say(_cost(curve, data, labels))
         return
     curves = {name: curve(y) for name, y in labels.items()}
-    asked = {name: getattr(args, name) for name in _PARAMETERS.split()}
-    data: dict[str, Any] = {"X": X, "groups": groups}
     maps: tuple[dict, dict] = {}, {}
     if samples.masker is not None:
         maps = _maps(output, samples, data, labels, classifier, how)
-    made = provenance(
-        parameters=asked | {"classifier": classifier},
-        inputs=data | labels,
-        random_state=args.random_state,
-    )
-    say(_written(output, curves, maps, made))
+    asked = {name: getattr(args, name) for name in _PARAMETERS.split()}
+    about = {"parameters": asked | {"classifier": classifier}, "inputs": data | labels}
+    say(_written(output, curves, maps, about | {"random_state": args.random_state}))
 
 
-def _cost(curve, X, labels, groups):
+def _cost(curve, data, labels):
     """Describe what the curves would take, by timing a few splits of each."""
     from joblib import effective_n_jobs
 
     from neuroextrap.cli._results import cost_line, seconds_of
 
-    n_splits = curve.keywords["n_splits"]
+    (n_scans, n_features), n_splits = data["X"].shape, curve.keywords["n_splits"]
     n_workers = effective_n_jobs(curve.keywords["n_jobs"])
     n_sizes, seconds = 0, 0.0
     for y in labels.values():
@@ -198,9 +186,9 @@ def _cost(curve, X, labels, groups):
         seconds += seconds_of(lambda n, f=few: f(n_splits=n), n_splits, few=(1, 4))
     what = (
         f"{len(labels)} curves of {n_sizes} training sizes, {n_splits} splits, "
-        f"{len(X)} scans of {len(set(groups))} groups, {X.shape[1]} features"
+        f"{n_scans} scans of {len(set(data['groups']))} groups, {n_features} features"
     )
-    return cost_line(what, seconds / n_workers, (4 + n_workers) * X.nbytes)
+    return cost_line(what, seconds / n_workers, (4 + n_workers) * data["X"].nbytes)
 
 
 def _source(args):
@@ -218,44 +206,58 @@ def _source(args):
     return array
 
 
-def _read_scans(args):
-    """Return labels of every scheme, groups, and which rows are analyzed."""
+def _read(args):
+    """Return samples (masker and scans), the data that are analyzed, and labels."""
+    from neuroextrap.learning_curves._curve_run import read_scans
+    from neuroextrap.learning_curves._protocol import agnostic_labels
+
+    columns, rows = _columns(args)
+    samples = read_scans(_source(args), args.mask)
+    if len(samples.X) != len(rows):
+        raise ValueError(
+            f"{args.scans} has {len(rows)} rows, but there are {len(samples.X)} scans; "
+            "give one row for each scan"
+        )
+    X, groups = samples.X[rows], columns[args.groups][rows]
+    size = len(X), len(set(groups)), X.shape[1]
+    logger.info("%d scans of %d groups, %d features", *size)
+    labels = {
+        name: agnostic_labels(groups) if name == "agnostic" else columns[name][rows]
+        for name in args.labels
+    }
+    return samples, {"X": X, "groups": groups}, labels
+
+
+def _columns(args):
+    """Return groups and labels of the table of scans, and which rows are analyzed."""
     import numpy as np
 
     from neuroextrap.images._tables import read_text_table, text_column
-    from neuroextrap.learning_curves._protocol import agnostic_labels
 
     table = read_text_table(args.scans, "--scans")
-    wanted = [args.groups, *(name for name in args.labels if name != "agnostic")]
-    missing = [name for name in wanted if name not in table.columns]
+    labels = [name for name in args.labels if name != "agnostic"]
+    missing = [name for name in (args.groups, *labels) if name not in table.columns]
     if missing:
         raise ValueError(
             f"{args.scans} has no column {', '.join(missing)}; it has "
             f"{', '.join(table.columns)}; name others with --labels and --groups"
         )
-    columns = {name: text_column(table, name, args.scans) for name in wanted}
-    groups = columns[args.groups]
-    labeled = np.all([columns[name] != "" for name in wanted], axis=0)
-    if not labeled.all():
+    names = dict.fromkeys([args.groups, *labels])
+    columns = {name: text_column(table, name, args.scans) for name in names}
+    lacking = np.any([values == "" for values in columns.values()], axis=0)
+    if lacking.any():
         logger.warning(
             "%d of %d rows of %s lack a label or a group (n/a or empty) and are left "
             "out",
-            (~labeled).sum(),
-            len(labeled),
+            lacking.sum(),
+            len(lacking),
             args.scans,
         )
-    excluded = [np.isin(columns[name], args.exclude) for name in wanted[1:]]
-    rows = labeled & ~np.any([np.zeros_like(labeled), *excluded], axis=0)
+    excluded = [np.isin(columns[name], args.exclude) for name in labels]
+    rows = ~np.any([lacking, *excluded], axis=0)
     if not rows.any():
         raise ValueError(f"{args.scans} has no row left to analyze; exclude fewer")
-    schemes = {}
-    for name in args.labels:
-        if name == "agnostic":
-            schemes[name] = np.full(len(table), -1)
-            schemes[name][rows] = agnostic_labels(groups[rows])
-        else:
-            schemes[name] = columns[name]
-    return schemes, groups, rows
+    return columns, rows
 
 
 def _maps(output, samples, data, labels, classifier, options):
@@ -299,6 +301,7 @@ def _written(output, curves, maps, about):
     from neuroextrap.learning_curves._comparison import table_of_curves
     from neuroextrap.learning_curves._report import words_found
     from neuroextrap.maps._files import write_maps
+    from neuroextrap.maps._provenance import provenance
 
     table, places = table_of_curves(curves, "scheme"), output.places
     more = {"learning_curve.tsv": table_writer(table)}
@@ -309,7 +312,7 @@ def _written(output, curves, maps, about):
         output.folder,
         *maps,
         bids=output.bids,
-        provenance=output.origin.record | output.origin.sidecar() | about,
+        provenance=output.origin.record | output.origin.sidecar() | provenance(**about),
         more=more,
         overwrite=output.overwrite,
         sources=output.origin.paths,

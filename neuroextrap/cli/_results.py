@@ -117,7 +117,7 @@ class Output:
         return "\n".join([summary(fitted, peaks), *shown, written])
 
     def write_maps(self, maps, shown, fitted=None):
-        """Write RegionMaps, those of `fitted` or alone; return the strongest regions."""
+        """Write RegionMaps, of `fitted` or alone; return the strongest regions."""
         written = maps if fitted is None else fitted
         written.to_directory(self.folder, more=self.pages(maps), **self.how)
         rows = getattr(maps, "rows", "regions")

@@ -18,7 +18,8 @@ from neuroextrap.images._feature_timing import features_of_events, stimuli_of
 
 _ENDINGS = (".tsv", ".csv", ".tsv.gz", ".csv.gz", ".parquet", ".npz", ".npy")
 _CLEANING = "t_r", "smoothing_fwhm", "high_pass"
-_EXAMPLE = "task-film_run-1_motion.tsv"
+_BAND = "_motion.tsv"
+_EXAMPLE = f"task-film_run-1{_BAND}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,17 +72,14 @@ class FilmDesign:
         listed = [self._files_of(run) for run in runs]
         return [str(path) for run in listed for files in run for path in files.values()]
 
-    def table(self, runs):
-        """Return the TableOfRuns of BidsRuns."""
+    def table_of(self, participant):
+        """Return the TableOfRuns of a participant, with confounds."""
+        runs, confounds = participant.runs, participant.request.confounds
         sets = ["test" if self.is_tested(run) else "train" for run in runs]
         features = [self._features_of(run) for run in runs]
         if len(features[0]) == 1:
             features = [next(iter(bands.values())) for bands in features]
-        return TableOfRuns(sets, features, [run.bold for run in runs], None, None)
-
-    def table_of(self, participant):
-        """Return the TableOfRuns of a participant, with confounds."""
-        table, confounds = self.table(participant.runs), participant.request.confounds
+        table = TableOfRuns(sets, features, participant.imgs, None, None)
         return table.cleaned_by(confounds) if confounds else table
 
     def fit(self, participant, analysis):
@@ -112,9 +110,7 @@ class FilmDesign:
         found = []
         for name in stimuli_of(run.events, self.column):
             own = {b: f for (stem, b), f in self.files.items() if stem == name}
-            found.append(
-                self._complete(own, f"stimulus {name!r}", f"{name}_motion.tsv")
-            )
+            found.append(self._complete(own, f"stimulus {name!r}", f"{name}{_BAND}"))
         return found
 
     def _fitting(self, run):
@@ -198,5 +194,5 @@ def cleaning_by(analysis, options):
                 "runs, and scales them (within_runs); leave it out"
             )
     given = {name: getattr(options, name) for name in _CLEANING}
-    given = {name: value for name, value in given.items() if value is not None}
-    return clone(analysis).set_params(**given)
+    known = {name: value for name, value in given.items() if value is not None}
+    return clone(analysis).set_params(**known)

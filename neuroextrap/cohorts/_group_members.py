@@ -34,22 +34,6 @@ NULL = "desc-null_stat.npy"
 _FEW = 12  # conditions that a line can name
 
 
-def members_of(out, participants, cells):
-    """Return index file and classes by participant, for each cell, and who lacks."""
-    found: list[dict] = []
-    left_out: dict[str, str] = {}
-    for cell in cells:
-        analyses, reasons = _analyses(out, participants, cell)
-        left_out |= reasons
-        found.append(of_majority(analyses, left_out))
-    return [without(each, left_out) for each in found], left_out
-
-
-def without(found, left_out):
-    """Return those of `found` who are not left out."""
-    return {name: entry for name, entry in found.items() if name not in left_out}
-
-
 def check_members(out, found, left_out):
     """Tell who is left out; ValueError if fewer than two are left in `found`."""
     for name, reason in left_out.items():
@@ -90,8 +74,8 @@ def beside(index, name):
     return index.with_name(index.name.removesuffix(INDEX) + name)
 
 
-def _analyses(out, participants, wanted):
-    """Return index file and classes by participant, and reasons of those without."""
+def _analyses(out, participants, wanted, left_out):
+    """Return index file and classes of the majority by participant; note the others."""
     records, results = read_records(out), results_on_record(out)
     given = participants
     if given is None:  # folders too, so that nobody is lost who came without a record
@@ -101,7 +85,7 @@ def _analyses(out, participants, wanted):
     if not labels:
         raise ValueError(f"{out} has no results of participants; analyze them first")
     needed = {f"{key}-{label}" for key, label in wanted.items() if label is not None}
-    found, left_out = {}, {}
+    found = {}
     for label in labels:
         name = f"sub-{label}"
         own = [
@@ -123,7 +107,7 @@ def _analyses(out, participants, wanted):
             left_out[name] = (
                 "its maps are of films: give them to neuroextrap group, not bids"
             )
-    return found, left_out
+    return of_majority(found, left_out)
 
 
 def _reason(records, label, wanted):
@@ -215,12 +199,18 @@ class Members:
         return about
 
 
+def _without(found, left_out):
+    """Return those of `found` who are not left out."""
+    return {name: entry for name, entry in found.items() if name not in left_out}
+
+
 def gather(out, asked, allow_mixed):
     """Return the Members of a group as GroupOptions ask; ValueError if too few."""
-    cells, left_out = members_of(out, asked.participants, asked.cells)
-    design = _design_of(out, asked, cells[0])
+    left_out: dict[str, str] = {}
+    cells = [_analyses(out, asked.participants, cell, left_out) for cell in asked.cells]
+    design = _design_of(out, asked, _without(cells[0], left_out))
     left_out |= {} if design is None else design.left_out
-    cells = [without(cell, left_out) for cell in cells]
+    cells = [_without(cell, left_out) for cell in cells]
     check_members(out, cells[0], left_out)
     mixed = differences(cells, allow_mixed)
     entities = shared_entities(chain(*map(_accuracy_of, cells)))
