@@ -2,14 +2,7 @@
 
 from pathlib import Path
 
-from neuroextrap.analysis._options import (
-    flag,
-    one_of,
-    set_size_or_name,
-    text,
-    texts,
-    whole,
-)
+from neuroextrap.analysis import _options as option
 from neuroextrap.cli._console import say
 from neuroextrap.cli._parser import OVERWRITE, Command
 
@@ -47,28 +40,28 @@ examples:
   neuroextrap compare results/sub-* comparison --regions V1 V2 FFA
 """
 _OPTIONS = {
-    "paired": one_of(
+    "paired": option.one_of(
         "what both pipelines of CONFIG.toml have in common: the same samples (two "
         "classifiers), the same runs (two conditions), or none (two sessions)",
         "samples runs none",
         said="samples",
     ),
-    "regions": texts(
+    "regions": option.texts(
         "regions by name or number: one of the first pipeline and one of the second; "
         "or of subjects' folders, compared over subjects, every pair",
         said="every region with itself",
     ),
-    "names": texts("names of the models", said="those of their folders"),
-    "statistic": text(
+    "names": option.texts("names of the models", said="those of their folders"),
+    "statistic": option.text(
         "statistic that is compared: accuracy, pairwise_accuracy, or a number of "
         "classes (candidates)",
         "accuracy",
     ),
-    "n_permutations": whole("number of exchanges of each pair", 1000),
-    "one_sided": flag("ask only whether the model that comes first is better"),
-    "random_state": whole("seed of the exchanges", 0, "SEED"),
-    "n_jobs": whole("number of workers", 1),
-    "report": flag("write an HTML page of every pair as well"),
+    "n_permutations": option.whole("number of exchanges of each pair", 1000),
+    "one_sided": option.flag("ask only whether the model that comes first is better"),
+    "random_state": option.whole("seed of the exchanges", 0, "SEED"),
+    "n_jobs": option.whole("number of workers", 1),
+    "report": option.flag("write an HTML page of every pair as well"),
     "overwrite": OVERWRITE,
 }
 
@@ -114,7 +107,7 @@ def run(args):
     names = _names(args) if compare is _models else args.models
     _check_kind(args, compare)
     how = {
-        "statistic": set_size_or_name(args.statistic),
+        "statistic": option.set_size_or_name(args.statistic),
         "n_permutations": args.n_permutations,
         "two_sided": not args.one_sided,
         "n_jobs": args.n_jobs,
@@ -215,7 +208,7 @@ def _accuracies(subjects, regions, statistic):
 
     def accuracy(subject, word):
         """Return the accuracy in a region that is named or numbered by a word."""
-        known, region = subject.results, set_size_or_name(word)
+        known, region = subject.results, option.set_size_or_name(word)
         index = find_region(region, known.choice, subject.masker, None)
         return float(known.curve(index, size)[1][0])
 
@@ -237,7 +230,7 @@ def _decoders(args, files, options):
     asked = {
         "paired": None if args.paired == "none" else args.paired or "samples",
         "statistic": options["statistic"],
-        "regions": args.regions and [list(map(set_size_or_name, args.regions))],
+        "regions": args.regions and [list(map(option.set_size_or_name, args.regions))],
     }
     asked["regions"] = fit_to_compare(lights.values(), data, **asked)
     found = compare_decoders(*lights.values(), **options | asked)

@@ -1,14 +1,6 @@
 """``neuroextrap group``: inference over subjects, from their maps to maps of p."""
 
-from neuroextrap.analysis._options import (
-    flag,
-    one_of,
-    path,
-    paths,
-    real,
-    text,
-    whole,
-)
+from neuroextrap.analysis import _options as option
 from neuroextrap.cli._console import say
 from neuroextrap.cli._parser import (
     DRY_RUN,
@@ -46,42 +38,42 @@ examples:
 """
 _ID = "participant_id"
 _INPUT = {
-    "imgs": paths("maps, one for each subject", first=True),
-    "subjects": paths(
+    "imgs": option.paths("maps, one for each subject", first=True),
+    "subjects": option.paths(
         "folders of one analysis each, instead of maps: means, spread and lower bounds "
         "of information over subjects",
         "DIR",
         first=True,
     ),
-    "paired_imgs": paths(
+    "paired_imgs": option.paths(
         "a second map of each subject, subtracted from the first; paired by the "
         "sub-<label> of the maps, in any order, else in the same order",
         first=True,
     ),
-    "design": path(
+    "design": option.path(
         "model of the subjects: a table with one row each; if it has a column "
         "participant_id, rows are matched to the sub-<label> of the maps, else they "
         "are in their order",
         "TSV",
         first=True,
     ),
-    "contrast": text(
+    "contrast": option.text(
         "what is tested of the design: a column, or an expression such as "
         "'patients - controls'",
         None,
         "TEXT",
         first=True,
     ),
-    "null": paths(
+    "null": option.paths(
         "permuted maps of every subject, written by --save-null, in the order of "
         "--imgs; those of another run or subject are refused",
         "NPY",
         first=True,
     ),
-    "mask": path("voxels that are tested", said="those finite in all subjects"),
+    "mask": option.path("voxels that are tested", said="those finite in all subjects"),
 }
 _TEST = {
-    "test": one_of(
+    "test": option.one_of(
         "what is tested with --null: prevalence (in how many of the population there "
         "is information), or mean (whether the mean is larger than means of permuted "
         "maps; with --cluster-threshold also clusters)",
@@ -89,23 +81,25 @@ _TEST = {
         said="prevalence",
         first=True,
     ),
-    "baseline": real(
+    "baseline": option.real(
         "mean over subjects under the null hypothesis, such as chance", said="0"
     ),
-    "step_down": flag("add step-down p-values, never larger than the family-wise ones"),
-    "min_subjects": whole(
+    "step_down": option.flag(
+        "add step-down p-values, never larger than the family-wise ones"
+    ),
+    "min_subjects": option.whole(
         "test voxels that at least N subjects have, each over those it has",
         said="voxels that all have",
     ),
-    "confidence_level": real(
+    "confidence_level": option.real(
         "confidence level of the bound on the prevalence", None, "P", said="0.95"
     ),
-    "n_permutations": whole(
+    "n_permutations": option.whole(
         "number of sign flips (default: 1000), of permutations with a design or "
         "clusters, or of combinations of permuted maps (both 10000)",
         first=True,
     ),
-    "random_state": whole("seed of the permutations", 0, "SEED"),
+    "random_state": option.whole("seed of the permutations", 0, "SEED"),
 }
 
 

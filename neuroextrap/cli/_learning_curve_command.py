@@ -4,16 +4,7 @@ import logging
 from functools import partial
 from typing import Any
 
-from neuroextrap.analysis._options import (
-    number_or_name,
-    one_of,
-    path,
-    paths,
-    real,
-    text,
-    texts,
-    whole,
-)
+from neuroextrap.analysis import _options as option
 from neuroextrap.cli._console import say
 from neuroextrap.cli._parser import DRY_RUN, LAST, OUTPUT, Command
 
@@ -31,14 +22,14 @@ examples:
       --train-sizes 4 8 12 --labels condition agnostic results
 """
 _SOURCES = {
-    "imgs": paths("3-D or 4-D images of scans", first=True),
-    "array": path(".npy of scans x features", "NPY", first=True),
+    "imgs": option.paths("3-D or 4-D images of scans", first=True),
+    "array": option.path(".npy of scans x features", "NPY", first=True),
 }
 _INPUT = {
-    "scans": path(
+    "scans": option.path(
         "table with one row for each scan (see --help-all)", "TSV", required=True
     ),
-    "labels": texts(
+    "labels": option.texts(
         "columns of labels, one curve for each; 'agnostic' labels every scan of a "
         "subject by its position",
         ["trial_type"],
@@ -46,21 +37,23 @@ _INPUT = {
         said="trial_type",
         first=True,
     ),
-    "groups": text("column of subjects or runs", "subject", "COLUMN", first=True),
-    "exclude": texts("labels whose scans are left out", [], said="none"),
-    "mask": path("brain mask", said="computed from the images", first=True),
+    "groups": option.text(
+        "column of subjects or runs", "subject", "COLUMN", first=True
+    ),
+    "exclude": option.texts("labels whose scans are left out", [], said="none"),
+    "mask": option.path("brain mask", said="computed from the images", first=True),
 }
 _MODEL = {
-    "n_components": whole(
+    "n_components": option.whole(
         "number of principal components", None, "P", said="scans per subject"
     ),
-    "basis": one_of(
+    "basis": option.one_of(
         "use singular values as they are (svd), or re-estimate them with each group "
         "left out (generalizable)",
         "svd generalizable",
         "svd",
     ),
-    "significance_level": real(
+    "significance_level": option.real(
         "keep only canonical directions that are significant at this level",
         None,
         "P",
@@ -68,32 +61,34 @@ _MODEL = {
     ),
 }
 _CURVE = {
-    "center": one_of(
+    "center": option.one_of(
         "subtract each group's mean scan, or nothing", "group none", "group"
     ),
-    "scale": one_of("divide each scan by its mean, or leave it", "mean none", "none"),
-    "pattern": one_of(
+    "scale": option.one_of(
+        "divide each scan by its mean, or leave it", "mean none", "none"
+    ),
+    "pattern": option.one_of(
         "map whose reproducibility is measured",
         "sensitivity log_sensitivity canonical none",
         "sensitivity",
     ),
-    "prior_weight": text(
+    "prior_weight": option.text(
         "weight of the prior in predicted probabilities: a number, cross-validated, or "
         "none for no regularization",
         "cross-validated",
         "E",
-        kind=number_or_name,
+        kind=option.number_or_name,
     ),
-    "train_sizes": whole(
+    "train_sizes": option.whole(
         "numbers of training subjects",
         many=True,
         said="all sizes that leave twice as many residual degrees of freedom as "
         "components",
         first=True,
     ),
-    "n_splits": whole("number of random splits at every size", 150, first=True),
-    "random_state": whole("seed of the splits", 0, "SEED"),
-    "n_jobs": whole("number of workers", 1),
+    "n_splits": option.whole("number of random splits at every size", 150, first=True),
+    "random_state": option.whole("seed of the splits", 0, "SEED"),
+    "n_jobs": option.whole("number of workers", 1),
 }
 
 

@@ -3,16 +3,7 @@
 import logging
 from pathlib import Path
 
-from neuroextrap.analysis._options import (
-    flag,
-    one_of,
-    path,
-    real,
-    set_size_or_name,
-    text,
-    texts,
-    whole,
-)
+from neuroextrap.analysis import _options as option
 from neuroextrap.cli._console import say
 from neuroextrap.cli._parser import OVERWRITE, Command
 
@@ -34,64 +25,68 @@ examples:
       --metric correlation --targets shown.tsv results
 """
 _INPUT = {
-    "decoded": path(
+    "decoded": option.path(
         "vectors decoded from trials, instead of scores", "FILE", first=True
     ),
-    "candidates": path("vectors of the candidates, with --decoded", "FILE", first=True),
-    "targets": path(
+    "candidates": option.path(
+        "vectors of the candidates, with --decoded", "FILE", first=True
+    ),
+    "targets": option.path(
         "candidate of every trial: a .npy array, or a table with a column target; "
         "names, or column numbers from 0",
         "FILE",
         said="those of the scores, else trial i belongs to candidate i",
         first=True,
     ),
-    "names": path(
+    "names": option.path(
         "names of the candidates: a .npy array or a table of one column",
         "FILE",
         said="the first row of a table",
     ),
-    "kind": one_of(
+    "kind": option.one_of(
         "whether larger scores are more alike or less; auto takes them as similarities "
         "unless targets come last far oftener than guessing explains",
         "auto similarity distance",
         "auto",
         first=True,
     ),
-    "metric": one_of(
+    "metric": option.one_of(
         "how decoded vectors are compared with those of candidates",
         "cosine correlation euclidean",
         "cosine",
     ),
 }
 _ANALYSIS = {
-    "set_sizes": texts(
+    "set_sizes": option.texts(
         "report accuracy (top-1) among that many candidates",
         metavar="N",
-        kind=set_size_or_name,
+        kind=option.set_size_or_name,
         said="50 200 1000, up to ten times the pool",
         first=True,
     ),
-    "statistic": text(
+    "statistic": option.text(
         "accuracy that is tested: pairwise_accuracy (two-way), accuracy (among all), "
         "or a number of candidates",
         "pairwise_accuracy",
-        kind=set_size_or_name,
+        kind=option.set_size_or_name,
     ),
-    "n_permutations": whole(
+    "n_permutations": option.whole(
         "number of exchanges of targets between trials", 1000, first=True
     ),
-    "groups": path(
+    "groups": option.path(
         "run or subject of every trial, within which targets are exchanged: a .npy "
         "array or a table of one column",
         "FILE",
         said="exchange all",
     ),
-    "cross_validated": flag(
+    "cross_validated": option.flag(
         "trials that are tested trained the decoder of other trials: no lower bounds, "
         "and an approximate p-value"
     ),
-    "confidence_level": real("confidence level of intervals and bounds", 0.95, "P"),
-    "random_state": whole("seed of the exchanges", 0, "SEED"),
+    "confidence_level": option.real(
+        "confidence level of intervals and bounds", 0.95, "P"
+    ),
+    "random_state": option.whole("seed of the exchanges", 0, "SEED"),
 }
 _ROWS = ("target", "targets", "name")  # columns of tables that name rows
 _PRINTED = (
@@ -101,7 +96,7 @@ _PRINTED = (
 )
 
 
-_REPORT = flag("write a self-contained report.html as well")
+_REPORT = option.flag("write a self-contained report.html as well")
 COMMAND = Command(
     "identification (top-1 among any number) by the scores of any decoder",
     "(A [B ...] | --decoded D --candidates C) [options] OUT",

@@ -6,13 +6,7 @@ from typing import Any
 
 from neuroextrap.analysis._analysis_files import origin_of
 from neuroextrap.encoding._table_of_runs import TableOfRuns
-from neuroextrap.images._bids_names import (
-    PAIR,
-    filter_texts,
-    loose_entities,
-    read_filters,
-    same_label,
-)
+from neuroextrap.images import _bids_names as names
 from neuroextrap.images._bids_runs import most_specific
 from neuroextrap.images._feature_timing import features_of_events, stimuli_of
 
@@ -48,14 +42,14 @@ class FilmDesign:
             "analysis": "continuous",
             "features": str(self.features),
             "stimulus_column": self.column,
-            "test_runs": filter_texts(self.test_runs),
+            "test_runs": names.filter_texts(self.test_runs),
             "segments": self.seconds,
         }, {}
 
     def is_tested(self, run):
         """Say whether a BidsRun is for testing."""
         return all(
-            any(same_label(run.entities.get(key), label) for label in labels)
+            any(names.same_label(run.entities.get(key), label) for label in labels)
             for key, labels in self.test_runs.items()
         )
 
@@ -64,7 +58,7 @@ class FilmDesign:
         sets = {self.is_tested(run) for run in runs}
         if len(sets) < 2:
             who, what = ("all", "train on") if sets == {True} else ("none", "test")
-            named = " ".join(filter_texts(self.test_runs))
+            named = " ".join(names.filter_texts(self.test_runs))
             raise ValueError(
                 f"{who} of {len(runs)} runs have {named} in their names, so that "
                 f"nothing is left to {what}; choose others (test_runs, --test-runs)"
@@ -89,7 +83,7 @@ class FilmDesign:
         sources = {"imgs": table.imgs, "features": features}
         sources["events"] = [run.events for run in participant.runs if self.column]
         made_by = {**self.identity, "confounds": list(confounds)}
-        made_by["test_runs"] = filter_texts(self.test_runs)
+        made_by["test_runs"] = names.filter_texts(self.test_runs)
         origin = origin_of(sources, made_by)
         return analysis.fit_runs(table, seconds=self.seconds), origin
 
@@ -117,8 +111,8 @@ class FilmDesign:
         """Return the most specific file of each band whose entities are the run's."""
         best: dict[str, list] = {}
         for (_, band), path in self.files.items():
-            own = loose_entities(path.relative_to(self.features))
-            if all(same_label(run.entities.get(k), own[k]) for k in own):
+            own = names.loose_entities(path.relative_to(self.features))
+            if all(names.same_label(run.entities.get(k), own[k]) for k in own):
                 best.setdefault(band, []).append((len(own), path))
         name = Path(run.bold).name
         own = {
@@ -158,8 +152,8 @@ def read_films(features, column, test_runs, seconds):
             continue
         stem, _, band = path.name.partition(".")[0].rpartition("_")
         within = path.relative_to(folder)
-        named = stem if column is not None else loose_entities(within)
-        if not named or PAIR.fullmatch(band):
+        named = stem if column is not None else names.loose_entities(within)
+        if not named or names.PAIR.fullmatch(band):
             continue
         # runs of several participants may have files of one name
         what = stem if column is not None else within.as_posix()
@@ -175,7 +169,7 @@ def read_films(features, column, test_runs, seconds):
         )
     return FilmDesign(
         features=folder,
-        test_runs=read_filters(test_runs),
+        test_runs=names.read_filters(test_runs),
         column=column,
         seconds=seconds,
         files=files,

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from neuroextrap.analysis._analysis_files import write_analysis
+from neuroextrap.cohorts import _cohort_records as records
 from neuroextrap.cohorts._cohort_encoding import analysis_of
 from neuroextrap.cohorts._cohort_films import FilmDesign, cleaning_by
 from neuroextrap.cohorts._cohort_index import INDEX, write_index
@@ -18,20 +19,6 @@ from neuroextrap.cohorts._cohort_options import (
     ParticipantOptions,
     check_names,
     check_path,
-)
-from neuroextrap.cohorts._cohort_records import (
-    cause_of,
-    configuration,
-    entry_of,
-    outcome_table,
-    prepare_dataset,
-    read_outcome,
-    read_records,
-    record_path,
-    record_text,
-    tell_missing_runs,
-    write_text,
-    written,
 )
 from neuroextrap.cohorts._cohort_runs import found_runs, mean_motion
 from neuroextrap.cohorts._dry_run import COST, plan_participants
@@ -163,16 +150,16 @@ def analyze_participants(
             "(--n-permutations)"
         )
     if asked.dry_run:
-        return outcome_table(plan_participants(request, labels), COST[1:])
+        return records.outcome_table(plan_participants(request, labels), COST[1:])
     _check_anyone(request, labels)
-    prepare_dataset(out, derivatives)
+    records.prepare_dataset(out, derivatives)
     causes: dict[str, str] = {}
     try:
         outcomes = [_outcome(request, label, Path(out), causes) for label in labels]
     finally:
         write_index(out)
-    tell_missing_runs(outcomes)
-    return outcome_table(outcomes)
+    records.tell_missing_runs(outcomes)
+    return records.outcome_table(outcomes)
 
 
 def _check_anyone(request, labels):
@@ -183,7 +170,7 @@ def _check_anyone(request, labels):
             found_runs(request, label)
         except ValueError as error:
             reason = one_line(error)
-            causes.setdefault(cause_of(reason, label), reason)
+            causes.setdefault(records.cause_of(reason, label), reason)
             if len(causes) == 1:
                 continue
         return
@@ -216,27 +203,29 @@ def _outcome(request, label, out, causes):
         files = ResultFiles.below(out, participant.bids)
         _check_record(out, name, participant.results)
         if _is_done(files, participant):
-            entry = entry_of(label, "skipped", participant, start)
+            entry = records.entry_of(label, "skipped", participant, start)
             _mend_record(request, participant, out, entry)
             return entry
         files.check(overwrite=request.asked.overwrite)
         logger.info("sub-%s: %d runs", label, participant.n_runs)
         with working_folder(participant, out) as folder:
             fitted, origin = participant.fit(folder)
-            entry = entry_of(label, "done", participant, start)
-            path = record_path(out, name)
+            entry = records.entry_of(label, "done", participant, start)
+            path = records.record_path(out, name)
             record = path, _record(request, participant, out, entry, path)
             _write(fitted, origin, participant, out, folder, record)
-            record_path(out, name, failed=True).unlink(missing_ok=True)
+            records.record_path(out, name, failed=True).unlink(missing_ok=True)
     except Exception as error:  # whatever it is, it is told, and others go on
-        entry = entry_of(label, "failed", participant, start, one_line(error))
-        first = causes.setdefault(cause_of(entry["reason"], label), f"sub-{label}")
+        entry = records.entry_of(label, "failed", participant, start, one_line(error))
+        first = causes.setdefault(
+            records.cause_of(entry["reason"], label), f"sub-{label}"
+        )
         told = entry["reason"] if first == f"sub-{label}" else f"as {first}"
         logger.error("sub-%s failed: %s", label, told)
         logger.debug("sub-%s", label, exc_info=True)
         # the record of results that are there stays theirs
-        kept = read_outcome(out, name).get("status") == "done"
-        path = record_path(out, name, failed=kept)
+        kept = records.read_outcome(out, name).get("status") == "done"
+        path = records.record_path(out, name, failed=kept)
         _write_record(path, request, participant, out, entry)
     return entry
 
@@ -250,21 +239,27 @@ def _record(request, participant, out, entry, path):
         outcome["identity"] = participant.identity
         outcome["motion"] = mean_motion([run.confounds for run in runs])
     folders = (request.derivatives, request.raw, out)
-    return record_text(path, configuration(request, runs), runs, outcome, folders)
+    return records.record_text(
+        path, records.configuration(request, runs), runs, outcome, folders
+    )
 
 
 def _write_record(path, request, participant, out, entry):
     """Write a record; the page of all, which is of earlier ones, goes."""
     (out / INDEX).unlink(missing_ok=True)
     path.parent.mkdir(parents=True, exist_ok=True)
-    write_text(path, _record(request, participant, out, entry, path))
+    records.write_text(path, _record(request, participant, out, entry, path))
 
 
 def _check_record(out, name, results):
     """Raise if the record of this name is of other results that are there."""
-    known = read_outcome(out, name)
+    known = records.read_outcome(out, name)
     other = known.get("results", results)
-    if known.get("status") == "done" and other != results and written(out, other):
+    if (
+        known.get("status") == "done"
+        and other != results
+        and records.written(out, other)
+    ):
         raise ValueError(
             f"{out} has other results on record as {name} ({other}), of another space "
             "or other sessions; give these a folder of their own, choose sessions "
@@ -275,10 +270,10 @@ def _check_record(out, name, results):
 def _mend_record(request, participant, out, entry):
     """Write the record of results that are there, unless it is theirs."""
     name = request.record_name(participant.label)
-    known = read_outcome(out, name)
+    known = records.read_outcome(out, name)
     own = ("done", participant.identity, participant.results)
     if tuple(known.get(key) for key in ("status", "identity", "results")) != own:
-        done, path = entry | {"status": "done"}, record_path(out, name)
+        done, path = entry | {"status": "done"}, records.record_path(out, name)
         _write_record(path, request, participant, out, done)
 
 
@@ -314,9 +309,11 @@ def _write(fitted: Any, origin, participant, out, folder, record):
     samples["cohort"] = participant.made_of
     # the page of all is of what was there before: it goes, and is made at the end
     elsewhere = {"record.toml": record[0], INDEX: out / INDEX}
-    for name, known in read_records(out).items():  # all records of what is replaced
+    for name, known in records.read_records(
+        out
+    ).items():  # all records of what is replaced
         if known.get("outcome", {}).get("results") == participant.results:
-            elsewhere[f"{name}.toml"] = record_path(out, name)
+            elsewhere[f"{name}.toml"] = records.record_path(out, name)
     write(
         out,
         overwrite=asked.overwrite,
