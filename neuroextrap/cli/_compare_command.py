@@ -86,9 +86,8 @@ COMMAND = Command(
     intermixed=True,
 )
 _SHOWN = (
-    *("first", "second", "region", "name", "x", "y", "z"),
-    *("first_accuracy", "second_accuracy", "accuracy_difference"),
-    *("p_value", "p_value_fwe"),
+    "first second region name x y z first_accuracy second_accuracy accuracy_difference "
+    "p_value p_value_fwe"
 )
 
 
@@ -117,7 +116,7 @@ def run(args):
     what, best = compare(args, names, how)
     say(
         f"{what} (accuracies are proportions; p_value_fwe holds for all regions and "
-        f"pairs):\n{text_table(best, _SHOWN)}\ncomparison.tsv in {args.out}"
+        f"pairs):\n{text_table(best, _SHOWN.split())}\ncomparison.tsv in {args.out}"
     )
 
 

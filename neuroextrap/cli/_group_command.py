@@ -139,6 +139,7 @@ def run(args):
     _check_options(args)
     from neuroextrap.cli._results import Output, bids_of_inputs
     from neuroextrap.group._group_maps import summary
+    from neuroextrap.images._atlas import names_beside
     from neuroextrap.maps._files import describe_map, write_maps
     from neuroextrap.maps._provenance import provenance
     from neuroextrap.maps._registry import GROUP_MAPS
@@ -151,6 +152,7 @@ def run(args):
         say(_cost(args))
         return
     maps, given = _tested(args)
+    names = names_beside(output.atlas)
     about = output.origin.sidecar()
     about |= provenance(parameters=given, random_state=args.random_state)
     write_maps(
@@ -160,7 +162,7 @@ def run(args):
         overwrite=output.overwrite,
         bids=bids,
         provenance=output.origin.record | about,
-        more=_pages(maps, output),
+        more=output.pages(maps, labels_img=output.atlas, names=names),
     )
     say(summary(maps, len(maps.summary.subjects)))
     say(f"maps and sidecars in {output.places.folder}")
@@ -186,25 +188,8 @@ def _read_places(args):
         take_last_as_output(args)
 
 
-def _pages(maps, output):
-    """Return what writes the report, whose clusters the atlas names, by file."""
-    if not output.report:
-        return {}
-    from neuroextrap.cli._results import page_file
-    from neuroextrap.images._atlas import names_beside
-
-    names = names_beside(output.atlas)
-    atlas = {"labels_img": output.atlas, "names": names}
-    return page_file(maps.generate_report(output.title, bg_img=output.bg_img, **atlas))
-
-
 _SECOND_LEVEL = (
-    "paired_imgs",
-    "design",
-    "contrast",
-    "cluster_threshold",
-    "tfce",
-    "step_down",
+    *("paired_imgs", "design", "contrast", "cluster_threshold", "tfce", "step_down"),
     "min_subjects",
 )
 _OF_TESTS = {

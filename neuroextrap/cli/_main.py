@@ -19,20 +19,9 @@ from neuroextrap.cli._parser import CommandParser, take_last_as_output
 logger = logging.getLogger(__name__)
 
 _COMMANDS = (
-    "demo",
-    "check",
-    "searchlight",
-    "multiverse",
-    "bids",
-    "merge",
-    "encoding",
-    "continuous",
-    "compare",
-    "scores",
-    "learning-curve",
-    "group",
+    "demo check searchlight multiverse bids merge encoding continuous compare scores "
+    "learning-curve group"
 )
-
 _BAD_INPUT = (ValueError, TypeError, OSError, MemoryError, ModuleNotFoundError)
 
 # what ended a command: what is said, and the exit code, 128 and the signal
@@ -74,7 +63,7 @@ def build_parser():
     subparsers = parser.add_subparsers(
         title="commands", metavar="COMMAND", parser_class=CommandParser
     )
-    for name in _COMMANDS:
+    for name in _COMMANDS.split():
         room = f"neuroextrap.cli._{name.replace('-', '_')}_command"
         module = importlib.import_module(room)
         module.COMMAND.add_to(subparsers, name, module.run)

@@ -38,16 +38,9 @@ examples:
   neuroextrap multiverse pipelines.toml results
 """
 _SHOWN = (
-    "pipeline",
-    "n_regions",
-    "largest_standardized",
-    "p_value_fwe_alone",
-    "p_value_fwe",
-    "n_surviving_alone",
-    "n_surviving",
+    "pipeline n_regions largest_standardized p_value_fwe_alone p_value_fwe "
+    "n_surviving_alone n_surviving"
 )
-
-
 COMMAND = Command(
     "several pipelines of one experiment, tested together",
     "CONFIG.toml [options] OUT",
@@ -89,7 +82,7 @@ def run(args):
     found.to_directory(args.out, overwrite=args.overwrite, more=pages)
     say(
         f"p_value_fwe holds for all voxels and pipelines together:\n"
-        f"{text_table(found.table_, _SHOWN)}\n"
+        f"{text_table(found.table_, _SHOWN.split())}\n"
         f"maps and pipelines.tsv in {args.out}; open {args.out}/report.html"
     )
 

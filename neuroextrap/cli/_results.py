@@ -27,19 +27,8 @@ from neuroextrap.reporting._rendering import format_number, rounded_down
 logger = logging.getLogger(__name__)
 
 _PRINTED = (
-    "name",
-    "x",
-    "y",
-    "z",
-    "atlas_label",
-    "n_voxels",
-    "accuracy",
-    "implied_information",
-    "bayes_accuracy_bound",
-    "class_information_bound",
-    "information_bound",
-    "p_value",
-    "p_value_fwe",
+    "name x y z atlas_label n_voxels accuracy implied_information bayes_accuracy_bound "
+    "class_information_bound information_bound p_value p_value_fwe"
 )
 """Columns of a peak table that are printed."""
 
@@ -84,11 +73,11 @@ class Output:
         names = ("overwrite", "bids", "origin")
         return {name: getattr(self, name) for name in names}
 
-    def pages(self, fitted: Any):
+    def pages(self, fitted: Any, **drawn):
         """Return what writes the report of an analysis, or of RegionMaps, by file."""
         if not self.report:
             return {}
-        options = {"bg_img": self.bg_img, "atlas": self.atlas}
+        options = {"bg_img": self.bg_img} | (drawn or {"atlas": self.atlas})
         if hasattr(fitted, "results_"):
             origin = self.origin
             page = identification_report(fitted, self.title, **options, origin=origin)
@@ -156,8 +145,7 @@ def background(word):
 
 def page_file(page):
     """Return what writes a report to a path, by the name of its file, a dict."""
-    text = page.get_standalone()
-    return {"report.html": lambda path: path.write_text(text, encoding="utf-8")}
+    return {"report.html": page.save_as_html}
 
 
 def summary(fitted, peaks):
@@ -167,7 +155,7 @@ def summary(fitted, peaks):
     lines = [
         f"{n_regions} regions, {n_classes} classes, chance {1 / n_classes:.3f}; "
         "strongest regions (mm; proportions; bits):",
-        text_table(peaks, _PRINTED),
+        text_table(peaks, _PRINTED.split()),
     ]
     grades = {finding.note: finding.grade for finding in fitted.findings_}
     notes = [f"{grades.get(note, 'note')}: {note}" for note in fitted.notes_]
