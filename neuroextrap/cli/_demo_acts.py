@@ -4,9 +4,25 @@ import functools
 from typing import NamedTuple
 
 import numpy as np
+import pandas as pd
+from markupsafe import Markup
 
 from neuroextrap.cli._results import align_columns, shown_values
+from neuroextrap.datasets import (
+    gaussian_code_accuracy,
+    gaussian_code_information,
+    simulate_brain,
+)
+from neuroextrap.decoding import IdentificationSearchLight
+from neuroextrap.images._loading import feature_coordinates, feature_values
+from neuroextrap.plotting._axes import add_legend
+from neuroextrap.reporting._curves import curve_axes
 from neuroextrap.reporting._finding import place_words
+from neuroextrap.reporting._identification_page import identification_sections
+from neuroextrap.reporting._page import folded, frame_table, make_page
+from neuroextrap.reporting._pictures import embed_figure
+from neuroextrap.reporting._rendering import paragraphs
+from neuroextrap.stats import implied_information
 
 
 class Act(NamedTuple):
@@ -59,9 +75,6 @@ ACTS = (
 
 def play(act, *, size, random_state, **options):
     """Simulate one act's brain and analyze it; return the brain and the analysis."""
-    from neuroextrap.datasets import simulate_brain
-    from neuroextrap.decoding import IdentificationSearchLight
-
     brain = simulate_brain(
         information=act.information,
         n_classes=act.n_classes,
@@ -87,8 +100,6 @@ def compare_with_truth(act, brain, fitted):
     Planted information is that of one response, usable information what it shares with
     the training mean; ``true_...`` are expectations of the classifier as trained.
     """
-    import pandas as pd
-
     numbers = range(len(brain.samples.planted))
     return pd.DataFrame([_row(act, brain, fitted, number) for number in numbers])
 
@@ -96,8 +107,6 @@ def compare_with_truth(act, brain, fitted):
 @functools.lru_cache
 def true_curves(n_voxels, snr, set_sizes, n_train):
     """Return the true accuracy of the classifier as trained, and of the best one."""
-    from neuroextrap.datasets import gaussian_code_accuracy
-
     trained = gaussian_code_accuracy(n_voxels, snr, set_sizes, n_train=n_train)
     return trained, gaussian_code_accuracy(n_voxels, snr, set_sizes)
 
@@ -110,9 +119,6 @@ def _planted(brain, number):
 
 def _row(act, brain, fitted, number):
     """Compare one planted sphere."""
-    from neuroextrap.datasets import gaussian_code_information
-    from neuroextrap.stats import implied_information
-
     center, n_voxels, snr = _planted(brain, number)
     sizes, accuracy = fitted.accuracy_curve(center)
     truth, bayes = true_curves(n_voxels, snr, tuple(sizes), act.n_train)
@@ -142,8 +148,6 @@ _BOUNDS = [
 
 def _scores_at(fitted, center):
     """Return the values of all maps at the voxel that is nearest to a place (mm)."""
-    from neuroextrap.images._loading import feature_coordinates, feature_values
-
     distance = ((feature_coordinates(fitted.masker_) - center) ** 2).sum(axis=1)
     place = distance.argmin()
     return {
@@ -210,10 +214,6 @@ _SHOWN = "Peaks", "How many are informative", "Explore the maps"
 
 def demo_page(played):
     """Make one page of acts: their brains, analyses, and tables of truth."""
-    from neuroextrap.reporting._identification_page import identification_sections
-    from neuroextrap.reporting._page import folded, make_page
-    from neuroextrap.reporting._rendering import paragraphs
-
     sections: list = []
     for act, brain, fitted, table in played:
         letter = act.title.split(":")[0]
@@ -233,11 +233,6 @@ def demo_page(played):
 
 def _truth_section(act, brain, fitted, table):
     """Tabulate truth and estimate; draw the curves of the planted spheres."""
-    from markupsafe import Markup
-
-    from neuroextrap.reporting._page import frame_table
-    from neuroextrap.reporting._pictures import embed_figure
-
     curves = [
         embed_figure(
             _curve_with_truth(act, brain, fitted, number),
@@ -253,8 +248,6 @@ def _truth_section(act, brain, fitted, table):
 
 def _transposed(table):
     """Return truth and estimates in words, one column for each planted sphere."""
-    import pandas as pd
-
     labels = [label[:1].upper() + label[1:] for label in _PRINTED.values()]
     columns = {
         f"at {place_words(row)}": [
@@ -267,9 +260,6 @@ def _transposed(table):
 
 def _curve_with_truth(act, brain, fitted, number):
     """Draw one planted sphere's curve with the two true curves."""
-    from neuroextrap.plotting._axes import add_legend
-    from neuroextrap.reporting._curves import curve_axes
-
     center, n_voxels, snr = _planted(brain, number)
     ax, sizes = curve_axes(fitted, center), fitted.set_sizes_
     trained, bayes = true_curves(n_voxels, snr, tuple(sizes), act.n_train)

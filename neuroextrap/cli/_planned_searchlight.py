@@ -8,6 +8,7 @@ import numpy as np
 
 from neuroextrap.analysis._parameters import command_words
 from neuroextrap.cli._parser import parameters_of
+from neuroextrap.cli._results import cost_of_regions
 from neuroextrap.decoding import IdentificationSearchLight, TargetSearchLight
 from neuroextrap.design import examine
 from neuroextrap.images import to_img
@@ -51,6 +52,15 @@ class Question:
     def read(self, imgs, events, mask, options):
         """Return LabeledSamples, and a list of what else is known of each."""
         return event_samples(imgs, events, mask, options), []
+
+    def check(self, planned):
+        """Raise ValueError for what cannot be answered, before any work."""
+
+    def cost(self, planned):
+        """Return lines about the cost; permutations of maps take next to no time."""
+        light, n_permutations = planned.light, planned.light.n_permutations
+        cost = light.set_params(n_permutations=0).estimate_cost(*planned.data[:3])
+        return [cost_of_regions(cost | {"n_permutations": n_permutations})]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -173,6 +173,7 @@ def run(args):
             "use --samples blocks, or p-values are too small"
         )
     planned = request.plan()
+    question.check(planned)
     if output.dry_run:
         say("\n".join(question.cost(planned)))
     else:

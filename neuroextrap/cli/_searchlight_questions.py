@@ -1,6 +1,6 @@
 """What a searchlight is asked: conditions, new samples, a confound, or distances.
 
-A question reads the samples, says what an answer costs (lines), and writes it (text).
+A question reads and checks the samples, says what its answer costs, and writes it.
 """
 
 from dataclasses import dataclass, replace
@@ -89,7 +89,6 @@ class Identification(Question):
         """Return the index of the region that decodes, None for none."""
         if self.decoder is None:
             return None
-
         parameters = RunParameters.of(light)
         choice = parameters.choose_regions(samples.masker, samples.data.shape[1])
         radius = None if parameters.n_nearest is not None else light.radius
@@ -154,19 +153,13 @@ class AcrossConditions(Question):
         y, conditions = np.array(parts).T
         return replace(samples, y=y), [conditions]
 
-    def _check(self, planned):
-        """Raise ValueError for conditions that cannot be compared, before the work."""
+    def check(self, planned):
+        """Raise ValueError for conditions that cannot be compared."""
         _, y, runs, conditions = planned.data
         cross_samples(y, runs, conditions, planned.light.classes, self.pair)
 
-    def cost(self, planned):
-        """Return what the analysis costs."""
-        self._check(planned)
-        return _cost_of_maps(planned)
-
     def answer(self, _, planned, output):
         """Test in each condition what was trained in the other; write the maps."""
-        self._check(planned)
         light, samples, data = planned
         maps = cross_identification(light, *data, **self.pair, order=samples.order)
         maps.bg_img_ = samples.bg_img
@@ -207,10 +200,9 @@ class Dissimilarities(Question):
     files: list
     agreement: str
 
-    def cost(self, planned):
-        """Return what the analysis costs."""
+    def check(self, planned):
+        """Raise ValueError for tables that are no models."""
         self._fitted_by(planned.light)
-        return _cost_of_maps(planned)
 
     def _fitted_by(self, light):
         """Return the analysis of distances with the options of a searchlight."""
@@ -234,13 +226,6 @@ class Dissimilarities(Question):
         later = ("n_voxels", "noise_ceiling", "mean_dissimilarity")
         shown = [name for name in fitted.region_scores_ if name not in later]
         return output.write_maps(fitted.maps_, [*shown, "mean_dissimilarity"], fitted)
-
-
-def _cost_of_maps(planned):
-    """Return the cost of an analysis whose permutations take next to no time."""
-    light, n_permutations = planned.light, planned.light.n_permutations
-    cost = light.set_params(n_permutations=0).estimate_cost(*planned.data[:3])
-    return [cost_of_regions(cost | {"n_permutations": n_permutations})]
 
 
 def relabeled(imgs, events, column, excluded, label):
