@@ -4,16 +4,8 @@ from typing import Any
 
 from neuroextrap.analysis._options import one_of, path
 from neuroextrap.analysis._parameters import parameters
+from neuroextrap.cli import _parser as parser
 from neuroextrap.cli._console import say
-from neuroextrap.cli._parser import (
-    DASK,
-    OUT,
-    Command,
-    RaisingParser,
-    options_of,
-    parameters_of,
-    word_of,
-)
 
 _EXAMPLES = """\
 The two steps of a BIDS app: participant analyzes everyone, or those named by
@@ -94,35 +86,39 @@ def _options():
     said = {"said": "the brain masks of all runs, or computed where they lack"}
     places = ("searchlight", "voxels", "regions")
     statistic = {"said": "accuracy; implied_information of encoding"}
-    analysis = options_of("searchlight", "analysis", statistic=statistic)
-    given = options_of("encoding", "analysis")
+    analysis = parser.options_of("searchlight", "analysis", statistic=statistic)
+    given = parser.options_of("encoding", "analysis")
     model = {word: given[word] for word in given if word not in analysis}
-    stimuli = options_of("stimuli", **_STIMULI) | options_of("cohort", "encoding")
-    films = options_of("cohort", "films") | options_of("continuous", "analysis")
+    stimuli = parser.options_of("stimuli", **_STIMULI) | parser.options_of(
+        "cohort", "encoding"
+    )
+    films = parser.options_of("cohort", "films") | parser.options_of(
+        "continuous", "analysis"
+    )
     films = {word: films[word] for word in films if word not in analysis | model}
-    resources = options_of("searchlight", "resources")
-    shared = {word: resources[word] for word in ("n_jobs", "max_memory")} | DASK
-    files = options_of("cohort", "files")
+    resources = parser.options_of("searchlight", "resources")
+    shared = {word: resources[word] for word in ("n_jobs", "max_memory")} | parser.DASK
+    files = parser.options_of("cohort", "files")
     return {
-        "input": _CONFIG | files | options_of("samples", **_SAMPLES),
-        "regions": options_of(*places, labels_img=None, mask=said),
+        "input": _CONFIG | files | parser.options_of("samples", **_SAMPLES),
+        "regions": parser.options_of(*places, labels_img=None, mask=said),
         "analysis": analysis,
         "encoding": _ANALYSIS | stimuli | model,
-        "group": options_of("group", "group"),
+        "group": parser.options_of("group", "group"),
         "films and stories": films,
-        "output and resources": options_of("cohort", "output") | shared,
+        "output and resources": parser.options_of("cohort", "output") | shared,
     }
 
 
 _LEVEL = "which step; list prints the labels of participants, one a line"
-COMMAND = Command(
+COMMAND = parser.Command(
     "all participants of BIDS derivatives, and the group",
     "DERIVATIVES OUT participant|group|list [options]",
     "All participants of a folder of BIDS derivatives, and the group.",
     _EXAMPLES,
     {
         "derivatives": {"metavar": "DERIVATIVES", "help": "fMRIPrep's output"},
-        "out": OUT,
+        "out": parser.OUT,
         "level": {"choices": ("participant", "group", "list"), "help": _LEVEL},
     },
     _options,
@@ -143,10 +139,10 @@ def run(args):
     from neuroextrap.cohorts._cohort_records import tell_unlike
 
     analysis, of_stimuli = make_analysis(args)
-    samples = parameters_of(args, "samples")
+    samples = parser.parameters_of(args, "samples")
     if args.confounds == ["none"]:
         samples["confounds"] = ()
-    asked = parameters_of(args, "cohort") | of_stimuli | samples
+    asked = parser.parameters_of(args, "cohort") | of_stimuli | samples
     asked["analysis"] = analysis
     outcomes = analyze_participants(args.derivatives, args.out, **asked)
     if args.config is not None and not args.dry_run:
@@ -192,7 +188,7 @@ def _run_group(args):
 
     if args.dry_run:
         raise ValueError("--dry-run is for the step participant; leave it out")
-    options = parameters_of(args, "group")
+    options = parser.parameters_of(args, "group")
     options["bg_img"] = background(args.bg_img)
     if args.labels is not None:
         options["names"] = read_text_table(args.labels, "--labels")
@@ -228,9 +224,9 @@ def _read_configuration(args):
             raise ValueError(f"{args.config}: {key} is a table; give a value")
     values = typed_values(args.config, options)
     for name, value in values.items():
-        if word_of(name) not in given:
+        if parser.word_of(name) not in given:
             setattr(args, name, value)
-    return given | set(map(word_of, values))
+    return given | set(map(parser.word_of, values))
 
 
 def make_analysis(args):
@@ -240,10 +236,10 @@ def make_analysis(args):
     from neuroextrap.maps._records import nested_parameters
 
     _check_given(args)
-    given = parameters_of(args, args.analysis, without=_OF_PARTICIPANTS)
+    given = parser.parameters_of(args, args.analysis, without=_OF_PARTICIPANTS)
     # whose defaults are those of searchlights
     for analysis, word in (("encoding", "statistic"), ("continuous", "within_runs")):
-        if args.analysis == analysis and word_of(word) not in args.given:
+        if args.analysis == analysis and parser.word_of(word) not in args.given:
             del given[word]
     classes = IdentificationSearchLight, EncodingIdentification, ContinuousEncoding
     kind = {each.kind: each for each in classes}[args.analysis]
@@ -254,7 +250,9 @@ def _check_given(args):
     """Raise if an option belongs to the other analysis."""
     own = _words_of(args.analysis)
     for other in ("encoding", "searchlight", "continuous"):
-        for option in map(word_of, [w for w in _words_of(other) if w not in own]):
+        for option in map(
+            parser.word_of, [w for w in _words_of(other) if w not in own]
+        ):
             if option in args.given:
                 raise ValueError(f"{option} is for --analysis {other}; leave it out")
 
@@ -283,7 +281,7 @@ def _features(args):
 
 def typed_values(path, options):
     """Return options of the file at `path`; ValueError if one is of another type."""
-    reader, values = RaisingParser(_options()), {}
+    reader, values = parser.RaisingParser(_options()), {}
     for key, value in options.items():
         name = key.replace("-", "_")
         try:
@@ -312,7 +310,7 @@ def _typed(reader, name, value):
         return value
     if not values:
         raise ValueError("write one value")
-    option = word_of(name)
+    option = parser.word_of(name)
     words = [f"{option}={values[0]}"] if len(values) == 1 else [option, *values]
     read = getattr(reader.parse_args(list(map(str, words))), name)
     several = isinstance(read, list)

@@ -3,15 +3,8 @@
 import logging
 import time
 
+from neuroextrap.cli import _parser as parser
 from neuroextrap.cli._console import logger, say
-from neuroextrap.cli._parser import (
-    RESOURCES,
-    Command,
-    RaisingParser,
-    flag,
-    options_of,
-    path,
-)
 from neuroextrap.cli._searchlight_command import analysis_options
 
 _EXAMPLES = """\
@@ -33,13 +26,13 @@ _N_SIMULATIONS, _EFFECTS = 500, (0.1, 0.2, 0.4)
 _SECONDS = 120  # of a simulation; what takes longer is simulated in part
 _FEWEST_PERMUTATIONS, _FEWEST_REGIONS, _ENOUGH_REGIONS = 19, 5, 100
 _CHECK = {
-    "config": path(
+    "config": parser.path(
         "options from a file, as of a pipeline of neuroextrap multiverse; those of the "
         "command line take precedence",
         "TOML",
         first=True,
     ),
-    "simulate": flag(
+    "simulate": parser.flag(
         "simulate the level and power of the analysis in this design, in minutes",
         first=True,
     ),
@@ -49,12 +42,12 @@ _CHECK = {
 def _options(*, required=False):
     """Return the options by group of help; files are `required` in the end."""
     return analysis_options(required=required) | {
-        RESOURCES: options_of("searchlight", "resources"),
+        parser.RESOURCES: parser.options_of("searchlight", "resources"),
         "check": _CHECK,
     }
 
 
-COMMAND = Command(
+COMMAND = parser.Command(
     "what is doubtful about an experiment, before the work",
     "--imgs A [B ...] --events C [D ...] [options]",
     "Examine images, events and a planned searchlight: whatever makes\n"
@@ -71,7 +64,7 @@ def run(args):
     from neuroextrap.cohorts._cohort_records import read_toml
 
     given = {} if args.config is None else read_toml(args.config)
-    reader, words = RaisingParser(_options(required=True)), list(args.argv)
+    reader, words = parser.RaisingParser(_options(required=True)), list(args.argv)
     words.remove("check")
     args = reader.parse_file(args.config or "neuroextrap check", given, words)
     planned = Request.of(args).plan()

@@ -2,15 +2,8 @@
 
 from typing import Any
 
+from neuroextrap.cli import _parser as parser
 from neuroextrap.cli._console import say
-from neuroextrap.cli._parser import (
-    DRY_RUN,
-    OUT,
-    OUTPUT,
-    Command,
-    options_of,
-    parameters_of,
-)
 
 _EXAMPLES = """\
 RUNS: tab-separated, one row for each run, with the columns
@@ -42,24 +35,28 @@ _NAMES = (
 
 def _options():
     """Return the options by group of help."""
-    cleaning = {"confounds": options_of("samples")["confounds"]._replace(help=_NAMES)}
-    segments = options_of("cohort", "films", test_runs=None)
+    cleaning = {
+        "confounds": parser.options_of("samples")["confounds"]._replace(help=_NAMES)
+    }
+    segments = parser.options_of("cohort", "films", test_runs=None)
     return {
-        "voxels and regions of segments": options_of("continuous", "voxels", "regions"),
-        "analysis": options_of("continuous", "analysis"),
-        None: segments | {"dry_run": DRY_RUN},
-        "cleaning": options_of("continuous", "samples") | cleaning,
-        "output": OUTPUT,
+        "voxels and regions of segments": parser.options_of(
+            "continuous", "voxels", "regions"
+        ),
+        "analysis": parser.options_of("continuous", "analysis"),
+        None: segments | {"dry_run": parser.DRY_RUN},
+        "cleaning": parser.options_of("continuous", "samples") | cleaning,
+        "output": parser.OUTPUT,
     }
 
 
-COMMAND = Command(
+COMMAND = parser.Command(
     "predict responses to films and stories",
     "RUNS OUT [options]",
     "Fit an encoding model of features in time to some runs, and map\n"
     "how well it predicts others.",
     _EXAMPLES,
-    {"runs": {"metavar": "RUNS", "help": "table of runs (.tsv)"}, "out": OUT},
+    {"runs": {"metavar": "RUNS", "help": "table of runs (.tsv)"}, "out": parser.OUT},
     _options,
 )
 
@@ -77,7 +74,7 @@ def run(args):
     output = Output.of(args, bids, roles, **table.files | {"imgs": files})
     if args.confounds is not None:
         table = table.cleaned_by(args.confounds)
-    model = ContinuousEncoding(**parameters_of(args, "continuous"))
+    model = ContinuousEncoding(**parser.parameters_of(args, "continuous"))
     if output.dry_run:
         cost = estimate_cost_of_runs(model, table, args.segments)
         say(cost_of_regions(cost, what=f"{len(table.sets)} runs, "))

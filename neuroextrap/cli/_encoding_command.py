@@ -1,17 +1,8 @@
 """``neuroextrap encoding``: from images and stimulus features to identification."""
 
 from neuroextrap.analysis._options import path, paths, real, text, texts
+from neuroextrap.cli import _parser as parser
 from neuroextrap.cli._console import say
-from neuroextrap.cli._parser import (
-    DASK,
-    DRY_RUN,
-    LAST,
-    OUTPUT,
-    RESOURCES,
-    Command,
-    options_of,
-    parameters_of,
-)
 
 _EXAMPLES = """\
 --stimuli: tab-separated, one row for each volume, with the columns
@@ -78,29 +69,29 @@ _EXTRAPOLATION = {
 
 def _options():
     """Return the options by group of help."""
-    features = options_of(
+    features = parser.options_of(
         "stimuli",
         features={"said": "other columns of --stimuli"},
         folds={"said": "train and test as the column set says"},
     )
     folds = {"folds": features.pop("folds")}
-    resources = options_of("encoding", "resources")
+    resources = parser.options_of("encoding", "resources")
     return {
         "input": _INPUT | features,
-        "regions": options_of("encoding", "voxels", "regions"),
-        "analysis": options_of("encoding", "analysis") | folds | _EXTRAPOLATION,
-        RESOURCES: resources | DASK | {"dry_run": DRY_RUN},
-        "output": OUTPUT,
+        "regions": parser.options_of("encoding", "voxels", "regions"),
+        "analysis": parser.options_of("encoding", "analysis") | folds | _EXTRAPOLATION,
+        parser.RESOURCES: resources | parser.DASK | {"dry_run": parser.DRY_RUN},
+        "output": parser.OUTPUT,
     }
 
 
-COMMAND = Command(
+COMMAND = parser.Command(
     "identify stimuli through an encoding model",
     "--imgs A [B ...] --stimuli TSV [options] OUT",
     "Fit an encoding model to training volumes and identify the\n"
     "stimuli of test volumes, region by region.",
     _EXAMPLES,
-    LAST,
+    parser.LAST,
     _options,
 )
 
@@ -153,7 +144,7 @@ def _model(args, data):
     from neuroextrap.encoding import EncodingIdentification
     from neuroextrap.maps._records import nested_parameters
 
-    given = parameters_of(args, "encoding") | {"mask": data.mask}
+    given = parser.parameters_of(args, "encoding") | {"mask": data.mask}
     if data.bands is not None:
         given["encoder"].set_params(bands=data.bands)
     return EncodingIdentification(**nested_parameters(EncodingIdentification, given))

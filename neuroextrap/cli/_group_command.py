@@ -1,15 +1,8 @@
 """``neuroextrap group``: inference over subjects, from their maps to maps of p."""
 
 from neuroextrap.analysis import _options as option
+from neuroextrap.cli import _parser as parser
 from neuroextrap.cli._console import say
-from neuroextrap.cli._parser import (
-    DRY_RUN,
-    OUTPUT,
-    Command,
-    options_of,
-    take_last_as_output,
-    word_of,
-)
 
 _EXAMPLES = """\
 without --null, the mean over subjects is tested by flipping signs; with --null,
@@ -105,18 +98,18 @@ _TEST = {
 
 def _options():
     """Return the options by group of help."""
-    shared = options_of("group", gamma={"default": None, "said": "0.5"})
+    shared = parser.options_of("group", gamma={"default": None, "said": "0.5"})
     mixed = {name: shared[name] for name in ("allow_mixed", "allow_native_space")}
     names = ("two_sided", "cluster_threshold", "tfce", "gamma")
     tests = {name: shared[name] for name in names}
     return {
         "input": _INPUT | mixed,
-        "test": _TEST | tests | {"dry_run": DRY_RUN},
-        "output": OUTPUT,
+        "test": _TEST | tests | {"dry_run": parser.DRY_RUN},
+        "output": parser.OUTPUT,
     }
 
 
-COMMAND = Command(
+COMMAND = parser.Command(
     "inference over subjects, from one map of each",
     "--imgs A B [C ...] [options] OUT\nDIR DIR [DIR ...] OUT [options]",
     "Inference over subjects, from one map of each.",
@@ -182,10 +175,10 @@ def _read_places(args):
         args.subjects = folders or args.subjects
     elif isinstance(args.allow_mixed, list):
         args.allow_mixed.insert(0, "")  # OUT may be all that follows
-        take_last_as_output(args)
+        parser.take_last_as_output(args)
         args.allow_mixed = args.allow_mixed[1:] or True
     else:
-        take_last_as_output(args)
+        parser.take_last_as_output(args)
 
 
 _SECOND_LEVEL = (
@@ -239,7 +232,7 @@ def _check_options(args):
                 text = f"does not go with {kind}"
                 if other in ("--null", "--subjects") and kind != "--test mean":
                     text = f"needs {other}"
-                raise ValueError(f"{word_of(name)} {text}; leave it out")
+                raise ValueError(f"{parser.word_of(name)} {text}; leave it out")
     if args.atlas is not None and not args.report:
         raise ValueError("--atlas is for the report only; add --report")
 

@@ -2,15 +2,8 @@
 
 from typing import Any
 
+from neuroextrap.cli import _parser as parser
 from neuroextrap.cli._console import say
-from neuroextrap.cli._parser import (
-    OUT,
-    OVERWRITE,
-    RESOURCES,
-    Command,
-    RaisingParser,
-    options_of,
-)
 from neuroextrap.cli._searchlight_command import analysis_options
 
 _EXAMPLES = """\
@@ -41,7 +34,7 @@ _SHOWN = (
     "pipeline n_regions largest_standardized p_value_fwe_alone p_value_fwe "
     "n_surviving_alone n_surviving"
 )
-COMMAND = Command(
+COMMAND = parser.Command(
     "several pipelines of one experiment, tested together",
     "CONFIG.toml [options] OUT",
     "Run several searchlights under the same permuted labels, and\n"
@@ -49,9 +42,9 @@ COMMAND = Command(
     _EXAMPLES,
     {
         "config": {"metavar": "CONFIG.toml", "help": "options and pipelines"},
-        "out": OUT,
+        "out": parser.OUT,
     },
-    {None: {"overwrite": OVERWRITE}},
+    {None: {"overwrite": parser.OVERWRITE}},
     intermixed=True,
 )
 
@@ -91,8 +84,8 @@ def planned_pipelines(path, most=None):
     """Yield the name and Planned searchlight of every pipeline, `most` at the most."""
     from neuroextrap.cli._planned_searchlight import Request
 
-    resources = {RESOURCES: options_of("searchlight", "resources")}
-    reader = RaisingParser(analysis_options() | resources)
+    resources = {parser.RESOURCES: parser.options_of("searchlight", "resources")}
+    reader = parser.RaisingParser(analysis_options() | resources)
     parsed = {
         name: reader.parse_file(f"{path}: pipeline {name!r}", given)
         for name, given in _pipelines(path, most).items()

@@ -3,16 +3,8 @@
 import logging
 
 from neuroextrap.analysis._options import one_of, path, paths, text, texts
+from neuroextrap.cli import _parser as parser
 from neuroextrap.cli._console import say
-from neuroextrap.cli._parser import (
-    DASK,
-    DRY_RUN,
-    LAST,
-    OUTPUT,
-    RESOURCES,
-    Command,
-    options_of,
-)
 
 logger = logging.getLogger(__name__)
 
@@ -80,9 +72,10 @@ def analysis_options(*, required=True):
     }
     said = {"said": "accuracy; of --targets correlation"}
     return {
-        "input": given | options_of("samples"),
-        "regions": options_of("searchlight", "voxels", "regions"),
-        "analysis": options_of("searchlight", "analysis", statistic=said) | _TESTED,
+        "input": given | parser.options_of("samples"),
+        "regions": parser.options_of("searchlight", "voxels", "regions"),
+        "analysis": parser.options_of("searchlight", "analysis", statistic=said)
+        | _TESTED,
     }
 
 
@@ -93,7 +86,7 @@ _TARGETS = {
         "TSV",
         said="conditions are identified",
     ),
-    "metric": options_of("targets", "analysis")["metric"],
+    "metric": parser.options_of("targets", "analysis")["metric"],
     "dissimilarities": paths(
         "measure cross-validated distances between conditions instead, and compare "
         "them with these models: square tables with a row and a column for each "
@@ -124,24 +117,24 @@ _DECODER = {
 
 def _options():
     """Return the options by group of help."""
-    resources = options_of("searchlight", "resources")
+    resources = parser.options_of("searchlight", "resources")
     return analysis_options() | {
         "targets and distances": _TARGETS,
         "decoder of one region": _DECODER,
-        "from one condition to another": options_of("cross"),
-        "confound of the trials": options_of("confound"),
-        RESOURCES: resources | DASK | {"dry_run": DRY_RUN},
-        "output": OUTPUT,
+        "from one condition to another": parser.options_of("cross"),
+        "confound of the trials": parser.options_of("confound"),
+        parser.RESOURCES: resources | parser.DASK | {"dry_run": parser.DRY_RUN},
+        "output": parser.OUTPUT,
     }
 
 
-COMMAND = Command(
+COMMAND = parser.Command(
     "maps of accuracy, information, bounds and p-values",
     "--imgs A [B ...] --events C [D ...] [options] OUT",
     "Maps of identification accuracy, implied information, lower\n"
     "bounds and family-wise p-values.",
     _EXAMPLES,
-    LAST,
+    parser.LAST,
     _options,
 )
 

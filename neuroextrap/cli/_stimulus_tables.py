@@ -7,12 +7,7 @@ import numpy as np
 
 from neuroextrap.images import _feature_files as feature_files
 from neuroextrap.images._opening import list_images
-from neuroextrap.images._tables import (
-    load_array,
-    numbers,
-    read_text_table,
-    text_column,
-)
+from neuroextrap.images._tables import load_array, numbers, read_text_table, text_column
 
 logger = logging.getLogger(__name__)
 

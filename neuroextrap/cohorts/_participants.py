@@ -22,12 +22,7 @@ from neuroextrap.cohorts._cohort_options import (
 )
 from neuroextrap.cohorts._cohort_runs import found_runs, mean_motion
 from neuroextrap.cohorts._dry_run import COST, plan_participants
-from neuroextrap.cohorts._request import (
-    NULL_FILE,
-    Participant,
-    Request,
-    working_folder,
-)
+from neuroextrap.cohorts._request import NULL_FILE, Participant, Request, working_folder
 from neuroextrap.encoding import ContinuousEncoding
 from neuroextrap.images._bids_names import read_filters
 from neuroextrap.images._bids_runs import find_participants, find_raw
