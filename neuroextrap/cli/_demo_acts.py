@@ -134,13 +134,13 @@ def _row(act, brain, fitted, number):
     found["true_accuracy"], found["accuracy"] = truth[-1], accuracy[-1]
     found["standard_error"] = fitted.standard_error(center)[-1]
     found["true_average_bayes_accuracy"] = bayes[-1]
-    found |= {f"{name}{end}": scores[f"{name}{end}"] for name, end in _BOUNDS}
+    found |= {name: scores[name] for name in _BOUNDS}
     return found | {"p_value_fwe": scores.get("p_value_fwe", np.nan)}
 
 
 _ESTIMATED = ("implied_information", "information_bound", "information_bound_fwe")
 _BOUNDS = [
-    (f"{what}_bound", end)
+    f"{what}_bound{end}"
     for what in ("average_bayes_accuracy", "bayes_accuracy", "class_information")
     for end in ("", "_fwe")
 ]

@@ -98,8 +98,6 @@ COMMAND = parser.Command(
 
 def run(args):
     """Read, fit, identify, and write maps and summary."""
-    from pathlib import Path
-
     from neuroextrap.cli._results import Output, bids_of_inputs, cost_of_regions
     from neuroextrap.cli._stimulus_tables import read_data
     from neuroextrap.encoding._cost import estimate_cost
@@ -107,14 +105,8 @@ def run(args):
     set_sizes = _set_sizes(args.extrapolate, args.interval_level)
     _check_options(args)
     bids, files = bids_of_inputs(args, args.imgs)
-    pictures = args.stimulus_images
-    output = Output.of(
-        args,
-        bids,
-        "imgs stimuli features mask stimulus_images labels_img process_mask",
-        imgs=files,
-        stimulus_images=None if pictures and Path(pictures).is_dir() else pictures,
-    )
+    roles = "imgs stimuli features mask stimulus_images labels_img process_mask"
+    output = Output.of(args, bids, roles, imgs=files)
     data = read_data(args)
     model = _model(args, data)
     if output.dry_run:

@@ -288,17 +288,13 @@ def _maps(output, samples, data, labels, classifier, options):
 
 def _written(output, curves, maps, about):
     """Write tables, images and sidecars, and the page; return a summary."""
-    from html import unescape
-
     from neuroextrap.analysis._region_maps import table_writer
-    from neuroextrap.cli._results import text_table
     from neuroextrap.learning_curves import learning_curve_report
     from neuroextrap.learning_curves._comparison import table_of_curves
-    from neuroextrap.learning_curves._report import words_found
     from neuroextrap.maps._files import write_maps
     from neuroextrap.maps._provenance import provenance
 
-    table, places = table_of_curves(curves, "scheme"), output.places
+    table = table_of_curves(curves, "scheme")
     more = {"learning_curve.tsv": table_writer(table)}
     more["confusion.tsv"] = partial(_confusions(curves).to_csv, sep="\t", index=False)
     if output.report:
@@ -312,17 +308,27 @@ def _written(output, curves, maps, about):
         overwrite=output.overwrite,
         sources=output.origin.paths,
     )
+    places = output.places
+    names = ", ".join(places.name(n) for n in ("learning_curve.tsv", "confusion.tsv"))
+    names += ", maps" if maps[0] else ""
+    page = f"; open {places.path('report.html')}" if output.report else ""
+    return f"{_summary(curves, table)}\n{names} in {places.folder}{page}"
+
+
+def _summary(curves, table):
+    """Describe curves in lines of text."""
+    from html import unescape
+
+    from neuroextrap.cli._results import text_table
+    from neuroextrap.learning_curves._report import words_found
+
     notes = [
         f"{row.scheme}, {row.train_size} subjects: {row.note}"
         for row in table.itertuples()
         if row.note
     ]
     said = map(unescape, map(str, words_found(curves)))
-    names = ", ".join(places.name(n) for n in ("learning_curve.tsv", "confusion.tsv"))
-    names += ", maps" if maps[0] else ""
-    page = f"; open {places.path('report.html')}" if output.report else ""
-    written = f"{names} in {places.folder}{page}"
-    return "\n".join([text_table(table, _HEADINGS), *said, *notes[:3], written])
+    return "\n".join([text_table(table, _HEADINGS), *said, *notes[:3]])
 
 
 def _confusions(curves):

@@ -5,6 +5,7 @@ import textwrap
 import time
 from dataclasses import dataclass
 from functools import partial
+from os.path import isdir
 from typing import Any
 
 import numpy as np
@@ -229,11 +230,11 @@ def bids_of_inputs(args, imgs, *, keep_desc=False):
 def origin_of_command(args, roles="", **sources):
     """Return the Origin of files by role: words of options, or `sources`."""
     given = {role: getattr(args, role) for role in roles.split()} | sources
-    files = {
-        role: list(map(SourceFile.of, [paths] if isinstance(paths, str) else paths))
-        for role, paths in given.items()
-        if paths
-    }
+    files = {}
+    for role, paths in given.items():
+        listed = [paths] if isinstance(paths, str) and not isdir(paths) else paths
+        if listed and isinstance(listed, list):
+            files[role] = list(map(SourceFile.of, listed))
     words = [*(row.word for row in parameters("samples") if row.word), "test_runs"]
     options = {word: getattr(args, word) for word in words if hasattr(args, word)}
     return Origin(files, options, command_record(args))

@@ -143,7 +143,7 @@ def run(args):
     """Read the samples, answer what is asked of them, write maps and summary."""
     from neuroextrap.cli._planned_searchlight import Request
     from neuroextrap.cli._results import Output, bids_of_inputs
-    from neuroextrap.cli._searchlight_questions import model_files, question_of
+    from neuroextrap.cli._searchlight_questions import question_of
 
     if not args.check_t_r and args.t_r is None:
         raise ValueError("--no-check-t-r needs --t-r, the repetition time")
@@ -156,8 +156,7 @@ def run(args):
         "imgs events targets new_imgs new_events dissimilarities mask labels_img "
         "process_mask confounds",
         imgs=files,
-        dissimilarities=model_files(args),
-        mask=request.mask if isinstance(request.mask, str) else None,
+        mask=request.mask,
         confounds=None if request.strategy else args.confounds,
     )
     if args.samples == "volumes" and args.n_permutations and not request.of_model:

@@ -49,13 +49,9 @@ def question_of(args):
     if args.trial_confound is not None:
         return TrialConfound(args.trial_confound, args.stratum_size)
     if args.dissimilarities is not False:
-        return Dissimilarities(model_files(args) or [], args.agreement)
+        files = [] if args.dissimilarities is True else args.dissimilarities
+        return Dissimilarities(files, args.agreement)
     return Identification(args.decoder, args.new_imgs, args.new_events)
-
-
-def model_files(args):
-    """Return the tables of models of distances, None if none are named."""
-    return args.dissimilarities if isinstance(args.dissimilarities, list) else None
 
 
 @dataclass(frozen=True)

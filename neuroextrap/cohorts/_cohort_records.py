@@ -198,15 +198,12 @@ def _within(file, folders):
 def _without_folders(text, folders):
     """Return a message without the places of folders on this machine."""
     given = [folder for folder in folders if folder is not None]
-    forms = {form(folder) for folder in given for form in _FORMS}
-    for place in sorted(forms, key=len, reverse=True):
+    places = set(map(os.path.abspath, given)) | set(map(os.path.realpath, given))
+    for place in sorted(places, key=len, reverse=True):
         text = text.replace(os.path.join(place, ""), "")
         text = text.replace(place, Path(place).name)
     home = os.path.join(os.path.expanduser("~"), "")
     return text.replace(home, "~/") if home.strip("/") else text
-
-
-_FORMS = (os.path.abspath, os.path.realpath)
 
 
 def _lines(options):
