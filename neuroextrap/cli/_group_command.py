@@ -229,9 +229,8 @@ def _check_options(args):
     for other in _OF_TESTS.keys() - {kind}:
         for name in set(_OF_TESTS[other]) - set(_OF_TESTS[kind]):
             if _is_given(args, name):
-                text = f"does not go with {kind}"
-                if other in ("--null", "--subjects") and kind != "--test mean":
-                    text = f"needs {other}"
+                needed = other in ("--null", "--subjects") and kind != "--test mean"
+                text = f"needs {other}" if needed else f"does not go with {kind}"
                 raise ValueError(f"{parser.word_of(name)} {text}; leave it out")
     if args.atlas is not None and not args.report:
         raise ValueError("--atlas is for the report only; add --report")

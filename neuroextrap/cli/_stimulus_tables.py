@@ -4,8 +4,14 @@ import logging
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 
+from neuroextrap.encoding._cost import EncodingData
+from neuroextrap.encoding._stimuli import feature_names, same_runs
+from neuroextrap.encoding._stimulus_features import image_feature_kinds, image_features
 from neuroextrap.images import _feature_files as feature_files
+from neuroextrap.images import resolve_masker, to_img
+from neuroextrap.images._loading import load_samples
 from neuroextrap.images._opening import list_images
 from neuroextrap.images._tables import load_array, numbers, read_text_table, text_column
 
@@ -85,8 +91,6 @@ def check_design(table, is_train, args):
 
 def _check_exchanges(names, runs, args):
     """Raise unless two tested stimuli were shown in the same runs."""
-    from neuroextrap.encoding._stimuli import same_runs
-
     _, first, place = np.unique(names, return_index=True, return_inverse=True)
     if np.unique(same_runs(runs, place)[first]).size == len(first):
         raise ValueError(
@@ -112,11 +116,6 @@ def read_features(table, is_train, path, args):
     if args.features is not None:
         features, names = _feature_file(table, args.features)
     elif args.stimulus_images is not None or "stim_file" in table:
-        from neuroextrap.encoding._stimulus_features import (
-            image_feature_kinds,
-            image_features,
-        )
-
         pictures, place = _pictures(table, path, args.stimulus_images, args.image_size)
         how = {"verbose": int(not args.quiet)}
         trained = np.unique(place[is_train])
@@ -165,8 +164,6 @@ def _bands(given, n_features, names):
 
 def _feature_file(table, path):
     """Return the features of every volume in a file, and the names of its columns."""
-    from neuroextrap.encoding._stimuli import feature_names
-
     features = feature_files.read_features(path)
     values, names = features.to_numpy(), feature_names(features)
     if features.index.name != feature_files.NAMES:
@@ -217,9 +214,6 @@ def read_responses(imgs, mask, is_train):
     if len(imgs) == 1 and Path(imgs[0]).suffix == ".npy":
         data = _check_rows(load_array(imgs[0]), len(is_train), imgs[0])
         return data[is_train], data[~is_train], None
-    from neuroextrap.images import resolve_masker, to_img
-    from neuroextrap.images._loading import load_samples
-
     source = imgs if len(imgs) > 1 else imgs[0]
     masker = resolve_masker(mask, source)
     data = _check_rows(load_samples(source, masker), len(is_train), "--imgs")
@@ -264,9 +258,6 @@ def read_data(args):
     in_folds = args.folds is not None
     table, is_train = read_table(args.stimuli, in_folds=in_folds)
     check_design(table, is_train, args)
-    # a table is refused before all that an analysis needs is loaded
-    from neuroextrap.encoding._cost import EncodingData
-
     features, bands = read_features(table, is_train, args.stimuli, args)
     names = _stimuli_shown(table)
     runs = table["run"].to_numpy(dtype=str) if "run" in table else None
@@ -296,8 +287,6 @@ def _stimuli_of(features, names):
     unique, rows = unique_stimuli(features, names)
     if names is None:
         return unique, rows
-    import pandas as pd
-
     index = np.empty(len(unique), dtype=object)
     index[rows] = names
     return pd.DataFrame(unique, index=index), rows
