@@ -7,13 +7,13 @@ import tomllib
 import pytest
 
 from neuroextrap.cli import main
-from neuroextrap.cli._bids_command import (
+from tests.cli.seam import (
     COMMAND,
+    RaisingParser,
     _read_configuration,
+    build_parser,
     typed_values,
 )
-from neuroextrap.cli._main import build_parser
-from neuroextrap.cli._parser import RaisingParser
 
 
 def _actions():
