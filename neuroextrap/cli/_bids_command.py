@@ -243,7 +243,9 @@ def make_analysis(args):
             del given[word]
     classes = IdentificationSearchLight, EncodingIdentification, ContinuousEncoding
     kind = {each.kind: each for each in classes}[args.analysis]
-    return kind(**nested_parameters(kind, given)), _features(args)
+    if args.analysis != "continuous":  # which has no value objects
+        given = nested_parameters(kind, given)
+    return kind(**given), _features(args)
 
 
 def _check_given(args):
