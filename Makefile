@@ -7,9 +7,11 @@ export OPENBLAS_NUM_THREADS = 1
 export OMP_NUM_THREADS = 1
 export MKL_NUM_THREADS = 1
 export MPLBACKEND = Agg
+# tests start many processes: the package is compiled to bytecode once
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: demo test test-slow faults coverage validity mutation lint docs bench clean minimum newest
-.PHONY: wheel licenses bad-calls man
+.PHONY: wheel licenses bad-calls man compiled
 
 $(VENV)/.base: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -34,8 +36,11 @@ lint: $(VENV)/.test
 	$(BIN)/lint-imports
 	$(BIN)/mypy
 
-test: lint  ## lint, architecture, types, doctests, tests
+compiled: $(VENV)/.test
 	$(BIN)/python -m tests.compile_once
+
+test: $(VENV)/.test  ## lint, architecture, types, doctests, tests
+	$(MAKE) --no-print-directory -j2 lint compiled
 	$(BIN)/python -m pytest -m "not slow" -n auto --dist loadfile --ignore=tests/faults
 
 test-slow: $(VENV)/.test  ## the long simulations of every statistical guarantee

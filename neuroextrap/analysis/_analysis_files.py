@@ -5,11 +5,10 @@ import os
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
-from zipfile import BadZipFile
 
 import numpy as np
 
-from neuroextrap.analysis._results import RegionResults
+from neuroextrap.analysis._results import RegionResults, read_npz
 from neuroextrap.design._findings import findings_about
 from neuroextrap.images import resolve_masker
 from neuroextrap.images._maskers import mask_of
@@ -27,7 +26,9 @@ from neuroextrap.maps._provenance import (
     Origin,
     SourceFile,
     file_hash,
+    json_text,
     provenance,
+    read_json,
     versions,
 )
 from neuroextrap.maps._records import (
@@ -38,28 +39,19 @@ from neuroextrap.maps._records import (
 )
 from neuroextrap.maps._registry import record_of
 from neuroextrap.maps._result_files import ResultFiles
-from neuroextrap.maps._transaction import json_text, read_json, replaced_results
+from neuroextrap.maps._transaction import replaced_results
 from neuroextrap.margins.running._checkpoint import identity_hash
 from neuroextrap.margins.running._described import class_name
 
 
 def origin_of(sources, options=None):
-    """Return the Origin of data that came in as images, paths, lists or arrays.
-
-    `sources` is a dict of what came in by role, such as ``{"imgs": "run-*.nii.gz"}``.
-    Only what is on disk has files; it is hashed when results are written. `options` are
-    those by which samples were made of the data.
-    """
+    """Return the Origin of data, by role, that came in as images, paths or arrays."""
     files = {role: source_files(value) for role, value in sources.items()}
     return Origin(files, options or {})
 
 
 def recorded_options(options):
-    """Return options of samples as they are put on record: tables as arrays.
-
-    >>> recorded_options({"exclude": "rest", "confounds": [None]})
-    {'exclude': 'rest', 'confounds': [None]}
-    """
+    """Return options of samples as they are put on record: tables as arrays."""
     return {name: _as_array(value) for name, value in options.items()}
 
 
@@ -83,17 +75,23 @@ def source_files(value):
     return [] if path is None else [SourceFile.of(path)]
 
 
-BACKGROUND = "mean_image"
+BACKGROUND, _MASK = "mean_image", "mask"
 _PARTIAL = "partial result: over the regions that are in it only"
+_OF_IMAGES = {
+    _MASK: MapRecord(
+        name=_MASK, description="Voxels or vertices in the mask (1)", unit="1"
+    ),
+    BACKGROUND: MapRecord(
+        name=BACKGROUND,
+        description="Mean of the images as gray levels, to be drawn under maps",
+        unit="gray levels, 0 to 255",
+    ),
+}
 
 
-def maps_and_sidecars(fitted, about, *, mask):
-    """Return the maps, mask (so named) and background among them, and their sidecars.
-
-    `about` is what :meth:`Origin.sidecar` returned.
-    """
-    results, n_classes = fitted.results_, len(fitted.classes_)
-    parameters = described_parameters(fitted)
+def maps_and_sidecars(fitted, about):
+    """Return the maps, mask and background among them, and their sidecars."""
+    results, parameters = fitted.results_, described_parameters(fitted)
     seed = parameters.pop("random_state", None)
     parameters |= {
         "classes": fitted.classes_.tolist(),
@@ -101,33 +99,21 @@ def maps_and_sidecars(fitted, about, *, mask):
         "notes": list(fitted.notes_),
     }
     origin = provenance(parameters=parameters, inputs={"wins": fitted.wins_})
-    origin["random_state"] = seed
-    origin["run"] = identity_hash(results.identity)
-    origin["identity"] = results.identity
-    origin |= about
+    run = {"run": identity_hash(results.identity), "identity": results.identity}
+    origin |= {"random_state": seed} | run | about
     if results.missing_parts:
         origin["partial"] = {"missing_parts": results.missing_parts}
-    about_mask = MapRecord(
-        name=mask, description="Voxels or vertices in the mask (1)", unit="1"
-    )
-    records = {name: _record(name, results) for name in fitted.maps_}
-    records |= {mask: about_mask}
     further, more_records = fitted.further_maps()
-    records |= more_records
-    maps = {**fitted.maps_, **further}
-    maps[mask] = mask_of(fitted.masker_)
+    maps = fitted.maps_ | further | {_MASK: mask_of(fitted.masker_)}
     if fitted.bg_img_ is not None:
         maps[BACKGROUND] = fitted.bg_img_
-        records[BACKGROUND] = MapRecord(
-            name=BACKGROUND,
-            description="Mean of the images as gray levels, to be drawn under maps",
-            unit="gray levels, 0 to 255",
-        )
+    records = {name: _record(name, results) for name in fitted.maps_} | more_records
+    records |= {name: each for name, each in _OF_IMAGES.items() if name in maps}
     return maps, {
         name: describe_map(
             record,
             origin | {"findings": findings_about(fitted.findings_, name)},
-            n_classes=n_classes,
+            n_classes=len(fitted.classes_),
         )
         for name, record in records.items()
     }
@@ -135,25 +121,20 @@ def maps_and_sidecars(fitted, about, *, mask):
 
 def index_content(fitted, about):
     """Return what the index says of an analysis, the hashes of its files apart."""
-    results = fitted.results_
-    parameters = described_parameters(fitted)
+    results, given = fitted.results_, flat_parameters(fitted)
+    plain = described_parameters(fitted)
     return {
         "kind": fitted.kind,
         "run": identity_hash(results.identity),
         "missing_parts": results.missing_parts,
-        "parameters": parameters,
-        "restored": restorable_parameters(fitted),
+        "parameters": plain,
+        # those that JSON holds as they are
+        "restored": [n for n, value in plain.items() if _same(value, given[n])],
         "classes": fitted.classes_.tolist(),
         "n_elements": fitted.n_elements_,
         "has_images": fitted.masker_ is not None,
         "origin": {name: about[name] for name in ("sources", "samples")},
     }
-
-
-def restorable_parameters(estimator):
-    """Return the names of parameters that JSON holds as they are."""
-    plain, given = described_parameters(estimator), flat_parameters(estimator)
-    return [name for name, value in plain.items() if _same(value, given[name])]
 
 
 def call_record(fitted, about):
@@ -162,10 +143,7 @@ def call_record(fitted, about):
         "run": identity_hash(fitted.results_.identity),
         "parts": [f"{i}/{n}" for i, n in fitted.results_.parts],
         "missing_parts": fitted.results_.missing_parts,
-        "call": {
-            "class": class_name(fitted),
-            "parameters": changed_parameters(fitted),
-        },
+        "call": {"class": class_name(fitted), "parameters": changed_parameters(fitted)},
         **about,
         "versions": versions(),
     }
@@ -196,18 +174,10 @@ def _same(plain, value):
         return False
 
 
-_INDEX, _RESULTS, _TABLE, _MASK = "analysis.json", "results.npz", "table.tsv", "mask"
+_INDEX, _RESULTS, _TABLE = "analysis.json", "results.npz", "table.tsv"
 _RUN, _FEATURES = "run.npz", "voxels.tsv"
-_NEEDED = (
-    "kind",
-    "run",
-    "parameters",
-    "restored",
-    "classes",
-    "n_elements",
-    "has_images",
-    "files",
-)
+_NEEDED = {"kind", "run", "parameters", "restored", "classes", "n_elements"}
+_NEEDED |= {"has_images", "files"}
 
 
 class SavedAnalysis(NamedTuple):
@@ -225,22 +195,12 @@ class SavedAnalysis(NamedTuple):
 
 
 def write_analysis(
-    fitted,
-    path,
-    *,
-    overwrite=False,
-    bids=None,
-    origin=None,
-    more=None,
-    elsewhere=None,
+    fitted, path, *, overwrite=False, bids=None, origin=None, more=None, elsewhere=None
 ):
     """Write maps with sidecars, the table, and the arrays to read them back.
 
-    All files take their places together or not at all. `origin` (Origin) says what the
-    results were made of, None what the analysis knows of that; `more` is a dict of
-    further files, functions that write to a path by plain name (a report, say), of
-    which those in `elsewhere`, a dict of paths in the data set, go there.
-    ValueError when the folder is not empty, or not writable.
+    Functions by name in `more` write further files, at the paths in `elsewhere`, if
+    any.
     """
     files = ResultFiles.below(path, bids)
     origin = fitted.origin_ if origin is None else origin
@@ -248,7 +208,7 @@ def write_analysis(
     about = origin.sidecar()
     maps, sidecars = {}, {}
     if fitted.masker_ is not None:
-        maps, sidecars = maps_and_sidecars(fitted, about, mask=_MASK)
+        maps, sidecars = maps_and_sidecars(fitted, about)
         check_maps(maps, sidecars, files)
     record = {**origin.record, **call_record(fitted, about)}
     places = {"sources": origin.paths, "elsewhere": elsewhere}
@@ -273,11 +233,7 @@ def write_analysis(
 
 
 def find_analysis(path):
-    """Return the kind of the analysis in a folder, and its ResultFiles.
-
-    `path` is the folder, or one above it, or the index file (under its BIDS name).
-    ValueError when there is no analysis, or several.
-    """
+    """Return the kind of the analysis at or below a path, and its ResultFiles."""
     files = ResultFiles.find(path, _INDEX)
     if files is None or not files.path(_RESULTS).is_file():
         raise ValueError(
@@ -287,10 +243,7 @@ def find_analysis(path):
 
 
 def read_analysis(path, kind):
-    """Read what :func:`write_analysis` wrote of an analysis of this kind.
-
-    ValueError if a file is not the one that was written with the index.
-    """
+    """Read what :func:`write_analysis` wrote; ValueError if a file is another one."""
     written, files = find_analysis(path)
     if written != kind:
         raise ValueError(
@@ -300,7 +253,7 @@ def read_analysis(path, kind):
     index, masker, bg_img = _read_index(files), None, None
     for name, sha256 in index["files"].items():
         check_hash(files.folder / Path(name).name, sha256, f"{kind} analysis")
-    results = _read_results(files.path(_RESULTS))
+    results, table = RegionResults.load(files.path(_RESULTS)), None
     if identity_hash(results.identity) != index["run"]:
         raise ValueError(
             f"{files.path(_RESULTS)} is of another run than {_INDEX}; write the "
@@ -310,51 +263,30 @@ def read_analysis(path, kind):
         maps = read_maps(files.path(MAPS_FILE))
         masker = resolve_masker(maps[_MASK])
         bg_img = maps.get(BACKGROUND)
-    origin = index.get("origin", {})
-    restored = {name: index["parameters"][name] for name in index["restored"]}
-    return SavedAnalysis(
-        restored,
-        results,
-        np.array(index["classes"]),
-        index["n_elements"],
-        masker,
-        _read_table(files.path(_TABLE)),
-        bg_img,
-        Origin(
-            origin.get("sources", {}),
-            origin.get("samples", {}),
-            parameters={
-                name: value
-                for name, value in index["parameters"].items()
-                if name not in restored
-            },
-        ),
-        _read_run(files.path(_RUN)),
-    )
+    if files.path(_TABLE).is_file():
+        import pandas as pd
+
+        table = pd.read_csv(files.path(_TABLE), sep="\t", converters={"name": str})
+    origin, parameters = index.get("origin", {}), index["parameters"]
+    restored = {name: parameters.pop(name) for name in index["restored"]}
+    of_data = origin.get("sources", {}), origin.get("samples", {})
+    of_run = read_npz(files.path(_RUN)) if files.path(_RUN).is_file() else None
+    made_of = Origin(*of_data, parameters=parameters)
+    saved = restored, results, np.array(index["classes"]), index["n_elements"]
+    return SavedAnalysis(*saved, masker, table, bg_img, made_of, of_run)
 
 
 def _read_index(files):
     """Return the dict that the index file holds."""
     path = files.path(_INDEX)
     index = read_json(path)
-    missing = [key for key in _NEEDED if key not in index]
+    missing = sorted(_NEEDED - index.keys())
     if missing or not isinstance(index["files"], dict):
         raise ValueError(
             f"{path} is damaged (it lacks {', '.join(missing or ['files'])}); write "
             "the results again"
         )
     return index
-
-
-def _read_results(path):
-    """Read the arrays; they are those that were written, or damaged before that."""
-    try:
-        return RegionResults.load(path)
-    except (KeyError, TypeError) as error:
-        raise ValueError(
-            f"{path} lacks {error}; it was written by another version, write the "
-            "results again"
-        ) from error
 
 
 def _write_run(fitted, folder):
@@ -368,23 +300,3 @@ def _write_run(fitted, folder):
 
         table = pd.DataFrame(features)
         table.to_csv(folder / _FEATURES, sep="\t", index=False, na_rep="n/a")
-
-
-def _read_run(path):
-    """Return the arrays of the run, or None if there are none."""
-    if not path.is_file():
-        return None
-    try:
-        with np.load(path, allow_pickle=False) as stored:
-            return {name: stored[name] for name in stored.files}
-    except (ValueError, EOFError, BadZipFile) as error:
-        raise ValueError(f"{path} is damaged; write the results again") from error
-
-
-def _read_table(path):
-    """Return the table of regions, or None if there is none."""
-    if not path.is_file():
-        return None
-    import pandas as pd
-
-    return pd.read_csv(path, sep="\t", converters={"name": str})

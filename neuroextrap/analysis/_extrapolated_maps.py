@@ -9,11 +9,7 @@ from neuroextrap import stats
 from neuroextrap.analysis._presentation import region_images
 from neuroextrap.analysis._region_maps import RegionMaps
 from neuroextrap.design._findings import tell
-from neuroextrap.maps._identification import (
-    DOUBTFUL,
-    NO_INTERVAL,
-    doubtful_beyond,
-)
+from neuroextrap.maps._identification import DOUBTFUL, NO_INTERVAL, doubtful_beyond
 from neuroextrap.maps._named_records import extrapolation_record
 from neuroextrap.margins._resources import parse_memory
 from neuroextrap.margins.running._execution import Progress
@@ -26,17 +22,12 @@ _COPIES = 8  # of one region's margins that a fit holds at once
 
 
 def extrapolated_maps(fitted, set_sizes, *, method, confidence_level=None):
-    """Predict the accuracy of every region of a fitted analysis (RegionMaps by size).
-
-    With a confidence level, intervals are predicted as well, by method "auto" only.
-
-    One region at a time, so that memory does not grow with them; ValueError before any
-    work where a set size, the method or the memory will not do.
-    """
+    """Predict every region's accuracy by set size, one at a time to save memory."""
     sizes = np.atleast_1d(check_set_sizes(set_sizes))
     stats.AccuracyExtrapolator(method)  # is it known?
-    has_margins = fitted.test_codes_ is not None and method not in _BATCHED
-    source = "margins" if has_margins else "wins"
+    source, how = "wins", "win distributions, without scores"
+    if fitted.test_codes_ is not None and method not in _BATCHED:
+        source, how = "margins", "every region's margins"
     if source == "wins" and stats.EXTRAPOLATION_METHODS[method].needs_scores:
         raise ValueError(
             f"method={method!r} needs the scores, which results read from a folder do "
@@ -58,30 +49,27 @@ def extrapolated_maps(fitted, set_sizes, *, method, confidence_level=None):
         regions = np.flatnonzero(known)
         predicted, notes = _one_by_one(fitted, regions, sizes, method, confidence_level)
     doubtful = _of_not_marginal(fitted, known, sizes, predicted)
-    notes = *doubtful, *fitted.results_.notes, _source_note(method, source), *notes
+    made = f"extrapolated by {method!r} from {how}"
+    notes = *doubtful, *fitted.results_.notes, made, *notes
     if confidence_level is not None:
         notes = (*notes, f"intervals hold with confidence {confidence_level:g} each")
-    about = {
-        "method": method,
-        "source": source,
-        "n_classes": len(fitted.classes_),
-        "notes": list(notes),
-    }
-    each = zip(("", "lower", "upper"), predicted, strict=False)
-    maps, *ends = (_maps(fitted, known, sizes, end, part) for end, part in each)
-    lower, upper = ends or (None, None)
-    return RegionMaps(
-        maps,
-        records={size: _record(fitted, size) for size in maps},
-        masker=fitted.masker_,
-        parameters=about,
+    ends = [
+        _maps(fitted, known, sizes, part, end=end)
+        for end, part in zip(("lower", "upper"), predicted[1:], strict=False)
+    ]
+    about = {"method": method, "source": source}
+    n_classes = len(fitted.classes_)
+    return _maps(
+        fitted,
+        known,
+        sizes,
+        predicted[0],
+        parameters=about | {"n_classes": n_classes, "notes": list(notes)},
         inputs={"wins": fitted.wins_},
         further=ends,
-        method=method,
-        source=source,
         notes=notes,
-        lower=lower,
-        upper=upper,
+        **dict(zip(("lower", "upper"), ends or (None, None), strict=True)),
+        **about,
     )
 
 
@@ -108,29 +96,20 @@ def _check_interval(method, confidence_level):
         )
 
 
-def _maps(fitted, known, sizes, end, values):
+def _maps(fitted, known, sizes, values, end="", **about):
     """Turn predictions (n_known, n_sizes), or an end of intervals, into RegionMaps."""
-    by_size = dict(zip(sizes.tolist(), values.T, strict=True))
-    placed = spread_known(known, by_size)
-    return RegionMaps(
-        region_images(placed, fitted.results_.choice, fitted.masker_),
-        records={size: _record(fitted, size, end) for size in by_size},
-        masker=fitted.masker_,
-    )
-
-
-def _record(fitted, size, end=""):
-    """Return the record of a map, which says whether the prediction is doubtful."""
-    record = extrapolation_record(size, end)
-    trained = fitted.results_.trained(size)
-    return replace(record, description=record.description + trained)
+    results, records = fitted.results_, {}
+    placed = spread_known(known, dict(zip(sizes.tolist(), values.T, strict=True)))
+    for size in placed:
+        record = extrapolation_record(size, end)
+        description = record.description + results.trained(size)  # or is it doubtful?
+        records[size] = replace(record, description=description)
+    images = region_images(placed, results.choice, fitted.masker_)
+    return RegionMaps(images, records=records, masker=fitted.masker_, **about)
 
 
 def _one_by_one(fitted, regions, sizes, method, confidence_level):
-    """Predict regions one after the other; return predictions and notes.
-
-    Accuracy, or accuracy and both ends: (1 or 3, n_regions, n_sizes).
-    """
+    """Predict regions one after the other: (1 or 3, n_regions, n_sizes), and notes."""
     n_parts = 1 if confidence_level is None else 3
     predicted = np.empty((n_parts, len(regions), len(sizes)))
     progress, warned = Progress(fitted.verbose), {}
@@ -163,10 +142,3 @@ def _check_memory(fitted, n_sizes, source):
             f"{needed / 2**30:.1f} GiB are needed; raise it, or ask for fewer set "
             "sizes at a time"
         )
-
-
-def _source_note(method, source):
-    """Say what the maps were made from."""
-    if source == "margins":
-        return f"extrapolated by {method!r} from every region's margins"
-    return f"extrapolated by {method!r} from win distributions, without scores"

@@ -8,33 +8,17 @@ import numpy as np
 from neuroextrap.margins.running._checkpoint import differing
 from neuroextrap.stats._null_counts import LargestValues
 
-# axis of the regions in the arrays of scores; other arrays of results name theirs in
-# the metadata of their field ("region_axis")
-_SCORES_AXES = {
-    "wins": 0,
-    "weighted_wins": 1,
-    "score": 0,
-    "n_reached": 0,
-    "n_best": 0,
-    "n_correct": 0,
-    "forward_wins": 0,
-    "measured": 0,
-    "correlation": 0,
-}
 _MOST_PARTS = 10**6
+_NOT_OF_REGIONS = {"maxima", "largest", "null", "done"}
 
 
 def missing_parts(parts):
     """Return the parts "i/N" that are needed beside `parts`, pairs (i, N), as a list.
 
-    Part i of N has the tasks i, i + N, i + 2 N, ..., so parts of different N can be
-    told apart as parts of the least common multiple.
-
-    >>> missing_parts([(1, 2), (2, 4)])
-    ['4/4']
+    Part i of N has the tasks i, i + N, ..., as parts of a common multiple.
     """
     n_parts = _common(parts)
-    held = {number for part in parts for number in _numbers(part, n_parts)}
+    held = _held(parts, n_parts)
     return [f"{i}/{n_parts}" for i in range(1, n_parts + 1) if i not in held]
 
 
@@ -52,7 +36,7 @@ def partial_note(results):
 
 
 def join_parts(parts):
-    """Join RegionResults of parts of one run; see :meth:`RegionResults.merge`."""
+    """Join RegionResults of parts of one run; ValueError if they do not match."""
     whole, *others = parts
     for other in others:
         whole = _joined(whole, other)
@@ -64,62 +48,47 @@ def _joined(first, second):
     _check_same_run(first, second)
     one, two = first.scores, second.scores
     twice = int((one.done & two.done).sum())
-    shared = _shared_parts(first.parts, second.parts)
+    n_parts = _common([*first.parts, *second.parts])
+    shared = _held(first.parts, n_parts) & _held(second.parts, n_parts)
     if twice or shared:
+        listed = _listed([f"{i}/{n_parts}" for i in sorted(shared)])
         raise ValueError(
-            f"{twice} regions ({_listed(shared)}) are in more than one part; merge "
-            "each part once"
+            f"{twice} regions ({listed}) are in more than one part; merge each part "
+            "once"
         )
-    pick = two.done
-    scores = replace(
-        one,
-        **{
-            name: _picked(pick, getattr(one, name), getattr(two, name), axis)
-            for name, axis in _SCORES_AXES.items()
-        },
-        maxima=np.maximum(one.maxima, two.maxima),
-        largest=_joined_largest(one.largest, two.largest),
-        null=None,
-        done=one.done | pick,
-    )
     parts = tuple(sorted((*first.parts, *second.parts)))
     return replace(
         first,
-        scores=scores,
+        scores=_joined_scores(one, two),
         parts=parts if missing_parts(parts) else ((1, 1),),
-        **_joined_fields(first, second, pick),
+        fold_wins=_picked(two.done, first.fold_wins, second.fold_wins, second=True),
     )
 
 
-def _joined_largest(one, two):
-    """Join the largest values of permuted maps; None if a part has none."""
-    if one is None or two is None:
-        return None
-    joined = LargestValues(one, one.shape[1])
-    joined.join(two)
-    return joined.ordered()
+def _joined_scores(one, two):
+    """Join RegionScores."""
+    names = {field.name for field in fields(one)} - _NOT_OF_REGIONS
+    picked = {
+        name: _picked(
+            two.done, getattr(one, name), getattr(two, name), name == "weighted_wins"
+        )
+        for name in names
+    }
+    largest = None
+    if one.largest is not None and two.largest is not None:
+        joined = LargestValues(one.largest, one.largest.shape[1])
+        joined.join(two.largest)
+        largest = joined.ordered()
+    maxima, done = np.maximum(one.maxima, two.maxima), one.done | two.done
+    return replace(one, **picked, maxima=maxima, largest=largest, null=None, done=done)
 
 
-def _joined_fields(first, second, pick):
-    """Join the arrays of results that have a value for every region."""
-    joined = {}
-    for field in fields(first):
-        if "region_axis" not in field.metadata:
-            continue
-        one, two = getattr(first, field.name), getattr(second, field.name)
-        joined[field.name] = _picked(pick, one, two, field.metadata["region_axis"])
-    return joined
-
-
-def _picked(pick, one, two, axis):
-    """Return `two` where `pick` (n_regions,) is True along an axis, else `one`.
-
-    None if a part has no such array.
-    """
+def _picked(pick, one, two, second=False):
+    """Return `two` where `pick` is True along the first (or second) axis, or None."""
     if one is None or two is None:
         return None
     shape = [1] * one.ndim
-    shape[axis] = -1
+    shape[1 if second else 0] = -1
     return np.where(pick.reshape(shape), two, one)
 
 
@@ -131,24 +100,19 @@ def _check_same_run(first, second):
     ]
     if not other and shapes[0] != shapes[1]:
         other = ["regions, classes or permutations"]
-    if not other:
-        other = _unlike_arrays(first, second)
+    if not other:  # arrays that only one of them has
+        other = [
+            field.name
+            for field in fields(first)
+            if field.name != "fold_wins"
+            and (getattr(first, field.name) is None)
+            != (getattr(second, field.name) is None)
+        ]
     if other:
         raise ValueError(
             f"parts to be merged are of different runs: other {', '.join(other)}; "
             "merge the parts of one run only"
         )
-
-
-def _unlike_arrays(first, second):
-    """Return the names of saved arrays that only one of two results has."""
-    return [
-        field.name
-        for field in fields(first)
-        if field.name not in ("fold_wins",)
-        and (getattr(first, field.name) is None)
-        != (getattr(second, field.name) is None)
-    ]
 
 
 def _common(parts):
@@ -162,19 +126,9 @@ def _common(parts):
     return n_parts
 
 
-def _numbers(part, n_parts):
-    """Return what part (i, N) is among `n_parts` parts, numbers from 1."""
-    return range(part[0], n_parts + 1, part[1])
-
-
-def _shared_parts(first, second):
-    """Return the parts "i/N" that two lists of parts have in common."""
-    n_parts = _common([*first, *second])
-    one, two = (
-        {number for part in parts for number in _numbers(part, n_parts)}
-        for parts in (first, second)
-    )
-    return [f"{i}/{n_parts}" for i in sorted(one & two)]
+def _held(parts, n_parts):
+    """Return what parts (i, N) are among `n_parts` parts, numbers from 1."""
+    return {k for i, n in parts for k in range(i, n_parts + 1, n)}
 
 
 def _listed(parts, most=8):

@@ -4,6 +4,7 @@ They are declared here without a parser, so that the table of parameters can hav
 """
 
 from collections.abc import Callable
+from functools import partial
 from numbers import Integral, Real
 from typing import Any, NamedTuple
 
@@ -14,13 +15,10 @@ FOLDERS = {"DIR", "OUT", "DERIVATIVES"}
 class Option(NamedTuple):
     """One option: its sentence for help, its default, and how its text is read.
 
-    `kind` reads the text; bool is for flags, which a default of True turns into
-    ``--no-...`` and one of None into both. `many` options take one value or more.
-    `said` stands for the default in help. Numbers are at least `least`, or above and
-    below the two numbers `within`, which `allowed` describes in errors. `word` is the
-    name on the command line where it differs from that of the parameter. Where "none"
-    is one of the choices, it stands for None. Short help lists an option that comes
-    `first`, or is required.
+    A flag (bool) with a default of True becomes ``--no-...``, one of None both. `said`
+    stands for the default in help; `word` is the name on the command line, if another.
+    "none" among the choices stands for None. Short help lists what comes `first`, or is
+    required.
     """
 
     help: str
@@ -85,19 +83,12 @@ def text(sentence, default=None, metavar="NAME", **more):
     return Option(sentence, default, metavar, **more)
 
 
-def texts(sentence, default=None, metavar="NAME", **more):
-    """Return an option whose values are text, one or more."""
-    return Option(sentence, default, metavar, many=True, **more)
-
-
 def path(sentence, metavar="IMG", **more):
     """Return an option whose value is a file or a folder."""
     return Option(sentence, None, metavar, **more)
 
 
-def paths(sentence, metavar="IMG", **more):
-    """Return an option whose values are files or folders, one or more."""
-    return Option(sentence, None, metavar, many=True, **more)
+texts, paths = partial(text, many=True), partial(path, many=True)
 
 
 def real(sentence, default=None, metavar="X", **more):

@@ -8,8 +8,9 @@ command line starts fast.
 import re
 from typing import NamedTuple
 
+from neuroextrap.analysis._data_table import DATA
 from neuroextrap.analysis._options import Option
-from neuroextrap.analysis._parameter_table import TABLE
+from neuroextrap.analysis._parameter_table import ANALYSES
 
 RESULT, IDENTITY, RESOURCE = "result", "identity", "resource"
 KINDS = ("searchlight", "encoding")
@@ -18,15 +19,10 @@ KINDS = ("searchlight", "encoding")
 class Parameter(NamedTuple):
     """A parameter of analyses, or an option by which their data are made.
 
-    `of` are the kinds of analysis that have it, or "samples" (``fit_events``),
-    "stimuli" (features of encoding models), "cohort" (``analyze_participants``) or
-    "group" (``analyze_group``). `role` is "result" (it changes what the numbers of a
-    map mean), "identity" (which data or draws they are made of, as every subject has
-    its own) or "resource" (no number depends on it). `option` is its word on the
-    command line, None if only Python has it or another row declares it; `section`
-    is where help lists it, and "regions" are those that together choose the regions.
-    `own` values may be each subject's own, but are given for all or for none. `extra`
-    ones ask for more, or for less, than all maps of one labeling.
+    `role` is "result" (it changes what the numbers of a map mean), "identity" (which
+    data or draws they are made of) or "resource". `option` is None if only Python has
+    it or another row declares it. `own` values may be each subject's own, but are given
+    for all or for none; `extra` ones ask for other than all maps of one labeling.
     """
 
     name: str
@@ -43,27 +39,20 @@ class Parameter(NamedTuple):
         return None if self.option is None else self.option.word or self.name
 
 
-PARAMETERS = tuple(
-    Parameter(
-        name,
-        role.split()[0],
-        tuple(kinds.split()),
-        option,
-        section,
-        own="own" in role.split(),
-        extra="extra" in role.split(),
-    )
-    for (section, kinds, role), options in TABLE.items()
-    for name, option in options.items()
-)
+def _rows():
+    """Yield the Parameters of both tables."""
+    for (section, kinds, roles), options in (ANALYSES | DATA).items():
+        role, *marks = roles.split()
+        marked = {mark: mark in marks for mark in ("own", "extra")}
+        for name, option in options.items():
+            yield Parameter(name, role, tuple(kinds.split()), option, section, **marked)
+
+
+PARAMETERS = tuple(_rows())
 
 
 def parameters(*kinds):
-    """Return the parameters of kinds of analysis, or those of "samples".
-
-    >>> [row.name for row in parameters("samples") if row.role == "identity"]
-    ['t_r', 'check_t_r', 'sample_mask']
-    """
+    """Return the parameters of kinds of analysis, or those of "samples"."""
     return [row for row in PARAMETERS if set(kinds) & set(row.of)]
 
 
@@ -83,12 +72,7 @@ def path_words():
 def command_words(text):
     """Return text about parameters in words of the command line.
 
-    Values of parameters become options, ``radius=8`` is ``--radius 8``, also where they
-    are given to a value object. Alternatives that only Python has are left out: those
-    that end with ", or give NAME=...".
-
-    >>> command_words("use bounds=Bounds(test_units='runs'), or give blocks=...")
-    'use --test-units runs'
+    Alternatives that only Python has are left out: those with ", or give NAME=...".
     """
     rows = parameters(*KINDS, "targets", "samples", "continuous")
     options = {row.name: row for row in rows if row.option is not None}
@@ -125,20 +109,24 @@ def region_options(analysis):
     return {row.name: getattr(analysis, row.name) for row in rows}
 
 
+def _defaults(analysis, names):
+    """Return the default of parameters by name."""
+    from neuroextrap.maps._records import flat_parameters
+
+    known = flat_parameters(type(analysis)())
+    return {name: known[name] for name in names}
+
+
 def plain_maps(analysis):
     """Return the parameters that ask for more than plain maps, at their defaults."""
-    rows = [row for row in parameters(analysis.kind) if row.extra]
-    return _defaults(analysis, [row.name for row in rows])
+    return _defaults(analysis, [r.name for r in parameters(analysis.kind) if r.extra])
 
 
 def of_no_places(analysis):
-    """Return the mask and what chooses regions as where features have no place, a dict.
-
-    The radius, which then means nothing, is left as it is.
-    """
-    names = ["mask", *(row.name for row in PARAMETERS if row.section == "regions")]
+    """Return mask and regions, by name, as where features have no place."""
+    names = [row.name for row in PARAMETERS if row.section == "regions"]
     names.remove("radius")
-    return _defaults(analysis, names)
+    return _defaults(analysis, ["mask", *names])
 
 
 def of_arrays(analysis):
@@ -154,18 +142,7 @@ def with_parameters(analysis, **changed):
     """Return a copy with parameters changed, those inside of value objects too."""
     from sklearn.base import clone
 
-    from neuroextrap.maps._records import (
-        flat_parameters,
-        nested_parameters,
-    )
+    from neuroextrap.maps._records import flat_parameters, nested_parameters
 
     given = flat_parameters(analysis) | changed
     return clone(analysis).set_params(**nested_parameters(type(analysis), given))
-
-
-def _defaults(analysis, names):
-    """Return the default of parameters by name."""
-    from neuroextrap.maps._records import flat_parameters
-
-    known = flat_parameters(type(analysis)())
-    return {name: known[name] for name in names}

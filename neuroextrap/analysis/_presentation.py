@@ -1,37 +1,36 @@
-"""Where regions lie: values as images, regions by index, name or place."""
+"""Where regions lie: values as images, regions by index, name, place or set."""
+
+from __future__ import annotations
 
 import difflib
-import operator
 from numbers import Real
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from neuroextrap.images import to_img
+from neuroextrap.images._atlas import labels_of
 from neuroextrap.images._loading import (
     feature_coordinates,
+    feature_values,
     is_surface_masker,
     mask_lattice,
     surface_mesh,
 )
+from neuroextrap.stats._shared_options import described_by
+from neuroextrap.stats._validation import brief, check_number
 
 
 def feature_images(values, masker):
-    """Turn numbers of features, a dict of (n_features,), into images.
-
-    The arrays stay what they are if there is no masker (plain arrays).
-    """
+    """Turn numbers of features, a dict of (n_features,), into images, with a masker."""
     if masker is None:
         return values
     return {name: to_img(value, masker) for name, value in values.items()}
 
 
 def region_images(values, choice, masker):
-    """Turn numbers of regions, a dict of (n_regions,), into images.
-
-    NaN outside the analyzed voxels. Without a masker (plain arrays) the maps are arrays
-    of the regions; empty when the regions of an image are a matrix with another number
-    of rows than features, which have no place in it.
-    """
+    """Turn numbers of regions, by name, into images, unless they have no place."""
     if masker is None:
         return {name: np.asarray(value, dtype=float) for name, value in values.items()}
     if not choice.has_place:
@@ -41,10 +40,7 @@ def region_images(values, choice, masker):
 
 
 def mean_places(choice, masker):
-    """Return the place of every region in mm, (n_regions, 3): centers, else means.
-
-    NaN for regions without a feature.
-    """
+    """Return the place of every region in mm, (n_regions, 3): centers, else means."""
     if choice.centers is not None:
         return choice.places(masker)
     coordinates, inside = feature_coordinates(masker), choice.owner >= 0
@@ -55,25 +51,14 @@ def mean_places(choice, masker):
         return np.stack(sums, axis=1) / n[:, np.newaxis]
 
 
-def region_table(results, values, standard_errors=None):
-    """Return a tidy table: one row for every region and set size.
-
-    `results` are RegionResults and `values` their statistics; `standard_errors` of the
-    accuracies have shape (n_regions, n_set_sizes). Columns are name, n_voxels,
-    set_size, accuracy, standard_error, implied_information (bits),
-    average_bayes_accuracy_bound (at that set size), correlation (of decoded targets),
-    class_information_bound and information_bound (bits), and, after permutations,
-    p_value and p_value_fwe of the statistic; where accuracy depends on it, the number
-    of classes that the classifier was trained on, n_classes_trained; where parts of the
-    run are missing, also partial, True in every row.
-    """
+def region_table(results, values, standard_errors):
+    """Return a tidy table of RegionResults: one row for every region and set size."""
     import pandas as pd
 
     sizes = results.set_sizes
     n_regions, n_sizes = results.choice.n_regions, len(sizes)
     names = results.choice.names or [str(i) for i in range(n_regions)]
-    unknown = np.full((n_regions, n_sizes), np.nan)
-    bounds = unknown
+    bounds = np.full((n_regions, n_sizes), np.nan)
     if results.n_repeats is not None:
         bounds = results.bounds_at(results.bound_wins, sizes)
     columns = {
@@ -81,9 +66,7 @@ def region_table(results, values, standard_errors=None):
         "n_voxels": np.repeat(results.n_voxels, n_sizes),
         "set_size": np.tile(sizes, n_regions),
         "accuracy": results.curves().ravel(),
-        "standard_error": (
-            unknown if standard_errors is None else standard_errors
-        ).ravel(),
+        "standard_error": standard_errors.ravel(),
         "implied_information": np.repeat(values["implied_information"], n_sizes),
         "average_bayes_accuracy_bound": bounds.ravel(),
     }
@@ -98,37 +81,13 @@ def region_table(results, values, standard_errors=None):
     return pd.DataFrame(columns)
 
 
-def joined_standard_errors(parts):
-    """Join the standard errors in the tables of fitted parts, (n_regions, n_set_sizes).
-
-    None if a part has no table, or other set sizes.
-    """
-    tables = [part.table_ for part in parts]
-    if any(table is None for table in tables):
-        return None
-    shape = len(parts[0].wins_), len(parts[0].set_sizes_)
-    errors = np.full(shape, np.nan)
-    for part, table in zip(parts, tables, strict=True):
-        if len(table) != errors.size:
-            return None
-        done = part.results_.scores.done
-        errors[done] = table["standard_error"].to_numpy().reshape(shape)[done]
-    return errors
-
-
 _ALLOWED = "a region is an index, a name, or (x, y, z) in mm"
 _ROUNDING = 1e-6  # mm
 _N_SHOWN = 4
 
 
 def find_region(region, choice, masker, radius):
-    """Return the index of the region that a user means.
-
-    `region` is an index, a name, or a place (x, y, z) in mm; `choice` (RegionChoice)
-    and the fitted `masker` (None for arrays) are those of the analysis, `radius` is
-    that of its spheres in mm, None if regions have other shapes. ValueError or
-    TypeError when no region, or more than one, is meant.
-    """
+    """Return the index of a region; radius is None if regions are no spheres."""
     if isinstance(region, np.ndarray) and region.ndim == 0:
         region = region.item()
     if isinstance(region, str):
@@ -170,24 +129,15 @@ def _alike(name, names):
 
 def _by_index(region, n_regions):
     """Return a whole number in range as an int; 2.0 is one, True is none."""
-    if isinstance(region, (float, np.floating)) and float(region).is_integer():
-        region = int(region)  # a row of a table of peaks holds floats
-    try:
-        if isinstance(region, (bool, np.bool_)):
-            raise TypeError
-        index = operator.index(region)
-    except TypeError:
-        kind = ValueError if isinstance(region, (float, np.floating)) else TypeError
-        raise kind(
-            f"region={region!r} must be a whole number from 0 to {n_regions - 1}; "
-            f"{_ALLOWED}"
-        ) from None
-    if not 0 <= index < n_regions:
-        raise ValueError(
-            f"region={index} must be a whole number from 0 to {n_regions - 1}; "
-            f"{_ALLOWED}"
-        )
-    return index
+    real = isinstance(region, (float, np.floating))  # as in a table of peaks
+    whole = float(region).is_integer() if real else hasattr(region, "__index__")
+    whole = whole and not isinstance(region, (bool, np.bool_))
+    if whole and 0 <= int(region) < n_regions:
+        return int(region)
+    raise (ValueError if real or whole else TypeError)(
+        f"region={region!r} must be a whole number from 0 to {n_regions - 1}; "
+        f"{_ALLOWED}"
+    )
 
 
 def _place(region):
@@ -209,11 +159,9 @@ def _by_place(place, choice, masker, radius):
             f"region={_shown(place)} is a place, but these regions have none; give the "
             "region's index"
         )
-    coordinates = feature_coordinates(masker)
-    if choice.centers is None:
+    coordinates, features = feature_coordinates(masker), choice.centers
+    if features is None:
         features = np.flatnonzero(choice.owner >= 0)
-    else:
-        features = choice.centers
     away = np.linalg.norm(coordinates[features] - place, axis=1)
     nearest = int(np.argmin(away))
     feature = int(features[nearest])
@@ -270,3 +218,175 @@ def _spacing(masker):
         for side in surface_mesh(masker)
     ]
     return float(max(np.linalg.norm(e, axis=2).max(initial=0.0) for e in edges))
+
+
+class DiscoveryCounts:
+    """Lower bounds on the number of informative regions, for all sets at once."""
+
+    def true_discoveries(
+        self, region: Any = None, *, above: float | None = None, atlas: Any = None
+    ) -> int:
+        """Count how many regions of a set are informative, at least.
+
+        The bound holds for all sets of regions at once, with the confidence level of
+        the analysis (95% over subjects, where regions are the voxels of their maps), so
+        that the set may be chosen after looking at the maps. It says that *regions* are
+        informative: a sphere is when any of its voxels are.
+
+        Parameters
+        ----------
+        region : int, str, array-like, image, path or None, default=None
+            The set. An index or several; one bool for every region; the name of a
+            region; or a mask (image, or its path): regions whose center lies in it, or,
+            of an atlas, most of whose voxels do. With `atlas`, the name or the number
+            of one of its labels. If None, all regions.
+        above : float or None, default=None
+            Only regions whose statistic is larger are in the set. The unit is that of
+            the tested ``statistic``, for accuracy a proportion.
+        atlas : path-like, Niimg, SurfaceImage, Bunch or None, default=None
+            Labels image in the space of the maps, or an atlas fetched by nilearn.
+
+        Returns
+        -------
+        n_true : int
+            Lower bound on the number of informative regions in the set.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If the set does not fit the regions, or the run had no permutations, or too
+            few of them (37 are needed at a confidence of .95).
+
+        See Also
+        --------
+        neuroextrap.stats.true_discoveries : The bound, and when it holds.
+
+        References
+        ----------
+        Blanchard, Neuvial & Roquain 2020, "Post hoc confidence bounds on false
+        positives using reference families", Annals of Statistics 48.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from neuroextrap.decoding import IdentificationSearchLight
+        >>> y, runs = np.tile([0, 1, 2], 6), np.repeat(range(6), 3)
+        >>> X = np.random.default_rng(1).normal(size=(18, 8))
+        >>> X[:, :3] += 3 * y[:, np.newaxis]
+        >>> pairs = np.repeat(np.eye(8), 2, axis=1)
+        >>> light = IdentificationSearchLight(regions=pairs, n_permutations=99)
+        >>> light = light.fit(np.repeat(X, 2, axis=1), y, groups=runs)
+        >>> light.true_discoveries([0, 1, 2, 7]), light.true_discoveries()
+        (3, 3)
+        """
+        bounds = self._discoveries()
+        chosen = self._set_of(region, atlas)
+        if above is not None:
+            if np.isnan(check_number(above, "above")):
+                raise ValueError("above is NaN; give a threshold of the statistic")
+            chosen = chosen & (bounds.scores > above)
+        return bounds.count(chosen)
+
+    @described_by(true_discoveries)
+    def true_discovery_curve(
+        self, region: Any = None, *, atlas: Any = None
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Count informative regions among those that reach each threshold, at least.
+
+        Returns
+        -------
+        thresholds : ndarray of shape (n_thresholds,)
+            Distinct statistics of the regions of the set, largest first.
+        n_regions : ndarray of int of shape (n_thresholds,)
+            How many regions of the set have this statistic or a larger one.
+        n_true : ndarray of int of shape (n_thresholds,)
+            How many of these are informative, at least, all at once.
+        """
+        return self._discoveries().curve(self._set_of(region, atlas))
+
+    def _discoveries(self) -> Any:
+        """Return the DiscoveryBounds; ValueError that says why there are none."""
+        raise NotImplementedError
+
+    def _places(self) -> tuple[Any, Any]:
+        """Return where the regions are: their choice, and the masker or None."""
+        raise NotImplementedError
+
+    def _set_of(self, region: Any, atlas: Any) -> np.ndarray:
+        """Return which regions are in a set, bool of shape (n_regions,)."""
+        choice, masker = self._places()
+        names = [str(name) for name in choice.names or ()]
+        if atlas is not None:
+            return choice.regions_in(_label_of(region, atlas, masker))
+        if region is None:
+            return np.ones(choice.n_regions, dtype=bool)
+        if isinstance(region, str) and region in names:
+            return np.arange(choice.n_regions) == find_region(
+                region, choice, masker, None
+            )
+        image = any(hasattr(region, name) for name in ("get_fdata", "mesh"))
+        if image or isinstance(region, str | Path):
+            return choice.regions_in(_mask_of(region, masker))
+        return _indexed(region, choice.n_regions)
+
+
+def _mask_of(region: Any, masker: Any) -> np.ndarray:
+    """Return the features (n_features,) in a mask."""
+    if masker is None:
+        raise ValueError(
+            "region is a mask or a name, but these regions come from an array and have "
+            "no place; give indices, or one bool for every region"
+        )
+    if isinstance(region, str) and not Path(region).expanduser().exists():
+        raise ValueError(
+            f"region={region!r} is neither the name of a region nor a file; give an "
+            "index, a name or a mask, or atlas= for the label of an atlas"
+        )
+    values = feature_values(region, masker, "region")
+    inside = ~np.isnan(values) & (values != 0)  # maps are NaN where nothing is known
+    levels = np.unique(values[inside])
+    if len(levels) > 1:
+        raise ValueError(
+            f"region is no mask: it has {len(levels)} different values ({levels[0]:g}, "
+            f"{levels[1]:g}, ...); give zeros and ones, or atlas= and a label"
+        )
+    return inside
+
+
+def _label_of(region: Any, atlas: Any, masker: Any) -> np.ndarray:
+    """Return the features (n_features,) that an atlas calls `region`."""
+    if masker is None:
+        raise ValueError(
+            "atlas names places, but these regions come from an array; give indices"
+        )
+    labels, names = labels_of(atlas, masker)
+    found = [label for label, name in names.items() if region in (label, name)]
+    if len(found) != 1:
+        shown = ", ".join(repr(name) for name in list(names.values())[:4])
+        raise ValueError(
+            f"region={region!r} must be the name or number of one label of the atlas "
+            f"inside the mask; it has {len(names)}: {shown}, ..."
+        )
+    return labels == found[0]
+
+
+def _indexed(region: Any, n_regions: int) -> np.ndarray:
+    """Return a set given by indices or by bools; indices twice count once."""
+    given = np.atleast_1d(np.asarray(region))
+    if given.dtype == bool and given.shape == (n_regions,):
+        return given
+    whole = given.size == 0 or given.dtype.kind in "iu"
+    if given.ndim != 1 or not whole:
+        raise TypeError(
+            f"region={brief(region)} must be whole numbers, one bool for each of the "
+            f"{n_regions} regions, a name or a mask; for a place (x, y, z) give the "
+            "index that find_region returns"
+        )
+    if given.size and not 0 <= given.min() <= given.max() < n_regions:
+        raise ValueError(
+            f"region has indices from {given.min()} to {given.max()}; give whole "
+            f"numbers from 0 to {n_regions - 1}"
+        )
+    chosen = np.zeros(n_regions, dtype=bool)
+    chosen[given.astype(int)] = True
+    return chosen

@@ -12,73 +12,27 @@ from sklearn.base import BaseEstimator
 from neuroextrap import stats
 from neuroextrap.analysis._analysis_files import origin_of
 from neuroextrap.analysis._extrapolated_maps import extrapolated_maps
+from neuroextrap.analysis._merging import partial_note
 from neuroextrap.analysis._presentation import (
-    find_region,
+    DiscoveryCounts,
     region_images,
     region_table,
 )
-from neuroextrap.analysis._region_discoveries import DiscoveryCounts, known_bounds
-from neuroextrap.analysis._region_files import (
-    RegionFiles,
-    check_has_results,
-)
-from neuroextrap.analysis._region_inference import RegionIntervals, RegionPlots
-from neuroextrap.design._findings import Finding
+from neuroextrap.analysis._region_files import RegionFiles, check_has_results
+from neuroextrap.analysis._region_inference import RegionInference
 from neuroextrap.maps._identification import TrainedOnAll
-from neuroextrap.maps._records import flat_parameters
 from neuroextrap.reporting._identification_page import identification_report, summary
 from neuroextrap.reporting._page import Report
 from neuroextrap.stats._accuracy import warn_if_reversed
 from neuroextrap.stats._shared_options import described_by
+from neuroextrap.stats._true_discoveries import fewest_permutations
 
 
-class RegionAnalysis(
-    RegionFiles, RegionIntervals, RegionPlots, DiscoveryCounts, BaseEstimator
-):
+class RegionAnalysis(RegionFiles, RegionInference, DiscoveryCounts, BaseEstimator):
     """Results, curves, extrapolations, files and reports of an analysis of regions.
 
-    The base of :class:`~neuroextrap.decoding.IdentificationSearchLight` and
-    :class:`~neuroextrap.encoding.EncodingIdentification`. To write your own analysis,
-    subclass this class: the subclass names its :attr:`kind`, has the parameters that
-    describe regions and runs, and calls ``self._complete(run)`` with a planned run.
-    These attributes, and
-    ``null_maxima_, n_permutations_, tail_fit_accepted_, classes_, set_sizes_, masker_,
-    n_elements_, notes_``, are set then, and when results are read from a folder.
-
-    Attributes
-    ----------
-    maps_ : dict of images (dict of ndarray for array input)
-        One map of every statistic; NaN outside the analyzed voxels.
-    region_scores_ : dict of ndarray of shape (n_regions,)
-        The same numbers, one for every region.
-    table_ : pandas.DataFrame or None
-        The same as a tidy table, if there are few regions. It is made when it is first
-        read, from the results as they were published.
-    wins_ : ndarray of shape (n_regions, K)
-        Win distributions: how often the true class beats 0, 1, ..., K - 1 of the other
-        classes.
-    bg_img_ : image or None
-        Mean of the images as gray levels, which reports draw under maps that do not lie
-        in MNI space. None in MNI space (the template is drawn), on surfaces, for
-        arrays, and if samples are signed, such as betas, and show no anatomy.
-    test_codes_ : ndarray of int of shape (n_test,), or None
-        Index into ``classes_`` of every row of :meth:`region_margins`; None for results
-        read from a folder, which holds no data.
-
-    See Also
-    --------
-    neuroextrap.decoding.IdentificationSearchLight : Identify classes from responses.
-    neuroextrap.encoding.EncodingIdentification : Identify stimuli through a model.
-
-    Examples
-    --------
-    >>> from neuroextrap.analysis._region_analysis import RegionAnalysis
-    >>> from neuroextrap.decoding import IdentificationSearchLight
-    >>> from neuroextrap.encoding import EncodingIdentification
-    >>> for analysis in (IdentificationSearchLight(), EncodingIdentification()):
-    ...     print(isinstance(analysis, RegionAnalysis), analysis.kind)
-    True searchlight
-    True encoding
+    A subclass names its :attr:`kind`, has the parameters that describe regions and
+    runs, and calls ``self._complete(run)`` with a planned run.
     """
 
     #: Classes of the parameters that may be values, by name.
@@ -87,15 +41,13 @@ class RegionAnalysis(
     def _complete(self, run, made_by=None, **sources):
         """Score all regions of a planned run (RegionRun), and publish the results.
 
-        `sources` are the images that came in, by role; their files are on record, and
-        so are the options `made_by` by which samples were made of them (a dict).
+        The files of `sources`, images by role, are on record, and so are the options
+        `made_by` by which samples were made of them.
         """
-        origin = origin_of(
-            sources, made_by
-        )  # the files in the state in which they were read
+        origin = origin_of(sources, made_by)  # files in the state that was read
         results = run.results()
         warn_if_reversed(results.scores.wins, results.n_units)
-        self._run, self._origin = run, origin
+        self._run, self.origin_ = run, origin
         self.masker_, self.n_elements_ = run.masker, run.rows.shape[1]
         self.bg_img_ = run.bg_img
         self.classes_, self.test_codes_ = run.classes, run.test_codes
@@ -104,20 +56,20 @@ class RegionAnalysis(
 
     def _repr_mimebundle_(self, **kwargs):
         """Return what notebooks show: the results, or before them the parameters."""
-        if not hasattr(self, "_results"):
+        if not hasattr(self, "results_"):
             return super()._repr_mimebundle_(**kwargs)
         return {"text/plain": repr(self), "text/html": str(summary(self))}
 
     @property
     def _repr_html_(self):
         """The same, for programs that know HTML only; a property as scikit-learn's."""
-        if not hasattr(self, "_results"):
+        if not hasattr(self, "results_"):
             return super()._repr_html_
         return lambda: str(summary(self))
 
     def _publish(self, results):
         """Turn results (RegionResults) into the public attributes."""
-        self._results = results
+        self.results_, self.findings_ = results, list(results.findings)
         self.region_scores_ = results.statistics()
         self.wins_ = results.scores.wins
         self.set_sizes_ = results.set_sizes
@@ -127,7 +79,7 @@ class RegionAnalysis(
         self.notes_ = (
             *results.notes,
             *results.information_notes(self.region_scores_),
-            *results.partial_notes,
+            *partial_note(results),
         )
         self.maps_ = region_images(self.region_scores_, results.choice, self.masker_)
         self.__dict__.pop("table_", None)
@@ -138,8 +90,7 @@ class RegionAnalysis(
 
         Its standard errors need the margins of every region again.
         """
-        check_has_results(self)
-        results = self._results
+        results = self.results_
         placed = self.masker_ is not None and results.choice.has_place
         if results.choice.names is None and placed:
             return None
@@ -147,59 +98,8 @@ class RegionAnalysis(
         return region_table(results, self.region_scores_, np.stack(errors))
 
     @property
-    def origin_(self) -> Any:
-        """What the results were made of, and how.
-
-        Returns
-        -------
-        origin : Origin
-            Files that were analyzed and options by which samples were made of them, as
-            far as they are known.
-        """
-        check_has_results(self)
-        return self._origin
-
-    @property
-    def findings_(self) -> list[Finding]:
-        """What is doubtful about the design, its samples or outcomes.
-
-        Returns
-        -------
-        findings : list of Finding
-            What was seen (``seen``, a number, and ``because``, in words), its
-            ``grade`` ("doubtful" or "note"), the ``maps`` that it touches, its
-            ``effect`` on them, and the ``remedy``. They are in ``notes_``, in the
-            sidecars of these maps and in the first sentence of the report too.
-        """
-        return list(self.results_.findings)
-
-    @property
-    def results_(self) -> Any:
-        """Results of the run, with the design that gives them meaning.
-
-        Returns
-        -------
-        results : RegionResults
-            Scores, regions, test points, set sizes, confidence level and notes.
-        """
-        check_has_results(self)
-        return self._results
-
-    @property
     def run_(self) -> Any:
-        """The run that was scored: data, regions and plan.
-
-        Returns
-        -------
-        run : RegionRun
-            Its ``rows`` are the data, ``usable`` the features of every region.
-
-        Raises
-        ------
-        ValueError
-            When the results were read from a folder, which holds no data.
-        """
-        check_has_results(self)
+        """The run that was scored (RegionRun); ValueError for results of a folder."""
         if self._run is None:
             raise ValueError(
                 "the samples are not stored with results; fit again to get margins, "
@@ -207,43 +107,27 @@ class RegionAnalysis(
             )
         return self._run
 
-    def find_region(self, region: Any) -> int:
-        """Return the index of a region given by its index, name, or coordinates.
-
-        Parameters
-        ----------
-        region : int, str or tuple of float
-            Index of the region, its name in the atlas, or (x, y, z) in mm of a place.
-            A place belongs to the region with the nearest center, at most a radius
-            away; in an atlas, to the region whose voxel (vertex) lies there.
-
-        Returns
-        -------
-        index : int
-            Row of ``wins_``, from 0.
-
-        Raises
-        ------
-        TypeError
-            When ``region`` is none of these.
-        ValueError
-            When there is no region of that index or name, several have the name, or
-            the place lies in no region; the nearest one is named.
-        """
-        check_has_results(self)
-        choice = self._results.choice
-        asked = flat_parameters(self)
-        near = asked.get("n_nearest") is not None
-        radius = None if near else asked.get("radius")
-        return find_region(region, choice, self.masker_, radius)
-
     def _discoveries(self):
-        return known_bounds(self.results_)
+        results = self.results_
+        if results.discoveries is not None:
+            return results.discoveries
+        level, n_permutations = results.confidence_level, self.n_permutations_
+        needed = fewest_permutations(level)
+        if n_permutations < needed:
+            raise ValueError(
+                f"informative regions are counted with permutations: {needed} are "
+                f"needed at confidence_level={level}, the run had {n_permutations}; "
+                "set n_permutations=1000 and fit again"
+            )
+        raise ValueError(
+            "these results do not hold the largest values of the permuted maps: they "
+            "were written by an earlier version, or no region was analyzed; fit again"
+        )
 
     def _places(self):
         return self.results_.choice, self.masker_
 
-    @described_by(find_region)
+    @described_by(RegionInference.find_region)
     def region_margins(self, region: Any) -> np.ndarray:
         """Return the observed margins of one region.
 
@@ -261,7 +145,7 @@ class RegionAnalysis(
         """
         return self.run_.margins(self.find_region(region))
 
-    @described_by(find_region)
+    @described_by(RegionInference.find_region)
     def accuracy_curve(self, region: Any, set_sizes: ArrayLike | None = None) -> tuple:
         """Return a region's identification accuracy curve.
 
@@ -284,7 +168,7 @@ class RegionAnalysis(
         """
         return self.results_.curve(self.find_region(region), set_sizes)
 
-    @described_by(find_region)
+    @described_by(RegionInference.find_region)
     def bound_curve(self, region: Any) -> tuple:
         """Return a region's lower bounds on average Bayes accuracy.
 
@@ -344,7 +228,7 @@ class RegionAnalysis(
             self, set_sizes, method=method, confidence_level=confidence_level
         )
 
-    @described_by(find_region)
+    @described_by(RegionInference.find_region)
     def extrapolator(
         self, region: Any, method: str = "auto"
     ) -> stats.AccuracyExtrapolator:
@@ -366,13 +250,13 @@ class RegionAnalysis(
             it was.
         """
         region = self.find_region(region)
-        results = self._results
+        results = self.results_
         kind = stats.AccuracyExtrapolator if results.marginal else TrainedOnAll
         model: Any = kind(method)
         if len(results.measured_sizes):
             model.measured = partial(results.curve, region)
         if self.test_codes_ is None:
-            return model.fit_wins(self.wins_[region], self._results.n_test)
+            return model.fit_wins(self.wins_[region], results.n_test)
         return model.fit(self.region_margins(region), self.test_codes_)
 
     def generate_report(
@@ -400,5 +284,5 @@ class RegionAnalysis(
             The page; ``report.save_as_html(path)`` writes it,
             ``report.open_in_browser()`` shows it.
         """
-        check_has_results(self)
+        check_has_results(self)  # before the options
         return identification_report(self, title, bg_img=bg_img, atlas=atlas)

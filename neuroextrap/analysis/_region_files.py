@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from os import PathLike
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from sklearn.exceptions import NotFittedError
 
 from neuroextrap.analysis._analysis_files import read_analysis, write_analysis
-from neuroextrap.analysis._presentation import joined_standard_errors
+from neuroextrap.analysis._merging import join_parts
 from neuroextrap.analysis._region_maps import RegionMaps
 from neuroextrap.maps._records import flat_parameters, nested_parameters
 from neuroextrap.stats._shared_options import described_by
@@ -25,10 +25,8 @@ class FittedAttributes:
 
     def __getattr__(self, name):
         """Raise for an attribute that is not there: NotFittedError before results."""
-        of_results = name in ("_results", "_run") or (
-            name.endswith("_") and not name.startswith("_")
-        )
-        if of_results and _SIGN not in vars(self):
+        of_results = name.endswith("_") and not name.startswith("_")
+        if (of_results or name == "_run") and _SIGN not in vars(self):
             raise NotFittedError(_message(self, name))
         kind = type(self).__name__
         raise AttributeError(f"{kind!r} object has no attribute {name!r}")
@@ -62,26 +60,10 @@ def _message(analysis, wanted):
 class RegionFiles(FittedAttributes, ABC):
     """What goes to a folder, and comes back from one or several."""
 
-    # set when results are published, and when they are read
-    test_codes_: Any
-    masker_: Any
-    n_elements_: int
-    classes_: np.ndarray
-    bg_img_: Any
-    table_: Any
-    _run: Any
-    _origin: Any
-
     @property
     @abstractmethod
     def kind(self) -> str:
-        """Name that the folders of this analysis carry, such as "searchlight".
-
-        Returns
-        -------
-        kind : str
-            Written to, and checked when reading, ``analysis.json``.
-        """
+        """Name that the folders of this analysis carry, such as "searchlight"."""
 
     @described_by(RegionMaps.to_directory)
     def to_directory(
@@ -120,12 +102,11 @@ class RegionFiles(FittedAttributes, ABC):
         known = flat_parameters(fitted)
         known |= {n: v for n, v in saved.parameters.items() if n in known}
         fitted.set_params(**nested_parameters(cls, known))
-        fitted._run = fitted.test_codes_ = None
-        fitted._origin = saved.origin
-        fitted.masker_, fitted.n_elements_ = saved.masker, saved.n_elements
-        fitted.classes_, fitted.bg_img_ = saved.classes, saved.bg_img
+        named = "masker", "n_elements", "classes", "bg_img", "origin"
+        about: dict = {f"{name}_": getattr(saved, name) for name in named}
+        vars(fitted).update(about, test_codes_=None, _run=None)
         fitted._publish(saved.results)
-        fitted.table_ = saved.table  # with the standard errors, which need the data
+        vars(fitted)["table_"] = saved.table  # with standard errors, which need data
         if saved.run is not None:
             fitted._restore_run(saved.results, saved.run)
         return fitted
@@ -190,15 +171,30 @@ class RegionFiles(FittedAttributes, ABC):
                     f"{type(other).__name__}"
                 )
         parts = [self, *others]
-        results = self.results_.merge(*(other.results_ for other in others))
+        results = join_parts([part.results_ for part in parts])
         if results.missing_parts and not allow_missing:
             raise ValueError(
                 f"parts {', '.join(results.missing_parts)} are missing; merge all "
                 "parts, or set allow_missing=True (--allow-missing) for a partial "
                 "result"
             )
-        errors = joined_standard_errors(parts)
+        errors = _joined_standard_errors(parts)
         self._publish(results)
         if self.table_ is not None and errors is not None:
             self.table_["standard_error"] = errors.ravel()
         return self
+
+
+def _joined_standard_errors(parts):
+    """Return standard errors of fitted parts, (n_regions, n_set_sizes), or None."""
+    tables = [part.table_ for part in parts]
+    if any(table is None for table in tables):
+        return None
+    shape = len(parts[0].wins_), len(parts[0].set_sizes_)
+    errors = np.full(shape, np.nan)
+    for part, table in zip(parts, tables, strict=True):
+        if len(table) != errors.size:
+            return None
+        done = part.results_.scores.done
+        errors[done] = table["standard_error"].to_numpy().reshape(shape)[done]
+    return errors

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from neuroextrap import stats
-from neuroextrap.analysis._presentation import mean_places, region_images
+from neuroextrap.analysis._presentation import find_region, mean_places, region_images
 from neuroextrap.analysis._region_files import FittedAttributes
-from neuroextrap.reporting._curves import curve_axes
+from neuroextrap.maps._records import flat_parameters
 from neuroextrap.reporting._finding import find
+from neuroextrap.reporting._identification_words import curve_axes
 from neuroextrap.stats._shared_options import described_by
 from neuroextrap.stats._validation import check_flags
 
@@ -19,9 +20,38 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-class RegionIntervals(FittedAttributes):
-    """Errors and intervals that count the sampling of classes, from margins."""
+class RegionInference(FittedAttributes):
+    """Errors and intervals of a region, a row for each, curves, and masked maps."""
 
+    def find_region(self, region: Any) -> int:
+        """Return the index of a region given by its index, name, or coordinates.
+
+        Parameters
+        ----------
+        region : int, str or tuple of float
+            Index of the region, its name in the atlas, or (x, y, z) in mm of a place.
+            A place belongs to the region with the nearest center, at most a radius
+            away; in an atlas, to the region whose voxel (vertex) lies there.
+
+        Returns
+        -------
+        index : int
+            Row of ``wins_``, from 0.
+
+        Raises
+        ------
+        TypeError
+            When ``region`` is none of these.
+        ValueError
+            When there is no region of that index or name, several have the name, or
+            the place lies in no region; the nearest one is named.
+        """
+        asked = flat_parameters(self)
+        near = asked.get("n_nearest") is not None
+        radius = None if near else asked.get("radius")
+        return find_region(region, self.results_.choice, self.masker_, radius)
+
+    @described_by(find_region)
     def accuracy_interval(
         self, region: Any, *, confidence_level: float = 0.95
     ) -> tuple[np.ndarray, np.ndarray]:
@@ -32,9 +62,6 @@ class RegionIntervals(FittedAttributes):
 
         Parameters
         ----------
-        region : int, str or tuple of float
-            Index of the region, its name in the atlas, or (x, y, z) in mm of a place in
-            it, see :meth:`find_region`.
         confidence_level : float, default=0.95
             Confidence level of the interval at each set size.
 
@@ -50,11 +77,9 @@ class RegionIntervals(FittedAttributes):
             When there are fewer than three classes, the region was not analyzed, or the
             results were read from a folder, which holds no data: fit again.
         """
+        margins, sizes = self.region_margins(region), self.set_sizes_
         lower, upper = stats.average_accuracy_interval(
-            self.region_margins(region),
-            self.test_codes_,
-            self.set_sizes_,
-            confidence_level=confidence_level,
+            margins, self.test_codes_, sizes, confidence_level=confidence_level
         )
         measured = np.isin(self.set_sizes_, self.results_.measured_sizes)
         return np.where(measured, np.nan, lower), np.where(measured, np.nan, upper)
@@ -69,11 +94,6 @@ class RegionIntervals(FittedAttributes):
         :func:`neuroextrap.stats.implied_information_interval`. With fewer than ten
         classes it is wide, and says more than the value itself.
 
-        Parameters
-        ----------
-        confidence_level : float, default=0.95
-            Confidence level of the interval.
-
         Returns
         -------
         lower, upper : ndarray of shape ()
@@ -83,9 +103,8 @@ class RegionIntervals(FittedAttributes):
         Raises
         ------
         ValueError
-            When there are fewer than three classes, the region was not analyzed, or the
-            results were read from a folder, which holds no data: fit again. When
-            accuracy among fewer classes is measured.
+            As :meth:`accuracy_interval`; and when accuracy among fewer classes is
+            measured.
         """
         if len(self.results_.measured_sizes):
             raise ValueError(
@@ -93,11 +112,9 @@ class RegionIntervals(FittedAttributes):
                 "classes is measured; use accuracy_interval(region), or "
                 "curves='trained_on_all'"
             )
+        margins, sizes = self.region_margins(region), self.set_sizes_
         return stats.implied_information_interval(
-            self.region_margins(region),
-            self.test_codes_,
-            self.set_sizes_,
-            confidence_level=confidence_level,
+            margins, self.test_codes_, sizes, confidence_level=confidence_level
         )
 
     @described_by(accuracy_interval)
@@ -132,10 +149,6 @@ class RegionIntervals(FittedAttributes):
             warnings.filterwarnings("ignore", message="the true class beats")
             return stats.average_accuracy_jackknife(margins, codes, self.set_sizes_)[1]
 
-
-class RegionPlots(FittedAttributes):
-    """A row for every region, its curve, and maps of what survives correction."""
-
     def to_dataframe(self) -> pd.DataFrame:
         """Return the numbers of all regions, one row for each.
 
@@ -169,6 +182,7 @@ class RegionPlots(FittedAttributes):
             columns |= dict(zip("XYZ", places.T, strict=True))
         return pd.DataFrame(columns | scores)
 
+    @described_by(accuracy_interval)
     def plot_curve(self, region: Any, *, ax: Any = None) -> Any:
         """Draw a region's identification accuracy curve, as reports do.
 
@@ -179,8 +193,6 @@ class RegionPlots(FittedAttributes):
 
         Parameters
         ----------
-        region : int, str or tuple of float
-            Index of the region, its name in the atlas, or (x, y, z) in mm of a place.
         ax : matplotlib.axes.Axes or None, default=None
             Axes to draw in. If None, those of a new figure.
 
@@ -214,7 +226,7 @@ class RegionPlots(FittedAttributes):
             When there is no map of that name, or the analysis has neither p-values nor
             bounds that hold for all regions at once.
         """
-        self._check_name(name)
+        self._map(name)
         found = find(self)
         if not found.criterion:
             raise ValueError(
@@ -225,13 +237,12 @@ class RegionPlots(FittedAttributes):
         results = self.results_
         return region_images({name: kept}, results.choice, self.masker_)[name]
 
+    @described_by(masked_map)
     def plot_map(self, name: str, *, survives: bool = False, **options: Any) -> Any:
         """Draw slices of a map over the anatomy.
 
         Parameters
         ----------
-        name : str
-            Name of a map of ``maps_``, such as "implied_information".
         survives : bool, default=False
             Whether to draw only what survives correction, as in :meth:`masked_map`.
         **options
@@ -252,8 +263,7 @@ class RegionPlots(FittedAttributes):
         from neuroextrap.plotting import plot_map
 
         check_flags(survives=survives)
-        self._check_name(name)
-        image = self.masked_map(name) if survives else self.maps_[name]
+        image = self.masked_map(name) if survives else self._map(name)
         if not hasattr(image, "affine"):
             raise ValueError(
                 f"the map {name!r} is no volume; draw arrays with plot_curve, and "
@@ -263,10 +273,11 @@ class RegionPlots(FittedAttributes):
             raise ValueError(f"nothing survives ({find(self).words}): no map to draw")
         return plot_map(image, **{"bg_img": self.bg_img_, **options})
 
-    def _check_name(self, name):
-        """Raise ValueError if there is no map of this name."""
+    def _map(self, name):
+        """Return the map of this name; ValueError if there is none."""
         if name not in self.maps_:
             raise ValueError(
                 f"name={name!r} is no map of this analysis; there are "
                 f"{', '.join(self.maps_)}"
             )
+        return self.maps_[name]

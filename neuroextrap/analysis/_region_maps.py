@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from numbers import Integral
 from os import PathLike
 from typing import Any
 
 import numpy as np
 
 from neuroextrap import stats
-from neuroextrap.analysis._presentation import region_images
-from neuroextrap.analysis._region_discoveries import DiscoveryCounts
+from neuroextrap.analysis._presentation import DiscoveryCounts, region_images
 from neuroextrap.design._findings import Finding, findings_about
-from neuroextrap.maps._files import (
-    check_output_directory,
-    describe_map,
-    write_maps,
-)
+from neuroextrap.maps._files import check_output_directory, describe_map, write_maps
 from neuroextrap.maps._provenance import provenance
 from neuroextrap.maps._registry import record_of
 from neuroextrap.reporting._maps_section import features_as_regions
@@ -29,55 +25,13 @@ _TABLE = "table.tsv"
 
 
 class RegionMaps(DiscoveryCounts, dict):
-    """Maps by name, with what they were made of, a table, files and a page.
+    """Maps by name (or set size), with their making, a table, files and a page.
 
-    Comparisons, lesions, extrapolations and analyses over subjects return it. It is a
-    dict of maps, ``maps["p_value_fwe"]``: images, or arrays for plain arrays and for
-    regions that have no place in an image.
-
-    Parameters
-    ----------
-    maps : dict of images, or of ndarray
-        Maps by name (by set size, of extrapolations).
-    records : dict of MapRecord or None, default=None
-        What each map is, and the name of its file. If None, those of
-        ``MAPS`` (``maps/_registry.py``).
-    masker : NiftiMasker, SurfaceMasker or None, default=None
-        Fitted masker of the images; None if maps are arrays.
-    region_scores : dict of ndarray of shape (n_regions,) or None, default=None
-        The same numbers by region, if maps are images.
-    table : pandas.DataFrame or None, default=None
-        The same numbers, a row for every region.
-    parameters : dict or None, default=None
-        What was requested, for the sidecars.
-    random_state : int or None, default=None
-        Seed, for the sidecars.
-    inputs : dict of ndarray or None, default=None
-        Arrays whose hashes the sidecars hold. If None, those of ``region_scores``.
-    further : sequence of RegionMaps, default=()
-        Maps that go to the same folder, such as ends of intervals.
-    findings : sequence of Finding, default=()
-        What makes numbers doubtful or approximate, for sidecars and the page.
-    page : callable or None, default=None
-        Makes a report of these maps, a title and further options.
-    **found
-        What else is known of the maps; each becomes an attribute.
-
-    Attributes
-    ----------
-    masker_, region_scores_, table_, parameters, random_state, findings_
-        As given.
-    notes_ : list of str
-        The findings as sentences.
-
-    Examples
-    --------
-    >>> import numpy as np, pandas as pd
-    >>> from neuroextrap.analysis._region_maps import RegionMaps
-    >>> scores = {"accuracy_difference": np.array([0.2])}
-    >>> maps = RegionMaps(scores, table=pd.DataFrame(scores), n_units_=6)
-    >>> maps["accuracy_difference"], maps.n_units_
-    (array([0.2]), 6)
+    They are images, or arrays for plain arrays and for regions that have no place in an
+    image; `region_scores` are then the same numbers by region, (n_regions,). The
+    records of maps are those of ``MAPS`` unless given. Sidecars have the `parameters`,
+    the `random_state` and hashes of `inputs`; `further` RegionMaps go to the same
+    folder, `page` makes a report, and what is `found` besides becomes attributes.
     """
 
     bg_img_: Any = None  # drawn under maps that do not lie in MNI space
@@ -91,7 +45,7 @@ class RegionMaps(DiscoveryCounts, dict):
         region_scores: dict[str, np.ndarray] | None = None,
         table: Any = None,
         parameters: dict | None = None,
-        random_state: int | None = None,
+        random_state: Any = None,
         inputs: dict[str, np.ndarray] | None = None,
         further: Sequence[RegionMaps] = (),
         findings: Sequence[Finding] = (),
@@ -100,7 +54,8 @@ class RegionMaps(DiscoveryCounts, dict):
     ) -> None:
         super().__init__(maps)
         self.masker_, self.region_scores_, self.table_ = masker, region_scores, table
-        self.parameters, self.random_state = parameters or {}, random_state
+        self.parameters = parameters or {}
+        self.random_state = random_state if isinstance(random_state, Integral) else None
         self.records, self._further, self._page = records, further, page
         self.inputs = region_scores if inputs is None else inputs
         self.findings_ = list(findings)
@@ -207,31 +162,18 @@ class RegionMaps(DiscoveryCounts, dict):
         for maps in (*self._further, self):
             if maps.table_ is not None:
                 more[getattr(maps, "table_file", _TABLE)] = table_writer(maps.table_)
+        seed, record = self.random_state, None
         about = provenance(
-            parameters=self.parameters,
-            inputs=self.inputs,
-            random_state=self.random_state,
+            parameters=self.parameters, inputs=self.inputs, random_state=seed
         )
-        write_described(
-            path,
-            described,
-            about if origin is None else origin.sidecar() | about,
-            more,
-            findings=self.findings_,
-            overwrite=overwrite,
-            bids=bids,
-            record={} if origin is None else origin.record,
-            elsewhere=elsewhere,
-        )
+        if origin is not None:
+            about, record = origin.sidecar() | about, origin.record
+        named = {"findings": self.findings_, "record": record, "bids": bids}
+        places = {"overwrite": overwrite, "elsewhere": elsewhere}
+        write_described(path, described, about, more, **named, **places)
 
     def described(self) -> list:
-        """Return the images with their records.
-
-        Returns
-        -------
-        described : list of (MapRecord, image)
-            Empty if maps are arrays.
-        """
+        """Return pairs of a MapRecord and an image; none if maps are arrays."""
         if self.masker_ is None:
             return []
         records = self.records or {name: record_of(name) for name in self}
@@ -241,11 +183,7 @@ class RegionMaps(DiscoveryCounts, dict):
 def maps_of_regions(
     run: Any, scores: dict, *, table_file: str = "regions.tsv", **about: Any
 ) -> RegionMaps:
-    """Return numbers of the regions of a planned run (RegionRun) as maps.
-
-    `scores` (n_regions,) go to images where these have places, and to a table;
-    `about` are further arguments of RegionMaps.
-    """
+    """Return numbers (n_regions,) of the regions of a planned RegionRun as maps."""
     import pandas as pd
 
     choice, masker = run.choice, run.masker
@@ -267,30 +205,17 @@ def maps_of_regions(
 def write_described(
     path, described, about, more, *, findings=(), bids=None, record=None, **places
 ):
-    """Write maps, pairs of a record and an image, and further files.
-
-    `about` is the provenance, `more` a dict of functions that write to a path by name;
-    `record` stands in the file of the provenance only; `places` are overwrite and
-    elsewhere of ``write_maps``.
-    """
+    """Write pairs of a record and an image, and further files, with provenance."""
     if not described and not more:
         raise ValueError(
             "plain arrays have no images to write; save the arrays themselves"
         )
-    write_maps(
-        path,
-        {record.name: image for record, image in described},
-        {
-            record.name: describe_map(
-                record, about | {"findings": findings_about(findings, record.name)}
-            )
-            for record, _ in described
-        },
-        bids=bids,
-        provenance=about | (record or {}),
-        more=more,
-        **places,
-    )
+    maps, sidecars = {}, {}
+    for each, image in described:
+        seen = {"findings": findings_about(findings, each.name)}
+        maps[each.name], sidecars[each.name] = image, describe_map(each, about | seen)
+    known = {"bids": bids, "provenance": about | (record or {}), "more": more}
+    write_maps(path, maps, sidecars, **known, **places)
 
 
 def table_writer(table):
@@ -309,11 +234,8 @@ def exchange_test(
 ):
     """Compare two analyses by exchanging the outcomes of units (stimuli, runs).
 
-    Of the `known` regions (n_known of n_regions) are `accuracies`, two arrays
-    (n_known,), and `outcomes` (n_known, n_units): the differences that add up to that
-    in accuracy, or what the `test` takes first; `information` is two arrays
-    (n_regions,) in bits. `options` are those of the test. Returns a dict of
-    (n_regions,), NaN where a region is not known, and the test.
+    `accuracies` and `information` are pairs of arrays, `outcomes` (n_known, n_units) go
+    to the `test`, which is also returned.
     """
     tested = test(outcomes, **options)
     first, second = (values[known] for values in information)

@@ -55,10 +55,7 @@ from neuroextrap.stats._validation import (
 
 
 class RunParameters(SimpleNamespace):
-    """Parameters that every analysis of regions shares; checked when made.
-
-    The attributes are those of the table that all kinds of analysis have.
-    """
+    """Parameters that every analysis of regions shares; checked when made."""
 
     @classmethod
     def of(cls, estimator):
@@ -144,13 +141,7 @@ _FASTER = (
 
 @dataclass(frozen=True, kw_only=True)
 class RegionRun:
-    """Checked data, regions and plan of one run, ready to be scored.
-
-    `rows` (n_rows, n_features) are what the plan makes margins from, such as samples;
-    `choice` says where values of regions go, `usable` which features of each region
-    are analyzed. Scores are those of the K `classes`, one row of `test_codes` (n_test,)
-    for each row of a region's margins.
-    """
+    """Checked data, regions and plan of one run; `test_codes` index its K `classes`."""
 
     parameters: RunParameters
     rows: np.ndarray
@@ -171,32 +162,25 @@ class RegionRun:
 
     @cached_property
     def identity(self):
-        """What makes the run what it is: hashes and texts by name, JSON values.
+        """Hashes and texts that all parts of the run share, by name.
 
-        Equal for all parts of a run, whatever the workers. The confidence level, and
-        set sizes that the statistic does not depend on, are not in it: no number that
-        is stored depends on them.
+        Confidence level, and set sizes without effect on the statistic, are not in it.
         """
         names = self.choice.names
-        identity = identify_run(*self._data) | {
+        identity = identify_run(*self.data) | {
             "classes": array_hash([repr(name) for name in self.classes.tolist()]),
             "test labels": array_hash(self.test_codes),
             "voxels": grid_hash(self.masker),
-            "region names": None
-            if names is None
-            else array_hash(list(map(str, names))),
+            "region names": names and array_hash(list(map(str, names))),
         }
         return json.loads(json.dumps(identity))
 
     @cached_property
     def n_workers(self):
         """Workers requested, or as many as the memory allows (ValueError if none)."""
-        return affordable_workers(
-            *self._data,
-            max_memory=self.parameters.max_memory,
-            n_jobs=self.parameters.n_jobs,
-            of_images=self.masker is not None,
-        )
+        asked, of_images = self.parameters, self.masker is not None
+        given = {"max_memory": asked.max_memory, "n_jobs": asked.n_jobs}
+        return affordable_workers(*self.data, of_images=of_images, **given)
 
     @property
     def analyzed(self):
@@ -204,39 +188,30 @@ class RegionRun:
         return np.flatnonzero(np.diff(self.usable.regions.indptr))
 
     def cost(self):
-        """Estimate time and memory by timing a few regions.
-
-        A dict of n_regions, n_features, n_permutations, seconds (on `n_workers`, of the
-        requested part of the run), memory in bytes, and paths, the ways in
-        which margins are made.
-        """
+        """Estimate seconds and memory (bytes) by timing a few regions, as a dict."""
         n_workers = self.n_workers  # what would not fit is not tried
-        seconds = estimate_seconds(*self._data) / n_workers
+        seconds = estimate_seconds(*self.data) / n_workers
         return {
             "n_regions": len(self.analyzed),
             "n_features": self.rows.shape[1],
             "n_permutations": self.plan.n_permutations,
             "seconds": seconds / self._part[1],
-            "memory": estimate_memory(*self._data, n_workers),
+            "memory": estimate_memory(*self.data, n_workers),
             "paths": describe_paths(self.plan, self.usable.regions),
         }
 
     def margins(self, region):
         """Return the observed margins of a region by index, shape (n_test, K)."""
-        return observed_margins(*self._data, region)
+        return observed_margins(*self.data, region)
 
     def score(self):
-        """Score every region, with the requested checkpoint, shard and null file.
-
-        Returns RegionScores and what follows from null maps, if they are saved: a
-        dict of arrays (n_regions,), else empty.
-        """
+        """Score every region; return RegionScores, and what saved null maps give."""
         asked = self.parameters
         self._announce()
         shape = self.plan.n_permutations, self.choice.n_regions
         with null_file(asked.save_null, *shape, self._about_null) as null:
             scores = score_regions(
-                *self._data,
+                *self.data,
                 n_jobs=self.n_workers,
                 checkpoint=asked.checkpoint,
                 shard=parse_shard(asked.shard),
@@ -247,14 +222,10 @@ class RegionRun:
         return scores, from_null
 
     def _announce(self):
-        """Say beforehand how long a classifier will take that is refitted throughout.
-
-        In the log, as a warning where that is long; others are fast enough to be seen
-        at work before they could be timed.
-        """
+        """Log beforehand how long a classifier takes that is refitted throughout."""
         if not self.plan.kernel.refits or not self.plan.n_permutations:
             return
-        seconds = quick_seconds(*self._data) / self.n_workers
+        seconds = quick_seconds(*self.data) / self.n_workers
         long = seconds > _LONG
         logger.log(
             logging.WARNING if long else logging.INFO,
@@ -300,19 +271,18 @@ class RegionRun:
         level = self.parameters.confidence_level
         few = few_permutations(self.plan.n_permutations, level)
         findings = (*self.findings, *few, *seen)
-        n_bound = len(self.bounds.weighting)
-        fold_wins = scores.weighted_wins[n_bound:]
+        of_bound, fold_wins = np.split(
+            scores.weighted_wins, [len(self.bounds.weighting)]
+        )
         return RegionResults(
-            scores=replace(
-                scores, weighted_wins=scores.weighted_wins[:n_bound], null=None
-            ),
+            scores=replace(scores, weighted_wins=of_bound, null=None),
             choice=self.choice,
             n_voxels=self.usable.n_features,
             n_test=len(self.test_codes),
             set_sizes=self.set_sizes,
             n_repeats=self.bounds.n_repeats,
             forward=self.bounds.forward,
-            confidence_level=self.parameters.confidence_level,
+            confidence_level=level,
             notes=(*(finding.note for finding in findings), *self.notes),
             findings=findings,
             marginal=self.plan.kernel.marginal,
@@ -329,6 +299,6 @@ class RegionRun:
         return (1, 1) if shard is None else (shard[0] + 1, shard[1])
 
     @property
-    def _data(self) -> tuple[Any, Any, Any]:
+    def data(self) -> tuple[Any, Any, Any]:
         """What the engine takes first: rows, regions and plan."""
         return self.rows, self.usable.regions, self.plan

@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse
 
 from neuroextrap import stats
-from neuroextrap.analysis._merging import join_parts, missing_parts, partial_note
+from neuroextrap.analysis._merging import missing_parts
 from neuroextrap.design._findings import Finding
 from neuroextrap.images._region_choice import RegionChoice
 from neuroextrap.maps._identification import (
@@ -29,18 +29,7 @@ from neuroextrap.stats._true_discoveries import DiscoveryBounds
 
 @dataclass(frozen=True)
 class RegionResults:
-    """Scores of regions, with the design that gives them meaning.
-
-    >>> import numpy as np
-    >>> from neuroextrap.images._region_choice import choose_regions
-    >>> from neuroextrap.margins._engine import RegionScores
-    >>> wins, one = np.array([[0.1, 0.2, 0.7]]), np.ones(1, dtype=int)
-    >>> scores = RegionScores(wins, wins[None][:0], one, one, one[:0], None, one > 0)
-    >>> regions, sizes = choose_regions(None, 4), np.array([2, 3])
-    >>> results = RegionResults(scores, regions, 4 * one, 30, sizes, None, 0.95)
-    >>> results.curve(0)
-    (array([2, 3]), array([0.8, 0.7]))
-    """
+    """Scores of regions, with the design that gives them meaning."""
 
     scores: RegionScores
     choice: RegionChoice
@@ -57,8 +46,7 @@ class RegionResults:
     p_value_tail: np.ndarray | None = None
     p_value_fwe_step_down: np.ndarray | None = None
     null_information: np.ndarray | None = None  # mean over permutations, bits
-    # (n_folds, n_regions, K), if kept; not saved
-    fold_wins: np.ndarray | None = field(default=None, metadata={"region_axis": 1})
+    fold_wins: np.ndarray | None = None  # (n_folds, n_regions, K); not saved
     forward: ForwardDesign | None = None  # units of the forward tests, if there are
     identity: dict = field(default_factory=dict)  # hash or text of what makes the run
     parts: tuple = ((1, 1),)  # parts (i, N) of the run that are in here
@@ -73,10 +61,7 @@ class RegionResults:
 
     @property
     def n_units(self):
-        """Number of test units, which may be blocks or runs: independent test points.
-
-        One for every class if the design does not say.
-        """
+        """Number of independent test points; one for every class if it is unknown."""
         n_classes = self.scores.wins.shape[1]
         repeats = np.asarray(1 if self.n_repeats is None else self.n_repeats)
         units = repeats.sum() if repeats.ndim else repeats * n_classes
@@ -126,18 +111,11 @@ class RegionResults:
 
     @property
     def _n_best(self):
-        """Numbers of correct outcomes of a single split of independent points, or None.
-
-        Where blocks or runs are the test units there are fewer units than points.
-        """
+        """Correct outcomes of a single split of independent points, or None."""
         units, n_classes = np.atleast_2d(self.n_repeats), self.scores.wins.shape[1]
         n_units = np.broadcast_to(units, (len(units), n_classes)).sum()
-        return self.scores.n_best if self.is_split and n_units == self.n_test else None
-
-    @property
-    def is_split(self):
-        """Whether bounds come from one train/test split."""
-        return self.forward is None and len(np.atleast_2d(self.n_repeats)) == 1
+        is_split = self.forward is None and len(units) == 1
+        return self.scores.n_best if is_split and n_units == self.n_test else None
 
     def information_notes(self, values):
         """Return what to say of the implied information among named numbers."""
@@ -149,10 +127,7 @@ class RegionResults:
         )
 
     def tail_fit_accepted(self):
-        """Whether a generalized Pareto tail could be fitted to the permuted maxima.
-
-        None without permutations.
-        """
+        """Whether a generalized Pareto tail fits the permuted maxima; None without."""
         if not len(self.scores.maxima) or not self.scores.done.any():
             return None
         top = np.nanmax(self.scores.score)
@@ -220,11 +195,7 @@ class RegionResults:
         return f"{doubtful} {TRAINED_ON_ALL.format(n_classes=n_classes)}"
 
     def bound_curve(self, region):
-        """Return the pre-declared set sizes, and a region's lower bound at each.
-
-        Bounds are on the average Bayes accuracy, each by itself. ValueError if the
-        design has none.
-        """
+        """Return set sizes, and a region's bound on average Bayes accuracy at each."""
         if self.n_repeats is None:
             raise ValueError(f"no bound holds for this design: {'; '.join(self.notes)}")
         n_classes = self.scores.wins.shape[1]
@@ -232,10 +203,7 @@ class RegionResults:
         return sizes, self.bounds_at(self.bound_wins[region], sizes)
 
     def bounds_at(self, wins, set_sizes):
-        """Bound the average Bayes accuracy at set sizes, each by itself.
-
-        `wins` (..., K) -> bounds (..., n_set_sizes).
-        """
+        """Bound the average Bayes accuracy (..., n_set_sizes), each by itself."""
         curves = stats.average_accuracy(wins, set_sizes)
         return self.test_design().average_bayes_accuracy_bound(curves, set_sizes)
 
@@ -253,32 +221,29 @@ class RegionResults:
         """Parts "i/N" of the run that are not in here, as a list."""
         return missing_parts(self.parts)
 
-    @property
-    def partial_notes(self):
-        """What a reader should know if parts are missing, 0 or 1 texts."""
-        return partial_note(self)
-
-    def merge(self, *others):
-        """Join the results of other parts (shards) of the same run.
-
-        Set sizes and confidence level, which no stored number depends on, are those of
-        this part. ValueError when parts overlap, or belong to different runs.
-        """
-        return join_parts([self, *others])
-
     def save(self, path):
         """Write everything but `fold_wins` to one .npz file, arrays only."""
-        np.savez_compressed(path, **write_arrays(self, left_out={"fold_wins"}))
+        np.savez_compressed(path, **write_arrays(self))
 
     @classmethod
     def load(cls, path):
         """Read what :meth:`save` wrote."""
         try:
-            with np.load(path, allow_pickle=False) as stored:
-                arrays = {name: stored[name] for name in stored.files}
-        except (ValueError, EOFError, BadZipFile) as error:
-            raise ValueError(f"{path} is damaged; write the results again") from error
-        return cls(**read_arrays(arrays, cls))
+            return cls(**read_arrays(read_npz(path), cls))
+        except (KeyError, TypeError) as error:
+            raise ValueError(
+                f"{path} lacks {error}; it was written by another version, write the "
+                "results again"
+            ) from error
+
+
+def read_npz(path):
+    """Return the arrays of a file by name; ValueError if it is damaged."""
+    try:
+        with np.load(path, allow_pickle=False) as stored:
+            return {name: stored[name] for name in stored.files}
+    except (ValueError, EOFError, BadZipFile) as error:
+        raise ValueError(f"{path} is damaged; write the results again") from error
 
 
 _NESTED = {"scores", "choice", "forward"}
@@ -286,10 +251,10 @@ _JSON = "json:"
 _FORWARD = "forward_design_"
 
 
-def write_arrays(results, left_out=()):
-    """Return the arrays of RegionResults by name, without the fields `left_out`."""
+def write_arrays(results):
+    """Return the arrays of RegionResults by name, all but `fold_wins`."""
     named = {field.name: getattr(results, field.name) for field in fields(results)}
-    for name in (*_NESTED, *left_out):
+    for name in (*_NESTED, "fold_wins"):
         del named[name]
     scores = {f.name: getattr(results.scores, f.name) for f in fields(RegionScores)}
     del scores["null"]
@@ -311,10 +276,7 @@ def write_arrays(results, left_out=()):
 
 
 def read_arrays(arrays, kind):
-    """Return the fields of `kind` (RegionResults) from what :func:`write_arrays` made.
-
-    KeyError if an array is missing.
-    """
+    """Return the fields of `kind` from what :func:`write_arrays` made."""
     values = {name: _unpacked(array) for name, array in arrays.items()}
     values.setdefault("n_repeats", None)  # not written if no bounds hold
     members = np.ones(len(values["indices"]), dtype=bool)

@@ -8,30 +8,25 @@ from neuroextrap.images import resolve_masker
 from neuroextrap.images._caching import check_memory
 from neuroextrap.images._loading import load_samples, mean_gray_levels
 from neuroextrap.images._opening import list_images
-from neuroextrap.stats._validation import check_numbers
+from neuroextrap.stats._validation import check_choice, check_numbers
 
 _PART_SIZE = 2**20  # numbers that are centered at a time, in float64
+# rms of samples within which products of float32 neither vanish nor overflow; rescaled
+# only outside of it, so that ordinary data keep their bits
+_LEAST, _MOST = 2.0**-20, 2.0**20
 
 
 class Samples(NamedTuple):
     """Samples ready for analysis."""
 
-    #: Shape (n_samples, n_features): minus `location`; 0 where a feature is not usable.
-    X: np.ndarray
-    #: Mean of every feature over samples, float64; 0 where it is not finite.
-    location: np.ndarray
-    #: Features that are finite in every sample.
-    finite: np.ndarray
-    #: Features that are finite in every sample and not constant.
-    usable: np.ndarray
-    #: Fitted masker; None for arrays.
-    masker: Any
-    #: What a reader should know about the samples.
-    notes: tuple
-    #: Their mean as gray levels, to be drawn under maps; None if there is none.
-    bg_img: Any = None
-    #: By what `X` was multiplied afterwards.
-    scale: float = 1.0
+    X: np.ndarray  # (n_samples, n_features), minus `location`; 0 where not usable
+    location: np.ndarray  # mean of every feature, float64; 0 where it is not finite
+    finite: np.ndarray  # features that are finite in every sample
+    usable: np.ndarray  # features that are finite in every sample and not constant
+    masker: Any  # fitted; None for arrays
+    notes: tuple  # what a reader should know about the samples
+    bg_img: Any = None  # their mean as gray levels, to be drawn under maps
+    scale: float = 1.0  # by what `X` was multiplied afterwards
 
     @property
     def of_run(self):
@@ -53,16 +48,8 @@ def read_samples(  # noqa: PLR0913
 ):
     """Read samples, center the features, and find those that can be analyzed.
 
-    `mask` and `imgs` are those of the analyses. With `n_samples` there must be as many
-    samples, one for each entry of what errors call `counted`, and at least one usable
-    feature (new responses to a fitted model may be a single sample, whose features are
-    all constant). `keep` of shape (n_samples,) selects samples; without `center` their
-    values stay, and `location` is 0. `X` is of the `dtype` given; None keeps float32,
-    and makes float64 of all else.
-
-    >>> samples = read_samples(None, np.array([[1.0, 5.0], [3.0, 5.0]]))
-    >>> samples.X.tolist(), samples.usable.tolist()
-    ([[-1.0, 0.0], [1.0, 0.0]], [True, False])
+    With `n_samples` there must be as many, one for each of what errors call `counted`.
+    Without `center` values stay; a `dtype` of None keeps float32, else makes float64.
     """
     check_memory(memory)
     if hasattr(imgs, "columns") and hasattr(imgs, "to_numpy"):  # a data frame
@@ -79,8 +66,7 @@ def read_samples(  # noqa: PLR0913
             f"of {counted} for every image (volume)"
         )
     data = data if keep is None else data[keep]
-    finite = np.isfinite(data).all(axis=0)
-    usable = finite & (data != data[:1]).any(axis=0)
+    finite, usable = np.isfinite(data).all(axis=0), can_be_used(data)
     if n_samples is not None and not usable.any():
         raise ValueError(
             "imgs has no usable voxel: each has NaN or is constant over samples; check "
@@ -94,12 +80,13 @@ def read_samples(  # noqa: PLR0913
     return Samples(X, location, finite, usable, masker, notes, bg_img)
 
 
-def read_residuals(residuals, masker, usable):
-    """Read noise residuals (an array, or images) and check them.
+def can_be_used(samples):
+    """Return which columns are finite and not constant."""
+    return np.isfinite(samples).all(axis=0) & (samples != samples[:1]).any(axis=0)
 
-    They must be of shape (n_observations, n_features), at least three observations,
-    and finite where `usable` of shape (n_features,) is true.
-    """
+
+def read_residuals(residuals, masker, usable):
+    """Read noise residuals (an array, or images), finite where features are usable."""
     if not isinstance(residuals, np.ndarray):
         if masker is None:
             raise ValueError("noise_covariance must be an array when imgs is an array")
@@ -141,3 +128,58 @@ def _centered(data, finite, usable, dtype, center):
             location[columns] = part.mean(axis=0, dtype=np.float64)
         X[:, columns] = np.where(usable[columns], part - location[columns], 0)
     return X, location
+
+
+def read_labeled_samples(searchlight, kernel, imgs, labels, counted="y"):
+    """Read the samples of the classes that are analyzed, as a kernel wants them."""
+    how = searchlight.within_runs
+    check_within_runs(how, labels.groups)
+    given = {"n_samples": len(labels.keep), "counted": counted, "keep": labels.keep}
+    if kernel.as_given:
+        given |= {"center": False, "dtype": None}
+    read = read_samples(searchlight.mask, imgs, memory=searchlight.memory, **given)
+    if how is not None:
+        read = within_runs(read, labels.groups, how)
+    if kernel.as_given:
+        return read
+    X, scale = rescaled(read.X)
+    return read._replace(X=X, scale=scale)
+
+
+def check_within_runs(how, groups):
+    """Raise unless `how` is known and runs are given."""
+    check_choice(how, "within_runs", (None, "center", "zscore"))
+    if how is not None and groups is None:
+        raise ValueError(
+            f"within_runs={how!r} needs the run of every sample; give groups=runs"
+        )
+
+
+def within_runs(samples, groups, how):
+    """Center (and scale) every feature of Samples within runs, if it varies there."""
+    _, run, size = np.unique(groups, return_inverse=True, return_counts=True)
+    X, usable = samples.X.astype(np.float64), samples.usable
+    sums = np.zeros((len(size), X.shape[1]))
+    np.add.at(sums, run, X)
+    X -= (sums / size[:, None])[run]
+    notes = samples.notes
+    if how == "zscore":
+        squares = np.zeros_like(sums)
+        np.add.at(squares, run, X**2)
+        spread = np.sqrt(squares / size[:, None])
+        varies = (spread > 1e-12 * np.abs(sums / size[:, None])).all(axis=0)
+        X = np.where(varies, X / np.where(varies, spread, 1)[run], 0)
+        n_lost = int((usable & ~varies).sum())
+        if n_lost:
+            notes = (*notes, f"{n_lost} voxels were left out (constant within a run)")
+        usable = usable & varies
+    return samples._replace(X=X.astype(samples.X.dtype), usable=usable, notes=notes)
+
+
+def rescaled(X):
+    """Multiply by a power of two, also returned, where float32 squares would fail."""
+    largest = np.abs(X).max(initial=0.0)
+    if largest == 0 or _LEAST < largest < _MOST:
+        return X, 1.0
+    power = -int(np.frexp(largest)[1])
+    return np.ldexp(X, power), float(np.ldexp(1.0, power))

@@ -16,9 +16,9 @@ from neuroextrap.datasets import (
 from neuroextrap.decoding import IdentificationSearchLight
 from neuroextrap.images._loading import feature_coordinates, feature_values
 from neuroextrap.plotting._axes import add_legend
-from neuroextrap.reporting._curves import curve_axes
 from neuroextrap.reporting._finding import place_words
 from neuroextrap.reporting._identification_page import identification_sections
+from neuroextrap.reporting._identification_words import curve_axes
 from neuroextrap.reporting._page import folded, frame_table, make_page
 from neuroextrap.reporting._pictures import embed_figure
 from neuroextrap.reporting._rendering import paragraphs

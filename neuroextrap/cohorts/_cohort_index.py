@@ -8,8 +8,7 @@ import numpy as np
 from neuroextrap.cohorts._cohort_records import read_records, write_text, written
 from neuroextrap.images._opening import open_file
 from neuroextrap.images._tables import read_text_table
-from neuroextrap.maps._provenance import file_hash
-from neuroextrap.maps._transaction import read_json
+from neuroextrap.maps._provenance import file_hash, read_json
 from neuroextrap.reporting._finding import decide, place_words
 from neuroextrap.reporting._page import make_page
 from neuroextrap.reporting._pictures import projections

@@ -21,12 +21,11 @@ from neuroextrap.group import group_information, second_level_test
 from neuroextrap.group._alike import allowed_names
 from neuroextrap.group._group_maps import group_report
 from neuroextrap.group._prevalence import PrevalenceOptions, saved_prevalence
-from neuroextrap.maps._commit import finish_interrupted
 from neuroextrap.maps._files import check_maps, describe_map, stage_maps
 from neuroextrap.maps._provenance import provenance
 from neuroextrap.maps._registry import GROUP_MAPS
 from neuroextrap.maps._result_files import ResultFiles
-from neuroextrap.maps._transaction import replaced_together
+from neuroextrap.maps._transaction import finish_interrupted, replaced_together
 from neuroextrap.stats._shared_options import as_options, described_by, takes_options
 from neuroextrap.stats._validation import check_flags
 

@@ -23,7 +23,7 @@ from neuroextrap.group._alike import check_alike
 from neuroextrap.group._subjects import differences_of
 from neuroextrap.maps import read_maps
 from neuroextrap.maps._bids import shared_entities
-from neuroextrap.maps._transaction import read_json
+from neuroextrap.maps._provenance import read_json
 
 logger = logging.getLogger(__name__)
 

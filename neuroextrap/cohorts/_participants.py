@@ -27,9 +27,9 @@ from neuroextrap.encoding import ContinuousEncoding
 from neuroextrap.images._bids_names import read_filters
 from neuroextrap.images._bids_runs import find_participants, find_raw
 from neuroextrap.images._sample_options import SAMPLES, SampleOptions
-from neuroextrap.maps._commit import finish_interrupted
+from neuroextrap.maps._provenance import read_json
 from neuroextrap.maps._result_files import ResultFiles
-from neuroextrap.maps._transaction import PROVENANCE_FILE, read_json
+from neuroextrap.maps._transaction import PROVENANCE_FILE, finish_interrupted
 from neuroextrap.margins._resources import parse_shard
 from neuroextrap.reporting import peak_table
 from neuroextrap.reporting._peaks import peaks_of

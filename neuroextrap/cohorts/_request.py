@@ -26,10 +26,10 @@ from neuroextrap.images._fits import ready_betas
 from neuroextrap.images._maskers import shared_mask
 from neuroextrap.images._surface_files import other_hemisphere
 from neuroextrap.maps._bids import shared_entities
-from neuroextrap.maps._provenance import describe_file, described_value
+from neuroextrap.maps._provenance import describe_file, described_value, json_text
 from neuroextrap.maps._records import described_parameters
 from neuroextrap.maps._result_files import ATTEMPTS, ResultFiles
-from neuroextrap.maps._transaction import PROVENANCE_FILE, json_text
+from neuroextrap.maps._transaction import PROVENANCE_FILE
 
 logger = logging.getLogger(__name__)
 

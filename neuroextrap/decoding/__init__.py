@@ -10,12 +10,8 @@ from neuroextrap.decoding._multiverse import multiverse
 from neuroextrap.decoding._scorer import IdentificationScorer
 from neuroextrap.decoding._searchlight import IdentificationSearchLight
 from neuroextrap.decoding._target_searchlight import TargetSearchLight
-from neuroextrap.decoding._temporal_generalization import (
-    temporal_generalization,
-)
-from neuroextrap.decoding._time_resolved import (
-    time_resolved_identification,
-)
+from neuroextrap.decoding._temporal_generalization import temporal_generalization
+from neuroextrap.decoding._time_resolved import time_resolved_identification
 from neuroextrap.decoding._trial_confound import trial_confound
 
 __all__ = [

@@ -5,7 +5,6 @@ from typing import NamedTuple
 import numpy as np
 
 from neuroextrap.decoding._searchlight import IdentificationSearchLight
-from neuroextrap.design._labels import row_codes
 from neuroextrap.maps._records import flat_parameters
 from neuroextrap.margins._wins import accuracy_set_size
 from neuroextrap.stats._validation import check_choice, check_numbers
@@ -27,12 +26,7 @@ def check_searchlight(light, name):
 
 
 def taken_options(light, analysis, unused, name="light"):
-    """Return the parameters of a searchlight, as an `analysis` takes them over.
-
-    `unused` are those that it does not use, with the values that they must have. It is
-    called `name` in messages: TypeError unless it is an IdentificationSearchLight,
-    ValueError where an unused parameter has another value.
-    """
+    """Return the parameters of a searchlight; raise where one is not of use to it."""
     check_searchlight(light, name)
     parameters = flat_parameters(light)
     for option, plain in unused.items():
@@ -48,9 +42,7 @@ def taken_options(light, analysis, unused, name="light"):
 class Shared(NamedTuple):
     """What the planned runs of two decoders are compared by, known before any work.
 
-    `runs` are two DecodingRun, `pairs` the regions of both, each (n_pairs,), `size` is
-    the number of classes of the accuracies, `units` what every test point of both
-    belongs to, `unit` says what that is, and `same_units` whether both have the same.
+    Accuracies are among `size` classes, `units` (n_test,) those of test points of both.
     """
 
     runs: tuple
@@ -183,30 +175,22 @@ def _units(run, unit):
     """Return the unit of every test point as a number, and what a unit is."""
     labels, test = run.labels, run.plan.design.test
     check_choice(unit, "unit", (None, *_UNITS))
-    what = unit or _default_unit(labels)
-    if what == "sample":
-        codes = test
-    elif what == "block":
-        codes = labels.units
-    else:
-        codes = None if labels.groups is None else row_codes(labels.groups)
-    if codes is None:
+    groups, what = labels.groups, unit
+    if unit is None:  # the coarsest of which there are enough
+        many_runs = groups is not None and len(np.unique(groups)) >= _ENOUGH_RUNS
+        what = "sample" if labels.blocks is None else "block"
+        what = "run" if many_runs else what
+    samples = np.arange(len(labels.codes))
+    of_samples = {"sample": samples, "block": labels.units, "run": groups}[what]
+    if of_samples is None:
         raise ValueError(
             f"unit={unit!r} needs the {what} of every sample; fit with "
             f"{'blocks' if what == 'block' else 'groups'}"
         )
-    codes = codes if what == "sample" else codes[test]
-    place = np.unique(codes, return_inverse=True)[1]
+    place = np.unique(of_samples[test], return_inverse=True)[1]
     if place.max() == 0:
         raise ValueError(
             f"all test points are one {what}, which leaves nothing to exchange; use a "
             "smaller unit"
         )
     return place, what
-
-
-def _default_unit(labels):
-    """Return the coarsest unit of which there are enough."""
-    if labels.groups is not None and len(np.unique(labels.groups)) >= _ENOUGH_RUNS:
-        return "run"
-    return "sample" if labels.blocks is None else "block"

@@ -59,11 +59,9 @@ def cross_identification(  # noqa: PLR0913
     Parameters
     ----------
     light : IdentificationSearchLight
-        A searchlight that is not fitted: its mask, regions (spheres, discs, atlas
-        regions or a matrix), classifier, ``classes``, ``within_runs``,
-        ``n_permutations`` (exchanges of names), ``keep`` (a file of the permuted maps),
-        ``n_jobs`` and so on are used, and it is never changed. Folds are made from
-        groups and conditions, and lower bounds are not computed.
+        A searchlight that is not fitted, and never changed: all of its options are
+        used, ``n_permutations`` as the number of exchanges of names, but folds are made
+        from groups and conditions, and lower bounds are not computed.
     groups : array-like of shape (n_samples,)
         Run of every sample. When a run holds both conditions, its samples are left out
         of training while it is tested; conditions that share no run train as a whole.
@@ -108,19 +106,18 @@ def cross_identification(  # noqa: PLR0913
     Notes
     -----
     *What is tested.* Permuted labels ask whether labels have anything to do with the
-    predictions; strong but unrelated codes of a few classes, which are never exactly
-    orthogonal, then give p-values of at most .05 in a fifth of the regions. Here the
-    null hypothesis is that class c of one condition belongs to no particular class of
-    the other, so that all K! pairings of names are equally likely. ``name_agreement``
+    predictions, as they have with strong but unrelated codes of a few classes, which
+    are never exactly orthogonal. Here the null hypothesis is that class c of one
+    condition belongs to no particular class of the other, so that all K! pairings of
+    names are equally likely. ``name_agreement``
     is read, for every pairing, from one K x K table of how often class d beats the
     others at test points of class c: no classifier is trained again. All exchanges are
     used where they are no more than ``n_permutations``, else that many random ones. The
     test is exact, and its maximum over regions controls the family-wise error.
 
-    *Few classes.* The p-value of K classes cannot be below 1 / K!: .5 for two, .17 for
-    three, .042 for four. Several subjects can show then that a code is shared: give
-    their maps ``accuracy_above_names`` to :func:`neuroextrap.group.sign_flip_test`. It
-    assumes that chance alignments of unrelated codes differ from subject to subject.
+    *Few classes.* The p-value of K classes cannot be below 1 / K!. Several subjects can
+    show then that a code is shared: give their maps ``accuracy_above_names`` to
+    :func:`neuroextrap.group.sign_flip_test`.
 
     With ``within_runs`` features are centered within each condition of a run, which
     removes a response that all classes of a condition share. Penalties that are chosen
@@ -131,9 +128,7 @@ def cross_identification(  # noqa: PLR0913
     ----------
     Kaplan, Man & Greening 2015, "Multivariate cross-classification: applying machine
     learning techniques to characterize abstraction in neural representations",
-    Frontiers in Human Neuroscience 9. Nichols & Holmes 2002, "Nonparametric
-    permutation tests for functional neuroimaging", Human Brain Mapping 15 (maximum
-    statistic).
+    Frontiers in Human Neuroscience 9.
 
     Examples
     --------
@@ -165,13 +160,8 @@ def cross_identification(  # noqa: PLR0913
     pair = {"train": train, "test": test}
     samples = cross_samples(y, groups, conditions, light.classes, pair)
     n_classes = len(samples.classes)
-    plain = copy(light).set_params(
-        cv=samples.folds,
-        classes=np.arange(n_classes),
-        n_permutations=0,
-        bounds=None,
-        keep=None,
-    )
+    plain = copy(light).set_params(cv=samples.folds, classes=np.arange(n_classes))
+    plain.set_params(n_permutations=0, bounds=None, keep=None)
     run = plan_decoding(plain, imgs, samples.codes, samples.parts, order)
     exchanges = NameExchanges.of(n_classes, light.n_permutations, light.random_state)
     few = few_names(n_classes) if light.n_permutations else ()
@@ -205,25 +195,21 @@ def few_names(n_classes):
         return ()
     least = 1 / factorial(n_classes)
     can = "cannot" if least > LEVEL else "can hardly"
-    found = Finding(
-        "few_names",
-        "note",
-        float(n_classes),
-        P_VALUES,
-        f"{n_classes} classes can be paired in {factorial(n_classes)} ways only",
+    because = f"{n_classes} classes can be paired in {factorial(n_classes)} ways only"
+    effect = (
         f"no p-value is below {least:.2g}, and one subject {can} show that the classes "
-        "correspond",
-        "test subjects together: give the accuracy minus 1 / number of classes of each "
-        "(accuracy_above_names) to neuroextrap.group.sign_flip_test",
+        "correspond"
     )
-    return (found,)
+    remedy = (
+        "test subjects together: give the accuracy minus 1 / number of classes of each "
+        "(accuracy_above_names) to neuroextrap.group.sign_flip_test"
+    )
+    seen = "few_names", "note", float(n_classes), P_VALUES
+    return (Finding(*seen, because, effect, remedy),)
 
 
 class NamedCounts:
-    """What is known of regions, or other cells, from tables in both directions.
-
-    `n` is the number of cells, `null` (n_exchanges, n) keeps all permuted statistics.
-    """
+    """Numbers of `n` regions, or other cells, from tables in both directions."""
 
     def __init__(self, n, exchanges, null=None):
         self.exchanges = exchanges
@@ -257,11 +243,10 @@ class NamedCounts:
 
 def _score(run, weights, exchanges, save_null):
     """Return numbers (n_regions,) by name, and the largest under every exchange."""
-    n, data = run.choice.n_regions, (run.rows, run.usable.regions, run.plan)
+    n, given = run.choice.n_regions, (*run.data, run.analyzed, weights)
     with null_file(save_null, len(exchanges), n) as null:
         counted = NamedCounts(n, exchanges, null)
-        tables = choice_tables(*data, run.analyzed, weights, n_jobs=run.n_workers)
-        for part, found in tables:
+        for part, found in choice_tables(*given, n_jobs=run.n_workers):
             counted.add(found[:, :, 0], found[:, :, 1], part)
     n_voxels = {"n_voxels": run.usable.n_features.astype(float)}
     return counted.scores() | n_voxels, counted.counts.maxima

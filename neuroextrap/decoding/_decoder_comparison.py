@@ -10,11 +10,7 @@ from numpy.typing import ArrayLike
 
 from neuroextrap import stats
 from neuroextrap.analysis._presentation import find_region
-from neuroextrap.analysis._region_maps import (
-    RegionMaps,
-    exchange_test,
-    maps_of_regions,
-)
+from neuroextrap.analysis._region_maps import RegionMaps, exchange_test, maps_of_regions
 from neuroextrap.decoding._comparable import Shared, check_searchlight
 from neuroextrap.decoding._decoding_run import plan_decoding
 from neuroextrap.design._findings import TRAINED_ON_TESTS
@@ -65,9 +61,8 @@ def compare_decoders(  # noqa: PLR0913
         be given twice, to compare its regions. Otherwise to the samples of one
         condition each, with ``groups``.
     paired : {"samples", "runs", None}, default="samples"
-        What both have in common. If "runs", ``groups`` of both have the same names, and
-        the outcomes of a run are exchanged between the two; if None, each run has one
-        outcome, and it is exchanged to which of the two it belongs.
+        What both have in common. If "runs", the outcomes of a run are exchanged between
+        the two; if None, it is exchanged to which of the two a run belongs.
     statistic : {"accuracy", "pairwise_accuracy"} or int, default="accuracy"
         Statistic that is compared; an integer k is accuracy among k classes. Tasks of
         different numbers of classes are compared at one k.
@@ -121,11 +116,8 @@ def compare_decoders(  # noqa: PLR0913
     sample both tests and trains, which makes the variance of a difference of accuracies
     up to twice that of independent outcomes (twice where there is no signal). The
     differences are corrected for it (``cross_validated`` of
-    :func:`neuroextrap.stats.paired_sign_flip_test`), and the p-values are approximate:
-    ``approximate_`` says so. In 300 simulated data sets a design of equally good
-    regions, at a nominal .05, .01 to .03 of single pairs differed, and any of 20 pairs
-    in 0 to .05 of the sets: 2 to 6 runs of 20 to 400 samples, with and without
-    signal, samples or (6 runs) runs as units. The result is about these classifiers, as
+    :func:`neuroextrap.stats.paired_sign_flip_test`), and the p-values are approximate
+    (the user guide has measured levels). The result is about these classifiers, as
     trained here, on these samples.
 
     Between conditions, sessions and tasks codes may differ as they like: it is asked
@@ -177,7 +169,7 @@ def compare_decoders(  # noqa: PLR0913
             "itself: fit returns the searchlight, and a second fit replaces the first; "
             "fit two, or give regions, to compare two regions on the same samples"
         )
-    approximate = any(_tests_what_trains(run.plan.design) for run in runs)
+    approximate = any(run.plan.design.tests_what_trains for run in runs)
     sampled = options | {"cross_validated": approximate, "random_state": random_state}
     compared = _Compared(lights, shared)
     scores, tested, n_units = compared.tested(n_jobs, sampled)
@@ -187,7 +179,7 @@ def compare_decoders(  # noqa: PLR0913
         scores,
         of_pairs=regions is not None,
         parameters=asked,
-        random_state=random_state if isinstance(random_state, int) else None,
+        random_state=random_state,
         findings=_findings(lights, approximate, shared.size),
         n_permutations_=tested.n_permutations,
         n_units_=n_units,
@@ -196,11 +188,9 @@ def compare_decoders(  # noqa: PLR0913
 
 
 def fit_to_compare(lights, data, **shared):
-    """Fit two searchlights to (images, labels, runs, order) of each.
+    """Fit two searchlights to (images, labels, runs, order) of each, if comparable.
 
-    ValueError before that where they cannot be compared as asked: `shared` are
-    ``paired``, ``statistic`` and ``regions`` of :func:`compare_decoders`, regions by
-    index or by name. Returns them by index.
+    `shared` is as in :func:`compare_decoders`; returns regions by index, not name.
     """
     runs = tuple(
         plan_decoding(light, *each) for light, each in zip(lights, data, strict=True)
@@ -246,9 +236,7 @@ class _Compared(NamedTuple):
     def _outcomes(self, known, n_jobs):
         """Return accuracies (2, n_known) and outcomes (n_known, n_units) of pairs.
 
-        Of the same units outcomes are differences, which add up to that in accuracy;
-        else what each unit has, of the first and of the second, whose means are the
-        accuracies.
+        Differences, where units are the same; else those of the first, then the second.
         """
         weights, shares, streams = [], [], []
         runs, pairs, size, units, _, same = self.shared
@@ -258,8 +246,8 @@ class _Compared(NamedTuple):
             share = np.zeros((len(place), place.max() + 1))
             share[np.arange(len(place)), place] = weights[-1][:, 0]
             shares.append(share if same else share * share.shape[1])
-            data = run.rows, run.usable.regions, run.plan, rows[known]
-            streams.append(map_parts(chances, *data, size, n_jobs=n_jobs))
+            given = (chances, *run.data, rows[known], size)
+            streams.append(map_parts(*given, n_jobs=n_jobs))
         accuracy, outcomes = [], []
         for (_, one), (_, two) in zip(*streams, strict=True):
             accuracy.append(np.hstack([one @ weights[0], two @ weights[1]]))
@@ -273,13 +261,10 @@ class _Compared(NamedTuple):
 
         (first, second), runs = self.lights, self.shared.runs
         names = [run.choice.names for run in runs]
+        trained = f"trained on all {len(first.classes_)} classes"
+        lights = {"first": repr(first), "second": repr(second)}
         about |= {
-            "parameters": parameters
-            | {
-                "classifiers": f"trained on all {len(first.classes_)} classes",
-                "first": repr(first),
-                "second": repr(second),
-            },
+            "parameters": parameters | {"classifiers": trained} | lights,
             "page": comparison_page,
             "pairs_": np.stack(self.shared.pairs, axis=1),
             "table_file": "comparison.tsv",
@@ -289,9 +274,8 @@ class _Compared(NamedTuple):
             found = maps_of_regions(runs[0], scores, names_=names[0], **about)
             found.bg_img_ = first.bg_img_
             return found
-        columns = dict(
-            zip(("first_region", "second_region"), self.shared.pairs, strict=True)
-        )
+        one, two = self.shared.pairs
+        columns = {"first_region": one, "second_region": two}
         if None not in names:
             columns["name"] = [
                 f"{names[0][i]} / {names[1][j]}" for i, j in about["pairs_"]
@@ -299,12 +283,6 @@ class _Compared(NamedTuple):
         table = pd.DataFrame(columns | scores)
         about |= {"names_": columns.get("name"), "choice_": None, "places_": None}
         return RegionMaps(scores, region_scores=scores, table=table, **about)
-
-
-def _tests_what_trains(design):
-    """Return whether samples are tested that train in other folds."""
-    trained = np.concatenate([train for train, _ in design.folds])
-    return bool(np.isin(design.test, trained).any())
 
 
 def _findings(lights, approximate, size):

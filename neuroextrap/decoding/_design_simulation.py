@@ -6,7 +6,6 @@ import warnings
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-import scipy.sparse
 from numpy.typing import ArrayLike
 from sklearn.base import clone
 
@@ -14,8 +13,16 @@ from neuroextrap import stats
 from neuroextrap.analysis._values import Regions
 from neuroextrap.decoding._comparable import check_searchlight
 from neuroextrap.decoding._decoding_run import plan_decoding
-from neuroextrap.design._labels import Labels, centered_within, without_means
+from neuroextrap.decoding._ensemble import rows_of_sets
+from neuroextrap.decoding._searchlight import IdentificationSearchLight
+from neuroextrap.design._labels import (
+    Labels,
+    centered_within,
+    runs_in_time,
+    without_means,
+)
 from neuroextrap.stats._pvalues import LEVEL
+from neuroextrap.stats._shared_options import described_by
 from neuroextrap.stats._validation import (
     brief,
     check_integer,
@@ -31,6 +38,7 @@ _MOST_FEATURES = 400  # of one region: more change little, and take long
 _MOST_NUMBERS = 2**24  # of samples that are simulated together
 
 
+@described_by(IdentificationSearchLight.fit)
 def simulate_design(  # noqa: PLR0913 - the analysis, what fit takes, and the simulation
     searchlight: Any,
     imgs: Any,
@@ -53,8 +61,6 @@ def simulate_design(  # noqa: PLR0913 - the analysis, what fit takes, and the si
     ----------
     searchlight : IdentificationSearchLight
         The planned analysis; it is not changed.
-    imgs, y, groups, order
-        Samples, classes, runs and times as in :meth:`IdentificationSearchLight.fit`.
     effects : array-like, default=(0.1, 0.2, 0.4)
         Standard deviation of the means of classes in each voxel, in standard deviations
         of the noise. Without a class effect (0) the analysis is always made too.
@@ -110,19 +116,15 @@ def simulate_design(  # noqa: PLR0913 - the analysis, what fit takes, and the si
     noise = _Noise.of(run, drawn, rng)
     planned = _planned(searchlight, run.labels)
     found: dict[float, list[dict]] = {effect: [] for effect in (0.0, *sizes)}
-    for some in np.array_split(drawn, _n_parts(run, n_regions)):
+    size = min(int(np.diff(run.usable.regions.indptr).max()), _MOST_FEATURES)
+    n_parts = min(n_regions, -(-n_regions * size * len(run.rows) // _MOST_NUMBERS))
+    for some in np.array_split(drawn, n_parts):
         samples = [noise.draw(run.rows[:, _members(run, i, rng)], rng) for i in some]
         for effect, parts in found.items():
             parts.append(_analyze(planned, samples, effect, run.labels, rng))
     table = _proportions(found, chance=1 / len(run.classes))
     table.attrs["correlation"] = noise.correlation
     return table
-
-
-def _n_parts(run, n_regions):
-    """Return in how many parts the regions are simulated, which memory limits."""
-    size = min(int(np.diff(run.usable.regions.indptr).max()), _MOST_FEATURES)
-    return min(n_regions, -(-n_regions * size * len(run.rows) // _MOST_NUMBERS))
 
 
 def _members(run, region, rng):
@@ -146,11 +148,8 @@ class _Noise(NamedTuple):
     def of(cls, run, regions, rng):
         """Measure the correlation in regions of a run."""
         labels = run.labels
-        n_samples = len(labels.codes)
-        runs = np.zeros(n_samples) if labels.groups is None else labels.groups
-        times = np.zeros(n_samples) if labels.order is None else labels.order
-        acquired = np.lexsort((np.arange(n_samples), times, runs))
-        number = np.unique(runs, return_inverse=True)[1][acquired]
+        runs = np.zeros(len(labels.codes)) if labels.groups is None else labels.groups
+        acquired, number = runs_in_time(runs, labels.order)
         first = np.append(True, number[1:] != number[:-1])
         some = np.unique(np.concatenate([_members(run, i, rng) for i in regions[:20]]))
         rest = without_means(run.rows[:, some], labels.codes, labels.groups)[acquired]
@@ -167,23 +166,16 @@ class _Noise(NamedTuple):
         rest = without_means(samples, self.labels.codes, self.labels.groups)
         _, spread, patterns = np.linalg.svd(rest, full_matrices=False)
         new = rng.normal(size=(len(rest), len(spread)))
+        innovation = np.sqrt(1 - self.correlation**2)
         for i in np.flatnonzero(~self.first):
-            new[i] = self.correlation * new[i - 1] + new[i] * np.sqrt(
-                1 - self.correlation**2
-            )
-        drawn = np.empty((len(rest), rest.shape[1]))
-        drawn[self.acquired] = (
-            new * (spread / np.sqrt(len(rest)) / self.spread) @ patterns
-        )
+            new[i] = self.correlation * new[i - 1] + new[i] * innovation
+        drawn, scale = np.empty_like(rest), spread / np.sqrt(len(rest)) / self.spread
+        drawn[self.acquired] = new * scale @ patterns
         return drawn
 
 
 def _without_means(correlation, codes, runs, first):
-    """Return what is seen of a correlation when means are subtracted; and the variance.
-
-    `codes` and `runs` (n_samples,) are those of successive samples, `first` says which
-    of them begin a run.
-    """
+    """Return what is seen of a correlation when means are subtracted; the variance."""
     n_samples = len(codes)
     lags = np.abs(np.subtract.outer(np.arange(n_samples), np.arange(n_samples)))
     covariance = np.where(runs[:, None] == runs, correlation**lags, 0)
@@ -192,12 +184,12 @@ def _without_means(correlation, codes, runs, first):
     return np.diag(rest, 1)[~first[1:]].mean() / variance, variance
 
 
-def _inverse(function, value, *, highest=0.99, n_steps=10):
-    """Return where an increasing function of 0..`highest` has a value, by bisection."""
-    low, high = 0.0, highest
+def _inverse(function, value):
+    """Return where an increasing function of 0 to .99 has a value, by bisection."""
+    low, high = 0.0, 0.99
     if not function(low) < value:  # NaN too
         return low
-    for _ in range(n_steps):
+    for _ in range(10):
         middle = (low + high) / 2
         low, high = (middle, high) if function(middle) < value else (low, middle)
     return (low + high) / 2
@@ -205,13 +197,10 @@ def _inverse(function, value, *, highest=0.99, n_steps=10):
 
 def _planned(searchlight, labels):
     """Return the planned analysis as one of arrays and class codes."""
-    planned = clone(searchlight).set_params(
-        classes=None, blocks=labels.blocks, random_state=0
-    )
-    arrays = ("mask", "labels_img", "process_mask_img", "noise_covariance")
-    return planned.set_params(
-        **dict.fromkeys(arrays), keep=None, checkpoint=None, shard=None, verbose=0
-    )
+    none = ("mask", "labels_img", "process_mask_img", "noise_covariance")
+    none += ("classes", "keep", "checkpoint", "shard")
+    plain = dict.fromkeys(none) | {"random_state": 0, "verbose": 0}
+    return clone(searchlight).set_params(**plain, blocks=labels.blocks)
 
 
 def _analyze(planned, samples, effect, labels, rng):
@@ -220,15 +209,8 @@ def _analyze(planned, samples, effect, labels, rng):
         x + effect * rng.normal(size=(labels.codes.max() + 1, x.shape[1]))[labels.codes]
         for x in samples
     ]
-    sizes = [x.shape[1] for x in shown]
-    regions = scipy.sparse.csr_array(
-        (
-            np.ones(sum(sizes), bool),
-            np.arange(sum(sizes)),
-            np.append(0, np.cumsum(sizes)),
-        ),
-        shape=(len(sizes), sum(sizes)),
-    )
+    edges = np.cumsum([x.shape[1] for x in shown])
+    regions = rows_of_sets(np.split(np.arange(edges[-1]), edges[:-1]), edges[-1])
     planned.set_params(regions=Regions(regions=regions, min_voxels=1))
     with warnings.catch_warnings():  # the examination has said what is doubtful
         warnings.simplefilter("ignore", UserWarning)
@@ -248,17 +230,14 @@ def _proportions(found, *, chance):
             for name in ("accuracy", "score", "p_value", "bayes_accuracy_bound")
             if name in parts[0]
         }
-        row = {"accuracy": of_all["accuracy"].mean()}
+        row = rows[effect] = {"accuracy": of_all["accuracy"].mean()}
         if "p_value" in of_all:
             maxima = np.max([part["maxima"] for part in parts], axis=0)
             corrected = stats.max_statistic_p_value(of_all["score"], maxima)
             row["p_value"] = np.mean(of_all["p_value"] <= LEVEL)
             row["p_value_fwe"] = np.mean(corrected <= LEVEL)
-        if "bayes_accuracy_bound" in of_all:
-            row["bayes_accuracy_bound"] = np.mean(
-                of_all["bayes_accuracy_bound"] > chance
-            )
-        rows[effect] = row
+        if (bound := of_all.get("bayes_accuracy_bound")) is not None:
+            row["bayes_accuracy_bound"] = np.mean(bound > chance)
     table = pd.DataFrame.from_dict(rows, orient="index", columns=list(_COLUMNS))
     return table.rename_axis("effect")
 

@@ -29,10 +29,7 @@ _MOST_FEATURES = 2**27  # numbers in the features of a model under all exchanges
 
 
 def run_means(X, codes, run):
-    """Average samples (n, n_features) of every class in every run.
-
-    Returns means (n_runs, K, n_features), zero where a class is missing.
-    """
+    """Average samples of classes in runs, (n_runs, K, n_features); zero for none."""
     n_runs, n_classes = run.max() + 1, codes.max() + 1
     cell = run * n_classes + codes
     counts = np.bincount(cell, minlength=n_runs * n_classes)
@@ -47,14 +44,12 @@ def run_means(X, codes, run):
 def distance_operator(present):
     """Return the matrix that turns inner products of means into squared distances.
 
-    `present` (n_runs, K) says which classes runs hold. With G the products of the means
-    b_mi of run m and class i, the distance of classes i and j is the mean over ordered
-    pairs of runs m != n that hold both ::
+    With G the products of the means b_mi of run m and class i, the distance of classes
+    i and j is the mean over ordered pairs of runs m != n that hold both (`present`) ::
 
         d_ij = mean_(m != n) (b_mi - b_mj)' (b_ni - b_nj)
 
-    A sparse array (K (K - 1) / 2, (n_runs K)^2), pairs of classes in the order of
-    ``np.triu_indices(K, 1)``; a row is zero if fewer than two runs hold the pair.
+    A sparse array (K (K - 1) / 2, (n_runs K)^2), in the order of ``np.triu_indices``.
     """
     n_runs, n_classes = present.shape
     pairs = np.transpose(np.triu_indices(n_classes, 1))
@@ -72,13 +67,9 @@ def distance_operator(present):
     return total
 
 
-def halves(present, seed):
-    """Return up to ten splits of the runs into halves that both have all distances.
-
-    A list of pairs of `present` (n_runs, K), each with the runs of one half only; of
-    halves of equal size only the one with the first run comes first.
-    """
-    n_runs, rng, splits = len(present), np.random.default_rng(seed), {}
+def halves(present):
+    """Return up to ten splits of the runs into halves that both have all distances."""
+    n_runs, rng, splits = len(present), np.random.default_rng(0), {}
     for _ in range(_MOST_TRIED):
         one = np.isin(np.arange(n_runs), rng.permutation(n_runs)[: n_runs // 2])
         one = ~one if 2 * one.sum() == n_runs and not one[0] else one
@@ -97,11 +88,7 @@ def runs_together(present):
 
 
 def comparison_features(values, method):
-    """Turn dissimilarities (n, n_pairs) into vectors whose products compare them.
-
-    Inner products of the rows returned are Spearman correlations, Kendall's tau-a, or
-    cosines. A row without variation is zero.
-    """
+    """Turn dissimilarities (n, n_pairs) into vectors whose products compare them."""
     if method == "kendall":
         first, second = np.triu_indices(values.shape[1], 1)
         signs = np.sign(values[:, first] - values[:, second])
@@ -114,10 +101,7 @@ def comparison_features(values, method):
 
 
 def model_features(model, orders, method):
-    """Return the features of a model (K, K), as it is and with classes exchanged.
-
-    Shape (n_features, 1 + n_permutations). ValueError if they are too many.
-    """
+    """Return features (n_features, 1 + n_permutations) of a model and of exchanges."""
     i, j = np.triu_indices(len(model), 1)
     size = len(i) * (len(i) - 1) // 2 if method == "kendall" else len(i)
     if size * (1 + len(orders)) > _MOST_FEATURES:
@@ -132,11 +116,8 @@ def model_features(model, orders, method):
 def ceiling_of_halves(values, method):
     """Return the agreement with measured distances that a true model reaches, (n,).
 
-    `values` (n, 1 + 2 n_splits, n_pairs) are the distances, then those of pairs of
-    halves of the runs, whose noise is independent: their products are those of the true
-    distances, on average. The true distances then correlate with the measured ones by
-    the root of that over the squares of these; the mean is subtracted unless the
-    `method` is the cosine. NaN without halves.
+    `values` (n, 1 + 2 n_splits, n_pairs) are distances, then those of halves of runs,
+    whose products are on average those of the true distances.
     """
     if values.shape[1] == 1:
         return np.full(len(values), np.nan)
@@ -158,10 +139,8 @@ _NO_CEILING = (
 class DissimilarityRun:
     """A planned run over samples and regions, and models to compare distances with.
 
-    `means` (n_runs K, n_features) are those of the classes in every run. The `operator`
-    makes distances of their inner products: those of all runs, then those of pairs of
-    halves of the runs, (1 + 2 n_splits) K (K - 1) / 2 in all. `features` are those of
-    the `models` (K, K), by name, as they are and with classes exchanged.
+    The `operator` makes distances of products of `means` (n_runs K, n_features): of all
+    runs, then of halves. `features` are those of models under all exchanges.
     """
 
     samples: DecodingRun
@@ -176,12 +155,7 @@ class DissimilarityRun:
     notes: tuple
 
     def compare(self, n_jobs):
-        """Measure all distances and compare them with the models.
-
-        Returns what was found in all regions, NaN where one was not analyzed: numbers
-        by the name of a map (n_regions,), distances (n_regions, K (K - 1) / 2), and the
-        largest permuted agreement over regions by the name of a model.
-        """
+        """Return maps (n_regions,), distances (n_regions, n_pairs), and null maxima."""
         usable, rows = self.samples.usable, self.samples.analyzed
         n_classes = len(self.samples.classes)
         distances = np.empty((len(rows), n_classes * (n_classes - 1) // 2))
@@ -228,11 +202,7 @@ def _distances(plan, data, operator):
 
 
 def plan_dissimilarities(light, imgs, y, groups, order):
-    """Check everything, then read the samples and choose regions (DissimilarityRun).
-
-    The arguments are those of :meth:`DissimilaritySearchLight.fit`; ValueError when
-    they do not fit one another.
-    """
+    """Check everything, then read the samples and choose regions (DissimilarityRun)."""
     check_choice(light.method, "method", METHODS)
     if groups is None:
         raise ValueError(
@@ -242,15 +212,18 @@ def plan_dissimilarities(light, imgs, y, groups, order):
     labels = code_labels(y, None, groups, None, order)
     run = np.unique(labels.groups, return_inverse=True)[1]
     present = _checked_pairs(labels, run)
-    models = _checked_models(light.models, labels.classes)
+    models = {} if light.models is None else light.models
+    models = models if isinstance(models, Mapping) else {"model": models}
+    models = {str(n): _checked(str(n), m, labels.classes) for n, m in models.items()}
     check_integer(light.n_permutations, "n_permutations", minimum=0)
     if light.n_permutations and not models:
         raise ValueError("n_permutations tests models; give models, or 0")
-    own = ("models", "method", "n_permutations")
-    given = light.get_params().items()
-    shared = {name: value for name, value in given if name not in own}
-    n_classes, n_permutations = len(labels.classes), light.n_permutations
-    exchanges = NameExchanges.of(n_classes, n_permutations, light.random_state)
+    shared, n_permutations = light.get_params(), light.n_permutations
+    for own in ("models", "method", "n_permutations"):
+        del shared[own]
+    exchanges = NameExchanges.of(
+        len(labels.classes), n_permutations, light.random_state
+    )
     features = {
         name: model_features(model, exchanges.names, light.method)
         for name, model in models.items()
@@ -262,7 +235,7 @@ def plan_dissimilarities(light, imgs, y, groups, order):
         found = few_exchanges(labelings)
         few = (found._replace(remedy="more classes have more orders"),) if found else ()
         tell(few)
-    splits, findings = halves(present, 0), (*samples.findings, *few)
+    splits, findings = halves(present), (*samples.findings, *few)
     parts = [present, *(half for split in splits for half in split)]
     means = run_means(samples.rows, labels.codes, run)
     return DissimilarityRun(
@@ -299,17 +272,8 @@ def _checked_pairs(labels, run):
     return present
 
 
-def _checked_models(models, classes):
-    """Return models as symmetric float arrays (K, K), in the order of classes."""
-    if models is None:
-        return {}
-    if not isinstance(models, Mapping):
-        models = {"model": models}
-    return {str(n): _checked_model(str(n), m, classes) for n, m in models.items()}
-
-
-def _checked_model(name: str, model: Any, classes: np.ndarray) -> np.ndarray:
-    """Return one of them; ValueError if it is none."""
+def _checked(name: str, model: Any, classes: np.ndarray) -> np.ndarray:
+    """Return a model as a symmetric float array (K, K), in the order of classes."""
     if hasattr(model, "columns"):  # a DataFrame, by the names of its rows
         named = [*model.index], [*model.columns]
         if any(sorted(names) != sorted(classes.tolist()) for names in named):

@@ -46,10 +46,6 @@ class DissimilaritySearchLight(FittedAttributes, BaseEstimator):
     n_permutations : int, default=0
         Number of exchanges of the classes; 0 makes no test. If fewer exist (23 for four
         classes), each is used once.
-    n_jobs : int, default=1
-        Number of joblib workers (threads). Does not affect results.
-    random_state : None, int or numpy.random.Generator, default=0
-        Seed of the exchanges.
 
     Attributes
     ----------
@@ -64,18 +60,12 @@ class DissimilaritySearchLight(FittedAttributes, BaseEstimator):
     dissimilarities_ : ndarray of shape (n_regions, K (K - 1) / 2)
         Squared distances divided by the number of voxels, pairs of classes in the order
         of ``numpy.triu_indices(K, 1)``; NaN for regions that were not analyzed.
-    classes_ : ndarray of shape (K,)
-        Classes.
     null_maxima_ : dict of ndarray of shape (n_permutations_,)
         Largest permuted agreement over regions, of each model.
     n_permutations_ : int
         Number of exchanges done.
-    masker_ : NiftiMasker, SurfaceMasker or None
-        Fitted masker; None for array input.
-    findings_ : list of Finding
-        What is doubtful about the design and its samples.
-    notes_ : tuple of str
-        What a reader should know about the validity of the numbers.
+    classes_, masker_, findings_, notes_
+        As those of :class:`IdentificationSearchLight`.
 
     See Also
     --------
@@ -152,11 +142,6 @@ class DissimilaritySearchLight(FittedAttributes, BaseEstimator):
         Returns
         -------
         self : DissimilaritySearchLight
-
-        Raises
-        ------
-        ValueError
-            When parameters, images, labels, groups and models do not match.
         """
         run = plan_dissimilarities(self, imgs, y, groups, order)
         samples, found = run.samples, run.compare(self.n_jobs)
@@ -164,22 +149,20 @@ class DissimilaritySearchLight(FittedAttributes, BaseEstimator):
         self._choice, self.masker_ = samples.choice, samples.masker
         self.classes_, self.findings_ = samples.classes, list(run.findings)
         self.notes_, self.n_permutations_ = run.notes, run.n_exchanges
-        seed = self.random_state if isinstance(self.random_state, int) else None
+        names = "classes_", "n_permutations_", "dissimilarities_"
         self.maps_ = maps_of_regions(
             samples,
             self.region_scores_,
             records=dissimilarity_records([*run.models], self.method),
             parameters=described_parameters(self),
-            random_state=seed,
+            random_state=self.random_state,
             findings=self.findings_,
             page=dissimilarity_page,
-            classes_=self.classes_,
-            n_permutations_=self.n_permutations_,
-            dissimilarities_=self.dissimilarities_,
             models_=run.models,
             agreement_=AGREEMENT[self.method],
             n_runs_=run.n_runs,
             further=[self._distances()],
+            **{name: getattr(self, name) for name in names},
         )
         self.maps_.notes_ = list(self.notes_)
         return self
@@ -203,11 +186,6 @@ class DissimilaritySearchLight(FittedAttributes, BaseEstimator):
         table : pandas.DataFrame of shape (K, K)
             Squared distances divided by the number of voxels; rows and columns are
             classes.
-
-        Raises
-        ------
-        TypeError, ValueError
-            When there is no such region.
         """
         import pandas as pd
 
@@ -227,11 +205,6 @@ class DissimilaritySearchLight(FittedAttributes, BaseEstimator):
         ----------
         **options
             As those of ``maps_.to_directory``: overwrite, bids, origin, more.
-
-        Raises
-        ------
-        ValueError
-            When the folder is not empty, or cannot be written.
         """
         check_has_results(self)
         self.maps_.to_directory(path, **options)

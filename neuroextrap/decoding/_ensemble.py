@@ -9,10 +9,10 @@ import scipy.sparse
 from numpy.typing import ArrayLike
 
 from neuroextrap.analysis._parameters import of_no_places, plain_maps, with_parameters
-from neuroextrap.analysis._samples import Samples
+from neuroextrap.analysis._samples import Samples, read_labeled_samples
 from neuroextrap.analysis._values import Regions
 from neuroextrap.decoding._comparable import taken_options
-from neuroextrap.decoding._decoding_run import plan_decoding, read_labeled_samples
+from neuroextrap.decoding._decoding_run import plan_decoding
 from neuroextrap.decoding._searchlight import IdentificationSearchLight
 from neuroextrap.design._labels import code_labels
 from neuroextrap.images._loading import load_samples
@@ -40,12 +40,7 @@ class SampleSet(NamedTuple):
 
 
 def read_sample_set(searchlight, imgs, y, groups, *, permuted=False):
-    """Read samples once, and make a searchlight for sets of their features.
-
-    The searchlight given is never changed. ValueError when it asks for a shard, saved
-    null maps, folds, or (unless `permuted`) permutations, which these analyses do not
-    give, or when labels do not fit images.
-    """
+    """Read samples once, and make a searchlight for sets of their features."""
     unused = plain_maps(IdentificationSearchLight())
     if permuted:
         del unused["n_permutations"]
@@ -63,27 +58,29 @@ def read_sample_set(searchlight, imgs, y, groups, *, permuted=False):
         "blocks": labels.blocks,
         "noise_covariance": noise,
     }
-    return SampleSet(
-        samples,
-        labels.classes[labels.codes],
-        labels.groups,
-        with_parameters(searchlight, **parameters),
-    )
+    light = with_parameters(searchlight, **parameters)
+    return SampleSet(samples, labels.classes[labels.codes], labels.groups, light)
 
 
-def score_sets(sample_set, members, *, min_voxels):
-    """Score sets of features, observed and permuted, by one run of the searchlight.
+def rows_of_sets(sets, n_features):
+    """Return sets of features, a list of indices, as boolean rows of a csr_array."""
+    edges = np.cumsum([0, *map(len, sets)])
+    indices = np.concatenate(sets).astype(np.int32, copy=False)
+    shape = len(sets), n_features
+    rows = scipy.sparse.csr_array((np.ones(edges[-1], bool), indices, edges), shape)
+    rows.sort_indices()
+    return rows
 
-    `members` are boolean rows, csr_array of shape (n_sets, n_features); sets with fewer
-    than `min_voxels` are NaN. Returns DecodingRun, RegionScores, and accuracy,
-    pairwise_accuracy and implied_information (bits) of the sets, each of shape
-    (n_sets,).
+
+def score_sets(sample_set, sets, *, min_voxels):
+    """Score sets of features, a list of indices, by one run of the searchlight.
+
+    Returns DecodingRun, RegionScores, and accuracies and information of the sets.
     """
-    searchlight = sample_set.searchlight
-    searchlight = with_parameters(searchlight, regions=members, min_voxels=min_voxels)
-    run = plan_decoding(
-        searchlight, sample_set.samples.X, sample_set.y, sample_set.groups
-    )
+    X, light = sample_set.samples.X, sample_set.searchlight
+    regions = rows_of_sets(sets, X.shape[1])
+    light = with_parameters(light, regions=regions, min_voxels=min_voxels)
+    run = plan_decoding(light, X, sample_set.y, sample_set.groups)
     scores, _ = run.score()
     statistics = accuracy_statistics(
         scores.wins, n_test=len(run.test_codes), set_sizes=run.set_sizes
@@ -111,22 +108,17 @@ def ensemble_information(
     (synergy) the set carries more than the sum of its halves. With several regions a
     last row gives it for the regions as parts of their union.
 
-    Redundancy here compares three readings of the implied information, an index of
-    accuracy curves of the given classifier. It is neither a partial information
-    decomposition nor a bound: near chance the index is cut off at 0, near perfect
-    accuracy it saturates, and shared noise, shared signal and (in overlapping regions)
-    shared voxels affect it in different ways. Compare it between regions of equal size
-    and accuracy, not only with 0.
+    Redundancy is neither a partial information decomposition nor a bound: near chance
+    the implied information is cut off at 0, near perfect accuracy it saturates, and
+    shared noise, shared signal and (in overlapping regions) shared voxels affect it in
+    different ways. Compare it between regions of equal size and accuracy.
 
     Parameters
     ----------
     searchlight : IdentificationSearchLight
-        A searchlight that is not fitted: its mask, classifier, cross-validation,
-        classes, ``n_jobs`` and so on are used, and it is never changed. Its
-        ``labels_img`` or ``regions`` are the regions; with neither, the whole mask is
-        one (spheres are not used).
-    groups : array-like of shape (n_samples,) or None, default=None
-        Run of every sample.
+        A searchlight that is not fitted, and never changed. Its ``labels_img`` or
+        ``regions`` are the regions; with neither, the whole mask is one (spheres are
+        not used).
     n_voxels : sequence of int or None, default=None
         Sizes of the sets. If None, 2, 4, 8, ... and the whole region. Sizes above a
         region's number of usable voxels are left out for that region.
@@ -178,12 +170,12 @@ def ensemble_information(
     rng = random_generator(random_state)
     cells = _cells([len(part) for part in parts], n_voxels)
     sets = []
-    for part, size in cells:
-        sets += _draws(parts[part], size, n_draws, rng)
+    for part, size in np.repeat(cells, n_draws, axis=0):
+        drawn = rng.permutation(parts[part])[:size]
+        sets += [drawn, drawn[: size // 2], drawn[size // 2 :]]
     if len(parts) > 1:
         sets += [np.unique(np.concatenate(parts)), *parts]
-    members = _members(sets, sample_set.samples.X.shape[1])
-    _, _, statistics = score_sets(sample_set, members, min_voxels=1)
+    _, _, statistics = score_sets(sample_set, sets, min_voxels=1)
     return _table(statistics, cells, names, n_draws, sets)
 
 
@@ -206,13 +198,9 @@ def _parts(searchlight, samples):
     """Return the usable features of every region, and the regions' names."""
     masker, n_features = samples.masker, samples.X.shape[1]
     regions = value_of(Regions, searchlight.regions).regions
-    given = searchlight.labels_img is not None or regions is not None
-    choice = choose_regions(
-        masker if given else None,
-        n_features,
-        labels_img=searchlight.labels_img,
-        regions=regions,
-    )
+    atlas = searchlight.labels_img
+    placed = None if atlas is None and regions is None else masker
+    choice = choose_regions(placed, n_features, labels_img=atlas, regions=regions)
     members = usable_regions(choice.regions, samples.usable, 1).regions
     names = choice.names or [str(i) for i in range(choice.n_regions)]
     rows = np.split(members.indices, members.indptr[1:-1])
@@ -237,45 +225,18 @@ def _cells(region_sizes, n_voxels):
     return cells
 
 
-def _draws(features, size, n_draws, rng):
-    """Return random sets of features, each followed by its two halves."""
-    sets = []
-    for _ in range(n_draws):
-        drawn = rng.permutation(features)[:size]
-        sets += [drawn, drawn[: size // 2], drawn[size // 2 :]]
-    return sets
-
-
-def _members(sets, n_features):
-    """Return sets of features as boolean rows; empty sets as empty rows."""
-    counts = np.array([len(s) for s in sets])
-    members = scipy.sparse.csr_array(
-        (
-            np.ones(counts.sum(), dtype=bool),
-            np.concatenate(sets).astype(np.int32),
-            np.concatenate([[0], np.cumsum(counts)]),
-        ),
-        shape=(len(sets), n_features),
-    )
-    members.sort_indices()
-    return members
-
-
 def _table(statistics, cells, names, n_draws, sets):
     """Average over draws: one row for every region and size, one for all regions."""
     import pandas as pd
 
-    information = statistics["implied_information"]
     n_drawn = 3 * n_draws * len(cells)
-    whole, first, second = information[:n_drawn].reshape(len(cells), n_draws, 3).T
-    values = {
-        "accuracy": statistics["accuracy"][:n_drawn:3].reshape(len(cells), n_draws),
-        "pairwise_accuracy": statistics["pairwise_accuracy"][:n_drawn:3].reshape(
-            len(cells), n_draws
-        ),
-        "implied_information": whole.T,
-        "redundancy": (first + second - whole).T,
+    drawn = {  # each set, and its halves
+        name: statistics[name][:n_drawn].reshape(len(cells), n_draws, 3)
+        for name in ("accuracy", "pairwise_accuracy", "implied_information")
     }
+    values = {name: value[:, :, 0] for name, value in drawn.items()}
+    whole, first, second = drawn["implied_information"].T
+    values["redundancy"] = (first + second - whole).T
     columns = {
         "name": [names[region] for region, _ in cells],
         "n_voxels": [size for _, size in cells],
@@ -289,15 +250,10 @@ def _table(statistics, cells, names, n_draws, sets):
     table = pd.DataFrame(columns)
     if len(sets) == n_drawn:
         return table
-    joint = {
-        "name": "all regions",
-        "n_voxels": len(sets[n_drawn]),
-        "n_draws": 1,
-        "parts": "regions",
-        "accuracy": statistics["accuracy"][n_drawn],
-        "pairwise_accuracy": statistics["pairwise_accuracy"][n_drawn],
-        "implied_information": information[n_drawn],
-        "redundancy": information[n_drawn + 1 :].sum() - information[n_drawn],
-    }
+    joint = {"name": "all regions", "n_voxels": len(sets[n_drawn])}
+    joint |= {"n_draws": 1, "parts": "regions"}
+    joint |= {name: statistics[name][n_drawn] for name in drawn}
+    of_regions = statistics["implied_information"][n_drawn + 1 :]
+    joint["redundancy"] = of_regions.sum() - joint["implied_information"]
     table.loc[len(table)] = {name: joint.get(name, np.nan) for name in table.columns}
     return table

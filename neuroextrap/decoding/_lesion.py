@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import scipy.sparse
 from joblib import Parallel, delayed
 from numpy.typing import ArrayLike
 
@@ -24,6 +23,7 @@ from neuroextrap.stats._null_counts import spread_known
 from neuroextrap.stats._shared_options import described_by
 
 _BYTES_PER_PAIR = 16  # index and flag, twice, with room for a block's own copy
+_LOSSES = {"accuracy_loss": "accuracy", "information_loss": "implied_information"}
 
 
 @described_by(IdentificationSearchLight.fit)
@@ -40,9 +40,8 @@ def lesion_identification(
     Parameters
     ----------
     searchlight : IdentificationSearchLight
-        A searchlight that is not fitted: its mask, regions (spheres, discs, atlas
-        regions or a matrix), ``min_voxels``, classifier, cross-validation,
-        ``n_permutations``, ``n_jobs`` and so on are used, and it is never changed.
+        A searchlight that is not fitted, and never changed: all of its options are
+        used, but for those of what is kept.
 
     Returns
     -------
@@ -70,20 +69,17 @@ def lesion_identification(
     (an accuracy), ``blocks`` and ``random_state``; both family-wise p-values are from
     the largest statistic over regions.
 
-    *Does the rest tell anything?* Labels are permuted as in the searchlight:
-    ``p_value`` and ``p_value_fwe`` of the accuracy without the region. A permuted label
-    goes with no voxel at all, so this says nothing about the region's own share.
+    *Does the rest tell anything?* Labels are permuted as in the searchlight. A permuted
+    label goes with no voxel at all, so this says nothing about the region's own share.
 
     *Does removing the region cost anything?* Every test sample (every one of
     ``blocks``) was identified with and without the region. Under the null hypothesis
     the two outcomes are exchangeable: they are swapped at random, in the same way for
     all regions, and the loss is compared with the resulting losses (one-sided). Without
-    any information, classifiers trained on overlapping samples make similar errors, and
-    this test by itself would reject too often (0.08 for a nominal 0.05 in simulations
-    of two classes); so ``loss_p_value`` and ``loss_p_value_fwe`` are never below the
-    whole mask's own ``p_value``, and a loss can be found only where there is something
-    to lose. A region of noise rather improves accuracy when removed, which makes the
-    test conservative. It concerns these classifiers on these samples, as trained here.
+    any information this test by itself would reject too often; so its p-values are
+    never below the whole mask's own ``p_value``, and a loss can be found only where
+    there is something to lose. It concerns these classifiers on these samples, as
+    trained here.
 
     Time and memory grow with the number of regions times the number of voxels, about
     16 bytes each: 1000 regions of a brain of 70,000 voxels take 1.1 GB. For a whole
@@ -125,10 +121,12 @@ def lesion_identification(
             f"{removed.max()}); give a larger radius, or smaller min_voxels"
         )
     _check_memory(len(lesioned), usable.sum(), searchlight.max_memory)
-    members = _whole_and_rests(choice.regions, lesioned, usable)
+    rows = np.split(choice.regions.indices, choice.regions.indptr[1:-1])
+    sets = [_without(usable, rows[region]) for region in lesioned]
     if searchlight.n_permutations:  # refused before the work, if it is no accuracy
         accuracy_set_size(searchlight.statistic, len(np.unique(sample_set.y)))
-    run, scores, values = score_sets(sample_set, members, min_voxels=least)
+    sets = [_without(usable, []), *sets]
+    run, scores, values = score_sets(sample_set, sets, min_voxels=least)
     if searchlight.n_permutations:
         values |= _p_values(searchlight, run, scores)
     return _result(searchlight, values, choice, lesioned, removed, masker)
@@ -146,21 +144,11 @@ def _check_memory(n_regions, n_usable, max_memory):
         )
 
 
-def _whole_and_rests(members, lesioned, usable):
-    """Return all usable features as the first row, then all but each region's."""
-    everything = np.flatnonzero(usable).astype(np.int32)
-    rows, kept = [everything], usable.copy()
-    for region in lesioned:
-        lost = members.indices[members.indptr[region] : members.indptr[region + 1]]
-        kept[lost] = False
-        rows.append(np.flatnonzero(kept).astype(np.int32))
-        kept[lost] = usable[lost]
-    indptr = np.concatenate([[0], np.cumsum([len(row) for row in rows])])
-    indices = np.concatenate(rows)
-    return scipy.sparse.csr_array(
-        (np.ones(len(indices), dtype=bool), indices, indptr),
-        shape=(len(rows), len(usable)),
-    )
+def _without(usable, lost):
+    """Return the usable features that are not lost."""
+    kept = usable.copy()
+    kept[lost] = False
+    return np.flatnonzero(kept).astype(np.int32)
 
 
 def _p_values(searchlight, run, scores):
@@ -185,10 +173,7 @@ def _p_values(searchlight, run, scores):
 
 
 def _differences(searchlight, run, sets):
-    """Return what each unit adds to the whole's accuracy minus that of other sets.
-
-    Shape (n_sets - 1, n_units); a unit is a test sample, or one of the blocks.
-    """
+    """Return what each unit adds to the whole's accuracy minus that of other sets."""
     test, codes, n_classes = run.plan.design.test, run.test_codes, len(run.classes)
     size = accuracy_set_size(searchlight.statistic, n_classes)
     weights = class_weights(codes[:, None], n_classes)[:, 0]
@@ -216,15 +201,12 @@ def _result(searchlight, statistics, choice, lesioned, removed, masker):
     among = np.isin(np.arange(choice.n_regions), lesioned)
     rests = {name: value[1:] for name, value in statistics.items()}
     values = spread_known(among, rests)
-    values["accuracy_loss"] = whole["accuracy"] - values["accuracy"]
-    values["information_loss"] = (
-        whole["implied_information"] - values["implied_information"]
-    )
+    for loss, of in _LOSSES.items():
+        values[loss] = whole[of] - values[of]
     values["n_voxels"] = np.where(np.isfinite(values["accuracy"]), removed, np.nan)
     placed = masker is not None and choice.has_place
     names = choice.names or [str(i) for i in range(choice.n_regions)]
-    columns = ["accuracy", "pairwise_accuracy", "implied_information"]
-    columns += ["accuracy_loss", "information_loss"]
+    columns = ["accuracy", "pairwise_accuracy", "implied_information", *_LOSSES]
     columns += [name for name in statistics if "p_value" in name]
     table = {"name": names, "n_voxels": removed}
     return RegionMaps(

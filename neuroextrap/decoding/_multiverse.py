@@ -63,14 +63,12 @@ def multiverse(
         ``p_value_fwe_any`` is small where at least one pipeline finds information, and
         ``p_value_fwe_all`` where every pipeline does: the smallest and the largest of
         the pipelines' p-values, each corrected for all voxels and all pipelines
-        together. ``n_pipelines`` counts those whose p-value is at most .05. Voxels that
-        no pipeline analyzed are NaN; p_value_fwe_all is NaN where one did not.
+        together. ``n_pipelines`` counts those whose p-value is at most .05.
         ``table_`` has a row for every pipeline: its options, its largest standardized
-        statistic with the p-value over all pipelines, the p-value that it would have
-        alone, and in how many of its regions it survives alone and over all.
-        ``standardized_`` are the standardized statistics by pipeline, ``null_maxima_``
-        the largest over pipelines and regions under every permutation. It makes files
-        and a page with a specification curve.
+        statistic with the p-value over all pipelines and alone, and in how many of its
+        regions it survives so. ``standardized_`` are the statistics by pipeline,
+        ``null_maxima_`` the largest under every permutation. It makes files and a page
+        with a specification curve.
 
     Raises
     ------
@@ -94,12 +92,10 @@ def multiverse(
 
     The p-values need no assumption on how pipelines depend on one another; pipelines
     that resemble one another cost little. If no region is informative in any pipeline,
-    the probability of a p-value of at most .05 anywhere is at most .05. "All" is an
-    intersection-union test of these p-values. With information in some regions the
-    level in the others was measured, not proven: .040 in both of the designs in the
-    table of guarantees. The choice of pipelines must not depend
-    on the results: a pipeline that was tried and left out is not corrected for. Each
-    pipeline takes as long as by itself, without lower bounds.
+    the probability of a p-value of at most .05 anywhere is at most .05; with
+    information in some regions the level in the others was measured, not proven (see
+    the table of guarantees). "All" is an intersection-union test. A pipeline that was
+    tried and left out is not corrected for. Lower bounds are not computed.
 
     References
     ----------
@@ -127,7 +123,7 @@ def multiverse(
     >>> (found["p_value_fwe_all"] <= 0.05).tolist(), found["n_pipelines"].tolist()
     ([True, False], [3.0, 0.0])
     """
-    runs, lights = {}, {}
+    runs, lights, scored, tested = {}, {}, {}, {}
     for name, (light, own) in _checked(pipelines, imgs).items():
         lights[name] = copy(light).set_params(bounds=None)  # which would take time
         try:
@@ -135,11 +131,9 @@ def multiverse(
         except ValueError as error:
             raise ValueError(f"pipelines[{name!r}]: {error}") from error
     _check_alike(runs)
-    scored = {name: run.score()[0] for name, run in runs.items()}
-    tested = {
-        name: standardized_by_maxima(each.score, each.maxima)
-        for name, each in scored.items()
-    }
+    for name, run in runs.items():
+        scored[name] = found = run.score()[0]
+        tested[name] = standardized_by_maxima(found.score, found.maxima)
     maxima = np.max([own for _, own in tested.values()], axis=0)
     first, *_ = runs.values()
     p_values = np.stack(
@@ -148,7 +142,12 @@ def multiverse(
             for name, (standard, _) in tested.items()
         ]
     )
-    found = _over_pipelines(p_values)
+    unknown = np.isnan(p_values).all(axis=0)
+    found = {
+        "p_value_fwe_any": np.where(unknown, np.nan, np.fmin.reduce(p_values)),
+        "p_value_fwe_all": np.max(p_values, axis=0),
+        "n_pipelines": np.where(unknown, np.nan, (p_values <= LEVEL).sum(axis=0)),
+    }
     masker = first.masker if _has_places(first) else None
     options = _options(lights)
     findings = dict.fromkeys(f for run in runs.values() for f in run.findings)
@@ -230,7 +229,12 @@ def _check_alike(runs):
             )
         if _has_places(first) != _has_places(run):
             raise ValueError(f"{pair}: the regions of one have no place; compare alike")
-        if not _same_places(first, run):
+        if _has_places(first):
+            one, other = (feature_coordinates(each.masker) for each in (first, run))
+            same = one.shape == other.shape and np.allclose(one, other, 0, _MM)
+        else:
+            same = first.choice.n_regions == run.choice.n_regions
+        if not same:
             sizes = (each.choice.regions.shape[::-1] for each in (first, run))
             sizes = " and ".join(f"{n:,} voxels ({m:,} regions)" for n, m in sizes)
             raise ValueError(
@@ -244,27 +248,9 @@ def _has_places(run):
     return run.masker is not None and run.choice.has_place
 
 
-def _same_places(first, second):
-    """Return whether maps of both runs are of the same places."""
-    if not _has_places(first):
-        return first.choice.n_regions == second.choice.n_regions
-    one, other = (feature_coordinates(run.masker) for run in (first, second))
-    return one.shape == other.shape and np.allclose(one, other, rtol=0, atol=_MM)
-
-
 def _at_places(run: DecodingRun, values):
     """Return values of regions at features, if these have a place."""
     return run.choice.to_features(values) if _has_places(run) else values
-
-
-def _over_pipelines(p_values):
-    """Return maps of p-values (n_pipelines, n_places), corrected over all of them."""
-    unknown = np.isnan(p_values).all(axis=0)
-    return {
-        "p_value_fwe_any": np.where(unknown, np.nan, np.fmin.reduce(p_values)),
-        "p_value_fwe_all": np.max(p_values, axis=0),
-        "n_pipelines": np.where(unknown, np.nan, (p_values <= LEVEL).sum(axis=0)),
-    }
 
 
 def _options(lights):
@@ -280,10 +266,7 @@ def _options(lights):
 
 
 def _words(values):
-    """Return values of an option for a table: images and objects as "given", "none".
-
-    Several that differ are numbered.
-    """
+    """Return values for a table: objects as "given", numbered if there are several."""
     plain, words, others = (str, int, float), [], []
     for value in values:
         if value is not None and not isinstance(value, plain):

@@ -11,8 +11,7 @@ from numpy.typing import ArrayLike
 from neuroextrap import stats
 from neuroextrap.analysis._presentation import feature_images
 from neuroextrap.analysis._region_analysis import RegionAnalysis
-from neuroextrap.analysis._samples import read_samples
-from neuroextrap.decoding._decoding_run import check_within_runs, within_runs
+from neuroextrap.analysis._samples import check_within_runs, read_samples, within_runs
 from neuroextrap.design._labels import codes_of
 from neuroextrap.margins._engine import task_data
 from neuroextrap.margins._new_samples import linear_rule, margins_of_new
@@ -94,11 +93,6 @@ class RegionPredictions(RegionAnalysis):
         margins : ndarray of shape (n_samples, K)
             Score of every class (candidate) for every new sample, up to a number that
             all classes share; the larger, the likelier.
-
-        Raises
-        ------
-        ValueError
-            As :meth:`predict`.
         """
         region = self.find_region(region)
         return self._margins_of(region, self._new_samples(region, imgs, groups))
@@ -232,13 +226,9 @@ class RegionPredictions(RegionAnalysis):
 class ClassPredictions(RegionPredictions):
     """Decoders of classes: what they confuse, and how well they know new samples."""
 
+    @described_by(RegionAnalysis.find_region)
     def confusion_matrix(self, region: Any) -> np.ndarray:
         """Count how often test points of each class were assigned to each class.
-
-        Parameters
-        ----------
-        region : int, str or tuple of float
-            Index or name of the region, or (x, y, z) in mm of a place in it.
 
         Returns
         -------

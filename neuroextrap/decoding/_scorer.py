@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 
 from neuroextrap import stats
+from neuroextrap.decoding._searchlight import IdentificationSearchLight
 from neuroextrap.design._design import Labelings
 from neuroextrap.design._folds import make_design
 from neuroextrap.design._labels import code_labels
@@ -20,6 +21,7 @@ from neuroextrap.stats._shared_options import described_by, takes_fields
 from neuroextrap.stats._validation import real_array
 
 
+@described_by(IdentificationSearchLight)
 @takes_fields
 class IdentificationScorer(BaseEstimator):
     """Score one set of features by a single identification statistic.
@@ -33,10 +35,6 @@ class IdentificationScorer(BaseEstimator):
     estimator : str or scikit-learn classifier, default="nearest_centroid"
         One of the names that :class:`IdentificationSearchLight` knows, or any
         classifier with ``decision_function`` or ``predict_proba``.
-    shrinkage : "auto" or float, default="auto"
-        Shrinkage of "lda", "ridge" and "qda".
-    cv : None, int, scikit-learn splitter, or iterable of (train, test), default=None
-        Cross-validation. None leaves one group out at a time.
     statistic : {"accuracy", "pairwise_accuracy", "implied_information"} or int, \
             default="accuracy"
         Number that :meth:`score` returns; an integer k is accuracy among k classes,
@@ -51,11 +49,6 @@ class IdentificationScorer(BaseEstimator):
         Classes in the labels.
     n_features_in_ : int
         Number of features.
-
-    References
-    ----------
-    Zheng, Achanta & Benjamini 2018, "Extrapolating expected accuracies for large
-    multi-class problems", Journal of Machine Learning Research 19.
 
     Examples
     --------
@@ -77,6 +70,7 @@ class IdentificationScorer(BaseEstimator):
     statistic: str | int = "accuracy"
     set_sizes: ArrayLike | None = None
 
+    @described_by(IdentificationSearchLight.fit)
     def fit(self, X: ArrayLike, y: ArrayLike, groups: ArrayLike | None = None) -> Self:
         """Check labels and cross-validation; folds are fitted when scoring.
 
@@ -84,26 +78,26 @@ class IdentificationScorer(BaseEstimator):
         ----------
         X : array-like of shape (n_samples, n_features)
             Samples in rows.
-        y : array-like of shape (n_samples,)
-            Class of every sample.
-        groups : array-like of shape (n_samples,) or None, default=None
-            Run of every sample.
 
         Returns
         -------
         self : IdentificationScorer
-
-        Raises
-        ------
-        ValueError
-            When labels, groups and cross-validation do not match.
         """
-        labels = code_labels(y, None, groups, None)
-        X = _checked_samples(X, labels)
-        make_design(labels.codes, len(labels.classes), cv=self.cv, groups=labels.groups)
+        X, labels, _ = self._tests(X, y, groups)
         self.classes_ = labels.classes
         self.n_features_in_ = X.shape[1]
         return self
+
+    def _tests(self, X, y, groups):
+        """Return samples as a float array (n_samples, n_features), Labels, Design."""
+        labels, X = code_labels(y, None, groups, None), real_array(X, "X")
+        if X.ndim != 2 or len(X) != len(labels.codes):
+            raise ValueError(
+                f"X of shape {X.shape} must have a row of features for each of the "
+                f"{len(labels.codes)} labels in y"
+            )
+        n_classes, runs = len(labels.classes), labels.groups
+        return X, labels, make_design(labels.codes, n_classes, cv=self.cv, groups=runs)
 
     @described_by(fit)
     def win_distribution(
@@ -116,11 +110,7 @@ class IdentificationScorer(BaseEstimator):
         wins : ndarray of shape (K,)
             Proportion of test points whose class beats 0, 1, ..., K - 1 of the others.
         """
-        labels = code_labels(y, None, groups, None)
-        X = _checked_samples(X, labels)
-        design = make_design(
-            labels.codes, len(labels.classes), cv=self.cv, groups=labels.groups
-        )
+        X, labels, design = self._tests(X, y, groups)
         kernel = resolve_classifier(self.estimator, shrinkage=self.shrinkage)
         samples = X if kernel.as_given else (X - X.mean(axis=0)).astype(np.float32)
         labelings = Labelings(labels.codes[None], design.n_classes)
@@ -144,14 +134,3 @@ class IdentificationScorer(BaseEstimator):
             sizes = default_set_sizes(len(wins))
         statistic = resolve_statistic(self.statistic, len(wins), sizes)
         return float(statistic(wins[None])[0])
-
-
-def _checked_samples(X, labels):
-    """Return samples as a float array (n_samples, n_features), one for each label."""
-    X = real_array(X, "X")
-    if X.ndim != 2 or len(X) != len(labels.codes):
-        raise ValueError(
-            f"X of shape {X.shape} must have a row of features for each of the "
-            f"{len(labels.codes)} labels in y"
-        )
-    return X

@@ -72,11 +72,10 @@ class IdentificationSearchLight(ClassPredictions):
     classes : sequence or None, default=None
         Classes to analyze; samples of other classes are left out. If None, all.
     within_runs : {None, "center", "zscore"}, default=None
-        Whether every feature is centered, or centered and divided by its standard
-        deviation, within each run (``groups``) before anything else. This removes
-        run-to-run offsets, such as the baseline of beta images, which can otherwise
-        dominate the result. No label enters; the lower bounds are then those of
-        classifiers that may see a whole run at once, and a run is one test unit.
+        Whether every feature is centered, or also divided by its standard deviation,
+        within each run (``groups``) before anything else. This removes run-to-run
+        offsets, such as the baseline of beta images, which can otherwise dominate the
+        result. No label enters; in lower bounds a run is then one test unit.
     set_sizes : sequence of int, Curves or None, default=None
         Numbers of classes to choose from, of curves and implied information. If None,
         all of 2..K up to K = 32, else at most 32 of them, log-spaced. Accuracy among
@@ -94,28 +93,26 @@ class IdentificationSearchLight(ClassPredictions):
     bounds : {"auto", "forward", "folds", None} or Bounds, default="auto"
         Where the lower confidence bounds come from: additional tests that train on the
         earlier runs and test on the next ("forward"), or the folds of ``cv``, which
-        count as a single test ("folds"). "auto" is "forward" if folds leave out whole
-        runs or partition the samples, and "folds" otherwise (``notes_`` says so). None
-        computes no bounds. Test units, confidence level and order of e-values: see
+        count as a single test ("folds"). "auto" chooses; None computes no bounds. Test
+        units, confidence level and order of e-values: see
         :class:`neuroextrap.analysis.Bounds`.
     keep : None, path-like or Keep, default=None
         What is kept beside the maps: the file of permuted statistics, wins of every
         fold. See :class:`neuroextrap.analysis.Keep`.
     max_memory : str or int, default="2G"
-        Memory budget of samples, regions and results, such as "2G" or a number of
-        bytes. Fewer workers start if need be, and a budget that is too small for one is
-        refused. Images as they are read come on top. Does not affect results.
+        Memory budget of samples, regions and results (images come on top), such as "2G"
+        or a number of bytes. Fewer workers start if need be, and a budget that is too
+        small for one is refused. Does not affect results.
     checkpoint : path-like or None, default=None
         Folder for finished work; the same call resumes from it.
     shard : tuple of (int, int), str "i/N", or None, default=None
         Compute the i-th of N parts only, counting from 1; parts are joined by
         :meth:`merge`.
     memory : None, path or joblib.Memory, default=None
-        Cache of what is read from image files (through the masker, and a computed
-        mask), so that fitting again does not read them again, and of surface discs by
-        mesh and radius; a changed file is read again. joblib keeps pickles there, so a
-        folder that others can write to is refused. If None, nothing is cached. Does
-        not affect results.
+        Cache of what is read from image files and of surface discs, so that fitting
+        again does not read them again; a changed file is read again. joblib keeps
+        pickles there, so a folder that others can write to is refused. If None, nothing
+        is cached. Does not affect results.
     n_jobs : int, default=1
         Number of joblib workers. Does not affect results.
     random_state : None, int or numpy.random.Generator, default=0
@@ -153,6 +150,11 @@ class IdentificationSearchLight(ClassPredictions):
         for results read from a folder.
     masker_ : NiftiMasker, SurfaceMasker or None
         Fitted masker; None for array input.
+    bg_img_ : image or None
+        Mean of the images as gray levels, which reports draw under maps that do not lie
+        in MNI space; None if there is none to be drawn.
+    findings_ : list of Finding
+        What is doubtful about the design, its samples or outcomes.
     n_elements_ : int
         Number of voxels, vertices or columns.
     n_permutations_ : int
@@ -238,10 +240,9 @@ class IdentificationSearchLight(ClassPredictions):
             Run of every sample. The samples of a run are left out together, and labels
             are permuted within runs.
         order : array-like of shape (n_samples,) or None, default=None
-            When every sample was acquired in its run, as time or rank. It only serves
-            to check whether the classes came in the same order in all runs, which makes
-            p-values and bounds doubtful. If None, samples are assumed to be listed in
-            the order of acquisition.
+            When every sample was acquired in its run, as time or rank, to check whether
+            the classes came in the same order in all runs, which makes p-values and
+            bounds doubtful. If None, samples are listed in the order of acquisition.
 
         Returns
         -------

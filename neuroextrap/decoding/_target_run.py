@@ -6,18 +6,14 @@ import numpy as np
 from sklearn.model_selection import KFold
 
 from neuroextrap.analysis._region_run import RegionRun, RunParameters
-from neuroextrap.decoding._decoding_run import (
-    check_row_order,
-    make_whitener,
-    read_labeled_samples,
-)
-from neuroextrap.design._findings import EVERYTHING, Finding, tell
+from neuroextrap.analysis._samples import read_labeled_samples
+from neuroextrap.decoding._decoding_run import check_row_order, planned_run
+from neuroextrap.design._findings import EVERYTHING, Finding
 from neuroextrap.design._labels import code_targets, row_codes
 from neuroextrap.design._permutations import Permuted
 from neuroextrap.design._series import EXCHANGES, OF_TARGETS, findings_of_series
 from neuroextrap.design._tests import BoundOptions, Tests
 from neuroextrap.maps._records import flat_parameters
-from neuroextrap.margins._paths import with_path
 from neuroextrap.margins._plan import Plan
 from neuroextrap.margins._resources import check_labelings_fit
 from neuroextrap.margins._wins import CorrelationStatistic, resolve_statistic
@@ -65,12 +61,7 @@ class TargetRun(RegionRun):
 
 
 def plan_targets(light, imgs, targets, groups, order=None):
-    """Check everything, then read the samples, choose regions and plan the run.
-
-    The arguments are those of :meth:`TargetSearchLight.fit`; returns TargetRun.
-    ValueError when they do not fit one another, or the examination refuses them; what
-    is doubtful is warned of.
-    """
+    """Check everything, then read the samples, choose regions and plan the run."""
     parameters, given = RunParameters.of(light), flat_parameters(light)
     candidate_penalties(light.shrinkage)
     check_flags(standardize_targets=light.standardize_targets)
@@ -82,8 +73,10 @@ def plan_targets(light, imgs, targets, groups, order=None):
     given_statistic = light.statistic, n_classes, set_sizes
     statistic = resolve_statistic(*given_statistic, correlates=True)
     by_correlation = isinstance(statistic, CorrelationStatistic)
+    standardize = light.standardize_targets
+    location, spread = location_and_spread(candidates, labels.codes, standardize)
     kernel = TargetMargins(
-        _scaled(candidates, labels.codes, light.standardize_targets),
+        (candidates - location) / spread,
         metric=_metric(light.metric, candidates.shape[1]),
         shrinkage=light.shrinkage,
         tested="correlation" if by_correlation else "wins",
@@ -92,6 +85,7 @@ def plan_targets(light, imgs, targets, groups, order=None):
     tests = _tests(light, labels, BoundOptions.of(given, kernel))
     if kernel.candidate_penalties:
         kernel.units = _inner_units(labels, tests.design)
+
     samples = read_labeled_samples(light, kernel, imgs, labels, "targets")
     usable = samples.X[:, samples.usable]
     findings = (
@@ -99,39 +93,14 @@ def plan_targets(light, imgs, targets, groups, order=None):
         *_of_series(light, usable, vectors, labels),
         *(_of_sorted_folds(vectors, tests.design) if groups is None else ()),
     )
-    tell(findings)
-    sampled = samples.masker, samples.X.shape[1]
-    choice = parameters.choose_regions(*sampled)
-    regions = parameters.usable_regions(choice, samples.usable)
-    plan = Plan(
-        kernel=kernel,
-        design=tests.design,
-        codes=tests.permuted.codes,
-        statistic=statistic,
-        whitener=make_whitener(light.noise_covariance, *sampled),
-        weightings=tests.weightings(False),
-        forward=tests.forward,
+    notes = (
+        _CANDIDATES.format(n=n_classes),
+        _penalty_note(kernel),
+        *((_TESTED,) if light.n_permutations and by_correlation else ()),
     )
-    return TargetRun(
-        candidates=candidates,
-        parameters=parameters,
-        **samples.of_run,
-        choice=choice,
-        usable=regions,
-        plan=with_path(plan, regions.regions),
-        bounds=tests.bounds,
-        classes=labels.classes,
-        test_codes=tests.test_codes,
-        set_sizes=set_sizes,
-        notes=(
-            *samples.notes,
-            _CANDIDATES.format(n=n_classes),
-            _penalty_note(kernel),
-            *((_TESTED,) if light.n_permutations and by_correlation else ()),
-            *tests.notes(),
-        ),
-        findings=findings,
-    )
+    plan = Plan(kernel, tests.design, tests.permuted.codes, statistic)
+    run = planned_run(parameters, samples, tests, plan, findings, notes)
+    return TargetRun(**run, set_sizes=set_sizes, candidates=candidates)
 
 
 def _penalty_note(kernel):
@@ -181,23 +150,7 @@ def check_targets(targets):
     return values
 
 
-def _scaled(candidates, codes, standardize):
-    """Return candidates about the mean sample, columns scaled to unit variance.
-
-    Which sample has which target does not matter, so that no scaling depends on labels.
-    """
-    location, spread = _location(candidates, codes, standardize)
-    return (candidates - location) / spread
-
-
-def unscaled(targets, light, codes):
-    """Turn scaled targets of a fitted analysis into the units in which they came."""
-    standardize = light.standardize_targets
-    location, spread = _location(light.candidates_, codes, standardize)
-    return targets * spread + location
-
-
-def _location(candidates, codes, standardize):
+def location_and_spread(candidates, codes, standardize):
     """Return mean and scale of target columns over samples."""
     targets = candidates[codes]
     return targets.mean(axis=0), targets.std(axis=0) if standardize else 1.0
@@ -238,10 +191,9 @@ def _tests(light, labels, options):
 
 
 def _folds(light, labels, shifts):
-    """Return cv; of a number without groups the folds, blocks whole, as a list.
+    """Return cv; of a number without groups the folds, drawn, blocks whole.
 
-    They are consecutive for series, else drawn: in a table that is sorted by targets,
-    consecutive folds would test what is beyond the targets of their training.
+    Consecutive ones of a sorted table would test targets beyond those of the training.
     """
     whole = isinstance(light.cv, (int, np.integer)) and not isinstance(light.cv, bool)
     if not whole or labels.groups is not None:
@@ -252,10 +204,7 @@ def _folds(light, labels, shifts):
 
 
 def _of_series(light, X, targets, labels):
-    """Return Findings about samples and targets that depend on their neighbors.
-
-    Without groups these are in training and test sets.
-    """
+    """Return Findings about samples and targets that depend on their neighbors."""
     mixed = labels.groups is None
     if labels.blocks is not None or not (light.n_permutations or mixed):
         return ()

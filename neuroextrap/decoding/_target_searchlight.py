@@ -12,7 +12,11 @@ from numpy.typing import ArrayLike
 from neuroextrap.analysis._values import Bounds, Keep, Regions
 from neuroextrap.decoding._region_predictions import RegionPredictions
 from neuroextrap.decoding._searchlight import IdentificationSearchLight
-from neuroextrap.decoding._target_run import check_targets, plan_targets, unscaled
+from neuroextrap.decoding._target_run import (
+    check_targets,
+    location_and_spread,
+    plan_targets,
+)
 from neuroextrap.margins._new_samples import regression_rule
 from neuroextrap.stats._shared_options import described_by, takes_fields
 
@@ -44,16 +48,14 @@ class TargetSearchLight(RegionPredictions):
         intensity on the region's total scatter, which no target enters; a float is the
         penalty as a multiple of trace(total scatter) / number of voxels. From several
         such multiples ("inner_folds": 0.01, 0.1, ..., 1000) every fold chooses the one
-        with the least squared error when each run of its training samples is left out
-        in turn (each fold of ``cv`` without runs, each sample of a single run).
-        Permutations choose again; it takes five to twenty times as long as one penalty.
+        with the least squared error when runs of its training samples are left out in
+        turn, in permutations too, which takes five to twenty times as long.
     cv : None, int, scikit-learn splitter, or iterable of (train, test), default=None
         Cross-validation. None leaves one group out at a time; an integer is that many
-        folds of whole groups. Without groups they are drawn at random by the seed, as
-        the consecutive samples of a table that is sorted by targets would be trained on
-        others than they test; blocks stay whole, and with ``exchange="shifts"`` folds
-        are consecutive. Samples that depend on their neighbors in time need groups, and
-        a note says so.
+        folds of whole groups. Without groups folds are drawn at random by the seed,
+        blocks whole (of a table that is sorted by targets others would be tested than
+        trained), and with ``exchange="shifts"`` consecutive. Samples that depend on
+        their neighbors in time need groups.
     set_sizes : sequence of int or None, default=None
         Numbers of candidates to choose from, of curves and implied information. If
         None, all of 2..K up to K = 32, else at most 32 of them, log-spaced.
@@ -64,12 +66,8 @@ class TargetSearchLight(RegionPredictions):
         Number of permutations of the targets within runs; 0 makes no test.
     exchange : {"rows", "shifts"}, default="rows"
         How they are permuted: sample by sample, or, for films, stories and other
-        recordings in which samples and targets depend on their neighbors in time, by
-        circular shifts of the whole series of each run. Samples are then in the order
-        of acquisition.
-    blocks : array-like of shape (n_samples,) or None, default=None
-        Samples whose targets move together in permutations. If None, every sample moves
-        by itself.
+        recordings in time, by circular shifts of the whole series of each run, which
+        must be in the order of acquisition.
     bounds : {"auto", "forward", "folds", None} or Bounds, default="auto"
         Where the lower confidence bounds come from, as in
         :class:`IdentificationSearchLight`. They need every candidate in every tested
@@ -80,21 +78,12 @@ class TargetSearchLight(RegionPredictions):
     maps_ : dict of images (dict of ndarray for array input)
         correlation, accuracy, pairwise_accuracy, implied_information (bits), bounds
         where they hold, n_voxels, and after permutations p_value, p_value_fwe,
-        p_value_fwe_tail, p_value_fdr, neg_log10_p_fwe, z.
-    region_scores_ : dict of ndarray of shape (n_regions,)
-        The same numbers, one for every region.
+        p_value_fwe_tail, p_value_fdr, neg_log10_p_fwe, z. Attributes that are not
+        described here are those of :class:`IdentificationSearchLight`.
     candidates_ : ndarray of shape (K, n_columns), or None
         Distinct targets as they were given; None for results read from a folder.
     classes_ : ndarray of shape (K,)
         The candidates where a target is one number, else their row numbers.
-    wins_ : ndarray of shape (n_regions, K)
-        Win distributions.
-    null_maxima_ : ndarray of shape (n_permutations_,)
-        Largest permuted statistic over regions.
-    table_ : pandas.DataFrame or None
-        Tidy table of atlas regions, of a matrix of regions, or of an array.
-    notes_ : tuple of str
-        What a reader should know about the validity of the numbers.
 
     See Also
     --------
@@ -112,9 +101,7 @@ class TargetSearchLight(RegionPredictions):
     References
     ----------
     Hastie, Tibshirani & Friedman 2009, "The Elements of Statistical Learning", eq. 7.64
-    (predictions left out by the smoother). Zheng, Achanta & Benjamini 2018,
-    "Extrapolating expected accuracies for large multi-class problems", Journal of
-    Machine Learning Research 19.
+    (predictions left out by the smoother).
 
     Examples
     --------
@@ -173,23 +160,14 @@ class TargetSearchLight(RegionPredictions):
         ----------
         targets : array-like of shape (n_samples,) or (n_samples, n_columns)
             One number, or one vector, for every sample.
-        groups : array-like of shape (n_samples,) or None, default=None
-            Run of every sample. The samples of a run are left out together, and targets
-            are permuted within runs.
         order : array-like of shape (n_samples,) or None, default=None
-            When every sample was acquired in its run, as time or rank. It serves to
-            check whether samples and targets depend on their neighbors in time, which
-            makes p-values doubtful. If None, samples are assumed to be listed in the
-            order of acquisition.
+            When every sample was acquired in its run, as time or rank, to check whether
+            samples and targets depend on their neighbors in time, which makes p-values
+            doubtful. If None, samples are listed in the order of acquisition.
 
         Returns
         -------
         self : TargetSearchLight
-
-        Raises
-        ------
-        ValueError
-            When parameters, images, targets and groups do not match.
         """
         run = plan_targets(self, imgs, targets, groups, order)
         self._complete(run, imgs=imgs)
@@ -261,20 +239,23 @@ class TargetSearchLight(RegionPredictions):
         super()._publish(results)
         self.candidates_: Any = getattr(self._run, "candidates", None)
 
+    def _scale(self):
+        """Return mean and scale of the target columns that were fitted."""
+        codes = self.run_.plan.codes[0]
+        return location_and_spread(self.candidates_, codes, self.standardize_targets)
+
     def _decide(self, region, new):
-        scaled = self._fit_rule(region).scores(new)
-        return unscaled(scaled, self, self.run_.plan.codes[0])
+        location, spread = self._scale()
+        return self._fit_rule(region).scores(new) * spread + location
 
     def _margins_of(self, region, new):
         plan, rule = self.run_.plan, self._fit_rule(region)
         return plan.kernel.margins_of_decoded(rule.scores(new), plan.codes[0])
 
     def _rule(self, region):
-        rule = self._fit_rule(region)
-        codes = self.run_.plan.codes[0]
-        units = self.candidates_[codes].std(axis=0) if self.standardize_targets else 1.0
+        rule, (_, spread) = self._fit_rule(region), self._scale()
         names = list(range(rule.weights.shape[1]))
-        return rule._replace(weights=rule.weights * units), names
+        return rule._replace(weights=rule.weights * spread), names
 
     def _fit_rule(self, region):
         """Return the ridge regression of scaled targets on a region (LinearRule)."""
@@ -291,15 +272,10 @@ class TargetSearchLight(RegionPredictions):
         decoded : ndarray of shape (n_test, n_columns)
             Target of every test sample, decoded by the fold that tests it; the true
             ones are ``candidates_[test_codes_]``.
-
-        Raises
-        ------
-        ValueError
-            When the results were read from a folder, which holds no data.
         """
-        plan = self.run_.plan
+        plan, (location, spread) = self.run_.plan, self._scale()
         _, x = self._fitted_samples(self.find_region(region))
-        return unscaled(plan.kernel.decoded(x, plan), self, plan.codes[0])
+        return plan.kernel.decoded(x, plan) * spread + location
 
     @described_by(RegionPredictions.find_region, decoded_targets)
     def chosen_shrinkage(self, region: Any) -> np.ndarray:
@@ -313,8 +289,7 @@ class TargetSearchLight(RegionPredictions):
         Raises
         ------
         ValueError
-            When ``shrinkage`` is one number or "auto", or the results were read from a
-            folder, which holds no data.
+            When ``shrinkage`` is one number or "auto".
         """
         plan = self.run_.plan
         if not plan.kernel.candidate_penalties:

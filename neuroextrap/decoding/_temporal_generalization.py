@@ -9,21 +9,17 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from neuroextrap.analysis._parameters import with_parameters
+from neuroextrap.analysis._samples import can_be_used, rescaled
 from neuroextrap.decoding._cross_identification import NamedCounts, few_names
-from neuroextrap.decoding._decoding_run import plan_decoding, rescaled
+from neuroextrap.decoding._decoding_run import plan_decoding
 from neuroextrap.decoding._time_resolved import (
-    moment_regions,
-    options_of,
-    read_trials,
+    read_moments,
     time_resolved_identification,
 )
 from neuroextrap.design._design import Design
 from neuroextrap.design._folds import class_weights
 from neuroextrap.design._further_tests import cross_samples
-from neuroextrap.maps._identification import (
-    accuracy_statistics,
-    permutation_statistics,
-)
+from neuroextrap.maps._identification import accuracy_statistics, permutation_statistics
 from neuroextrap.margins._engine import choice_tables
 from neuroextrap.margins._paths import with_path
 from neuroextrap.regions._membership import usable_regions
@@ -32,13 +28,8 @@ from neuroextrap.stats._null_counts import NullCounts
 from neuroextrap.stats._shared_options import described_by
 
 # what has no meaning for pairs of moments, or would have to be kept for each of them
-_NOT_FOR_PAIRS = {
-    "noise_covariance": None,
-    "checkpoint": None,
-    "save_null": None,
-    "per_fold": False,
-    "curves": "trained_on_all",
-}
+_NOT_FOR_PAIRS = {"per_fold": False, "curves": "trained_on_all", "save_null": None}
+_NOT_FOR_PAIRS |= {"noise_covariance": None, "checkpoint": None}
 _TESTED = "p_value", "p_value_fwe", "neg_log10_p_fwe", "z"
 _QUESTIONS = (
     "p-values answer two questions: on the diagonal, by permuted labels, whether "
@@ -49,33 +40,7 @@ _QUESTIONS = (
 
 
 class TemporalGeneralization(NamedTuple):
-    """Scores of classifiers at other moments: from :func:`temporal_generalization`.
-
-    Parameters
-    ----------
-    times : ndarray of shape (n_times,)
-        Time of every moment.
-    scores : dict of ndarray of shape (n_times, n_times)
-        By name; rows are moments of training, columns those of the test: accuracy and
-        pairwise_accuracy (proportions), implied_information (bits), and after
-        permutations p_value, p_value_fwe, neg_log10_p_fwe and z. On the diagonal labels
-        were permuted, and p_value_fwe is corrected for all moments; off the diagonal
-        class names were exchanged, and it is corrected for all pairs of two moments.
-    null_maxima : ndarray of shape (n_permutations,)
-        Largest statistic over all moments (the diagonal) under each permutation of the
-        labels.
-    notes : tuple of str
-        What a reader should know about the validity of the numbers.
-    names_maxima : ndarray of shape (n_exchanges,)
-        Largest standardized statistic over all pairs of two moments under each exchange
-        of names.
-
-    Examples
-    --------
-    >>> from neuroextrap.decoding._temporal_generalization import TemporalGeneralization
-    >>> TemporalGeneralization._fields
-    ('times', 'scores', 'null_maxima', 'notes', 'names_maxima')
-    """
+    """Scores of classifiers at other moments, by :func:`temporal_generalization`."""
 
     times: np.ndarray
     scores: dict
@@ -100,15 +65,10 @@ def temporal_generalization(  # noqa: PLR0913
 
     Stable patterns generalize to other moments, changing patterns do not. Test trials
     are never trained on, at any moment, so the cross-validation is that of
-    :func:`time_resolved_identification`.
+    :func:`time_resolved_identification`. Lower bounds are not computed.
 
     Parameters
     ----------
-    searchlight : IdentificationSearchLight
-        A searchlight that is not fitted: its classifier, cross-validation, classes,
-        ``statistic``, ``n_permutations``, ``within_runs``, ``n_jobs`` and so on are
-        used, and it is never changed. It has no mask and no regions; lower bounds are
-        not computed.
     conditions : array-like of shape (n_trials,) or None, default=None
         Condition of every trial, to train in one and test in the other, and vice versa,
         as :func:`cross_identification` does. Rows of the scores are then moments in
@@ -121,8 +81,12 @@ def temporal_generalization(  # noqa: PLR0913
     Returns
     -------
     TemporalGeneralization
-        Named tuple of ``times``, ``scores``, ``null_maxima``, ``notes`` and
-        ``names_maxima``.
+        Named tuple of ``times``; ``scores``, a dict of (n_times, n_times), rows moments
+        of training, columns those of the test: accuracy and pairwise_accuracy,
+        implied_information (bits), and after permutations p_value, p_value_fwe,
+        neg_log10_p_fwe and z; ``null_maxima``, the largest statistic on the diagonal
+        under each permutation of labels; ``notes``; and ``names_maxima``, the largest
+        standardized statistic off the diagonal under each exchange of names.
 
     Raises
     ------
@@ -148,22 +112,17 @@ def temporal_generalization(  # noqa: PLR0913
     are): can the classes be told apart at this moment? *Off the diagonal* class names
     are exchanged between the moment of training and that of the test, as in
     :func:`cross_identification`: do the classes of one moment correspond to those of
-    the other? Permuted labels cannot tell that, because two strong, unrelated codes of
-    a few classes are never quite orthogonal. The statistic off the diagonal is pairwise
-    accuracy, standardized over all exchanges of names. Each family of cells has its own
-    correction by the maximum.
+    the other? The statistic off the diagonal is pairwise accuracy, standardized over
+    all exchanges of names. Each family of cells has its own correction by the maximum.
 
     One exchange of names is used for all pairs of moments, for those tested before they
     are trained the other way round. Every pair by itself is tested exactly, and so is
     the maximum where there are two codes, each over any length of time. With more codes
-    the maximum is approximate: where every moment, or every two, had a code of its own,
-    the largest value was significant in .03 to .06 of simulated recordings at a nominal
-    .05 (see the table of guarantees). Names exchanged at every moment by itself would
-    be exact there, but blind to a lasting code of a few classes: of twenty random
-    orders of five names, two are the same with a probability of .8.
+    the maximum is approximate (see the table of guarantees). Names exchanged at every
+    moment by itself would be exact there, but blind to a lasting code of a few classes.
 
-    With two to four classes no p-value off the diagonal can be below 1 / K!, which
-    ``notes`` says; test several subjects together, by giving ``scores["accuracy"]`` to
+    With two to four classes no p-value off the diagonal can be below 1 / K!; test
+    several subjects together, by giving ``scores["accuracy"]`` to
     ``neuroextrap.group.sign_flip_test`` with the baseline 1 / K.
 
     *Between conditions* names are exchanged between them, on the diagonal as well, in
@@ -171,10 +130,8 @@ def temporal_generalization(  # noqa: PLR0913
     trials of one condition belong together, whatever their codes at its moments.
 
     With ``shrinkage="auto"``, "lda", "ridge" and "qda" choose their penalty off the
-    diagonal from the samples of both moments (without labels).
-
-    Computing time grows with the square of the number of moments; take every second one
-    or fewer if there are hundreds.
+    diagonal from the samples of both moments (without labels). Computing time grows
+    with the square of the number of moments.
 
     References
     ----------
@@ -199,12 +156,8 @@ def temporal_generalization(  # noqa: PLR0913
            [1, 1, 0],
            [0, 0, 0]])
     """
-    parameters = options_of(searchlight, _NOT_FOR_PAIRS)
-    recorded = read_trials(trials, times)
-    _, n_channels, n_times = recorded.data.shape
-    parameters["regions"] = moment_regions(n_channels, n_times, 1)
-    parameters["min_voxels"] = min(parameters["min_voxels"], n_channels)
-    plain = with_parameters(searchlight, **parameters | {"bounds": None})
+    recorded, light = read_moments(searchlight, trials, times, others=_NOT_FOR_PAIRS)
+    plain = with_parameters(light, bounds=None)
     pair = {"train": train, "test": test}
     if conditions is not None:
         crossed = cross_samples(y, groups, conditions, plain.classes, pair)
@@ -215,21 +168,15 @@ def temporal_generalization(  # noqa: PLR0913
             "for every trial"
         )
     run = plan_decoding(plain, recorded.samples, y, groups)
+    n_times, n_classes = len(recorded.times), len(run.classes)
     n_exchanges = run.plan.n_permutations and searchlight.n_permutations
-    exchanges = NameExchanges.of(
-        len(run.classes), n_exchanges, searchlight.random_state
-    )
-    samples = run.rows
-    if plain.within_runs is None:  # with the means that moments differ by
-        samples = recorded.samples[run.labels.keep]
-    wins = np.full((n_times, n_times, len(run.classes)), np.nan)
+    exchanges = NameExchanges.of(n_classes, n_exchanges, searchlight.random_state)
+    wins = np.full((n_times, n_times, n_classes), np.nan)
     off = ~np.eye(n_times, dtype=bool).ravel()
     counts = NullCounts.start(np.full(n_times**2, np.nan), len(exchanges))
-    for moment in range(n_times):
-        tested = _trained_at(run, samples, moment, n_times)
-        if tested is not None:
-            wins[moment] = tested.score()[0].wins
-            _count_names(counts, exchanges, tested, moment, off)
+    for moment, tested in _trained_at_each(run, recorded, plain):
+        wins[moment] = tested.score()[0].wins
+        _count_names(counts, exchanges, tested, moment, off)
     diagonal = run.score()[0]
     wins[np.arange(n_times), np.arange(n_times)] = diagonal.wins
     return _joined(recorded.times, run, wins, diagonal, counts)
@@ -242,17 +189,12 @@ def _between(plain, recorded, crossed):
     single = {"cv": crossed.folds, "classes": range(n_classes), "n_permutations": 0}
     plain = with_parameters(plain, **single)
     run = plan_decoding(plain, recorded.samples, crossed.codes, crossed.parts)
-    samples = run.rows
-    if plain.within_runs is None:
-        samples = recorded.samples[run.labels.keep]
     # both kinds of tables, in both directions, at moments of training and of the test
     tables = np.full((2, 2, n_times, n_times, n_classes, n_classes), np.nan)
-    for moment in range(n_times):
-        tested = _trained_at(run, samples, moment, n_times)
-        if tested is not None:
-            data = tested.rows, tested.usable.regions, tested.plan, tested.analyzed
-            for part, found in choice_tables(*data, crossed.weights):
-                tables[:, :, moment, part] = np.moveaxis(found, 0, 2)
+    for moment, tested in _trained_at_each(run, recorded, plain):
+        given = (*tested.data, tested.analyzed, crossed.weights)
+        for part, found in choice_tables(*given):
+            tables[:, :, moment, part] = np.moveaxis(found, 0, 2)
     counted = NamedCounts(n_times**2, exchanges)
     for moment in range(n_times):  # of the first condition; below all of the second
         there, back = tables[:, 0, moment], tables[:, 1, :, moment]
@@ -266,55 +208,37 @@ def _between(plain, recorded, crossed):
     return TemporalGeneralization(recorded.times, scores, none, notes, maxima)
 
 
-def _trained_at(run, samples, moment, n_times):
-    """Return the run of classifiers of one moment, its regions all moments, or None.
-
-    The engine gets every trial twice: at the moment of training, which is only trained
-    on, and at all moments, which are only tested. None where nothing can be trained.
-    """
-    n_trials = len(samples)
-    by_moment = samples.reshape(n_trials, -1, n_times)
-    trained = np.repeat(by_moment[:, :, [moment]], n_times, axis=2)
-    copies = trained.reshape(n_trials, -1), samples
-    usable = np.all([_can_be_used(copy) for copy in copies], axis=0)
-    rows = np.where(usable, np.concatenate(copies), 0)
-    if not run.plan.kernel.as_given:
-        rows = rescaled((rows - rows.mean(axis=0)).astype(np.float32))[0]
-    plan = replace(
-        run.plan,
-        design=_twice(run.plan.design),
-        codes=np.tile(run.plan.codes[:1], 2),
-        pairing=False,
-        by_sums=None,
-    )
+def _trained_at_each(run, recorded, plain):
+    """Yield moments with the run of their classifiers, whose regions are moments."""
+    samples, n_times = run.rows, len(recorded.times)
+    if plain.within_runs is None:  # with the means that moments differ by
+        samples = recorded.samples[run.labels.keep]
     regions, least = run.choice.regions, run.parameters.min_voxels
-    if (regions.astype(int) @ usable.astype(int)).max() < least:
-        return None
-    left = usable_regions(regions, usable, least)
-    plan = with_path(plan, left.regions)
-    return replace(run, rows=rows, usable=left, plan=plan)
-
-
-def _can_be_used(samples):
-    """Which columns are finite and not constant."""
-    return np.isfinite(samples).all(axis=0) & (samples != samples[:1]).any(axis=0)
-
-
-def _twice(design):
-    """Return folds that train on the first and test on the second of two copies."""
-    n_samples = design.n_samples
-    folds = tuple((train, n_samples + test) for train, test in design.folds)
-    return Design(folds, 2 * n_samples, design.n_classes)
+    # every trial is there twice: first as it is trained on, then as it is tested
+    n_trials, old = len(samples), run.plan.design
+    folds = tuple((train, n_trials + test) for train, test in old.folds)
+    design, codes = Design(folds, 2 * n_trials, old.n_classes), run.plan.codes[:1]
+    twice = {"design": design, "codes": np.tile(codes, 2), "pairing": False}
+    plan = replace(run.plan, **twice, by_sums=None)
+    by_moment = samples.reshape(n_trials, -1, n_times)
+    for moment in range(n_times):
+        trained = np.repeat(by_moment[:, :, [moment]], n_times, axis=2)
+        copies = trained.reshape(n_trials, -1), samples
+        usable = np.all([can_be_used(copy) for copy in copies], axis=0)
+        rows = np.where(usable, np.concatenate(copies), 0)
+        if not plan.kernel.as_given:
+            rows = rescaled((rows - rows.mean(axis=0)).astype(np.float32))[0]
+        if (regions.astype(int) @ usable.astype(int)).max() >= least:
+            left = usable_regions(regions, usable, least)
+            own = with_path(plan, left.regions)
+            yield moment, replace(run, rows=rows, usable=left, plan=own)
 
 
 def _count_names(counts, exchanges, run, moment, off):
-    """Count what exchanged names give at the moments that one classifier is tested at.
-
-    Names are exchanged in the later of two moments, whichever of them trains.
-    """
+    """Count what exchanged names give where one classifier is tested."""
     weights = class_weights(run.test_codes[:, np.newaxis], len(run.classes)).T
-    data = run.rows, run.usable.regions, run.plan
-    for part, tables in choice_tables(*data, run.analyzed, weights):
+    given = (*run.data, run.analyzed, weights)
+    for part, tables in choice_tables(*given):
         cells = len(run.usable.n_features) * moment + part
         earlier = (part < moment)[:, np.newaxis, np.newaxis]
         beaten = tables[:, 1, 0]

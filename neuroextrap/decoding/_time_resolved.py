@@ -27,11 +27,7 @@ class Trials(NamedTuple):
 
 
 def read_trials(trials, times):
-    """Read an array of trials x channels x times, or MNE's epochs.
-
-    Epochs are any object with ``get_data`` and ``times``, so that MNE is not needed.
-    ValueError when there are not three axes, or not one increasing time per moment.
-    """
+    """Read an array of trials x channels x times, or an object like MNE's epochs."""
     if hasattr(trials, "get_data") and hasattr(trials, "times"):
         times = trials.times if times is None else times
         trials = trials.get_data()
@@ -55,14 +51,7 @@ def read_trials(trials, times):
 
 
 def moment_regions(n_channels, n_times, window):
-    """Return all channels at `window` consecutive moments, (n_regions, n_features).
-
-    Features are those of `Trials.samples`, whose times run fastest.
-
-    >>> moment_regions(1, 4, 3).toarray().astype(int)
-    array([[1, 1, 1, 0],
-           [0, 1, 1, 1]])
-    """
+    """Return all channels at `window` consecutive moments, (n_regions, n_features)."""
     first = np.arange(n_times - window + 1)
     moments = first[:, None] + np.arange(window)
     features = np.arange(n_channels)[:, None] * n_times + moments[:, None, :]
@@ -72,52 +61,31 @@ def moment_regions(n_channels, n_times, window):
     return scipy.sparse.csr_array((np.ones(len(indices), bool), indices, indptr), shape)
 
 
-def check_window(window, n_times):
-    """Return `window` as an int from 1 to the number of times."""
+def read_moments(searchlight, trials, times, window=1, others=None):
+    """Return Trials, and a searchlight whose regions are their moments."""
+    unused = of_no_places(IdentificationSearchLight()) | {"shard": None}
+    unused |= others or {}
+    what = "an analysis over time"
+    parameters = taken_options(searchlight, what, unused, "searchlight")
+    recorded = read_trials(trials, times)
+    _, n_channels, n_times = recorded.data.shape
     window = check_integer(window, "window", minimum=1)
     if window > n_times:
         raise ValueError(
             f"window={window} is longer than the trials of {n_times} times; give a "
             "smaller window"
         )
-    return window
-
-
-def options_of(searchlight, others=None):
-    """Return the parameters of a searchlight that names no places.
-
-    `others` are further parameters with the values that they must have.
-    """
-    # regions are moments: the searchlight's options for other regions mean nothing here
-    places = of_no_places(IdentificationSearchLight())
-    unused = {**places, "shard": None, **(others or {})}
-    return taken_options(searchlight, "an analysis over time", unused, "searchlight")
+    noise = parameters["noise_covariance"]
+    if isinstance(noise, np.ndarray) and noise.ndim == 3:
+        parameters["noise_covariance"] = noise.reshape(len(noise), -1)
+    parameters["regions"] = moment_regions(n_channels, n_times, window)
+    # one channel is a region too
+    parameters["min_voxels"] = min(parameters["min_voxels"], n_channels * window)
+    return recorded, with_parameters(searchlight, **parameters)
 
 
 class TimeResolvedIdentification(NamedTuple):
-    """Identification at every moment: result of :func:`time_resolved_identification`.
-
-    Parameters
-    ----------
-    times : ndarray of shape (n_moments,)
-        Time of every moment, in the unit of the times given; the center of a window.
-    table : pandas.DataFrame
-        One row for every moment: time, n_features (channels times the length of the
-        window), accuracy and pairwise_accuracy (proportions), implied_information
-        (bits), lower bounds where the searchlight asks for them (those ending in
-        ``_fwe`` hold for all moments at once), and after permutations p_value,
-        p_value_fwe (corrected for all moments by the maximum statistic) and others.
-    searchlight : IdentificationSearchLight
-        The fitted searchlight, whose regions are the moments: ``null_maxima_``,
-        ``accuracy_curve(moment)``, ``confusion_matrix(moment)``, ``extrapolator`` and
-        all its other methods, by the index of the moment.
-
-    Examples
-    --------
-    >>> from neuroextrap.decoding._time_resolved import TimeResolvedIdentification
-    >>> TimeResolvedIdentification._fields
-    ('times', 'table', 'searchlight')
-    """
+    """Identification at every moment, by :func:`time_resolved_identification`."""
 
     times: np.ndarray
     table: object
@@ -142,9 +110,8 @@ def time_resolved_identification(
     Parameters
     ----------
     searchlight : IdentificationSearchLight
-        A searchlight that is not fitted: its classifier, cross-validation, classes,
-        ``n_permutations``, ``within_runs``, ``n_jobs`` and so on are used, and it is
-        never changed. It has no mask and no regions.
+        A searchlight that is not fitted, and never changed. It has no mask and no
+        regions; all other options are used.
     trials : array-like of shape (n_trials, n_channels, n_times), or MNE's epochs
         Recordings. All channels of epochs are used, so pick some beforehand (such as
         ``epochs.copy().pick("eeg")``), and their times unless `times` are given.
@@ -163,7 +130,13 @@ def time_resolved_identification(
     Returns
     -------
     TimeResolvedIdentification
-        Named tuple of ``times``, ``table`` and the fitted ``searchlight``.
+        Named tuple of ``times``, those of moments or the centers of windows; ``table``,
+        a pandas.DataFrame with a row for every moment: time, n_features (channels times
+        the length of the window), accuracy and pairwise_accuracy (proportions),
+        implied_information (bits), lower bounds (those ending in ``_fwe`` hold for all
+        moments at once), and after permutations p_value, p_value_fwe (corrected for all
+        moments) and others; and the fitted ``searchlight``, whose regions are the
+        moments: ``accuracy_curve(moment)`` and all its other methods.
 
     Raises
     ------
@@ -178,18 +151,15 @@ def time_resolved_identification(
 
     Notes
     -----
-    Labels are permuted once for all moments, so that the maximum statistic accounts for
-    correlation over time. It controls the probability of any false positive among the
-    given moments. It shows at which moments classes can be told apart, not when that
-    began: the first significant moment depends on the strength of the signal, the
-    filters and the window.
+    Labels are permuted once for all moments, so that the maximum statistic controls the
+    probability of any false positive among them. The first significant moment is not
+    when a difference began: it depends on the strength of the signal, the filters and
+    the window.
 
     References
     ----------
     Grootswagers, Wardle & Carlson 2017, "Decoding dynamic brain patterns from evoked
-    responses", Journal of Cognitive Neuroscience 29. Nichols & Holmes 2002,
-    "Nonparametric permutation tests for functional neuroimaging", Human Brain Mapping
-    15.
+    responses", Journal of Cognitive Neuroscience 29.
 
     Examples
     --------
@@ -212,27 +182,13 @@ def time_resolved_identification(
     >>> found.table["time"][found.table["p_value_fwe"] <= 0.05].tolist()
     [0.1]
     """
-    parameters = options_of(searchlight)
-    recorded = read_trials(trials, times)
-    _, n_channels, n_times = recorded.data.shape
-    window = check_window(window, n_times)
-    noise = parameters["noise_covariance"]
-    if isinstance(noise, np.ndarray) and noise.ndim == 3:
-        parameters["noise_covariance"] = noise.reshape(len(noise), -1)
-    parameters["regions"] = moment_regions(n_channels, n_times, window)
-    # one channel is a region too
-    parameters["min_voxels"] = min(parameters["min_voxels"], n_channels * window)
-    fitted = with_parameters(searchlight, **parameters)
-    fitted.fit(recorded.samples, y, groups)
-    moments = np.lib.stride_tricks.sliding_window_view(recorded.times, window)
-    centers = recorded.times if window == 1 else moments.mean(axis=1)
-    return TimeResolvedIdentification(centers, _table(centers, fitted), fitted)
-
-
-def _table(times, fitted):
-    """One row for every moment, with all scores of its region."""
     import pandas as pd
 
+    recorded, light = read_moments(searchlight, trials, times, window)
+    fitted = light.fit(recorded.samples, y, groups)
+    moments = np.lib.stride_tricks.sliding_window_view(recorded.times, window)
+    centers = recorded.times if window == 1 else moments.mean(axis=1)
     scores = dict(fitted.region_scores_)
-    columns = {"time": times, "n_features": scores.pop("n_voxels", np.nan)}
-    return pd.DataFrame(columns | scores)
+    columns = {"time": centers, "n_features": scores.pop("n_voxels", np.nan)}
+    table = pd.DataFrame(columns | scores)
+    return TimeResolvedIdentification(centers, table, fitted)

@@ -14,20 +14,18 @@ from numpy.typing import ArrayLike
 
 from neuroextrap import stats
 from neuroextrap.analysis._region_maps import RegionMaps, maps_of_regions
+from neuroextrap.analysis._samples import read_labeled_samples
 from neuroextrap.decoding._comparable import OF_FILES, taken_options
-from neuroextrap.decoding._decoding_run import plan_decoding, read_labeled_samples
+from neuroextrap.decoding._decoding_run import plan_decoding
 from neuroextrap.decoding._searchlight import IdentificationSearchLight
 from neuroextrap.design._findings import P_VALUES, TOO_SMALL, Finding, tell
 from neuroextrap.design._folds import make_design
 from neuroextrap.design._further_tests import ForwardFolds
-from neuroextrap.design._labels import code_labels
+from neuroextrap.design._labels import code_labels, counts_of
 from neuroextrap.design._permutations import confound_strata, permuted_codes
 from neuroextrap.design._tests import BoundOptions, forward_tests
 from neuroextrap.maps._identification import permutation_statistics
-from neuroextrap.maps._records import (
-    described_parameters,
-    flat_parameters,
-)
+from neuroextrap.maps._records import described_parameters, flat_parameters
 from neuroextrap.margins._engine import score_regions, why_untrainable
 from neuroextrap.margins._wins import resolve_statistic
 from neuroextrap.margins.running._execution import Progress
@@ -72,9 +70,8 @@ def trial_confound(
     Parameters
     ----------
     light : IdentificationSearchLight
-        A searchlight that is not fitted, with ``n_permutations`` of at least 1. It is
-        used with all its options, and never changed; ``bounds=None`` leaves the bound
-        out.
+        A searchlight that is not fitted, and never changed, with ``n_permutations`` of
+        at least 1; ``bounds=None`` leaves the bound out.
     groups : array-like of shape (n_samples,)
         Run of every sample.
     confound : array-like of shape (n_samples,)
@@ -116,27 +113,19 @@ def trial_confound(
     Notes
     -----
     *Exchange within strata* assumes that among samples of a stratum the class says
-    nothing about the confound. For levels that is so, and the test is exact. For
-    numbers it is nearly so: where reaction times of two classes differ by one standard
-    deviation and drive a region strongly, pairs (``stratum_size=2``) reject .03
-    (nominal .05), strata of 5 of 20 trials of a run .11, of 7 .33, no strata 1.0; two
-    standard deviations apart pairs reject .06, three .09. That the
-    association of class and confound is in every permuted labeling, too, is why a
-    region that only carries the confound is no more accurate than they are. Permuted
-    statistics are therefore large in some regions and small in others; for the
-    family-wise p-value each region's are standardized by their mean and spread.
+    nothing about the confound. For levels that is so, and the test is exact; for
+    numbers it is nearly so, the less the larger the strata, and the further apart the
+    classes (the user guide has measured levels). Every permuted labeling goes along
+    with the confound, too, so that permuted statistics are large in some regions and
+    small in others; for the family-wise p-value each region's are standardized by
+    their mean and spread.
 
     *The bound* is about an experiment in which every class is equally frequent at every
     level, and every level equally frequent, where a class cannot be guessed from the
     level: I(class; response | level) is then I(class; response, level), at least
-    log K - h(e) - e log(K - 1) for an error rate e (Fano), with classes and levels
-    weighted equally. The error rate is bounded by forward testing as in any
-    searchlight. It speaks of the levels as given: of numbers that were cut there is
-    none, because they differ within a stratum.
-
-    *Confounds that are regressed out* of the samples, or balanced by leaving samples
-    out of the test only, can give accuracies far below chance; nothing of the kind is
-    done here.
+    log K - h(e) - e log(K - 1) for an error rate e (Fano). The error rate is bounded by
+    forward testing as in any searchlight. Of numbers that were cut there is no bound,
+    because they differ within a stratum.
 
     References
     ----------
@@ -171,7 +160,12 @@ def trial_confound(
     [False, True]
     """
     stratum_size = check_integer(stratum_size, "stratum_size", minimum=2)
-    _check(light)
+    taken_options(light, "trial_confound", OF_FILES)
+    if not light.n_permutations:
+        raise ValueError(
+            "light has n_permutations=0, but labels are exchanged within strata of the "
+            "confound; give n_permutations=1000, say"
+        )
     labels = code_labels(y, light.classes, groups, light.blocks, order)
     strata = confound_strata(confound, labels, stratum_size)
     free = copy(light).set_params(bounds=None)
@@ -194,11 +188,12 @@ def trial_confound(
     if tests is not None:
         scores |= _bounds(run, found.n_correct, tests)
     scores["n_voxels"] = run.usable.n_features.astype(float)
-    close = _too_close(alone["accuracy"]) if strata.of_numbers else ()
+    close = _too_close(alone["accuracy"], strata)
     found_here = (*restricted.findings, *close, *why_not, *why_not_levels)
     tell(found_here)
     of_run = (each for each in run.findings if any(map(each.touches, scores)))
     cells = within.exchanged
+
     maps = maps_of_regions(
         run,
         scores,
@@ -220,16 +215,6 @@ def trial_confound(
     return maps
 
 
-def _check(light):
-    """Raise unless a searchlight asks for permuted maps, and for nothing more."""
-    taken_options(light, "trial_confound", OF_FILES)
-    if not light.n_permutations:
-        raise ValueError(
-            "light has n_permutations=0, but labels are exchanged within strata of the "
-            "confound; give n_permutations=1000, say"
-        )
-
-
 def _permuted(light, labels, design):
     """Return the labelings of a test, Permuted, with the seed of the searchlight."""
     seed = light.random_state
@@ -244,14 +229,8 @@ def _within_strata(run, plan):
         TemporaryDirectory() as folder,
         null_file(Path(folder, "null.npy"), *shape) as null,
     ):
-        found = score_regions(
-            run.rows,
-            run.usable.regions,
-            plan,
-            n_jobs=run.n_workers,
-            null=null,
-            progress=Progress(run.parameters.verbose),
-        )
+        told = {"progress": Progress(run.parameters.verbose), "n_jobs": run.n_workers}
+        found = score_regions(*replace(run, plan=plan).data, null=null, **told)
         standard, maxima = standardized_by_region(found.score, null)
     p_fwe = stats.max_statistic_p_value(standard, maxima)
     tested = {"p_value": _tested(found)["p_value"], "p_value_fwe": p_fwe}
@@ -271,8 +250,8 @@ def _tested(found):
 
 def _share_exchanged(cells, codes):
     """Return the share of samples whose cell has several classes."""
-    pairs = np.unique(np.stack([cells, codes]), axis=1)
-    return float((np.bincount(pairs[0]) > 1)[cells].mean())
+    several = (counts_of(cells, codes) > 0).sum(axis=1) > 1
+    return float(several[cells].mean())
 
 
 def _levels(light, run, strata):
@@ -284,13 +263,9 @@ def _levels(light, run, strata):
         permuted = _permuted(light, labels, design)
     except ValueError as error:
         return {}, _left_out("confound_*", "the confound is not decoded", error)
-    plan = replace(
-        run.plan,
-        design=design,
-        codes=permuted.codes,
-        statistic=resolve_statistic("accuracy", len(names), None),
-        pairing=permuted.pairing,
-    )
+    statistic = resolve_statistic("accuracy", len(names), None)
+    drawn = {"codes": permuted.codes, "pairing": permuted.pairing}
+    plan = replace(run.plan, design=design, statistic=statistic, **drawn)
     found, _ = replace(run, plan=plan).score()
     maps = {"accuracy": _accuracy(found), **_tested(found)}
     return {f"confound_{name}": values for name, values in maps.items()}, ()
@@ -313,20 +288,17 @@ def _class_from(light, run, strata):
     }
 
 
-def _too_close(accuracy):
+def _too_close(accuracy, strata):
     """Return a Finding where numbers tell the class nearly always, 0 or 1."""
-    if accuracy < _CLOSE:
+    if accuracy < _CLOSE or not strata.of_numbers:
         return ()
-    found = Finding(
-        "confound",
-        "doubtful",
-        accuracy,
-        P_VALUES,
-        f"the confound alone identifies the class with an accuracy of {accuracy:.2f}",
-        f"{TOO_SMALL}, because even neighbors in the confound differ",
-        "leave out trials until the classes overlap more",
+    because = (
+        f"the confound alone identifies the class with an accuracy of {accuracy:.2f}"
     )
-    return (found,)
+    effect = f"{TOO_SMALL}, because even neighbors in the confound differ"
+    remedy = "leave out trials until the classes overlap more"
+    seen = "confound", "doubtful", accuracy, P_VALUES
+    return (Finding(*seen, because, effect, remedy),)
 
 
 def _tests_of_levels(light, run, labels, strata):
@@ -335,16 +307,16 @@ def _tests_of_levels(light, run, labels, strata):
         return None, ()
     options = BoundOptions.of(flat_parameters(light), run.plan.kernel)
     options = options._replace(bounds="forward", e_value_order="cyclic")
-    reason: Any = (
-        "a number is not held constant by strata; give levels (categories), if it is "
-        "these that matter"
-        if strata.of_numbers
-        else forward_tests(labels, run.plan.design, options)
-    )
-    if isinstance(reason, ForwardFolds):
-        tests = reason
-        plan = replace(run.plan, forward=tests)
-        reason = why_untrainable(run.rows, run.usable.regions, plan)
+    tests = forward_tests(labels, run.plan.design, options)
+    reason: Any = tests
+    if strata.of_numbers:
+        reason = (
+            "a number is not held constant by strata; give levels (categories), if it "
+            "is these that matter"
+        )
+    elif isinstance(tests, ForwardFolds):
+        run = replace(run, plan=replace(run.plan, forward=tests))
+        reason = why_untrainable(*run.data)
         if reason is None:
             return tests, ()
     what = "information beyond the confound is not bounded"
@@ -358,12 +330,10 @@ def _left_out(maps, what, reason):
 
 def _bounds(run, n_correct, tests):
     """Return lower bounds (bits) on information beyond the confound, by name."""
-    level = run.parameters.confidence_level
-    bounds = {}
+    bounds, how = {}, {"confidence_level": run.parameters.confidence_level}
     for name, n_regions in (("", 1), ("_fwe", max(1, len(run.analyzed)))):
-        accuracy = tests.outcomes.bayes_accuracy_bound(
-            n_correct, confidence_level=level, n_regions=n_regions
-        )
+        how["n_regions"] = n_regions
+        accuracy = tests.outcomes.bayes_accuracy_bound(n_correct, **how)
         bits = stats.fano_information(accuracy, len(run.classes))
         bounds[f"information_bound_beyond{name}"] = bits
     return bounds

@@ -35,12 +35,10 @@ def some_columns(series):
 
 
 def check_series_apart(series, names):
-    """Raise where two runs are one acquisition: an echo, a part, another version.
+    """Raise where two of the series (n_volumes, n_columns) are one acquisition.
 
-    `series` are arrays (n_volumes, n_columns) of the same columns, a run each. Changes
-    from volume to volume of copies correlate over columns in most volumes, although
-    noise was added, or one was smoothed, scaled, or begins some volumes later. Those
-    of independent runs do so in few volumes only, where the same event begins or ends.
+    Changes of copies correlate in most volumes; those of independent runs do so only
+    where the same event begins or ends.
     """
     changes = [_changes(each) for each in series]
     found = {
@@ -59,10 +57,7 @@ def check_series_apart(series, names):
 
 
 def _changes(series):
-    """Return the changes of every column from row to row, without those of a trend.
-
-    Columns have length one, or are NaN where they are constant or not finite.
-    """
+    """Return changes from row to row without trends, of length one, or NaN."""
     changes = np.diff(series, axis=0)
     changes = changes - changes.mean(axis=0)
     length = np.linalg.norm(changes, axis=0)
@@ -70,10 +65,7 @@ def _changes(series):
 
 
 def _shared_changes(first, second):
-    """Return the median correlation over columns of two runs' changes in one volume.
-
-    The largest of small offsets; 0 where chance, or few patterns, would give as much.
-    """
+    """Return the largest median correlation of changes at small offsets, or 0."""
     n_rows = min(len(first), len(second))
     known = np.isfinite(first[:1] + second[:1]).ravel()
     if n_rows < _FEWEST_VOLUMES or known.sum() < _FEWEST_DIRECTIONS:
@@ -109,13 +101,15 @@ _FEWEST_PAIRS = 6  # of runs, among which versions in another order stand out
 _MATCHED_OF_FEW = 0.3  # where there are fewer: pictures are hardly that reliable,
 _FEWEST_MATCHES = 16  # and fewer samples match by chance
 _CHANCE = 1e-3  # share of near pairs that may come that near by chance
+_GIVE_ONCE = (
+    "give every recording once (no image twice, no echo or other version of a run, no "
+    "class made larger by repeating its samples), or give a sample and its copies one "
+    "group"
+)
 
 
 def copied_samples(X, labels, design):
-    """Return a Finding where samples are (nearly) copies of others, else None.
-
-    It is refused where a sample trains and a copy of it is tested.
-    """
+    """Return a Finding where samples are (nearly) copies of others, else None."""
     number, how = copies(X), "equal to the last bit"
     if number is None:
         number, how = near_copies(X, labels.codes, labels.groups), "nearly equal"
@@ -126,44 +120,30 @@ def copied_samples(X, labels, design):
         if len(shared):
             one = train[number[train] == shared[0]][0]
             other = test[number[test] == shared[0]][0]
-            return Finding(
-                "equal_samples",
-                "refused",
-                float(len(shared)),
-                EVERYTHING,
+            because = (
                 f"samples {min(one, other)} and {max(one, other)} are {how}, but one "
-                f"trains and the other is tested (fold {fold} of {len(design.folds)})",
-                "classes would be told apart without any information",
-                "give every recording once (no image twice, no echo or other version "
-                "of a run, no class made larger by repeating its samples), or give a "
-                "sample and its copies one group",
+                f"trains and the other is tested (fold {fold} of {len(design.folds)})"
             )
+            effect = "classes would be told apart without any information"
+            seen = "equal_samples", "refused", float(len(shared)), EVERYTHING
+            return Finding(*seen, because, effect, _GIVE_ONCE)
     units, n_distinct = labels.units, len(np.unique(number))
     if units is not None and len(np.unique(row_codes(number, units))) == n_distinct:
         return None  # copies share their block
     n_copies = len(number) - n_distinct
-    return Finding(
-        "equal_samples",
-        "doubtful",
-        float(n_copies),
-        P_VALUES + BOUNDS,
-        f"{n_copies} of {len(number)} samples are {how} to others before them",
-        TOO_OPTIMISTIC,
+    because = f"{n_copies} of {len(number)} samples are {how} to others before them"
+    remedy = (
         "give each sample once (classes count equally however many samples they have), "
-        "or give blocks=... with one number for a sample and its copies",
+        "or give blocks=... with one number for a sample and its copies"
     )
+    seen = "equal_samples", "doubtful", float(n_copies), P_VALUES + BOUNDS
+    return Finding(*seen, because, TOO_OPTIMISTIC, remedy)
 
 
 def matched_runs(X, labels):
     """Return a Finding where two runs are versions of one acquisition, else None.
 
-    The samples of two echoes of a run, or of a run smoothed twice, may correlate by .5
-    only, and yet give the classes away. Runs of the same classes are compared, beyond
-    the means of class and run. Where these come in the same order, samples must
-    correlate one by one, more than with neighbors, and more than those of other such
-    runs; else the best of their class must, more than the others of it. Sessions with
-    patterns of their own are no versions: what a class has in common in two runs is
-    taken off, and where it has one sample in each, a run must resemble one other only.
+    What a class has in common in two runs is taken off, as sessions have patterns too.
     """
     pairs = list(_pairs_of_runs(X, labels))
     for how, order, alike in (
@@ -172,17 +152,14 @@ def matched_runs(X, labels):
     ):
         names, seen = alike(pairs)
         if names is not None:
-            return Finding(
-                "equal_samples",
-                "doubtful",
-                float(seen),
-                EVERYTHING,
+            because = (
                 f"the samples of runs {names[0]} and {names[1]} correlate "
                 f"{how.format(seen)}, as echoes or other versions of one acquisition "
-                f"do, or the same pictures in {order} order",
-                TOO_OPTIMISTIC,
-                "give every acquisition once, or give both runs one group",
+                f"do, or the same pictures in {order} order"
             )
+            remedy = "give every acquisition once, or give both runs one group"
+            what = "equal_samples", "doubtful", float(seen), EVERYTHING
+            return Finding(*what, because, TOO_OPTIMISTIC, remedy)
     return None
 
 
@@ -233,12 +210,7 @@ def _in_one_order(pairs):
 
 
 def _in_another_order(pairs):
-    """Return the names of runs whose samples match in any order, and how well.
-
-    They must exceed other pairs of runs by .15, by six standard deviations of these,
-    and by six standard errors of their own. Where two or three runs leave too few
-    pairs, they must exceed samples of different classes by .3, and by six errors.
-    """
+    """Return the names of runs whose samples match in any order, and how well."""
     pairs = [
         (names, products, first, second)
         for names, products, first, second in pairs
@@ -268,13 +240,10 @@ def _in_another_order(pairs):
 
 
 def _best_matches(products, first, second, *, same=True):
-    """Return the best match of every sample in a class, and how far it exceeds others.
+    """Return the best match of every sample in a class, and by how much it is best.
 
-    `products` (n, n) are correlations of samples of two runs that have the same classes
-    `first` and `second` (n,). What a class has in common in the two runs alone, as in
-    sessions with patterns of their own, is in all of its matches. Both have shape
-    (2 m,), m the number of samples whose class has others. Matches in each other class
-    instead of the `same` cannot be versions.
+    Both (2 m,), of correlations (n, n) of samples with the classes `first` and
+    `second`. Matches in other classes than the `same` cannot be versions.
     """
     best, gains = [np.empty(0)], [np.empty(0)]
     for one, other in product(np.flatnonzero(np.bincount(first) > 1), repeat=2):
@@ -289,19 +258,7 @@ def _best_matches(products, first, second, *, same=True):
 def near_copies(X, codes, groups=None):
     """Return a number for every sample, shared by those nearly equal; None if no two.
 
-    Copies that were smoothed, resampled or stored otherwise are not equal to the last
-    bit. Means of class and run are first subtracted from `X` (n_samples, n_features).
-    Nearly equal are samples that correlate above .95, if no others do above .7: any
-    number in one run, else at most five. The data must vary in so many directions that
-    at most a thousandth of these pairs would by chance.
-
-    >>> rng = np.random.default_rng(0)
-    >>> X, codes = rng.normal(size=(30, 200)), np.tile([0, 1], 15)
-    >>> near_copies(X, codes) is None
-    True
-    >>> X[4] = X[2] + 0.1 * rng.normal(size=200)
-    >>> int(near_copies(X, codes)[4])
-    2
+    Those correlate above .95 beyond the means of class and run, others not above .7.
     """
     if len(X) > _MOST_SAMPLES:
         return None
@@ -334,16 +291,9 @@ def near_copies(X, codes, groups=None):
 
 
 def copies(X):
-    """Return a number for every row of `X` (n_samples, n_features), shared by copies.
+    """Return a number for every row of `X`, shared by copies; None if there are none.
 
-    None where no row is a copy. Equal rows count as copies if they cannot be equal by
-    chance: if no other row shares most of their values (measurements are continuous),
-    or, in data of few distinct values, if all others differ from them in many columns.
-    Ratings or counts of a few neurons may be equal by chance, and are accepted.
-
-    >>> X = np.random.default_rng(0).normal(size=(4, 5))
-    >>> copies(X) is None, copies(X[[0, 1, 2, 0]]).tolist()
-    (True, [0, 1, 2, 0])
+    Rows that may be equal by chance, as ratings or counts of few neurons, are none.
     """
     if X.shape[1] < _FEWEST_COLUMNS:
         return None
@@ -353,36 +303,27 @@ def copies(X):
     hashes = [hash(row.tobytes()) for row in some]
     _, first, member = np.unique(hashes, return_index=True, return_inverse=True)
     number = first[member]
-    later = [
-        i
-        for i in np.flatnonzero(number != np.arange(len(X)))
-        if np.array_equal(X[i], X[number[i]])
-    ]
-    distinct = np.sort(first)
-    found = np.arange(len(X))
-    for i in later:
-        if _stands_apart(some, number[i], distinct, len(X)):
+    distinct, found = np.sort(first), np.arange(len(X))
+    for i in np.flatnonzero(number != found):
+        same = np.array_equal(X[i], X[number[i]])
+        if same and _stands_apart(some, number[i], distinct):
             found[i] = number[i]
     return found if (found != np.arange(len(X))).any() else None
 
 
-def _stands_apart(rows, row, distinct, n_rows):
+def _stands_apart(rows, row, distinct):
     """Return whether a row differs too much from the others to be equal by chance."""
     others = rows[distinct[distinct != row][:_MOST_OTHERS]]
     if not len(others):
         return False
     differs = others != rows[row]
     continuous = 2 * differs.all(axis=0).sum() >= rows.shape[1]
-    varied = 5 * len(distinct) >= n_rows
+    varied = 5 * len(distinct) >= len(rows)
     return continuous or (varied and differs.sum(axis=1).min() >= _DISCRETE_COLUMNS)
 
 
 def check_new_rows(trained, tested):
-    """Raise where a row of `tested` is one of `trained`, both (n, n_features).
-
-    Rows of at least eight features are equal if they agree to 1e-4 standard deviations
-    in every feature, because both were centered and shifted back.
-    """
+    """Raise where a row of `tested` (n, n_features) is nearly one of `trained`."""
     if trained.shape[1] < _DISCRETE_COLUMNS:
         return
     near = _CLOSE * trained.std(axis=0)

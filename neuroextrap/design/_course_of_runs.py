@@ -8,6 +8,7 @@ from scipy.stats import chi2
 
 from neuroextrap.design._findings import EVERYTHING, TOO_OPTIMISTIC, Finding
 from neuroextrap.design._labels import (
+    counts_of,
     means_of,
     members,
     row_codes,
@@ -23,22 +24,24 @@ _PROBABLY = 0.05  # and where the samples change in the course of runs
 _SELDOM = 0.4  # changes of class over those in random order, in stretches
 _CHANGES = 2.3  # standard errors by which these changes are alike in all runs
 _MOST_COLUMNS = _MOST_SAMPLES = 2000
+_LOOKS = (
+    "so that whatever changes in the course of a run (drift, fatigue, habituation) "
+    "looks like a difference between classes"
+)
+_IF_CHANGING = f"{TOO_OPTIMISTIC} if responses change in the course of runs"
 _LISTED = (
     "if the samples are not listed in the order of acquisition, give fit(..., "
     "order=...) the time of every sample in its run"
 )
 
 
-def findings_of_time(X, labels):
-    """Return Findings, 0 or 1, about when the classes come; `X` may be None."""
-    for finding in (
-        same_order(labels.codes, labels.groups, labels.order),
-        classes_in_turn(labels),
-        classes_follow_time(X, labels),
-    ):
-        if finding is not None:
-            return (finding,)
-    return ()
+def finding_of_time(X, labels):
+    """Return a Finding about when the classes come, or None; `X` may be None."""
+    return (
+        same_order(labels.codes, labels.groups, labels.order)
+        or classes_in_turn(labels)
+        or classes_follow_time(X, labels)
+    )
 
 
 def same_order(codes, groups, order=None):
@@ -50,24 +53,13 @@ def same_order(codes, groups, order=None):
     remedy = "only an experiment with another order in each run can tell"
     if order is None:
         remedy = f"{_LISTED}; otherwise {remedy}"
-    return Finding(
-        "same_order",
-        "doubtful",
-        agreement,
-        EVERYTHING,
-        f"the classes come in {how} order in all runs, so that whatever changes in the "
-        "course of a run (drift, fatigue, habituation) looks like a difference between "
-        "classes",
-        f"{TOO_OPTIMISTIC} if responses change in the course of runs",
-        remedy,
-    )
+    because = f"the classes come in {how} order in all runs, {_LOOKS}"
+    seen = "same_order", "doubtful", agreement, EVERYTHING
+    return Finding(*seen, because, _IF_CHANGING, remedy)
 
 
 def classes_in_turn(labels):
-    """Return a Finding where no runs are given and classes come one after the other.
-
-    It is a note where the rows may be sorted, and doubtful where times are known.
-    """
+    """Return a Finding where no runs are given and classes come one after the other."""
     order, counts = labels.order, np.bincount(labels.codes)
     if labels.groups is not None or not labels.trained or counts.min() < _FEWEST_SORTED:
         return None
@@ -75,31 +67,28 @@ def classes_in_turn(labels):
     codes = codes if order is None else codes[np.argsort(order, kind="stable")]
     if np.count_nonzero(np.diff(codes)) >= len(counts):
         return None
-    sorted_rows = (
-        "give fit(..., order=...) the time of every sample if the rows are not listed "
-        "in the order of acquisition"
-    )
-    return Finding(
-        "classes_in_turn",
-        "note" if order is None else "doubtful",
-        float(len(counts)),
-        EVERYTHING,
+    grade, remedy = "doubtful", "only another experiment can tell"
+    if order is None:
+        grade, remedy = (
+            "note",
+            (
+                "give fit(..., order=...) the time of every sample if the rows are not "
+                "listed in the order of acquisition"
+            ),
+        )
+    because = (
         "the classes come one after the other, in no runs, so that whatever changes in "
-        "time (drift, fatigue, habituation) looks like a difference between classes",
-        f"{TOO_OPTIMISTIC} if responses change in time",
-        sorted_rows if order is None else "only another experiment can tell",
+        "time (drift, fatigue, habituation) looks like a difference between classes"
     )
+    effect = f"{TOO_OPTIMISTIC} if responses change in time"
+    seen = "classes_in_turn", grade, float(len(counts)), EVERYTHING
+    return Finding(*seen, because, effect, remedy)
 
 
 def classes_follow_time(X, labels):
     """Return a Finding where a class comes earlier in runs than another, else None.
 
-    Repetitions come after what they repeat, errors and slow responses when people are
-    tired. If classes differ in their time more than by chance, so would their responses
-    in a region that does nothing but drift: it has about the p-value of the times.
-    Where the samples `X` (n_samples, n_features) drift alike in all runs, a p-value of
-    .05 is told; without samples, or drift, one of .001. Scans of blocks that are not
-    given would differ in their times whatever the order of the blocks, and are left to
+    Scans of blocks that are not given differ in their times anyhow, and are left to
     `alike_neighbors`.
     """
     if labels.groups is None or not labels.trained or _in_stretches(labels):
@@ -114,11 +103,9 @@ def classes_follow_time(X, labels):
     test = drift or test
     because = (
         "some classes come earlier in runs than others (class explains "
-        f"{test.share:.0%} of the variance of the position in a run), so that whatever "
-        "changes in the course of a run (drift, fatigue, habituation) looks like a "
-        "difference between classes"
+        f"{test.share:.0%} of the variance of the position in a run), {_LOOKS}"
     )
-    effect = f"{TOO_OPTIMISTIC} if responses change in the course of runs"
+    effect = _IF_CHANGING
     if drift is not None:
         because += ", and the samples do change in the course of runs"
         effect = TOO_OPTIMISTIC
@@ -154,9 +141,7 @@ class TimeTest(NamedTuple):
 def time_test(scores, labels):
     """Compare mean scores (n_samples,) of classes, with labels exchanged at random.
 
-    The generalized Cochran-Mantel-Haenszel test for mean scores (Landis, Heyman & Koch
-    1978), which is Friedman's if every class comes once in a run. Labels move within
-    runs, or strata of these, and whole blocks do.
+    The generalized Cochran-Mantel-Haenszel test (Landis, Heyman & Koch 1978).
     """
     cells = np.unique(labels.exchanged, return_inverse=True)[1]
     units = np.arange(len(cells)) if labels.units is None else labels.units
@@ -166,7 +151,7 @@ def time_test(scores, labels):
     of_units = (of_units - means_of(of_units, cell)[cell]).ravel()
     size = np.bincount(cell)
     spread = np.bincount(cell, of_units**2) / np.maximum(size - 1, 1)
-    counts = (members(cell) @ members(codes).T).toarray()  # (n_cells, n_classes)
+    counts = counts_of(cell, codes)  # (n_cells, n_classes)
     sums = np.bincount(codes, of_units)
     shares = counts / size[:, None]
     covariance = np.diag(spread @ counts) - (counts * spread[:, None]).T @ shares
@@ -182,9 +167,7 @@ def time_test(scores, labels):
 def drifts(X, scores, labels):
     """Return whether samples change with scores of time (n_samples,) alike in all runs.
 
-    The patterns of change of the runs are multiplied in pairs; the sum is compared with
-    its standard error under random signs of the runs, so that noise that changes slowly
-    but otherwise in every run is no drift. Four runs are needed.
+    Slow noise of each run its own is none: its signs, and so products, are random.
     """
     if X is None or len(X) > _MOST_SAMPLES:
         return False
@@ -198,10 +181,7 @@ def drifts(X, scores, labels):
 
 
 def position_in_run(labels):
-    """Return where in its run every sample lies, -1 (first) to 1 (last), (n_samples,).
-
-    0 where it is the only one.
-    """
+    """Return the place of samples in their run, -1 (first) to 1 (last); 0 if alone."""
     rows, run = runs_in_time(labels.groups, labels.order)
     size = np.bincount(run)[run]
     rank = np.arange(len(run)) - np.searchsorted(run, run)
@@ -211,11 +191,7 @@ def position_in_run(labels):
 
 
 def order_agreement(codes, groups, order=None):
-    """Return how much runs agree in the order of classes: 0 is chance, 1 one order.
-
-    None if that is at most a half, or no more than in 99 random orders, or if there are
-    fewer than two runs.
-    """
+    """Return how much runs agree in the order of classes, 0 to 1; None if by chance."""
     if groups is None:
         return None
     rows, run = runs_in_time(groups, order)
@@ -241,18 +217,14 @@ def _agreement(runs):
     """Return the proportion of pairs of runs with the same class at a position."""
     position = np.concatenate([np.arange(len(run)) for run in runs])
     codes = np.concatenate(runs)
-    counts = np.zeros((position.max() + 1, codes.max() + 1))
-    np.add.at(counts, (position, codes), 1)
+    counts = counts_of(position, codes)
     n_runs = counts.sum(axis=1)
     pairs = (n_runs * (n_runs - 1)).sum()
     return float((counts * (counts - 1)).sum() / pairs) if pairs else 0.0
 
 
 def runs_out_of_time(groups):
-    """Return Findings, 0 or 1, where numbers of runs do not rise in the order of rows.
-
-    Names are compared that differ by one number only, such as "run-2" and "run-10".
-    """
+    """Return Findings, 0 or 1, where numbers of runs do not rise with the rows."""
     names, first = np.unique(groups, return_index=True)
     parts = [re.split(r"(\d+(?:\.\d+)?)(?=\D*$)", str(name)) for name in names]
     if len({(part[0], part[-1], len(part)) for part in parts}) > 1 or len(parts[0]) < 3:
@@ -262,15 +234,12 @@ def runs_out_of_time(groups):
     if (np.diff(numbers) > 0).all():
         return ()
     shown = ", ".join(str(name) for name in names[order][:5])
-    return (
-        Finding(
-            "runs_out_of_time",
-            "doubtful",
-            float((np.diff(numbers) < 0).sum()),
-            ("e_value*",),
-            f"the rows list the runs in another order than their numbers ({shown}...)",
-            "e-values, which test runs in the order of rows, may not stay valid when "
-            "runs are added",
-            "sort the samples by the time at which they were measured",
-        ),
+    because = f"the rows list the runs in another order than their numbers ({shown}...)"
+    effect = (
+        "e-values, which test runs in the order of rows, may not stay valid when runs "
+        "are added"
     )
+    remedy = "sort the samples by the time at which they were measured"
+    n_backward = float((np.diff(numbers) < 0).sum())
+    seen = "runs_out_of_time", "doubtful", n_backward, ("e_value*",)
+    return (Finding(*seen, because, effect, remedy),)

@@ -10,10 +10,7 @@ import numpy as np
 
 
 class TestedRows(Protocol):
-    """What counting wins needs to know: which rows are tested among how many classes.
-
-    A `Design` adds the folds, for margins by cross-validation.
-    """
+    """Which rows are tested among how many classes; a `Design` adds the folds."""
 
     @property
     def n_samples(self) -> int:
@@ -35,9 +32,8 @@ class TestedRows(Protocol):
 class Chain(NamedTuple):
     """Consecutive folds whose training sets grow by what was tested.
 
-    ``held`` are the samples that the first fold holds out, those tested last first.
-    Counted from the last fold, which is 0, fold t holds out those before
-    ``edges[t + 1]`` and tests those from ``edges[t]`` on.
+    ``held`` is held out by the first fold, what is tested last first. Counted from the
+    last, fold t holds out those before ``edges[t + 1]`` and tests from ``edges[t]`` on.
     """
 
     first_fold: int
@@ -50,13 +46,25 @@ class Chain(NamedTuple):
         return len(self.edges) - 1
 
 
-@dataclass(frozen=True)
-class Design:
-    """Folds of a cross-validation over labeled samples.
+class Keeping:
+    """What keeps things that were computed from it, by name."""
 
-    ``folds`` is a tuple of (train, test) integer index arrays into the ``n_samples``
-    samples; labels are the codes 0..``n_classes`` - 1. Penalties, and whatever else is
-    chosen without labels, are those of the samples ``unlabeled``; None means all.
+    @cached_property
+    def _kept(self) -> dict[Any, Any]:
+        return {}
+
+    def keep(self, name: Any, make: Callable[[], Any]) -> Any:
+        """Return what was computed under this name, or compute it now."""
+        if name not in self._kept:
+            self._kept[name] = make()
+        return self._kept[name]
+
+
+@dataclass(frozen=True)
+class Design(Keeping):
+    """Folds (train, test) of a cross-validation over labeled samples.
+
+    What is chosen without labels is chosen from ``unlabeled``; None means all samples.
     """
 
     folds: tuple
@@ -68,17 +76,6 @@ class Design:
         """Return the design of consecutive folds; itself if these are all folds."""
         folds = self.folds[which]
         return self if len(folds) == len(self.folds) else replace(self, folds=folds)
-
-    @cached_property
-    def _kept(self) -> dict[str, Any]:
-        """What was computed from the folds, by name."""
-        return {}
-
-    def keep(self, name: str, make: Callable[[], Any]) -> Any:
-        """Return what was computed under this name, or compute it now."""
-        if name not in self._kept:
-            self._kept[name] = make()
-        return self._kept[name]
 
     @cached_property
     def chains(self) -> tuple[Chain, ...]:
@@ -97,6 +94,23 @@ class Design:
         return (*(index for fold in self.folds for index in fold), *more)
 
     @cached_property
+    def leaves_nothing_out(self) -> bool:
+        """Whether every sample trains, or is tested, in every fold."""
+        sizes = [len(train) + len(test) for train, test in self.folds]
+        return set(sizes) == {self.n_samples}
+
+    @property
+    def tests_what_trains(self) -> bool:
+        """Whether samples are tested that train in other folds."""
+        trained = np.concatenate([train for train, _ in self.folds])
+        return bool(np.isin(self.test, trained).any())
+
+    def splits(self, units: np.ndarray) -> bool:
+        """Whether a fold trains and tests on samples of one unit (n_samples,)."""
+        parts = [(units[train], units[test]) for train, test in self.folds]
+        return any(np.isin(tested, trained).any() for trained, tested in parts)
+
+    @cached_property
     def fold_of_test(self) -> np.ndarray:
         """Fold index of every test point; shape (n_test,)."""
         sizes = [len(test) for _, test in self.folds]
@@ -111,7 +125,8 @@ class Design:
     @cached_property
     def held_out(self) -> tuple[np.ndarray, ...]:
         """Per fold, the samples that do not train (tested or not), sorted."""
-        return tuple(_others(train, self.n_samples) for train, _ in self.folds)
+        every = np.arange(self.n_samples)
+        return tuple(np.setdiff1d(every, train) for train, _ in self.folds)
 
     @cached_property
     def mean_held_out(self) -> float:
@@ -145,11 +160,7 @@ class Design:
 
     @cached_property
     def equal_folds(self) -> tuple[tuple[np.ndarray, np.ndarray], ...]:
-        """Groups of folds that hold out equally many samples: pairs (folds, held).
-
-        ``held`` has shape (number of folds, number of held-out samples) and gives the
-        positions of the samples in ``order``.
-        """
+        """Folds that hold out equally many; positions of these samples in ``order``."""
         position = np.empty(self.n_samples, dtype=int)
         position[self.order] = np.arange(self.n_samples)
         sizes = np.array([len(held) for held in self.held_out])
@@ -170,22 +181,15 @@ class Design:
 
     @cached_property
     def flat_folds(self) -> tuple[np.ndarray, ...]:
-        """Held-out samples, their edges, test points among them, and their edges.
-
-        Four integer arrays with the content of ``fold_views``, for compiled loops.
-        """
+        """Held-out samples, their edges, test points among them, and their edges."""
         test_rows = [
             np.searchsorted(held, test)
             for held, (_, test) in zip(self.held_out, self.folds, strict=True)
         ]
-        return tuple(
-            array
-            for parts in (self.held_out, test_rows)
-            for array in (
-                np.concatenate(parts),
-                np.cumsum([0, *(len(part) for part in parts)]),
-            )
-        )
+        arrays: list[np.ndarray] = []
+        for parts in (self.held_out, test_rows):
+            arrays += [np.concatenate(parts), np.cumsum([0, *map(len, parts)])]
+        return tuple(arrays)
 
 
 def _growing_chains(design: Design) -> tuple[Chain, ...]:
@@ -208,13 +212,6 @@ def _growing_chains(design: Design) -> tuple[Chain, ...]:
     return tuple(chains)
 
 
-def _others(samples: np.ndarray, n_samples: int) -> np.ndarray:
-    """Return the samples that are not among these, sorted."""
-    is_other = np.ones(n_samples, dtype=bool)
-    is_other[samples] = False
-    return np.flatnonzero(is_other)
-
-
 def as_slice(index: np.ndarray) -> slice | np.ndarray:
     """Return consecutive indices as a slice, which takes a view instead of a copy."""
     if len(index) and (np.diff(index) == 1).all():
@@ -222,37 +219,25 @@ def as_slice(index: np.ndarray) -> slice | np.ndarray:
     return index
 
 
-class Labelings:
-    """A batch of B labelings of the same samples, the batch axis last in all arrays.
-
-    ``codes`` of shape (B, n_samples) are class codes 0..``n_classes`` - 1. What is
-    computed from them is kept for the next region.
-    """
+class Labelings(Keeping):
+    """A batch of B labelings, class codes (B, n_samples), of the same samples."""
 
     def __init__(self, codes: Any, n_classes: int) -> None:
         self.codes = np.asarray(codes)
         self.n_classes = n_classes
         #: number of labelings B, or that of the batch from which these were selected
         self.n_together = len(self.codes)
-        self._kept: dict[Any, Any] = {}
 
     @property
     def n_labelings(self) -> int:
         """Number of labelings B."""
         return len(self.codes)
 
-    def keep(self, name: Any, make: Callable[[], Any]) -> Any:
-        """Return what was computed under this name, or compute it now."""
-        if name not in self._kept:
-            self._kept[name] = make()
-        return self._kept[name]
-
     def one_hot(self, dtype: Any = np.float32) -> np.ndarray:
         """Return 1 where a sample has the class, else 0; shape (n_samples, K, B)."""
         classes = np.arange(self.n_classes)[None, :, None]
         return self.keep(
-            np.dtype(dtype),
-            lambda: (self.codes.T[:, None, :] == classes).astype(dtype),
+            np.dtype(dtype), lambda: (self.codes.T[:, None, :] == classes).astype(dtype)
         )
 
     def some(self, columns: np.ndarray) -> "Labelings":
@@ -262,12 +247,7 @@ class Labelings:
         return some
 
     def sorted_by_class(self, order: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the samples sorted by class and where each class begins.
-
-        Two arrays, for compiled loops: (B, n_samples) has the samples of class 0, then
-        those of class 1, numbered by their position in ``order``, and (B, K + 1) the
-        edges of classes.
-        """
+        """Return samples by class (B, n_samples), and edges of classes (B, K + 1)."""
         codes = self.codes[:, order]
         members = np.argsort(codes, axis=1, kind="stable").astype(np.uint32)
         counts = self._counts(slice(None))[0].T.astype(np.int32)

@@ -3,10 +3,17 @@
 import numpy as np
 
 from neuroextrap.design._copies import copied_samples
-from neuroextrap.design._course_of_runs import findings_of_time
+from neuroextrap.design._course_of_runs import finding_of_time
 from neuroextrap.design._design import Design
 from neuroextrap.design._findings import BOUNDS, EVERYTHING, P_VALUES, Finding
-from neuroextrap.design._labels import means_of, members, row_codes, without_means
+from neuroextrap.design._labels import (
+    counts_of,
+    in_order,
+    means_of,
+    members,
+    row_codes,
+    without_means,
+)
 
 _SHUFFLES = 199  # none of which may give as much: a level of 0.005
 _MOST_REGIONS = 64
@@ -14,17 +21,11 @@ _SMALLEST_DISPERSION = 1.5
 
 
 def shared_classifiers(labels, design):
-    """Return folds in which one classifier is tested on several runs, or None.
-
-    These are the fold of a single split, or else every other run, tested by a
-    classifier of the others. Independent outcomes then differ between the runs of a
-    fold by chance only.
-    """
+    """Return folds in which one classifier is tested on several runs, or None."""
     if labels.groups is None:
         return None
     if len(design.folds) > 1:
-        _, first, run = np.unique(labels.groups, return_index=True, return_inverse=True)
-        odd = np.argsort(np.argsort(first))[run] % 2
+        odd = in_order(labels.groups) % 2
         halves = np.flatnonzero(odd), np.flatnonzero(odd == 0)
         design = Design((halves, halves[::-1]), design.n_samples, design.n_classes)
     n_classes = design.n_classes
@@ -37,11 +38,7 @@ def shared_classifiers(labels, design):
 
 
 def overdispersed_runs(outcomes, labels, design):
-    """Return Findings, 0 or 1, where outcomes of a run depend on one another.
-
-    `outcomes` (n_regions, n_test) are chances to be right, of the test points of the
-    `design` that :func:`shared_classifiers` returned.
-    """
+    """Return Findings, 0 or 1, where outcomes (n_regions, n_test) depend on runs."""
     dispersion = run_dispersion(outcomes, labels, design)
     if dispersion is None or dispersion < _SMALLEST_DISPERSION:
         return ()
@@ -60,11 +57,8 @@ def overdispersed_runs(outcomes, labels, design):
 def run_dispersion(outcomes, labels, design):
     """Return the variance of run accuracies over that of independent outcomes.
 
-    The mean outcome of a class in a fold is first subtracted; a block counts as one
-    outcome. The variance is averaged over at most 64 regions that are at least half as
-    much above chance as the best one. The reference exchanges outcomes of a class
-    between the runs of a fold, in the same way in all regions: exact if outcomes are
-    independent. None if one of 199 exchanges gives as much.
+    Of the regions most above chance. The reference exchanges outcomes of a class
+    between the runs of a fold; None if one of 199 exchanges gives as much.
     """
     test, fold = design.test, design.fold_of_test
     cell = row_codes(fold, labels.codes[test])
@@ -108,16 +102,13 @@ CROSS_NOTE = (
     "neuroextrap.decoding.cross_identification"
 )
 _UNEQUAL = 1.2
+_OF_ACCURACY = ("accuracy*", "pairwise_accuracy*", "*information")
 
 
 def findings_of_samples(X, labels, design, frequent_first=""):
-    """Return Findings about labels, their order and samples.
-
-    `X` has shape (n_samples, n_features), or is None where only the design is known;
-    `frequent_first` as in `unequal_classes`.
-    """
+    """Return Findings about labels, their order and samples (None: not known)."""
     found = [
-        *findings_of_time(X, labels),
+        finding_of_time(X, labels),
         unequal_classes(labels.codes, frequent_first),
         continuous_target(labels),
     ]
@@ -138,7 +129,7 @@ def unequal_classes(codes, frequent_first=""):
     effect = "accuracies and bounds are those for classes shown equally often"
     if frequent_first:
         seen += f", and {frequent_first} may favor the frequent ones"
-        grade, maps = "doubtful", ("accuracy*", "pairwise_accuracy*", "*information")
+        grade, maps = "doubtful", _OF_ACCURACY
         effect = "accuracies, averages over classes, may be too low, and effects missed"
         remedy = 'give it class_weight="balanced" or equal priors, or name a classifier'
     finding = Finding("unequal_classes", grade, ratio, maps, seen, effect, remedy)
@@ -148,8 +139,7 @@ def unequal_classes(codes, frequent_first=""):
 def continuous_target(labels):
     """Return a Finding where classes are numbers that seem to be measured, or None.
 
-    They are refused where classes are too rare to be trained, and noted where they look
-    like the points of a rating scale. Numbers that are text are names, never refused.
+    Refused where they are too rare to be trained; a note where they may be ratings.
     """
     classes, counts = labels.classes, np.bincount(labels.codes)
     points = _as_numbers(classes)
@@ -167,17 +157,13 @@ def continuous_target(labels):
     effect = "a label that is nearly right counts as one that is wrong"
     if rare:
         effect = f"{effect}, and classes of a single sample cannot be trained"
-    return Finding(
-        "continuous_target",
-        "refused" if rare else "note",
-        float(len(points)),
-        ("accuracy*", "pairwise_accuracy*", "*information"),
-        because,
-        effect,
+    names = "give at least two samples of each" if rare else "all is well"
+    remedy = (
         "if they are measurements or ratings, decode them as numbers with "
-        "neuroextrap.decoding.TargetSearchLight; if they are names of classes, "
-        + ("give at least two samples of each" if rare else "all is well"),
+        "neuroextrap.decoding.TargetSearchLight; if they are names of classes, " + names
     )
+    seen = "continuous_target", "refused" if rare else "note", float(len(points))
+    return Finding(*seen, _OF_ACCURACY, because, effect, remedy)
 
 
 _SHORTEST, _LONGEST = 4, 11  # numbers of points of rating scales
@@ -197,12 +183,7 @@ def _as_numbers(classes):
 
 
 def _like_ratings(points, labels):
-    """Return whether whole numbers look like points of a scale, not like codes.
-
-    Those of a scale in steps do, such as 0, 10, ..., 100, and 1 to 5, 7 or 9. Other
-    neighboring numbers do if runs hold different numbers of them, as people rate; in
-    balanced designs they are taken for codes of classes.
-    """
+    """Return whether whole numbers look like points of a scale, not like codes."""
     n, low, high = len(points), points[0], points[-1]
     step = np.gcd.reduce(np.diff(points).astype(int))
     if n < _SHORTEST or low < 0 or (high - low) / step > n + 1:
@@ -211,32 +192,22 @@ def _like_ratings(points, labels):
         return high in _ENDS and n <= _STEPS
     if low == 1 and high == n and n in _ODD:
         return True
-    return high <= _LONGEST and _differs_by_run(labels)
-
-
-def _differs_by_run(labels):
-    """Return whether classes are unequal, and otherwise so in other runs."""
-    groups = np.zeros(len(labels.codes)) if labels.groups is None else labels.groups
-    run = np.unique(groups, return_inverse=True)[1]
-    counts = np.zeros((run.max() + 1, labels.codes.max() + 1))
-    np.add.at(counts, (run, labels.codes), 1)
-    total = counts.sum(axis=0)
-    unequal = total.max() >= _UNEQUAL * total.min()
-    return bool(unequal and (len(counts) == 1 or (counts != counts[:1]).any()))
+    counts = np.bincount(labels.codes)
+    if high > _LONGEST or counts.max() < _UNEQUAL * counts.min():
+        return False
+    if labels.groups is None:
+        return True
+    of_runs = counts_of(row_codes(labels.groups), labels.codes)
+    return len(of_runs) == 1 or bool((of_runs != of_runs[:1]).any())
 
 
 def cross_notes(design):
-    """Return a note if training and test are different parts of the experiment.
-
-    Samples that train together in some fold belong to one part, and so do those that
-    these train with in other folds. If no fold tests samples of the part on which it
-    trains, the parts are, for example, two conditions or sessions. 0 or 1 notes.
-    """
+    """Return a note if training and test are different parts of the samples."""
     part = np.arange(design.n_samples)
     for train, _ in design.folds:
         joined = np.unique(part[train])
         part[np.isin(part, joined)] = joined[0]
-    if any(np.isin(part[test], part[train]).any() for train, test in design.folds):
+    if design.splits(part):
         return ()
     where = (
         "of classifiers that are trained on one part of the samples and tested on "
@@ -246,31 +217,27 @@ def cross_notes(design):
 
 
 def alike_neighbors(X, labels):
-    """Return a Finding where neighboring samples correlate beyond their class and run.
-
-    Scans of one block share their noise, so that treating each as an independent sample
-    makes p-values and lower bounds too optimistic. The means of class and run are first
-    subtracted from the samples `X` of shape (n_samples, n_features). None when blocks
-    are given.
-    """
+    """Return a Finding where neighboring samples correlate beyond class and run."""
     if labels.blocks is not None:
         return None
     correlation = neighbor_correlation(X, labels.codes, labels.groups)
     if correlation is None:
         return None
-    return Finding(
-        "correlated_neighbors",
-        "doubtful",
-        correlation,
-        P_VALUES + BOUNDS,
+    because = (
         "neighboring samples of one class depend on each other, as scans of one block "
         f"or overlapping trials do (they correlate {correlation:.2f} beyond their "
-        "class and run)",
-        "lower bounds may be too large and, unless their order was random, p-values "
-        "too small",
-        "average them (fit_events(samples='blocks')), or give blocks=... with one "
-        "number per block",
+        "class and run)"
     )
+    effect = (
+        "lower bounds may be too large and, unless their order was random, p-values "
+        "too small"
+    )
+    remedy = (
+        "average them (fit_events(samples='blocks')), or give blocks=... with one "
+        "number per block"
+    )
+    seen = "correlated_neighbors", "doubtful", correlation, P_VALUES + BOUNDS
+    return Finding(*seen, because, effect, remedy)
 
 
 def neighbor_correlation(X, codes, groups):

@@ -10,9 +10,9 @@ from scipy.stats.contingency import association
 
 from neuroextrap.design._doubts import continuous_target
 from neuroextrap.design._findings import EVERYTHING, Finding
-from neuroextrap.design._labels import code_labels
+from neuroextrap.design._labels import code_labels, counts_of
 from neuroextrap.design._tests import BoundOptions, Tests
-from neuroextrap.stats._label_checks import check_labels
+from neuroextrap.stats._label_checks import checked_entries
 from neuroextrap.stats._validation import check_integer
 
 
@@ -83,27 +83,27 @@ def examine(  # noqa: PLR0913 - what an experiment was
     kept = code_labels(y, classes, groups, blocks, order)
     samples = None if X is None else _samples(X, np.shape(y))[kept.keep]
     check_integer(n_permutations, "n_permutations", minimum=0)
-    factor = None if conditions is None else _factor(conditions, np.shape(y))[kept.keep]
+    factor = checked_entries(conditions, "conditions", np.asarray(y))
     options = BoundOptions("auto", "samples", "cyclic", 0.95, False, None)
     continuous = continuous_target(kept)
     if continuous is not None and continuous.grade == "refused":
         return [continuous]
+    drawn: Any = {"n_permutations": n_permutations, "random_state": 0}
     try:
-        tests = Tests.of(
-            kept, options, cv=cv, n_permutations=n_permutations, random_state=0
-        )
+        tests = Tests.of(kept, options, cv=cv, **drawn)
     except ValueError as error:
-        return [_untestable(error)]
-    found = [*tests.findings(samples), *_of_factor(factor, tests)]
+        seen = "untestable", "refused", np.nan, EVERYTHING
+        return [Finding(*seen, str(error), "the analysis would be refused", "")]
+    found = list(tests.findings(samples))
+    if factor is not None:
+        levels = np.unique(factor[kept.keep], return_inverse=True)[1]
+        found += _confound(kept.codes, levels) + _left_out(tests.design, levels)
     grades = "refused", "doubtful", "note"
     return sorted(found, key=lambda finding: grades.index(finding.grade))
 
 
 def _samples(X, shape):
-    """Return the features of samples that are finite in all, as an array.
-
-    ValueError unless there is one row for each label, and such a feature.
-    """
+    """Return the features of samples that are finite in all, as an array."""
     X = np.asarray(X)
     if X.ndim != 2 or X.shape[:1] != shape:
         raise ValueError(
@@ -118,56 +118,21 @@ def _samples(X, shape):
     return X if finite.all() else X[:, finite]
 
 
-def _factor(conditions, shape):
-    """Return conditions as an array; ValueError unless there is one for each label."""
-    values = check_labels(conditions, "conditions")
-    if values.shape != shape:
-        raise ValueError(
-            f"conditions has shape {values.shape}, y has {shape}; give one entry for "
-            "every sample"
-        )
-    return values
-
-
-def _untestable(error):
-    """Return the Finding that the analysis would be refused by an error."""
-    return Finding(
-        "untestable",
-        "refused",
-        np.nan,
-        EVERYTHING,
-        str(error),
-        "the analysis would be refused",
-        "",
-    )
-
-
-def _of_factor(values, tests):
-    """Return Findings about a factor that the classes should not depend on."""
-    if values is None:
-        return []
-    levels = np.unique(values, return_inverse=True)[1]
-    found = [_confound(tests.labels.codes, levels), _left_out(tests.design, levels)]
-    return [finding for finding in found if finding is not None]
-
-
 def _confound(codes, levels):
-    """Return a Finding where classes depend on a factor beyond chance, else None."""
+    """Return Findings, 0 or 1, where classes depend on a factor beyond chance."""
     strength, rng = _association(codes, levels), np.random.default_rng(0)
     chance = [_association(rng.permutation(codes), levels) for _ in range(_SHUFFLES)]
     if strength < _STRONG or strength <= max(chance):
-        return None
+        return []
     how = "depend on" if strength < 1 else "cannot be told apart from"
-    return Finding(
-        "confound",
-        "doubtful",
-        strength,
-        EVERYTHING,
-        f"the classes {how} the conditions (Cramér's V {strength:.2f})",
-        "what tells the conditions apart looks like a difference between classes",
+    because = f"the classes {how} the conditions (Cramér's V {strength:.2f})"
+    effect = "what tells the conditions apart looks like a difference between classes"
+    remedy = (
         "analyze the levels of the conditions one by one, or leave samples out until "
-        "every class has the same share of each",
+        "every class has the same share of each"
     )
+    seen = "confound", "doubtful", strength, EVERYTHING
+    return [Finding(*seen, because, effect, remedy)]
 
 
 _SHUFFLES = 199
@@ -176,23 +141,20 @@ _STRONG = 0.3  # a medium association
 
 def _association(codes, levels):
     """Return Cramér's V of two classifications, 0 to 1."""
-    counts = np.zeros((codes.max() + 1, levels.max() + 1), dtype=int)
-    np.add.at(counts, (codes, levels), 1)
+    counts = counts_of(codes, levels)
     return association(counts, method="cramer") if min(counts.shape) > 1 else 0.0
 
 
 def _left_out(design, levels):
-    """Return a note on folds that test a level on which they did not train, or None."""
+    """Return Findings, 0 or 1, on folds that test a level without training on it."""
     folds = [np.setdiff1d(levels[test], levels[train]) for train, test in design.folds]
     n_folds = sum(len(missing) > 0 for missing in folds)
     if not n_folds:
-        return None
-    return Finding(
-        "left_out_level",
-        "note",
-        float(n_folds),
-        EVERYTHING,
-        f"{n_folds} of {len(folds)} folds test conditions on which they did not train",
-        "accuracies then say how well the code carries over to other conditions",
-        "make folds that hold every condition, if this is not what is asked",
+        return []
+    because = (
+        f"{n_folds} of {len(folds)} folds test conditions on which they did not train"
     )
+    effect = "accuracies then say how well the code carries over to other conditions"
+    remedy = "make folds that hold every condition, if this is not what is asked"
+    seen = "left_out_level", "note", float(n_folds), EVERYTHING
+    return [Finding(*seen, because, effect, remedy)]

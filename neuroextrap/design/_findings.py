@@ -20,20 +20,13 @@ TOO_OPTIMISTIC = f"{TOO_SMALL}, and e-values and lower bounds too large"
 class Finding(NamedTuple):
     """What was seen of a design or its samples, and what it does to the results."""
 
-    #: What kind of finding it is, such as "same_order".
-    name: str
-    #: "refused", "doubtful" or "note".
-    grade: str
-    #: The number that was seen, such as a correlation.
-    seen: float
-    #: Names of the maps that it touches, with wildcards, such as ("p_value*",).
-    maps: tuple[str, ...]
-    #: What was seen, as a clause: "the classes come in the same order in all runs".
-    because: str
-    #: What it does to these maps, as a clause: "p-values may be too small".
-    effect: str
-    #: What to do about it.
-    remedy: str
+    name: str  # what kind of finding it is, such as "same_order"
+    grade: str  # "refused", "doubtful" or "note"
+    seen: float  # the number that was seen, such as a correlation
+    maps: tuple[str, ...]  # names of maps that it touches, with wildcards
+    because: str  # a clause: "the classes come in the same order in all runs"
+    effect: str  # on these maps, a clause: "p-values may be too small"
+    remedy: str  # what to do about it
 
     @property
     def note(self) -> str:
@@ -51,23 +44,19 @@ class Finding(NamedTuple):
         return any(fnmatchcase(name, pattern) for pattern in self.maps)
 
 
+# of two analyses that are compared by cross-validation, with twice the variance of
+# independent outcomes
+_VARIANCE = "trained_on_tests", "note", 2.0, P_VALUES
 TRAINED_ON_TESTS = Finding(
-    "trained_on_tests",
-    "note",
-    2.0,  # times the variance of independent outcomes
-    P_VALUES,
+    *_VARIANCE,
     "samples train as well as test",
     "p-values are approximate, corrected for it as in Nadeau & Bengio 2003",
     "one train/test split gives exact ones",
 )
-"""Two analyses are compared by cross-validation."""
 
 
 def tell(findings: Iterable[Finding]) -> None:
-    """Warn of what is doubtful, and log the rest; ValueError if one is refused.
-
-    A refusal names all findings that are refused.
-    """
+    """Warn of what is doubtful, log the rest; ValueError that names what is refused."""
     findings = tuple(findings)
     refused = [finding.note for finding in findings if finding.grade == "refused"]
     if refused:
@@ -85,25 +74,7 @@ def findings_about(findings: Iterable[Finding], name: str) -> list[dict]:
 
 
 def doubts_about(findings: Sequence[Finding], maps: Iterable[str]) -> str:
-    """Return the end of the first sentence about maps: ", but ..., because ...".
-
-    "" if nothing about them is doubtful. Findings with one effect share it. P-values,
-    e-values and bounds are not named where there are none.
-
-    >>> order = Finding(
-    ...     "same_order",
-    ...     "doubtful",
-    ...     1.0,
-    ...     P_VALUES,
-    ...     "orders are alike",
-    ...     TOO_SMALL,
-    ...     "randomize the order",
-    ... )
-    >>> doubts_about([order], ["accuracy", "p_value_fwe"])
-    ', but p-values are too small, because orders are alike'
-    >>> doubts_about([order], ["accuracy"])
-    ''
-    """
+    """Return the end of a sentence about maps: ", but ..., because ...", or ""."""
     reasons, names = dict[str, list[str]](), list(maps)
     for finding in findings:
         if finding.grade == "doubtful" and any(map(finding.touches, names)):

@@ -23,14 +23,7 @@ def make_design(
     groups: Any = None,
     trained: bool = True,
 ) -> Design:
-    """Split samples into folds and check that every fold can be trained.
-
-    ``codes`` (n_samples,) are class codes 0..K-1 and ``groups`` (n_samples,) the runs.
-    ``cv`` is None (leave one group out), an integer (that many folds of whole groups,
-    or stratified folds without groups), a scikit-learn splitter, or an iterable of
-    (train, test). Raises where training and test samples overlap, a fold is empty, or a
-    class has no training sample in a fold, if classes are ``trained``.
-    """
+    """Split samples into folds and check that every fold can be trained and tested."""
     groups = None if groups is None else np.asarray(groups)
     if groups is not None and groups.shape != codes.shape:
         raise ValueError(
@@ -59,16 +52,13 @@ def folds_follow_labels(
 ) -> bool | None:
     """Return whether other labels would give other folds; None for fixed folds.
 
-    Folds that were made from the labels (stratified ones) are balanced for the observed
-    labels only, so that a permutation test must not exchange labels between them. The
-    splitter is run again with the labels in other orders; one that splits at random (no
-    ``random_state``) counts as following the labels, because this cannot be ruled out.
-    Of fixed folds (a list, ``PredefinedSplit``, a splitter that ignores an additional
-    sample) it cannot be said how they were made.
+    Labels must not be exchanged between folds that are balanced for the observed ones.
+    A splitter that splits at random counts as following.
     """
     groups = None if groups is None else np.asarray(groups)
     splitter = _resolve_cv(cv, groups)
-    if not _is_splitter(cv) or _is_ready(splitter, codes, groups):
+    given = cv is not None and not isinstance(cv, (int, np.integer))
+    if (given and not hasattr(cv, "split")) or _is_ready(splitter, codes, groups):
         return None
     samples = np.zeros((len(codes), 1))
 
@@ -87,16 +77,8 @@ def folds_follow_labels(
     return any(_differs(folds_of, order, expected) for order in orders)
 
 
-def _is_splitter(cv: Any) -> bool:
-    """Return whether folds are made from the samples, not given as they are."""
-    return cv is None or isinstance(cv, (int, np.integer)) or hasattr(cv, "split")
-
-
 def _is_ready(splitter: Any, codes: np.ndarray, groups: np.ndarray | None) -> bool:
-    """Return whether a splitter gives folds that do not depend on the samples.
-
-    Such a splitter ignores an additional sample.
-    """
+    """Return whether a splitter ignores an additional sample, as fixed folds do."""
     n_samples = len(codes)
     more = np.append(codes, codes[-1])
     of_more = None if groups is None else np.append(groups, groups[-1])
@@ -119,12 +101,7 @@ def _differs(folds_of: Any, labels: np.ndarray, expected: bytes) -> bool:
 
 def _resolve_cv(cv: Any, groups: np.ndarray | None) -> Any:
     """Return a splitter object for what the user gave."""
-    from sklearn.model_selection import (
-        GroupKFold,
-        LeaveOneGroupOut,
-        StratifiedKFold,
-        check_cv,
-    )
+    from sklearn import model_selection
 
     if cv is None:
         if groups is None:
@@ -137,11 +114,12 @@ def _resolve_cv(cv: Any, groups: np.ndarray | None) -> Any:
                 "leave-one-group-out needs at least two groups (runs), got one; give "
                 "cv, for example sklearn.model_selection.StratifiedKFold()"
             )
-        return LeaveOneGroupOut()
+        return model_selection.LeaveOneGroupOut()
     check_cv_argument(cv)
     if isinstance(cv, (int, np.integer)):
-        return StratifiedKFold(cv) if groups is None else GroupKFold(cv)
-    return check_cv(cv)
+        stratified = model_selection.StratifiedKFold
+        return (stratified if groups is None else model_selection.GroupKFold)(cv)
+    return model_selection.check_cv(cv)
 
 
 def _checked_fold(
@@ -190,16 +168,10 @@ def _check_folds(folds: tuple, codes: np.ndarray, n_classes: int) -> None:
         lacking = np.setdiff1d(np.arange(n_classes), codes[train])
         if len(lacking):
             raise ValueError(
-                f"classes {_few(lacking)} (by sorted order) have no training sample in "
-                f"fold {number}; every class needs samples in at least two groups, or "
-                "choose classes=... or another cv"
+                f"classes {lacking.tolist()[:5]} (by sorted order) have no training "
+                f"sample in fold {number}; every class needs samples in at least two "
+                "groups, or choose classes=... or another cv"
             )
-
-
-def _few(values: np.ndarray) -> str:
-    """Show up to five values."""
-    shown = ", ".join(str(int(value)) for value in values[:5])
-    return shown + (", ..." if len(values) > 5 else "")
 
 
 def check_labelings(codes: np.ndarray, design: Design) -> None:
@@ -217,11 +189,7 @@ def check_labelings(codes: np.ndarray, design: Design) -> None:
 
 
 def class_weights(y: np.ndarray, n_classes: int) -> np.ndarray:
-    """Weigh test points so that classes count equally, then points of a class.
-
-    ``y`` (n_test, M) is the class of every test point in each of M labelings. A weight,
-    1 / (number of classes with test points x test points of the class), has the same
-    shape; a column sums to one.
+    """Weigh points (n_test, M) so that classes count equally, then points of a class.
 
     >>> class_weights(np.array([[0], [0], [1]]), 2).ravel()
     array([0.25, 0.25, 0.5 ])
@@ -237,11 +205,10 @@ def class_weights(y: np.ndarray, n_classes: int) -> np.ndarray:
 def point_weights(
     codes: np.ndarray, design: Design, units: np.ndarray | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Weigh the test points of each fold, classes equal within the fold.
+    """Weigh the test points of each fold, (n_test,), classes equal within the fold.
 
-    Returns weights (n_test,), which sum to one in every fold, and repeats (n_folds, K),
-    the test units of every class in every fold. A unit is a test point, or a block of
-    scans if `units` (n_samples,) number them; points of one unit share its weight.
+    Also returned are repeats (n_folds, K), test units by class; points of a unit, such
+    as a block, share its weight.
     """
     y, fold = codes[design.test], design.fold_of_test
     unit = design.test if units is None else units[design.test]
@@ -260,12 +227,7 @@ def point_weights(
 def fold_weightings(
     codes: np.ndarray, design: Design, units: np.ndarray | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Weigh the test points of each fold by themselves.
-
-    Returns weightings (n_folds, n_test), whose row f has the `point_weights` of fold f
-    and is 0 elsewhere, and repeats (n_folds, K), the test units of every class in every
-    fold.
-    """
+    """Return the same weights, a row for every fold (n_folds, n_test), and repeats."""
     weights, repeats = point_weights(codes, design, units)
     weightings = np.zeros((len(design.folds), len(weights)))
     weightings[design.fold_of_test, np.arange(len(weights))] = weights

@@ -4,13 +4,14 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.linalg
 import scipy.sparse
 
 from neuroextrap.design._design import Design
 from neuroextrap.design._folds import class_weights, point_weights
-from neuroextrap.design._labels import checked_entries, row_codes
+from neuroextrap.design._labels import in_order, row_codes
 from neuroextrap.stats._forward import ForwardDesign, cyclic_orders, joined_runs
-from neuroextrap.stats._label_checks import check_labels
+from neuroextrap.stats._label_checks import check_labels, checked_entries
 from neuroextrap.stats._validation import brief, check_integer
 
 # orders, each a list of (train, test), the same number in all
@@ -20,8 +21,8 @@ Orders = list[list[tuple[np.ndarray, np.ndarray]]]
 class ForwardFolds(NamedTuple):
     """The folds of all orders, and how their outcomes are counted.
 
-    ``sums`` of shape (n_sums, n_test) weighs the outcomes of the test points of every
-    step, ``weighting`` (n_test,) those of all steps together, for the average accuracy.
+    ``sums`` (n_sums, n_test) weighs those of every step, ``weighting`` (n_test,) those
+    of all steps together.
     """
 
     design: Design
@@ -35,17 +36,16 @@ def forward_parts(
 ) -> np.ndarray | str:
     """Return the number of the part of every sample, or why there are no parts.
 
-    The parts are tested one after the other: the test sets of folds that partition the
-    samples, or else single groups, numbered in the order of their first rows. A part
-    that lacks a class is joined with the next one, because accuracy among some classes
-    says nothing of the Bayes accuracy among all.
+    One that lacks a class is joined with the next: accuracy among some classes says
+    nothing of the Bayes accuracy among all.
     """
     part = _tested_in(design)
-    if part is None and groups is not None and _leave_whole(design, groups):
+    several = len(design.folds) > 1 and design.leaves_nothing_out
+    if part is None and groups is not None and several and not design.splits(groups):
         part = np.unique(groups, return_inverse=True)[1].ravel()
     if part is None:
         return "the folds do not leave whole runs out, each once"
-    part, n_parts = _joined(_in_order(part), codes, n_classes)
+    part, n_parts = _joined(in_order(part), codes, n_classes)
     if n_parts < 2:
         return "there are no two sets of consecutive runs that hold every class"
     return joined_runs(n_parts)[np.minimum(part, n_parts - 1)]
@@ -56,12 +56,9 @@ def chronological_order(
 ) -> list[tuple[np.ndarray, np.ndarray]]:
     """Return the folds of the runs in time, each tested after all earlier ones.
 
-    Runs before `first_tested_run`, counted from 1, only train. No fold depends on later
-    runs or on how many there are, so that e-values stay valid when runs are added. A
-    run that lacks a class is joined with the next ones, and tested with them unless one
-    of them only trains; runs at the end that still lack a class are not tested yet.
+    No fold depends on later runs, so that e-values stay valid when runs are added.
     """
-    run = _in_order(groups)
+    run = in_order(groups)
     part, n_parts = _joined(run, codes, n_classes)
     tested = np.setdiff1d(np.arange(1, n_parts), part[run < first_tested_run - 1])
     return [(np.flatnonzero(part < p), np.flatnonzero(part == p)) for p in tested]
@@ -71,16 +68,10 @@ def cyclic_folds(part: np.ndarray) -> tuple[Orders, np.ndarray]:
     """Return the folds of the cyclic orders of parts (n_samples,), and first steps."""
     rows = [np.flatnonzero(part == p) for p in range(part.max() + 1)]
     orders, shortest, first_steps = cyclic_orders(len(rows))
-    folds = [
-        [
-            (
-                np.sort(np.concatenate([rows[p] for p in order[:step]])),
-                rows[order[step]],
-            )
-            for step in range(shortest, len(rows))
-        ]
-        for order in orders
-    ]
+    steps, folds = range(shortest, len(rows)), []
+    for order in orders:
+        parts = [rows[p] for p in order]
+        folds.append([(np.sort(np.concatenate(parts[:s])), parts[s]) for s in steps])
     return folds, first_steps
 
 
@@ -96,10 +87,8 @@ def forward_folds(
 ) -> ForwardFolds:
     """Turn orders into one design, and count independent units in every test.
 
-    Units are test points or, with `units` (n_samples,), blocks of them; with `runs`
-    (n_samples,) whole runs, whose points may depend on one another. The folds of the
-    `chronological` order, which serve e-values only, come after all others; with them,
-    nothing but the first training set decides what is chosen without labels.
+    The `chronological` order, for e-values only, comes last; with it, only the first
+    training set decides what is chosen without labels.
     """
     shape = len(orders), len(orders[0])
     folds = tuple(fold for order in (*orders, chronological or ()) for fold in order)
@@ -116,11 +105,9 @@ def forward_folds(
     heaviest = np.array([share.max() for share in shares])
     squares = np.array([(share**2).sum() for share in shares])
     sizes = [len(test) for _, test in folds]
-    edges = np.concatenate([[0], np.cumsum(sizes)])
     scaled = (weights / np.repeat(heaviest, sizes)).astype(np.float32)
-    sums = scipy.sparse.csr_array(
-        (scaled, np.arange(len(scaled)), edges), shape=(len(folds), len(scaled))
-    )
+    entries = scaled, np.arange(len(scaled)), np.cumsum([0, *sizes])
+    sums = scipy.sparse.csr_array(entries, shape=(len(folds), len(scaled)))
     # steps are weighted by the inverse of their noise, orders equally; in the worst
     # case the noises of orders add up, so that s is their mean
     n_units, in_time = np.split(n_units, [math.prod(shape)])
@@ -129,59 +116,33 @@ def forward_folds(
     noise = np.mean(1 / np.sqrt(precision.sum(axis=1))) ** 2
     share = precision / precision.sum(axis=1, keepdims=True) / len(orders)
     shares = np.append(share, np.zeros(len(in_time)))
-    return ForwardFolds(
-        design,
-        sums,
-        weights * np.repeat(shares, sizes),
-        ForwardDesign(
-            n_units.reshape(shape),
-            np.clip(heaviest, 1 / n_units, 1).reshape(shape),  # guards against rounding
-            first_steps,
-            float(noise),
-            np.stack([in_time, np.clip(heaviest_in_time, 1 / in_time, 1)])
-            if chronological
-            else False,
-        ),
+    # clipped against rounding
+    of_time = np.stack([in_time, np.clip(heaviest_in_time, 1 / in_time, 1)])
+    outcomes = ForwardDesign(
+        n_units.reshape(shape),
+        np.clip(heaviest, 1 / n_units, 1).reshape(shape),
+        first_steps,
+        float(noise),
+        of_time if chronological else False,
     )
+    return ForwardFolds(design, sums, weights * np.repeat(shares, sizes), outcomes)
 
 
 def _tested_in(design: Design) -> np.ndarray | None:
     """Return the fold that tests each sample; None unless folds partition them."""
-    if len(design.folds) < 2 or len(design.test) != design.n_samples:
+    if len(design.folds) < 2 or not design.leaves_nothing_out:
         return None
-    everything = np.bincount(design.test, minlength=design.n_samples)
-    complete = all(len(a) + len(b) == design.n_samples for a, b in design.folds)
-    if not complete or (everything != 1).any():
+    if not np.array_equal(np.sort(design.test), np.arange(design.n_samples)):
         return None
     part = np.empty(design.n_samples, dtype=int)
     part[design.test] = design.fold_of_test
     return part
 
 
-def _leave_whole(design: Design, groups: np.ndarray) -> bool:
-    """Return whether several folds test whole groups and train on all others."""
-    if len(design.folds) < 2:
-        return False
-    return all(
-        len(train) + len(test) == design.n_samples
-        and not np.isin(groups[test], groups[train]).any()
-        for train, test in design.folds
-    )
-
-
-def _in_order(part: np.ndarray) -> np.ndarray:
-    """Return numbers of parts (n_samples,) in the order of their first rows."""
-    _, first, part = np.unique(part, return_index=True, return_inverse=True)
-    return np.argsort(np.argsort(first))[part.ravel()]
-
-
 def _joined(
     part: np.ndarray, codes: np.ndarray, n_classes: int
 ) -> tuple[np.ndarray, int]:
-    """Join consecutive parts until each has every class; return their number, too.
-
-    Samples left over at the end, which lack a class, get that number as their part.
-    """
+    """Join consecutive parts until each has every class; return their number, too."""
     present = np.zeros((part.max() + 1, n_classes), dtype=bool)
     present[part, codes] = True
     number, new = 0, np.empty(len(present), dtype=int)
@@ -207,13 +168,9 @@ class CrossSamples(NamedTuple):
 def cross_samples(
     y: Any, groups: Any, conditions: Any, classes: Any, pair: dict[str, Any]
 ) -> CrossSamples:
-    """Train on one of two conditions and test on the other, then vice versa.
+    """Train on one of two conditions (a `pair`) and test on the other, and back.
 
-    `y`, `groups` (runs) and `conditions` have shape (n_samples,), `classes` may be
-    None, and `pair` are the conditions by role, "train" and "test". Samples of a run
-    never train classifiers that are tested on the same run; conditions that share no
-    run train as a whole. ValueError if lengths differ, the conditions are no two, they
-    do not have the same classes, or a class has nothing to train on.
+    Samples of a run never train classifiers that are tested on the same run.
     """
     y = check_labels(y, "y")
     if groups is None:
@@ -240,15 +197,12 @@ def cross_samples(
     of_samples = codes[keep], groups[keep], names
     _check_trained(there, *of_samples, *pair.values())
     _check_trained(back, *of_samples, *reversed(pair.values()))
-    tested = np.concatenate([test for _, test in there + back])
-    weights = np.zeros((2, len(tested)))
-    for row, points in zip(
-        weights, np.split(np.arange(len(tested)), [len(second)]), strict=True
-    ):
-        of_points = codes[keep][tested[points], np.newaxis]
-        row[points] = class_weights(of_points, len(names))[:, 0]
+    tested = codes[keep][np.concatenate([test for _, test in there + back])]
+    ways = np.split(tested[:, np.newaxis], [len(second)])
+    weights = [class_weights(of_points, len(names)).T for of_points in ways]
     parts = row_codes(groups, conditions)
-    return CrossSamples(codes, names, parts, there + back, weights)
+    folds, weights = there + back, scipy.linalg.block_diag(*weights)
+    return CrossSamples(codes, names, parts, folds, weights)
 
 
 def _members(conditions, role, name):
@@ -278,10 +232,7 @@ def _shared_classes(y, members, classes, pair):
 
 
 def _folds(train, test, runs):
-    """Return folds (train, test) that leave out of training what is of the same run.
-
-    Runs without training samples are tested together.
-    """
+    """Return folds (train, test) that leave out of training what is of the same run."""
     shared = np.isin(runs[test], runs[train])
     folds = [(train, test[~shared])] if not shared.all() else []
     return folds + [
@@ -323,12 +274,7 @@ def class_subsets(
     n_partitions: int,
     rng: np.random.Generator,
 ) -> tuple[SubsetTests, ...]:
-    """Draw subsets of classes of every set size, the same for all regions.
-
-    In each of ``n_partitions`` random orders of the K classes, the first k are a
-    subset, the next k another, and so on: K // k disjoint ones. ``codes`` (n_samples,)
-    are class codes. ValueError where a class has no test sample.
-    """
+    """Draw disjoint subsets of classes of every set size, the same for all regions."""
     n_classes = design.n_classes
     n_partitions = check_integer(n_partitions, "n_partitions", minimum=1)
     if len(np.unique(codes[design.test])) < n_classes:
@@ -362,15 +308,9 @@ def _tests(
         kept = [tuple(tuple(p[p >= 0]) for p in fold) for fold in folds]
         key = tuple(own), tuple(fold for fold in kept if fold[1])
         alike.setdefault(key, []).append(rows)
-    return [
-        SubsetTests(
-            np.stack(rows),
-            np.array(own),
-            Design(
-                tuple((np.array(train), np.array(test)) for train, test in folds),
-                len(own),
-                len(subsets[0]),
-            ),
-        )
-        for (own, folds), rows in alike.items()
-    ]
+    found = []
+    for (own, kept), together in alike.items():
+        pairs = tuple((np.array(train), np.array(test)) for train, test in kept)
+        of_subsets = Design(pairs, len(own), len(subsets[0]))
+        found.append(SubsetTests(np.stack(together), np.array(own), of_subsets))
+    return found

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse
 
-from neuroextrap.stats._label_checks import check_labels
+from neuroextrap.stats._label_checks import check_labels, checked_entries
 
 
 class Labels(NamedTuple):
@@ -23,30 +23,20 @@ class Labels(NamedTuple):
 
     @property
     def units(self):
-        """Block number of every sample, (n_kept,); None without blocks.
-
-        Blocks are numbered within groups, as in permutations.
-        """
-        if self.blocks is None:
-            return None
-        return row_codes(self.blocks, *([] if self.groups is None else [self.groups]))
+        """Block of every sample, within groups, (n_kept,); None without blocks."""
+        return None if self.blocks is None else self._in_groups(self.blocks)
 
     @property
     def exchanged(self):
-        """Number of what labels are exchanged within, (n_kept,): runs, or their strata.
+        """Runs (or their strata) within which labels are exchanged, (n_kept,)."""
+        return self.groups if self.strata is None else self._in_groups(self.strata)
 
-        None if they are exchanged freely.
-        """
-        if self.strata is None:
-            return self.groups
-        return row_codes(self.strata, *([] if self.groups is None else [self.groups]))
+    def _in_groups(self, values):
+        return row_codes(values, *([] if self.groups is None else [self.groups]))
 
     @property
     def weighed(self):
-        """Codes that weigh equally in bounds, (n_kept,), and their number.
-
-        Those of classes, or of pairs of class and stratum.
-        """
+        """Codes of class and stratum that weigh equally in bounds, and their number."""
         if self.strata is None:
             return self.codes, len(self.classes)
         n_strata = self.strata.max() + 1
@@ -59,11 +49,14 @@ def row_codes(*columns):
     return np.unique(np.stack(coded), axis=1, return_inverse=True)[1].ravel()
 
 
-def runs_in_time(groups, order=None):
-    """Return the rows in the order of runs and of time in these, and their run codes.
+def in_order(values):
+    """Return numbers of distinct values (n_samples,) in the order of their first."""
+    _, first, code = np.unique(values, return_index=True, return_inverse=True)
+    return np.argsort(np.argsort(first))[code.ravel()]
 
-    `groups` (n_samples,) are runs, `order` (n_samples,) times; None is that of rows.
-    """
+
+def runs_in_time(groups, order=None):
+    """Return the rows in the order of runs and of time in these, and their runs."""
     run = row_codes(groups)
     rows = np.lexsort((np.zeros(len(run)) if order is None else order, run))
     return rows, run[rows]
@@ -79,12 +72,13 @@ def members(codes):
     return scipy.sparse.csr_array((np.ones(len(codes)), (codes, range(len(codes)))))
 
 
-def without_means(X, codes, groups=None):
-    """Return samples without the means of their run and class, in standard deviations.
+def counts_of(first, second):
+    """Return how often codes come together, int of shape (n_first, n_second)."""
+    return (members(first) @ members(second).T).toarray().astype(int)
 
-    `X` has shape (n_samples, n_features); features that are then constant are left out.
-    Without `groups` all samples are one run.
-    """
+
+def without_means(X, codes, groups=None):
+    """Return standardized samples without the means of their run and class."""
     rest = centered_within(X, codes, groups)
     spread = rest.std(axis=0)
     return rest[:, spread > 0] / spread[spread > 0]
@@ -94,20 +88,13 @@ def centered_within(X, codes, groups=None):
     """Subtract from rows of `X` the mean of their run, then that of their class."""
     rest = np.asarray(X, dtype=np.float64)
     for column in (np.zeros(len(rest), dtype=int) if groups is None else groups, codes):
-        _, member, size = np.unique(column, return_inverse=True, return_counts=True)
-        sums = np.zeros((len(size), rest.shape[1]))
-        np.add.at(sums, member, rest)
-        rest = rest - (sums / size[:, None])[member]
+        _, member = np.unique(column, return_inverse=True)
+        rest = rest - means_of(rest, member)[member]
     return rest
 
 
 def code_labels(y, classes, groups, blocks, order=None):
-    """Turn labels into codes, and leave out classes that are not requested.
-
-    `y`, `groups`, `blocks` and `order` have shape (n_samples,); all but `y`, and
-    `classes`, may be None. ValueError when lengths differ, a class is missing, or fewer
-    than two are left.
-    """
+    """Turn labels into codes, and leave out classes that are not requested."""
     y = check_labels(y, "y")
     groups = checked_entries(groups, "groups", y)
     blocks = checked_entries(blocks, "blocks", y)
@@ -125,14 +112,11 @@ def code_labels(y, classes, groups, blocks, order=None):
             f"y has {len(chosen)} class ({chosen.tolist()}); give at least two classes"
         )
     keep = np.isin(y, chosen)
-    return Labels(
-        codes=np.searchsorted(chosen, y[keep]),
-        classes=chosen,
-        groups=None if groups is None else groups[keep],
-        blocks=None if blocks is None else blocks[keep],
-        order=None if order is None else order[keep],
-        keep=keep,
+    groups, blocks, order = (
+        None if each is None else each[keep] for each in (groups, blocks, order)
     )
+    codes = np.searchsorted(chosen, y[keep])
+    return Labels(codes, chosen, groups, blocks, keep, order)
 
 
 def codes_of(classes, y):
@@ -148,37 +132,14 @@ def codes_of(classes, y):
 
 
 def code_targets(targets, groups, blocks, order=None):
-    """Return Labels of targets (n_samples, n_columns), and their distinct rows.
-
-    `groups`, `blocks` and `order` have shape (n_samples,) or are None. ValueError when
-    lengths differ or all rows are equal.
-    """
+    """Return Labels of targets (n_samples, n_columns), and their distinct rows."""
     candidates, codes = np.unique(targets, axis=0, return_inverse=True)
     if len(candidates) < 2:
         raise ValueError("targets are the same for all samples; give at least two")
     given = {"groups": groups, "blocks": blocks, "order": order}
-    checked = {
-        name: checked_entries(values, name, targets[:, 0], "targets")
-        for name, values in given.items()
-    }
-    single = targets.shape[1] == 1
-    return Labels(
-        codes=codes.ravel(),
-        classes=candidates[:, 0] if single else np.arange(len(candidates)),
-        **checked,
-        keep=np.ones(len(targets), dtype=bool),
-        trained=False,
-    ), candidates
-
-
-def checked_entries(values, name, y, of="y"):
-    """Return runs or blocks of the samples, or None; raise unless they fit."""
-    if values is None:
-        return None
-    values = check_labels(values, name)
-    if values.shape != y.shape:
-        raise ValueError(
-            f"{name} has shape {values.shape}, {of} has {y.shape}; give one entry for "
-            "every sample"
-        )
-    return values
+    for name, values in given.items():
+        given[name] = checked_entries(values, name, targets[:, 0], "targets")
+    single, keep = targets.shape[1] == 1, np.ones(len(targets), dtype=bool)
+    classes = candidates[:, 0] if single else np.arange(len(candidates))
+    coded = {"codes": codes.ravel(), "classes": classes, "keep": keep}
+    return Labels(**coded, **given, trained=False), candidates

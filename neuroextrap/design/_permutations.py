@@ -8,7 +8,8 @@ import numpy as np
 from neuroextrap import stats
 from neuroextrap.design._findings import EVERYTHING, P_VALUES, TOO_SMALL, Finding
 from neuroextrap.design._folds import check_labelings, folds_follow_labels
-from neuroextrap.design._labels import checked_entries, row_codes
+from neuroextrap.design._labels import row_codes
+from neuroextrap.stats._label_checks import checked_entries
 from neuroextrap.stats._permutation import draw_labelings
 from neuroextrap.stats._pvalues import LEVEL
 from neuroextrap.stats._true_discoveries import fewest_permutations
@@ -20,23 +21,16 @@ _SORTED = 6.0  # standard deviations above their mean, at which a table is sorte
 class Permuted(NamedTuple):
     """The labelings of a permutation test."""
 
-    #: Class codes, the observed labeling first; (1 + n_permutations, n_samples).
-    codes: np.ndarray
-    #: Whether the classifier stays as it is, and only labels of test samples move.
-    pairing: bool
-    #: Findings about the exchange.
-    findings: tuple = ()
+    codes: np.ndarray  # of classes, observed first; (1 + n_permutations, n_samples)
+    pairing: bool  # whether only labels of test samples move, the classifier stays
+    findings: tuple = ()  # about the exchange
 
 
 def permuted_codes(labels, design, n_permutations, random_state, *, cv=None):
     """Return the observed labeling with its permutations, with Findings.
 
-    There are fewer permutations when there are fewer distinct ones. Labels move within
-    groups, and also within test folds if the folds were made from the labels: if `cv`
-    depends on them, or gives fixed folds whose class counts are more equal than by
-    chance. With one train/test split the classifier can stay as it is: then only the
-    labels of test samples are permuted. ValueError when a permuted labeling cannot be
-    trained on.
+    Labels move within groups, and also within test folds that were made from them. With
+    one train/test split only the labels of test samples move.
     """
     codes = labels.codes.astype(np.int32)
     # candidates of a regression are too many for folds to be made from them
@@ -49,13 +43,11 @@ def permuted_codes(labels, design, n_permutations, random_state, *, cv=None):
     follow = folds_follow_labels(labels.codes, cv=cv, groups=labels.groups)
     confined = not pairing and (balance.of_labels if follow is None else follow)
     cells = _cells(labels, design) if confined else labels.exchanged
-    orders, few = draw_labelings(
-        codes[moved],
-        None if cells is None else cells[moved],
-        None if labels.blocks is None else labels.blocks[moved],
-        n_permutations,
-        random_state,
+    cells, blocks = (
+        each if each is None else each[moved] for each in (cells, labels.blocks)
     )
+    seed = n_permutations, random_state
+    orders, few = draw_labelings(codes[moved], cells, blocks, *seed)
     permuted = np.tile(codes, (len(orders), 1))
     permuted[:, moved] = orders
     if labels.trained and not pairing:
@@ -69,15 +61,13 @@ def permuted_codes(labels, design, n_permutations, random_state, *, cv=None):
     return Permuted(np.concatenate([codes[None], permuted]), pairing, found)
 
 
-_LABEL_MADE = Finding(
-    "label_made_folds",
-    "note",
-    1.0,
-    P_VALUES,
+_EQUAL_FOLDS = (
     "cv gives fixed folds whose class counts are more equal than those of folds made "
-    "without the labels",
-    "labels were exchanged within test folds",
-    "",
+    "without the labels"
+)
+_WITHIN = "labels were exchanged within test folds"
+_LABEL_MADE = Finding(
+    "label_made_folds", "note", 1.0, P_VALUES, _EQUAL_FOLDS, _WITHIN, ""
 )
 
 
@@ -90,15 +80,10 @@ def few_exchanges(few):
     """Return a Finding from FewLabelings, where every other labeling is used."""
     if few is None:
         return None
-    return Finding(
-        "few_exchanges",
-        "doubtful" if few.smallest > LEVEL else "note",
-        few.smallest,
-        P_VALUES,
-        few.exist,
-        few.limit,
-        "more runs, or more samples in each run, give more labelings",
-    )
+    grade = "doubtful" if few.smallest > LEVEL else "note"
+    remedy = "more runs, or more samples in each run, give more labelings"
+    seen = "few_exchanges", grade, few.smallest, P_VALUES
+    return Finding(*seen, few.exist, few.limit, remedy)
 
 
 def few_permutations(n_permutations, confidence_level):
@@ -107,29 +92,18 @@ def few_permutations(n_permutations, confidence_level):
     if not 0 < n_permutations < needed:
         return ()
     because = f"{n_permutations} permutations are fewer than the {needed} needed"
-    return (
-        Finding(
-            "few_permutations",
-            "note",
-            float(n_permutations),
-            ("true_discovery*",),
-            because,
-            "how many regions of a set are informative is not bounded",
-            "take more permutations",
-        ),
-    )
+    effect = "how many regions of a set are informative is not bounded"
+    seen = "few_permutations", "note", float(n_permutations), ("true_discovery*",)
+    return (Finding(*seen, because, effect, "take more permutations"),)
 
 
 class Balance(NamedTuple):
     """Class counts of folds beside those of the same folds under other labelings."""
 
-    #: Whether every fold tests its share of every class, to less than one sample.
-    proportional: bool = False
-    #: Share of other labelings with counts as equal as the observed; None if the class
-    #: counts of folds cannot change.
-    as_equal: float | None = None
-    #: How much more unequal the observed are, in standard deviations of the others; 0
-    #: where folds leave samples out: training need not lack what is tested.
+    proportional: bool = False  # whether folds test their shares of every class
+    as_equal: float | None = None  # share of labelings as equal; None: all are alike
+    # how much more unequal the observed are, in standard deviations of the others; 0
+    # where folds leave samples out: training need not lack what is tested
     excess: float = 0.0
 
     @property
@@ -140,15 +114,10 @@ class Balance(NamedTuple):
 
 def fold_balance(labels, design):
     """Compare the class counts of folds with those of freely exchanged labelings."""
+    how = {"groups": labels.exchanged, "blocks": labels.blocks, "random_state": 0}
     with warnings.catch_warnings():  # few labelings are enough to compare with
         warnings.simplefilter("ignore", UserWarning)
-        others = stats.permute_labels(
-            labels.codes,
-            groups=labels.exchanged,
-            blocks=labels.blocks,
-            n_permutations=_COMPARED,
-            random_state=0,
-        )
+        others = stats.permute_labels(labels.codes, n_permutations=_COMPARED, **how)
     rows = np.concatenate([labels.codes[None], others])
     sizes = np.array([len(test) for _, test in design.folds])
     unequal, proportional, moves = np.zeros(len(rows)), True, False
@@ -163,7 +132,7 @@ def fold_balance(labels, design):
         return Balance(proportional)
     as_equal = np.mean(unequal[1:] <= unequal[0] * (1 + 1e-9))
     excess = 0.0
-    if all(len(a) + len(b) == design.n_samples for a, b in design.folds):
+    if design.leaves_nothing_out:
         excess = (unequal[0] - unequal[1:].mean()) / max(unequal[1:].std(), 1e-9)
     return Balance(proportional, float(as_equal), float(excess))
 
@@ -172,44 +141,31 @@ def _sorted_folds(balance):
     """Return a Finding where folds follow the order of a sorted table, else None."""
     if balance.excess < _SORTED:
         return None
-    return Finding(
-        "sorted_folds",
-        "doubtful",
-        balance.excess,
-        EVERYTHING,
+    because = (
         "folds follow the order of a table that is sorted by class, so that training "
-        "sets hold few samples of the classes that are tested",
-        "accuracies may be too low",
-        "shuffle the folds (scikit-learn's shuffle=True with a random_state), make "
-        "them from the labels (StratifiedKFold), or give groups and cv=None",
+        "sets hold few samples of the classes that are tested"
     )
+    remedy = (
+        "shuffle the folds (scikit-learn's shuffle=True with a random_state), make "
+        "them from the labels (StratifiedKFold), or give groups and cv=None"
+    )
+    seen = "sorted_folds", "doubtful", balance.excess, EVERYTHING
+    return Finding(*seen, because, "accuracies may be too low", remedy)
 
 
 def _without_groups(confined):
     """Return the Finding that no runs were given, which says where labels move."""
-    where = (
-        "within the test folds, which cv made from the labels"
-        if confined
-        else "freely over all samples"
-    )
-    return Finding(
-        "no_groups",
-        "doubtful",
-        0.0,
-        P_VALUES,
-        f"no runs were given (groups=None) and labels were exchanged {where}",
-        f"{TOO_SMALL} if samples were acquired in runs",
-        "give groups, so that labels are exchanged within runs",
-    )
+    where = "freely over all samples"
+    if confined:
+        where = "within the test folds, which cv made from the labels"
+    because = f"no runs were given (groups=None) and labels were exchanged {where}"
+    effect = f"{TOO_SMALL} if samples were acquired in runs"
+    remedy = "give groups, so that labels are exchanged within runs"
+    return Finding("no_groups", "doubtful", 0.0, P_VALUES, because, effect, remedy)
 
 
 def _cells(labels, design):
-    """Return the group and test folds of every sample as one code, (n_samples,).
-
-    Given the labels and the folds made from them, samples of one cell are exchangeable
-    under the null hypothesis; samples of other folds are not, because the folds are
-    balanced for the observed labels only.
-    """
+    """Return the group and test folds, balanced for the labels, of every sample."""
     tested = np.zeros((len(design.folds), len(labels.codes)), dtype=bool)
     for fold, (_, test) in enumerate(design.folds):
         tested[fold, test] = True
@@ -244,13 +200,7 @@ class Strata(NamedTuple):
 
 
 def confound_strata(confound, labels, stratum_size):
-    """Return Strata of a confound (n_samples,) of the samples with Labels.
-
-    Categories are strata by themselves, and so are numbers that occur in a run
-    `stratum_size` times each, on average. Other numbers are ranked within runs, where
-    `stratum_size` neighbors are a stratum. ValueError where class and confound cannot
-    be told apart.
-    """
+    """Return Strata of a confound (n_samples,): categories, or neighbors in rank."""
     given = checked_entries(confound, "confound", np.zeros(len(labels.keep)))
     given = given[labels.keep]
     units = np.arange(len(given)) if labels.units is None else labels.units

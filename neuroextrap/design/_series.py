@@ -5,7 +5,7 @@ import scipy.fft
 
 from neuroextrap import stats
 from neuroextrap.design._findings import P_VALUES, TOO_SMALL, Finding
-from neuroextrap.design._labels import means_of, row_codes
+from neuroextrap.design._labels import means_of, runs_in_time
 from neuroextrap.stats._permutation import shift_rows
 from neuroextrap.stats._validation import brief
 
@@ -19,28 +19,19 @@ _LENGTHS = 5  # of a block, in the rows over which neighbors correlate
 def check_exchange(exchange):
     """Raise ValueError unless `exchange` is a name or a number of rows."""
     named = isinstance(exchange, str) and exchange in EXCHANGES
-    if not named and not _is_block(exchange):
+    whole = isinstance(exchange, (int, np.integer)) and not isinstance(exchange, bool)
+    if not named and not (whole and exchange > 0):
         raise ValueError(
             f"exchange={brief(exchange)} is unknown; choose one of {EXCHANGES}, or a "
             "whole number of rows that are exchanged as one block"
         )
 
 
-def _is_block(exchange):
-    """Return whether blocks of so many rows are exchanged."""
-    return (
-        isinstance(exchange, (int, np.integer))
-        and not isinstance(exchange, bool)
-        and exchange > 0
-    )
-
-
 def exchanged(codes, *, exchange, groups, n_permutations, random_state):
     """Return other pairings (n_permutations, n_test) of responses and stimuli.
 
-    `codes` (n_test,) are the stimuli. By "rows" stimuli change places within groups,
-    all repeats of one together; by "shifts" the series of each group as a whole, and by
-    a number its blocks of so many rows that follow each other.
+    Stimuli `codes` (n_test,) change places by "rows", repeats together, by "shifts" of
+    whole series, or by blocks of so many rows.
     """
     check_exchange(exchange)
     given = {"n_permutations": n_permutations, "random_state": random_state}
@@ -73,11 +64,7 @@ OF_TARGETS = ("samples", "their targets explain", "the targets")
 
 
 def findings_of_series(responses, predictions, groups, *, exchange, words=OF_RESPONSES):
-    """Return Findings, 0 or 1, about exchanging rows that depend on their neighbors.
-
-    The arguments are those of :func:`neighbor_inflation` and :func:`exchanged`; `words`
-    are what to call both.
-    """
+    """Return Findings, 0 or 1, about exchanging rows that depend on their neighbors."""
     rows_word, explained, others = words
     if not responses.shape[1]:
         return ()
@@ -122,16 +109,9 @@ def findings_of_series(responses, predictions, groups, *, exchange, words=OF_RES
 def neighbor_inflation(responses, predictions, groups=None):
     """Return by how much dependence of rows inflates the variance of correlations.
 
-    Where responses y and predictions f depend on their own past only, their correlation
-    has 1 + 2 * sum_k r_y(k) r_f(k) times the variance that it has in independent rows
-    (Bartlett 1946), here averaged over columns. What the predictions explain of a
-    column is first subtracted from the responses, and the means of runs from both. Lags
-    stay within runs, and are at most a third of the longest one. None if one of 199
-    free orders of the responses, or of the predictions, gives as much: trials whose
-    stimuli came in random order are accepted, however much their noise depends on time.
-
-    `responses` and `predictions` have shape (n_rows, n_columns), in the order of
-    acquisition within each of `groups` (n_rows,).
+    1 + 2 * sum_k r_y(k) r_f(k) of responses y and predictions f (Bartlett 1946), mean
+    over columns. None if one of 199 free orders gives as much: noise may depend on time
+    where stimuli come in random order.
     """
     rows, run = _by_run(len(responses), groups)
     n_lags = min(_MOST_LAGS, np.bincount(run).max() // 3)
@@ -150,12 +130,7 @@ def neighbor_inflation(responses, predictions, groups=None):
 
 
 def correlation_length(responses, predictions, groups=None):
-    """Return over how many rows series correlate: the longer of two, at least one.
-
-    It is the first lag at which the autocorrelation, averaged over columns, has fallen
-    to 1/e, at most a third of the longest run. Arguments are those of
-    :func:`neighbor_inflation`.
-    """
+    """Return the lag by which autocorrelation of both series has fallen to 1/e."""
     rows, run = _by_run(len(responses), groups)
     n_lags = max(1, np.bincount(run).max() // 3)
     place, lengths = np.arange(len(rows)) + n_lags * run, []
@@ -183,9 +158,7 @@ def _has_trend(values, groups):
 
 def _by_run(n_rows, groups):
     """Return the rows ordered by run, and the run of each, as codes."""
-    codes = row_codes(np.zeros(n_rows) if groups is None else groups)
-    rows = np.argsort(codes, kind="stable")
-    return rows, codes[rows]
+    return runs_in_time(np.zeros(n_rows) if groups is None else groups)
 
 
 def _scaled(values, run):

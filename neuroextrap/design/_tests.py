@@ -1,6 +1,5 @@
 """How labeled samples are tested: which bounds hold, from which tests, as one value."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from numbers import Real
 from typing import Any, NamedTuple, Self
@@ -39,16 +38,12 @@ POPULATION_NOTE = (
 class BoundDesign(NamedTuple):
     """What the lower bounds need to know of the test points."""
 
-    #: Test points of every class in every fold, shape (n_folds, K); for forward tests
-    #: the number, shape (), that would be as noisy; None: no bounds.
+    # test points of every class in every fold, shape (n_folds, K); for forward tests
+    # the number, shape (), that would be as noisy; None: no bounds
     n_repeats: np.ndarray | None
-    #: Weights of the test points for the bounds, shape (1, n_test), if they differ from
-    #: those of the pooled accuracy; else shape (0, n_test).
-    weighting: np.ndarray
-    #: What a reader should know about the bounds.
-    notes: tuple
-    #: Units of the forward tests behind the bounds; None for bounds from folds.
-    forward: ForwardDesign | None = None
+    weighting: np.ndarray  # (0, n_test), or (1, n_test) unless that of the accuracy
+    notes: tuple  # what a reader should know about the bounds
+    forward: ForwardDesign | None = None  # units of forward tests; None: from folds
 
 
 _CHOICES = {
@@ -81,36 +76,22 @@ class BoundOptions(NamedTuple):
                 f"first_tested_run={first} is for e_value_order='chronological', got "
                 f"{order!r}; cyclic orders test every run"
             )
+        automatic = kernel.shrinks and not isinstance(kernel.shrinkage, Real)
+        named = {name: given[name] for name in cls._fields if name in given}
         return cls(
-            given["bounds"],
-            given["test_units"],
-            given["e_value_order"],
-            given["confidence_level"],
-            kernel.shrinks and not isinstance(kernel.shrinkage, Real),
-            given["within_runs"],
-            first,
+            **named | {"automatic_penalty": automatic, "first_tested_run": first}
         )
 
     @property
     def whole_runs(self) -> bool:
-        """Whether a whole run is one test unit.
-
-        This is so on request, and if features were centered within runs: each test
-        point then depends on the others of its run.
-        """
+        """Whether a whole run is one test unit, as it is if features were centered."""
         return self.test_units == "runs" or self.within_runs is not None
 
 
 def bound_design(
     labels: Labels, design: Design, options: BoundOptions
 ) -> tuple[BoundDesign, ForwardFolds | None]:
-    """Decide whether and how lower bounds hold for a cross-validation.
-
-    Returns their design and, if they come from forward tests, these tests. Samples of
-    one block may depend on one another, so that a block is one test unit, however many
-    samples it has. ValueError if the design does not allow the bounds that were
-    requested.
-    """
+    """Decide whether and how lower bounds hold; return forward tests, if any, too."""
     if options.bounds is None:
         return _no_bounds(design, "no lower bounds: bounds=None"), None
     if options.whole_runs and labels.groups is None:
@@ -118,7 +99,7 @@ def bound_design(
         if options.within_runs is not None:
             asked = f"within_runs={options.within_runs!r}"
         raise ValueError(f"{asked} needs the run of every sample; give groups=runs")
-    if labels.units is not None and _are_split(labels.units, design):
+    if labels.units is not None and design.splits(labels.units):
         reason = (
             "a block has samples in the training and the test set of one fold, which "
             "the bounds assume to be independent"
@@ -133,10 +114,7 @@ def bound_design(
 def without_forward_tests(
     labels: Labels, design: Design, options: BoundOptions, reason: str | None
 ) -> BoundDesign:
-    """Return the bounds where no forward tests are made, because of `reason`.
-
-    The reason is None if forward tests were not requested.
-    """
+    """Return the bounds without forward tests, because of `reason`, if any."""
     if options.whole_runs:
         reason = reason or "the folds are tested as they are"
         reason = f"whole runs as test units need forward testing, but {reason}"
@@ -154,9 +132,9 @@ _FOLD_NOTE = (
 )
 
 
-def _no_bounds(design: Design, note: str) -> BoundDesign:
-    """Return the design of no bounds, with a note that says why."""
-    return BoundDesign(None, np.empty((0, len(design.test))), (note,))
+def _no_bounds(design: Design, *notes: str) -> BoundDesign:
+    """Return the design of no bounds, with notes that say why."""
+    return BoundDesign(None, np.empty((0, len(design.test))), notes)
 
 
 def _refused(options: BoundOptions, design: Design, reason: str) -> BoundDesign:
@@ -172,13 +150,9 @@ def _refused(options: BoundOptions, design: Design, reason: str) -> BoundDesign:
 def forward_tests(
     labels: Labels, design: Design, options: BoundOptions
 ) -> ForwardFolds | str | None:
-    """Return the forward tests of a design, or why there are none.
+    """Return the forward tests, why there are none, or None if folds are tested.
 
-    With strata, pairs of class and stratum weigh equally in every test.
-
-    None if the folds are tested as they are: on request, or if there is a single
-    train/test split, whose points are counted exactly (whole runs are one step of one
-    order).
+    A single split is counted exactly, as it is (whole runs are one step of one order).
     """
     single = len(design.folds) == 1 and not options.whole_runs
     if options.bounds == "folds" or (single and options.bounds == "auto"):
@@ -247,9 +221,8 @@ def _forward_bounds(
         f"next; {steps}); {unit} are treated as independent given their classes"
     )
     n_repeats = np.array(1 / outcomes.noise)
-    notes = [how, *_notes(design, n_repeats, options)]
-    none = np.empty((0, len(design.test)))
-    return BoundDesign(n_repeats, none, tuple(notes), outcomes)
+    bounds = _no_bounds(design, how, *_notes(design, n_repeats, options))
+    return bounds._replace(n_repeats=n_repeats, forward=outcomes)
 
 
 def _fold_bounds(
@@ -271,13 +244,10 @@ def _fold_bounds(
     share = repeats.sum(axis=1) / repeats.sum()
     weighting = share @ weightings
     pooled = class_weights(codes[design.test][:, None], design.n_classes)[:, 0]
-    same = np.allclose(weighting, pooled, rtol=1e-9, atol=0)
-    none = np.empty((0, len(design.test)))
-    return BoundDesign(
-        repeats,
-        none if same else weighting[None],
-        (*notes, *_notes(design, repeats, options)),
-    )
+    bounds = _no_bounds(design, *notes, *_notes(design, repeats, options))
+    if np.allclose(weighting, pooled, rtol=1e-9, atol=0):
+        return bounds._replace(n_repeats=repeats)
+    return bounds._replace(n_repeats=repeats, weighting=weighting[None])
 
 
 def _notes(design: Design, n_repeats: np.ndarray, options: BoundOptions) -> list[str]:
@@ -306,11 +276,6 @@ def _notes(design: Design, n_repeats: np.ndarray, options: BoundOptions) -> list
     return notes
 
 
-def _are_split(units: np.ndarray, design: Design) -> bool:
-    """Return whether a fold trains and tests on samples of one unit."""
-    return any(np.isin(units[test], units[train]).any() for train, test in design.folds)
-
-
 @dataclass(frozen=True)
 class Tests:
     """Everything about the tests of a run that follows from labels, runs and blocks."""
@@ -323,6 +288,7 @@ class Tests:
     options: BoundOptions
     bounds: BoundDesign
     forward: ForwardFolds | None  # tests behind the bounds, where folds are not
+    of_folds: np.ndarray  # weightings of the folds, if kept, (n_folds or 0, n_test)
 
     @classmethod
     def of(
@@ -333,36 +299,30 @@ class Tests:
         cv: Any,
         n_permutations: int,
         random_state: Any,
+        per_fold: bool = False,
     ) -> Self:
         """Make them; ValueError if labels, runs, blocks and options do not match."""
         n_classes, seen = len(labels.classes), continuous_target(labels)
         if seen is not None and seen.grade == "refused":
             tell([seen])
         design = make_design(
-            labels.codes,
-            n_classes,
-            cv=cv,
-            groups=labels.groups,
-            trained=labels.trained,
+            labels.codes, n_classes, cv=cv, groups=labels.groups, trained=labels.trained
         )
         permuted = permuted_codes(labels, design, n_permutations, random_state, cv=cv)
         bounds, forward = bound_design(labels, design, options)
-        return cls(labels, design, permuted, options, bounds, forward)
+        of_folds, _ = fold_weightings(labels.codes, design)
+        of_folds = of_folds[: len(of_folds) if per_fold else 0]
+        return cls(labels, design, permuted, options, bounds, forward, of_folds)
 
     def without_forward(self, reason: str) -> Self:
         """Return the tests with bounds from the folds, because of `reason`."""
         bounds = without_forward_tests(self.labels, self.design, self.options, reason)
         return replace(self, bounds=bounds, forward=None)
 
-    def weightings(self, per_fold: bool) -> np.ndarray:
-        """Return further weightings of the test points: the bound's, then each fold's.
-
-        Shape (n_weightings, n_test).
-        """
-        if not per_fold:
-            return self.bounds.weighting
-        folds, _ = fold_weightings(self.labels.codes, self.design)
-        return np.concatenate([self.bounds.weighting, folds])
+    @property
+    def weightings(self) -> np.ndarray:
+        """Weightings (n_weightings, n_test): the bound's, then those of folds."""
+        return np.concatenate([self.bounds.weighting, self.of_folds])
 
     @property
     def test_codes(self) -> np.ndarray:
@@ -377,8 +337,8 @@ class Tests:
     ) -> tuple[Finding, ...]:
         """Return the Findings about the tests, and about samples X if they are given.
 
-        X has shape (n_samples, n_features); ``frequent_first`` names the classifier if
-        it may favor frequent classes; ``strata`` (n_samples,) are those of a confound.
+        ``frequent_first`` names a classifier that may favor frequent classes;
+        ``strata`` (n_samples,) are those of a confound.
         """
         labels = self.labels if strata is None else self.labels._replace(strata=strata)
         of_samples = findings_of_samples(X, labels, self.design, frequent_first)
@@ -386,7 +346,7 @@ class Tests:
         of_runs = runs_out_of_time(self.labels.groups) if in_time else ()
         return of_samples + of_runs + self.permuted.findings
 
-    def notes(self, more: Sequence[str] = ()) -> tuple[str, ...]:
-        """Return more notes, and those of the folds and of the bounds."""
+    def notes(self) -> tuple[str, ...]:
+        """Return notes of the folds and of the bounds."""
         crossed = cross_notes(self.design) if len(self.permuted.codes) > 1 else ()
-        return (*more, *crossed, *self.bounds.notes)
+        return (*crossed, *self.bounds.notes)

@@ -11,8 +11,8 @@ from neuroextrap.images._opening import (
     flat_values,
     open_image,
     read_image,
-    same_affine,
 )
+from neuroextrap.images._tables import read_text_table
 from neuroextrap.stats._warn import warn
 
 _BACKGROUND = ("background", "unknown", "none", "???", "*", "0", "")
@@ -32,7 +32,10 @@ def atlas_labels(
     labels_img, names = unpack_atlas(labels_img, names)
     opened = read_image(open_image(labels_img, "labels_img"))
     image_labels = whole_numbers(opened)
-    labels = _at_features(opened, masker)
+    if not opened.is_surface and not is_surface_masker(masker):
+        opened = _resampled(opened, masker.mask_img_)
+    values = feature_values(opened.img, masker, opened.name)
+    labels = np.round(values).astype(np.int64)
     present = np.unique(labels[labels != 0])
     if not len(present):
         raise ValueError(
@@ -84,18 +87,9 @@ def whole_numbers(opened):
     return values.astype(np.int64)
 
 
-def _at_features(opened, masker):
-    """Labels at the features, resampled when the grids differ."""
-    if not opened.is_surface and not is_surface_masker(masker):
-        opened = _resampled(opened, masker.mask_img_)
-    values = feature_values(opened.img, masker, opened.name)
-    return np.round(values).astype(np.int64)
-
-
 def _resampled(opened, mask_img):
     """Return the atlas on the mask's grid, with a warning if it had to be resampled."""
-    same = tuple(opened.img.shape[:3]) == tuple(mask_img.shape[:3])
-    if same and same_affine(opened.img.affine, mask_img.affine, mask_img.shape[:3]):
+    if opened.shares_grid(NamedImage("the mask", mask_img)):
         return opened
     from nilearn.image import resample_to_img
 
@@ -103,14 +97,8 @@ def _resampled(opened, mask_img):
         f"{opened.name} is on another grid than the mask: resampled to it, nearest "
         "neighbor"
     )
-    resampled = resample_to_img(
-        opened.img,
-        mask_img,
-        interpolation="nearest",
-        copy_header=True,
-        force_resample=True,
-    )
-    return NamedImage(opened.name, resampled)
+    how = {"interpolation": "nearest", "copy_header": True, "force_resample": True}
+    return NamedImage(opened.name, resample_to_img(opened.img, mask_img, **how))
 
 
 def names_by_label(names, values):
@@ -120,7 +108,13 @@ def names_by_label(names, values):
     if isinstance(names, dict):
         return _names_of_pairs(names.items())
     if hasattr(names, "columns"):
-        return _names_of_frame(names)
+        missing = [key for key in ("index", "name") if key not in names.columns]
+        if missing:
+            raise ValueError(
+                f"names lack column(s) {missing}, got {list(names.columns)}; give a "
+                "table with columns index and name"
+            )
+        return _names_of_pairs(zip(names["index"], names["name"], strict=True))
     if isinstance(names, str) or not hasattr(names, "__len__"):
         raise TypeError(
             f"names must be a list, dict, DataFrame or fetched atlas, got "
@@ -129,17 +123,6 @@ def names_by_label(names, values):
     if hasattr(names, "items") and list(names.index) != list(range(len(names))):
         return _names_of_pairs(names.items())  # a Series whose index is the label
     return _names_of_list([_text(name) for name in names], values)
-
-
-def _names_of_frame(frame):
-    """Read a look-up table with columns index and name."""
-    missing = [column for column in ("index", "name") if column not in frame.columns]
-    if missing:
-        raise ValueError(
-            f"names lack column(s) {missing}, got {list(frame.columns)}; give a table "
-            "with columns index and name"
-        )
-    return _names_of_pairs(zip(frame["index"], frame["name"], strict=True))
 
 
 def _names_of_pairs(pairs):
@@ -201,9 +184,7 @@ REACH = 5.0
 
 def atlas_names_at(atlas, places):
     """Return an atlas's name of each of `places` (n_places, 3), in mm; "" for none."""
-    labels_img, names = unpack_atlas(atlas, None)
-    if names is None:
-        names = names_beside(labels_img)
+    labels_img, names = _with_names(atlas)
     opened = read_image(open_image(labels_img, "atlas"))
     numbers = whole_numbers(opened)
     name_of = _mask_named(labels_img, names_by_label(names, numbers[numbers != 0]))
@@ -219,6 +200,12 @@ def atlas_names_at(atlas, places):
         name = name_of.get(label, "")
         found.append(f"near {name}" if name and distance else name)
     return found
+
+
+def _with_names(atlas):
+    """Return the image of an atlas, and its names or those of the table beside it."""
+    labels_img, names = unpack_atlas(atlas, None)
+    return labels_img, names_beside(labels_img) if names is None else names
 
 
 _HARVARD_OXFORD = "cort-maxprob-thr25-2mm"
@@ -240,9 +227,7 @@ def installed_atlas():
 
 def labels_of(atlas, masker):
     """Return the label of every feature, and names of the atlas or beside its file."""
-    labels_img, names = unpack_atlas(atlas, None)
-    if names is None:
-        names = names_beside(labels_img)
+    labels_img, names = _with_names(atlas)
     labels, table = atlas_labels(labels_img, masker, names=names)
     return labels, _mask_named(labels_img, table)
 
@@ -267,8 +252,6 @@ def names_beside(labels_img):
     table = Path(labels_img).with_name(f"{_stem(labels_img)}.tsv")
     if not table.exists():
         return None
-    from neuroextrap.images._tables import read_text_table
-
     return read_text_table(table, f"the atlas's table {table}")
 
 

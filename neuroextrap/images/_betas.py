@@ -62,32 +62,38 @@ def trials_of_runs(imgs, events, options):
     for (table, name), img, time in zip(tables, named, times, strict=True):
         if late := late_event(table, name, img, time):
             raise ValueError(late)
-    confounds = read_confounds(options.confounds, named, options.sample_mask)
-    volumes = read_sample_mask(options.sample_mask, named)
-    kept = [
-        _kept_trials(table, name, exclude, options.label_column)
-        for table, name in tables
-    ]
-    present = np.concatenate([table["trial_type"] for table, _ in tables])
+    runs, present = _fits_of_runs(named, tables, times, options)
     warn_unknown(exclude, present)
-    if not any(keep.any() for _, keep in kept):
+    if not any(run.keep.any() for run in runs):
         raise ValueError(
             f"exclude={exclude!r} leaves no trial; conditions are "
             f"{sorted({str(name) for name in present} - {''})}; exclude fewer"
         )
-    fit = {"model": options.samples, "design": _drifts(options)}
-    own = [
-        fit | {"t_r": time, "confounds": regressed, "volumes": in_fit}
-        for time, regressed, in_fit in zip(times, confounds, volumes, strict=True)
-    ]
-    seen = [
-        _seen_trials(img.name, trials, keep, of_run)
-        for img, (trials, keep), of_run in zip(named, kept, own, strict=True)
-    ]
-    return [
-        RunTrials(img, trials, keep, of_run)
-        for img, (trials, keep), of_run in zip(named, seen, own, strict=True)
-    ]
+    return [run._replace(keep=_seen_trials(run)) for run in runs]
+
+
+def _fits_of_runs(named, tables, times, options):
+    """Return the RunTrials of every run before censoring, and all conditions."""
+    confounds = read_confounds(options.confounds, named, options.sample_mask)
+    volumes = read_sample_mask(options.sample_mask, named)
+    design = {"high_pass": options.high_pass}
+    if not options.high_pass:  # None: nilearn's own drifts, 0: none
+        design = {} if options.high_pass is None else {"drift_model": None}
+    runs, present = [], []
+    parts = zip(named, tables, times, confounds, volumes, strict=True)
+    for img, (table, name), time, regressed, in_fit in parts:
+        trials = table[_TIMED].assign(
+            label=event_labels(table, name, options.label_column)
+        )
+        trials = trials[trials["trial_type"] != ""]
+        trials = trials.sort_values("onset", kind="stable").reset_index(drop=True)
+        excluded = trials["trial_type"].isin(options.excluded)
+        keep = ~(excluded | (trials["label"] == "")).to_numpy()
+        fit = {"model": options.samples, "design": design, "t_r": time}
+        fit |= {"confounds": regressed, "volumes": in_fit}
+        runs.append(RunTrials(img, trials, keep, fit))
+        present.append(table["trial_type"])
+    return runs, np.concatenate(present)
 
 
 def labels_of_trials(run_trials):
@@ -95,12 +101,6 @@ def labels_of_trials(run_trials):
     y = [run.trials["label"].to_numpy(dtype=str)[run.keep] for run in run_trials]
     runs = np.repeat(np.arange(len(y)), [len(labels) for labels in y])
     return np.concatenate(y), runs
-
-
-def _drifts(options):
-    """Return the options of the design by which drifts are modeled."""
-    none = {None: {}, 0: {"drift_model": None}}
-    return none.get(options.high_pass, {"high_pass": options.high_pass})
 
 
 def _check_tables(tables, named):
@@ -117,15 +117,6 @@ def _check_tables(tables, named):
                 f"{list(table.columns)}; single-trial betas need BIDS events, give "
                 "such a table"
             )
-
-
-def _kept_trials(table, name, exclude, label_column):
-    """Trials in order of onset with their labels, and which of them make a sample."""
-    trials = table[_TIMED].assign(label=event_labels(table, name, label_column))
-    trials = trials[trials["trial_type"] != ""]
-    trials = trials.sort_values("onset", kind="stable").reset_index(drop=True)
-    unlabeled = (trials["label"] == "").to_numpy()
-    return trials, ~trials["trial_type"].isin(exclude).to_numpy() & ~unlabeled
 
 
 def _betas_of_run(run, data):
@@ -174,35 +165,32 @@ def _design(events, options):
     """Return nilearn's design of all volumes of a run, with its confounds."""
     from nilearn.glm.first_level import make_first_level_design_matrix
 
-    design = dict(options["design"])
-    regressed = options["confounds"]
+    design, regressed = dict(options["design"]), options["confounds"]
     if regressed is not None:
         scale = regressed.std(axis=0)
         regressed = (regressed - regressed.mean(axis=0)) / np.where(scale > 0, scale, 1)
-        design["add_regs"] = regressed
         names = [f"neuroextrap_confound_{i}" for i in range(regressed.shape[1])]
-        design["add_reg_names"] = names
+        design |= {"add_regs": regressed, "add_reg_names": names}
     times = np.arange(len(options["volumes"])) * options["t_r"]
     return make_first_level_design_matrix(times, events[_TIMED], **design)
 
 
-def _seen_trials(name, trials, keep, options):
-    """Return the trials without those of which censoring leaves too little."""
-    volumes = options["volumes"]
-    rows = np.flatnonzero(keep)
+def _seen_trials(run):
+    """Return which trials give a sample, without those that censoring hides."""
+    volumes, rows = run.options["volumes"], np.flatnonzero(run.keep)
     if volumes.all() or not len(rows):
-        return trials, keep
-    named, names = _named_trials(trials, rows)
-    energy = _design(named, options)[names].to_numpy() ** 2
+        return run.keep
+    named, names = _named_trials(run.trials, rows)
+    energy = _design(named, run.options)[names].to_numpy() ** 2
     seen = energy[volumes].sum(axis=0) >= _LEAST_SEEN * energy.sum(axis=0)
     if not seen.all():
         _logger.warning(
             "%s: %d of %d trials give no sample, most of their response lies in "
             "volumes that sample_mask leaves out",
-            name,
+            run.img.name,
             int((~seen).sum()),
             len(seen),
         )
-    keep = keep.copy()
+    keep = run.keep.copy()
     keep[rows] = seen
-    return trials, keep
+    return keep

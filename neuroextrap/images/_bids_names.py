@@ -26,26 +26,30 @@ def file_entities(path):
     stem, dot, extension = Path(path).name.partition(".")
     *pairs, suffix = stem.split("_")
     matches = [match for match in map(PAIR.fullmatch, pairs) if match is not None]
-    whole = matches and len(matches) == len(pairs) and _SUFFIX.fullmatch(suffix)
-    if not (dot and extension and whole):
-        return None
     entities = {match[1]: match[2] for match in matches}
-    if len(entities) < len(matches) or matches[0][1] != "sub":
+    whole = pairs and len(entities) == len(pairs) and _SUFFIX.fullmatch(suffix)
+    if not (dot and extension and whole and matches[0][1] == "sub"):
         return None
     return entities
+
+
+def bids_files(paths):
+    """Return (path, entities) of the files with BIDS names, in the order of names."""
+    named = [
+        (Path(path), file_entities(path)) for path in sorted(paths, key=name_order)
+    ]
+    return [(path, entities) for path, entities in named if entities]
 
 
 def loose_entities(path):
     """Return ``key-label`` pairs of any file's name, and sub and ses of its folders."""
     path = Path(path)
     found: dict[str, str] = {}
-    for piece in path.name.partition(".")[0].split("_"):
-        match = PAIR.fullmatch(_lower_key(piece))
-        if match:
-            found.setdefault(*match.groups())
-    for folder in reversed(path.parts[:-1]):
-        match = PAIR.fullmatch(_lower_key(folder))
-        if match and match.group(1) in ("sub", "ses"):
+    pieces = path.name.partition(".")[0].split("_")
+    for piece in [*pieces, *reversed(path.parts[:-1])]:
+        key, dash, label = piece.partition("-")
+        match = PAIR.fullmatch(f"{key.lower()}{dash}{label}")
+        if match and (piece in pieces or match[1] in ("sub", "ses")):
             found.setdefault(*match.groups())
     return found
 
@@ -64,12 +68,6 @@ def name_order(path):
     """Return what sorts paths by name, numbers as numbers (run-2 before run-10)."""
     parts = re.split(r"([0-9]+)", str(path))
     return [int(part) if part.isdecimal() else part for part in parts]
-
-
-def _lower_key(piece):
-    """Return a pair with its key in lower case."""
-    key, dash, label = piece.partition("-")
-    return f"{key.lower()}{dash}{label}"
 
 
 def pair_tables(named, tables):
@@ -104,19 +102,16 @@ def _in_order(named, tables, what):
     """Return tables in the order in which no name disagrees with its image's."""
     images = [_entities(img.file) for img in named]
     found = [_entities(table) for table in tables]
-    if len(tables) == 1:
-        pairs = [(i, 0) for i in range(len(images))]
-    else:
-        pairs = [(i, i) for i in range(len(images))]
+    pairs = [(i, i if len(tables) > 1 else 0) for i in range(len(images))]
     odd = [(i, j) for i, j in pairs if _disagreement(images[i], found[j])]
     if not odd:
         return list(tables)
     order = _only_order(images, found) if len(images) == len(found) else None
-    if order is not None:
-        _logger.info("%s were put into the order of the images, by their names", what)
-        return [tables[j] for j in order]
-    i, j = odd[0]
-    return refuse_other_names([named[i]], [tables[j]], what)
+    if order is None:
+        i, j = odd[0]
+        return refuse_other_names([named[i]], [tables[j]], what)
+    _logger.info("%s were put into the order of the images, by their names", what)
+    return [tables[j] for j in order]
 
 
 def refuse_other_names(named, tables, what):
@@ -137,20 +132,15 @@ def _entities(path):
 
 
 def _disagreement(first, second):
-    """Return the first entity in which two names disagree, or None."""
+    """Return the first entity in which two names disagree, runs as numbers, or None."""
     for key in _COMPARED:
         if key in first and key in second:
-            one, two = (_comparable(key, each[key]) for each in (first, second))
+            one, two = first[key].casefold(), second[key].casefold()
+            if key == "run":
+                one, two = label_key(one), label_key(two)
             if one != two:
                 return key
     return None
-
-
-def _comparable(key, label):
-    """Return a label as it is compared: runs as numbers, text in small letters."""
-    if key == "run" and label.isdecimal():
-        return int(label)
-    return label.casefold()
 
 
 def _only_order(images, tables):
@@ -201,14 +191,15 @@ def read_filters(filters, file=None):
     `filters` is a dict of labels, or texts key=label, and comes before the JSON `file`,
     which holds such a dict or fMRIPrep's (its entry "bold").
     """
-    own = _of_texts(filters) if _is_texts(filters) else filters
-    own = {} if own is None else own
-    if not isinstance(own, Mapping):
+    several = isinstance(filters, (list, tuple))
+    of_texts = several and all(isinstance(each, str) for each in filters)
+    own = _of_texts(filters) if of_texts else filters
+    if not isinstance(own, Mapping | None):
         raise ValueError(
             f"filters={brief(filters)} must be a dict of labels by entity, such as "
             '{"desc": "denoised"}, or texts (--filter desc=denoised)'
         )
-    given = (_of_file(file) if file is not None else {}) | dict(own)
+    given = ({} if file is None else _of_file(file)) | dict(own or {})
     return {_LONG.get(key, key): _labels(key, value) for key, value in given.items()}
 
 
@@ -236,12 +227,6 @@ def apply_filters(found, filters, participant):
     return found
 
 
-def _is_texts(filters):
-    """Return whether filters are a list of texts."""
-    several = isinstance(filters, (list, tuple))
-    return several and all(isinstance(each, str) for each in filters)
-
-
 def _of_texts(texts):
     """Return a dict of lists of labels from texts key=label."""
     found: dict[str, list] = {}
@@ -258,22 +243,21 @@ def _of_texts(texts):
 
 def _of_file(file):
     """Return the dict of a JSON file of filters."""
+    example = 'write {"bold": {"desc": "denoised"}}'
     try:
         content = json.loads(Path(file).expanduser().read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:
         raise ValueError(
             f"filter_file (--filter-file) {file} cannot be read as JSON ({error}); "
-            'write {"bold": {"desc": "denoised"}}'
+            f"{example}"
         ) from error
     if isinstance(content, dict) and isinstance(content.get(_IMAGES), dict):
         content = content[_IMAGES]
-    several = isinstance(content, dict) and not any(
-        isinstance(value, dict) for value in content.values()
-    )
-    if not several:
+    values = content.values() if isinstance(content, dict) else [{}]
+    if any(isinstance(value, dict) for value in values):
         raise ValueError(
             f"filter_file (--filter-file) {file} has no filters of {_IMAGES} images; "
-            'write {"bold": {"desc": "denoised"}}'
+            f"{example}"
         )
     return {key: value for key, value in content.items() if key not in _OF_FILES}
 

@@ -1,15 +1,15 @@
 """The runs of a participant and its betas, found by the names of files."""
 
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 
 from neuroextrap.images._bids_names import (
     RUN_KEYS,
     apply_filters,
-    file_entities,
+    bids_files,
     label_key,
     loose_entities,
-    name_order,
     same_label,
 )
 from neuroextrap.images._fits import (
@@ -71,21 +71,20 @@ def find_runs(
     """
     filters = filters or {}
     found = _series(derivatives, participant, space, any_version="desc" in filters)
-    found = apply_filters(found, filters, participant)
-    for key, wanted in (("task", task), ("space", space), ("ses", sessions)):
-        found = selected(found, key, wanted, participant)
+    wanted = {"task": task, "space": space, "ses": sessions}
+    found = _chosen(found, filters, wanted, participant)
     refuse_copies(found, participant)
     folders = [Path(folder) for folder in (derivatives, raw) if folder is not None]
-    return [
-        BidsRun(
-            bold=str(path),
-            events=_events_of(path, entities, folders),
-            mask=_mask_of(path, entities),
-            confounds=_confounds_of(path, entities),
-            entities=entities,
-        )
-        for path, entities in found
-    ]
+    runs = []
+    for path, entities in found:
+        events = (fitting_files(entities, f, "events.tsv") for f in folders)
+        best = next((files for files in events if files), None)
+        table = best and str(most_specific(best, path.name, "tables of events"))
+        kept = (entities, _without(entities, "echo", "part"))  # they share one mask
+        mask = _companion(path, [(e | _OF_BRAIN, _MASK) for e in kept])
+        confounds = _confounds_of(path, entities)
+        runs.append(BidsRun(str(path), table, mask, confounds, entities))
+    return runs
 
 
 def _series(derivatives, participant, space, *, any_version=False):
@@ -99,24 +98,28 @@ def _series(derivatives, participant, space, *, any_version=False):
     kinds = []
     for kind in ("nii*", "dtseries.nii", "func.gii"):
         files = get_bids_files(str(derivatives), file_type=kind, **where)
-        named = [
-            (Path(file), file_entities(file))
-            for file in sorted(set(files), key=name_order)
-        ]
-        kinds.append([(p, e) for p, e in named if e and e.get("hemi") != "R"])
-    kinds = [kind for kind in kinds if kind] or [[]]
-    in_space = [k for k in kinds if space in (None, *(e.get("space") for _, e in k))]
-    found = [*in_space, *kinds][0]
-    preprocessed = [(path, e) for path, e in found if e.get("desc") == "preproc"]
-    if not found:
+        named = [(p, e) for p, e in bids_files(set(files)) if e.get("hemi") != "R"]
+        kinds += [named] if named else []
+    if not kinds:
         raise ValueError(
             f"sub-{participant} has no func/*_bold.nii.gz in {derivatives}; check the "
             "folder and the participant's label"
         )
+    in_space = [k for k in kinds if space in (None, *(e.get("space") for _, e in k))]
+    found = [*in_space, *kinds][0]
+    preprocessed = [(path, e) for path, e in found if e.get("desc") == "preproc"]
     return found if any_version else preprocessed or found
 
 
-def selected(found, key, wanted, participant):
+def _chosen(found, filters, wanted, participant):
+    """Return the series that pass filters and have the labels wanted, by entity."""
+    found = apply_filters(found, filters, participant)
+    for key, labels in wanted.items():
+        found = _selected(found, key, labels, participant)
+    return found
+
+
+def _selected(found, key, wanted, participant):
     """Return the series that have the label wanted; one label there must be."""
     labels = sorted({entities.get(key, "(none)") for _, entities in found})
     if wanted is None:
@@ -167,14 +170,6 @@ def _choice_of(versions):
     return "keep one of them in the folder"
 
 
-def _events_of(path, entities, folders):
-    """Return the most specific events whose entities are the series' own, or None."""
-    best: list[tuple] = []
-    for folder in folders:
-        best = best or fitting_files(entities, folder, "events.tsv")
-    return str(most_specific(best, path.name, "tables of events")) if best else None
-
-
 def most_specific(found, name, what):
     """Return the last file of sorted (ranks..., file); ValueError if two rank alike."""
     if len(found) > 1 and found[-1][:-1] == found[-2][:-1]:
@@ -199,33 +194,30 @@ def fitting_files(entities, folder, ending):
     return sorted(found)
 
 
-def companion(path, entities, ending, **changed):
-    """Return the file beside a series with some entities changed, or None."""
-    pairs = [f"{key}-{label}" for key, label in {**entities, **changed}.items()]
-    companion = path.with_name("_".join([*pairs, ending]))
-    return str(companion) if companion.is_file() else None
+def _companion(path, candidates):
+    """Return the first file beside a series, of (entities, ending), or None."""
+    for entities, ending in candidates:
+        pairs = [f"{key}-{label}" for key, label in entities.items()]
+        if (beside := path.with_name("_".join([*pairs, ending]))).is_file():
+            return str(beside)
+    return None
 
 
-def _mask_of(path, entities):
-    """Return the brain mask of a series, or None; echoes and parts share one."""
-    shared = {key: e for key, e in entities.items() if key not in ("echo", "part")}
-    own = companion(path, entities, "mask.nii.gz", desc="brain")
-    return own or companion(path, shared, "mask.nii.gz", desc="brain")
+def _without(entities, *keys):
+    """Return entities but those of some keys."""
+    return {key: label for key, label in entities.items() if key not in keys}
 
 
 def _confounds_of(path, entities):
     """Return fMRIPrep's table of confounds of a series, or None."""
-    of_image = ("space", "res", "den", "desc", "hemi")
-    own = {key: e for key, e in entities.items() if key not in of_image}
-    shared = {key: e for key, e in own.items() if key not in ("echo", "part")}
-    for kept in (own, shared):
-        for ending in ("timeseries.tsv", "regressors.tsv"):
-            found = companion(path, kept, ending, desc="confounds")
-            if found is not None:
-                return found
-    return None
+    own = _without(entities, "space", "res", "den", "desc", "hemi")
+    endings = ("timeseries.tsv", "regressors.tsv")
+    kept = [own | _OF_CONFOUNDS, _without(own, "echo", "part") | _OF_CONFOUNDS]
+    return _companion(path, product(kept, endings))
 
 
+_MASK, _OF_BRAIN = "mask.nii.gz", {"desc": "brain"}
+_OF_CONFOUNDS = {"desc": "confounds"}
 _SERIES = "betas"
 _MAPS = "statmap"
 _SUFFIXES = (".nii.gz", ".nii")
@@ -241,26 +233,15 @@ def find_betas(
     None where a table says them: of series ``_betas`` and of GLMsingle's results.
     """
     found, kind = _files(derivatives, participant)
-    found = apply_filters(found, filters or {}, participant)
-    for key, wanted in (("task", task), ("space", space), ("ses", sessions)):
-        found = selected(found, key, wanted, participant)
+    wanted = {"task": task, "space": space, "ses": sessions}
+    found = _chosen(found, filters or {}, wanted, participant)
     if kind == _SERIES:
         refuse_copies(found, participant)
         return [_run(path, entities) for path, entities in found], None
     if kind == _MAPS:
-        named = [each for each in found if "run" in each[1]]
-        refuse_copies(named, participant, more=("contrast",))
-        known = {str(path): entities for path, entities in found}
-        fits = effects_of(known)
-        runs = [_run(Path(img), known[img]) for fit in fits for img in fit.images]
+        fits, runs = _of_maps(found, participant)
     elif found[0][0].name == "SPM.mat" or found[0][0].is_dir():
-        fits = [read_fits(path)[0] for path, _ in found]
-        check_inputs(fits)
-        runs = [
-            BidsRun(img, None, fit.mask, None, {"sub": participant, **entities})
-            for fit, (_, entities) in zip(fits, found, strict=True)
-            for img in fit.images
-        ]
+        fits, runs = _of_models(found, participant)
     else:
         return [_of_trials(path, entities) for path, entities in found], None
     table = labeled_by_name(fits, [None])
@@ -275,18 +256,42 @@ def find_betas(
     return runs, pairs
 
 
+def _of_maps(found, participant):
+    """Return Fits and BidsRuns of nilearn's effect maps."""
+    named = [each for each in found if "run" in each[1]]
+    refuse_copies(named, participant, more=("contrast",))
+    known = {str(path): entities for path, entities in found}
+    fits = effects_of(known)
+    return fits, [_run(Path(img), known[img]) for fit in fits for img in fit.images]
+
+
+def _of_models(found, participant):
+    """Return Fits and BidsRuns of the models of SPM and FEAT."""
+    fits = [read_fits(path)[0] for path, _ in found]
+    check_inputs(fits)
+    runs = [
+        BidsRun(img, None, fit.mask, None, {"sub": participant, **entities})
+        for fit, (_, entities) in zip(fits, found, strict=True)
+        for img in fit.images
+    ]
+    return fits, runs
+
+
+def _of_trials(path, entities):
+    """Return the files that belong to a result of GLMsingle."""
+    beside = [path.with_name(name) for name in (TABLE, "mask.nii.gz")]
+    table, mask = (str(each) if each.is_file() else None for each in beside)
+    return BidsRun(str(path), table, mask, None, entities)
+
+
 def _files(derivatives, participant):
     """Return (path, entities) of betas, and what they are: series, maps, or models."""
     folder = Path(derivatives) / f"sub-{participant}"
-    for ending, stat in ((_SERIES, None), (_MAPS, "effect")):
-        named = [
-            (path, file_entities(path))
-            for suffix in _SUFFIXES
-            for path in sorted(folder.rglob(f"*_{ending}{suffix}"), key=name_order)
-        ]
-        found = [(path, e) for path, e in named if e and e.get("stat") == stat]
+    for kind, stat in ((_SERIES, None), (_MAPS, "effect")):
+        paths = [p for end in _SUFFIXES for p in folder.rglob(f"*_{kind}{end}")]
+        found = [(path, e) for path, e in bids_files(paths) if e.get("stat") == stat]
         if found:
-            return found, ending
+            return found, kind
     models = [(path, loose_entities(path)) for path in models_below(folder)]
     if not models:
         raise ValueError(
@@ -297,22 +302,9 @@ def _files(derivatives, participant):
     return models, "model"
 
 
-def _of_trials(path, entities):
-    """Return the files that belong to a result of GLMsingle."""
-    table, mask = path.with_name(TABLE), path.with_name("mask.nii.gz")
-    return BidsRun(
-        str(path),
-        str(table) if table.is_file() else None,
-        str(mask) if mask.is_file() else None,
-        None,
-        entities,
-    )
-
-
 def _run(path, entities):
     """Return the files that belong to a beta image."""
-    table = None
-    stem = path.name.partition(".")[0]
+    table, stem = None, path.name.partition(".")[0]
     if stem.endswith(_SERIES):
         start = stem.removesuffix(_SERIES)
         tables = [path.with_name(f"{start}{end}.tsv") for end in (_SERIES, "events")]
@@ -322,11 +314,9 @@ def _run(path, entities):
                 f"{path} has no table {tables[0].name} beside it; give one row per "
                 "volume with columns trial_type and run"
             )
-    plain = {key: label for key, label in entities.items() if key not in _OWN}
-    masks = (
-        companion(path, kept, "mask.nii.gz", **more)
-        for kept in (plain, {k: v for k, v in plain.items() if k != "run"})
-        for more in ({"desc": "brain"}, {})
-    )
-    mask = next((each for each in masks if each is not None), None)
+    plain = _without(entities, *_OWN)
+    kept = [
+        e | more for e in (plain, _without(plain, "run")) for more in (_OF_BRAIN, {})
+    ]
+    mask = _companion(path, [(own, _MASK) for own in kept])
     return BidsRun(str(path), table, mask, None, entities)

@@ -3,6 +3,7 @@
 import copy
 import os
 import stat
+from itertools import chain
 from pathlib import Path
 
 import joblib
@@ -50,31 +51,22 @@ def check_private(folder):
     """
     if os.name != "posix":
         return
-    above = folder.absolute().parent
+    above, inside = folder.absolute().parent, folder / "joblib"
     alone: dict[tuple[int, int], bool] = {}
-    for path in (above, folder, *_below(folder / "joblib")):
+    for path in chain([above, folder, inside], inside.rglob("*")):
         try:
             status = path.stat()
         except FileNotFoundError:
             continue
         sticky = path == above and status.st_mode & stat.S_ISVTX
         mine = status.st_uid in (os.getuid(), 0)
-        if mine and (sticky or not _others_can_write(status, alone)):
-            continue
-        every = "" if path == above else "-R "
-        named = above if path == above else folder
-        raise ValueError(
-            f"memory={str(folder)!r} holds pickles, which run code when they are read, "
-            f"and others can write to {path}; use a folder of your own, or take the "
-            f"permission away: chmod {every}go-w {named}"
-        )
-
-
-def _below(folder):
-    """Yield a folder and everything in it."""
-    yield folder
-    for place, folders, files in os.walk(folder):
-        yield from (Path(place, name) for name in (*folders, *files))
+        if not mine or not (sticky or not _others_can_write(status, alone)):
+            remedy = f"go-w {above}" if path == above else f"-R go-w {folder}"
+            raise ValueError(
+                f"memory={str(folder)!r} holds pickles, which run code when they are "
+                f"read, and others can write to {path}; use a folder of your own, or "
+                f"take the permission away: chmod {remedy}"
+            )
 
 
 def _others_can_write(status, alone):
@@ -114,7 +106,9 @@ def cached(read, named, masker, *settings):
     key = joblib.hash([files, _fingerprint_of_masker(masker), _stamped(settings)])
     call = memory.cache(_call, ignore=["read", "named", "masker", "settings"])
     name = f"{read.__module__}.{read.__qualname__}"
-    return call(name, key, read, named, _without_memory(masker), settings)
+    plain = copy.copy(masker)  # without memory: results are stored once, not twice
+    plain.memory, plain.memory_level, plain.memory_ = None, 0, joblib.Memory(None)
+    return call(name, key, read, named, plain, settings)
 
 
 def memory_folder(masker):
@@ -135,15 +129,6 @@ def _memory_of(masker):
 def _call(name, key, read, named, masker, settings):  # noqa: ARG001
     """Call `read`; joblib tells calls apart by `name` and `key` only."""
     return read(named, masker, *settings)
-
-
-def _without_memory(masker):
-    """Return the masker without memory, so that results are stored once, not twice."""
-    plain = copy.copy(masker)
-    plain.memory, plain.memory_level = None, 0
-    if hasattr(masker, "memory_"):
-        plain.memory_ = joblib.Memory(None)
-    return plain
 
 
 def _fingerprint_of_image(named):

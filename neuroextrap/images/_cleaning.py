@@ -8,7 +8,7 @@ import numpy as np
 
 from neuroextrap.images._bids_names import pair_confounds
 from neuroextrap.images._opening import series_of
-from neuroextrap.images._tables import numbers, read_number_table
+from neuroextrap.images._tables import numbers, read_text_table
 from neuroextrap.stats._validation import brief, check_numbers, real_array
 
 
@@ -70,21 +70,33 @@ def _with_drifts(options):
 def read_confounds(confounds, named, sample_mask=None):
     """Return the confounds of every series, float64 (n_volumes, n_columns), or None."""
     series = series_of(named, True)
-    entries = _confounds_per_series(confounds, series, sample_mask)
+    entries = _one_per_series(confounds, len(series), "confounds")
+    paired = pair_confounds(series, entries)
+    moved = any(one is not two for one, two in zip(paired, entries, strict=True))
+    if moved and isinstance(sample_mask, (list, tuple)):
+        raise ValueError(
+            "confounds are in another order than imgs, by their names, and whether "
+            "sample_mask is in that order too is unknown; give all in one order"
+        )
     return [
-        _confounds_of_series(entry, f"confounds[{i}]", _n_volumes(members))
-        for i, (entry, members) in enumerate(zip(entries, series, strict=True))
+        _confounds_of_series(entry, f"confounds[{i}]", n)
+        for i, (entry, n) in enumerate(zip(paired, _lengths(series), strict=True))
     ]
 
 
 def read_sample_mask(sample_mask, named):
     """Return which volumes of every series are kept, booleans (n_volumes,) each."""
-    lengths = [_n_volumes(members) for members in series_of(named, True)]
+    lengths = _lengths(series_of(named, True))
     entries = _one_per_series(sample_mask, len(lengths), "sample_mask")
     return [
         _kept_of_series(entry, f"sample_mask[{i}]", n)
         for i, (entry, n) in enumerate(zip(entries, lengths, strict=True))
     ]
+
+
+def _lengths(series):
+    """Return the number of volumes of each series of named images."""
+    return [sum(img.n_samples or 1 for img in members) for members in series]
 
 
 def _one_per_series(values, n_series, name):
@@ -101,19 +113,6 @@ def _one_per_series(values, n_series, name):
             f"got {len(entries)}; give a list as long as imgs"
         )
     return entries
-
-
-def _confounds_per_series(confounds, series, sample_mask=None):
-    """Return the confounds of each series as they came, put in order by their names."""
-    entries = _one_per_series(confounds, len(series), "confounds")
-    paired = pair_confounds(series, entries)
-    moved = any(one is not two for one, two in zip(paired, entries, strict=True))
-    if moved and isinstance(sample_mask, (list, tuple)):
-        raise ValueError(
-            "confounds are in another order than imgs, by their names, and whether "
-            "sample_mask is in that order too is unknown; give all in one order"
-        )
-    return paired
 
 
 def clean_runs(data, runs, cleaning):
@@ -135,11 +134,6 @@ def clean_runs(data, runs, cleaning):
     return data
 
 
-def _n_volumes(members):
-    """Return the number of volumes of one series of named images."""
-    return sum(img.n_samples or 1 for img in members)
-
-
 def _confounds_of_series(entry, name, n_volumes):
     """Return the confounds of one series as an array, or None."""
     if entry is None:
@@ -147,7 +141,8 @@ def _confounds_of_series(entry, name, n_volumes):
     if hasattr(entry, "columns"):
         values = numbers(entry, name)
     elif isinstance(entry, (str, os.PathLike)):
-        values, name = read_number_table(entry, name), f"{name} ({entry})"
+        values = numbers(read_text_table(entry, name), os.fspath(entry))
+        name = f"{name} ({entry})"
     else:
         values = real_array(entry, name)
         values = values[:, np.newaxis] if values.ndim == 1 else values
@@ -212,10 +207,9 @@ def fmriprep_confounds(files, strategy):
         try:
             table, mask = load_confounds(str(file), strategy=strategy)
         except (ValueError, OSError, KeyError) as error:
-            text = " ".join(str(error).split())
             raise ValueError(
-                f"confounds of {file} cannot be read by strategy "
-                f"{' '.join(strategy)} ({text}); choose others, or give tables"
+                f"confounds of {file} cannot be read by strategy {' '.join(strategy)} "
+                f"({' '.join(str(error).split())}); choose others, or give tables"
             ) from error
         confounds.append(table if table is not None and table.shape[1] else None)
         masks.append(mask)

@@ -20,7 +20,12 @@ from neuroextrap.images._repetition_time import repetition_times
 from neuroextrap.images._sample_options import SampleOptions
 from neuroextrap.stats._shared_options import as_options, takes_options
 
-_READERS = {"blocks": read_blocks, "volumes": read_volumes}
+_READERS = {
+    "blocks": read_blocks,
+    "volumes": read_volumes,
+    "lsa": read_betas,
+    "lss": read_betas,
+}
 
 
 @takes_options(SampleOptions, without="smoothing_fwhm")
@@ -92,15 +97,14 @@ def labeled_samples(
     """
     made = as_options(SampleOptions, labeled_samples, options)
     check_masker(masker)
-    return _READERS.get(made.samples, read_betas)(imgs, events, masker, made)
+    return _READERS[made.samples](imgs, events, masker, made)
 
 
 def event_samples(imgs, events, mask, options, *, memory=None):
     """Make LabeledSamples of series and events, by SampleOptions."""
     masker = resolve_masker(mask, imgs, memory=memory)
     smooth_by(masker, options.smoothing_fwhm)
-    read = _READERS.get(options.samples, read_betas)
-    return read(imgs, events, masker, options)
+    return _READERS[options.samples](imgs, events, masker, options)
 
 
 def labels_of_samples(imgs, events, options):

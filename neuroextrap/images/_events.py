@@ -2,14 +2,20 @@
 
 import logging
 import os
+import re
 
 import numpy as np
 
-from neuroextrap.images._tables import check_columns, read_text_table, text_column
+from neuroextrap.images._tables import (
+    check_columns,
+    numbers,
+    read_text_table,
+    text_column,
+)
 
 _logger = logging.getLogger(__name__)
 
-_MOST_DIGITS = 18
+_INTEGER = re.compile("0|-?[1-9][0-9]{0,16}")  # as Python writes it
 _ROUNDING = 1e-3
 """Seconds by which a volume may precede an event and still belong to it."""
 
@@ -20,10 +26,8 @@ def read_events(events, name="events"):
     `onset` and `duration` are seconds, missing conditions "".
     """
     table, name = _as_frame(events, name)
-    needed = ["trial_type"]
-    if "onset" in table.columns or "duration" in table.columns:
-        needed = ["onset", "duration", "trial_type"]
-    missing = [column for column in needed if column not in table.columns]
+    times = ["onset", "duration"] if {"onset", "duration"} & set(table.columns) else []
+    missing = [key for key in [*times, "trial_type"] if key not in table.columns]
     if missing:
         raise ValueError(
             f"{name} lacks column(s) {missing}, it has {list(table.columns)}; events "
@@ -31,10 +35,10 @@ def read_events(events, name="events"):
         )
     if not len(table):
         raise ValueError(f"{name} has no row; give one row per event or volume")
-    for column in needed[:-1]:
-        table[column] = _seconds(table[column], f"{name}: column {column}")
+    for key, values in zip(times, numbers(table[times], name).T, strict=True):
+        table[key] = values
     table["trial_type"] = text_column(table, "trial_type", name).astype(object)
-    if "duration" in table.columns and (table["duration"] < 0).any():
+    if times and (table["duration"] < 0).any():
         row = int(np.flatnonzero(table["duration"] < 0)[0])
         raise ValueError(
             f"{name}: column duration is {table['duration'].iloc[row]:g} s in row "
@@ -54,8 +58,7 @@ def read_runs(table, name):
         raise ValueError(
             f"{name}: column run has no entry in row {row}; fill in every run"
         )
-    canonical = all(entry.isascii() and _is_canonical(entry) for entry in text)
-    return text.astype(np.int64) if canonical else text
+    return text.astype(np.int64) if all(map(_INTEGER.fullmatch, text)) else text
 
 
 def event_labels(table, name, column="trial_type"):
@@ -97,25 +100,19 @@ def labels_of_volumes(table, name, n_volumes, t_r, delay=0.0):
     """
     times = np.arange(n_volumes) * t_r
     labels = np.full(n_volumes, "", dtype=object)
-    labeled = np.zeros(n_volumes, dtype=bool)
     shown = table[table["trial_type"] != ""]
-    for onset, duration, trial_type in zip(
-        shown["onset"], shown["duration"], shown["trial_type"], strict=True
-    ):
+    columns = (shown[key] for key in ("onset", "duration", "trial_type"))
+    for onset, duration, trial_type in zip(*columns, strict=True):
         since = times - (onset + delay) + _ROUNDING
         during = (since >= 0) & (since < duration)
+        event = f"{name}: the event {trial_type!r} at {onset:g} s"
         if not during.any():
             raise ValueError(
-                f"{name}: the event {trial_type!r} at {onset:g} s covers none of the "
-                f"{n_volumes} volumes of {t_r:g} s; use single-trial betas for brief "
-                "events, or correct t_r"
+                f"{event} covers none of the {n_volumes} volumes of {t_r:g} s; use "
+                "single-trial betas for brief events, or correct t_r"
             )
-        if labeled[during].any():
-            raise ValueError(
-                f"{name}: the event {trial_type!r} at {onset:g} s overlaps an earlier "
-                "one; use single-trial betas"
-            )
-        labeled |= during
+        if (labels[during] != "").any():
+            raise ValueError(f"{event} overlaps an earlier one; use single-trial betas")
         labels[during] = trial_type
     return labels.astype(str)
 
@@ -164,25 +161,3 @@ def _as_frame(events, name):
             "a TSV file"
         )
     return read_text_table(events, name), os.fspath(events)
-
-
-def _is_canonical(entry):
-    """Return whether text is a whole number as Python writes it."""
-    digits = entry.removeprefix("-")
-    return (
-        digits.isdecimal() and len(digits) < _MOST_DIGITS and str(int(entry)) == entry
-    )
-
-
-def _seconds(column, name):
-    """Return a column of times as float64."""
-    import pandas as pd
-
-    values = pd.to_numeric(column, errors="coerce").to_numpy(dtype=float)
-    if not np.isfinite(values).all():
-        row = int(np.flatnonzero(~np.isfinite(values))[0])
-        raise ValueError(
-            f"{name} must hold seconds, got {column.iloc[row]!r} in row {row + 1}; "
-            "correct the table"
-        )
-    return values

@@ -8,7 +8,6 @@ import numpy as np
 from neuroextrap.images._events import event_labels, read_events
 from neuroextrap.images._feature_files import read_features
 from neuroextrap.images._tables import numbers, read_text_table
-from neuroextrap.stats._validation import check_numbers
 from neuroextrap.stats._warn import warn
 
 ONSET, DURATION, CONDITION = "onset", "duration", "trial_type"
@@ -20,6 +19,8 @@ def feature_tables(runs, name, known=()):
 
     BIDS events become a column of ones for each condition shown in any run, or `known`.
     """
+    import pandas as pd
+
     tables = [_opened(run, name) for run in runs]
     are_events = [CONDITION in getattr(table, "columns", ()) for table in tables]
     if not any(are_events):
@@ -29,21 +30,14 @@ def feature_tables(runs, name, known=()):
             f"{name}: run {are_events.index(False)} has no column trial_type, others "
             "are events; give tables of one kind"
         )
-    import pandas as pd
-
     events = [read_events(table, name)[0] for table in tables]
     shown = set().union(*(table[CONDITION] for table in events)) - {""}
-    columns = sorted(shown.union(known))
-    return [
-        pd.concat(
-            [
-                table[[ONSET, DURATION]],
-                *((table[CONDITION] == c).rename(c) for c in columns),
-            ],
-            axis=1,
-        ).astype(float)
-        for table in events
-    ]
+    features = []
+    for table in events:
+        ones = {c: table[CONDITION] == c for c in sorted(shown.union(known))}
+        parts = [table[[ONSET, DURATION]], pd.DataFrame(ones)]
+        features.append(pd.concat(parts, axis=1).astype(float))
+    return features
 
 
 def _opened(table, name):
@@ -87,9 +81,7 @@ def features_of_events(events, column, files, band):
                 f"{path} has no column onset: features of stimuli that events name "
                 "have times, in seconds from the beginning of the stimulus"
             )
-        onset = _times(part, ONSET, str(path))
-        end = onset + _times(part, DURATION, str(path)) if DURATION in part else None
-        end = _until_next(onset, str(path)) if end is None else end
+        onset, end = _spans(part, str(path))
         start, lasts = (float(table[key].iloc[row]) for key in (ONSET, DURATION))
         end = np.minimum(end, lasts if lasts > 0 else np.inf)
         part = part.assign(**{ONSET: onset + start, DURATION: end - onset})
@@ -111,40 +103,43 @@ def features_of_volumes(features, n_volumes, t_r, name="features"):
     """
     import pandas as pd
 
-    onset = _times(features, ONSET, name)
-    values = features.drop(columns=[c for c in (ONSET, DURATION) if c in features])
-    if not values.shape[1]:
+    onset, end = _spans(features, name)
+    table = features.drop(columns=[c for c in (ONSET, DURATION) if c in features])
+    if not table.shape[1]:
         raise ValueError(f"{name} has times, but no features; add their columns")
-    columns, values = list(values.columns), numbers(values, name)
-    if DURATION in features:
-        end = onset + _times(features, DURATION, name)
-        if not (end > onset).all():
-            row = int(np.flatnonzero(end <= onset)[0])
-            raise ValueError(
-                f"{name}: column duration is not positive in row {row + 1}; say how "
-                "long each row lasts, or leave the column out where rows last until "
-                "the next"
-            )
-    else:
-        end = _until_next(onset, name)
-    if not ((onset < n_volumes * t_r) & (end > 0)).any():
+    values = numbers(table, name)
+    if not (end > onset).all():
+        row = int(np.argmin(end > onset))
         raise ValueError(
-            f"{name}: no row falls into the run of {n_volumes * t_r:g} s, the first "
-            f"starts at {onset[0]:g} s; give onsets in seconds from the run's first "
-            "volume"
+            f"{name}: column duration is not positive in row {row + 1}; say how long "
+            "each row lasts, or leave the column out where rows last until the next"
         )
-    _warn_of_units(onset.min(), end.max(), n_volumes * t_r, name)
-    means = np.zeros((n_volumes, len(columns)))
+    _check_span(onset, end, n_volumes * t_r, name)
+    means = np.zeros((n_volumes, table.shape[1]))
     for volume in range(n_volumes):
         start, stop = volume * t_r, (volume + 1) * t_r
         rows = np.flatnonzero((onset < stop) & (end > start))
         seconds = np.minimum(end[rows], stop) - np.maximum(onset[rows], start)
         means[volume] = seconds / t_r @ values[rows]
-    return pd.DataFrame(means, columns=columns)
+    return pd.DataFrame(means, columns=list(table.columns))
 
 
-def _warn_of_units(first, last, length, name):
-    """Warn if rows, from `first` to `last`, and a run have little time in common."""
+def _spans(features, name):
+    """Return when rows begin and end, in seconds, by their columns."""
+    onset = numbers(features[[ONSET]], name)[:, 0]
+    if DURATION not in features:
+        return onset, _until_next(onset, name)
+    return onset, onset + numbers(features[[DURATION]], name)[:, 0]
+
+
+def _check_span(onset, end, length, name):
+    """Raise if no row falls into a run; warn if both have little time in common."""
+    if not ((onset < length) & (end > 0)).any():
+        raise ValueError(
+            f"{name}: no row falls into the run of {length:g} s, the first starts at "
+            f"{onset[0]:g} s; give onsets in seconds from the run's first volume"
+        )
+    first, last = onset.min(), end.max()
     common = min(last, length) - max(first, 0)
     if common < _COMMON * max(last - first, length):
         warn(
@@ -153,24 +148,11 @@ def _warn_of_units(first, last, length, name):
         )
 
 
-def _times(features, column, name):
-    """Return a column of seconds as finite numbers."""
-    times = check_numbers(features[column].to_numpy(), f"{name}: column {column}")
-    times = times.astype(float)
-    if not np.isfinite(times).all():
-        row = int(np.flatnonzero(~np.isfinite(times))[0])
-        raise ValueError(
-            f"{name}: column {column} has no time in row {row + 1}; give seconds from "
-            "the start of the first volume"
-        )
-    return times
-
-
 def _until_next(onset, name):
     """Return when rows end that last until the next one starts."""
     steps = np.diff(onset)
     if not len(steps) or not (steps > 0).all():
-        row = int(np.flatnonzero(steps <= 0)[0]) + 2 if len(steps) else 1
+        row = int(np.argmin(steps > 0)) + 2 if len(steps) else 1
         raise ValueError(
             f"{name}: column onset must increase from row to row where rows have no "
             f"duration (row {row}); sort the table, or add a column duration"

@@ -149,13 +149,14 @@ def effects_of(paths):
 
 def check_inputs(fits):
     """Raise if two fits are of the same series."""
-    known = [fit for fit in fits if fit.series is not None]
-    for i, fit in enumerate(known):
-        if fit.series in [other.series for other in known[:i]]:
+    seen = set()
+    for fit in fits:
+        if fit.series is not None and fit.series in seen:
             raise ValueError(
                 f"{fit.images[0]} is of a second model of {fit.series}, which would be "
                 "tested by its own data; give one model of every run"
             )
+        seen.add(fit.series)
 
 
 def _paths(path):
@@ -228,16 +229,18 @@ def labeled_by_name(fits, tables):
             f"calls them: {', '.join(sorted(set(names))[:8])}"
         )
     keys = [key for key in ("name", "run") if key in table]
-    table = table[[*keys, "trial_type"]].astype(str).set_index(keys)["trial_type"]
-    known = pd.MultiIndex.from_frame(frame[keys])
-    unknown = [key for key in table.index if key not in (known if keys[1:] else names)]
-    if unknown or table.index.has_duplicates:
+    table = table[[*keys, "trial_type"]].astype(str)
+    known = set(frame[keys].itertuples(index=False, name=None))
+    given = list(table[keys].itertuples(index=False, name=None))
+    unknown = [key for key in given if key not in known]
+    if unknown or len(set(given)) < len(given):
+        wrong = "one is there twice"
+        if unknown:
+            wrong = f"there is no {' of run '.join(unknown[0])}"
         raise ValueError(
-            f"{source}: {' and '.join(keys)} must be those of betas, each once; "
-            + (f"there is no {unknown[0]}" if unknown else "one is there twice")
+            f"{source}: {' and '.join(keys)} must be those of betas, each once; {wrong}"
         )
-    own = table.reindex(known if keys[1:] else names).fillna("")
-    return frame.assign(trial_type=own.to_numpy())
+    return frame[["name", "run"]].merge(table, "left", keys).fillna("")[list(frame)]
 
 
 def _labeled_by_place(fits, tables):
@@ -278,17 +281,14 @@ def _distinct(runs):
 
 def _designs(folder, start):
     """Return the designs of a fit, tables by path: one for each of its runs."""
-    ends = {
-        path: path.name[: -len("design.tsv")] for path in folder.glob("*design.tsv")
-    }
-    own = [path for path, end in ends.items() if end.strip("_") == start]
-    plain = [path for path, end in ends.items() if _without_run(end) == start]
-    return {path: read_text_table(path, "design") for path in sorted(own or plain)}
-
-
-def _without_run(start):
-    """Return the start of a name without its run."""
-    return "_".join(p for p in start.split("_") if p and not p.startswith("run-"))
+    own, plain = [], []
+    for path in sorted(folder.glob("*design.tsv")):
+        parts = [p for p in path.name.removesuffix("design.tsv").split("_") if p]
+        if "_".join(parts) == start:
+            own.append(path)
+        if "_".join(p for p in parts if not p.startswith("run-")) == start:
+            plain.append(path)
+    return {path: read_text_table(path, "design") for path in own or plain}
 
 
 def _check_apart(designs):

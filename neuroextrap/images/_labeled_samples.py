@@ -49,7 +49,7 @@ class LabeledSamples:
 
 def read_volumes(imgs, events, masker, options):
     """Return a sample of every labeled volume (LabeledSamples), by SampleOptions."""
-    over_time = cleans_over_time(masker)  # then confounds go with what it removes
+    over_time = cleans_over_time(masker)
     labels, runs, kept, cleaning = labeled_volumes(
         imgs, events, options, over_time=over_time
     )
@@ -64,27 +64,26 @@ def read_volumes(imgs, events, masker, options):
 
 def _check_runs_apart(data, runs, names):
     """Raise where two runs are versions of one; `names` are those of volumes' files."""
-    own = [np.flatnonzero(runs == run) for run in np.unique(runs)]
-    files = [names[rows[0]] for rows in own]
-    told = files
-    if len(set(files)) < len(files):
-        told = [f"run {runs[rows[0]]}" for rows in own]
-    check_series_apart([some_columns(data[rows]) for rows in own], told)
+    own = {run: np.flatnonzero(runs == run) for run in np.unique(runs)}
+    told = [names[rows[0]] for rows in own.values()]
+    if len(set(told)) < len(told):
+        told = [f"run {run}" for run in own]
+    check_series_apart([some_columns(data[rows]) for rows in own.values()], told)
 
 
 def read_blocks(imgs, events, masker, options):
     """Return the mean of every condition in every run (LabeledSamples)."""
     volumes = read_volumes(imgs, events, masker, options)
     cells = cells_of(volumes.y, volumes.runs)
-    runs = np.array([run for run, _ in cells])
-    y = np.array([condition for _, condition in cells])
-    members = [
-        np.flatnonzero((volumes.runs == run) & (volumes.y == condition))
-        for run, condition in cells
-    ]
-    means = np.array([volumes.data[rows].mean(axis=0) for rows in members])
-    order = np.array([rows.mean() for rows in members])
-    return LabeledSamples(means, y, runs, masker, volumes.bg_img, order)
+    members = [np.flatnonzero((volumes.runs == r) & (volumes.y == c)) for r, c in cells]
+    return LabeledSamples(
+        np.array([volumes.data[rows].mean(axis=0) for rows in members]),
+        np.array([condition for _, condition in cells]),
+        np.array([run for run, _ in cells]),
+        masker,
+        volumes.bg_img,
+        np.array([rows.mean() for rows in members]),
+    )
 
 
 def cells_of(y, runs):
@@ -107,9 +106,16 @@ class LabeledVolumes(NamedTuple):
 
 def labeled_volumes(imgs, events, options, *, over_time=False):
     """Return LabeledVolumes; of the images, only headers are read."""
-    runs, labels = _runs_and_labels(imgs, events, options)
-    kept = _kept(labels, options.excluded)
-    cleaning = _cleaning(list_images(imgs), options, over_time=over_time)
+    named, tables = read_tables(imgs, events)
+    runs, labels = _runs_and_labels(named, tables, options)
+    warn_unknown(options.excluded, labels)
+    kept = (labels != "") & ~np.isin(labels, options.excluded)
+    if not kept.any():
+        raise ValueError(
+            f"exclude={options.excluded!r} leaves no sample; conditions are "
+            f"{sorted(set(labels.tolist()) - {''})}; exclude fewer"
+        )
+    cleaning = _cleaning(named, options, over_time=over_time)
     kept &= cleaning.kept
     if not kept.any():
         raise ValueError("sample_mask leaves no labeled volume; censor fewer")
@@ -135,42 +141,34 @@ def read_tables(imgs, events):
     return named, tables
 
 
-def _runs_and_labels(imgs, events, options):
+def _runs_and_labels(named, tables, options):
     """Return the run and the condition of every volume, series after series."""
-    named, tables = read_tables(imgs, events)
     n_volumes = [img.n_samples or 1 for img in named]
     if len(tables) < len(named):
-        _refuse_timed(tables[0], len(named))
+        table, name = tables[0]
+        if is_timed(table):
+            raise ValueError(
+                f"{name} holds BIDS events for {len(named)} images; give one events "
+                "table for each image, onsets counting from its first volume"
+            )
         n_volumes = [sum(n_volumes)]
-    timed = [
-        img for img, (table, _) in zip(named, tables, strict=False) if is_timed(table)
-    ]
-    times = iter(repetition_times(timed, options.t_r, check_t_r=options.check_t_r))
+    timed = [i for i, (table, _) in enumerate(tables) if is_timed(table)]
+    series = [named[i] for i in timed]
+    times = repetition_times(series, options.t_r, check_t_r=options.check_t_r)
+    times = dict(zip(timed, times, strict=True))
     labels, runs = [], []
     for i, ((table, name), n) in enumerate(zip(tables, n_volumes, strict=True)):
-        if is_timed(table):
-            time = next(times)
-            labels.append(labels_of_volumes(table, name, n, time, options.delay))
-        else:
-            labels.append(_labels_by_row(table, name, n))
-        has_runs = len(tables) == 1 and not is_timed(table) and "run" in table.columns
+        labels.append(_labels_of(table, name, n, times.get(i), options.delay))
+        has_runs = len(tables) == 1 and i not in times and "run" in table.columns
         runs.append(read_runs(table, name) if has_runs else np.full(n, i))
     # one table keeps the type of its run column
     return runs[0] if len(runs) == 1 else np.concatenate(runs), np.concatenate(labels)
 
 
-def _refuse_timed(table_and_name, n_images):
-    """Raise if one table of BIDS events is given for several series."""
-    table, name = table_and_name
-    if is_timed(table):
-        raise ValueError(
-            f"{name} holds BIDS events for {n_images} images; give one events table "
-            "for each image, onsets counting from its first volume"
-        )
-
-
-def _labels_by_row(table, name, n_volumes):
-    """Return the conditions of a table with one row per volume."""
+def _labels_of(table, name, n_volumes, t_r, delay):
+    """Return the condition of every volume of a table; without `t_r` by its rows."""
+    if t_r is not None:
+        return labels_of_volumes(table, name, n_volumes, t_r, delay)
     if len(table) != n_volumes:
         raise ValueError(
             f"{name} has {len(table)} rows for {n_volumes} volumes; without an onset "
@@ -179,22 +177,10 @@ def _labels_by_row(table, name, n_volumes):
     return table["trial_type"].to_numpy(dtype=str)
 
 
-def _kept(labels, exclude):
-    """Return which volumes are samples; at least one must be."""
-    warn_unknown(exclude, labels)
-    kept = (labels != "") & ~np.isin(labels, exclude)
-    if not kept.any():
-        raise ValueError(
-            f"exclude={exclude!r} leaves no sample; conditions are "
-            f"{sorted(set(labels.tolist()) - {''})}; exclude fewer"
-        )
-    return kept
-
-
 def _cleaning(named, options, *, over_time):
     """Return the Cleaning of the series of images."""
     confounds, high_pass = options.confounds, options.high_pass
-    if over_time:
+    if over_time:  # confounds go with what the masker removes
         if options.sample_mask is not None or high_pass:
             raise ValueError(
                 "sample_mask and high_pass need a masker that does not detrend, "
@@ -205,10 +191,6 @@ def _cleaning(named, options, *, over_time):
     times = [None] * len(kept)
     if high_pass:
         times = repetition_times(named, options.t_r, check_t_r=options.check_t_r)
-    return Cleaning(
-        options=options,
-        times=times,
-        confounds=read_confounds(confounds, named, options.sample_mask),
-        kept=np.concatenate(kept),
-        series=np.repeat(np.arange(len(kept)), [len(k) for k in kept]),
-    )
+    confounds = read_confounds(confounds, named, options.sample_mask)
+    series = np.repeat(np.arange(len(kept)), [len(k) for k in kept])
+    return Cleaning(options, times, confounds, np.concatenate(kept), series)

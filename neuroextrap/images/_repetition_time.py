@@ -31,7 +31,13 @@ def repetition_times(named, t_r, *, check_t_r=True):
     """
     check_flags(check_t_r=check_t_r)
     if t_r is not None:
-        t_r = _positive(t_r)
+        given = np.nan if isinstance(t_r, bool) else check_number(t_r, "t_r")
+        if not 0 < given <= _LONGEST:
+            raise ValueError(
+                f"t_r={brief(t_r)} must be a positive number of seconds, at most "
+                f"{_LONGEST:g}; for example 2.0"
+            )
+        t_r = given
     found = [_of_series(img, t_r, check_t_r) for img in named]
     for said in dict.fromkeys(found if t_r is None else ()):
         series = [img for img, own in zip(named, found, strict=True) if own == said]
@@ -42,12 +48,8 @@ def repetition_times(named, t_r, *, check_t_r=True):
 
 def _of_series(img, t_r, check_t_r):
     """Return the time between volumes of one series, and what tells it."""
-    stated = {
-        "t_r": t_r,
-        "its sidecar": _of_sidecar(img),
-        "its header": _of_header(img),
-    }
-    stated = {source: value for source, value in stated.items() if value is not None}
+    found = {"t_r": t_r, "its sidecar": _of_sidecar(img), "its header": _of_header(img)}
+    stated = {source: value for source, value in found.items() if value is not None}
     if not stated:
         raise ValueError(
             f"t_r is needed with BIDS events, got None, and neither the header nor a "
@@ -56,25 +58,12 @@ def _of_series(img, t_r, check_t_r):
         )
     times = list(stated.values())
     if check_t_r and max(times) - min(times) > _TOLERANCE + 1e-6:
-        said = ", ".join(
-            f"{source} says {value:g} s" for source, value in stated.items()
-        )
+        said = ", ".join(f"{source} says {t:g} s" for source, t in stated.items())
         raise ValueError(
             f"{img.name}: repetition times disagree: {said}; correct the wrong one, or "
             "give the right one as t_r with check_t_r=False (--t-r with --no-check-t-r)"
         )
     return times[0], next(iter(stated))
-
-
-def _positive(t_r):
-    """Return a repetition time in seconds as a float."""
-    value = np.nan if isinstance(t_r, bool) else check_number(t_r, "t_r")
-    if not 0 < value <= _LONGEST:
-        raise ValueError(
-            f"t_r={brief(t_r)} must be a positive number of seconds, at most "
-            f"{_LONGEST:g}; for example 2.0"
-        )
-    return value
 
 
 def _of_header(img):

@@ -3,7 +3,6 @@
 import csv
 import gzip
 import io
-import itertools
 import os
 import zlib
 
@@ -39,34 +38,6 @@ def read_text_table(path, name):
             )
     columns = {key: [row[i] for row in rows] for i, key in enumerate(header)}
     return pd.DataFrame(columns, columns=header, dtype=object)
-
-
-def read_number_table(path, name):
-    """Return a file whose columns are all numbers, float64 (n_rows, n_columns)."""
-    import pandas as pd
-
-    path = os.fspath(path)
-    text, separator = _text(path, name), _separator(path)[0]
-    first = list(
-        itertools.islice(csv.reader(io.StringIO(text), delimiter=separator), 2)
-    )
-    if len({len(row) for row in first}) != 1 or first[1:] == []:
-        raise ValueError(
-            f"{path} is not a table of numbers; give columns of numbers separated by "
-            f"{_separator(path)[1]} under a row of names"
-        )
-    check_columns(first[0], path)
-    _check_separated(first[0], first[1:], path)
-    try:
-        frame = pd.read_csv(
-            io.StringIO(text), sep=separator, index_col=False, keep_default_na=False
-        )
-    except pd.errors.ParserError as error:
-        line = " ".join(str(error).split())
-        raise ValueError(
-            f"{path} is not a table ({line}); give every row {len(first[0])} entries"
-        ) from error
-    return numbers(frame, path)
 
 
 def numbers(table, name):
@@ -132,20 +103,16 @@ def text_column(table, column, name):
 
 def _rows(path, name):
     """Return the rows of a file as lists of text, without empty lines at its end."""
-    text = _text(path, name)
+    separator, called = _separator(path)
+    lines = io.StringIO(_text(path, name), newline="")
     try:
-        lines = csv.reader(
-            io.StringIO(text, newline=""), delimiter=_separator(path)[0], strict=True
-        )
-        rows = list(lines)
+        rows = list(csv.reader(lines, delimiter=separator, strict=True))
     except csv.Error as error:
         raise ValueError(
-            f"{path} is not a table ({error}); give columns separated by "
-            f"{_separator(path)[1]} under a row of names"
+            f"{path} is not a table ({error}); give columns separated by {called} "
+            "under a row of names"
         ) from error
-    while rows and not any(rows[-1]):
-        if rows[-1] and len(rows[-1]) > 1:  # only separators: a row of empty entries
-            break
+    while rows and not any(rows[-1]) and len(rows[-1]) < 2:  # two: empty entries
         rows.pop()
     return rows
 

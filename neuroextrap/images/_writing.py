@@ -62,16 +62,10 @@ def to_img(values: ArrayLike, masker: Any) -> Any:
         )
     if is_surface_masker(masker):
         return _surface(values, masker)
-    return _volume(values, masker)
-
-
-def _volume(values, masker):
-    """Build a NIfTI image of the values' own type."""
-    mask_img = masker.mask_img_
-    mask = np.asanyarray(mask_img.dataobj).astype(bool)
+    mask = np.asanyarray(masker.mask_img_.dataobj).astype(bool)
     data = np.full(mask.shape + values.shape[:-1], np.nan, dtype=values.dtype)
     data[mask] = values.T
-    return new_volume(data, mask_img)
+    return new_volume(data, masker.mask_img_)
 
 
 def _surface(values, masker):

@@ -7,12 +7,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from neuroextrap.design._labels import checked_entries
 from neuroextrap.learning_curves._curve import information_learning_curve
 from neuroextrap.learning_curves._curve_run import balanced_scans, scale_scans
 from neuroextrap.models._canonical_space import check_priors
 from neuroextrap.models._canonical_variates import CanonicalVariates
-from neuroextrap.stats._label_checks import check_labels, plain_types_checked
+from neuroextrap.stats._label_checks import (
+    check_labels,
+    checked_entries,
+    plain_types_checked,
+)
 from neuroextrap.stats._validation import (
     check_choice,
     check_integer,

@@ -9,13 +9,11 @@ from pathlib import Path
 
 from neuroextrap.design._findings import Finding
 from neuroextrap.images._writing import load_image, save_image
-from neuroextrap.maps._commit import finish_interrupted
-from neuroextrap.maps._provenance import file_hash
+from neuroextrap.maps._provenance import file_hash, json_text, read_json
 from neuroextrap.maps._result_files import ResultFiles
 from neuroextrap.maps._transaction import (
     PROVENANCE_FILE,
-    json_text,
-    read_json,
+    finish_interrupted,
     replaced_results,
 )
 from neuroextrap.stats._label_checks import plain_types_checked

@@ -2,11 +2,14 @@
 
 import functools
 import hashlib
+import json
 import os
 import platform
 from dataclasses import dataclass, field
 from importlib import metadata
 from pathlib import Path
+
+import numpy as np
 
 import neuroextrap
 from neuroextrap.images._caching import image_hash, is_image
@@ -189,3 +192,40 @@ def _is_file_name(value):
     if os.path.isabs(value) or value.startswith("~"):
         return True
     return any(sign in value for sign in "/.") and os.path.isfile(value)
+
+
+def json_text(name, value):
+    """Return JSON text, numbers that are not finite null; TypeError names the value."""
+    try:
+        return json.dumps(_plain(value), indent=2, allow_nan=False) + "\n"
+    except TypeError as error:
+        raise TypeError(
+            f"{name} cannot be written as JSON ({error}); use numbers, text, lists and "
+            "dicts"
+        ) from error
+
+
+def read_json(path, remedy="write the results again"):
+    """Return the dict of a JSON file; ValueError with the remedy when it is damaged."""
+    try:
+        value = json.loads(path.read_text(encoding="utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"{path} is damaged (no JSON); {remedy}") from error
+    if not isinstance(value, dict):
+        raise ValueError(f"{path} is damaged (no JSON object); {remedy}")
+    return value
+
+
+def _plain(value):
+    """Turn numpy values into Python's, what is not finite into None."""
+    if isinstance(value, dict):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    if isinstance(value, (np.ndarray, np.generic)):
+        return _plain(value.tolist())
+    if isinstance(value, os.PathLike):
+        return os.fspath(value)
+    if isinstance(value, float) and not np.isfinite(value):
+        return None
+    return value

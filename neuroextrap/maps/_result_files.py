@@ -16,12 +16,10 @@ from neuroextrap.maps._bids import (
     describe_dataset,
     in_order,
 )
-from neuroextrap.maps._commit import STAGING, finish_interrupted
+from neuroextrap.maps._transaction import ATTEMPTS, STAGING, finish_interrupted
 from neuroextrap.stats._validation import check_flags
 
 _SIDE = re.compile(r"(.+)_hemi-([LR])")
-ATTEMPTS = 20
-"""How often folders are made again that another process removed while empty."""
 _PROBE = b"neuroextrap" * 400  # more than a block, so that a full disk shows
 _NAME = re.compile(r"((?:[a-z]+-[A-Za-z0-9+]+_)*)desc-([A-Za-z0-9+]+)_stat\.(.+)")
 

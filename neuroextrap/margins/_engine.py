@@ -74,10 +74,8 @@ def score_regions(  # noqa: PLR0913
 ) -> RegionScores:
     """Compute the wins of every region, observed and permuted.
 
-    ``X`` (n_samples, n_features) holds finite float32 samples, centered per feature;
-    ``regions`` (n_regions, n_features) says which features belong to which region.
-    Neither ``n_jobs`` workers nor ``checkpoint``, a folder for finished tasks, affect
-    results. A ``shard`` (i, N) computes tasks i, i + N, ... only, i from 0. ``null``
+    ``X`` (n_samples, n_features) holds finite float32 samples, centered per feature. A
+    ``shard`` (i, N) computes tasks i, i + N, ... only, i from 0. ``null``
     (n_permutations, n_regions) is filled with all permuted statistics; ``progress`` is
     called with (regions done, regions in all) after every finished task.
     """
@@ -133,10 +131,7 @@ def observed_margins(
 def why_untrainable(
     X: np.ndarray, regions: scipy.sparse.csr_array, plan: Plan
 ) -> str | None:
-    """Return why a plan's forward tests cannot be trained, None if they can.
-
-    The largest region is tried in the fold that trains on fewest samples of a class.
-    """
+    """Return why the smallest forward fold cannot be trained, None if it can."""
     sizes = np.diff(regions.indptr)
     if plan.forward is None or not sizes.any():
         return None
@@ -159,17 +154,14 @@ def task_data(
 ) -> TaskData:
     """Return some regions with the data of just their features."""
     members = scipy.sparse.csr_array(regions[rows])
-    is_member = np.zeros(regions.shape[1], dtype=bool)
-    is_member[members.indices] = True
-    columns = np.flatnonzero(is_member)
-    place = np.empty(regions.shape[1], dtype=np.int32)
-    place[columns] = np.arange(len(columns), dtype=np.int32)
-    indices = place[members.indices]
-    task_regions = scipy.sparse.csr_array(
-        (members.data, indices, members.indptr), shape=(len(rows), len(columns))
-    )
+    place = np.zeros(regions.shape[1], dtype=np.int32)
+    place[members.indices] = 1
+    columns = np.flatnonzero(place)
+    place[columns] = np.arange(len(columns))
+    parts = members.data, place[members.indices], members.indptr
+    own = scipy.sparse.csr_array(parts, shape=(len(rows), len(columns)))
     features = np.ascontiguousarray(X[:, columns].T)
-    return TaskData(features=features, regions=task_regions, columns=columns)
+    return TaskData(features=features, regions=own, columns=columns)
 
 
 def _results(
@@ -224,11 +216,7 @@ def map_parts(
     *,
     n_jobs: int,
 ) -> Iterator[tuple[slice, np.ndarray]]:
-    """Yield (slice of ``rows``, ``function(plan, data of these regions, given)``).
-
-    Some regions at a time, none of them empty; ``n_jobs`` threads do not affect
-    results.
-    """
+    """Yield (slice of ``rows``, ``function(plan, data of these regions, given)``)."""
     plan = with_path(plan, regions)
     starts = range(0, len(rows), _PART_REGIONS)
     parts = [slice(a, min(a + _PART_REGIONS, len(rows))) for a in starts]

@@ -28,10 +28,7 @@ class Batch(NamedTuple):
 
 
 class RegionSamples(list[np.ndarray]):
-    """Samples of the regions of a pass, with what was made of them without labels.
-
-    What is ``kept`` of the plan's own folds serves its forward tests.
-    """
+    """Samples of the regions of a pass, with what was made of them without labels."""
 
     def __init__(self, samples: Iterable[np.ndarray]) -> None:
         super().__init__(samples)
@@ -77,25 +74,15 @@ class MarginSource(ABC):
 
     @abstractmethod
     def batches(self, xs: Sequence[np.ndarray], plan: Any) -> Iterator[Batch]:
-        """Yield the margins of some regions under the labelings of a `Plan`.
-
-        From their samples, each (n_samples, n_features of the region).
-        """
+        """Yield the margins of samples (n_samples, n_features), by labelings."""
 
     def workspace(self, n_features: int, n_regions: int, design: TestedRows) -> int:
-        """Estimate the bytes of a pass besides its samples and its margins.
-
-        By default those of a few matrices of inner products per region; `n_features`
-        are those of the largest region.
-        """
+        """Estimate the bytes of a pass besides its samples and its margins."""
         del n_features  # inner products of samples do not depend on it
         return 32 * design.n_samples**2 * n_regions
 
     def direct_bytes(self, n_features: int, design: TestedRows) -> int | None:
-        """Return the bytes of a margin, where none but margins are of their size.
-
-        None where indicators of the classes, or products, are in memory too.
-        """
+        """Return the bytes of a margin; None where indicators take memory too."""
         del n_features, design
         return None
 
@@ -192,21 +179,13 @@ class MarginKernel(MarginSource):
 
 
 class AdditiveKernel(MarginKernel):
-    """A classifier whose margins are sums over the features of a region.
-
-    Each feature's own margins are then computed once and summed by one sparse product
-    over all regions, where that is faster than going region by region.
-    """
+    """A classifier whose margins are sums over features, which regions can share."""
 
     @abstractmethod
     def margins_of_folds(
         self, X: np.ndarray, codes: np.ndarray, design: Design, folds: Iterable[slice]
     ) -> Iterator[np.ndarray]:
-        """Yield every feature's own margins in some folds, then in the next.
-
-        Under one labeling: from samples of shape (n_samples, n_features) and codes of
-        shape (n_samples,); float32 of shape (n_features, n_test, K).
-        """
+        """Yield float32 margins (n_features, n_test, K) of some folds after others."""
 
     def constant(self, codes: np.ndarray, design: Design) -> np.ndarray:
         """Return what is added once per region, float32 of shape (n_test, K)."""

@@ -26,10 +26,9 @@ class LinearRule(NamedTuple):
 def linear_rule(
     kernel: MarginSource, x: np.ndarray, codes: np.ndarray
 ) -> LinearRule | None:
-    """Train a linear classifier on samples (n, n_features) and their class codes.
+    """Train a linear classifier, None if it is another, on samples (n, n_features).
 
-    The scores are its margins, up to a term shared by all classes, with the penalty of
-    all samples; None if it is not linear.
+    The scores are its margins, up to a term shared by all classes.
     """
     kind, x = kernel.name, np.asarray(x, dtype=float)
     if kind not in LINEAR:

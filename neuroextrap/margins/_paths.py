@@ -121,7 +121,7 @@ def path_of(
 ) -> str:
     """Return how a classifier makes the margins of a region of `n_features`.
 
-    Next to no penalty (not ``penalized``) leaves folds that grow too little precision.
+    Next to no penalty (not ``penalized``) leaves growing folds too little precision.
     """
     shape = Shape(
         design.n_samples,
@@ -148,25 +148,18 @@ def describe_paths(plan: Plan, regions: scipy.sparse.csr_array) -> dict[str, str
     if plan.by_sums:
         return dict.fromkeys(tests, "sums over features")
     n_features = float(np.median(sizes[sizes > 0])) if sizes.any() else 1.0
-    ways = {}
+    ways = dict.fromkeys(tests, "refits" if plan.kernel.refits else "predictions")
     for name, one in tests.items():
-        if plan.kernel.refits:
-            ways[name] = "refits"
-        elif isinstance(one.design, Design):
+        if isinstance(one.design, Design) and not plan.kernel.refits:
             given = n_features, one.design, one.n_trained
             ways[name] = path_of(plan.kernel.name, *given)
-        else:
-            ways[name] = "predictions"
     if n_subsets := sum(len(each.rows) for each in plan.subsets):
         ways["curves"] = f"{n_subsets} subsets of the classes"
     return ways
 
 
 def with_path(plan: Plan, regions: scipy.sparse.csr_array) -> Plan:
-    """Return a plan that says whether margins are summed over features.
-
-    From all regions of the run; a plan that says so already is returned as it is.
-    """
+    """Return a plan that says whether margins are summed over features."""
     if plan.by_sums is not None:
         return plan
     summed = replace(plan, by_sums=True)
@@ -195,14 +188,12 @@ def _is_faster(plan: Plan, regions: scipy.sparse.csr_array) -> bool:
     n_regions = max(1, members.shape[0])
     in_region, own = members.nnz / n_regions, n_features / n_regions
     path = path_of(plan.kernel.name, in_region, plan.design)
-    n_points = len(plan.design.test)
-    if plan.forward is not None:
-        n_points += len(plan.forward.design.test)
+    forward = () if plan.forward is None else (plan.forward.design,)
+    n_points = sum(len(design.test) for design in (plan.design, *forward))
     n_margins = n_points * plan.design.n_classes * n_labelings
-    if path == "linear":
-        return own * _LEAST_OVERLAP <= in_region
-    if path == "products":
+    if path in {"linear", "products"}:
         few = own <= _FEW_OWN and own * n_margins <= _FEW_MARGINS
-        return (few and n_labelings == 1) or own * _LEAST_OVERLAP <= in_region
+        few = few and path == "products" and n_labelings == 1
+        return few or own * _LEAST_OVERLAP <= in_region
     n_products = plan.design.n_samples**2
     return n_margins * (own + _OF_MEMBERS * in_region) <= n_products + _MORE_PRODUCTS

@@ -120,10 +120,7 @@ class Plan:
 
     @property
     def n_fits(self) -> tuple[float, float]:
-        """Fits of a region under the first labeling and under each further one.
-
-        In units of the first fold of all classes; fewer samples or classes take less.
-        """
+        """Fits of a region, in first folds, under the first and another labeling."""
         design = cast(Design, self.design)
         tests = [(design, 1), *((t.design, len(t.rows)) for t in self.subsets)]
         if self.forward is not None:
@@ -159,10 +156,7 @@ class Plan:
         )
 
     def batches(self) -> Iterable[Labelings]:
-        """Give the trained labelings in batches whose widths differ by one at most.
-
-        They are kept, with what is made of them, as long as they are small together.
-        """
+        """Give the trained labelings in batches, which are kept while small."""
         every = self.n_kept == self.n_trained
         return self._all_batches if every else self._new_batches()
 
@@ -185,7 +179,7 @@ class Plan:
     def weights(self) -> Any:
         """Weights of the test points by which all classes weigh the same.
 
-        A number when all are equal, else (n_test, 1 + n_permutations), columns sum to
+        A number when all are equal, else (n_test, 1 + n_permutations), columns of sum
         one.
         """
         weights = class_weights(self.test_codes, self.design.n_classes)

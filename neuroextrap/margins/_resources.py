@@ -47,7 +47,8 @@ def parse_shard(shard: Any) -> tuple[int, int] | None:
         return None
     parts = shard.split("/") if isinstance(shard, str) else shard
     try:
-        index, n_parts = (_whole(part) for part in parts)
+        wholes = (int(p) if isinstance(p, str) else operator.index(p) for p in parts)
+        index, n_parts = wholes
     except (TypeError, ValueError):
         index, n_parts = 0, 0
     if not 1 <= index <= n_parts:
@@ -55,13 +56,6 @@ def parse_shard(shard: Any) -> tuple[int, int] | None:
             f"shard={brief(shard)} must be 'i/N' with i from 1 to N, such as '1/4'"
         )
     return index - 1, n_parts
-
-
-def _whole(part: Any) -> int:
-    """Return a whole number, given as text or not."""
-    if isinstance(part, str):
-        return int(part)
-    return operator.index(part)
 
 
 def check_labelings_fit(n_permutations: int, n_samples: int, max_memory: Any) -> None:
@@ -144,10 +138,7 @@ def estimate_seconds(
 
 
 def quick_seconds(X: np.ndarray, regions: scipy.sparse.csr_array, plan: Plan) -> float:
-    """Extrapolate from a few labelings of one region, on one core.
-
-    Good enough where every labeling costs the same: where a classifier is refitted.
-    """
+    """Extrapolate from a few labelings of one region, where each costs the same."""
     plan, filled = with_path(plan, regions), np.flatnonzero(np.diff(regions.indptr))
     seconds = partial(_seconds, X, regions)
     first, each = _first_look(seconds, plan, filled[len(filled) // 2 :][:1])
@@ -183,10 +174,7 @@ def _seconds_of_one(
     first: float,
     each: float,
 ) -> float:
-    """Extrapolate from some labelings of a region to all.
-
-    ``first`` are the seconds of the first labeling, ``each`` a guess at one more.
-    """
+    """Extrapolate from some labelings of a region to all; ``each`` is a guess."""
     some = int(np.clip(_SECONDS / max(each, 1e-9), 2, plan.n_trained))
     longer = max(0.0, seconds(_with_labelings(plan, some), one) - first)
     return first + (plan.n_trained - 1) * longer / (some - 1)

@@ -9,6 +9,7 @@ the number of workers.
 import itertools
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from typing import Any, cast
 
 import numpy as np
@@ -38,29 +39,25 @@ Result = dict[str, np.ndarray]
 
 def empty_results(plan: Plan, n_regions: int) -> Result:
     """Return room for what regions have, NaN until it is filled; see `RegionScores`."""
-    n_classes = plan.design.n_classes
-    shapes: dict[str, tuple[int, ...]] = {
-        "wins": (n_classes,),
-        "score": (),
-        "n_best": (),
-    }
-    if plan.forward is not None:
-        shapes |= {"n_correct": (plan.forward.outcomes.n_sums,)}
-        shapes |= {"forward_wins": (n_classes,)}
-    if plan.subsets:
-        shapes["measured"] = (len(plan.subset_sizes), 2)
-    if plan.kernel.correlates:
-        shapes["correlation"] = ()
-    narrow = {"n_correct": np.float32}
-    return {
-        **{
-            name: np.full((n_regions, *shape), np.nan, narrow.get(name, float))
-            for name, shape in shapes.items()
-        },
-        "weighted_wins": np.full((plan.n_weightings, n_regions, n_classes), np.nan),
+    by_class = n_regions, plan.design.n_classes
+    missing = partial(np.full, fill_value=np.nan)
+    results = {
+        "wins": missing(by_class),
+        "score": missing(n_regions),
+        "n_best": missing(n_regions),
+        "weighted_wins": missing((plan.n_weightings, *by_class)),
         "n_reached": np.zeros(n_regions, dtype=np.int64),
         "maxima": np.full(plan.n_permutations, -np.inf),
     }
+    if plan.forward is not None:
+        shape = n_regions, plan.forward.outcomes.n_sums
+        results["n_correct"] = missing(shape, dtype=np.float32)
+        results["forward_wins"] = missing(by_class)
+    if plan.subsets:
+        results["measured"] = missing((n_regions, len(plan.subset_sizes), 2))
+    if plan.kernel.correlates:
+        results["correlation"] = missing(n_regions)
+    return results
 
 
 def run_task(plan: Plan, data: TaskData) -> Result:
@@ -72,8 +69,6 @@ def run_task(plan: Plan, data: TaskData) -> Result:
     n_regions, forward = data.n_regions, plan.forward
     result = empty_results(plan, n_regions)
     result["null"] = np.empty((plan.n_permutations, n_regions), dtype=np.float32)
-    if forward is not None:
-        result["forward_wins"][:] = 0.0  # folds are added
     if plan.subsets:
         result["measured"] = _measured(plan, data)
     if plan.by_sums:
@@ -117,10 +112,7 @@ def _passes(plan: Plan, data: TaskData) -> Iterator[tuple[slice, RegionSamples]]
 
 
 def _summed_batches(plan: Plan, data: TaskData) -> Iterator[Batch]:
-    """Yield the margins of all the task's regions as sums over features, by labeling.
-
-    A few folds at a time, whose numbers stay in cache.
-    """
+    """Yield the margins of all the task's regions as sums over features."""
     kernel, design = cast(AdditiveKernel, plan.kernel), cast(Design, plan.design)
     n_test, n_classes, n_regions = len(design.test), design.n_classes, data.n_regions
     together = _folds_at_once(design, COLUMNS // n_classes)
@@ -153,10 +145,9 @@ def _points(design: Design, folds: slice) -> slice:
 
 
 def _measured(plan: Plan, data: TaskData) -> np.ndarray:
-    """Return accuracy and standard error among k classes, (n_regions, n_sizes, 2).
+    """Return accuracy and error (n_regions, n_sizes, 2) of subsets of the classes.
 
-    Of classifiers trained on random subsets of k classes. The error, over disjoint
-    subsets, is NaN if no two of them are.
+    The standard error, over disjoint subsets, is NaN if no two of them are.
     """
     found = np.full((data.n_regions, len(plan.subset_sizes), 2), np.nan)
     for regions, xs in _passes(plan, data):
@@ -206,10 +197,7 @@ def _subset_accuracies(
 
 
 def _score_forward_by_sums(plan: Plan, data: TaskData, result: Result) -> None:
-    """Fill the forward tests by sums over features, some folds at a time.
-
-    As many as the plan's own tests, so that they take no more memory than these.
-    """
+    """Fill the forward tests by sums over features, some folds at a time."""
     tests = plan.forward_plan
     design = cast(Design, tests.design)
     for folds in _folds_at_once(design, len(plan.design.test)):
@@ -232,6 +220,8 @@ def _score_forward(
         sums = sums[folds, points]
     result["n_correct"][rows, folds] = (sums @ outcomes).T
     weights = forward.weighting[points, np.newaxis]
+    if folds.start == 0:  # the first are filled, all others added
+        result["forward_wins"][rows] = 0.0
     result["forward_wins"][rows] += win_histogram(beaten, tied, weights, n_classes)
 
 
@@ -345,10 +335,7 @@ def _observe(
     result: Result,
     scores: np.ndarray | None = None,
 ) -> None:
-    """Fill what the observed labels give, from counts (n_test, n_regions).
-
-    The statistic is made of wins, unless its ``scores`` (n_regions,) are given.
-    """
+    """Fill what the observed labels give, from counts and perhaps scores."""
     n_classes = plan.design.n_classes
     weights = plan.weights_of(slice(0, 1), _n(rows))
     wins = win_histogram(*counts, weights, n_classes)
@@ -361,10 +348,7 @@ def _observe(
 
 
 def _compare(scores: np.ndarray, start: int, rows: slice, result: Result) -> None:
-    """Count permuted statistics (n_regions * n_labelings,) that reach the observed one.
-
-    Region-major; labeling 0 is the observed one. The maxima are kept.
-    """
+    """Count permuted statistics that reach the observed one; keep the maxima."""
     scores = scores.reshape(_n(rows), -1)
     if start == 0:
         scores, start = scores[:, 1:], 1

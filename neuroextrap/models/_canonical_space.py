@@ -147,8 +147,8 @@ def supported_components(left, codes):
 def canonical_directions(left, codes):
     """Canonical directions of whitened samples, from `left` and `codes` as above.
 
-    Returns unit vectors (n_components, n_directions), canonical correlations in [0, 1),
-    decreasing, and class means along the directions, (n_classes, n_directions).
+    Returns unit vectors (n_components, n_directions), decreasing canonical
+    correlations, and class means (n_classes, n_directions).
     """
     means = _weighted_class_means(left, codes)
     n_directions = min(len(means) - 1, left.shape[1])

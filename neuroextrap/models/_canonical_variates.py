@@ -156,27 +156,21 @@ class CanonicalVariates(
         self.priors_ = class_priors(self.priors, codes)
         groups = group_codes(groups, len(y))
         self.mean_ = X.mean(axis=0)
-        wanted = self._wanted_components(groups)
+        wanted = self.n_components
+        if wanted is None:
+            wanted = 10 if groups is None else int(np.bincount(groups).min())
         # left-out projections need the coordinates on all singular vectors
         generalizable = self.basis == "generalizable"
-        left, values, right = leading_svd(
-            X - self.mean_, None if generalizable else wanted
-        )
+        most = None if generalizable else wanted
+        left, values, right = leading_svd(X - self.mean_, most)
         self._keep_components(left[:, :wanted], codes, wanted)
         kept = self.n_components_
         if generalizable:
-            values = generalizable_singular_values(
-                left, values, groups, n_components=kept
-            )
+            given = left, values, groups
+            values = generalizable_singular_values(*given, n_components=kept)
         self.singular_values_, self.basis_ = values[:kept], right[:kept]
         self._set_canonical_space(left[:, :kept], codes)
         return self
-
-    def _wanted_components(self, groups):
-        """Return the requested number of singular vectors."""
-        if self.n_components is not None:
-            return int(self.n_components)
-        return 10 if groups is None else int(np.bincount(groups).min())
 
     def _keep_components(self, left, codes, wanted):
         """Set the number of singular vectors; warn if fewer than requested."""
@@ -199,21 +193,17 @@ class CanonicalVariates(
         rotation, correlations, class_means = canonical_directions(left, codes)
         n_samples, n_classes = len(codes), len(self.classes_)
         self.canonical_correlations_ = correlations
+        sizes = {"n_samples": n_samples, "n_classes": n_classes}
         self.p_values_ = direction_p_values(
-            correlations,
-            n_samples=n_samples,
-            n_components=self.n_components_,
-            n_classes=n_classes,
+            correlations, n_components=self.n_components_, **sizes
         )
         kept = len(correlations)
         if self.significance_level is not None:
             missed = self.p_values_ >= self.significance_level
             kept = int(np.argmax(missed)) if missed.any() else kept
         scale = np.sqrt((n_samples - n_classes) / (1 - correlations[:kept] ** 2))
-        weights = rotation[:, :kept] * scale
-        self.canonical_maps_ = (weights / self.singular_values_[:, None]).T @ (
-            self.basis_
-        )
+        weights = rotation[:, :kept] * scale / self.singular_values_[:, None]
+        self.canonical_maps_ = weights.T @ self.basis_
         self.class_means_ = class_means[:, :kept] * scale
 
     @described_by(fit)

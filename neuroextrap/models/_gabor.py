@@ -32,6 +32,7 @@ from neuroextrap.models._receptive_fields import (
 )
 from neuroextrap.stats._label_checks import check_plain_types
 from neuroextrap.stats._shared_options import described_by, takes_fields
+from neuroextrap.stats._validation import check_choice
 
 COMPRESSIONS: dict[str, Callable] = {
     "log": np.log1p,
@@ -247,7 +248,11 @@ class GaborPyramid(NamedFeatures, TransformerMixin, BaseEstimator):
         """Check images and options, lay out the grids; return the images."""
         images = check_images(images)
         check_plain_types(self)
-        self._check_options()
+        check_choice(self.compression, "compression", tuple(COMPRESSIONS))
+        if self.max_grid is not None and self.max_grid < 1:
+            raise ValueError(
+                f"max_grid={self.max_grid} must be at least 1; give None for no limit"
+            )
         self.image_shape_ = images.shape[1:]
         options = self.frequencies, self.n_orientations, self.window, self.step
         self._bank = GaborBank.of(self.image_shape_[:2], *options)
@@ -304,28 +309,13 @@ class GaborPyramid(NamedFeatures, TransformerMixin, BaseEstimator):
             values = coarsened(values, self.max_grid) / scale
             compressed.append(compress(values).reshape(len(images), -1))
         n = len(self.frequencies_)
-        luminance, colors = [], []
-        if self.luminance:
-            luminance = [cell_means(gray, self._grid(2 * cells))]
-        if self._opponents:
-            colors = opponent_features(images, self._grid(cells))
+        luminance = [cell_means(gray, self._grid(2 * cells))] if self.luminance else []
+        colors = opponent_features(images, self._grid(cells)) if self._opponents else []
         for values in (*luminance, *colors):
             values /= self.luminance_scale_
         textures = [texture(fine)] if fine else []
         features = [*compressed[:n], *luminance, *textures, *colors, *compressed[n:]]
         return np.concatenate(features, axis=1).astype(images.dtype, copy=False)
-
-    def _check_options(self):
-        """Raise for options out of range."""
-        if self.compression not in COMPRESSIONS:
-            raise ValueError(
-                f"compression={self.compression!r} is unknown; choose one of "
-                f"{tuple(COMPRESSIONS)}"
-            )
-        if self.max_grid is not None and self.max_grid < 1:
-            raise ValueError(
-                f"max_grid={self.max_grid} must be at least 1; give None for no limit"
-            )
 
     def _grid(self, most):
         """Numbers of cells, (down, across), at most `most` and one a pixel."""

@@ -67,10 +67,7 @@ class GaborBank(NamedTuple):
             yield centers, gaussian_windows(size, centers, self.window * period)
 
     def energies(self, images, most=None):
-        """Yield energies (n_images, n_orientations, n_rows, n_columns) by frequency.
-
-        Of gray images (n_images, height, width), averaged to `most` rows and columns.
-        """
+        """Yield energies (n_images, n_orientations, n_rows, n_columns) by frequency."""
         for frequency in self.frequencies:
             waves = list(self._waves(frequency))
             parts = [self._of(some, waves, most) for some in in_batches(images)]

@@ -78,22 +78,15 @@ class FeatureBlock(NamedTuple):
         """Complex weights of the pixels, of ``shape``, of one of the features."""
         angle = np.radians(np.nan_to_num(self.angle))
         rate = 2 * np.pi * self.frequency / min(self.shape)
-        cell = np.unravel_index(number, self.grid)
-        sides = zip(
-            self.shape,
-            self.grid,
-            cell,
-            self.positions[number],
-            (np.sin(angle), np.cos(angle)),
-            strict=True,
-        )
-        waves = []
-        for size, n_cells, index, center, wave in sides:
+        rates = rate * np.sin(angle), rate * np.cos(angle)
+        cell, waves = np.unravel_index(number, self.grid), []
+        for side, center in enumerate(self.positions[number]):
             if self.frequency:
-                window = gaussian_windows(size, [center], self.width)
+                window = gaussian_windows(self.shape[side], [center], self.width)
             else:
-                window = area_windows(size, n_cells)[[index]]
-            waves.append(windowed_waves([center], window, wave * rate)[0])
+                every = area_windows(self.shape[side], self.grid[side])
+                window = every[[cell[side]]]
+            waves.append(windowed_waves([center], window, rates[side])[0])
         return np.outer(*waves)
 
 
@@ -173,26 +166,20 @@ def opponent_channels(images):
 
 
 def opponent_features(images, grid):
-    """Means and standard deviations of color-opponent channels over a grid of cells.
-
-    Of `images` (n_images, height, width, 3): four arrays (n_images, n_cells).
-    """
-    parts = [_opponents(some, grid) for some in in_batches(images)]
+    """Means and standard deviations of color-opponent channels over cells."""
+    parts = []
+    for some in in_batches(images):
+        features = []
+        for channel in opponent_channels(some):
+            # variances do not depend on an offset; values about zero keep their digits
+            offset = channel.mean(axis=(1, 2), keepdims=True)
+            channel -= offset
+            mean = cell_means(channel, grid)
+            square = cell_means(np.square(channel, out=channel), grid)
+            contrast = np.sqrt(np.maximum(square - mean**2, 0))
+            features += [mean + offset[:, :, 0], contrast]
+        parts.append(features)
     return [np.concatenate(columns) for columns in zip(*parts, strict=True)]
-
-
-def _opponents(images, grid):
-    """Features of some images; see `opponent_features`."""
-    features = []
-    for channel in opponent_channels(images):
-        # variances do not depend on an offset; values about zero keep their digits
-        offset = channel.mean(axis=(1, 2), keepdims=True)
-        channel -= offset
-        mean = cell_means(channel, grid)
-        square = cell_means(np.square(channel, out=channel), grid)
-        contrast = np.sqrt(np.maximum(square - mean**2, 0))
-        features += [mean + offset[:, :, 0], contrast]
-    return features
 
 
 def in_batches(images):
@@ -202,11 +189,7 @@ def in_batches(images):
 
 
 def check_images(images, shape=None):
-    """Return gray or colored images as float32 if they were, or float64.
-
-    `shape` is that of one image as seen in ``fit``. TypeError for values that are no
-    real numbers, ValueError for all else.
-    """
+    """Return images as float32 if they were, or float64; `shape` is that fit saw."""
     images = np.asarray(images)
     if images.dtype.kind not in "buif":
         raise TypeError(
@@ -276,10 +259,7 @@ def windowed_waves(centers, weights, rate):
 
 
 def separable_sums(images, rows, columns):
-    """Sum over pixels a, b the products rows[i, a] columns[j, b] images[:, a, b].
-
-    Of weights (n_rows, height) and (n_columns, width): (n_images, n_rows * n_columns).
-    """
+    """Sum over pixels a, b the products rows[i, a] columns[j, b] images[:, a, b]."""
     sums = rows @ (images @ columns.T)
     return sums.reshape(len(images), -1)
 

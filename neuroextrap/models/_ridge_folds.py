@@ -24,10 +24,7 @@ class Improved(NamedTuple):
 
 
 class BandGradient:
-    """The residuals of held-out folds as a function of the scales of bands.
-
-    Of features `X` (n_samples, n_features) and their `band` numbers (n_features,).
-    """
+    """The residuals of held-out folds as a function of the scales of bands."""
 
     def __init__(self, X, band, splits):
         order = np.argsort(band, kind="stable")
@@ -46,15 +43,10 @@ class BandGradient:
         """Return Improved scales of a target `y`, from some (n_bands,) to start at."""
         start = np.log(np.maximum(scales, scales.max() * np.exp(-_MOST)))
         given = np.asarray(y, dtype=float)
+        limits = {"max_nfev": n_steps + 1, "ftol": _ENOUGH, "xtol": _ENOUGH}
+        limits |= {"bounds": (start - _MOST, start + _MOST)}
         found = least_squares(
-            self.residuals,
-            start,
-            self.jacobian,
-            bounds=(start - _MOST, start + _MOST),
-            args=(given,),
-            max_nfev=n_steps + 1,
-            ftol=_ENOUGH,
-            xtol=_ENOUGH,
+            self.residuals, start, self.jacobian, args=(given,), **limits
         )
         residuals = self.residuals(found.x, given)
         predictions = given.copy()
@@ -115,10 +107,7 @@ something, or few bands almost everything."""
 
 
 def check_bands(bands, n_features):
-    """Return the bands' labels, sorted, and every feature's band as a number.
-
-    None stands for one band. ValueError where there is not one label per feature.
-    """
+    """Return the bands' labels, sorted, and every feature's band as a number."""
     if bands is None:
         return None, np.zeros(n_features, dtype=int)
     labels, codes = np.unique(check_labels(bands, "bands"), return_inverse=True)
@@ -201,11 +190,7 @@ class RidgeFold(NamedTuple):
 
 
 class RidgeProducts(NamedTuple):
-    """Products of centered features, from which weighted bands are decomposed.
-
-    ``products`` (n_bands, n_samples, n_samples) are the kernels of the bands where
-    features outnumber samples, else the Gram matrix of all features.
-    """
+    """Kernels of bands (n_bands, n, n), or the Gram matrix of few centered features."""
 
     X: np.ndarray
     x_mean: np.ndarray

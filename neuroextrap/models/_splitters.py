@@ -121,11 +121,7 @@ def _warn_of_leaks(cv, splits, groups):
 
 
 def _warn_of_levels(cv, splits, X):
-    """Warn where every fold tests a level of a feature that it did not train on.
-
-    Such a feature is constant in training, and has other values in at least half of
-    the rows that are tested.
-    """
+    """Warn where every fold tests a level of a feature that it did not train on."""
     for train, test in splits:
         first = X[train[:1]]
         constant = (X[train] == first).all(axis=0)

@@ -3,6 +3,8 @@
 from neuroextrap.plotting._accuracy_curves import (
     plot_accuracy_curve,
     plot_extrapolation_fan,
+    plot_temporal_generalization,
+    plot_time_course,
 )
 from neuroextrap.plotting._brain_maps import plot_map, plot_receptive_field
 from neuroextrap.plotting._confusion import plot_confusion_matrix
@@ -13,10 +15,6 @@ from neuroextrap.plotting._information_plots import (
 from neuroextrap.plotting._learning_curves import (
     plot_canonical_coordinates,
     plot_learning_curves,
-)
-from neuroextrap.plotting._time_courses import (
-    plot_temporal_generalization,
-    plot_time_course,
 )
 
 __all__ = [

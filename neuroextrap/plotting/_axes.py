@@ -28,6 +28,12 @@ Returns
 ax : matplotlib.axes.Axes
     Axes with the figure.
 """
+_RAISES = """
+Raises
+------
+ValueError
+    If the arrays differ in shape.
+"""
 _LONG_LEGEND, _MOST_TICKS = 3, 20
 
 
@@ -49,11 +55,13 @@ def resolve_axes(ax):
 
 
 def draws_on_axes(function: Thing) -> Thing:
-    """Describe the parameter ``ax`` of a figure, which the function returns."""
+    """Describe the axes that a figure is drawn on, and the error of unequal shapes."""
     described_by(resolve_axes)(function)
     if function.__doc__ is not None:
-        before, head, after = function.__doc__.partition("\nRaises\n")
-        function.__doc__ = before + _RETURNED + head + after
+        raises = "" if "\nRaises\n" in function.__doc__ else _RAISES
+        head = "\nReferences\n" if raises else "\nRaises\n"
+        before, head, after = function.__doc__.partition(head)
+        function.__doc__ = before + _RETURNED + raises + head + after
     return function
 
 
@@ -70,34 +78,25 @@ def check_color(color):
         raise ValueError(f"color={brief(color)} is no color of matplotlib; name one")
 
 
-def same_length(reference, **others):
-    """Return arrays of one shape as floats; None stays None.
-
-    `reference` is a pair of name and values that give the shape. Raises ValueError
-    naming the argument whose shape differs.
-    """
-    name, values = reference
-    values = real_array(values, name)
-    if not values.size:
+def same_length(needed, **others):
+    """Return arrays of the shape of the first, as floats; `others` may be None."""
+    given: dict = {name: real_array(values, name) for name, values in needed.items()}
+    given |= {n: v if v is None else real_array(v, n) for n, v in others.items()}
+    name, first = next(iter(given.items()))
+    if not first.size:
         raise ValueError(f"{name} is empty; give at least one number")
-    arrays: list[np.ndarray | None] = [values]
-    for other, given in others.items():
-        array = None if given is None else real_array(given, other)
-        if array is not None and array.shape != values.shape:
+    for other, array in given.items():
+        if array is not None and array.shape != first.shape:
             raise ValueError(
                 f"{other} of shape {array.shape} must have the shape of {name}, "
-                f"{values.shape}"
+                f"{first.shape}"
             )
-        arrays.append(array)
-    return arrays
+    return [*given.values()]
 
 
 def add_legend(ax):
-    """Draw the legend inside the axes, readable over lines; below them when long.
-
-    The search for the best place is requested by name: otherwise matplotlib warns that
-    the search is slow, on a busy computer for any figure.
-    """
+    """Draw the legend inside the axes, readable over lines; below them when long."""
+    # "best" by name: otherwise matplotlib warns that the search is slow
     look = {"fontsize": "small", "framealpha": 0.85, "edgecolor": "none", "loc": "best"}
     if len(ax.get_legend_handles_labels()[1]) > _LONG_LEGEND:
         look |= {"loc": "upper center", "bbox_to_anchor": (0.5, -0.2), "ncols": 2}

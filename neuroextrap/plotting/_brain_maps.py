@@ -10,13 +10,29 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from neuroextrap.images._opening import CODES, MNI, space_code
+from neuroextrap.images._loading import surface_mesh
+from neuroextrap.images._opening import (
+    CODES,
+    MNI,
+    is_surface_image,
+    open_image,
+    read_image,
+    space_code,
+)
 from neuroextrap.plotting._axes import draws_on_axes, resolve_axes
 from neuroextrap.stats._validation import brief, check_number, real_array
 
 TEMPLATE = "mni152"
 """What users write for the template."""
 
+COLORMAP = "plasma"
+"""Colors of maps: even in lightness, safe for the color-blind, none of them gray."""
+
+SIGNED_COLORMAP = "RdBu_r"
+"""Colors of maps that are strong on both sides of zero, which is white."""
+
+_LOGGER = logging.getLogger(__name__)
+_TRANSPARENT = 1e-9
 _LEAST_SHARE = 0.5
 _LIGHT, _SPAN = 225, 85
 _FINEST = 160
@@ -24,9 +40,10 @@ _N_GRAYS = 32
 
 
 class Background(NamedTuple):
-    """What is drawn under the map of a volume."""
+    """What is drawn under a map."""
 
-    #: A volume with upright cubic voxels, at most 160 along its longest side; or None.
+    #: A volume with upright cubic voxels, at most 160 along its longest side, or None;
+    #: under maps of a surface what :func:`surface_grays` takes.
     img: Any
     #: Whether the map is taken to lie in MNI space, where a glass brain fits it.
     in_mni152: bool
@@ -35,14 +52,12 @@ class Background(NamedTuple):
 
 
 def volume_background(img, places, bg_img=None, *, own=None):
-    """Choose what is drawn under the map or mask `img`.
+    """Choose what is drawn under the map or mask `img`, a Background.
 
-    `places` (n_voxels, 3) in mm are where the map has values, `own` is an image of the
-    subject's own (or None). Without `bg_img` it is the MNI152 template that nilearn
-    ships if the header of `img` says MNI, and half the places lie in the template's
-    brain; else `own`. "mni152" is the template in any case, False is nothing. Raises
-    TypeError if `bg_img` is not the image of a volume, ValueError if it holds several
-    volumes or no finite value.
+    Without `bg_img` it is the MNI152 template that nilearn ships if the header of `img`
+    says MNI, and half the `places` (n_voxels, 3) in mm lie in the template's brain;
+    else `own`, an image of the subject's own. "mni152" is the template in any case,
+    False is nothing.
     """
     if bg_img is False:
         return Background(None, False, "")
@@ -86,13 +101,7 @@ def _anatomy(img):
 
 
 def read_volume(img, name, instead_of_surface):
-    """Read a volume that is about to be drawn: data (nx, ny, nz), and affine (mm).
-
-    Raises TypeError if it is a surface, with the advice `instead_of_surface`, and
-    ValueError if it is not one volume or has no finite value; `name` is the argument's.
-    """
-    from neuroextrap.images._opening import open_image, read_image
-
+    """Read a volume that is about to be drawn: data (nx, ny, nz), and affine (mm)."""
     opened = read_image(open_image(img, name))
     if opened.is_surface:
         raise TypeError(
@@ -111,23 +120,30 @@ def read_volume(img, name, instead_of_surface):
 
 def _upright(img):
     """Return an anatomy with upright cubic voxels, not too many for a page."""
+    smallest, extent = voxel_sizes(img)
+    # nearer to the data than splines, which ring where a brain was cut out
+    return with_cubes(img, max(smallest, extent / _FINEST), "linear")
+
+
+def voxel_sizes(img):
+    """Return the smallest side of a voxel, and the longest of the volume, in mm."""
+    sizes = np.linalg.norm(img.affine[:3, :3], axis=0)
+    return sizes.min(), (np.array(img.shape) * sizes).max()
+
+
+def with_cubes(img, size, interpolation):
+    """Return a volume with upright cubic voxels of a size in mm."""
     from nilearn.image import resample_img
 
-    sizes = np.linalg.norm(img.affine[:3, :3], axis=0)
-    extent = (np.array(img.shape) * sizes).max()
-    grid = np.diag([max(sizes.min(), extent / _FINEST)] * 3)
+    grid = np.diag([size] * 3)
     if np.allclose(img.affine[:3, :3], grid):
         return img
-    # nearer to the data than splines, which ring where a brain was cut out
-    return resample_img(img, target_affine=grid, interpolation="linear")
+    return resample_img(img, target_affine=grid, interpolation=interpolation)
 
 
 @functools.cache
 def mni152_template():
-    """Load the template brain at 2 mm, from nilearn's own files, in 32 grays.
-
-    Pages with so few grays are a third smaller, and look the same.
-    """
+    """Load the template brain at 2 mm in 32 grays, which make pages a third smaller."""
     from nilearn.datasets import load_mni152_template
     from nilearn.image import new_img_like
 
@@ -138,10 +154,7 @@ def mni152_template():
 
 
 def share_in_mni152(places):
-    """Return the share of places (n_voxels, 3) in mm in the template's brain.
-
-    Images in another space can lie there, too, so this is not sufficient.
-    """
+    """Return the share of places (n_voxels, 3) in mm in the template's brain."""
     from nibabel.affines import apply_affine
 
     brain = mni152_template()
@@ -152,15 +165,11 @@ def share_in_mni152(places):
 
 
 def surface_grays(masker, bg_img=None):
-    """Choose grays for every vertex of a fitted surface masker's mesh.
+    """Return grays, one array of uint8 per hemisphere, of a surface masker's vertices.
 
     High values of `bg_img` are drawn dark. Without it, the sulcal depth that nilearn
     ships is taken when the mesh has the triangles of fsaverage5; False is one gray.
-    Returns one array of uint8 per hemisphere. Raises TypeError if `bg_img` is no
-    SurfaceImage, ValueError if it has other hemispheres or vertices than the mesh.
     """
-    from neuroextrap.images._loading import surface_mesh
-
     sides = surface_mesh(masker)
     depth = None if bg_img is False else _depths(sides, bg_img)
     if depth is None:
@@ -173,8 +182,6 @@ def surface_grays(masker, bg_img=None):
 
 def _depths(sides, bg_img):
     """Return the background's values of every hemisphere, or None without any."""
-    from neuroextrap.images._opening import is_surface_image
-
     if bg_img is None:
         bg_img = _fsaverage5_depth(sides)
     if bg_img is None:
@@ -271,17 +278,6 @@ def _windows(size, centers, widths):
     return windows / windows.sum(axis=1, keepdims=True)
 
 
-_LOGGER = logging.getLogger(__name__)
-
-COLORMAP = "plasma"
-"""Colors of maps: even in lightness, safe for the color-blind, none of them gray."""
-
-SIGNED_COLORMAP = "RdBu_r"
-"""Colors of maps that are strong on both sides of zero, which is white."""
-
-_TRANSPARENT = 1e-9
-
-
 def plot_map(
     img: Any,
     *,
@@ -334,8 +330,6 @@ def plot_map(
     >>> display.close()
     """
     from nibabel.affines import apply_affine
-
-    from neuroextrap.images._opening import open_image
 
     data, affine = read_map(img)
     if isinstance(threshold, str):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from scipy.spatial.distance import squareform
 
 from neuroextrap.plotting._axes import COLORS, class_ticks, draws_on_axes, resolve_axes
 from neuroextrap.stats._label_checks import check_labels
@@ -107,32 +108,21 @@ def _checked(confusion, class_names):
 
 
 def draw_distances(maps, region):
-    """Draw the distances of one region beside those of the models; return the figure.
-
-    `maps` have ``dissimilarities_`` (n_regions, K (K - 1) / 2), ``classes_`` and
-    ``models_``, matrices (K, K) by name.
-    """
+    """Draw the distances of one region of maps beside those of the models."""
     import matplotlib.pyplot as plt
-    from scipy.spatial.distance import squareform
 
     n_classes = len(maps.classes_)
     shown = {"measured": squareform(maps.dissimilarities_[region])} | maps.models_
     side = float(np.clip(0.22 * n_classes, 2.4, 5))
-    figure, axes = plt.subplots(
-        1,
-        len(shown),
-        figsize=((side + 1.2) * len(shown), side + 0.6),
-        layout="constrained",
-        squeeze=False,
-    )
-    for ax, (name, distances) in zip(axes[0], shown.items(), strict=True):
+    size = (side + 1.2) * len(shown), side + 0.6
+    figure = plt.figure(figsize=size, layout="constrained")
+    axes = figure.subplots(1, len(shown), squeeze=False)[0]
+    names = [str(each) for each in maps.classes_] if n_classes <= 40 else []
+    for ax, (name, distances) in zip(axes, shown.items(), strict=True):
         masked = np.where(np.eye(n_classes, dtype=bool), np.nan, distances)
         picture = ax.imshow(masked, cmap="viridis")
         ax.set_title(name)
         figure.colorbar(picture, ax=ax, shrink=0.8)
-        names = [str(each) for each in maps.classes_]
-        if n_classes > 40:
-            names = []
         ax.set_xticks(range(len(names)), names, rotation=90, fontsize=7)
         ax.set_yticks(range(len(names)), names, fontsize=7)
     return figure

@@ -25,9 +25,7 @@ _CURVE, _ROW, _LETTER = 2.2, 0.2, 0.06  # inch
 def draw_specification_curve(table: Any, options: list[str], maxima: Any) -> Any:
     """Draw pipelines by their largest statistic, above dots that say their options.
 
-    `table` has columns ``pipeline``, ``largest_standardized``, ``p_value_fwe`` and
-    `options`; `maxima` (n_permutations,) are the largest statistics over all pipelines.
-    Returns the figure.
+    `maxima` (n_permutations,) are the largest statistics over all pipelines.
     """
     import matplotlib.pyplot as plt
 
@@ -95,11 +93,6 @@ def plot_information_vs_size(
     label : str, default="implied information"
         Name of the curve in the legend.
 
-    Raises
-    ------
-    ValueError
-        If the arrays differ in shape.
-
     References
     ----------
     Zheng & Benjamini 2016, "Estimating mutual information in high dimensions via
@@ -113,8 +106,7 @@ def plot_information_vs_size(
     'information (bits)'
     """
     sizes, information, standard_error, lower_bound, truth = same_length(
-        ("n_voxels", n_voxels),
-        information=real_array(information, "information"),
+        {"n_voxels": n_voxels, "information": information},
         standard_error=standard_error,
         lower_bound=lower_bound,
         truth=truth,

@@ -89,13 +89,12 @@ def plot_canonical_coordinates(
         )
     points, means, names = _two_axes(coordinates, means, directions)
     ax = resolve_axes(ax)
-    symbols = _symbols([str(label) for label in classes])
-    for i, label in enumerate(classes):
+    for i, (symbol, label) in enumerate(zip(_symbols(classes), classes, strict=True)):
         color, scans = COLORS[i % len(COLORS)], points[labels == label]
         ax.plot(*scans.T, "o", ms=1, color=color)
         for x, y in scans:
-            ax.annotate(symbols[i], (x, y), ha="center", va="center", color=color)
-        name = f"{symbols[i]}  {label}"
+            ax.annotate(symbol, (x, y), ha="center", va="center", color=color)
+        name = f"{symbol}  {label}"
         ax.add_patch(Circle(means[i], 1, fill=False, color=color, label=name))
     ax.set(xlabel=names[0], ylabel=names[1], aspect="equal")
     ax.autoscale_view()
@@ -103,8 +102,9 @@ def plot_canonical_coordinates(
     return ax
 
 
-def _symbols(names):
+def _symbols(labels):
     """Return one character per label that tells them apart, or else their numbers."""
+    names = [str(label) for label in labels]
     for characters in ([name[:1] for name in names], [name[-1:] for name in names]):
         if len(set(characters)) == len(names):
             return characters
@@ -255,13 +255,11 @@ def _draw_reference(ax, curves, panel):
     label = _PANELS[panel][1]
     if panel == "information":
         ax.axhline(0, ls=":", color="0.5")
-        ax.axhline(
-            max(c.label_entropy for c in curves), ls="--", color="0.5", label=label
-        )
+        most = max(curve.label_entropy for curve in curves)
+        ax.axhline(most, ls="--", color="0.5", label=label)
         if any(_overfits(curve) for curve in curves):
-            ax.set_title(
-                "below 0 bits with error below baseline: overfitting", fontsize="small"
-            )
+            words = "below 0 bits with error below baseline: overfitting"
+            ax.set_title(words, fontsize="small")
     elif panel == "error_rate":
         rates = {
             (rate.min().round(3), rate.max().round(3))

@@ -3,7 +3,6 @@
 import numpy as np
 from markupsafe import Markup
 
-from neuroextrap.reporting._curves import curves_section
 from neuroextrap.reporting._finding import (
     Counted,
     area_names,
@@ -11,6 +10,7 @@ from neuroextrap.reporting._finding import (
     n_analyzed,
 )
 from neuroextrap.reporting._identification_words import (
+    curves_section,
     found,
     limits,
     methods,

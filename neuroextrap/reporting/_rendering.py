@@ -10,18 +10,12 @@ from markupsafe import Markup
 
 
 def render(template, **values):
-    """Fill in a template of this package, given by its file's name without endings.
-
-    Text is escaped; what is HTML already must be a ``Markup``.
-    """
+    """Fill in a template of this package; what is not ``Markup`` is escaped."""
     return Markup(_environment().get_template(f"{template}.html").render(**values))
 
 
 def sentences(template, **values):
-    """Return the paragraphs of a filled-in template of words, without empty ones.
-
-    A blank line ends a paragraph; paragraphs whose condition is false leave none.
-    """
+    """Return the paragraphs of a filled-in template of words, without empty ones."""
     blocks = re.split(r"\n\s*\n", render(template, **values))
     words = (" ".join(block.split()) for block in blocks)
     return [Markup(each) for each in words if each]
@@ -60,11 +54,7 @@ def read_text(file_name):
 
 
 def format_number(value):
-    """Return a value as a reader wants it: three significant digits, a dash for NaN.
-
-    >>> [format_number(value) for value in (0.12345, 5100.0, 51, float("nan"), "V1")]
-    ['0.123', '5,100', '51', '-', 'V1']
-    """
+    """Return a value as a reader wants it: three significant digits, a dash for NaN."""
     if isinstance(value, Integral) and not isinstance(value, bool):
         return f"{value:,}"
     if not isinstance(value, float):
@@ -77,11 +67,7 @@ def format_number(value):
 
 
 def format_percent(proportion):
-    """Return a proportion in percent, small ones with a decimal.
-
-    >>> format_percent(0.7708), format_percent(0.125), format_percent(1 / 96)
-    ('77%', '12.5%', '1.04%')
-    """
+    """Return a proportion in percent, small ones with a decimal."""
     percent = 100 * proportion
     if math.isnan(percent):
         return "-"
@@ -89,49 +75,29 @@ def format_percent(proportion):
 
 
 def percent_at_least(bound):
-    """Return a lower bound in percent, never larger than it is.
-
-    >>> percent_at_least(0.7463), percent_at_least(0.1378), percent_at_least(0.57)
-    ('74%', '13.7%', '57%')
-    """
+    """Return a lower bound in percent, never larger than it is."""
     percent = 100 * bound
     return f"{rounded_down(percent, 2 if percent >= 20 else 3):.3g}%"
 
 
 def bits_at_least(bound, digits=2):
-    """Return a lower bound in bits to some significant digits, never larger than it is.
-
-    >>> bits_at_least(1.4705), bits_at_least(0.0899), bits_at_least(1.4705, digits=3)
-    ('1.4', '0.089', '1.47')
-    """
+    """Return a lower bound in bits to significant digits, never larger than it is."""
     return "-" if math.isnan(bound) else f"{rounded_down(bound, digits):.{digits}g}"
 
 
 def bits_in_words(bound):
-    """Return a lower bound with its unit.
-
-    >>> bits_in_words(1.0), bits_in_words(1.4705)
-    ('1 bit', '1.4 bits')
-    """
+    """Return a lower bound with its unit."""
     told = bits_at_least(bound)
     return f"{told} bit" if told == "1" else f"{told} bits"
 
 
 def format_confidence(level):
-    """Return a confidence level in percent, with all its digits.
-
-    >>> format_confidence(0.95), format_confidence(0.999)
-    ('95%', '99.9%')
-    """
+    """Return a confidence level in percent, with all its digits."""
     return f"{100 * level:g}%"
 
 
 def format_of(name):
-    """Return how values of the map of this name are written: bounds rounded down.
-
-    >>> [format_of(name)(0.7498) for name in ("accuracy", "bayes_accuracy_bound_fwe")]
-    ['0.75', '0.749']
-    """
+    """Return how values of the map of this name are written: bounds rounded down."""
     if "_bound" in name:
         return functools.partial(bits_at_least, digits=3)
     return format_number
@@ -146,11 +112,7 @@ def rounded_down(value, digits):
 
 
 def format_p_value(p_value):
-    """Return a p-value with two significant digits and without a leading zero.
-
-    >>> format_p_value(0.04762), format_p_value(1.0), format_p_value(2.5e-5)
-    ('.048', '1', '2.5e-05')
-    """
+    """Return a p-value with two significant digits and without a leading zero."""
     if math.isnan(p_value):
         return "-"
     text = f"{p_value:.2g}"
@@ -158,11 +120,7 @@ def format_p_value(p_value):
 
 
 def percentage_points(difference):
-    """Return a difference of proportions in percentage points, with its sign.
-
-    >>> percentage_points(0.2), percentage_points(-0.015)
-    ('+20', '−1.5')
-    """
+    """Return a difference of proportions in percentage points, with its sign."""
     points = 100 * difference
     text = f"{points:+.0f}" if abs(points) >= 10 else f"{points:+.2g}"
     return text.replace("-", "\N{MINUS SIGN}")
@@ -174,20 +132,12 @@ def capitalized(words):
 
 
 def sentence_case(label):
-    """Begin a name with a capital, unless it is a letter such as t.
-
-    >>> sentence_case("t"), sentence_case("cluster extent")
-    ('t', 'Cluster extent')
-    """
+    """Begin a name with a capital, unless it is a letter such as t."""
     return label if len(label.split()[0]) == 1 else capitalized(label)
 
 
 def paragraphs(*texts, note=False):
-    """Return texts as escaped paragraphs without empty ones; notes are set apart.
-
-    >>> str(paragraphs("1 < 2", ""))
-    '<p>1 &lt; 2</p>'
-    """
+    """Return texts as escaped paragraphs without empty ones; notes are set apart."""
     kind = Markup(' class="note"') if note else ""
     return Markup("\n").join(
         Markup("<p{}>{}</p>").format(kind, text) for text in texts if text

@@ -13,9 +13,9 @@ import numpy as np
 from markupsafe import Markup
 
 from neuroextrap.images._loading import mask_lattice
-from neuroextrap.plotting._brain_maps import COLORMAP
-from neuroextrap.reporting._curves import class_bounds
+from neuroextrap.plotting._brain_maps import COLORMAP, voxel_sizes, with_cubes
 from neuroextrap.reporting._finding import Counted, viewer_discoveries
+from neuroextrap.reporting._identification_words import class_bounds
 from neuroextrap.reporting._maps_section import page_maps
 from neuroextrap.reporting._peaks import peak_table
 from neuroextrap.reporting._pictures import glass_outlines, gray_png
@@ -112,16 +112,10 @@ def _fine(img):
 
     The viewer's crosshair is a voxel wide.
     """
-    from nilearn.image import resample_img
-
-    sizes = np.linalg.norm(img.affine[:3, :3], axis=0)
-    extent, size = (np.array(img.shape) * sizes).max(), sizes.min()
+    size, extent = voxel_sizes(img)
     parts = int(_FINE * size / extent)
     size /= max(1, parts - (parts + 1) % 2)  # odd: a middle stays a middle
-    grid = np.diag([max(size, extent / _FINEST)] * 3)
-    if np.allclose(img.affine[:3, :3], grid):
-        return img
-    return resample_img(img, target_affine=grid, interpolation="nearest")
+    return with_cubes(img, max(size, extent / _FINEST), "nearest")
 
 
 def _framed(volume, masker):

@@ -29,11 +29,9 @@ from neuroextrap.stats._extrapolation._prediction_intervals import (
     CALIBRATED_FACTOR,
     FEWEST_CALIBRATED,
 )
-from neuroextrap.stats._intervals import accuracy_ends, information_ends
 from neuroextrap.stats._jackknife import (
-    jackknife_error,
+    SampledClasses,
     leave_one_class_out_accuracy,
-    lost_point_error,
 )
 from neuroextrap.stats._null_counts import tie_floor
 from neuroextrap.stats._permutation import FewLabelings, draw_labelings
@@ -287,20 +285,19 @@ def _intervals(
     Those are of the accuracies and of the bits; all is NaN where trials or candidates
     are too few for a jackknife.
     """
-    n_trials, n_candidates = shape = matrix.scores.shape
+    n_trials, n_candidates = matrix.scores.shape
     n_tested = int(np.count_nonzero(matrix.repeats))
     if n_candidates < 3 or n_tested < 2:
         unknown = np.full((n_candidates, len(sizes)), np.nan)
         return unknown, unknown[:2], unknown[:2, 0]
-    how: Any = {"shape": shape, "n_tested": n_tested, "level": chosen.confidence_level}
+    classes = SampledClasses(n_trials, n_candidates, n_tested)
     inner, place = np.unique(np.minimum(sizes, n_candidates - 1), return_inverse=True)
     curves = leave_one_class_out_accuracy(matrix.scores, matrix.columns, inner)
-    least = lost_point_error(sizes, n_candidates, n_trials)
-    error = np.maximum(jackknife_error(curves)[place], least)
+    error = classes.error(curves[:, place], sizes)
     used = np.isin(sizes, default_set_sizes(n_candidates))
     of_bits = accuracy[used], curves[:, place[used]], sizes[used]
-    bit_ends = information_ends(*of_bits, **how)
-    ends = accuracy_ends(accuracy, error, sizes, **how)
+    bit_ends = classes.information_ends(*of_bits, chosen.confidence_level)
+    ends = classes.accuracy_ends(accuracy, error, sizes, chosen.confidence_level)
     return curves[:, place], ends, bit_ends
 
 

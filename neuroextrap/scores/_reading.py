@@ -11,8 +11,7 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from neuroextrap.margins.classifiers._targets import METRICS
-from neuroextrap.stats._accuracy import accuracy_weights, spread_ties
-from neuroextrap.stats._jackknife import TieMeans
+from neuroextrap.stats._accuracy import TieMeans, accuracy_weights, spread_ties
 from neuroextrap.stats._label_checks import check_labels
 from neuroextrap.stats._validation import FloatArray, check_choice, check_numbers
 

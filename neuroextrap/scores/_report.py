@@ -9,8 +9,7 @@ from markupsafe import Markup
 import neuroextrap
 from neuroextrap.design._findings import doubts_about
 from neuroextrap.maps._files import write_maps
-from neuroextrap.maps._provenance import provenance
-from neuroextrap.maps._transaction import json_text
+from neuroextrap.maps._provenance import json_text, provenance
 from neuroextrap.reporting._page import (
     answer,
     frame_table,

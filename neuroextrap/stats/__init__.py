@@ -25,16 +25,13 @@ from neuroextrap.stats._implied import (
     information_drift,
     resolution_information,
 )
-from neuroextrap.stats._intervals import (
-    average_accuracy_interval,
-    implied_information_interval,
-)
 from neuroextrap.stats._jackknife import (
+    average_accuracy_interval,
     average_accuracy_jackknife,
+    implied_information_interval,
     implied_information_jackknife,
 )
 from neuroextrap.stats._permutation import permute_labels
-from neuroextrap.stats._planned_subjects import required_subjects
 from neuroextrap.stats._planning import required_classes, required_repeats
 from neuroextrap.stats._pvalues import (
     binomial_p_value,
@@ -44,6 +41,7 @@ from neuroextrap.stats._pvalues import (
     step_down_p_value,
 )
 from neuroextrap.stats._sign_flips import paired_sign_flip_test
+from neuroextrap.stats._subject_bounds import required_subjects
 from neuroextrap.stats._tail_p_value import tail_p_value
 from neuroextrap.stats._test_design import TestDesign
 from neuroextrap.stats._true_discoveries import (

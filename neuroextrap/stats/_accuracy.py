@@ -8,8 +8,10 @@ from scipy import special
 
 from neuroextrap.stats._validation import (
     FloatArray,
+    batches,
     check_integer,
     check_margins,
+    check_one_region,
     check_set_sizes,
     check_wins,
     real_array,
@@ -24,13 +26,12 @@ _FEW = 0.01  # share of regions: a wrong sign turns all that carry information
 def win_distribution(margins: ArrayLike, y_true: ArrayLike) -> FloatArray:
     """Return the distribution of the number of distractors beaten.
 
-    The wins of a test point are the classes whose margin is smaller than that
-    of its true class. A point whose true class is tied with T others spreads its
-    mass evenly over its T + 1 possible numbers of wins, the expectation of
-    breaking ties at random. Points are averaged within each class first, then
-    over the classes that have test points; a class without test points is a
-    distractor only. Everything else in this package starts from this
-    distribution.
+    The wins of a test point are the classes whose margin is smaller than that of its
+    true class. A point whose true class is tied with T others spreads its mass evenly
+    over its T + 1 possible numbers of wins, the expectation of breaking ties at random.
+    Points are averaged within each class first, then over the classes that have test
+    points; a class without test points is a distractor only. Everything else in this
+    package starts from this distribution.
 
     Parameters
     ----------
@@ -119,6 +120,27 @@ def spread_ties(
     return wins / np.count_nonzero(per_class, axis=-1)[:, np.newaxis]
 
 
+class TieMeans:
+    """Mean of weights over the bins L..L+T that a tied point may fall in."""
+
+    def __init__(self, weights: FloatArray):
+        """Store weights (n_bins, n_sizes) and their running sums."""
+        self.weights = weights
+        self.sums = np.concatenate([np.zeros((1, weights.shape[1])), weights.cumsum(0)])
+
+    def __call__(
+        self, n_beaten: NDArray[np.intp], n_tied: NDArray[np.intp]
+    ) -> FloatArray:
+        """Return (n, n_sizes); counts out of range belong to no point."""
+        last = len(self.weights) - 1
+        low = np.clip(n_beaten, 0, last)
+        high = np.clip(n_beaten + n_tied, low, last)
+        several = (self.sums[high + 1] - self.sums[low]) / (high - low + 1)[
+            :, np.newaxis
+        ]
+        return np.where((high == low)[:, np.newaxis], self.weights[low], several)
+
+
 def _counts(
     rows: NDArray[np.intp], columns: NDArray[np.intp], shape: tuple[int, int]
 ) -> NDArray[np.intp]:
@@ -168,11 +190,7 @@ def default_set_sizes(n_classes: int) -> NDArray[np.int64]:
 
 
 def accuracy_weights(n_classes: int, set_sizes: ArrayLike) -> FloatArray:
-    """Return C(v, k - 1) / C(K - 1, k - 1), v = 0..K - 1, for set sizes, (K, n_sizes).
-
-    It is the chance that a point with v wins among K is identified in a random set of k
-    classes, so that ``wins @ accuracy_weights`` gives the curves of a whole brain.
-    """
+    """Return C(v, k - 1) / C(K - 1, k - 1) of v wins and set sizes k, (K, n_sizes)."""
     n_classes = check_integer(n_classes, "n_classes", minimum=2)
     sizes = check_set_sizes(set_sizes, n_classes=n_classes)
     return subset_weights(n_classes - 1, sizes - 1)
@@ -190,12 +208,11 @@ def subset_weights(n_others: int, n_drawn: NDArray[np.int64]) -> FloatArray:
 def average_accuracy(wins: ArrayLike, set_sizes: ArrayLike) -> FloatArray:
     """Return the accuracy averaged over all subsets of k classes.
 
-    This is exactly the mean test accuracy over every set of k of the K classes,
-    without drawing any. It estimates without bias the average k-class accuracy of
-    a marginal classifier (the margin of a class depends on that class's training
-    data only), and is the k-stimulus identification accuracy of an encoding
-    model. At k = K it is the class-averaged accuracy, at k = 2 the mean pairwise
-    identification accuracy.
+    This is exactly the mean test accuracy over every set of k of the K classes, without
+    drawing any. It estimates without bias the average k-class accuracy of a marginal
+    classifier (the margin of a class depends on that class's training data only), and
+    is the k-stimulus identification accuracy of an encoding model. At k = K it is the
+    class-averaged accuracy, at k = 2 the mean pairwise identification accuracy.
 
     Parameters
     ----------
@@ -213,8 +230,7 @@ def average_accuracy(wins: ArrayLike, set_sizes: ArrayLike) -> FloatArray:
     Raises
     ------
     ValueError
-        If `wins` do not sum to one, or a size is not a whole number of
-        2..n_classes.
+        If `wins` do not sum to one, or a size is not a whole number of 2..n_classes.
 
     References
     ----------
@@ -232,10 +248,9 @@ def average_accuracy(wins: ArrayLike, set_sizes: ArrayLike) -> FloatArray:
     n_classes = masses.shape[-1]
     sizes = check_set_sizes(set_sizes, n_classes=n_classes)
     flat = np.atleast_1d(sizes)
-    width = max(1, _MAX_WEIGHTS // n_classes)
     parts = [
-        row_product(masses, subset_weights(n_classes - 1, flat[i : i + width] - 1))
-        for i in range(0, len(flat), width)
+        row_product(masses, subset_weights(n_classes - 1, flat[part] - 1))
+        for part in batches(len(flat), _MAX_WEIGHTS // n_classes)
     ]
     curve = np.clip(np.concatenate(parts, axis=-1), 0.0, 1.0)
     return curve.reshape((*masses.shape[:-1], *sizes.shape))
@@ -288,8 +303,7 @@ def average_risk(
 
     References
     ----------
-    Zheng, Achanta & Benjamini 2018, section 3.1, with the inclusive rank and with
-    ties.
+    Zheng, Achanta & Benjamini 2018, section 3.1, with the inclusive rank and with ties.
 
     Examples
     --------
@@ -300,11 +314,7 @@ def average_risk(
     array([0.83333333, 1.66666667])
     """
     scores, y = check_margins(margins, y_true)
-    if scores.ndim != 2 or y.ndim != 1:
-        raise ValueError(
-            f"margins must have shape (n_test, n_classes) here; got {scores.shape} "
-            f"with labels {y.shape}: call once per region"
-        )
+    check_one_region(scores, y)
     n_classes = scores.shape[1]
     costs = _check_cost(cost, n_classes)
     warn_if_reversed(count_wins(scores, y), len(y))
@@ -338,8 +348,8 @@ def _cost_at_rank(
     """Return (n_test, K): expected cost of the class with that many below it.
 
     Zero where the true class would not be below. Classes of equal margin share their
-    ranks evenly; in the true class's group rank j of g is below it with chance (j - 1)
-    / (g - 1).
+    ranks evenly; rank j of g of the true class's is below it with chance (j - 1) / (g -
+    1).
     """
     n_test = len(scores)
     order = np.argsort(scores, axis=1, kind="stable")

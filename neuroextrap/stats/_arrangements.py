@@ -103,11 +103,7 @@ def count_sign_flips(n_units: int, *, two_sided: bool) -> int:
 def sign_flips(
     n_units: int, n_permutations: int, *, two_sided: bool, random_state: Seed
 ) -> FloatArray:
-    """Return signs (n_flips, n_units), the observed ones not among them.
-
-    If no more than `n_permutations` others exist, each is returned once. Otherwise they
-    are drawn with replacement, the observed ones too, which keeps the +1 rule exact.
-    """
+    """Return signs (n_flips, n_units): all others, or draws (the +1 rule is exact)."""
     n_distinct = count_sign_flips(n_units, two_sided=two_sided)
     free = n_distinct.bit_length() - 1
     if free < 60 and n_distinct - 1 <= n_permutations:

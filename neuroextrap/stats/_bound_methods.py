@@ -157,7 +157,7 @@ def _clopper_pearson(accuracy: FloatArray, design: TestDesign) -> FloatArray:
     return clopper_pearson_lower(n_correct, n_test, design.alpha / design.n_bounds)
 
 
-def _kl(accuracy: FloatArray, design: TestDesign) -> FloatArray:
+def kl_of_design(accuracy: FloatArray, design: TestDesign) -> FloatArray:
     """Invert the Chernoff bound, as if all classes had the fewest repeats."""
     n_test = design.n_classes * float(split_repeats(design, "kl").min())
     return kl_lower(accuracy, n_test, design.log_term)
@@ -166,27 +166,13 @@ def _kl(accuracy: FloatArray, design: TestDesign) -> FloatArray:
 _CLASS_METHODS: dict[str, ClassBoundMethod] = {
     "hoeffding": _hoeffding,
     "clopper_pearson": _clopper_pearson,
-    "kl": _kl,
+    "kl": kl_of_design,
 }
 
 
 def class_bound_method(name: str) -> ClassBoundMethod:
     """Return the bound of this name."""
     return _CLASS_METHODS[check_choice(name, "method", sorted(_CLASS_METHODS))]
-
-
-def upper_class_bound(
-    accuracy: FloatArray, design: TestDesign, method: str
-) -> FloatArray:
-    """Return upper bounds (...) on the accuracy of this classifier, errors counted."""
-    if check_choice(method, "method", ("clopper_pearson", "kl")) == "kl":
-        return np.asarray(1 - _kl(1 - accuracy, design))
-    n_correct, n_test = count_correct(accuracy, design)
-    alpha = design.alpha / design.n_bounds
-    lowest_error = clopper_pearson_lower(n_test - n_correct, n_test, alpha)
-    single = n_test - n_correct == 1
-    lowest_error[single] = np.minimum(lowest_error[single], alpha / n_test)
-    return np.asarray(1 - lowest_error)
 
 
 def split_repeats(design: TestDesign, method: str) -> FloatArray:

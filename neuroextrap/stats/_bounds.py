@@ -7,15 +7,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from neuroextrap.stats._bound_methods import bound_method, upper_class_bound
-from neuroextrap.stats._shared_options import (
-    as_options,
-    described_by,
-    takes_options,
+from neuroextrap.stats._bound_methods import (
+    bound_method,
+    clopper_pearson_lower,
+    count_correct,
+    kl_of_design,
 )
+from neuroextrap.stats._shared_options import as_options, described_by, takes_options
 from neuroextrap.stats._test_design import TestDesign
 from neuroextrap.stats._validation import (
     FloatArray,
+    check_choice,
     check_probabilities,
     check_set_sizes,
 )
@@ -40,13 +42,12 @@ def average_bayes_accuracy_lower_bound(
 
     .. math:: A_k - \sqrt{(1 + s^2) \log(n_{bounds} / \alpha) / (2 K)}
 
-    is a lower bound with the stated confidence ("subgaussian"), s**2 being 1/r
-    for r test repeats per class. It holds for any score-based classifier, if
-    test points are independent of the training data and of each other given the
-    classes, the classes are an independent sample of their population, and the
-    regularization was fixed without the test points. Leave-one-out, and folds that
-    lack a class, are not covered: a rule that predicts the class rarest in training
-    would score 1.
+    is a lower bound with the stated confidence ("subgaussian"), s**2 being 1/r for r
+    test repeats per class. It holds for any score-based classifier, if test points are
+    independent of the training data and of each other given the classes, the classes
+    are an independent sample of their population, and the regularization was fixed
+    without the test points. Leave-one-out, and folds that lack a class, are not
+    covered: a rule that predicts the class rarest in training would score 1.
 
     Returns
     -------
@@ -220,7 +221,15 @@ def accuracy_upper_bound(
     """
     described = as_options(TestDesign, accuracy_upper_bound, design)
     values = check_probabilities(accuracy, "accuracy")
-    return upper_class_bound(values, described, method)
+    if check_choice(method, "method", ("clopper_pearson", "kl")) == "kl":
+        return np.asarray(1 - kl_of_design(1 - values, described))
+    n_correct, n_test = count_correct(values, described)
+    alpha = described.alpha / described.n_bounds
+    lowest_error = clopper_pearson_lower(n_test - n_correct, n_test, alpha)
+    # less than one error may have been expected: then only the union bound holds
+    single = n_test - n_correct == 1
+    lowest_error[single] = np.minimum(lowest_error[single], alpha / n_test)
+    return np.asarray(1 - lowest_error)
 
 
 def _warn_if_vacuous(design: TestDesign, set_sizes: ArrayLike, method: str) -> None:

@@ -186,10 +186,8 @@ def _bias(counts: NDArray, correction: str | None) -> float:
 def _relevant_responses(row: NDArray) -> int:
     """Estimate how many responses have positive probability for one stimulus.
 
-    For each number of unseen responses, the observed ones get probabilities shrunk
-    towards equality and the unseen ones share a small mass; the number whose expected
-    count of occupied cells is nearest to the observed one is taken, up to the first
-    turn away.
+    The number of unseen ones, which share a small mass, whose expected count of
+    occupied cells is nearest to the observed one, up to the first turn away.
     """
     n, seen = round(row.sum()), row[row > 0]
     occupied = len(seen)

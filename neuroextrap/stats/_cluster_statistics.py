@@ -17,7 +17,7 @@ from scipy.sparse.csgraph import connected_components
 
 from neuroextrap.stats._validation import FloatArray
 
-# exponents of extent and height (Smith & Nichols 2009)
+# exponents (Smith & Nichols 2009, "Threshold-free cluster enhancement", equation 1)
 EXTENT_POWER, HEIGHT_POWER = 0.5, 2.0
 
 
@@ -61,12 +61,7 @@ def _pairs_among(
 def threshold_free_enhancement(
     heights: FloatArray, neighbors: NDArray[np.intp]
 ) -> FloatArray:
-    """Integrate extent ** 0.5 * height ** 2 from 0 to the height of each feature.
-
-    Exactly, without steps: between two heights at which its cluster grows, the extent
-    is constant (Smith & Nichols 2009, "Threshold-free cluster enhancement", equation
-    1).
-    """
+    """Integrate extent ** 0.5 * height ** 2 up to each feature's height, exactly."""
     positive = np.flatnonzero(heights > 0)
     enhanced = np.zeros(len(heights))
     if not len(positive):

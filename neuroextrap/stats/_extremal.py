@@ -10,11 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from neuroextrap.stats._gaussian_limit import gauss_legendre_panels
-from neuroextrap.stats._implied import (
-    quintic,
-    quintic_coefficients,
-    quintic_root,
-)
+from neuroextrap.stats._implied import quintic, quintic_coefficients, quintic_root
 from neuroextrap.stats._validation import (
     FloatArray,
     check_information,
@@ -31,6 +27,12 @@ class _Table(NamedTuple):
 
     logit: FloatArray  # (n_grid,) log((C - 1/k) / (1 - C)), increasing
     log_information: FloatArray  # (3, n_grid): log nats, two derivatives by logit
+
+    def cells(self, grid: FloatArray, values: FloatArray) -> tuple[FloatArray, ...]:
+        """Return start, step and both ends of the cells of a grid that hold values."""
+        cell = np.searchsorted(grid[1:-1], values, side="right")
+        start, step = self.logit[cell], self.logit[cell + 1] - self.logit[cell]
+        return start, step, *self.log_information[:, [cell, cell + 1]].swapaxes(0, 1)
 
 
 def max_average_accuracy(
@@ -150,11 +152,8 @@ def _information_of(accuracy: FloatArray, k: float) -> FloatArray:
     a = accuracy[inside]
     logit = np.log((a - 1 / k) / (1 - a))
     x = np.clip(logit, table.logit[0], table.logit[-1])
-    cell = np.searchsorted(table.logit[1:-1], x, side="right")
-    step = table.logit[cell + 1] - table.logit[cell]
-    low, high = table.log_information[:, cell], table.log_information[:, cell + 1]
-    coefficients = quintic_coefficients(low, high, step)
-    values = quintic(coefficients, (x - table.logit[cell]) / step)
+    start, step, low, high = table.cells(table.logit, x)
+    values = quintic(quintic_coefficients(low, high, step), (x - start) / step)
     # below the table information is quadratic in the excess accuracy
     out[inside] = np.exp(values + 2 * np.minimum(logit - x, 0))
     return out
@@ -170,12 +169,10 @@ def _accuracy_of(nats: FloatArray, k: float) -> FloatArray:
     inside = (nats > 0) & (nats < np.exp(values[-1]))
     target = np.log(nats[inside])
     y = np.maximum(target, values[0])
-    cell = np.searchsorted(values[1:-1], y, side="right")
-    step = table.logit[cell + 1] - table.logit[cell]
-    low, high = table.log_information[:, cell], table.log_information[:, cell + 1]
+    start, step, low, high = table.cells(values, y)
     low[0] -= y
     high[0] -= y
-    logit = table.logit[cell] + step * quintic_root(low, high, step)
+    logit = start + step * quintic_root(low, high, step)
     odds = np.exp(logit + (target - y) / 2)
     out[inside] = (1 / k + odds) / (1 + odds)
     return out

@@ -28,6 +28,7 @@ from numpy.typing import ArrayLike, NDArray
 from neuroextrap.stats._shared_options import described_by
 from neuroextrap.stats._validation import (
     FloatArray,
+    batches,
     brief,
     check_integer,
     check_level,
@@ -323,8 +324,7 @@ def _in_blocks(
     function: Callable[[_Forward, FloatArray, FloatArray], FloatArray],
 ) -> FloatArray:
     """Apply a function to the powers of blocks of rows that fit into the cache."""
-    width = max(1, _BLOCK_NUMBERS // (sums.shape[1] * len(LAMBDAS)))
-    rows = [slice(start, start + width) for start in range(0, len(sums), width)]
+    rows = batches(len(sums), _BLOCK_NUMBERS // (sums.shape[1] * len(LAMBDAS)))
     parts = [function(design, design.powers(sums[r]), values[r]) for r in rows]
     return np.concatenate(parts) if parts else np.empty(0)
 
@@ -345,11 +345,7 @@ def cyclic_orders(n_parts: int) -> tuple[NDArray[np.int64], int, NDArray[np.int6
 
 @dataclass(frozen=True, eq=False)
 class ForwardDesign:
-    """Test units of every step of every order, the same for all regions.
-
-    A region's outcomes are numbers of correct units, a row of n_orders * n_steps, then
-    those of the chronological order of the e-values.
-    """
+    """Test units of every step of every order, the same for all regions."""
 
     n_units: NDArray[np.int64]  # (n_orders, n_steps) independent units of the tested
     unit_weights: FloatArray  # (n_orders, n_steps): the heaviest of weights, sum one

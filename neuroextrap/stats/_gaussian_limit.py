@@ -8,6 +8,7 @@ from scipy.special import log_ndtr, ndtri
 
 from neuroextrap.stats._validation import (
     FloatArray,
+    batches,
     check_information,
     check_real_set_sizes,
     nats_per_unit,
@@ -72,15 +73,13 @@ def gaussian_identification_accuracy(
 
 def gaussian_accuracy(shift: ArrayLike, set_size: ArrayLike) -> FloatArray:
     """Return piBar_k(c) for broadcast shifts c >= 0 and sizes k."""
-    c, k = np.broadcast_arrays(
-        np.asarray(shift, dtype=np.float64), np.asarray(set_size, dtype=np.float64)
-    )
+    c, k = np.broadcast_arrays(np.asarray(shift, float), np.asarray(set_size, float))
     out = np.where(np.isnan(c), np.nan, 1.0)
     # beyond this shift every distractor is out of reach of double precision
     todo = np.flatnonzero(np.isfinite(c.ravel()) & (c.ravel() < 60))
     flat = out.reshape(-1)
-    for start in range(0, len(todo), _BATCH):
-        part = todo[start : start + _BATCH]
+    for batch in batches(len(todo), _BATCH):
+        part = todo[batch]
         flat[part] = _integrate(c.ravel()[part], k.ravel()[part])
     return flat.reshape(c.shape)
 

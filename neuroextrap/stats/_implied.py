@@ -16,8 +16,9 @@ from neuroextrap.stats._accuracy import half_lost_point
 from neuroextrap.stats._gaussian_limit import gauss_legendre_panels
 from neuroextrap.stats._validation import (
     FloatArray,
+    batches,
+    check_curves,
     check_integer,
-    check_probabilities,
     check_real_set_sizes,
     check_set_sizes,
     nats_per_unit,
@@ -85,20 +86,14 @@ def implied_information(
     array(1.5)
     """
     sizes = check_real_set_sizes(set_sizes)
-    curves = check_probabilities(accuracy, "accuracy")
+    curves = check_curves(accuracy, sizes)
     unit = nats_per_unit(base)
     if sizes.ndim == 0:
         curves, sizes = curves[..., np.newaxis], sizes[np.newaxis]
-    if curves.ndim == 0 or curves.shape[-1] != len(sizes):
-        raise ValueError(
-            f"accuracy must have one value per set size ({len(sizes)}) on its last "
-            f"axis; got shape {curves.shape}"
-        )
     flat = curves.reshape(-1, len(sizes))
     table = _table(tuple(sizes.tolist()))
     shift = np.empty(len(flat))
-    for start in range(0, len(flat), _BATCH):
-        part = slice(start, start + _BATCH)
+    for part in batches(len(flat), _BATCH):
         shift[part] = _fit_shift(np.ascontiguousarray(1 - flat[part]), table)
     return (0.5 * shift**2 / unit).reshape(curves.shape[:-1])
 
@@ -186,13 +181,8 @@ def _slope_data(
     errors: FloatArray, node: NDArray[np.intp], table: _Table
 ) -> FloatArray:
     """Return half the slope of the squared distance, and two derivatives."""
-    return np.stack(
-        [
-            table.product[order][node]
-            - (errors * table.error[order + 1][node]).sum(axis=-1)
-            for order in range(3)
-        ]
-    )
+    moments = [(errors * each[node]).sum(axis=-1) for each in table.error[1:]]
+    return np.stack([p[node] - m for p, m in zip(table.product, moments, strict=True)])
 
 
 def quintic_root(
@@ -295,21 +285,14 @@ def information_drift(
     True
     """
     sizes = check_set_sizes(set_sizes)
-    curves = check_probabilities(accuracy, "accuracy")
     if sizes.ndim == 0 or len(np.unique(sizes)) < 2:
         raise ValueError(f"set_sizes must hold at least two sizes; got {sizes}")
-    if curves.ndim == 0 or curves.shape[-1] != len(sizes):
-        raise ValueError(
-            f"accuracy must have one value per set size ({len(sizes)}) on its last "
-            f"axis; got shape {curves.shape}"
-        )
-    information = np.stack(
-        [
-            implied_information(curves[..., i], size, base=base)
-            for i, size in enumerate(sizes)
-        ],
-        axis=-1,
-    )
+    curves = check_curves(accuracy, sizes)
+    of_size = [
+        implied_information(curves[..., i], size, base=base)
+        for i, size in enumerate(sizes)
+    ]
+    information = np.stack(of_size, axis=-1)
     missing = np.isnan(curves).any(axis=-1)
     used = (information > 0) & np.isfinite(information)
     used[missing] = False

@@ -1,29 +1,42 @@
-"""Standard errors that count the sampling of classes: leave one class out."""
+"""Standard errors and intervals that count the sampling of classes: leave one out."""
 
 from __future__ import annotations
 
+import math
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import expit, logit, stdtrit
 
 from neuroextrap.stats._accuracy import (
+    TieMeans,
     average_accuracy,
     half_lost_point,
     subset_weights,
     win_distribution,
 )
+from neuroextrap.stats._gaussian_limit import gaussian_identification_accuracy
 from neuroextrap.stats._implied import implied_information
 from neuroextrap.stats._shared_options import described_by
-from neuroextrap.stats._validation import FloatArray, check_margins, check_set_sizes
+from neuroextrap.stats._validation import (
+    FloatArray,
+    check_level,
+    check_margins,
+    check_one_region,
+    check_set_sizes,
+    nats_per_unit,
+)
+
+_PERFECT = 1 - 1e-12
+Ends = tuple[FloatArray, FloatArray]
+Sizes = NDArray[np.int64]
 
 
 def leave_one_class_out_accuracy(
     margins: ArrayLike, y_true: ArrayLike, set_sizes: ArrayLike
 ) -> FloatArray:
-    """Return curves without each class in turn, (n_classes, n_sizes), sizes below K.
-
-    A class leaves as a target and as a distractor. All curves come from three matrix
-    products (beaten, tied, not beaten), not from refits.
-    """
+    """Return curves without each class, (n_classes, n_sizes), by three products."""
     scores, y = check_margins(margins, y_true)
     n_classes = scores.shape[-1]
     repeats = _check_repeats(scores, y)
@@ -58,9 +71,7 @@ def jackknife_error(values: ArrayLike) -> FloatArray:
     return np.asarray(np.sqrt(scale * (deviation**2).sum(axis=0)))
 
 
-def lost_point_error(
-    set_sizes: NDArray[np.int64], n_classes: int, n_test: int
-) -> FloatArray:
+def lost_point_error(set_sizes: Sizes, n_classes: int, n_test: int) -> FloatArray:
     """Return the jackknife error of a curve that lacks half a point of perfection.
 
     One class loses half a point to one distractor; without either of the two the curve
@@ -120,14 +131,8 @@ def average_accuracy_jackknife(
     >>> accuracy.round(3), error.round(3)
     (array([0.957, 0.763]), array([0.016, 0.072]))
     """
-    scores, y = check_margins(margins, y_true)
-    n_classes = scores.shape[-1]
-    _check_repeats(scores, y)
-    sizes = check_set_sizes(set_sizes, n_classes=n_classes)
-    accuracy = average_accuracy(win_distribution(scores, y), sizes)
-    inner = np.minimum(sizes, n_classes - 1)
-    error = jackknife_error(leave_one_class_out_accuracy(scores, y, inner))
-    return accuracy, np.maximum(error, lost_point_error(sizes, n_classes, len(y)))
+    classes, sizes, accuracy, curves = _curves(margins, y_true, set_sizes)
+    return accuracy, classes.error(curves, sizes)
 
 
 @described_by(average_accuracy_jackknife)
@@ -172,45 +177,207 @@ def implied_information_jackknife(
     >>> float(bits.round(2)), float(error.round(2))
     (3.89, 0.93)
     """
-    scores, y = check_margins(margins, y_true)
-    n_classes = scores.shape[-1]
-    _check_repeats(scores, y)
-    sizes = np.atleast_1d(check_set_sizes(set_sizes, n_classes=n_classes))
-    curve = average_accuracy(win_distribution(scores, y), sizes)
-    inner = np.unique(np.minimum(sizes, n_classes - 1))
-    curves = leave_one_class_out_accuracy(scores, y, inner)
-    without = implied_information(curves, inner, base=base)
+    sizes = np.atleast_1d(check_set_sizes(set_sizes))
+    classes, sizes, curve, curves = _curves(margins, y_true, sizes)
+    inner, first = np.unique(classes.inner(sizes), return_index=True)
+    without = implied_information(curves[:, first], inner, base=base)
     return implied_information(curve, sizes, base=base), jackknife_error(without)
 
 
-class TieMeans:
-    """Mean of weights over the bins L..L+T that a tied point may fall in."""
+@described_by(average_accuracy_jackknife)
+def average_accuracy_interval(
+    margins: ArrayLike,
+    y_true: ArrayLike,
+    set_sizes: ArrayLike,
+    *,
+    confidence_level: float = 0.95,
+) -> tuple[FloatArray, FloatArray]:
+    """Return a confidence interval of the average accuracy curve, size by size.
 
-    def __init__(self, weights: FloatArray):
-        """Store weights (n_bins, n_sizes) and their running sums."""
-        self.weights = weights
-        self.sums = np.concatenate([np.zeros((1, weights.shape[1])), weights.cumsum(0)])
+    The interval is for the accuracy of this classifier among k classes drawn from the
+    same population. It is symmetric on the logit scale, with the standard error of
+    :func:`average_accuracy_jackknife` and the t quantile of one degree of freedom less
+    than there are classes with test points; curves that are perfect or nothing are
+    taken as half a test point from it. Simulated coverage at a nominal .95, for 6, 8,
+    20 and 100 classes with 1 or 10 repeats and accuracies from near chance to near
+    perfect, was .94 to 1.00.
 
-    def __call__(
-        self, n_beaten: NDArray[np.intp], n_tied: NDArray[np.intp]
-    ) -> FloatArray:
-        """Return (n, n_sizes); counts out of range belong to no point."""
-        last = len(self.weights) - 1
-        low = np.clip(n_beaten, 0, last)
-        high = np.clip(n_beaten + n_tied, low, last)
-        several = (self.sums[high + 1] - self.sums[low]) / (high - low + 1)[
-            :, np.newaxis
-        ]
-        return np.where((high == low)[:, np.newaxis], self.weights[low], several)
+    Parameters
+    ----------
+    confidence_level : float, default=0.95
+        Confidence level of the interval at each set size.
+
+    Returns
+    -------
+    lower : ndarray of shape (n_sizes,), or () for one size
+        Lower end; 0 where the accuracy is 0.
+    upper : ndarray of shape (n_sizes,), or () for one size
+        Upper end; 1 where the accuracy is 1.
+
+    Raises
+    ------
+    ValueError
+        If the arguments are not those of :func:`average_accuracy_jackknife`, or the
+        confidence level is outside (0, 1).
+
+    See Also
+    --------
+    average_bayes_accuracy_lower_bound : A guarantee without approximation.
+
+    References
+    ----------
+    Efron & Stein 1981, "The jackknife estimate of variance".
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> margins = rng.normal(size=(30, 30)) + 2 * np.eye(30)
+    >>> lower, upper = average_accuracy_interval(margins, np.arange(30), [2, 10])
+    >>> lower.round(3), upper.round(3)
+    (array([0.911, 0.588]), array([0.98 , 0.879]))
+    """
+    level = check_level(confidence_level, "confidence_level")
+    classes, sizes, accuracy, curves = _curves(margins, y_true, set_sizes)
+    return classes.accuracy_ends(accuracy, classes.error(curves, sizes), sizes, level)
+
+
+@described_by(average_accuracy_interval)
+def implied_information_interval(
+    margins: ArrayLike,
+    y_true: ArrayLike,
+    set_sizes: ArrayLike,
+    *,
+    confidence_level: float = 0.95,
+    base: float = 2,
+) -> tuple[FloatArray, FloatArray]:
+    """Return a confidence interval of the implied information, in bits.
+
+    The interval is for the implied information of the average accuracy curve of the
+    classifier in the population of classes, not for the mutual information. It is
+    symmetric in the logit of the accuracy that the information implies among all K
+    classes, with the jackknife over classes and the t quantile of one degree of freedom
+    less than there are classes with test points. Simulated coverage at a nominal .95,
+    for 6, 8, 20 and 100 classes with 1 or 10 repeats, was .95 to 1.00; with few classes
+    or one repeat the interval is wide.
+
+    Parameters
+    ----------
+    set_sizes : int or array-like of int of shape (n_sizes,)
+        Set sizes k of 2..n_classes that the fit uses.
+    confidence_level : float, default=0.95
+        Confidence level of the interval.
+    base : float, default=2
+        Unit of the result: 2 for bits, ``math.e`` for nats.
+
+    Returns
+    -------
+    lower : ndarray of shape ()
+        Lower end; 0 where the interval reaches chance.
+    upper : ndarray of shape ()
+        Upper end; infinite where every test point beats every distractor.
+
+    Raises
+    ------
+    ValueError
+        If the arguments are not those of :func:`average_accuracy_jackknife`, the
+        confidence level is outside (0, 1), or `base` is not above 1.
+
+    See Also
+    --------
+    information_lower_bound : A guarantee about the mutual information.
+
+    References
+    ----------
+    Efron & Stein 1981, "The jackknife estimate of variance".
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> margins = rng.normal(size=(30, 30)) + 2 * np.eye(30)
+    >>> lower, upper = implied_information_interval(margins, np.arange(30), [2, 10])
+    >>> float(lower.round(2)), float(upper.round(2))
+    (2.24, 5.94)
+    """
+    level = check_level(confidence_level, "confidence_level")
+    sizes = np.atleast_1d(check_set_sizes(set_sizes))
+    classes, sizes, accuracy, curves = _curves(margins, y_true, sizes)
+    ends = classes.information_ends(accuracy, curves, sizes, level)
+    lower, upper = np.stack(ends) * (math.log(2) / nats_per_unit(base))
+    return np.asarray(lower), np.asarray(upper)
+
+
+class SampledClasses(NamedTuple):
+    """Numbers of test points, of classes, and of classes with test points."""
+
+    n_test: int
+    n_classes: int
+    n_tested: int
+
+    def inner(self, sizes: Sizes) -> Sizes:
+        """Return sizes that curves without a class reach, at most n_classes - 1."""
+        return np.minimum(sizes, self.n_classes - 1)
+
+    def error(self, curves: FloatArray, sizes: Sizes) -> FloatArray:
+        """Return the error of a curve, half a lost point's at least, (n_sizes,)."""
+        least = lost_point_error(sizes, self.n_classes, self.n_test)
+        return np.maximum(jackknife_error(curves), least)
+
+    def accuracy_ends(
+        self, accuracy: FloatArray, error: FloatArray, sizes: Sizes, level: float
+    ) -> Ends:
+        """Return the interval of a curve with its jackknife error, both (n_sizes,)."""
+        half = half_lost_point(sizes, self.n_classes, self.n_test)
+        inner = np.clip(accuracy, half, 1 - half)
+        lower, upper = self._logit_ends(inner, error / (inner * (1 - inner)), level)
+        lower = np.where(accuracy <= 1 - _PERFECT, 0.0, lower)
+        return lower, np.where(accuracy >= _PERFECT, 1.0, upper)
+
+    def information_ends(
+        self, accuracy: FloatArray, curves: FloatArray, sizes: Sizes, level: float
+    ) -> Ends:
+        """Return the interval in bits of a curve (n_sizes,), by curves without one."""
+        among_all = self._implied(accuracy, sizes)
+        smaller, first = np.unique(self.inner(sizes), return_index=True)
+        without = self._implied(curves[:, first], smaller)
+        every = np.asarray(self.n_classes)
+        least = lost_point_error(every, self.n_classes, self.n_test)
+        least = least / (among_all * (1 - among_all))
+        error = np.maximum(jackknife_error(logit(without)), least)
+        ends = np.stack(self._logit_ends(among_all, error, level))
+        lower, upper = implied_information(ends[:, np.newaxis], [self.n_classes])
+        perfect = (accuracy >= _PERFECT).all()
+        return np.asarray(lower), np.where(perfect, np.inf, upper)
+
+    def _implied(self, curves: FloatArray, sizes: Sizes) -> FloatArray:
+        """Return the accuracy among all classes that curves (..., n_sizes) imply."""
+        best = 1 - half_lost_point(sizes, self.n_classes, self.n_test)
+        information = implied_information(np.minimum(curves, best), sizes)
+        return gaussian_identification_accuracy(information, self.n_classes)
+
+    def _logit_ends(self, center: FloatArray, error: FloatArray, level: float) -> Ends:
+        """Return both ends of an interval whose error is on the logit scale."""
+        half_width = stdtrit(self.n_tested - 1, (1 + level) / 2) * error
+        return expit(logit(center) - half_width), expit(logit(center) + half_width)
+
+
+def _curves(
+    margins: ArrayLike, y_true: ArrayLike, set_sizes: ArrayLike
+) -> tuple[SampledClasses, Sizes, FloatArray, FloatArray]:
+    """Return the classes, set sizes, the curve, and curves without each class."""
+    scores, y = check_margins(margins, y_true)
+    n_tested = int(np.count_nonzero(_check_repeats(scores, y)))
+    classes = SampledClasses(len(scores), scores.shape[1], n_tested)
+    sizes = check_set_sizes(set_sizes, n_classes=classes.n_classes)
+    accuracy = average_accuracy(win_distribution(scores, y), sizes)
+    curves = leave_one_class_out_accuracy(scores, y, classes.inner(sizes))
+    return classes, sizes, accuracy, curves
 
 
 def _check_repeats(scores: NDArray, y: NDArray[np.intp]) -> NDArray[np.intp]:
     """Return test points per class, at least 2 of at least 3 classes tested."""
-    if scores.ndim != 2 or y.ndim != 1:
-        raise ValueError(
-            f"margins must have shape (n_test, n_classes) here; got {scores.shape} "
-            f"with labels {y.shape}: call once per region"
-        )
+    check_one_region(scores, y)
     repeats = np.bincount(y, minlength=scores.shape[1])
     if len(repeats) < 3 or np.count_nonzero(repeats) < 2:
         raise ValueError(

@@ -148,3 +148,16 @@ def _kind(entry: Any) -> Any:
         if isinstance(entry, kinds):
             return kinds
     return type(entry)
+
+
+def checked_entries(values, name, y, of="y"):
+    """Return runs or blocks of the samples, or None; raise unless they fit."""
+    if values is None:
+        return None
+    values = check_labels(values, name)
+    if values.shape != y.shape:
+        raise ValueError(
+            f"{name} has shape {values.shape}, {of} has {y.shape}; give one entry for "
+            "every sample"
+        )
+    return values

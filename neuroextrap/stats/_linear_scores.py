@@ -164,11 +164,7 @@ class Mean(Scorer):
 
 @dataclass(frozen=True)
 class StudentT(Scorer):
-    """Student's t of the contrast, one variance for all observations.
-
-    The score is the share of the residuals' length that the effect takes (a partial
-    correlation), of which t is a rising function; with `n_known`, t itself.
-    """
+    """Student's t; scores are partial correlations, or t itself with `n_known`."""
 
     degrees_of_freedom: int
     n_known: FloatArray | None = None
@@ -240,11 +236,7 @@ class SmoothedT(Scorer):
 
 @dataclass(frozen=True)
 class AspinWelch(Scorer):
-    """Aspin-Welch v: one residual variance for each variance group.
-
-    The least-squares estimate over a standard error in which each observation has the
-    variance of its `group` (n_observations,); Winkler et al. 2014, equation 8.
-    """
+    """Aspin-Welch v: a variance for each group (Winkler et al. 2014, equation 8)."""
 
     group: NDArray[np.intp]
 

@@ -79,11 +79,8 @@ def n_largest(n_regions: int, n_permutations: int) -> int:
 
 
 def packed_largest(values: NDArray[np.floating], regions: Any) -> FloatArray:
-    """Return `values` (n_permutations, n) with `regions` (n,) in their last bits.
-
-    They sort like the values, in float32, ties by region: what is kept depends on no
-    order.
-    """
+    """Return `values` (n_permutations, n) with `regions` (n,) in their last bits."""
+    # they sort like values, ties by region: what is kept depends on no order
     rounded = np.asarray(values, dtype=np.float32)
     limited = np.clip(rounded, -_WITHOUT_LIMIT, _WITHOUT_LIMIT).astype(np.float64)
     bits = limited.view(np.int64)

@@ -65,9 +65,8 @@ def permute_labels(
     Returns
     -------
     permuted : ndarray of shape (n_permutations, n), or fewer rows
-        Labels, of the type of `y`. With the observed labeling in front, a
-        random sample without replacement of all labelings, so the permutation
-        test is exact.
+        Labels, of the type of `y`. With the observed labeling in front, a random sample
+        without replacement of all labelings, so the permutation test is exact.
 
     Raises
     ------
@@ -201,11 +200,7 @@ def permute_rows(
 def shift_rows(
     n: int, groups: ArrayLike | None, n_permutations: int, random_state: Seed
 ) -> Codes:
-    """Draw circular shifts of `n` rows, within `groups`, as orders (n_permutations, n).
-
-    If fewer other shifts exist than are requested, each is returned once; otherwise
-    they are drawn with replacement, the given order among them (exact by the +1 rule).
-    """
+    """Draw circular shifts of rows, within groups, as orders (n_permutations, n)."""
     n_permutations = check_integer(n_permutations, "n_permutations", minimum=1)
     group = np.zeros(n) if groups is None else _distinct(groups, "groups", n)[1]
     runs = [np.flatnonzero(group == g) for g in np.unique(group)]

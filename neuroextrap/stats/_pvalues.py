@@ -8,6 +8,7 @@ from scipy.special import betainc, ndtri
 
 from neuroextrap.stats._validation import (
     FloatArray,
+    batches,
     check_integer,
     check_real,
     real_array,
@@ -191,9 +192,8 @@ def step_down_p_value(scores: ArrayLike, null_scores: ArrayLike) -> FloatArray:
     known = np.flatnonzero(~np.isnan(values))
     order = np.argsort(values[known], kind="stable")
     n_reached = np.zeros(len(order), dtype=np.int64)
-    width = max(1, _BATCH_NUMBERS // max(1, len(order)))
-    for start in range(0, len(null), width):
-        some = np.asarray(null[start : start + width], dtype=np.float64)[:, known]
+    for part in batches(len(null), _BATCH_NUMBERS // max(1, len(order))):
+        some = np.asarray(null[part], dtype=np.float64)[:, known]
         if np.isnan(some).any():
             raise ValueError("null_scores hold NaN where score is a number; drop them")
         n_reached += count_left(some, values[known], order)

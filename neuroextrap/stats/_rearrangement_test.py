@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from neuroextrap.stats import _pvalues
 from neuroextrap.stats._arrangements import Arrangements
 from neuroextrap.stats._cluster_statistics import (
-    Clusters,
     find_clusters,
     threshold_free_enhancement,
 )
@@ -26,7 +25,7 @@ from neuroextrap.stats._null_counts import (
 )
 from neuroextrap.stats._tail_p_value import tail_p_value
 from neuroextrap.stats._true_discoveries import DiscoveryBounds
-from neuroextrap.stats._validation import FloatArray
+from neuroextrap.stats._validation import FloatArray, batches
 
 _BATCH_NUMBERS = 2**21  # scores held at once
 
@@ -37,7 +36,7 @@ class Corrections:
 
     two_sided: bool = False
     step_down: bool = False
-    neighbors: NDArray[np.intp] | None = None  # (n_pairs, 2), of clusters and heights
+    neighbors: Any = None  # (n_pairs, 2), of clusters and heights
     threshold: FloatArray | None = None  # (n_features,) of clusters; None for none
     enhance: bool = False
 
@@ -49,17 +48,6 @@ class Corrections:
     def compared(self, scores: FloatArray) -> FloatArray:
         """Return what is compared of scores."""
         return np.abs(scores) if self.two_sided else scores
-
-    def clusters(self, heights: FloatArray, sign: int) -> Clusters:
-        """Find the clusters of one sign."""
-        assert self.neighbors is not None
-        assert self.threshold is not None
-        return find_clusters(sign * heights - self.threshold, self.neighbors)
-
-    def enhanced(self, heights: FloatArray, sign: int) -> FloatArray:
-        """Return threshold-free enhanced heights of one sign."""
-        assert self.neighbors is not None
-        return threshold_free_enhancement(sign * heights, self.neighbors)
 
 
 class Part(NamedTuple):
@@ -140,11 +128,8 @@ def permute(  # noqa: PLR0913 - how work is cut and run changes no result
         total.order = np.argsort(floor, kind="stable")
         total.n_left = np.zeros(len(floor), dtype=np.int64)
     if parts is None:
-        width = max(1, _BATCH_NUMBERS // max(1, len(floor)))
-        parts = [
-            Part(slice(first, min(first + width, n_permutations)), slice(None))
-            for first in range(0, n_permutations, width)
-        ]
+        rows = batches(n_permutations, _BATCH_NUMBERS // max(1, len(floor)))
+        parts = [Part(batch, slice(None)) for batch in rows]
 
     def one_part(part: Part) -> tuple[Part, Permuted]:
         scores = score(*part)
@@ -177,12 +162,7 @@ def rearrangement_test(
     run: Callable[..., Iterable[Any]] = map,
     progress: Callable[[int, int], None] | None = None,
 ) -> tuple[dict[str, FloatArray], dict[str, FloatArray], DiscoveryBounds | None]:
-    """Score every arrangement of a design (n_observations, n_columns), effect first.
-
-    Returned are the statistic and p-values by name, the largest values of every
-    arrangement by the map that they belong to, and bounds on the number of features
-    with an effect.
-    """
+    """Score arrangements of a design; return maps, maxima by map, and discoveries."""
     observed = scorer(arrangements.rows(design, slice(0, 1)))[0]
     compared = corrections.compared(observed)
     floor = tie_floor(compared, scorer.scale + np.abs(compared))
@@ -217,14 +197,18 @@ def _cluster_maps(
     heights: FloatArray, corrections: Corrections
 ) -> dict[str, FloatArray]:
     """Return extents, masses and enhanced heights of a map, 0 outside of clusters."""
-    maps = {}
+    maps, pairs = {}, corrections.neighbors
     if corrections.threshold is not None:
-        found = [corrections.clusters(heights, sign) for sign in corrections.signs]
+        excess = [s * heights - corrections.threshold for s in corrections.signs]
+        found = [find_clusters(each, pairs) for each in excess]
         for name in ("extent", "mass"):
             spread = [each.spread(getattr(each, name)) for each in found]
             maps[f"cluster_{name}"] = np.sum(spread, axis=0)
     if corrections.enhance:
-        signed = [s * corrections.enhanced(heights, s) for s in corrections.signs]
+        signed = [
+            s * threshold_free_enhancement(s * heights, pairs)
+            for s in corrections.signs
+        ]
         maps["tfce"] = np.sum(signed, axis=0)
     return maps
 

@@ -137,9 +137,8 @@ def two_sample_exchange_test(
 ) -> PairedTest:
     """Test the difference in mean of units that have one outcome each.
 
-    Of `outcomes` (n_regions, n_units) the first `n_first` are of one analysis; which
-    units are is exchanged, in all regions at once. Options and correction are those of
-    :func:`paired_sign_flip_test`, with the fewer units of both.
+    Of `outcomes` (n_regions, n_units) the first `n_first` are of one analysis. Options
+    are those of :func:`paired_sign_flip_test`, with the fewer units of both.
     """
     n = outcomes.shape[1]
     n_second = n - n_first

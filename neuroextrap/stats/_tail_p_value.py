@@ -18,7 +18,7 @@ from scipy.special import lambertw, ndtri
 
 from neuroextrap.stats._bound_methods import kl_lower
 from neuroextrap.stats._pvalues import permutation_p_value
-from neuroextrap.stats._validation import FloatArray, check_level, real_array
+from neuroextrap.stats._validation import FloatArray, batches, check_level, real_array
 
 _TAIL = 0.1  # share of the null scores that is fitted
 _FEWEST = 10  # exceedances for a fit
@@ -155,8 +155,7 @@ def _refine(
 ) -> None:
     """Lower the p-values (n,) of scores above the threshold, in place."""
     above = np.flatnonzero(scores > tail.threshold)
-    for start in range(0, len(above), _BATCH):
-        part = above[start : start + _BATCH]
+    for part in (above[batch] for batch in batches(len(above), _BATCH)):
         limit = np.maximum(tail.upper_limit(scores[part]), floor)
         p_values[part] = np.minimum(p_values[part], limit)
 

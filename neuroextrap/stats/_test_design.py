@@ -15,6 +15,7 @@ from neuroextrap.stats._extremal import min_information
 from neuroextrap.stats._shared_options import described_by
 from neuroextrap.stats._validation import (
     FloatArray,
+    check_curves,
     check_integer,
     check_level,
     check_probabilities,
@@ -127,14 +128,13 @@ class TestDesign:
         accuracy : array-like of shape (...)
             Class-averaged accuracy among all K classes; NaN gives NaN.
         method : {"hoeffding", "clopper_pearson", "kl"}, default="hoeffding"
-            Inequality behind the bound. "hoeffding" is
-            :math:`A_K - \sqrt{s^2 \log(n_{bounds} / \alpha) / (2 K)}`, s**2 being 1/r
-            for r test repeats per class, and covers folds. The others need a single
-            split into training and test set: "clopper_pearson" is the tightest, for
-            equally many test points per class and no ties; "kl" solves
-            :math:`n\, \mathrm{KL}(A_K, L) = \log(n_{bounds} / \alpha)` for n test
-            points, allows ties and unequal repeats, and is never wider than "hoeffding"
-            where repeats are equal.
+            Inequality behind the bound. "hoeffding" is :math:`A_K - \sqrt{s^2
+            \log(n_{bounds} / \alpha) / (2 K)}`, s**2 being 1/r for r test repeats per
+            class, and covers folds. The others need a single split into training and
+            test set: "clopper_pearson" is the tightest, for equally many test points
+            per class and no ties; "kl" solves :math:`n\, \mathrm{KL}(A_K, L) =
+            \log(n_{bounds} / \alpha)` for n test points, allows ties and unequal
+            repeats, and is never wider than "hoeffding" where repeats are equal.
 
         Returns
         -------
@@ -188,13 +188,8 @@ class TestDesign:
         bound : ndarray of the shape of `accuracy`
             Never below 1/k.
         """
-        curve = check_probabilities(accuracy, "accuracy")
         sizes = check_set_sizes(set_sizes, n_classes=self.n_classes)
-        if sizes.ndim and (not curve.ndim or curve.shape[-1] != sizes.size):
-            raise ValueError(
-                f"accuracy must have one value per set size ({sizes.size}) on its last "
-                f"axis; got shape {curve.shape}"
-            )
+        curve = check_curves(accuracy, sizes)
         bound = bound_method(method)(curve, sizes, self)
         return np.asarray(np.maximum(bound, 1 / sizes))
 

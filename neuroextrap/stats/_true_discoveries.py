@@ -49,10 +49,9 @@ def true_discovery_thresholds(
     -----
     Let :math:`v_{bk}` be the k-th largest statistic of permutation b. The mean
     :math:`m_k` and the standard deviation :math:`s_k` come from a random half of the
-    permutations. The other half, of size h, calibrates: t is the
-    :math:`\lceil (1 - \alpha)(h + 1) \rceil`-th smallest of
-    :math:`\max_k (v_{bk} - m_k) / s_k`, and the thresholds are
-    :math:`c_k = m_k + t s_k`.
+    permutations. The other half, of size h, calibrates: t is the :math:`\lceil (1 -
+    \alpha)(h + 1) \rceil`-th smallest of :math:`\max_k (v_{bk} - m_k) / s_k`, and the
+    thresholds are :math:`c_k = m_k + t s_k`.
 
     *Validity.* Assume that labels are exchangeable given the data of all uninformative
     regions together. Restricted to these regions, the observed map is then exchangeable

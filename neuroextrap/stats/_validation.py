@@ -1,4 +1,4 @@
-"""Checks shared by the functions of this package: one line per error."""
+"""Checks shared by the functions of this package, one line per error; batches."""
 
 from __future__ import annotations
 
@@ -237,6 +237,17 @@ def check_probabilities(values: ArrayLike, name: str) -> FloatArray:
     return np.clip(array, 0.0, 1.0)
 
 
+def check_curves(accuracy: ArrayLike, set_sizes: NDArray[Any]) -> FloatArray:
+    """Return accuracies (..., n_sizes) of set sizes, or (...) of a single one."""
+    curves = check_probabilities(accuracy, "accuracy")
+    if set_sizes.ndim and (not curves.ndim or curves.shape[-1] != len(set_sizes)):
+        raise ValueError(
+            f"accuracy must have one value per set size ({len(set_sizes)}) on its last "
+            f"axis; got shape {curves.shape}"
+        )
+    return curves
+
+
 def check_information(information: ArrayLike) -> FloatArray:
     """Return information that is not negative (NaN and infinity pass)."""
     array = real_array(information, "information")
@@ -301,6 +312,15 @@ def check_margins(
     return array, _check_columns(y_true, array.shape)
 
 
+def check_one_region(margins: NDArray[Any], y_true: NDArray[Any]) -> None:
+    """Raise ValueError for checked margins and labels with leading axes."""
+    if margins.ndim != 2 or y_true.ndim != 1:
+        raise ValueError(
+            f"margins must have shape (n_test, n_classes) here; got {margins.shape} "
+            f"with labels {y_true.shape}: call once per region"
+        )
+
+
 def _check_columns(y_true: ArrayLike, shape: tuple[int, ...]) -> NDArray[np.intp]:
     """Return labels as column numbers of margins of this shape."""
     y = np.asarray(check_real(y_true, "y_true"))
@@ -327,3 +347,9 @@ def _check_columns(y_true: ArrayLike, shape: tuple[int, ...]) -> NDArray[np.intp
 def _brief(array: NDArray[Any]) -> str:
     """Write an array in one short line."""
     return np.array2string(array, threshold=6, edgeitems=2).replace("\n", "")
+
+
+def batches(n: int, size: int) -> list[slice]:
+    """Return slices of a fixed length: memory stays bounded, results do not move."""
+    size = max(1, size)
+    return [slice(start, min(start + size, n)) for start in range(0, n, size)]

@@ -33,3 +33,4 @@ from neuroextrap.margins.classifiers._classifier_names import (
 )
 from neuroextrap.margins.running._checkpoint import differing
 from neuroextrap.margins.running._described import WITHOUT_EFFECT
+from neuroextrap.stats._null_counts import unpacked_largest

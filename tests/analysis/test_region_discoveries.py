@@ -9,8 +9,8 @@ from sklearn.utils import Bunch
 
 from neuroextrap.decoding import IdentificationSearchLight
 from neuroextrap.stats import true_discoveries, true_discovery_thresholds
-from neuroextrap.stats._null_counts import unpacked_largest
 from tests.analyses import searchlight_of
+from tests.analysis.seam import unpacked_largest
 
 SHAPE = (8, 8, 4)
 AFFINE = np.diag([3.0, 3, 3, 1])

@@ -142,7 +142,7 @@ def test_test_runs_make_a_single_split(folder, tmp_path):
     # the output folder is the last word, after an option of several values
     assert main(words) == 0
     fitted = IdentificationSearchLight.from_directory(tmp_path / "out")
-    assert fitted._results.n_test == 6
+    assert fitted.results_.n_test == 6
 
 
 @pytest.mark.parametrize(

@@ -60,9 +60,7 @@ def test_blocks_classes_and_many_regions_are_those_of_the_analysis():
 
 
 def test_noise_has_the_covariance_of_the_region():
-    from neuroextrap.decoding._decoding_run import plan_decoding
-    from neuroextrap.decoding._design_simulation import _Noise
-    from neuroextrap.design._labels import without_means
+    from tests.decoding.seam import _Noise, plan_decoding, without_means
 
     rng = np.random.default_rng(4)
     X = rng.normal(size=(48, 6)) @ rng.normal(size=(6, 6))

@@ -11,12 +11,8 @@ import scipy.sparse
 from scipy.stats import kendalltau, spearmanr
 
 from neuroextrap.decoding import DissimilaritySearchLight
-from neuroextrap.decoding._dissimilarity_run import (
-    ceiling_of_halves,
-    comparison_features,
-    halves,
-)
 from neuroextrap.encoding import schaefer_strimmer_covariance
+from tests.decoding.seam import ceiling_of_halves, comparison_features, halves
 
 PAIRS = list(itertools.combinations(range(5), 2))
 
@@ -140,14 +136,14 @@ def test_p_values_are_those_of_exchanged_classes(method):
 
 def test_halves_of_runs_are_disjoint_and_all_different():
     present = np.ones((6, 4), dtype=bool)
-    splits = halves(present, 0)
+    splits = halves(present)
     assert len(splits) == 10
     for one, other in splits:
         assert (one ^ other).all()
         assert one[:, 0].sum() == 3
     assert len({one[:, 0].tobytes() for one, _ in splits}) == 10
-    assert halves(np.ones((3, 4), dtype=bool), 0) == []
-    assert len(halves(np.ones((4, 3), dtype=bool), 0)) == 3
+    assert halves(np.ones((3, 4), dtype=bool)) == []
+    assert len(halves(np.ones((4, 3), dtype=bool))) == 3
 
 
 @pytest.mark.parametrize("method", ["spearman", "cosine"])

@@ -11,14 +11,16 @@ import pytest
 from markupsafe import escape
 
 from neuroextrap.decoding import IdentificationSearchLight
-from neuroextrap.design._copies import copies
-from neuroextrap.design._course_of_runs import order_agreement
-from neuroextrap.design._doubts import neighbor_correlation
 from neuroextrap.images import labeled_samples, resolve_masker, to_img
-from neuroextrap.reporting._identification_page import identification_sections
 from neuroextrap.stats import (
     bayes_accuracy_lower_bound,
     forward_bayes_accuracy_lower_bound,
+)
+from tests.decoding.seam import (
+    copies,
+    identification_sections,
+    neighbor_correlation,
+    order_agreement,
 )
 
 

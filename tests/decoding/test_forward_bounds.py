@@ -13,11 +13,14 @@ from sklearn.neighbors import KNeighborsClassifier
 from neuroextrap import stats
 from neuroextrap.analysis import Bounds
 from neuroextrap.decoding import IdentificationSearchLight
-from neuroextrap.design._folds import make_design
-from neuroextrap.design._labels import Labels
-from neuroextrap.design._tests import BoundOptions, bound_design
-from neuroextrap.maps._identification import bound_set_sizes
 from tests.analyses import searchlight_of
+from tests.decoding.seam import (
+    BoundOptions,
+    Labels,
+    bound_design,
+    bound_set_sizes,
+    make_design,
+)
 
 N_RUNS, K = 6, 4
 BUILT_IN = (

@@ -7,7 +7,7 @@ import pytest
 from sklearn.neighbors import NearestCentroid
 
 from neuroextrap.decoding import IdentificationSearchLight, compare_decoders
-from neuroextrap.stats._sign_flips import two_sample_exchange_test
+from tests.decoding.seam import two_sample_exchange_test
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
 REGIONS = np.kron(np.eye(3), np.ones(4))

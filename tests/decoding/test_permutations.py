@@ -15,9 +15,12 @@ from sklearn.model_selection import (
 )
 
 from neuroextrap.decoding import IdentificationSearchLight
-from neuroextrap.design._folds import folds_follow_labels, make_design
-from neuroextrap.design._labels import code_labels
-from neuroextrap.design._permutations import permuted_codes
+from tests.decoding.seam import (
+    code_labels,
+    folds_follow_labels,
+    make_design,
+    permuted_codes,
+)
 
 pytestmark = pytest.mark.filterwarnings("ignore:The groups parameter is ignored")
 N_SETS = 120

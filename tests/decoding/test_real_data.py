@@ -16,11 +16,7 @@ from neuroextrap.decoding import (
     lesion_identification,
 )
 from neuroextrap.images import labeled_samples, resolve_masker, to_img
-from neuroextrap.reporting._finding import (
-    Counted,
-    area_names,
-    discoveries_section,
-)
+from tests.decoding.seam import Counted, area_names, discoveries_section
 from tests.images.seam import feature_coordinates
 
 pytestmark = pytest.mark.real_data

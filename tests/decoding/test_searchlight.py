@@ -297,7 +297,7 @@ def test_extrapolated_maps_fall_with_the_number_of_classes():
 
 
 def test_whitening_equals_samples_whitened_by_hand():
-    from neuroextrap.models._noise_covariance import schaefer_strimmer_covariance
+    from tests.decoding.seam import schaefer_strimmer_covariance
 
     img, _, y, runs = simulate()
     X = img.get_fdata().reshape(-1, len(y)).T[:, :12]

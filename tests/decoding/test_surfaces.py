@@ -8,8 +8,8 @@ from nilearn.surface import InMemoryMesh, PolyMesh, SurfaceImage
 from scipy.sparse import csgraph
 
 from neuroextrap.decoding import IdentificationSearchLight, lesion_identification
-from neuroextrap.regions._coordinates import surface_discs
 from tests.analyses import searchlight_of
+from tests.decoding.seam import surface_discs
 
 _RADIUS = 6.0
 

@@ -14,7 +14,7 @@ from neuroextrap import stats
 from neuroextrap.analysis import Bounds, Keep
 from neuroextrap.decoding import IdentificationSearchLight, TargetSearchLight
 from neuroextrap.design import examine
-from neuroextrap.margins.classifiers._targets import TargetMargins
+from tests.decoding.seam import TargetMargins
 
 RUNS = np.repeat(np.arange(6), 10)
 
@@ -497,7 +497,7 @@ def test_tied_candidates_are_counted(monkeypatch, n_rules, constants):
     parts = lambda *_: (scores[np.newaxis], *rules)  # noqa: E731
     monkeypatch.setattr(kernel, "_decoded_and_rules", parts)
     design = SimpleNamespace(test=np.arange(2), fold_slices=[slice(0, 2)])
-    state = design, [(SimpleNamespace(regions=[0], dtype=float), {})]
+    state = [SimpleNamespace(design=design, n_regions=1)]
     codes = np.array([[0, 1], [0, 2]])  # of the points, in each labeling
     labelings = SimpleNamespace(codes=codes, keep=lambda _, make: make())
     beaten, tied = kernel.counts(state, labelings)

@@ -9,8 +9,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, LinearSVC
 
 from neuroextrap.decoding import IdentificationSearchLight
-from neuroextrap.design._design import Design, Labelings
-from neuroextrap.margins.classifiers._classifier_names import resolve_classifier
+from tests.decoding.seam import Design, Labelings, resolve_classifier
 
 N_RUNS, N_FEATURES, N_REGIONS = 8, 100, 80
 BATCHED = "nearest_centroid", "gaussian_nb", "lda", "ridge", "qda", "nearest_neighbor"

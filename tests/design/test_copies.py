@@ -3,8 +3,12 @@
 import numpy as np
 import pytest
 
-from neuroextrap.design._copies import _in_another_order, _pairs_of_runs, near_copies
-from neuroextrap.design._labels import code_labels
+from tests.design.seam import (
+    _in_another_order,
+    _pairs_of_runs,
+    code_labels,
+    near_copies,
+)
 
 
 def trials(rng, n_runs, n_trials=12, n_classes=3, n_features=80):

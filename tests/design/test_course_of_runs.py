@@ -8,13 +8,13 @@ from scipy import stats as laws
 
 from neuroextrap.decoding import IdentificationSearchLight, trial_confound
 from neuroextrap.design import examine
-from neuroextrap.design._course_of_runs import (
+from tests.design.seam import (
     classes_follow_time,
+    code_labels,
     drifts,
     position_in_run,
     time_test,
 )
-from neuroextrap.design._labels import code_labels
 
 
 def random_order(rng, n_runs=6, n_trials=12, n_classes=3):

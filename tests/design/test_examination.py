@@ -14,13 +14,16 @@ from sklearn.model_selection import KFold, StratifiedKFold
 
 import neuroextrap
 from neuroextrap.analysis import Bounds
-from neuroextrap.analysis._parameters import command_words
 from neuroextrap.decoding import IdentificationSearchLight
 from neuroextrap.design import _course_of_runs, examine
-from neuroextrap.design._copies import matched_runs, near_copies
-from neuroextrap.design._labels import code_labels
 from neuroextrap.images import resolve_masker, to_img
-from neuroextrap.reporting._identification_page import identification_sections
+from tests.design.seam import (
+    code_labels,
+    command_words,
+    identification_sections,
+    matched_runs,
+    near_copies,
+)
 
 RUNS = np.repeat(np.arange(6), 8)
 SORTED = np.tile(np.repeat([0, 1, 2, 3], 2), 6)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.model_selection import KFold, StratifiedKFold
 
-from neuroextrap.design._folds import (
+from tests.design.seam import (
     check_labelings,
     class_weights,
     fold_weightings,
@@ -42,7 +42,7 @@ def test_an_integer_splits_whole_groups():
         ({"groups": np.zeros(12)}, "at least two groups"),
         ({"groups": RUNS[:5]}, "give one group"),
         ({"cv": [([0, 1, 2], [2, 3])]}, "both training and test"),
-        ({"cv": [([0, 1], [3, 4])]}, r"classes 2 .* no training sample in fold 1"),
+        ({"cv": [([0, 1], [3, 4])]}, r"classes \[2\] .* no training sample in fold 1"),
         ({"cv": []}, "made no folds"),
         ({"cv": [([0, 1, 2], [])]}, "no training or no test"),
     ],

@@ -6,20 +6,22 @@ import scipy.sparse
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.model_selection import KFold
 
-from neuroextrap.design._design import Design, Labelings
-from neuroextrap.design._folds import make_design
-from neuroextrap.design._further_tests import (
+from tests.design.seam import (
+    BoundOptions,
+    Design,
+    Labelings,
+    Plan,
     chronological_order,
+    code_labels,
     cyclic_folds,
     forward_folds,
     forward_parts,
+    forward_tests,
+    make_design,
+    resolve_classifier,
+    resolve_statistic,
+    score_regions,
 )
-from neuroextrap.design._labels import code_labels
-from neuroextrap.design._tests import BoundOptions, forward_tests
-from neuroextrap.margins._engine import score_regions
-from neuroextrap.margins._plan import Plan
-from neuroextrap.margins._wins import resolve_statistic
-from neuroextrap.margins.classifiers._classifier_names import resolve_classifier
 from tests.margins.cases import take_path
 from tests.margins.twins import (
     GaussianNBTwin,

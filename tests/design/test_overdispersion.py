@@ -10,10 +10,13 @@ import scipy.sparse
 
 from neuroextrap.analysis import Bounds
 from neuroextrap.decoding import IdentificationSearchLight
-from neuroextrap.design._doubts import run_dispersion, shared_classifiers
-from neuroextrap.design._folds import make_design
-from neuroextrap.design._labels import code_labels
-from neuroextrap.reporting._identification_page import identification_sections
+from tests.design.seam import (
+    code_labels,
+    identification_sections,
+    make_design,
+    run_dispersion,
+    shared_classifiers,
+)
 
 SENTENCE = "accuracy differs between runs by more than chance"
 

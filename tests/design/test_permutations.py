@@ -4,19 +4,20 @@ import numpy as np
 import pytest
 from sklearn.model_selection import KFold, ShuffleSplit, StratifiedShuffleSplit
 
-from neuroextrap.design._folds import make_design
-from neuroextrap.design._labels import code_labels, code_targets
-from neuroextrap.design._permutations import (
+from neuroextrap.stats import permute_labels
+from tests.design.seam import (
     Balance,
+    FewLabelings,
     _sorted_folds,
+    code_labels,
+    code_targets,
     few_exchanges,
     few_permutations,
+    fewest_permutations,
     fold_balance,
+    make_design,
     permuted_codes,
 )
-from neuroextrap.stats import permute_labels
-from neuroextrap.stats._permutation import FewLabelings
-from neuroextrap.stats._true_discoveries import fewest_permutations
 
 
 def test_blocks_move_as_wholes_within_their_run():

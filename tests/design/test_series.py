@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.signal import lfilter
 
-from neuroextrap.design._series import exchanged, findings_of_series, neighbor_inflation
+from tests.design.seam import exchanged, findings_of_series, neighbor_inflation
 
 
 def series(rng, n_rows, correlation, n_columns=6):

@@ -272,7 +272,7 @@ def change_moves(before):
 
     Returns the list of what was moved.
     """
-    from neuroextrap.maps import _commit
+    from neuroextrap.maps import _transaction
 
     replace, moves = os.replace, []
 
@@ -286,7 +286,7 @@ def change_moves(before):
                 before(len(moves) - 1)
             replace(source, target)
 
-    _commit.os = Moves()
+    _transaction.os = Moves()
     return moves
 
 
@@ -332,11 +332,11 @@ def at_moves(root):
 
 def _faults_of(kind, words, out, states):
     """Return what was there after every fault of a command, a list for each."""
-    from neuroextrap.maps import _commit
+    from neuroextrap.maps import _transaction
 
     moves = change_moves(lambda number: number and fail(errno.EXDEV))
     assert run(words) == 0
-    _commit.os, last = os, len(moves) - 1
+    _transaction.os, last = os, len(moves) - 1
     found = {"kill": [], "EXDEV": [_state(kind, out, *states)]}
     for number in sorted({0, last // 2 + 1, last}):
         _restore(out, out.parent / "old")

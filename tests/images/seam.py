@@ -4,7 +4,7 @@ from neuroextrap.analysis._analysis_files import find_analysis
 from neuroextrap.cli._stimulus_tables import read_table
 from neuroextrap.cohorts._cohort_records import read_configuration
 from neuroextrap.design._copies import check_series_apart
-from neuroextrap.images import _loading, _maskers
+from neuroextrap.images import _loading
 from neuroextrap.images._atlas import REACH, atlas_labels, atlas_names_at
 from neuroextrap.images._bids_names import file_entities, loose_entities, pair_tables
 from neuroextrap.images._cleaning import fmriprep_confounds
@@ -34,13 +34,12 @@ from neuroextrap.images._sample_options import SampleOptions
 from neuroextrap.images._tables import (
     load_array,
     numbers,
-    read_number_table,
     read_text_table,
     text_column,
 )
 from neuroextrap.images._writing import load_image, save_image
 from neuroextrap.learning_curves._curve_run import read_scans
-from neuroextrap.maps._commit import finish_interrupted
+from neuroextrap.maps._transaction import finish_interrupted
 from neuroextrap.margins.running._null import read_about_null
 from neuroextrap.regions._coordinates import peak_features, surface_discs
 from neuroextrap.regions._lattice import lattice_spheres

@@ -13,7 +13,7 @@ from sklearn.base import clone
 from neuroextrap.decoding import IdentificationSearchLight
 from neuroextrap.encoding import EncodingIdentification
 from neuroextrap.images import resolve_masker
-from tests.images.seam import _loading, _maskers, load_samples, read_scans
+from tests.images.seam import _loading, load_samples, read_scans
 
 
 @pytest.fixture
@@ -26,8 +26,7 @@ def reads(monkeypatch):
         return read(named)
 
     read = _loading.read_image
-    for module in (_loading, _maskers):
-        monkeypatch.setattr(module, "read_image", counted)
+    monkeypatch.setattr(_loading, "read_image", counted)
     # the picture behind the maps is not cached, and not of interest here
     monkeypatch.setattr("neuroextrap.analysis._samples.mean_gray_levels", no_picture)
     return found

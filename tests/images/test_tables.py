@@ -9,7 +9,6 @@ import pytest
 from tests.images.seam import (
     numbers,
     read_events,
-    read_number_table,
     read_runs,
     read_tables,
     read_text_table,
@@ -116,10 +115,10 @@ def test_all_the_ways_to_write_a_table(write, name, content):
         ("trial_type, seen\nface\n", r"lacks column\(s\) \['trial_type'\]"),
         ("trial_type;run\n\n\n1\n", "row 1 has 0 entries"),
         ('trial_type\n"face\n', "is not a table"),
-        ("onset\tduration\ttrial_type\n0\tn/a\ta\n", "duration .* got 'n/a' in row 1"),
-        ("onset\tduration\ttrial_type\n0,5\t1\ta\n", "onset .* got '0,5' in row 1"),
+        ("onset\tduration\ttrial_type\n0\tn/a\ta\n", "duration has 'n/a' in row 1"),
+        ("onset\tduration\ttrial_type\n0,5\t1\ta\n", "onset has '0,5' in row 1"),
         ("onset\tduration\ttrial_type\n0\t-1\ta\n", "duration is -1 s in row 1"),
-        ("onset\tduration\ttrial_type\ninf\t1\ta\n", "onset must hold seconds"),
+        ("onset\tduration\ttrial_type\ninf\t1\ta\n", "column onset has 'inf' in row 1"),
     ],
 )
 def test_damaged_tables_are_refused_by_file_and_row(write, content, message):
@@ -198,25 +197,23 @@ def test_rows_without_a_condition_are_counted(volume, write, caplog):
 def test_number_tables_hold_numbers(write):
     path = write("a\tb\n1\t2.5\n-3e2\t4\n")
     np.testing.assert_array_equal(
-        read_number_table(path, "--features"), [[1, 2.5], [-300, 4]]
+        numbers(read_text_table(path, "--features"), path), [[1, 2.5], [-300, 4]]
     )
     for content, message in (
         ("a\tb\n1\tn/a\n", "column b has 'n/a' in row 1"),
         ("a\tb\n1\t\n", "column b has '' in row 1"),
         ("a\tb\n1\tinf\n", "column b has 'inf' in row 1"),
-        ("a\tb\n1\t2\t3\n", "is not a table of numbers"),
-        ("a\tb\n1\t2\n1\t2\t3\n", "is not a table"),
-        ("a\tb\n1\t2\n1\n", "column b has '' in row 2"),
+        ("a\tb\n1\t2\t3\n", "row 1 has 3 entries for 2 columns"),
+        ("a\tb\n1\t2\n1\n", "row 2 has 1 entries for 2 columns"),
         ("a\ta\n1\t2\n", "more than one column 'a'"),
-        ("a\tb\n", "is not a table of numbers"),
         ("a;b\n1;2\n", "has one column, 'a;b'; separate columns by tabs"),
-        ("", "is not a table of numbers"),
+        ("", "is not a table"),
         (b"a\n\0\n", "NUL"),
     ):
         with pytest.raises(ValueError, match=message):
-            read_number_table(write(content), "--features")
+            numbers(read_text_table(write(content), "--features"), "--features")
     with pytest.raises(ValueError, match="no file"):
-        read_number_table("nowhere.tsv", "--features")
+        read_text_table("nowhere.tsv", "--features")
     text = pd.DataFrame({"a": ["1", "1_0"]})
     with pytest.raises(ValueError, match="column a has '1_0' in row 2"):
         numbers(text, "--stimuli")

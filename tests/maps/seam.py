@@ -1,8 +1,7 @@
 """All private names of the package that the tests of maps use."""
 
-from neuroextrap.maps import _commit, _transaction
+from neuroextrap.maps import _transaction
 from neuroextrap.maps._bids import describe_dataset, file_entities, shared_entities
-from neuroextrap.maps._commit import STAGING, finish_interrupted
 from neuroextrap.maps._files import (
     check_output_directory,
     describe_map,
@@ -22,7 +21,7 @@ from neuroextrap.maps._provenance import (
 from neuroextrap.maps._records import MapRecord, changed_parameters
 from neuroextrap.maps._registry import MAPS, record_of
 from neuroextrap.maps._result_files import ResultFiles
-from neuroextrap.maps._transaction import replaced_results
+from neuroextrap.maps._transaction import STAGING, finish_interrupted, replaced_results
 from neuroextrap.margins.running._described import array_hash
 from neuroextrap.reporting._identification_page import identification_sections
 from neuroextrap.reporting._identification_words import validity_notes

@@ -16,7 +16,6 @@ import pytest
 from tests.maps.seam import (
     STAGING,
     ResultFiles,
-    _commit,
     _transaction,
     finish_interrupted,
     replaced_results,
@@ -160,7 +159,7 @@ def test_readers_complete_what_they_can_and_say_what_they_cannot(tmp_path, monke
         raise SystemExit
 
     with monkeypatch.context() as patch:
-        patch.setattr(_commit, "_finish", killed)
+        patch.setattr(_transaction, "_finish", killed)
         with suppress(SystemExit):
             write(tmp_path, "new")
     with monkeypatch.context() as patch:
@@ -278,7 +277,7 @@ def pending(monkeypatch, root, place):
         raise SystemExit
 
     with monkeypatch.context() as patch:
-        patch.setattr(_commit, "_finish", killed)
+        patch.setattr(_transaction, "_finish", killed)
         with suppress(SystemExit):
             write(root, "new", bids=BIDS, elsewhere={"c.txt": place})
     return root / "sub-01" / "func"
@@ -336,7 +335,7 @@ def test_a_folder_on_another_file_system(tmp_path, monkeypatch, bids):
                 raise OSError(errno.EXDEV, os.strerror(errno.EXDEV))
             replace(source, target)
 
-    monkeypatch.setattr(_commit, "os", OtherDevice())
+    monkeypatch.setattr(_transaction, "os", OtherDevice())
     for text in ("first", "second"):
         write(tmp_path, text, bids=bids)
         found = content(tmp_path)

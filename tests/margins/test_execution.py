@@ -94,10 +94,12 @@ def test_every_place_gives_the_same_results():
 
 
 def test_an_executor_is_used_inside_of_its_block_only():
-    with futures.ThreadPoolExecutor(1) as executor:
+    executor = Forgetful({})
+    with executor:
         with use_executor(executor):
-            assert _execution._current_executor() is executor
-        assert _execution._current_executor() is None
+            assert results() == {number: 10 * number for number in range(6)}
+        results()
+    assert executor.n_given == dict.fromkeys(range(6), 1)
 
 
 def test_lost_tasks_are_given_out_again():
@@ -193,7 +195,7 @@ def test_joblib_gives_up_when_workers_keep_dying(monkeypatch):
 
 def test_joblibs_dask_client_is_found_only_where_there_is_one():
     with joblib.parallel_config(backend="threading"):
-        assert _execution._current_executor() is None
+        assert results() == {number: 10 * number for number in range(6)}
 
 
 class _ClosingClient:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from neuroextrap.margins.algebra import _grams
-from neuroextrap.margins.classifiers import _lda, _lda_algebra
+from neuroextrap.margins.classifiers import _lda
 from tests.margins.cases import (
     K,
     correlated_regions,
@@ -149,7 +149,7 @@ def test_unlabeled_batches_and_batches_are_bit_identical(monkeypatch):
     whole = whole.reshape(*whole.shape[:2], len(xs), len(codes))
     for batch, sweep, chunk in ((3, 7, 5), (1, 1000, 17), (1000, 2, 40)):
         monkeypatch.setattr(_lda, "_BATCH", batch)
-        monkeypatch.setattr(_lda_algebra, "SWEEP", sweep)
+        monkeypatch.setattr(_lda, "SWEEP", sweep)
         for start in range(0, len(codes), chunk):
             part = slice(start, start + chunk)
             for s, x in enumerate(xs):

@@ -7,7 +7,6 @@ from neuroextrap.images._opening import new_volume, space_code
 from neuroextrap.maps._registry import GROUP_MAPS, MAPS
 from neuroextrap.plotting._brain_maps import mni152_template
 from neuroextrap.reporting import _finding, _page, _peaks
-from neuroextrap.reporting._curves import curve_axes
 from neuroextrap.reporting._finding import (
     Counted,
     area_names,
@@ -17,7 +16,7 @@ from neuroextrap.reporting._finding import (
 from neuroextrap.reporting._group_page import group_clusters, make_group_page
 from neuroextrap.reporting._group_results import read_group
 from neuroextrap.reporting._identification_page import identification_sections
-from neuroextrap.reporting._identification_words import found, methods
+from neuroextrap.reporting._identification_words import curve_axes, found, methods
 from neuroextrap.reporting._maps_section import choose_background
 from neuroextrap.reporting._page import Report, frame_table, make_page, methods_section
 from neuroextrap.reporting._peaks import ranked_peaks
@@ -25,13 +24,17 @@ from neuroextrap.reporting._pictures import few_colors, gray_png
 from neuroextrap.reporting._region_page import comparison_page
 from neuroextrap.reporting._rendering import (
     bits_at_least,
+    bits_in_words,
     format_confidence,
     format_number,
     format_of,
+    format_p_value,
     format_percent,
     paragraphs,
     percent_at_least,
+    percentage_points,
     read_text,
+    sentence_case,
 )
 from neuroextrap.reporting._viewer import viewer_of_curves
 from neuroextrap.reporting._viewer_data import rounded

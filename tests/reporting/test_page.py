@@ -89,6 +89,16 @@ def test_notebooks_show_the_page_in_a_frame():
     assert 'width="100%"' in frame
 
 
+_SMITH = """@article{smith2009,
+  author = {Smith and Nichols},
+  title = {{Threshold-free cluster enhancement}},
+  journal = {NeuroImage},
+  volume = {44},
+  pages = {83--98},
+  year = {2009}
+}"""
+
+
 def test_every_work_that_methods_name_is_listed():
     folder = resources.files("neuroextrap.reporting").joinpath("_templates")
     texts = [path.read_text() for path in folder.iterdir() if "methods" in path.name]
@@ -99,6 +109,7 @@ def test_every_work_that_methods_name_is_listed():
     assert sorted(works) == sorted((w.split()[0], w.split()[-1]) for w in named)
     assert len(works) == 22
     assert section.count("@") == 22
+    assert _SMITH in section
     for entry in re.findall(r"@\w+\{.*?\n\}", section, re.DOTALL):
         assert entry.count("{") == entry.count("}")
         assert "year = " in entry

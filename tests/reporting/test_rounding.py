@@ -8,10 +8,17 @@ import pytest
 
 from tests.reporting.seam import (
     bits_at_least,
+    bits_in_words,
     format_confidence,
+    format_number,
     format_of,
+    format_p_value,
+    format_percent,
+    paragraphs,
     percent_at_least,
+    percentage_points,
     rounded,
+    sentence_case,
     text_table,
 )
 
@@ -61,9 +68,26 @@ def test_unknown_bounds_are_a_dash():
     assert bits_at_least(np.nan) == format_of("prevalence_bound")(np.nan) == "-"
 
 
-@pytest.mark.parametrize(("level", "words"), [(0.95, "95%"), (0.975, "97.5%")])
-def test_confidence_keeps_its_digits(level, words):
-    assert format_confidence(level) == words
+@pytest.mark.parametrize(
+    ("write", "texts"),
+    [
+        (format_confidence, {0.95: "95%", 0.975: "97.5%", 0.999: "99.9%"}),
+        (format_number, {0.12345: "0.123", 5100.0: "5,100", 51: "51", "V1": "V1"}),
+        (format_percent, {0.7708: "77%", 0.125: "12.5%", 1 / 96: "1.04%"}),
+        (percent_at_least, {0.7463: "74%", 0.1378: "13.7%", 0.57: "57%"}),
+        (bits_at_least, {1.4705: "1.4", 0.0899: "0.089"}),
+        (bits_in_words, {1.0: "1 bit", 1.4705: "1.4 bits"}),
+        (format_of("accuracy"), {0.7498: "0.75"}),
+        (format_of("bayes_accuracy_bound_fwe"), {0.7498: "0.749"}),
+        (format_p_value, {0.04762: ".048", 1.0: "1", 2.5e-5: "2.5e-05", 0.0: "0"}),
+        (percentage_points, {0.2: "+20", -0.015: "\N{MINUS SIGN}1.5"}),
+        (sentence_case, {"t": "t", "cluster extent": "Cluster extent"}),
+        (paragraphs, {"1 < 2": "<p>1 &lt; 2</p>", "": ""}),
+    ],
+)
+def test_numbers_and_words_are_written_for_readers(write, texts):
+    assert {value: str(write(value)) for value in texts} == texts
+    assert format_number(np.nan) == format_percent(np.nan) == format_p_value(np.nan)
 
 
 def test_the_first_sentences_state_no_more_than_the_maps(fitted, page):

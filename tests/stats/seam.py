@@ -24,27 +24,21 @@ from neuroextrap.stats._extrapolation import (
     EXTRAPOLATION_METHODS,
     AccuracyExtrapolator,
     _auto,
-    _likelihood,
-    _mixtures,
+    _gaussian,
+    _mple,
     _sample,
     extrapolate_wins,
 )
 from neuroextrap.stats._extrapolation._auto import Auto, LogitMean
 from neuroextrap.stats._extrapolation._gaussian import (
     Gaussian,
-    invert_gaussian_accuracy,
-)
-from neuroextrap.stats._extrapolation._gaussian_mixture import (
     GaussianMixture,
+    invert_gaussian_accuracy,
     minimize_pairs,
 )
 from neuroextrap.stats._extrapolation._kde import (
     cross_validated_bandwidth,
     pair_lag_counts,
-)
-from neuroextrap.stats._extrapolation._likelihood import (
-    maximize_likelihood,
-    peaks_over_columns,
 )
 from neuroextrap.stats._extrapolation._logistic import Logistic
 from neuroextrap.stats._extrapolation._method import (
@@ -70,7 +64,9 @@ from neuroextrap.stats._extrapolation._mple import (
     _angle_grid,
     binomial_columns,
     knot_distances,
+    maximize_likelihood,
     pair_proposer,
+    peaks_over_columns,
     uniform_columns,
 )
 from neuroextrap.stats._extrapolation._pitman_yor import pitman_yor_accuracy

@@ -14,7 +14,7 @@ from neuroextrap.stats import (
 from tests.stats.seam import (
     AccuracyExtrapolator,
     GaussianMixture,
-    _mixtures,
+    _gaussian,
     binomial_table,
     extrapolate_wins,
     invert_gaussian_accuracy,
@@ -250,7 +250,7 @@ def test_batched_extrapolation_of_nothing_is_missing():
 def test_batched_extrapolation_does_not_depend_on_its_batches(monkeypatch):
     wins = random_wins(40, 30, 50, 5)
     whole = extrapolate_wins(wins, 50, [30, 500])
-    monkeypatch.setattr(_mixtures, "_BATCH", 7)
+    monkeypatch.setattr(_gaussian, "_BATCH", 7)
     np.testing.assert_allclose(extrapolate_wins(wins, 50, [30, 500]), whole, atol=1e-9)
 
 

@@ -7,7 +7,7 @@ from scipy import integrate, optimize, stats
 from tests.stats.seam import (
     AccuracyExtrapolator,
     _angle_grid,
-    _likelihood,
+    _mple,
     average_accuracy,
     binomial_columns,
     knot_distances,
@@ -273,9 +273,9 @@ def test_a_step_that_gains_nothing_is_not_taken(monkeypatch):
     columns, counts = np.array([[0.9, 0.1], [0.1, 0.9]]), np.array([2.0, 8.0])
     shares = np.array([0.5, 0.5])
     monkeypatch.setattr(
-        _likelihood, "simplex_least_squares", lambda *_: (np.array([1.0, 0.0]), 0.0)
+        _mple, "simplex_least_squares", lambda *_: (np.array([1.0, 0.0]), 0.0)
     )
-    improved = _likelihood._improve(counts, columns, shares)
+    improved = _mple._improve(counts, columns, shares)
     np.testing.assert_array_equal(improved, shares)
 
 

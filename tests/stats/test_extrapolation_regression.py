@@ -288,8 +288,8 @@ def test_options_out_of_range():
         ("exponential", {"max_fit_sizes": 0}, "max_fit_sizes must be an integer >= 1"),
         ("radial_basis", {"bandwidths": [0.05]}, "bandwidths must be at least 0.1"),
         ("radial_basis", {"n_half_samples": 0}, "must be an integer >= 1"),
-        ("moment", {"basis": 0}, "basis must be a callable or a number"),
-        ("moment", {"basis": "cubic"}, "basis='cubic' is not known; use 'probit'"),
+        ("moment", {"basis": 0}, "basis must be 'probit', a callable or a number"),
+        ("moment", {"basis": "cubic"}, "basis must be 'probit', .* got 'cubic'"),
     ]:
         with pytest.raises(ValueError, match=message):
             AccuracyExtrapolator(name, **options)

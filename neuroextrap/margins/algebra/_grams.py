@@ -37,10 +37,7 @@ def ledoit_wolf_intensity(gram: np.ndarray, n_features: Any) -> Any:
 
 
 def _intensity(norms: np.ndarray, squares: Any, n_features: Any) -> Any:
-    """Return the intensity from the squared length of each sample, (..., n_samples).
-
-    ``squares`` are the sums of all squared inner products of samples.
-    """
+    """Return the intensity from squared lengths, and sums of squared products."""
     n = norms.shape[-1]
     p = np.asarray(n_features)
     squared_norm = squares / n**2
@@ -98,10 +95,7 @@ def rounded_grams(xs: Sequence[np.ndarray]) -> np.ndarray:
 
 
 def _grams(xs: Sequence[np.ndarray], n_terms: int = 0) -> np.ndarray:
-    """Return the inner products of every region, rounded if a number is given.
-
-    Some features at a time: a region as large as a brain takes no memory but its own.
-    """
+    """Return inner products, rounded if asked, from some features at a time."""
     from neuroextrap.margins.compiled._class_sums import fill_centered, fill_symmetric
 
     grams = np.empty((len(xs), len(xs[0]), len(xs[0])))
@@ -149,10 +143,7 @@ def allows_single(penalties: Any, norms: Any) -> Any:
 def scatter_penalty(
     x: np.ndarray, shrinkage: Any, rows: np.ndarray | None = None
 ) -> tuple[float, np.dtype]:
-    """Return the penalty of centered samples (n, p), or some `rows`, by p x p products.
-
-    With it comes a precision that is good enough for products with indicators.
-    """
+    """Return penalty and precision of centered samples (n, p), or of some `rows`."""
     check_shrinkage(shrinkage)
     n_samples, mean_norm = len(x), np.einsum("np,np->n", x, x).mean()
     if rows is not None:

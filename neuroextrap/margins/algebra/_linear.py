@@ -79,11 +79,6 @@ class LinearRegion:
     penalty: float
     sums: ClassSums
 
-    @property
-    def dtype(self) -> np.dtype:
-        """A precision good enough for margins."""
-        return self.projected.dtype
-
     def class_sums(self, labelings: Labelings, counts: np.ndarray) -> np.ndarray:
         """Sum each class's ``counts`` (F, B, K) samples about their mean."""
         sums = self.sums.of(labelings)
@@ -121,10 +116,7 @@ def linear_region(
 
 
 def regular_eigen(systems: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return eigenvalues and eigenvectors of positive definite matrices (..., p, p).
-
-    ValueError where one is singular.
-    """
+    """Return eigenvalues and eigenvectors of positive definite (..., p, p)."""
     values, vectors = np.linalg.eigh(systems)
     p = systems.shape[-1]
     if (values[..., 0] <= p * np.finfo(float).eps * values[..., -1]).any():
@@ -136,11 +128,7 @@ def regular_eigen(systems: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 class Linear(NamedTuple):
-    """Margins of a region under some labelings, as weights of its test points.
-
-    ``points`` (n_test, p), whose precision margins have, are in the order of the
-    design, ``weights`` (F, B, K, p) and ``offsets`` (F, B, K).
-    """
+    """Points (n_test, p), weights (F, B, K, p) and offsets (F, B, K) of a region."""
 
     points: np.ndarray
     weights: np.ndarray
@@ -179,8 +167,7 @@ def _blocks(design: Design) -> list[tuple[int, slice]]:
 class LinearWhereFew(MarginKernel):
     """A classifier that is linear in the test points where features are few.
 
-    Then a feature of a test point takes ``of_a_point`` bytes, a margin ``of_a_margin``,
-    and every feature makes ``columns``.
+    Then a feature of a point takes ``of_a_point`` bytes, a margin ``of_a_margin``.
     """
 
     of_a_point, of_a_margin, columns = 16, 8, 1

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.linalg import lapack
 
 from neuroextrap.design._design import Design, Labelings, as_slice
 from neuroextrap.margins._kernel import kept_with
@@ -31,37 +32,19 @@ _SMALLEST_PENALTY = 1e-6
 _SINGULAR = "a region's scatter is singular; use a larger shrinkage"
 
 
-class GrowingRegions(NamedTuple):
-    """Residual operators ``dense`` (S, n, n) of regions fitted along chains of folds.
-
-    ``regions`` says where they lie in the list they came from.
-    """
-
-    regions: np.ndarray
-    dense: np.ndarray
-
-
 class Fits(NamedTuple):
-    """Regions by the way of their fits; every region is in one of them.
-
-    ``linear`` are regions of few features by their place in the list they came from.
-    """
+    """Regions by the way of their fits, ``linear`` by their place in the list."""
 
     operators: list[RegionOperators]
-    growing: GrowingRegions | None
+    growing: list[RegionOperators]
     linear: dict[int, LinearRegion]
 
     def explained(self, n_regions: int, design: Design) -> np.ndarray:
-        """Return the share of labels without meaning that fits explain, (S, F).
-
-        On average over all labelings: tr(H) / (N - 1) of the N training samples.
-        """
+        """Return the share tr(H) / (N - 1) of random labels that is explained."""
         n_left = design.n_samples - 1 - np.array([len(h) for h in design.held_out])
         traces = np.empty((n_regions, len(n_left)))  # of I - H of the training samples
-        every = list(zip(*self.growing, strict=True)) if self.growing else []
-        for group in self.operators:
-            every += [(r, group.dense_of(s)) for s, r in enumerate(group.regions)]
-        for region, dense in every:
+        groups = [*self.operators, *self.growing]
+        for region, dense in (pair for group in groups for pair in group.each()):
             for fold, (held, _) in enumerate(design.fold_views):
                 rows = dense[held]
                 lost = np.trace(np.linalg.solve(rows[:, held], rows @ rows.T))
@@ -74,10 +57,8 @@ class Fits(NamedTuple):
     @property
     def dtype(self) -> np.dtype:
         """Precision of margins that are good enough for every way."""
-        if self.growing is not None:
-            return np.dtype(float)
-        dtypes = [group.dtype for group in self.operators]
-        dtypes += [region.dtype for region in self.linear.values()]
+        dtypes = [group.dtype for group in [*self.operators, *self.growing]]
+        dtypes += [region.projected.dtype for region in self.linear.values()]
         return np.result_type(*dtypes)
 
 
@@ -94,7 +75,7 @@ def prepare_fits(
             penalty, dtype = scatter_penalty(samples, shrinkage, design.unlabeled)
             linear[place] = linear_region(samples, design, penalty, dtype)
     places = np.array([i for i in range(len(xs)) if i not in linear], dtype=int)
-    growing: GrowingRegions | None = None
+    growing: list[RegionOperators] = []
     if len(places) and paths[places[0]] == "growing folds":
         places, growing = _growing_regions(xs, places, design, shrinkage)
     operators = residual_operators(xs, design, shrinkage=shrinkage, places=places)
@@ -108,39 +89,29 @@ def _some(xs: Sequence[np.ndarray], places: np.ndarray) -> Sequence[np.ndarray]:
 
 def _growing_regions(
     xs: Sequence[np.ndarray], places: np.ndarray, design: Design, shrinkage: Any
-) -> tuple[np.ndarray, GrowingRegions | None]:
-    """Return places with next to no penalty, and the regions at all others.
-
-    Training sets that grow share one factorization, which needs a penalty.
-    """
+) -> tuple[np.ndarray, list[RegionOperators]]:
+    """Return places with next to no penalty, and operators of all other regions."""
     grams, penalties = penalized_grams(_some(xs, places), design, shrinkage=shrinkage)
     norms = np.trace(grams, axis1=1, axis2=2) / design.n_samples
     large = penalties >= _SMALLEST_PENALTY * norms
     if not large.any():
-        return places, None
+        return places, []
     grown, grams = places[large], grams if large.all() else grams[large]
     dense = dense_residuals(_some(xs, grown), grams, penalties[large])
-    return places[~large], GrowingRegions(grown, dense)
-
-
-class RidgeFits(NamedTuple):
-    """What the training samples of each of F folds say, for S regions and K classes.
-
-    ``errors`` (S, n_test, K) are indicators of the test points minus those predicted,
-    ``residual`` (S, F, K, K) inner products of the training ones with their residuals.
-    """
-
-    errors: np.ndarray
-    residual: np.ndarray
+    operators = RegionOperators(grown, dense, None, (), np.dtype(float))
+    return places[~large], [operators]
 
 
 def growing_fits(
-    growing: GrowingRegions, indicators: np.ndarray, design: Design
-) -> RidgeFits:
-    """Fit class indicators (n, K) by ridge regression, with a free intercept."""
-    from neuroextrap.margins.compiled._growing import fill_growing_fits
+    growing: RegionOperators, indicators: np.ndarray, design: Design
+) -> tuple[np.ndarray, np.ndarray]:
+    """Fit class indicators (n, K) by ridge regression, with a free intercept.
 
-    n_regions, n_classes = len(growing.dense), indicators.shape[1]
+    Returns errors (S, n_test, K) and inner products with residuals (S, F, K, K).
+    """
+    from neuroextrap.margins.compiled._class_sums import fill_growing_fits
+
+    n_regions, n_classes = len(growing.regions), indicators.shape[1]
     residuals = growing.dense @ indicators
     errors = np.empty((n_regions, len(design.test), n_classes))
     moments = np.empty((n_regions, len(design.folds), n_classes, n_classes))
@@ -149,12 +120,12 @@ def growing_fits(
     chains = design.keep("compiled chains", lambda: _compiled_chains(design))
     if not fill_growing_fits(growing.dense, residuals, chains, errors, moments):
         raise ValueError(_SINGULAR)
-    return RidgeFits(errors, moments)
+    return errors, moments
 
 
 def _compiled_chains(design: Design) -> Any:
     """Return the chains of a design for compiled loops."""
-    from neuroextrap.margins.compiled._growing import Chains
+    from neuroextrap.margins.compiled._class_sums import Chains
 
     chains = design.chains
     return Chains(
@@ -186,18 +157,16 @@ class RegionOperators:
     """
 
     regions: np.ndarray
-    dense: np.ndarray | None
+    dense: Any
     factors: tuple | None
     inverses: tuple
     dtype: np.dtype
 
     def residuals(self, indicators: np.ndarray) -> np.ndarray:
         """Apply I - H to (B, n_samples, K); (n_regions, B, n_samples, K) comes out."""
-        if self.dense is not None:
+        if self.factors is None:
             return np.matmul(self.dense[:, None], indicators)
-        return np.stack(
-            [indicators - u @ (u.T @ indicators) for u in self.factors or ()]
-        )
+        return np.stack([indicators - u @ (u.T @ indicators) for u in self.factors])
 
     @property
     def n_factor_columns(self) -> int:
@@ -206,10 +175,15 @@ class RegionOperators:
 
     def dense_of(self, region: int) -> np.ndarray:
         """Return I - H (n_samples, n_samples) of the region at this position."""
-        if self.dense is not None:
+        if self.factors is None:
             return np.asarray(self.dense[region])
-        u = (self.factors or ())[region]
+        u = self.factors[region]
         return np.eye(len(u)) - u @ u.T
+
+    def each(self) -> Iterator[tuple[int, np.ndarray]]:
+        """Yield where a region lies, and I - H (n_samples, n_samples) of it."""
+        for position, region in enumerate(self.regions):
+            yield int(region), self.dense_of(position)
 
     @cached_property
     def flat_inverses(self) -> np.ndarray:
@@ -290,12 +264,8 @@ def _dense_residuals(grams: np.ndarray, penalties: np.ndarray) -> np.ndarray:
     K has no part along 1: its mean eigenvalue is put there, and its known share taken
     off the inverse, so that nothing large cancels.
     """
-    from scipy.linalg import lapack
-
-    n = grams.shape[-1]
-    out = np.empty_like(grams)
-    lower = np.tri(n)
-    lower[np.diag_indices(n)] = 0.5
+    n, out = grams.shape[-1], np.empty_like(grams)
+    lower = np.tri(n) - 0.5 * np.eye(n)
     for gram, penalty, residual in zip(grams, penalties, out, strict=True):
         level = np.trace(gram) / n
         system = gram + level / n

@@ -1,5 +1,6 @@
 """The classifiers that have names, and any of scikit-learn, refitted."""
 
+import itertools
 import json
 from importlib import metadata
 from typing import Any
@@ -59,15 +60,12 @@ class EstimatorMargins(MarginKernel):
 
     def margins(self, state: Any, labelings: Any) -> np.ndarray:
         xs, design = state
-        shape = len(design.test), design.n_classes, len(xs) * labelings.n_labelings
-        margins = np.empty(shape)
-        column = 0
-        for x in xs:
-            for codes in labelings.codes:
-                folds = zip(design.folds, design.fold_slices, strict=True)
-                for (train, test), rows in folds:
-                    margins[rows, :, column] = self._fold(x, codes, train, test)
-                column += 1
+        fits = list(itertools.product(xs, labelings.codes))
+        margins = np.empty((len(design.test), design.n_classes, len(fits)))
+        folds = list(zip(design.folds, design.fold_slices, strict=True))
+        for column, (x, codes) in enumerate(fits):
+            for (train, test), rows in folds:
+                margins[rows, :, column] = self._fold(x, codes, train, test)
         return margins
 
     def _scores(self, x: Any, codes: Any, test: Any) -> np.ndarray:
@@ -100,10 +98,7 @@ def _class_weights(codes: Any) -> Any:
 
 
 class SVCMargins(EstimatorMargins):
-    """A linear support vector machine with l2 penalty, as nilearn's "svc".
-
-    Samples of unequal classes are weighted so that classes count equally.
-    """
+    """A linear support vector machine, as nilearn's "svc"; classes count equally."""
 
     name = "svc"
     frequent_first = ""
@@ -119,11 +114,7 @@ class SVCMargins(EstimatorMargins):
 
 
 class LogisticMargins(EstimatorMargins):
-    """Logistic regression with a cross-validated l2 penalty, as nilearn's "logistic".
-
-    One class against the rest, samples of unequal classes weighted so that classes
-    count equally; five folds, or as many as the rarest class has samples.
-    """
+    """One-vs-rest logistic regression, as nilearn's; classes count equally."""
 
     name = "logistic"
     frequent_first = ""

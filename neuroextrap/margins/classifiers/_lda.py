@@ -1,16 +1,25 @@
-"""Multi-class shrinkage discriminant analysis as batched margins, exactly."""
+"""Multi-class shrinkage discriminant analysis as batched margins, exactly.
+
+A ``rule`` says which margins are made of ridge fits: with "equal" priors of the classes
+or their "frequency" among the training samples, or those of "ridge" regression.
+"""
 
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.linalg.blas import dsymm
+from scipy.linalg.lapack import dpotrf, dpotri
 
 from neuroextrap.design._design import Design, Labelings, as_slice
 from neuroextrap.margins._paths import path_of
-from neuroextrap.margins.algebra._linear import LinearWhereFew, fill_linear
+from neuroextrap.margins.algebra._linear import (
+    Linear,
+    LinearRegion,
+    LinearWhereFew,
+    fill_linear,
+)
 from neuroextrap.margins.algebra._operators import (
-    GrowingRegions,
     RegionOperators,
     are_unequal,
     check_priors,
@@ -19,14 +28,171 @@ from neuroextrap.margins.algebra._operators import (
     level_margins,
     prepare_fits,
 )
-from neuroextrap.margins.classifiers._lda_algebra import (
-    SINGULAR,
-    batch_first,
-    fixed_constants,
-    linear_margins,
-    margin_terms,
-    noise_weights,
-)
+
+# K x K matrices inverted together, which keeps them in cache; changes no result. Not a
+# power of two: strides of a power of two fall on the same few cache lines.
+SWEEP = 768
+
+SINGULAR = "a within-class scatter is singular or not finite; use a larger shrinkage"
+
+
+def prior_constants(counts: np.ndarray, rule: str) -> np.ndarray:
+    """Return what priors add to the margins of a class, shape (n_folds, K, B)."""
+    if rule != "frequency":
+        return np.zeros_like(counts)
+    sizes = counts.sum(axis=1, keepdims=True)
+    return np.log(counts / sizes) / (sizes - counts.shape[1])
+
+
+def fixed_constants(counts: np.ndarray, rule: str) -> np.ndarray:
+    """Return what is added to the margins of a class whatever the region, (F, K, ...).
+
+    Priors, half of 1 / d, and, since Q 1 = d, the 1 / N of the mean of the training
+    samples; of counts d (F, K, ...). With ridge regression the weight N / (K d) of the
+    class.
+    """
+    sizes = counts.sum(axis=1, keepdims=True)
+    if rule == "ridge":
+        return sizes / (counts.shape[1] * counts)
+    return prior_constants(counts, rule) + (0.5 / counts - 1.0 / sizes)
+
+
+def noise_weights(explained: np.ndarray, counts: np.ndarray, rule: str) -> np.ndarray:
+    """Return what the noise of class means costs in margins, (S, F).
+
+    ``explained`` (S, F) is the share h of labels without meaning that fits explain: on
+    average over all labelings, Q is ``(1 - h) D + h d d' / N``.
+    """
+    if rule == "ridge":
+        return np.asarray(
+            explained * counts[:, :, 0].sum(axis=1) / counts.shape[1] ** 2
+        )
+    return np.asarray(0.5 * explained / (1.0 - explained))
+
+
+def margin_terms(
+    moments: np.ndarray, counts: np.ndarray, rule: str
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return weights (K, K, F, S, b) of predictions, and constants (F, K, S, b).
+
+    From moments Q (K, K, F, S, b) and counts d (F, K, 1, b); weights are Q^-1.
+    """
+    fixed = fixed_constants(counts, rule)
+    if rule != "ridge":
+        inverses = inverse(moments)
+        return inverses, fixed - 0.5 * np.einsum("kkfsb->fksb", inverses)
+    K, sizes = len(moments), counts.sum(axis=1, keepdims=True)
+    # one class after the other: the same sums for a region in whatever company
+    total = sum(fixed[:, [k]] * moments[k].swapaxes(0, 1) for k in range(K))
+    diagonal = np.eye(K)[..., np.newaxis, np.newaxis, np.newaxis]
+    constants = fixed * (total / sizes - 1.0 / K) - 1.0 / K
+    return diagonal * fixed.swapaxes(0, 1), constants
+
+
+def inverse(matrices: np.ndarray) -> np.ndarray:
+    """Inverses of symmetric positive definite matrices, shape (K, K, ...)."""
+    flat = matrices.reshape(*matrices.shape[:2], -1)
+    out = np.empty_like(flat)
+    for start in range(0, flat.shape[2], SWEEP):
+        part = slice(start, start + SWEEP)
+        out[..., part] = _sweep(flat[..., part].copy())
+    return out.reshape(matrices.shape)
+
+
+def _sweep(a: np.ndarray) -> np.ndarray:
+    """Invert in place by Gauss-Jordan sweeps without pivoting, (K, K, n_matrices).
+
+    Sweeping every row of a symmetric matrix once leaves minus its inverse and keeps it
+    symmetric: only the upper triangle is read and swept, and mirrored at the end. Each
+    step is one operation on a vector over all matrices.
+    """
+    K, _, n_matrices = a.shape
+    # a pivot below the rounding error of its own diagonal element is a singular matrix
+    smallest = 10 * K * np.finfo(float).eps * np.einsum("kkb->kb", a)
+    column, change = np.empty((2, K, n_matrices))
+    for k in range(K):
+        # column k of the symmetric matrix, put together from the upper triangle
+        column[:k], column[k:] = a[:k, k], a[k, k:]
+        if not (column[k] > smallest[k]).all():
+            raise ValueError(SINGULAR)
+        inverse = 1.0 / column[k]
+        row = column * inverse
+        # eliminate: every other row i loses column[i] times the scaled pivot row
+        for i in [*range(k), *range(k + 1, K)]:
+            product = np.multiply(column[i], row[i:], out=change[i:])
+            np.subtract(a[i, i:], product, out=a[i, i:])
+        # last, the pivot's own row and column: the elimination passed over a[:k, k]
+        a[:k, k], a[k, k:] = row[:k], row[k:]
+        np.negative(inverse, out=a[k, k])
+    for i in range(1, K):
+        a[i, :i] = a[:i, i]
+    return np.negative(a, out=a)
+
+
+def linear_margins(
+    region: LinearRegion,
+    design: Design,
+    labelings: Labelings,
+    counts: np.ndarray,
+    rule: str,
+) -> Linear:
+    """Return the margins of a region with few features; counts (F, K, B)."""
+    constants = prior_constants(counts, rule).swapaxes(1, 2)
+    n = counts.swapaxes(1, 2)
+    few_features = region.centered.shape[1] <= 2 * design.n_classes
+    linear, points = _from_classes, region.projected
+    if rule == "ridge":
+        linear = _of_ridge
+    elif few_features:
+        linear, points = _from_features, region.centered
+    weights = region.class_sums(labelings, n)
+    for labeling in range(labelings.n_labelings):
+        one = weights[:, labeling], n[:, labeling]
+        weights[:, labeling], offsets = linear(region, *one)
+        constants[:, labeling] += offsets
+    return Linear(points, weights, constants)
+
+
+def _from_features(
+    region: LinearRegion, sums: np.ndarray, n: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return weights (F, K, p) of centered points, and offsets, by p x p matrices."""
+    shifts = sums / n[:, :, None]
+    within = region.systems - sums.swapaxes(1, 2) @ shifts
+    weights = np.stack([_solved(*fold) for fold in zip(within, shifts, strict=True)])
+    return weights, -0.5 * np.einsum("fkp,fkp->fk", weights, shifts)
+
+
+def _solved(matrix: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """Multiply rows (K, p) by the inverse of a positive definite matrix (p, p)."""
+    lower, n_done = dpotrf(matrix.T, lower=True)
+    smallest = 10 * len(matrix) * np.finfo(float).eps * np.diag(matrix)
+    if n_done != 0 or not (np.diag(lower) ** 2 > smallest).all():
+        raise ValueError(SINGULAR)
+    inverse, _ = dpotri(lower, lower=True, overwrite_c=True)  # its lower half
+    return dsymm(1.0, inverse, rows.T, lower=True).T
+
+
+def _of_ridge(
+    region: LinearRegion, sums: np.ndarray, n: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the same for projected points, by ridge regression: none is inverted."""
+    shifts = sums * fixed_constants(n, "ridge")[:, :, None]
+    middle = shifts.mean(axis=1)[:, :, None]
+    products = (shifts @ region.inverses @ middle)[:, :, 0]
+    return shifts, -products / n.mean(axis=1, keepdims=True)
+
+
+def _from_classes(
+    region: LinearRegion, sums: np.ndarray, n: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the same for projected points, by K x K matrices."""
+    moments = -(sums @ region.inverses) @ sums.swapaxes(1, 2)
+    np.einsum("fkk->fk", moments)[:] += n
+    inverses = inverse(moments.transpose(1, 2, 0)).transpose(2, 0, 1)
+    offsets = 0.5 / n - 0.5 * np.einsum("fkk->fk", inverses)
+    return inverses @ sums, offsets
+
 
 # Labelings times regions handled together: keeps the work in cache, and changes no
 # result. Not a power of two: strides of those fall on the same few cache lines.
@@ -89,8 +255,8 @@ class LDAMargins(LinearWhereFew):
         for group in fits.operators:
             fill = _fill_compiled if path == "class sums" else _fill
             fill(margins, group, trained)
-        if fits.growing is not None:
-            _fill_growing(margins, fits.growing, trained)
+        for growing in fits.growing:
+            _fill_growing(margins, growing, trained)
         for place, region in fits.linear.items():
             fill_linear(margins[:, :, place], linear_margins(region, *trained), design)
         flat = margins.reshape(len(design.test), K, n_regions * B)
@@ -134,14 +300,15 @@ def _fill_compiled(
     design = trained.design
     labelings = trained.labelings.keep(("compiled", trained.rule), trained.compiled)
     folds = design.keep("compiled folds", lambda: Folds(*design.flat_folds))
-    for s, region in enumerate(group.regions):
-        dense, inverses = group.dense_of(s), group.flat_inverses[s]
+    for (region, dense), inverses in zip(
+        group.each(), group.flat_inverses, strict=True
+    ):
         if not fill_labelings(dense, inverses, folds, labelings, margins[:, :, region]):
             raise ValueError(SINGULAR)
 
 
 def _fill_growing(
-    margins: np.ndarray, growing: GrowingRegions, trained: _Trained
+    margins: np.ndarray, growing: RegionOperators, trained: _Trained
 ) -> None:
     """Fill the margins (n_test, K, S, B) of the regions whose training sets grow."""
     from neuroextrap.margins.compiled._lda_moments import fill_regions
@@ -154,7 +321,7 @@ def _fill_growing(
         group = trained._replace(labelings=one, counts=counts[:, :, [labeling]])
         fits = growing_fits(growing, np.eye(design.n_classes)[codes], design)
         given = edges, codes[design.test].astype(np.int64), group.compiled()
-        if not fill_regions(fits.errors, fits.residual, *given, out):
+        if not fill_regions(*fits, *given, out):
             raise ValueError(SINGULAR)
         margins[:, :, as_slice(growing.regions), labeling] = out
 
@@ -165,61 +332,38 @@ def _fill(margins: np.ndarray, group: RegionOperators, trained: _Trained) -> Non
     width = max(1, _BATCH // len(group.regions))
     for start in range(0, labelings.n_labelings, width):
         part = slice(start, start + width)
-        batch = _Batch(group, design, labelings.codes[part], counts[..., part])
-        for rows, fold_margins in batch.margins(rule):
-            margins[rows, :, as_slice(group.regions), part] = fold_margins
+        some = labelings.codes[part], counts[:, :, np.newaxis, part]
+        for rows, of_fold in _fold_margins(group, design, *some, rule):
+            margins[rows, :, as_slice(group.regions), part] = of_fold
 
 
-class _Batch:
-    """Some labelings (b) of a group of regions (S), in all folds (F).
+def _fold_margins(
+    group: RegionOperators, design: Design, codes: Any, counts: Any, rule: str
+) -> Iterator[tuple[slice, np.ndarray]]:
+    """Yield output rows of a fold and margins (n_test_f, K, S, b) of S regions.
 
     Arrays with samples carry the batch first, (S, b, n, K), where small matrix products
-    are fast; K x K inverses last. Held-out samples lie fold after fold.
+    are fast, moments (K, K, F, S, b) last: Q = Y'E - E_f' E^_f + d d'/N is what the
+    training residuals leave of the diagonal matrix of class counts (F, K, 1, b).
     """
-
-    def __init__(
-        self, group: RegionOperators, design: Design, codes: Any, counts: Any
-    ) -> None:
-        K = counts.shape[1]
-        self.group = group
-        self.design = design
-        self.counts = counts[:, :, None]  # (F, K, 1, b)
-        self.shares = self.counts / self.counts.sum(axis=1, keepdims=True)
-        indicators = np.eye(K).take(codes, axis=0)
-        residuals = group.residuals(indicators)
-        # Y'E over all samples, (S, b, K, K)
-        self.total = indicators.swapaxes(1, 2) @ residuals
-        order = as_slice(np.concatenate(design.held_out))
-        self.indicators = indicators[:, order]
-        self.residuals = residuals[:, :, order]
-        edges = np.cumsum([0, *(len(held) for held in design.held_out)])
-        self.folds = [slice(a, b) for a, b in pairwise(edges)]
-
-    def margins(self, rule: str) -> Iterator[tuple[slice, np.ndarray]]:
-        """Yield output rows of a fold and their margins, shape (n_test_f, K, S, b)."""
-        predicted, moments = self._held_out()
-        weights, constants = margin_terms(moments, self.counts, rule)
-        for fold, (_, rows) in enumerate(self.design.fold_views):
-            of_fold = batch_first(weights[:, :, fold])
-            scores = predicted[:, :, self.folds[fold]][:, :, rows] @ of_fold
-            scores = scores.transpose(2, 3, 0, 1) + constants[fold]
-            # single precision where the penalty allows it, to the last bit the same
-            # for a region in whatever company
-            yield self.design.fold_slices[fold], scores.astype(self.group.dtype)
-
-    def _held_out(self) -> tuple[np.ndarray, np.ndarray]:
-        """Out-of-fold predictions (S, b, n_held, K) and moments (K, K, F, S, b).
-
-        Moments are Q = Y'E - E_f' E^_f + d d'/N: what the training residuals leave of
-        the class counts' diagonal matrix.
-        """
-        S, b, _, K = self.residuals.shape
-        errors = np.empty_like(self.residuals)
-        moments = np.empty((K, K, len(self.folds), S, b))
-        for fold, columns in enumerate(self.folds):
-            inside, error = self.residuals[:, :, columns], errors[:, :, columns]
-            np.matmul(self.group.inverses[fold][:, None], inside, out=error)
-            moment = self.total - inside.swapaxes(2, 3) @ error
-            between = self.counts[fold][:, None] * self.shares[fold]
-            np.add(moment.transpose(2, 3, 0, 1), between, out=moments[:, :, fold])
-        return np.subtract(self.indicators, errors, out=errors), moments
+    shares = counts / counts.sum(axis=1, keepdims=True)
+    indicators = np.eye(counts.shape[1]).take(codes, axis=0)
+    residuals = group.residuals(indicators)
+    total = indicators.swapaxes(1, 2) @ residuals  # Y'E over all samples
+    S, b, _, K = residuals.shape
+    moments, predicted = np.empty((K, K, len(counts), S, b)), []
+    for fold, (held, _) in enumerate(design.fold_views):
+        inside = residuals[:, :, held]
+        errors = group.inverses[fold][:, np.newaxis] @ inside
+        moment = total - inside.swapaxes(2, 3) @ errors
+        between = counts[fold][:, np.newaxis] * shares[fold]
+        np.add(moment.transpose(2, 3, 0, 1), between, out=moments[:, :, fold])
+        predicted.append(np.subtract(indicators[:, held], errors, out=errors))
+    weights, constants = margin_terms(moments, counts, rule)
+    for fold, (_, rows) in enumerate(design.fold_views):
+        of_fold = np.ascontiguousarray(weights[:, :, fold].transpose(2, 3, 0, 1))
+        scores = predicted[fold][:, :, rows] @ of_fold
+        scores = scores.transpose(2, 3, 0, 1) + constants[fold]
+        # single precision where the penalty allows it, to the last bit the same for a
+        # region in whatever company
+        yield design.fold_slices[fold], scores.astype(group.dtype)

@@ -200,10 +200,7 @@ class GaussianNBMargins(LinearWhereFew, AdditiveKernel):
 def _linear(
     region: _Tall, labelings: Any, counts: Any, scales: Any, constants: Any
 ) -> Linear:
-    """Return log posteriors, which are linear in points and squares.
-
-    ``counts``, ``scales`` of variances and ``constants`` are (F, K, B).
-    """
+    """Return log posteriors, which are linear in points and squares."""
     sums, points, floor = region
     moments = sums.of(labelings)  # (F, B, K, 2 p)
     moments /= counts.swapaxes(1, 2)[..., None]
@@ -240,10 +237,9 @@ def _members(codes: Any, design: Design) -> tuple[np.ndarray, np.ndarray]:
 def _statistics(
     x: Any, floor: Any, members: Any, counts: Any, scales: Any, design: Design
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Yield means and variances (p, c) of the training samples, fold by fold.
+    """Yield means and variances (p, c) of training samples, fold by fold.
 
-    Of x (n, p), floor (p,), members (n, c), the columns classes or classes times
-    labelings, and counts and scales of variances (F, c).
+    Columns c of members (n, c) are classes or classes times labelings.
     """
     squares = x * x
     sums, square_sums = x.T @ members, squares.T @ members

@@ -155,10 +155,7 @@ def _margins(
 
 
 def _factors(design: Design, labelings: Labelings) -> tuple[np.ndarray, np.ndarray]:
-    """Return 2 / n and 1 / n^2 of the n training samples of a class, (B, F, K) each.
-
-    Inner products with sums, and their squared lengths, are multiplied by these.
-    """
+    """Return 2 / n and 1 / n^2 of the n training samples of a class, (B, F, K) each."""
     counts = labelings.training_counts(design).transpose(2, 0, 1).astype(float)
     counts = np.ascontiguousarray(counts)
     return 2.0 / counts, 1.0 / (counts * counts)
@@ -188,7 +185,7 @@ def _fill_growing(
     grams: np.ndarray, design: Design, labelings: Labelings, margins: np.ndarray
 ) -> None:
     """Fill the margins (S, B, K, n_test) of folds whose training sets grow."""
-    from neuroextrap.margins.compiled._growing import Growth, fill_growing_margins
+    from neuroextrap.margins.compiled._class_sums import Growth, fill_growing_margins
 
     def make() -> Any:
         chains, slices = design.chains, design.fold_slices
@@ -208,11 +205,7 @@ def _fill_growing(
 
 
 def _gram_margins(grams: np.ndarray, design: Design, labelings: Any) -> np.ndarray:
-    """Return the margins of regions from inner products of their samples.
-
-    Many labelings are multiplied in float32; a single one is not, so that wins and
-    losses by a hair are seen.
-    """
+    """Return the margins of regions from inner products, in float64 of one labeling."""
     if labelings.n_together > 1:
         grams = grams.astype(np.float32)
     one_hot = labelings.one_hot(grams.dtype)[design.order]
@@ -263,20 +256,14 @@ def rows_of(array: np.ndarray, held: np.ndarray) -> np.ndarray:
 
 
 def batch_last(stacked: np.ndarray, shape: tuple) -> np.ndarray:
-    """Move a leading region axis behind the labelings: (S, n, K * B) -> (n, K, S * B).
-
-    ``shape`` is (n, K, B). A view when there is one region.
-    """
+    """Move regions behind the labelings: (S, n, K * B) -> (n, K, S * B)."""
     n, n_classes, n_labelings = shape
     split = stacked.reshape(len(stacked), n, n_classes, n_labelings)
     return np.moveaxis(split, 0, 2).reshape(n, n_classes, -1)
 
 
 def training_means(x: Any, classes: Any, design: Design) -> Iterator[np.ndarray]:
-    """Yield means (p, K) of the training samples of each class, fold after fold.
-
-    Of ``x`` (p, n) and the indicators ``classes`` (n, K).
-    """
+    """Yield class means (p, K) of x (p, n), classes (n, K), fold after fold."""
     trained = [train for train, _ in design.folds]
     for start in range(0, len(trained), _FOLDS_AT_ONCE):
         some = trained[start : start + _FOLDS_AT_ONCE]
@@ -301,10 +288,7 @@ class NearestNeighborMargins(MarginKernel):
     indicator_bytes = 0
 
     def prepare(self, xs: Any, design: Design) -> Any:
-        """Sort samples by their squared distances to each test point, (S, n_test, n).
-
-        Distances are infinite where a sample does not train in the test point's fold.
-        """
+        """Sort samples by their distances to test points, (S, n_test, n)."""
         check_regions(xs, design)
         outside = np.ones((len(design.test), design.n_samples), dtype=bool)
         for (train, _), rows in zip(design.folds, design.fold_slices, strict=True):

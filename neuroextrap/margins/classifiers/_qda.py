@@ -115,10 +115,7 @@ def qda_shrinkage(
 def _members(
     codes: np.ndarray, train: np.ndarray, label: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Training samples of a class in each labeling, padded to the largest class.
-
-    Returns sample numbers and weights (1 or, for padding, 0), both (B, d).
-    """
+    """Training samples of a class and weights (0: padding), both (B, d)."""
     inside = codes[:, train] == label
     first = np.argsort(~inside, axis=1, kind="stable")
     first = first[:, : inside.sum(axis=1).max()]
@@ -129,10 +126,7 @@ def _members(
 def _log_density(
     region: tuple, members: tuple, test: np.ndarray, gain: np.ndarray
 ) -> np.ndarray:
-    """Log density of test points under one class, shape (B, n_test).
-
-    Less what a mean that is less noisy by ``gain`` (B,) times the variance gains.
-    """
+    """Log density of test points under one class, (B, n_test), leveled by ``gain``."""
     gram, n_features, intensity, variance = region
     samples, weights = members
     ridge = intensity * variance

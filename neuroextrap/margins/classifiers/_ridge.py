@@ -1,6 +1,7 @@
 """Ridge regression on class indicators as batched margins."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -16,16 +17,12 @@ from neuroextrap.margins.algebra._grams import (
 )
 from neuroextrap.margins.algebra._linear import (
     Linear,
-    LinearRegion,
-    LinearWhereFew,
     fill_linear,
 )
 from neuroextrap.margins.algebra._operators import (
-    GrowingRegions,
     RegionOperators,
     checked_counts,
     growing_fits,
-    prepare_fits,
 )
 from neuroextrap.margins.classifiers._lda import LDAMargins
 from neuroextrap.margins.classifiers._nearest_centroid import batch_last
@@ -40,16 +37,12 @@ _PAIRS = 2**22  # numbers in the products of targets that are looked up together
 
 
 def candidate_penalties(shrinkage: Any) -> tuple[float, ...]:
-    """Return the multiples that inner folds choose from, ascending; () for none.
-
-    `shrinkage` is "inner_folds", numbers above 0, or what `check_shrinkage` accepts.
-    """
+    """Return the multiples that inner folds choose from, ascending; () for none."""
     if isinstance(shrinkage, str) and shrinkage == "inner_folds":
         return CANDIDATES
-    try:
+    values = np.empty(())
+    with suppress(TypeError, ValueError):
         values = check_numbers(shrinkage, "shrinkage")
-    except (TypeError, ValueError):
-        values = np.empty(())
     if values.ndim != 1:
         check_shrinkage(shrinkage, "inner_folds")
         return ()
@@ -178,7 +171,7 @@ def inner_fold_bytes(n_penalties: int, n_regions: int, design: Any) -> int:
     return 8 * (n_regions * per_region + n_penalties * making) + 16 * _PAIRS
 
 
-class RidgeMargins(LinearWhereFew):
+class RidgeMargins(LDAMargins):
     """Out-of-fold ridge regression of the class indicators on a region's features.
 
     The intercept is free and the penalty (`ridge_penalty`) the same in every fold. The
@@ -198,20 +191,17 @@ class RidgeMargins(LinearWhereFew):
 
     name = "ridge"
     indicator_bytes = 4
-    shrinks = True
+    rule = "ridge"  # of unequal classes, from the sums of lda
 
     def __init__(self, *, shrinkage: Any = "auto") -> None:
-        self.shrinkage = shrinkage
-
-    def prepare(self, xs: Sequence[np.ndarray], design: Design) -> Any:
-        fits = prepare_fits(self.name, xs, design, self.shrinkage)
-        return design, len(xs), fits, {}
+        super().__init__(shrinkage=shrinkage)
 
     def margins(self, state: Any, labelings: Labelings) -> np.ndarray:
         design, n_regions, *_ = state
         parts = []
-        for columns, some, balanced in _by_balance(labelings, design):
-            make = _equal_margins if balanced else _WEIGHED.margins
+        found = labelings.keep("by balance", lambda: _by_balance(labelings, design))
+        for columns, some, balanced in found:
+            make = _equal_margins if balanced else super().margins
             parts.append((columns, make(state, some)))
         if len(parts) == 1:
             return parts[0][1]
@@ -222,36 +212,16 @@ class RidgeMargins(LinearWhereFew):
         return margins.reshape(*shape[:2], -1)
 
 
-class _WeighedRidge(LDAMargins):
-    """Ridge regression of unequal classes: another rule for the sums of lda."""
-
-    rule = "ridge"
-
-
-_WEIGHED = _WeighedRidge()
-
-
 def _by_balance(
     labelings: Labelings, design: Design
 ) -> list[tuple[Any, Labelings, bool]]:
-    """Split labelings by whether classes train equally often, in every fold.
-
-    Returns (columns, labelings, whether they do): margins depend on nothing but their
-    own labeling.
-    """
-
-    def make() -> list[tuple[Any, Labelings, bool]]:
-        counts = checked_counts(design, labelings)
-        equal = (counts == counts[:, :1]).all(axis=(0, 1))
-        if equal.all() or not equal.any():
-            return [(slice(None), labelings, bool(equal.all()))]
-        return [
-            (columns, labelings.some(columns), balanced)
-            for balanced in (True, False)
-            for columns in [np.flatnonzero(equal == balanced)]
-        ]
-
-    return labelings.keep("by balance", make)
+    """Return (columns, labelings, whether all classes train equally often)."""
+    counts = checked_counts(design, labelings)
+    equal = (counts == counts[:, :1]).all(axis=(0, 1))
+    if equal.all() or not equal.any():
+        return [(slice(None), labelings, bool(equal.all()))]
+    parts = (True, np.flatnonzero(equal)), (False, np.flatnonzero(~equal))
+    return [(columns, labelings.some(columns), is_so) for is_so, columns in parts]
 
 
 def _equal_margins(state: Any, labelings: Labelings) -> np.ndarray:
@@ -270,34 +240,27 @@ def _equal_margins(state: Any, labelings: Labelings) -> np.ndarray:
     if len(parts) == 1 and len(fits.operators[0].regions) == n_regions:
         return parts[0]
     margins = np.empty((len(design.test), K, n_regions, B), fits.dtype)
-    if fits.growing is not None:
-        _fill_growing(margins, fits.growing, design, labelings)
-    if fits.linear:
-        counts = checked_counts(design, labelings)
+    for growing in fits.growing:
+        _fill_growing(margins, growing, design, labelings)
     for place, region in fits.linear.items():
-        linear = _linear(region, labelings, counts)
+        n = checked_counts(design, labelings).swapaxes(1, 2)
+        shares = n / n.sum(axis=2, keepdims=True)
+        linear = Linear(region.projected, region.class_sums(labelings, n), shares)
         fill_linear(margins[:, :, place], linear, design)
     for part, group in zip(parts, fits.operators, strict=True):
         margins[:, :, group.regions] = part.reshape(-1, K, len(group.regions), B)
     return margins.reshape(-1, K, n_regions * B)
 
 
-def _linear(region: LinearRegion, labelings: Labelings, counts: np.ndarray) -> Linear:
-    """Return the predictions of a region of few features; counts (F, K, B)."""
-    n = counts.swapaxes(1, 2)
-    sums = region.class_sums(labelings, n)
-    return Linear(region.projected, sums, n / n.sum(axis=2, keepdims=True))
-
-
 def _fill_growing(
-    margins: np.ndarray, growing: GrowingRegions, design: Design, labelings: Labelings
+    margins: np.ndarray, growing: RegionOperators, design: Design, labelings: Labelings
 ) -> None:
     """Fill the predictions of regions in folds whose training sets grow."""
     regions = as_slice(growing.regions)
     for labeling, codes in enumerate(labelings.codes):
         indicators = np.eye(labelings.n_classes)[codes]
-        fits = growing_fits(growing, indicators, design)
-        predicted = indicators[design.test] - fits.errors
+        errors, _ = growing_fits(growing, indicators, design)
+        predicted = indicators[design.test] - errors
         margins[:, :, regions, labeling] = predicted.transpose(1, 2, 0)
 
 
@@ -308,7 +271,7 @@ def _is_exact(design: Design) -> bool:
 
 def out_of_fold(group: RegionOperators, design: Design, dtype: Any) -> np.ndarray:
     """Return C with out-of-fold predictions C @ Y, (n_regions, n_test, n_samples)."""
-    dense = np.stack([group.dense_of(s) for s in range(len(group.regions))])
+    dense = np.stack([dense for _, dense in group.each()])
     shape = (len(group.regions), len(design.test), design.n_samples)
     predictor = np.empty(shape, dtype)
     for fold, (held, rows) in enumerate(design.fold_views):

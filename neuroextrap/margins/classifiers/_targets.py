@@ -271,10 +271,7 @@ def _few_decoded(group: RegionOperators, design: Design, flat: Any) -> np.ndarra
 def _decoded(
     state: Any, labelings: Labelings, vectors: np.ndarray, name: str
 ) -> np.ndarray:
-    """Return (n_regions, n_test, B, n_columns) decoded, about training means.
-
-    The last of them is kept, as it serves correlations and margins.
-    """
+    """Return (n_regions, n_test, B, n_columns) decoded; the last is kept."""
     decoders, kept = state
     if kept.get("asked") != (labelings, name):
         values = decoders.decoded(labelings, vectors, name)
@@ -308,10 +305,7 @@ def training_means(
 
 
 def _true(labelings: Labelings, design: Design, targets: np.ndarray) -> np.ndarray:
-    """Return targets of test points about training means, (n_test, B * n_columns).
-
-    Columns have mean zero and length one, or are zero.
-    """
+    """Return unit targets about training means, (n_test, B * n_columns)."""
     true = _flat(labelings, targets, float, "exact targets")[design.test]
     means = training_means(labelings, design, targets, "targets")
     true -= means.reshape(len(means), -1)[design.fold_of_test]

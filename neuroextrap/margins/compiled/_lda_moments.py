@@ -215,11 +215,7 @@ def _write_pivots(k: int, matrix: Any, pivots: Any) -> None:
 
 @_compile
 def _invert(least: Any, work: Any) -> None:
-    """Invert symmetric positive definite moments in place, whose upper half is given.
-
-    By Gauss-Jordan sweeps of two pivots at a time; what is swept once is minus the
-    inverse.
-    """
+    """Invert moments in place, whose upper half is given, by two pivots at a time."""
     matrix, pivots = work.moments, work.pivots
     width = len(matrix)
     for k in range(width):
@@ -265,10 +261,7 @@ def _weigh_equally(n_classes: int, work: Any) -> None:
 def _fit_fold(
     total: Any, n_held: int, n_classes: int, is_ridge: bool, work: Any
 ) -> None:
-    """Turn a fold's moments into inverses, and its constants into those of margins.
-
-    ``n_held`` samples are taken off the moments of all. Ridge regression inverts none.
-    """
+    """Turn a fold's moments into inverses, and its constants into those of margins."""
     _fill_moments(total, n_held, n_classes, work)
     if is_ridge:
         _weigh_equally(n_classes, work)

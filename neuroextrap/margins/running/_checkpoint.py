@@ -47,10 +47,9 @@ class Lock:
             pass  # a file system without locks
         else:
             self.held = self.known = True
-        if self.held:
             self._handle = handle
-        else:
-            os.close(handle)
+            return
+        os.close(handle)
 
     @property
     def taken(self) -> bool:
@@ -66,6 +65,11 @@ class Lock:
 
 
 _MANIFEST = "manifest.json"
+_NOT_RESUMED = "the run goes on, but could not be resumed from here"
+_MADE_AGAIN = (
+    "was removed during the run and made again; tasks that were finished before would "
+    "be computed again after an interruption"
+)
 _UNREADABLE = (OSError, EOFError, ValueError, KeyError, zipfile.BadZipFile, zlib.error)
 
 
@@ -111,20 +115,16 @@ class Checkpoint:
         try:
             with np.load(path, allow_pickle=False) as stored:
                 result = {name: stored[name] for name in stored.files}
-            seal = str(result.pop("seal"))
+            if str(result.pop("seal")) == self._seal(task, result):
+                return result
+            reason = "it is of another task or run, or was edited"
         except _UNREADABLE as error:
-            self._warn_damaged(path, type(error).__name__)
-            return None
-        if seal != self._seal(task, result):
-            self._warn_damaged(path, "it is of another task or run, or was edited")
-            return None
-        return result
+            reason = type(error).__name__
+        warn(f"{path} is damaged ({reason}); its task is computed again")
+        return None
 
     def save(self, task: int, result: dict[str, Any]) -> None:
-        """Write the result of a task, whole or not at all.
-
-        No ``fsync``: what a power failure damages, the seal tells.
-        """
+        """Write a task's result; what a power failure damages, the seal tells."""
         if not self._usable:
             return
         arrays = {name: np.asarray(value) for name, value in result.items()}
@@ -196,10 +196,6 @@ class Checkpoint:
         content = [f"{name} {array_hash(arrays[name])}" for name in sorted(arrays)]
         return array_hash([self._name, str(task), *content])
 
-    def _warn_damaged(self, path: Path, reason: str) -> None:
-        """Warn of a task's file that cannot be used."""
-        warn(f"{path} is damaged ({reason}); its task is computed again")
-
     def _write(self, task: int, arrays: dict[str, np.ndarray]) -> None:
         """Write a task's file under another name and move it into place."""
         unique = f"{self._part}.{uuid.uuid4().hex}.npz"
@@ -213,28 +209,19 @@ class Checkpoint:
 
     def _save_again(self, task: int, arrays: dict[str, np.ndarray]) -> None:
         """Write after making the folder again; give up checkpoints if that fails."""
-        vanished = not self.directory.is_dir()
+        vanished, message = not self.directory.is_dir(), ""
         try:
             self.close()
             self._open()
             self._write(task, arrays)
+            if vanished:
+                message = _MADE_AGAIN
         except (OSError, ValueError) as error:
             self._usable = False
             reason = getattr(error, "strerror", None) or error
-            self._warn(
-                f"cannot be written any more ({reason}); the run goes on, but could "
-                "not be resumed from here"
-            )
-        else:
-            if vanished:
-                self._warn(
-                    "was removed during the run and made again; tasks that were "
-                    "finished before would be computed again after an interruption"
-                )
-
-    def _warn(self, message: str) -> None:
-        """Warn of what happened to the folder."""
-        warn(f"checkpoint={str(self.directory)!r} {message}")
+            message = f"cannot be written any more ({reason}); {_NOT_RESUMED}"
+        if message:
+            warn(f"checkpoint={str(self.directory)!r} {message}")
 
 
 def _created(path: Path, content: bytes) -> bool:
@@ -246,24 +233,17 @@ def _created(path: Path, content: bytes) -> bool:
     partial = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
     try:
         partial.write_bytes(content)
-        os.link(partial, path)
+        try:
+            os.link(partial, path)
+        except FileExistsError:
+            raise
+        except OSError:
+            with open(path, "xb") as file:
+                file.write(content)
     except FileExistsError:
         return False
-    except OSError:
-        return _created_without_link(path, content)
     finally:
         partial.unlink(missing_ok=True)
-    return True
-
-
-def _created_without_link(path: Path, content: bytes) -> bool:
-    """Create a file, failing where the name is taken, and fill it."""
-    try:
-        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
-    except FileExistsError:
-        return False
-    with os.fdopen(handle, "wb") as file:
-        file.write(content)
     return True
 
 

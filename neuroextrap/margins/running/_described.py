@@ -26,10 +26,7 @@ WITHOUT_EFFECT = (
 
 
 def array_hash(array: Any) -> str:
-    """Fingerprint an array's values, shape and type by 64 hexadecimal digits (SHA-256).
-
-    Numbers or strings; memory layout and byte order do not matter.
-    """
+    """Fingerprint values, shape and type by 64 hexadecimal digits (SHA-256)."""
     array = np.asarray(array)
     if array.dtype.kind == "O":
         if not all(isinstance(item, str) for item in array.ravel()):
@@ -70,10 +67,7 @@ def described(
 
 
 def class_name(value: Any) -> str:
-    """Return the full name of a value's class, or of a class or function itself.
-
-    Private modules are left out, as imports leave them out.
-    """
+    """Return the full name of a class or of a value's, without private modules."""
     named = value if hasattr(value, "__qualname__") else type(value)
     home = getattr(named, "__module__", None) or "builtins"
     public = [part for part in home.split(".") if not part.startswith("_")]

@@ -76,20 +76,13 @@ class Progress:
         self._first = self._first or (now, done)
         if done < total and now - self._last < self.interval:
             return
-        self._last = now
-        begin, first = self._first
-        known = done > first
-        left = (now - begin) / (done - first) * (total - done) if known else 0.0
-        logger.log(
-            self.level,
-            "%d of %d %s (%d%%), %s elapsed%s",
-            done,
-            total,
-            self.unit,
-            100 * done // total,
-            clock(now - self._start),
-            f", {clock(left)} left" if known else "",
-        )
+        self._last, (begin, first), rest = now, self._first, ""
+        if done > first:
+            left = (now - begin) / (done - first) * (total - done)
+            rest = f", {clock(left)} left"
+        text = "%d of %d %s (%d%%), %s elapsed%s"
+        known = done, total, self.unit, 100 * done // total, clock(now - self._start)
+        logger.log(self.level, text, *known, rest)
 
 
 def clock(seconds: float) -> str:
@@ -120,11 +113,7 @@ _executor: ContextVar[Any] = ContextVar("executor", default=None)
 
 @dataclass(frozen=True)
 class Work:
-    """Tasks of one kind: ``function(shared, data_of(number))`` for every number.
-
-    ``function`` belongs to a module, so that other processes find it. ``names`` are the
-    tasks by number, as error messages call them.
-    """
+    """Tasks ``function(shared, data_of(number))`` for every one of the ``names``."""
 
     function: Callable[[Any, Any], Any]
     shared: Any
@@ -188,9 +177,12 @@ def use_executor(executor: Any) -> Iterator[None]:
 def run_tasks(work: Work, *, n_jobs: int, prefer: str) -> Iterator[tuple[int, Any]]:
     """Yield (number, result) of every task as it finishes.
 
-    ``n_jobs`` and ``prefer`` are for joblib, when no executor is in use.
+    On the executor in use, else on the client of joblib's Dask backend, if it is that.
     """
-    executor = _current_executor()
+    executor = _executor.get()
+    if executor is None:
+        client = getattr(get_active_backend()[0], "client", None)
+        executor = client if is_dask_client(client) else None
     with one_blas_thread():
         if executor is None:
             yield from _on_joblib(work, n_jobs, prefer)
@@ -207,15 +199,6 @@ def one_blas_thread() -> Any:
 @functools.lru_cache(maxsize=1)
 def _libraries(_n_modules: int) -> threadpoolctl.ThreadpoolController:
     return threadpoolctl.ThreadpoolController()
-
-
-def _current_executor() -> Any:
-    """Return the executor in use, the client of joblib's Dask backend, or None."""
-    executor = _executor.get()
-    if executor is None:
-        client = getattr(get_active_backend()[0], "client", None)
-        executor = client if is_dask_client(client) else None
-    return executor
 
 
 def _on_joblib(work: Work, n_jobs: int, prefer: str) -> Iterator[tuple[int, Any]]:

@@ -60,10 +60,7 @@ def null_file(
 
 
 def read_about_null(path: str | Path, null: np.ndarray) -> dict[str, Any] | None:
-    """Return what a file of permuted maps says of itself, None where it says nothing.
-
-    ValueError where the description is damaged, or of other maps than `null`.
-    """
+    """Return what a file of permuted maps says of itself, None if nothing."""
     beside = _about_path(Path(path).expanduser())
     try:
         about = json.loads(beside.read_text(encoding="utf-8"))
@@ -106,10 +103,7 @@ def _fingerprint(null: np.ndarray) -> str:
 
 
 def _new_partial(path: Path) -> tuple[Path, Lock | None]:
-    """Return the name of a new file, and the lock on it that tells that it is in use.
-
-    The lock is None where no file can be made, which making it will say.
-    """
+    """Return the name of a new file and its lock, None where no file can be made."""
     while True:
         partial = path.with_name(f".{path.name}.{uuid.uuid4().hex}.partial")
         try:

@@ -13,10 +13,7 @@ _EXACT = 1e-10
 
 
 class FeatureProblems:
-    """Targets `Y` (n_targets, n_samples) given by features: nothing of size p x p.
-
-    `X` (n_samples, n_features) and `Y`, in float64, are centered.
-    """
+    """Targets given by centered `X` (n_samples, n_features) and `Y`, transposed."""
 
     def __init__(self, X, Y):
         self.X, self.Y = X, Y
@@ -28,10 +25,7 @@ class FeatureProblems:
         return columns @ columns.T, columns @ self.Y[v]
 
     def fitted(self, which, weights):
-        """Return X'(y - Xw) of all features, w'X'y and w'X'(y - Xw).
-
-        Of the targets `which` (n,) with coefficients `weights` (n, n_features).
-        """
+        """Return X'(y - Xw), w'X'y and w'X'(y - Xw) of the targets `which` (n,)."""
         predictions = np.empty((len(which), len(self.X)))
         for prediction, w in zip(predictions, weights, strict=True):
             active = np.flatnonzero(w)
@@ -43,10 +37,7 @@ class FeatureProblems:
 
 
 class GramProblems:
-    """Targets given by products; cheaper where features are fewer than samples.
-
-    `gram` is X'X in float64, `products` X'y (n_targets, n_features), `norm` y'y.
-    """
+    """Targets given by products X'X, X'y (n_targets, n_features) and y'y."""
 
     def __init__(self, gram, products, norm):
         self.gram, self.products, self.norm = gram, products, norm
@@ -109,10 +100,7 @@ def polish(problems, weights, l1, l2):
 
 
 def relative_gap(problems, which, weights, l1, l2):
-    """Duality gaps over y'y (n,), and the gradients X'(y - Xw) (n, n_features).
-
-    Of the targets `which` (n,). A gap is at least the objective's excess.
-    """
+    """Duality gaps over y'y (n,), and the gradients X'(y - Xw) (n, n_features)."""
     gradient, fitted, left = problems.fitted(which, weights)
     dual_norm = np.abs(gradient - l2[:, None] * weights).max(axis=1)
     gaps = np.empty(len(which))
@@ -240,11 +228,7 @@ def anderson_weights(iterates):
 
 @njit(cache=True, nogil=True)
 def newton_target(gram, products, weights, l1, l2):
-    """Minimum among coefficients of the present signs; what would flip becomes zero.
-
-    `gram`, which is overwritten, `products` and `weights` are those of the nonzero
-    ones.
-    """
+    """Minimum among coefficients of the present signs; what would flip becomes zero."""
     size = weights.size
     right = np.empty(size)
     if size == 0:

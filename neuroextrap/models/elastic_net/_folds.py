@@ -149,10 +149,7 @@ def all_samples(folds):
 
 
 def prepare_targets(folds, Y):
-    """Multiply the centered training features with the centered training targets.
-
-    `Y` (n_samples, n_targets) is centered on all samples, rows in their first order.
-    """
+    """Multiply centered training features with targets (n_samples, n_targets)."""
     values, X = Y[folds.order].T, folds.features.T
     total = values.astype(X.dtype) @ X
     shape = (Y.shape[1], len(folds.n_rows))
@@ -160,9 +157,8 @@ def prepare_targets(folds, Y):
     y_mean, norm = np.empty(shape), np.empty(shape)
     values = np.ascontiguousarray(values, dtype=np.float64)
     squares = (values**2).sum(axis=1)
-    for fold, (rows, count) in enumerate(
-        zip(folds.excluded, folds.n_rows, strict=True)
-    ):
+    sets = zip(folds.excluded, folds.n_rows, strict=True)
+    for fold, (rows, count) in enumerate(sets):
         out = values[:, rows]
         mean = -out.sum(axis=1) / count
         y_mean[:, fold] = mean
@@ -188,10 +184,7 @@ def _places(rows):
 
 
 def _columns(folds, fold):
-    """Columns C (n_features, n_columns): the fold's Gram matrix is the total less CC'.
-
-    They are the rows left out, and the mean of the others about the mean of all.
-    """
+    """Columns C (n_features, n_columns): a fold's Gram matrix is the total less CC'."""
     left_out = folds.features[:, folds.excluded[fold]]
     mean = np.sqrt(folds.n_rows[fold]) * folds.x_mean[fold][:, None]
     columns = np.concatenate([left_out, mean], axis=1)

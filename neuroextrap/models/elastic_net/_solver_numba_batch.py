@@ -110,11 +110,7 @@ class BatchSolver(Solver):
 
 
 def solve_columns(gram, columns, tol, max_sweeps):
-    """Solve every column to a duality gap of `tol` times its norm.
-
-    The columns' weights are the start; they and the gradient are overwritten. Returns
-    the weights, and whether each column's gap closed, (n_columns,).
-    """
+    """Solve every column to its tolerance; return weights and which closed."""
     closed = np.zeros(len(columns.norm), dtype=bool)
     np.subtract(columns.products, columns.weights @ gram, out=columns.gradient)
     _solve(gram, columns, tol, max_sweeps, closed)
@@ -157,10 +153,7 @@ def _solve(gram, columns, tol, max_sweeps, closed):
 
 @njit(nogil=True, inline="always")
 def _sweep(gram, columns, active):
-    """One pass of coordinate descent over all features for some columns, in place.
-
-    Columns take turns at each feature: the processor works on one while another waits.
-    """
+    """One pass of coordinate descent; columns take turns, which hides their latency."""
     weights, gradient, _, _, l1, l2 = columns
     for i in range(len(gram)):
         curvature, row = gram[i, i], gram[i]
@@ -217,10 +210,7 @@ def _accelerate(gram, columns, c, n, iterates, gradients):
 
 @njit(nogil=True, inline="always")
 def _extrapolate(columns, c, iterates, gradients):
-    """Jump along the last iterates (Anderson acceleration).
-
-    The mixture sums to one, and so gradients mix as coefficients do, without a product.
-    """
+    """Jump along the last iterates (Anderson acceleration)."""
     mixed = anderson_weights(iterates)
     trial, gradient = np.zeros(iterates.shape[1]), np.zeros(iterates.shape[1])
     for k in range(mixed.size):

@@ -40,11 +40,7 @@ def search_block(solver_class, folds, Y, options, out):
 
 
 def refit_block(solver_class, everything, Y, options, out, starts):
-    """Fit the chosen models of a block on all samples, exactly; fill in coefficients.
-
-    `everything` is the training set of all samples, `Y` is centered, `starts` is what
-    `search_block` returned.
-    """
+    """Fit a block's chosen models on all samples; fill in coefficients."""
     solver = solver_class(everything, prepare_targets(everything, Y), options)
     l1 = out.alpha * out.l1_ratio
     l2 = out.alpha - l1
@@ -87,10 +83,7 @@ def grid_walk(order, n_alphas, patience, max_rise):
 
 
 def _search(solver, walks, ratios, folds, targets, out):
-    """Follow the walks, all targets one point at a time; fill in errors and the best.
-
-    Targets whose walk has ended leave; the others may be at different points.
-    """
+    """Follow the walks, all targets one point at a time; fill in the best."""
     points = {v: next(walk) for v, walk in walks.items()}
     lowest = np.full(len(targets.norm), np.inf)
     # of the best points, in the order of the folds
@@ -181,10 +174,7 @@ class Solver(ABC):
 
     @abstractmethod
     def refit(self, start, l1, l2):
-        """Solve all targets on all samples from `start` (n_targets, n_features).
-
-        Penalties are per sample; returns coefficients of the same shape.
-        """
+        """Solve all targets on all samples from `start`; return coefficients."""
 
     def problems(self):
         """Return all targets on all samples, as `polish` takes them."""

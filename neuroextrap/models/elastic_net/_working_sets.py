@@ -104,11 +104,7 @@ def _weight_sums(weights, products, inner):
 
 @njit(nogil=True, inline="always")
 def _sharpen(state, problem, f, threshold):
-    """Compute gradients from the features: of members, and those above a threshold.
-
-    An entry of the Gram matrix is wrong by half a unit at most, or by one where it was
-    rounded twice; only features below the threshold for sure are left.
-    """
+    """Compute gradients from features where they may be above a threshold."""
     gradient, scale = state.gradient[f], problem.scale[f]
     support = np.flatnonzero(state.weights[f, : state.size[f]])
     members, weights = state.members[f][support], state.weights[f][support]
@@ -131,11 +127,7 @@ def _sharpen(state, problem, f, threshold):
 
 @njit(nogil=True, inline="always")
 def _goal_left(state, problem, f, threshold, goal):
-    """Return the goal less what the rounded Gram matrix can hide.
-
-    Errors of rounding are taken as independent, and six standard deviations of them. If
-    they are a quarter of the goal, gradients are computed from the features.
-    """
+    """Return the goal less what rounding hides, or sharpen gradients."""
     size, scale = state.size[f], problem.scale[f]
     squares = 0.0
     for i in range(size):
@@ -213,10 +205,7 @@ def _leave(state, f, l1):
 
 @njit(nogil=True, inline="always")
 def _start_from(state, problem, f, coefficients):
-    """Take coefficients (n_features,); return the state, its gradient unchanged.
-
-    Members stay members: the next problem often wants them.
-    """
+    """Take coefficients (n_features,); members stay, and the gradient is unchanged."""
     missing = (coefficients != 0.0) & ~state.is_member[f]
     state = _enter(state, problem, f, np.flatnonzero(missing))
     for i in range(state.size[f]):
@@ -227,11 +216,10 @@ def _start_from(state, problem, f, coefficients):
 
 @njit(nogil=True, inline="always")
 def _admit(state, problem, f, threshold, ahead):
-    """Add features whose gradient is above a threshold; return the state.
+    """Add the worst features whose gradient is above a threshold; return the state.
 
     Where the penalty has just moved by `ahead` times its last move, the gradient is
-    taken to go on likewise. Only the worst, half as many as there are nonzero
-    coefficients: most of the others obey once these have moved.
+    taken to go on likewise.
     """
     useful = np.count_nonzero(state.weights[f, : state.size[f]])
     most = max(FEWEST_ADMITTED, useful // 2)
@@ -277,10 +265,7 @@ def _sweep(weights, inner, block, l1, l2):
 
 @njit(nogil=True, inline="always")
 def _newton(state, products, f, l1, l2):
-    """Jump towards the minimum of the present signs; what would flip becomes zero.
-
-    The jump is kept only if the objective falls.
-    """
+    """Jump towards the minimum of the present signs, if the objective falls."""
     size = state.size[f]
     # views: what is written here is written into the state
     weights, inner = state.weights[f, :size], state.inner[f, :size]
@@ -308,10 +293,7 @@ def _newton(state, products, f, l1, l2):
 
 @njit(nogil=True, inline="always")
 def _descend(state, problem, f, l1, l2, goal, max_sweeps):
-    """Sweep until the working set's own gap reaches `goal`; False at the limit.
-
-    A sweep finds the signs, a Newton step before it the minimum of those before.
-    """
+    """Sweep until the working set's own gap reaches `goal`; False at the limit."""
     size = state.size[f]
     weights, inner = state.weights[f, :size], state.inner[f, :size]
     wider = state.inner[f, : _width(state, f)]
@@ -348,9 +330,7 @@ def _refresh(state, problem, f):
 def _solve_entry(state, problem, f, l1, l2, limits):
     """Minimize for one penalty; return the state and whether the gap closed.
 
-    `limits` are the relative tolerance and the sweeps a round. Rounds alternate: admit
-    features that nearly break their condition, descend on the members, compute the
-    gradient of all features, check the gap over all.
+    `limits` are the relative tolerance and the sweeps a round.
     """
     tol, max_sweeps = limits
     goal = tol * problem.norm[f]

@@ -1,8 +1,10 @@
 """Extrapolation methods, one file each, behind one registry."""
 
-from neuroextrap.stats._extrapolation._batched import extrapolate_wins
-from neuroextrap.stats._extrapolation._extrapolator import AccuracyExtrapolator
-from neuroextrap.stats._extrapolation._method_names import EXTRAPOLATION_METHODS
+from neuroextrap.stats._extrapolation._auto import extrapolate_wins
+from neuroextrap.stats._extrapolation._extrapolator import (
+    EXTRAPOLATION_METHODS,
+    AccuracyExtrapolator,
+)
 from neuroextrap.stats._extrapolation._moment import extrapolate_risk
 
 __all__ = [

@@ -11,10 +11,22 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from neuroextrap.stats._accuracy import warn_if_reversed
-from neuroextrap.stats._extrapolation._method import first_crossing
-from neuroextrap.stats._extrapolation._method_names import EXTRAPOLATION_METHODS
+from neuroextrap.stats._extrapolation._auto import Auto
+from neuroextrap.stats._extrapolation._gaussian import Gaussian, GaussianMixture
+from neuroextrap.stats._extrapolation._kde import BiasedKernelDensity, KernelDensity
+from neuroextrap.stats._extrapolation._logistic import Logistic
+from neuroextrap.stats._extrapolation._method import ExtrapolationMethod, first_crossing
+from neuroextrap.stats._extrapolation._mixtures import Exponential, Spline
+from neuroextrap.stats._extrapolation._moment import Moment
+from neuroextrap.stats._extrapolation._mple import (
+    MonotonePseudoLikelihood,
+    PseudoLikelihood,
+)
+from neuroextrap.stats._extrapolation._pitman_yor import PitmanYor
 from neuroextrap.stats._extrapolation._prediction_intervals import PredictionIntervals
+from neuroextrap.stats._extrapolation._radial_basis import RadialBasis
 from neuroextrap.stats._extrapolation._sample import LeftOut, WinSample
+from neuroextrap.stats._extrapolation._tail import Tail
 from neuroextrap.stats._jackknife import lost_point_error
 from neuroextrap.stats._shared_options import described_by
 from neuroextrap.stats._validation import (
@@ -26,6 +38,28 @@ from neuroextrap.stats._validation import (
     real_array,
 )
 from neuroextrap.stats._warn import warn
+
+# a new method needs its file and a line here
+_METHODS: tuple[type[ExtrapolationMethod], ...] = (
+    Auto,
+    BiasedKernelDensity,
+    Exponential,
+    Gaussian,
+    GaussianMixture,
+    KernelDensity,
+    Logistic,
+    Moment,
+    MonotonePseudoLikelihood,
+    PitmanYor,
+    PseudoLikelihood,
+    RadialBasis,
+    Spline,
+    Tail,
+)
+
+EXTRAPOLATION_METHODS: dict[str, type[ExtrapolationMethod]] = {
+    method.name: method for method in sorted(_METHODS, key=lambda method: method.name)
+}
 
 
 class AccuracyExtrapolator(PredictionIntervals):

@@ -8,14 +8,10 @@ from functools import partial
 import numpy as np
 from scipy import special
 
-from neuroextrap.stats._extrapolation._method import (
-    PointMethod,
-    PointWins,
-    split_ties,
-)
+from neuroextrap.stats._extrapolation._method import PointMethod, PointWins, split_ties
 from neuroextrap.stats._extrapolation._sample import WinSample
+from neuroextrap.stats._validation import batches
 
-_BATCH_NUMBERS = 4_000_000
 _N_BINS = 1000
 _GOLDEN = (3 - np.sqrt(5)) / 2
 
@@ -39,15 +35,9 @@ class KernelDensity(PointMethod):
     bandwidth = "ucv"
 
     def _points(self, sample: WinSample) -> PointWins:
-        true_scores = sample.own_scores()
-        width = max(1, _BATCH_NUMBERS // sample.n_classes)
         parts = [
-            kernel_log_win(
-                true_scores[i : i + width],
-                sample.distractor_scores(slice(i, i + width)),
-                self.bandwidth,
-            )
-            for i in range(0, len(true_scores), width)
+            kernel_log_win(own[:, 0], others, self.bandwidth)
+            for _, own, others in sample.distractor_scores()
         ]
         log_win = np.concatenate(parts)
         rows, share, weight = split_ties(np.isnan(log_win))
@@ -90,20 +80,10 @@ def cross_validated_bandwidth(scores: np.ndarray, criterion: str) -> np.ndarray:
     width = 1.01 * np.ptp(scores, axis=1) / _N_BINS
     bandwidth = np.zeros(len(scores))
     varied = np.flatnonzero(spread > 0)
-    for start in range(0, len(varied), 256):
-        rows = varied[start : start + 256]
+    for rows in (varied[batch] for batch in batches(len(varied), 256)):
         lags = pair_lag_counts(scores[rows], width[rows])
-        bandwidth[rows] = _golden_section(
-            partial(
-                _criterion,
-                lags,
-                width[rows],
-                n_scores=n_scores,
-                criterion=criterion,
-            ),
-            0.1 * longest[rows],
-            longest[rows],
-        )
+        score = partial(_criterion, lags, width[rows], n_scores, criterion)
+        bandwidth[rows] = _golden_section(score, 0.1 * longest[rows], longest[rows])
     return bandwidth
 
 
@@ -122,9 +102,9 @@ def pair_lag_counts(scores: np.ndarray, width: np.ndarray) -> np.ndarray:
 def _criterion(
     lags: np.ndarray,
     width: np.ndarray,
-    bandwidth: np.ndarray,
     n_scores: int,
     criterion: str,
+    bandwidth: np.ndarray,
 ) -> np.ndarray:
     """Return the cross-validation score of each row at its bandwidth."""
     delta = np.multiply.outer((width / bandwidth) ** 2, np.arange(_N_BINS) ** 2.0)
@@ -139,17 +119,13 @@ def _criterion(
 
 
 def _golden_section(
-    score: Callable[[np.ndarray], np.ndarray],
-    lower: np.ndarray,
-    upper: np.ndarray,
-    *,
-    n_steps: int = 12,
+    score: Callable[[np.ndarray], np.ndarray], lower: np.ndarray, upper: np.ndarray
 ) -> np.ndarray:
     """Minimize a function of each row within its bracket, to 0.3% of it."""
     left = lower + _GOLDEN * (upper - lower)
     right = upper - _GOLDEN * (upper - lower)
     at_left, at_right = score(left), score(right)
-    for _ in range(n_steps):
+    for _ in range(12):
         go_left = at_left < at_right
         lower, upper = np.where(go_left, lower, left), np.where(go_left, right, upper)
         fresh = lower + np.where(go_left, _GOLDEN, 1 - _GOLDEN) * (upper - lower)

@@ -12,16 +12,14 @@ from numpy.typing import ArrayLike
 
 from neuroextrap.stats._extrapolation._sample import LeftOut, WinSample
 from neuroextrap.stats._gaussian_limit import gauss_legendre_panels
+from neuroextrap.stats._validation import batches
 
 _ANCHORS_PER_E_FOLD = 20
 _LARGEST_LOG10 = 15.0
 
 
 class ExtrapolationMethod(ABC):
-    """A model of the win probability U, from which accuracy at any k follows.
-
-    A subclass has keyword-only options, and is entered in the registry by its `name`.
-    """
+    """A model of the win probability U, from which accuracy at any k follows."""
 
     #: Name in the registry.
     name: ClassVar[str]
@@ -83,10 +81,7 @@ class WinMethod(ExtrapolationMethod):
     def fit_many(
         self, wins: np.ndarray, n_test: np.ndarray, start: np.ndarray | None = None
     ) -> tuple[np.ndarray, np.ndarray | None]:
-        """Fit parameters (n, n_parameters) to wins (n, n_classes); say what converged.
-
-        A search begins at `start` (n_parameters,); None for methods without one.
-        """
+        """Return parameters (n, n_parameters) of wins, and which converged, if any."""
 
     @abstractmethod
     def curves(self, parameters: np.ndarray, set_sizes: ArrayLike) -> np.ndarray:
@@ -127,11 +122,8 @@ class WinMethod(ExtrapolationMethod):
 def falling(
     curve: Callable[[np.ndarray], np.ndarray], set_sizes: np.ndarray, first: float = 2
 ) -> np.ndarray:
-    """Return a curve (..., n_sizes), from `first` on its running minimum.
-
-    It is taken over fixed log-spaced anchors as well, so that an answer hardly depends
-    on what else was asked.
-    """
+    """Return a curve (..., n_sizes), from `first` on its running minimum."""
+    # with fixed anchors an answer hardly depends on what else was asked
     anchors, largest = log_anchors(set_sizes.max()), set_sizes.max()
     anchors = anchors[(anchors > first) & (anchors < largest)]
     every = np.unique(np.r_[anchors, first, set_sizes])
@@ -177,14 +169,11 @@ class PointWins:
     def accuracy(self, set_sizes: ArrayLike) -> np.ndarray:
         """Return the weighted mean of U^(k - 1) at each set size."""
         power = np.asarray(set_sizes, float) - 1
-        width = max(1, _BATCH_NUMBERS // len(self.log_win))
-        return np.concatenate(
-            [
-                np.exp(np.multiply.outer(power[i : i + width], self.log_win))
-                @ self.weights
-                for i in range(0, len(power), width)
-            ]
-        )
+        parts = [
+            np.exp(np.multiply.outer(power[part], self.log_win)) @ self.weights
+            for part in batches(len(power), _BATCH_NUMBERS // len(self.log_win))
+        ]
+        return np.concatenate(parts)
 
     def cdf(self, u: ArrayLike) -> np.ndarray:
         """Return the weighted share of points with U at most `u`."""

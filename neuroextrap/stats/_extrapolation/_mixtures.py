@@ -18,7 +18,6 @@ LOWEST, HIGHEST = -9.0, 14.0
 MEAN_RANGE = (-8.0, 12.0)
 LOG_SD_RANGE = (np.log(0.1), np.log(5.0))
 _N_DERIVATIVES = 6
-_BATCH = 512
 
 
 @dataclass(frozen=True)
@@ -81,15 +80,12 @@ def table_means(table: NormalTable, mean: ArrayLike, log_sd: ArrayLike) -> np.nd
 def table_derivatives(
     table: NormalTable, mean: np.ndarray, log_sd: np.ndarray
 ) -> np.ndarray:
-    """Return E g_j and derivatives in (mu, log nu) (n,), (6, n, n_columns).
-
-    Value, d mu, d log nu, d mu mu, d mu log nu, d log nu log nu.
-    """
+    """Return E g_j and its derivatives in (mu, log nu) (n,), (6, n, n_columns)."""
     z, weights = _density(table.nodes, mean, log_sd)
     precision = np.exp(-log_sd)[:, None]
     spread = z * z - 1
     stack = np.empty((_N_DERIVATIVES, *weights.shape))
-    stack[0] = weights
+    stack[0] = weights  # then d mu, d log nu, d mu mu, d mu log nu, d log nu log nu
     stack[1] = weights * z * precision
     stack[2] = weights * spread
     stack[3] = weights * spread * precision**2
@@ -131,11 +127,6 @@ def _pairwise(mean: np.ndarray, log_sd: np.ndarray) -> np.ndarray:
             phi * (s_log_sd2 - s * s_log_sd**2),
         ]
     )
-
-
-def batches(n: int) -> list[slice]:
-    """Return slices of a fixed length: memory stays bounded, results do not move."""
-    return [slice(i, i + _BATCH) for i in range(0, n, _BATCH)]
 
 
 def nonnegative_least_squares(columns: np.ndarray, target: np.ndarray) -> np.ndarray:
@@ -240,9 +231,8 @@ class Exponential(CurveMixture):
 
     References
     ----------
-    Zheng, Achanta & Benjamini 2016, "How many faces can be recognized? Performance
-    extrapolation for multi-class classification", the mixed exponential estimator
-    with the sign of its exponent corrected.
+    Zheng, Achanta & Benjamini 2016, the mixed exponential estimator with the sign of
+    its exponent corrected.
     """
 
     name = "exponential"
@@ -280,8 +270,7 @@ class Spline(CurveMixture):
 
     References
     ----------
-    Zheng, Achanta & Benjamini 2018, "Extrapolating expected accuracies for large
-    multi-class problems", ClassExReg with a linear spline basis.
+    Zheng, Achanta & Benjamini 2018, ClassExReg with a linear spline basis.
     """
 
     name = "spline"

@@ -65,14 +65,10 @@ class ProbitBasis:
 
 
 def basis_moments(basis: Basis, set_sizes: ArrayLike) -> np.ndarray:
-    """Return moments (k - 1) int_0^1 h(u) u^(k-2) du of a basis, (n_sizes, n_basis).
-
-    They are the basis's own where it has any; else u = exp(-x / (k - 1)) turns the
-    integral into the mean of h over a unit exponential x, summed by Gauss-Legendre
-    panels.
-    """
+    """Return moments (k - 1) int_0^1 h(u) u^(k-2) du of a basis, (n_sizes, n_basis)."""
     if hasattr(basis, "moments"):
         return np.asarray(basis.moments(set_sizes), float)
+    # u = exp(-x / (k - 1)) makes it the mean of h over a unit exponential x
     edges = np.r_[0.0, np.geomspace(1e-6, 45.0, 96)]
     nodes, weights = gauss_legendre_panels(edges, 12)
     weights *= np.exp(-nodes)
@@ -156,15 +152,20 @@ def extrapolate_risk(
     return basis_moments(basis, np.atleast_1d(wanted)) @ coefficients
 
 
-def as_basis(basis: int | Basis, n_classes: int) -> Basis:
-    """Turn a number of splines into a basis; leave a function as it is."""
+def as_basis(
+    basis: str | int | Basis, n_classes: int, accuracy: float | None = None
+) -> Basis:
+    """Turn a number of splines, or "probit" for an accuracy at K, into a basis."""
     if callable(basis):
         return basis
+    if basis == "probit" and accuracy is not None:
+        return ProbitBasis(accuracy, n_classes, PROBIT_SDS)
     if isinstance(basis, int | np.integer) and 1 <= basis <= _MOST_SPLINES:
         return SplineBasis(basis, n_classes)
+    names = "" if accuracy is None else "'probit', "
     raise ValueError(
-        f"basis must be a callable or a number of splines in 1..{_MOST_SPLINES}, got "
-        f"{brief(basis)}"
+        f"basis must be {names}a callable or a number of splines in 1.."
+        f"{_MOST_SPLINES}, got {brief(basis)}"
     )
 
 
@@ -225,15 +226,14 @@ class Moment(ExtrapolationMethod):
         else:
             self.bases = (basis,)
         for candidate in self.bases:
-            _basis_for(candidate, 0.5, 2, 1)
+            as_basis(candidate, 2, 0.5)
         self.weights = weights
         self.max_fit_sizes = max_fit_sizes
 
     def fit(self, sample: WinSample) -> Self:
         chosen = self._choose(sample) if len(self.bases) > 1 else self.bases[0]
-        self.basis_ = _basis_for(
-            chosen, sample.wins[-1], sample.n_classes, sample.n_test
-        )
+        resolved = float(clip_to_resolution(sample.wins[-1], sample.n_test))
+        self.basis_ = as_basis(chosen, sample.n_classes, resolved)
         sizes = log_spaced_set_sizes(sample.n_classes, self.max_fit_sizes)
         self.coefficients_ = self._regress(self.basis_, sample.curve(sizes), sizes)
         return self
@@ -250,8 +250,9 @@ class Moment(ExtrapolationMethod):
         n_half = max(sample.n_classes // 2, 2)
         sizes = log_spaced_set_sizes(n_half, self.max_fit_sizes)
         curve, errors = sample.curve(sizes), []
+        resolved = float(clip_to_resolution(curve[-1], sample.n_test))
         for candidate in self.bases:
-            basis = _basis_for(candidate, curve[-1], n_half, sample.n_test)
+            basis = as_basis(candidate, n_half, resolved)
             ahead = basis_moments(basis, [sample.n_classes])[0]
             risk = ahead @ self._regress(basis, curve, sizes)
             errors.append(abs(1 - risk - sample.wins[-1]))
@@ -263,18 +264,3 @@ class Moment(ExtrapolationMethod):
     def cdf(self, u: ArrayLike) -> np.ndarray:
         u = np.asarray(u, float)
         return (self.basis_(u.ravel()) @ self.coefficients_).reshape(u.shape)
-
-
-def _basis_for(
-    candidate: str | int | Basis, accuracy: float, n_classes: int, n_test: int
-) -> Basis:
-    """Return a candidate's basis for a curve that ends at this accuracy."""
-    if isinstance(candidate, str):
-        if candidate != "probit":
-            raise ValueError(
-                f"basis={candidate!r} is not known; use 'probit', a number of splines "
-                "or a callable"
-            )
-        resolved = clip_to_resolution(accuracy, n_test)
-        return ProbitBasis(float(resolved), n_classes, PROBIT_SDS)
-    return as_basis(candidate, n_classes)

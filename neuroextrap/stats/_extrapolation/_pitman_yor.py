@@ -75,11 +75,7 @@ def _parameters(point: np.ndarray) -> tuple[float, float]:
 def pitman_yor_accuracy(
     concentration: float, discount: float, set_sizes: ArrayLike
 ) -> np.ndarray:
-    """Return E[distinct values among k draws] / k, for alpha > 0 and 0 < d < 1.
-
-    It is (alpha / (d k)) (Gamma(alpha + d + k) Gamma(alpha) / (Gamma(alpha + d)
-    Gamma(alpha + k)) - 1), of shape (n_sizes,).
-    """
+    """Return E[distinct values among k draws] / k (n_sizes,), alpha > 0, 0 < d < 1."""
     k = np.asarray(set_sizes, float)
     log_ratio = _log_gamma_ratio(concentration, discount, k)
     return concentration / (discount * k) * np.expm1(log_ratio)

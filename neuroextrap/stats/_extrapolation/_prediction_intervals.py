@@ -146,11 +146,7 @@ class PredictionIntervals:
 
     @described_by(predict_interval)
     def information_interval(
-        self,
-        set_sizes: ArrayLike,
-        confidence_level: float = 0.9,
-        *,
-        base: float = 2,
+        self, set_sizes: ArrayLike, confidence_level: float = 0.9, *, base: float = 2
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return an interval of the information that the accuracy among k implies.
 

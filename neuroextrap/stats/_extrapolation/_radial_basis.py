@@ -43,8 +43,7 @@ class RadialBasis(ExtrapolationMethod):
 
     References
     ----------
-    Zheng, Achanta & Benjamini 2018, "Extrapolating expected accuracies for large
-    multi-class problems", section 4 (knots up to Phi^-1(1 - 1/K^2)).
+    Zheng, Achanta & Benjamini 2018, section 4 (knots up to Phi^-1(1 - 1/K^2)).
     """
 
     name = "radial_basis"
@@ -81,10 +80,7 @@ class RadialBasis(ExtrapolationMethod):
         n_half = max(sample.n_classes // 2, 2)
         sizes = equispaced_set_sizes(n_half, self.n_fit_sizes)
         curves = sample.half_curves(
-            n_half,
-            sizes,
-            n_draws=self.n_half_samples,
-            random_state=self.random_state,
+            n_half, sizes, n_draws=self.n_half_samples, random_state=self.random_state
         )
         errors = []
         for h in self.bandwidths:

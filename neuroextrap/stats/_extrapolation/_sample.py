@@ -16,9 +16,10 @@ from neuroextrap.stats._accuracy import (
     count_wins,
     spread_ties,
 )
-from neuroextrap.stats._validation import random_generator
+from neuroextrap.stats._validation import batches, random_generator
 
 _MOST_TIES = 0.05
+_BATCH_NUMBERS = 4_000_000
 _MAX_COMPARISONS = 2**20  # at once: counts in float32 stay whole, memory small
 
 
@@ -66,12 +67,17 @@ class WinSample:
         """Return the score of each test point for its own class, shape (n_test,)."""
         return np.take_along_axis(self.margins, self.y_true[:, None], 1)[:, 0]
 
-    def distractor_scores(self, rows: slice = slice(None)) -> np.ndarray:
-        """Return scores for the other classes, in column order, (n_rows, K - 1)."""
-        margins, y_true = self.margins[rows], self.y_true[rows]
-        others = np.ones(margins.shape, bool)
-        np.put_along_axis(others, y_true[:, None], False, 1)
-        return margins[others].reshape(len(margins), -1)
+    def distractor_scores(self) -> Iterator[tuple[slice, np.ndarray, np.ndarray]]:
+        """Yield batches of test points, their own scores, and those for other classes.
+
+        Own scores (n_rows, 1), others in column order, (n_rows, K - 1).
+        """
+        for rows in batches(self.n_test, _BATCH_NUMBERS // self.n_classes):
+            margins, y_true = self.margins[rows], self.y_true[rows, None]
+            others = np.ones(margins.shape, bool)
+            np.put_along_axis(others, y_true, False, 1)
+            own = np.take_along_axis(margins, y_true, 1)
+            yield rows, own, margins[others].reshape(len(margins), -1)
 
     def point_weights(self) -> np.ndarray:
         """Return weights of the test points: one class, one vote; they sum to one."""
@@ -93,10 +99,7 @@ class WinSample:
         n_draws: int,
         random_state: int | np.random.Generator | None,
     ) -> np.ndarray:
-        """Return curves (n_draws, n_sizes) among random subsets of `n_half` classes.
-
-        Without scores it is the sample's own curve, (1, n_sizes).
-        """
+        """Return curves among random halves; without scores the whole's own."""
         if self.margins is None:
             return self.curve(set_sizes)[None]
         rng = random_generator(random_state)
@@ -120,16 +123,10 @@ class WinSample:
         return wins
 
     def counts(self, members: np.ndarray) -> np.ndarray:
-        """Count classes beaten by and tied with each point, (2, n_test, n_groups).
-
-        `members` (n_classes, n_groups) is one in a class's group; a point ties with its
-        own class.
-        """
+        """Count the classes that points beat and tie with, (2, n_test, n_groups)."""
         counts = np.empty((2, self.n_test, members.shape[1]), np.int32)
         true_scores = self.own_scores()[:, None]
-        width = max(1, _MAX_COMPARISONS // self.n_classes)
-        for start in range(0, self.n_test, width):
-            rows = slice(start, start + width)
+        for rows in batches(self.n_test, _MAX_COMPARISONS // self.n_classes):
             for count, compare in zip(counts, (np.less, np.equal), strict=True):
                 hits = compare(self.margins[rows], true_scores[rows])
                 count[rows] = hits.astype(np.float32) @ members
@@ -156,12 +153,7 @@ def half_of_classes(
 
 
 class LeftOut:
-    """The parts of a sample that lack one group of classes each.
-
-    Classes leave as targets and as distractors. Groups are interleaved; a part without
-    test points is left out. Every score is compared with the true class's once, for all
-    parts.
-    """
+    """The parts of a sample that lack one of interleaved groups of classes each."""
 
     def __init__(self, sample: WinSample, max_refits: int):
         tested = np.unique(sample.y_true)

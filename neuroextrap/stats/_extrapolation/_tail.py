@@ -6,19 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from neuroextrap.stats._extrapolation._method import (
-    PointMethod,
-    PointWins,
-    split_ties,
-)
-from neuroextrap.stats._extrapolation._sample import (
-    WinSample,
-    log_spaced_set_sizes,
-)
+from neuroextrap.stats._extrapolation._method import PointMethod, PointWins, split_ties
+from neuroextrap.stats._extrapolation._sample import WinSample, log_spaced_set_sizes
 from neuroextrap.stats._validation import check_level
 
 _LOG_LOSE_FLOOR = -80.0
-_BATCH_NUMBERS = 4_000_000
 _MAX_EXCESSES = 20_000
 
 
@@ -77,10 +69,10 @@ class Tails:
     def log_lose(
         self, n_others: int
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray, float, float]:
-        """Return log q of each test point, q the chance to lose to one distractor.
+        """Return log q of points, q the chance to lose to one distractor; split ties.
 
-        Points with ties below the threshold are split: log q, the point and its share
-        (n_split,), and shape and scale of the pooled generalized Pareto distribution.
+        The point and its share of each part follow, then shape and scale of the pooled
+        tail.
         """
         n_tail, threshold = self.best.shape[1] - 1, self.best[:, -1]
         mean = self.best[:, :-1].mean(1) - threshold
@@ -107,11 +99,7 @@ def best_distractors(sample: WinSample, n_tail: int) -> Tails:
     true_scores, n_others = sample.own_scores(), sample.n_classes - 1
     best = np.empty((sample.n_test, n_tail + 1))
     above, tied = np.empty((2, sample.n_test), np.intp)
-    width = max(1, _BATCH_NUMBERS // sample.n_classes)
-    for start in range(0, sample.n_test, width):
-        rows = slice(start, start + width)
-        others = sample.distractor_scores(rows)
-        own = true_scores[rows, None]
+    for rows, own, others in sample.distractor_scores():
         above[rows] = np.count_nonzero(others > own, axis=1)
         tied[rows] = np.count_nonzero(others == own, axis=1)
         others.partition(n_others - n_tail - 1, axis=1)
@@ -130,12 +118,7 @@ def _pareto_log_survival(x: np.ndarray, shape: float, scale: float) -> np.ndarra
 def fit_generalized_pareto(
     excess: np.ndarray, *, max_points: int = _MAX_EXCESSES
 ) -> tuple[float, float]:
-    """Fit shape and scale of a generalized Pareto by maximum likelihood.
-
-    The profile likelihood of theta = shape / scale is maximized over a bounded range;
-    the shape is then the mean of log(1 + theta x). Many excesses are merged, see
-    `binned`.
-    """
+    """Fit shape and scale of a generalized Pareto by the profile of shape / scale."""
     from scipy.optimize import minimize_scalar
 
     if not excess.size:
@@ -162,11 +145,7 @@ def fit_generalized_pareto(
 
 
 def binned(excess: np.ndarray, n_bins: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return means and weights of bins of excesses, even in log(1 + x / mean).
-
-    What a smooth mean loses is of second order in the width of a bin, and moves
-    smoothly where single excesses come and go, as a subset would not.
-    """
+    """Return means and weights of bins of excesses, even in log(1 + x / mean)."""
     # which bin may be rounded, what is in it not
     place = np.log1p(np.divide(excess, excess.mean(), dtype=np.float32))
     place *= n_bins / place.max() * (1 - 1e-6)
@@ -189,10 +168,7 @@ def _log_win(log_lose: np.ndarray) -> np.ndarray:
 
 
 def calibrate_log_lose(
-    log_lose: np.ndarray,
-    weights: np.ndarray,
-    set_sizes: np.ndarray,
-    curve: np.ndarray,
+    log_lose: np.ndarray, weights: np.ndarray, set_sizes: np.ndarray, curve: np.ndarray
 ) -> np.ndarray:
     """Fit (a, b), b >= 0.05, of q -> exp(a + b log q) to a `curve` (n_sizes,)."""
     from scipy.optimize import least_squares

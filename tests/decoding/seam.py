@@ -1,0 +1,25 @@
+"""All private names of the package that the tests of decoding use."""
+
+from neuroextrap.decoding._decoding_run import plan_decoding
+from neuroextrap.decoding._design_simulation import _Noise
+from neuroextrap.decoding._dissimilarity_run import (
+    ceiling_of_halves,
+    comparison_features,
+    halves,
+)
+from neuroextrap.design._copies import copies
+from neuroextrap.design._course_of_runs import order_agreement
+from neuroextrap.design._design import Design, Labelings
+from neuroextrap.design._doubts import neighbor_correlation
+from neuroextrap.design._folds import folds_follow_labels, make_design
+from neuroextrap.design._labels import Labels, code_labels, without_means
+from neuroextrap.design._permutations import permuted_codes
+from neuroextrap.design._tests import BoundOptions, bound_design
+from neuroextrap.maps._identification import bound_set_sizes
+from neuroextrap.margins.classifiers._classifier_names import resolve_classifier
+from neuroextrap.margins.classifiers._targets import TargetMargins
+from neuroextrap.models._noise_covariance import schaefer_strimmer_covariance
+from neuroextrap.regions._coordinates import surface_discs
+from neuroextrap.reporting._finding import Counted, area_names, discoveries_section
+from neuroextrap.reporting._identification_page import identification_sections
+from neuroextrap.stats._sign_flips import two_sample_exchange_test

@@ -1,0 +1,49 @@
+"""All private names of the package that the tests of design use."""
+
+from neuroextrap.analysis._parameters import command_words
+from neuroextrap.design._copies import (
+    _in_another_order,
+    _pairs_of_runs,
+    matched_runs,
+    near_copies,
+)
+from neuroextrap.design._course_of_runs import (
+    classes_follow_time,
+    drifts,
+    position_in_run,
+    time_test,
+)
+from neuroextrap.design._design import Design, Labelings
+from neuroextrap.design._doubts import run_dispersion, shared_classifiers
+from neuroextrap.design._folds import (
+    check_labelings,
+    class_weights,
+    fold_weightings,
+    folds_follow_labels,
+    make_design,
+    point_weights,
+)
+from neuroextrap.design._further_tests import (
+    chronological_order,
+    cyclic_folds,
+    forward_folds,
+    forward_parts,
+)
+from neuroextrap.design._labels import code_labels, code_targets
+from neuroextrap.design._permutations import (
+    Balance,
+    _sorted_folds,
+    few_exchanges,
+    few_permutations,
+    fold_balance,
+    permuted_codes,
+)
+from neuroextrap.design._series import exchanged, findings_of_series, neighbor_inflation
+from neuroextrap.design._tests import BoundOptions, forward_tests
+from neuroextrap.margins._engine import score_regions
+from neuroextrap.margins._plan import Plan
+from neuroextrap.margins._wins import resolve_statistic
+from neuroextrap.margins.classifiers._classifier_names import resolve_classifier
+from neuroextrap.reporting._identification_page import identification_sections
+from neuroextrap.stats._permutation import FewLabelings
+from neuroextrap.stats._true_discoveries import fewest_permutations
