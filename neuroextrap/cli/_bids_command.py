@@ -153,16 +153,15 @@ def run(args):
 def _tell(outcomes, args):
     """Say how it ended for everyone; return the exit code."""
     from neuroextrap.cli._results import size_words
-    from neuroextrap.cohorts._cohort_records import cause_of
+    from neuroextrap.cohorts._cohort_records import told_once
 
     causes: dict[str, str] = {}
     for entry in outcomes.itertuples():
         name = entry.participant_id
-        line = f"{name}: {entry.status}, {entry.n_runs} runs"
-        cause = cause_of(entry.reason, name.removeprefix("sub-"))
-        first = causes.setdefault(cause, name) if cause else name
-        told = entry.reason if first == name else f"as {first}"
-        say(line + (f": {told}" if cause else f", {entry.seconds:g} s"))
+        told = f", {entry.seconds:g} s"
+        if entry.reason:
+            told = f": {told_once(causes, entry.reason, name)}"
+        say(f"{name}: {entry.status}, {entry.n_runs} runs{told}")
     if args.dry_run:
         say(
             f"dry run: {len(outcomes)} participants, about "

@@ -32,15 +32,11 @@ class Planned(NamedTuple):
 
     def examined(self):
         """Return what the examination of the design and the samples finds, in lines."""
-        found = examine(
-            self.samples.y,
-            self.samples.runs,
-            X=self.samples.data,
-            cv=self.light.cv,
-            order=self.samples.order,
-            classes=self.light.classes,
-            n_permutations=self.light.n_permutations,
-        )
+        light, samples, _ = self
+        names = ("cv", "classes", "n_permutations")
+        given = {name: getattr(light, name) for name in names}
+        given |= {"X": samples.data, "order": samples.order}
+        found = examine(samples.y, samples.runs, **given)
         lines = [command_words(finding.line) for finding in found]
         return lines or ["nothing doubtful was found in the design or the samples"]
 

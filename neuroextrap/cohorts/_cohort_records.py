@@ -228,9 +228,10 @@ def _value(value):
 _COLUMNS = ("participant_id", "status", "n_runs", "seconds", "reason")
 
 
-def cause_of(reason, label):
-    """Return the reason of a failure without what is the participant's own."""
-    return reason.replace(f"sub-{label}", "sub-")
+def told_once(causes, reason, name):
+    """Return why a participant failed, or as whom, if that was told of another."""
+    first = causes.setdefault(reason.replace(name, "sub-"), name)
+    return reason if first == name else f"as {first}"
 
 
 def entry_of(label, status, participant, start, reason=""):

@@ -160,18 +160,18 @@ def analyze_participants(
 def _check_anyone(request, labels):
     """Raise, before anything is written, if nobody can be analyzed for one cause."""
     causes: dict[str, str] = {}
+    first = ""
     for label in labels:
         try:
             found_runs(request, label)
         except ValueError as error:
-            reason = one_line(error)
-            causes.setdefault(records.cause_of(reason, label), reason)
+            first = first or one_line(error)
+            records.told_once(causes, one_line(error), f"sub-{label}")
             if len(causes) == 1:
                 continue
         return
     if len(labels) > 1:
-        [reason] = causes.values()
-        raise ValueError(f"nobody of {len(labels)} can be analyzed: {reason}")
+        raise ValueError(f"nobody of {len(labels)} can be analyzed: {first}")
 
 
 def _labels(participants, present):
@@ -212,10 +212,7 @@ def _outcome(request, label, out, causes):
             records.record_path(out, name, failed=True).unlink(missing_ok=True)
     except Exception as error:  # whatever it is, it is told, and others go on
         entry = records.entry_of(label, "failed", participant, start, one_line(error))
-        first = causes.setdefault(
-            records.cause_of(entry["reason"], label), f"sub-{label}"
-        )
-        told = entry["reason"] if first == f"sub-{label}" else f"as {first}"
+        told = records.told_once(causes, entry["reason"], f"sub-{label}")
         logger.error("sub-%s failed: %s", label, told)
         logger.debug("sub-%s", label, exc_info=True)
         # the record of results that are there stays theirs
@@ -234,9 +231,8 @@ def _record(request, participant, out, entry, path):
         outcome["identity"] = participant.identity
         outcome["motion"] = mean_motion([run.confounds for run in runs])
     folders = (request.derivatives, request.raw, out)
-    return records.record_text(
-        path, records.configuration(request, runs), runs, outcome, folders
-    )
+    options = records.configuration(request, runs)
+    return records.record_text(path, options, runs, outcome, folders)
 
 
 def _write_record(path, request, participant, out, entry):
@@ -249,12 +245,8 @@ def _write_record(path, request, participant, out, entry):
 def _check_record(out, name, results):
     """Raise if the record of this name is of other results that are there."""
     known = records.read_outcome(out, name)
-    other = known.get("results", results)
-    if (
-        known.get("status") == "done"
-        and other != results
-        and records.written(out, other)
-    ):
+    other, is_done = known.get("results", results), known.get("status") == "done"
+    if is_done and other != results and records.written(out, other):
         raise ValueError(
             f"{out} has other results on record as {name} ({other}), of another space "
             "or other sessions; give these a folder of their own, choose sessions "
@@ -304,9 +296,8 @@ def _write(fitted: Any, origin, participant, out, folder, record):
     samples["cohort"] = participant.made_of
     # the page of all is of what was there before: it goes, and is made at the end
     elsewhere = {"record.toml": record[0], INDEX: out / INDEX}
-    for name, known in records.read_records(
-        out
-    ).items():  # all records of what is replaced
+    # so do all records of what is replaced
+    for name, known in records.read_records(out).items():
         if known.get("outcome", {}).get("results") == participant.results:
             elsewhere[f"{name}.toml"] = records.record_path(out, name)
     write(
