@@ -17,15 +17,19 @@ from unittest import mock
 
 import numpy as np
 from _table import add_row
+from sklearn.base import clone
 from sklearn.linear_model import ElasticNet, ElasticNetCV
 from sklearn.model_selection import KFold
 from threadpoolctl import threadpool_limits
 
-from neuroextrap.encoding import GaborPyramid, schaefer_strimmer_covariance
+from neuroextrap.encoding import (
+    ElasticNetEncoder,
+    GaborPyramid,
+    schaefer_strimmer_covariance,
+)
 from neuroextrap.encoding._margins import mahalanobis_margins
 from neuroextrap.models.elastic_net._estimator import (
     SOLVERS,
-    SearchOptions,
     cross_validated_elastic_net,
 )
 from neuroextrap.models.elastic_net._folds import fold_grams
@@ -64,15 +68,15 @@ def naive_search(X, y, splits):
 
 
 RUNS = {
-    "numba, every grid point": SearchOptions(early_stopping=False),
-    "numba, early stop": SearchOptions(),
+    "numba, every grid point": ElasticNetEncoder(early_stopping=False),
+    "numba, early stop": ElasticNetEncoder(),
 }
 
 
 def warm_up(X, Y, splits, runs):
     """Compile for the types of these data, before the clock starts."""
     for options in runs:
-        few = options._replace(n_alphas=3, eps=0.1)
+        few = clone(options).set_params(n_alphas=3, eps=0.1)
         cross_validated_elastic_net(X, Y[:, :1], splits, few)
 
 
@@ -147,7 +151,7 @@ def check_refit(X, Y, fit, voxels):
 
 def compare_solvers(shapes, n_turns):
     """Print a row of CPU times per size: every solver with early stopping."""
-    runs = {name: SearchOptions(solver=name) for name in SOLVERS}
+    runs = {name: ElasticNetEncoder(solver=name) for name in SOLVERS}
     print("\nCPU ms a voxel, early stop: " + ", ".join(runs))
     for shape in shapes:
         X, Y = simulated(*shape)
@@ -234,7 +238,7 @@ def kay_size(label, source, n_voxels):
     """Project the fit of Kay et al. 2008 from a sample of voxels."""
     X, Y = source(n_voxels)
     splits = list(KFold(5).split(X))
-    options = SearchOptions()
+    options = ElasticNetEncoder()
     cross_validated_elastic_net(  # compile for float32
         X[:100, :20], Y[:100, :1], list(KFold(5).split(X[:100])), options
     )

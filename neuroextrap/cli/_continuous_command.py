@@ -65,8 +65,8 @@ def run(args):
     """Read, fit, score, and write maps, tables and page."""
     from neuroextrap.cli._results import Output, bids_of_inputs, cost_of_regions
     from neuroextrap.encoding import ContinuousEncoding
+    from neuroextrap.encoding._continuous_runs import read_table_of_runs
     from neuroextrap.encoding._cost import estimate_cost_of_runs
-    from neuroextrap.encoding._table_of_runs import read_table_of_runs
 
     table = read_table_of_runs(args.runs)
     bids, files = bids_of_inputs(args, table.imgs)

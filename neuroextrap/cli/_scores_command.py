@@ -132,7 +132,7 @@ def run(args):
             "A ... OUT: name files of scores, or --decoded and --candidates, then OUT"
         )
     from neuroextrap.cli._results import Output, text_table
-    from neuroextrap.scores._report import joined, named_notes, write_results
+    from neuroextrap.scores._result import joined, named_notes, write_results
 
     roles = "scores decoded candidates targets names groups"
     output = Output.of(args, None, roles)

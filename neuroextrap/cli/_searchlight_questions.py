@@ -27,7 +27,7 @@ from neuroextrap.images._events import event_labels
 from neuroextrap.images._labeled_samples import read_tables
 from neuroextrap.images._loading import load_samples
 from neuroextrap.images._opening import image_files
-from neuroextrap.margins._new_samples import LINEAR
+from neuroextrap.margins.classifiers._classifier_names import LINEAR
 
 # stands between class and condition; no entry of a tab-separated table has it
 _BETWEEN = "\t"

@@ -18,17 +18,12 @@ from neuroextrap.stats._validation import check_numbers, random_generator, real_
 class PlantedSamples:
     """A simulated experiment of one response per class and run."""
 
-    # responses, float32, noise of variance 1 in every feature, (n_samples, n_features)
-    X: np.ndarray
-    # class 0..n_classes-1 and run 0..n_runs-1 of each sample, (n_samples,)
-    y: np.ndarray
-    runs: np.ndarray
-    # feature indices of each planted region
-    planted: tuple
-    # bits of one response about its stimulus, per region, (n_planted,)
-    information: np.ndarray
-    # signal-to-noise ratio per feature of each region, (n_planted,)
-    snr: np.ndarray
+    X: np.ndarray  # responses, float32, of noise variance 1, (n_samples, n_features)
+    y: np.ndarray  # class 0..n_classes-1 of each sample, (n_samples,)
+    runs: np.ndarray  # run 0..n_runs-1 of each sample, (n_samples,)
+    planted: tuple  # feature indices of each planted region
+    information: np.ndarray  # bits of a response about its stimulus, (n_planted,)
+    snr: np.ndarray  # signal-to-noise ratio per feature, (n_planted,)
 
 
 @plain_types_checked
@@ -104,12 +99,8 @@ def plant_codes(
     y = np.concatenate([rng.permutation(n_classes) for _ in range(n_runs)])
     runs = np.repeat(np.arange(n_runs), n_classes)
     X = rng.standard_normal((len(y), n_features), dtype=np.float32)
-    snr = np.array(
-        [
-            gaussian_code_snr(i, len(r))
-            for i, r in zip(information, planted, strict=True)
-        ]
-    )
+    told = zip(information, planted, strict=True)
+    snr = np.array([gaussian_code_snr(bits, len(region)) for bits, region in told])
     for ratio, region in zip(snr, planted, strict=True):
         means = rng.standard_normal((n_classes, len(region)), dtype=np.float32)
         X[:, region] += np.float32(np.sqrt(ratio)) * means[y]
@@ -146,19 +137,13 @@ DEMO_COORDINATES = ((33.0, -51.0, -18.0), (-42.0, -72.0, -6.0), (12.0, -90.0, 0.
 class SimulatedBrain:
     """Images of a simulated experiment and what was planted in them."""
 
-    # 4-D image, float32, one volume per sample, NaN outside the mask
-    imgs: Any
-    # class of each volume, "s00", "s01", ...; run of each volume; (n_samples,)
-    y: np.ndarray
-    runs: np.ndarray
-    # NiftiMasker fitted on the mask
-    masker: Any
-    # centers of the planted spheres in mm, at voxel centers, (n_planted, 3)
-    coordinates: np.ndarray
-    # radius of the planted spheres in mm
-    radius: float
-    # the same experiment as arrays, with the planted features, information and SNR
-    samples: PlantedSamples
+    imgs: Any  # 4-D image, float32, one volume per sample, NaN outside the mask
+    y: np.ndarray  # class of each volume, "s00", "s01", ..., (n_samples,)
+    runs: np.ndarray  # run of each volume, (n_samples,)
+    masker: Any  # NiftiMasker fitted on the mask
+    coordinates: np.ndarray  # of the spheres' central voxels in mm, (n_planted, 3)
+    radius: float  # of the planted spheres in mm
+    samples: PlantedSamples  # the same as arrays, with the truth
 
 
 def simulate_brain(  # noqa: PLR0913

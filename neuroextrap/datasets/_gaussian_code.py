@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 from neuroextrap.stats._label_checks import plain_types_checked
 from neuroextrap.stats._validation import (
     brief,
+    check_integer,
     nats_per_unit,
     random_generator,
     real_array,
@@ -70,20 +71,20 @@ def gaussian_code_information(
     >>> float(gaussian_code_information(81, 0.1, n_train=3))
     1.239
     """
-    n_features = _check_count(n_features, "n_features")
+    n_features = check_integer(n_features, "n_features", minimum=1)
     snr = real_array(snr, "snr")
     if not np.all(np.isfinite(snr) & (snr >= 0)):
         raise ValueError(f"snr={brief(snr)} must be finite and not negative")
     if n_train is None:
         return 0.5 * n_features * np.log1p(snr) / nats_per_unit(base)
-    n_train = _check_count(n_train, "n_train")
+    n_train = check_integer(n_train, "n_train", minimum=1)
     shared = snr**2 / ((1 + snr) * (snr + 1 / n_train))
     return -0.5 * n_features * np.log1p(-shared) / nats_per_unit(base)
 
 
 def gaussian_code_snr(information, n_features, *, base=2):
     """Return the signal-to-noise ratio at which expected accuracy is as given."""
-    n_features = _check_count(n_features, "n_features")
+    n_features = check_integer(n_features, "n_features", minimum=1)
     information = np.asarray(information, dtype=float)
     if not np.all(np.isfinite(information) & (information >= 0)):
         raise ValueError(f"information={information} must be finite and not negative")
@@ -148,7 +149,7 @@ def gaussian_code_accuracy(
     """
     from scipy.stats import ncx2
 
-    n_features = _check_count(n_features, "n_features")
+    n_features = check_integer(n_features, "n_features", minimum=1)
     gaussian_code_information(n_features, snr, n_train=n_train)  # checks both
     snr = float(snr)
     set_sizes = real_array(set_sizes, "set_sizes")
@@ -158,17 +159,16 @@ def gaussian_code_accuracy(
     if snr + training_noise == 0:  # all class means equal and known: a tie of all
         return 1.0 / set_sizes
     rng = random_generator(random_state)
-    length, distance = _draw_distances(
-        n_features, snr, training_noise, _check_count(n_draws, "n_draws"), rng
-    )
-    variance = snr + training_noise
-    beats_one = ncx2.sf(distance / variance, n_features, length / variance)
+    n_draws = check_integer(n_draws, "n_draws", minimum=1)
+    drawn = _draw_distances(n_features, snr, training_noise, n_draws, rng)
+    length, distance = drawn / (snr + training_noise)
+    beats_one = ncx2.sf(distance, n_features, length)
     return np.mean(beats_one[:, None] ** (set_sizes - 1.0), axis=0)
 
 
 def _draw_distances(n_features, snr, training_noise, n_draws, rng):
     """Draw responses of noise variance 1; return |y|^2 and |y - own centroid|^2."""
-    length, distance = np.empty(n_draws), np.empty(n_draws)
+    drawn = np.empty((2, n_draws))
     batch = max(1, 2**21 // n_features)
     for start in range(0, n_draws, batch):
         shape = (min(batch, n_draws - start), n_features)
@@ -176,14 +176,7 @@ def _draw_distances(n_features, snr, training_noise, n_draws, rng):
         response = mean + rng.standard_normal(shape)
         centroid = mean + np.sqrt(training_noise) * rng.standard_normal(shape)
         rows = slice(start, start + shape[0])
-        length[rows] = np.einsum("ij,ij->i", response, response)
+        drawn[0, rows] = np.einsum("ij,ij->i", response, response)
         response -= centroid
-        distance[rows] = np.einsum("ij,ij->i", response, response)
-    return length, distance
-
-
-def _check_count(value, name):
-    """Return a positive integer, or raise a ValueError that names it."""
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
-        raise ValueError(f"{name}={brief(value)} must be an integer >= 1")
-    return int(value)
+        drawn[1, rows] = np.einsum("ij,ij->i", response, response)
+    return drawn

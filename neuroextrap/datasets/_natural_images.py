@@ -20,20 +20,13 @@ from neuroextrap.stats._validation import (
 class SimulatedVisualCortex:
     """Images of an experiment on natural images, and what was planted in it."""
 
-    # gray levels in 0..1, (n_stimuli, size, size): all different, training first
-    stimuli: np.ndarray
-    # 4-D image, float32, one volume per stimulus, NaN outside the mask
-    imgs: Any
-    # NiftiMasker fitted on the brain mask
-    masker: Any
-    # which stimuli are meant for training; run of each volume: five training runs, then
-    # two test runs; (n_stimuli,)
-    is_train: np.ndarray
-    runs: np.ndarray
-    # voxels of the mask that respond to the stimuli, (n_voxels,)
-    responsive: np.ndarray
-    # squared correlation of a responsive voxel with its noise-free part
-    ceiling: float
+    stimuli: np.ndarray  # gray levels in 0..1, (n_stimuli, size, size), all different
+    imgs: Any  # 4-D image, float32, one volume per stimulus, NaN outside the mask
+    masker: Any  # NiftiMasker fitted on the brain mask
+    is_train: np.ndarray  # stimuli meant for training, which come first, (n_stimuli,)
+    runs: np.ndarray  # five training runs, then two test runs, (n_stimuli,)
+    responsive: np.ndarray  # voxels that respond to the stimuli, (n_voxels,)
+    ceiling: float  # squared correlation of their responses with the noise-free part
 
 
 def simulate_visual_cortex(
@@ -158,18 +151,15 @@ def _complex_cells(stimuli, n_voxels, rng):
     features = pyramid.transform(stimuli).astype(float)
     spread = features.std(axis=0)
     features = (features - features.mean(axis=0)) / np.where(spread > 0, spread, 1)
+    positions, widths = pyramid.feature_positions_, pyramid.feature_widths_
+    frequencies, angles = pyramid.feature_frequencies_, pyramid.feature_orientations_
     responses = np.empty((len(stimuli), n_voxels))
     for v, cell in enumerate(rng.integers(features.shape[1], size=n_voxels)):
-        place = pyramid.feature_positions_[cell]
-        near = ((pyramid.feature_positions_ - place) ** 2).sum(axis=1)
-        octave = np.log2(
-            pyramid.feature_frequencies_ / pyramid.feature_frequencies_[cell]
-        )
-        turn = np.radians(
-            pyramid.feature_orientations_ - pyramid.feature_orientations_[cell]
-        )
-        width = pyramid.feature_widths_[cell]
-        pool = np.exp(-near / (2 * width**2) - octave**2 + 2 * (np.cos(2 * turn) - 1))
+        near = ((positions - positions[cell]) ** 2).sum(axis=1)
+        octave = np.log2(frequencies / frequencies[cell])
+        turn = np.radians(angles - angles[cell])
+        near = near / (2 * widths[cell] ** 2)
+        pool = np.exp(-near - octave**2 + 2 * (np.cos(2 * turn) - 1))
         responses[:, v] = features @ np.where(pool > 0.05, pool, 0)
     return (responses - responses.mean(axis=0)) / responses.std(axis=0)
 
@@ -177,9 +167,6 @@ def _complex_cells(stimuli, n_voxels, rng):
 def _noise(n_stimuli, n_voxels, rng):
     """Unit-variance noise that voxels share to a tenth."""
     private = rng.normal(size=(n_stimuli, n_voxels))
-    common = (
-        rng.normal(size=(n_stimuli, 5))
-        @ rng.choice([-1, 1], size=(5, n_voxels))
-        / np.sqrt(5)
-    )
+    sources = rng.normal(size=(n_stimuli, 5))
+    common = sources @ rng.choice([-1, 1], size=(5, n_voxels)) / np.sqrt(5)
     return np.sqrt(0.9) * private + np.sqrt(0.1) * common

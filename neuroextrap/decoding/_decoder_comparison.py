@@ -18,8 +18,8 @@ from neuroextrap.design._folds import class_weights
 from neuroextrap.maps._identification import not_marginal_below
 from neuroextrap.margins._engine import chances, map_parts
 from neuroextrap.reporting._region_page import comparison_page
+from neuroextrap.stats._arrangements import two_sample_exchange_test
 from neuroextrap.stats._null_counts import round_ties
-from neuroextrap.stats._sign_flips import two_sample_exchange_test
 from neuroextrap.stats._validation import check_choice, check_flags, check_integer
 
 

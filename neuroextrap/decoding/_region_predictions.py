@@ -14,7 +14,10 @@ from neuroextrap.analysis._region_analysis import RegionAnalysis
 from neuroextrap.analysis._samples import check_within_runs, read_samples, within_runs
 from neuroextrap.design._labels import codes_of
 from neuroextrap.margins._engine import task_data
-from neuroextrap.margins._new_samples import linear_rule, margins_of_new
+from neuroextrap.margins.classifiers._classifier_names import (
+    linear_rule,
+    margins_of_new,
+)
 from neuroextrap.stats._label_checks import check_labels
 from neuroextrap.stats._shared_options import described_by
 from neuroextrap.stats._validation import check_choice

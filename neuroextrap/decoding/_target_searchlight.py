@@ -17,7 +17,7 @@ from neuroextrap.decoding._target_run import (
     location_and_spread,
     plan_targets,
 )
-from neuroextrap.margins._new_samples import regression_rule
+from neuroextrap.margins.classifiers._classifier_names import regression_rule
 from neuroextrap.stats._shared_options import described_by, takes_fields
 
 

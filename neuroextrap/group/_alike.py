@@ -294,10 +294,7 @@ def name_subjects(files, otherwise=None):
 
 
 def in_order_of(files, values, name):
-    """Return a DataFrame or Series with its rows in the order of the subjects' files.
-
-    participant_id names the rows, else the index does, unless it counts 0, 1, 2 ...
-    """
+    """Return a table with its rows in the order of the subjects' files, by names."""
     if not isinstance(values, (pd.DataFrame, pd.Series)):
         return values
     index = values.index

@@ -13,6 +13,7 @@ from neuroextrap.group._alike import (
     check_distinct,
     findings_of_differences,
     name_subjects,
+    places_of_repeats,
 )
 from neuroextrap.group._subjects import SubjectMaps, read_subjects
 from neuroextrap.images import to_img
@@ -32,7 +33,7 @@ class Subject:
     classes: np.ndarray
     parameters: dict
     made_by: dict
-    is_saved: bool = False
+    file: str | None = None
 
     @property
     def about(self):
@@ -65,9 +66,7 @@ def read_analyses(subjects, *, allow_mixed=False):
             f"subjects hold {len(analyses)} analyses; give one for each of at least "
             "two subjects"
         )
-    _check_distinct(analyses)
-    for other in analyses[1:]:
-        _check_possible(analyses[0], other)
+    _check_together(analyses)
     told = [(subject.name, subject.about) for subject in analyses]
     mixed = check_alike(told, "subjects", allow_mixed=allow_mixed)
     return analyses, findings_of_differences(mixed)
@@ -75,14 +74,10 @@ def read_analyses(subjects, *, allow_mixed=False):
 
 @dataclass(frozen=True)
 class SharedRegions:
-    """Which region of each subject, (n_subjects, n_columns), is which column.
+    """Which region of each subject is which column of the group."""
 
-    Voxels of one atlas region in all subjects are one column. `shown` is the column of
-    each feature of the masker, n_columns for none.
-    """
-
-    index: np.ndarray
-    shown: np.ndarray
+    index: np.ndarray  # regions (n_subjects, n_columns); those of an atlas come once
+    shown: np.ndarray  # column of each feature of the masker, n_columns for none
     placed: SubjectMaps
 
     def gather(self, analyses, values_of, columns=slice(None)):
@@ -103,21 +98,19 @@ def share_regions(analyses, findings, mask, allow_native_space):
     """Return the `SharedRegions` of subjects' analyses, in images or arrays."""
     index = [subject.region_index for subject in analyses]
     if analyses[0].masker is None:
-        n_regions = {len(numbers) for numbers in index}
+        n_regions = sorted({len(numbers) for numbers in index})
         if len(n_regions) > 1:
             raise ValueError(
                 "subjects have different numbers of regions: "
-                f"{', '.join(map(str, sorted(n_regions)))}; analyze the same regions"
+                f"{', '.join(map(str, n_regions))}; analyze the same regions"
             )
         index = np.stack(index)
-    placed = read_subjects(
-        index, mask, "subjects", allow_native_space=allow_native_space
-    )
-    files = [subject.name if subject.is_saved else None for subject in analyses]
-    placed = placed._replace(names=name_subjects(files), findings=findings)
-    number, column = np.unique(
-        placed.values[:, placed.usable], axis=1, return_inverse=True
-    )
+    native = {"allow_native_space": allow_native_space}
+    placed = read_subjects(index, mask, "subjects", **native)
+    names = name_subjects([subject.file for subject in analyses])
+    placed = placed._replace(names=names, findings=findings)
+    numbers = placed.values[:, placed.usable]
+    number, column = np.unique(numbers, axis=1, return_inverse=True)
     shown = np.full(placed.usable.shape, number.shape[1])
     shown[placed.usable] = column.ravel()
     return SharedRegions(number.astype(np.intp), shown, placed)
@@ -154,43 +147,31 @@ def _subject(item, number):
         raise ValueError(f"subjects[{number}]: no folder {item}; check the path")
     kind, _ = find_analysis(item)
     saved = read_analysis(item, kind)
-    return Subject(
-        os.fspath(item),
-        kind,
-        saved.results,
-        saved.masker,
-        saved.classes,
-        {**saved.origin.parameters, **saved.parameters},
-        saved.origin.samples,
-        is_saved=True,
-    )
+    parameters = saved.origin.parameters | saved.parameters
+    about = saved.classes, parameters, saved.origin.samples
+    file = os.fspath(item)
+    return Subject(file, kind, saved.results, saved.masker, *about, file=file)
 
 
-def _check_distinct(analyses):
-    """Raise if two analyses are of the same data; warn if of one subject."""
-    files = [subject.name if subject.is_saved else None for subject in analyses]
-    check_distinct(files, "subjects")
-    seen: dict[Any, Any] = {}
-    for subject in analyses:
-        data = (subject.results.identity or {}).get("data")
-        other = seen.setdefault(data, subject)
-        if data is not None and other is not subject:
+def _check_together(analyses):
+    """Raise if analyses cannot be put together; warn if two are of a subject."""
+    check_distinct([subject.file for subject in analyses], "subjects")
+    data = [(subject.results.identity or {}).get("data") for subject in analyses]
+    for _, first, second in places_of_repeats(data):
+        raise ValueError(
+            f"{analyses[first].name} and {analyses[second].name} are analyses of the "
+            "same data; give every subject once"
+        )
+    first = analyses[0]
+    for other in analyses[1:]:
+        if (first.masker is None) != (other.masker is None):
             raise ValueError(
-                f"{other.name} and {subject.name} are analyses of the same data; give "
-                "every subject once"
+                f"{first.name} and {other.name} are not both of images or both of "
+                "arrays; analyze all subjects in one way"
             )
-
-
-def _check_possible(first, other):
-    """Raise if two subjects' analyses can in no case be put together."""
-    if (first.masker is None) != (other.masker is None):
-        raise ValueError(
-            f"{first.name} and {other.name} are not both of images or both of arrays; "
-            "analyze all subjects in one way"
-        )
-    n_classes = len(first.classes), len(other.classes)
-    if n_classes[0] != n_classes[1]:
-        raise ValueError(
-            f"{first.name} has {n_classes[0]} classes and {other.name} {n_classes[1]}; "
-            "accuracies among different numbers of classes have no mean"
-        )
+        if len(first.classes) != len(other.classes):
+            raise ValueError(
+                f"{first.name} has {len(first.classes)} classes and {other.name} "
+                f"{len(other.classes)}; accuracies among different numbers of classes "
+                "have no mean"
+            )

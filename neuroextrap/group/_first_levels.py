@@ -42,29 +42,24 @@ def read_nulls(null_scores, subjects):
             f"null_scores has {len(null_scores)} subjects, scores has {n_subjects}; "
             "give the permuted maps of every subject"
         )
-    nulls = [_read_null(n, subjects.masker, k) for k, n in enumerate(null_scores)]
-    for k, null in enumerate(nulls):
-        if null.shape[1] != n_features:
+    nulls, files = [], []
+    for k, given in enumerate(null_scores):
+        first = given[0] if isinstance(given, (list, tuple)) else given
+        of_file = isinstance(first, (str, os.PathLike))
+        named = getattr(first, "get_filename", lambda: None)
+        files.append(os.fspath(first) if of_file else named())
+        nulls.append(_read_null(given, subjects.masker, f"null_scores[{k}]"))
+        if nulls[k].shape[1] != n_features:
             raise ValueError(
-                f"null_scores[{k}] has {null.shape[1]} features, scores has "
+                f"null_scores[{k}] has {nulls[k].shape[1]} features, scores has "
                 f"{n_features}; use one mask for all subjects and both"
             )
-    _check_nulls(nulls, [_file_of(null) for null in null_scores], subjects.files)
+    _check_nulls(nulls, files, subjects.files)
     return nulls
 
 
-def _file_of(null):
-    """Return the path of one subject's permuted maps, or of the first; None without."""
-    if isinstance(null, (list, tuple)):
-        null = null[0]
-    if isinstance(null, (str, os.PathLike)):
-        return os.fspath(null)
-    return null.get_filename() if hasattr(null, "get_filename") else None
-
-
-def _read_null(null_scores, masker, subject):
+def _read_null(null_scores, masker, name):
     """Return one subject's permuted maps, shape (n_permutations, n_features)."""
-    name = f"null_scores[{subject}]"
     permuted = null_scores
     if isinstance(permuted, (str, os.PathLike)) and str(permuted).endswith(".npy"):
         check_results([permuted])
@@ -85,87 +80,68 @@ def _read_null(null_scores, masker, subject):
 
 
 def _check_nulls(nulls, null_files, files):
-    """Raise if permuted maps are not those of the map at the same place.
-
-    Names say it (``sub-<label>``), or the records beside both.
-    """
+    """Raise if names or records say that permuted maps are not of their maps."""
     check_distinct(null_files, "null_scores", repeated=True)
     untold = []
     for number, (file, null_file) in enumerate(zip(files, null_files, strict=True)):
-        if null_file is None:
-            continue
-        is_npy = null_file.endswith(".npy")
+        is_npy = null_file is not None and null_file.endswith(".npy")
         own = read_about_null(null_file, nulls[number]) if is_npy else None
-        if file is None:
+        if None in (file, null_file):
             continue
-        _check_labels(number, file, null_file)
+        told = f"null_scores[{number}] ({null_file})", f"scores[{number}] ({file})"
+        [(one,), (two,)] = label_keys([label_of(file)], [label_of(null_file)])
+        if None not in (one, two) and one != two:
+            raise ValueError(
+                f"{told[0]} is of sub-{two}, {told[1]} of sub-{one}; give both in one "
+                "order of the subjects"
+            )
         beside = sidecar_of(file)
         if own is not None and beside.get("run") is not None:
-            _check_run(number, (file, beside), (null_file, own))
-        elif is_npy and None in (label_of(file), label_of(null_file)):
-            untold.append(number)
+            _check_run(*told, beside, own)
+        elif is_npy and None in (one, two):
+            untold.append(told)
     if untold:
-        k = untold[0]
         warn(
-            f"nothing says whether null_scores[{k}] ({null_files[k]}) are the permuted "
-            f"maps of scores[{k}] ({files[k]}): {len(untold)} of {len(files)} are "
-            "matched by their order; keep what save_null writes beside them, or put "
-            "sub-<label> into the names"
+            f"nothing says whether {untold[0][0]} are the permuted maps of "
+            f"{untold[0][1]}: {len(untold)} of {len(files)} are matched by their "
+            "order; keep what save_null writes beside them, or put sub-<label> into "
+            "the names"
         )
 
 
-def _check_labels(number, file, null_file):
-    """Raise if two paths name different subjects."""
-    [(one,), (two,)] = label_keys([label_of(file)], [label_of(null_file)])
-    if None not in (one, two) and one != two:
-        raise ValueError(
-            f"null_scores[{number}] ({null_file}) is of sub-{two}, "
-            f"scores[{number}] ({file}) of sub-{one}; give both in one order of "
-            "the subjects"
-        )
-
-
-def _check_run(number, observed, permuted):
-    """Raise unless a map and permuted maps, (file, sidecar) each, are of one run."""
-    (file, beside), (null_file, own) = observed, permuted
+def _check_run(permuted, observed, beside, own):
+    """Raise unless the records of permuted maps and of a map are of one run."""
     if own["run"] != beside["run"]:
         raise ValueError(
-            f"null_scores[{number}] ({null_file}) and scores[{number}] ({file}) are of "
-            "different runs; give the permuted maps of each subject's own run, in the "
-            "order of the maps"
+            f"{permuted} and {observed} are of different runs; give the permuted maps "
+            "of each subject's own run, in the order of the maps"
         )
     allowed = own.get("maps") or {}
     if allowed and beside.get("description") not in allowed.values():
         raise ValueError(
-            f"null_scores[{number}] ({null_file}) are permuted maps of "
-            f"{' or '.join(allowed)}, which scores[{number}] ({file}) is not; give "
-            "that map, or run again with another statistic"
+            f"{permuted} are permuted maps of {' or '.join(allowed)}, which {observed} "
+            "is not; give that map, or run again with another statistic"
         )
 
 
-class FirstLevels(NamedTuple):
-    """Maps of every subject, its own and permuted ones, and how they are combined.
+def draw_picks(n_maps, n_permutations, random_state):
+    """Draw combinations of maps (all, if no more exist) but the observed ones'."""
+    if math.prod(n_maps) <= n_permutations:
+        picks = np.indices(n_maps).reshape(len(n_maps), -1).T
+    else:
+        rng = random_generator(random_state)
+        # the first row drawn stands for the observed maps
+        picks = rng.integers(0, n_maps, size=(n_permutations, len(n_maps)))
+    return picks[1:]
 
-    `picks` (n_combinations, n_subjects) is the map that each contributes, 0 for its
-    own.
-    """
+
+class FirstLevels(NamedTuple):
+    """Maps of every subject, its own and permuted ones, and how they are combined."""
 
     subjects: SubjectMaps
     nulls: list
-    picks: np.ndarray
-
-    @classmethod
-    def combined(cls, subjects, nulls, n_permutations, random_state):
-        """Draw combinations (all, if no more exist) but the observed maps'."""
-        n_maps = [1 + len(null) for null in nulls]
-        if math.prod(n_maps) <= n_permutations:
-            grid = np.meshgrid(*[np.arange(n) for n in n_maps], indexing="ij")
-            picks = np.stack([g.ravel() for g in grid], axis=1)
-        else:
-            rng = random_generator(random_state)
-            # the first row drawn stands for the observed maps
-            picks = rng.integers(0, n_maps, size=(n_permutations, len(n_maps)))
-        return cls(subjects, nulls, picks[1:])
+    picks: np.ndarray  # maps (n_combinations, n_subjects), 0 for the subject's own
+    of_nulls: np.ndarray | None = None  # columns of nulls (n_subjects, n_features)
 
     @property
     def usable(self):
@@ -188,27 +164,27 @@ class FirstLevels(NamedTuple):
     def by_subject(self, batch):
         """Yield each subject's picks, and maps (1 + n_permutations, n), own first."""
         features = self.usable[batch]
-        for subject in range(len(self.nulls)):
-            permuted = read_columns(self.nulls, subject, features)
-            own = self.subjects.values[subject, features].astype(permuted.dtype)
-            maps = np.concatenate([own[np.newaxis], permuted])
-            yield self.picks[:, subject], maps
+        for subject, values in enumerate(self.subjects.values):
+            places = self.of_nulls
+            columns = features if places is None else places[subject, features]
+            permuted = read_columns(self.nulls, subject, columns)
+            own = values[features].astype(permuted.dtype)
+            yield self.picks[:, subject], np.concatenate([own[np.newaxis], permuted])
 
     def permute(self, score, floor):
         """Score all combinations of some features at a time, multiples of 8 of them."""
         n = len(self.picks)
         rows = 2 * n + max(len(null) for null in self.nulls)
         width = max(_BYTE, _BATCH_BYTES // (8 * rows) // _BYTE * _BYTE)
-        parts = [
-            Part(slice(n), slice(first, min(first + width, len(floor))))
-            for first in range(0, len(floor), width)
-        ]
+        starts = range(0, len(floor), width)
+        ends = [*starts[1:], len(floor)]
+        parts = [Part(slice(n), slice(*e)) for e in zip(starts, ends, strict=True)]
         return permute(score, floor, n, parts=parts)
 
 
 def read_columns(nulls, subject, features):
     """Return one subject's permuted maps of some features, (n_permutations, n)."""
-    if features[-1] - features[0] + 1 == len(features):  # read without a copy
+    if (np.diff(features) == 1).all():  # read without a copy
         features = slice(int(features[0]), int(features[-1]) + 1)
     permuted = np.array(_reopened(nulls[subject])[:, features])
     if np.isnan(permuted).any():

@@ -176,20 +176,18 @@ def _bootstrap(information, confidence_level, n_bootstrap, random_state):
 
     Percentiles are moved outward as Student's t moves those of a normal mean.
     """
-    n_subjects, n_regions = information.shape
+    n, n_regions = information.shape
     rng = random_generator(random_state)
-    picks = rng.multinomial(
-        n_subjects, np.full(n_subjects, 1 / n_subjects), n_bootstrap
-    )
-    tail = (1 - confidence_level) / 2
-    wider = np.sqrt(n_subjects / (n_subjects - 1)) * student.isf(tail, n_subjects - 1)
+    picks = rng.multinomial(n, np.full(n, 1 / n), n_bootstrap)
+    wider = np.sqrt(n / (n - 1)) * student.isf((1 - confidence_level) / 2, n - 1)
     ends = ndtr([-wider, wider])
     interval = np.empty((2, n_regions))
     width = max(1, _BATCH_NUMBERS // n_bootstrap)
     for first in range(0, n_regions, width):
         batch = slice(first, first + width)
-        means = picks @ information[:, batch] / n_subjects
-        interval[:, batch] = np.quantile(means, ends, axis=0)
+        interval[:, batch] = np.quantile(
+            picks @ information[:, batch] / n, ends, axis=0
+        )
     names = ("implied_information_lower", "implied_information_upper")
     return dict(zip(names, interval, strict=True))
 
@@ -200,17 +198,18 @@ def _bounds(analyses, shared, columns, confidence_level):
     if any(result.n_repeats is None for result in results):
         return {}
     n_classes = len(analyses[0].classes)
-    maps = {}
     tested = shared.gather(analyses, _bound_accuracy, columns)
-    for suffix, correction in (
-        ("", {}),
-        ("_fwe", {"n_regions": len(columns)}),
-        ("_fcr", {"chance": 1 / n_classes}),
-    ):
+    corrections: dict[str, dict] = {
+        "": {},
+        "_fwe": {"n_regions": len(columns)},
+        "_fcr": {"chance": 1 / n_classes},
+    }
+    maps = {}
+    for suffix, correction in corrections.items():
         options = {"confidence_level": confidence_level, **correction}
         bounds = {"population": population_accuracy_lower_bound(tested, **options)}
-        if suffix != "_fcr" and _have_forward_tests(results):
-            bounds["subjects"] = _of_these_subjects(analyses, shared, columns, options)
+        if suffix != "_fcr" and all(map(_has_forward_tests, results)):
+            bounds["subjects"] = _of_these_subjects(results, shared, columns, options)
         for whose, bound in bounds.items():
             bound = np.maximum(bound, 1 / n_classes)
             information = fano_information(bound, n_classes)
@@ -225,53 +224,35 @@ def _bound_accuracy(results):
     return average_accuracy(wins, wins.shape[1])
 
 
-def _have_forward_tests(results):
-    """Return whether all subjects have forward tests, of equal units."""
-    designs = [result.forward for result in results]
-    return all(
-        design is not None and np.allclose(design.unit_weights * design.n_units, 1)
-        for design in designs
-    )
+def _has_forward_tests(results):
+    """Return whether a subject has forward tests, of equal units."""
+    design = results.forward
+    return design is not None and np.allclose(design.unit_weights * design.n_units, 1)
 
 
-def _are_one_design(designs):
-    """Return whether forward tests have the same units and first steps."""
-    return all(
-        np.array_equal(design.n_units, designs[0].n_units)
-        and np.array_equal(design.first_steps, designs[0].first_steps)
-        for design in designs
-    )
-
-
-def _of_these_subjects(analyses, shared, columns, options):
+def _of_these_subjects(results, shared, columns, options):
     """Bound the mean Bayes accuracy of these subjects, a batch of regions at a time."""
-    designs = [subject.results.forward for subject in analyses]
-    forward, of_one = designs[0], _are_one_design(designs)
+    designs = [result.forward for result in results]
+    n_units, first_steps = designs[0].n_units, designs[0].first_steps
+    of_one = all(
+        np.array_equal(design.n_units, n_units)
+        and np.array_equal(design.first_steps, first_steps)
+        for design in designs
+    )
     width = max(1, _BATCH_NUMBERS // sum(design.n_units.size for design in designs))
     bounds = []
     for first in range(0, len(columns), width):
-        part = columns[first : first + width]
-        counts = [
-            _cyclic_counts(subject.results)[rows]
-            for subject, rows in zip(analyses, shared.index[:, part], strict=True)
-        ]
+        told = []  # outcomes (n_regions, n_orders, n_steps) of each
+        rows = shared.index[:, columns[first : first + width]]
+        for result, design, own in zip(results, designs, rows, strict=True):
+            units = design.n_units
+            counts = result.scores.n_correct[own, : units.size]
+            counts = counts.reshape(len(own), *units.shape)
+            told.append((counts, units, design.first_steps))
         if of_one:
-            own = {"first_steps": forward.first_steps, **options}
-            bound = subjects_accuracy_lower_bound(
-                np.stack(counts), forward.n_units, **own
-            )
+            counts = np.stack([counts for counts, *_ in told])
+            own = options | {"first_steps": first_steps}
+            bounds.append(subjects_accuracy_lower_bound(counts, n_units, **own))
         else:
-            told = [
-                (own, design.n_units, design.first_steps)
-                for own, design in zip(counts, designs, strict=True)
-            ]
-            bound = mixed_subjects_lower_bound(told, **options)
-        bounds.append(bound)
+            bounds.append(mixed_subjects_lower_bound(told, **options))
     return np.concatenate(bounds)
-
-
-def _cyclic_counts(results):
-    """Return outcomes of forward tests, shape (n_regions, n_orders, n_steps)."""
-    units = results.forward.n_units
-    counts = results.scores.n_correct[:, : units.size]
-    return counts.reshape(len(counts), *units.shape)

@@ -28,14 +28,7 @@ class GroupSummary:
 
 
 def group_maps(
-    test,
-    statistics,
-    subjects,
-    *,
-    column=slice(None),
-    values=None,
-    discoveries=None,
-    **about,
+    test, statistics, subjects, *, column=slice(None), discoveries=None, **about
 ):
     """Return RegionMaps of statistics (n_usable,), whose ``summary`` is a GroupSummary.
 
@@ -45,7 +38,7 @@ def group_maps(
     summary = GroupSummary(
         test=test,
         findings=findings,
-        values=subjects.values[:, column] if values is None else values,
+        values=subjects.values[:, column],
         subjects=subjects.names,
         quantity=subjects.quantity,
         masker=subjects.masker,
@@ -114,24 +107,23 @@ def summary(maps, n_subjects):
     """Describe the results in one or two lines."""
     from neuroextrap.reporting._rendering import bits_at_least
 
-    if "p_value_fwe" not in maps:
-        return _information_summary(maps, n_subjects)
-    p = flat_values(maps["p_value_fwe"])
-    voxels = _elements(maps["p_value_fwe"])
+    voxels = "vertices" if hasattr(next(iter(maps.values())), "mesh") else "voxels"
+    data = {name: flat_values(img) for name, img in maps.items()}
+    if "p_value_fwe" not in data:
+        return _information_summary(data, n_subjects, voxels)
+    p = data["p_value_fwe"]
     tested = np.isfinite(p)
-    n_significant = int((p[tested] <= LEVEL).sum())
     lines = [
         f"{n_subjects} subjects, {int(tested.sum())} {voxels}; smallest family-wise p "
-        f"{p[tested].min():.4g}, {n_significant} {voxels} at or below {LEVEL}"
+        f"{p[tested].min():.4g}, {_n_significant(p)} {voxels} at or below {LEVEL}"
     ]
     for name in ("step_down", "cluster_extent", "cluster_mass", "tfce"):
-        if f"p_value_fwe_{name}" in maps:
-            p = flat_values(maps[f"p_value_fwe_{name}"])[tested]
+        if (key := f"p_value_fwe_{name}") in data:
             what = name.replace("_", " ").replace("tfce", "TFCE")
-            n_significant = int((p <= LEVEL).sum())
-            lines.append(f"by {what}: {n_significant} {voxels} at or below {LEVEL}")
-    if "prevalence_bound_fwe" in maps:
-        bound = flat_values(maps["prevalence_bound_fwe"])[tested]
+            n = _n_significant(data[key][tested])
+            lines.append(f"by {what}: {n} {voxels} at or below {LEVEL}")
+    if "prevalence_bound_fwe" in data:
+        bound = data["prevalence_bound_fwe"][tested]
         lines.append(
             f"largest prevalence shown, corrected over {voxels}: "
             f"{bits_at_least(bound.max(), 3)}; "
@@ -140,25 +132,23 @@ def summary(maps, n_subjects):
     return "\n".join(lines)
 
 
-def _elements(img):
-    """Say what an image has values of."""
-    return "vertices" if hasattr(img, "mesh") else "voxels"
+def _n_significant(p):
+    """Return how many p-values are at or below the level of significance."""
+    return int((p <= LEVEL).sum())
 
 
-def _information_summary(maps, n_subjects):
+def _information_summary(data, n_subjects, voxels):
     """Describe information over subjects: where it is highest, what is certain."""
     from neuroextrap.reporting._rendering import bits_at_least
 
-    data = {name: flat_values(img) for name, img in maps.items()}
-    voxels = _elements(maps["accuracy"])
-    known = np.isfinite(data["accuracy"])
+    n_known = int(np.isfinite(data["accuracy"]).sum())
     best = int(np.nanargmax(data["implied_information"]))
+    ends = ("implied_information_lower", "implied_information_upper")
+    low, high = (data[name][best] for name in ends)
     lines = [
-        f"{n_subjects} subjects, {int(known.sum())} {voxels}; mean implied information "
-        f"at most {data['implied_information'][best]:.2f} bits, interval "
-        f"{data['implied_information_lower'][best]:.2f} to "
-        f"{data['implied_information_upper'][best]:.2f} (of one of them, chosen "
-        "by looking)"
+        f"{n_subjects} subjects, {n_known} {voxels}; mean implied information at most "
+        f"{data['implied_information'][best]:.2f} bits, interval {low:.2f} to "
+        f"{high:.2f} (of one of them, chosen by looking)"
     ]
     for whose, subjects in SUBJECTS_OF_BOUNDS.items():
         name = f"{whose}_bayes_accuracy_bound_fwe"

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from neuroextrap.analysis._region_maps import RegionMaps
-from neuroextrap.group._first_levels import FirstLevels, read_nulls
+from neuroextrap.group._first_levels import FirstLevels, draw_picks, read_nulls
 from neuroextrap.group._group_maps import group_maps
 from neuroextrap.group._second_level import second_level_test
 from neuroextrap.group._second_level_options import SecondLevelOptions
@@ -18,8 +18,8 @@ from neuroextrap.group._subjects import (
     usable_neighbors,
 )
 from neuroextrap.stats import _pvalues
-from neuroextrap.stats._cluster_statistics import find_clusters
 from neuroextrap.stats._null_counts import tie_floor
+from neuroextrap.stats._rearrangement_test import find_clusters
 from neuroextrap.stats._shared_options import described_by
 from neuroextrap.stats._true_discoveries import DiscoveryBounds
 from neuroextrap.stats._validation import check_choice, check_level
@@ -199,7 +199,9 @@ def group_permutation_test(  # noqa: PLR0913 - the options of one documented cal
         allow_native_space=allow_native_space,
     )
     nulls = read_nulls(null_scores, subjects)
-    levels = FirstLevels.combined(subjects, nulls, n_permutations, random_state)
+    sizes = [1 + len(null) for null in nulls]
+    picks = draw_picks(sizes, n_permutations, random_state)
+    levels = FirstLevels(subjects, nulls, picks)
     n_maps, neighbors = 1 + len(levels.picks), None
     if cluster_threshold is not None:
         _check_threshold(cluster_threshold, n_maps)

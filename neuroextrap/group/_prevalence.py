@@ -4,25 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from neuroextrap.analysis._region_maps import RegionMaps
 from neuroextrap.group._analyses import known_columns, read_analyses, share_regions
-from neuroextrap.group._first_levels import FirstLevels, read_nulls
+from neuroextrap.group._first_levels import FirstLevels, draw_picks, read_nulls
 from neuroextrap.group._group_maps import group_maps
-from neuroextrap.group._subjects import (
-    check_count,
-    read_subjects,
-)
+from neuroextrap.group._second_level_options import SecondLevelOptions
+from neuroextrap.group._subjects import check_count, read_subjects
 from neuroextrap.images._tables import load_array
 from neuroextrap.maps._files import check_results
+from neuroextrap.stats._shared_options import described_by
 from neuroextrap.stats._validation import check_level
 from neuroextrap.stats._warn import warn
 
 
+@described_by(SecondLevelOptions)
 def prevalence_test(  # noqa: PLR0913 - the options of one documented call
     scores: Any,
     null_scores: Any,
@@ -58,8 +57,6 @@ def prevalence_test(  # noqa: PLR0913 - the options of one documented call
         ``keep`` of :class:`neuroextrap.decoding.IdentificationSearchLight` wrote,
         one mask for all subjects), or images. Numbers of permutations may differ. If
         they are float32, scores are compared in float32 too.
-    mask : path, image, NiftiMasker, SurfaceMasker or None, default=None
-        Where to test. If None, every voxel that is finite in all subjects is tested.
     gamma : float, default=0.5
         Prevalence of the null hypothesis that ``p_value_prevalence`` tests.
     confidence_level : float, default=0.95
@@ -68,10 +65,6 @@ def prevalence_test(  # noqa: PLR0913 - the options of one documented call
         Number of second-level permutations behind ``p_value_fwe``, the observed maps
         included, at least 2. All combinations are used if there are no more than that.
         ``p_value`` and prevalence need none of them.
-    allow_mixed : bool or sequence of str, default=False
-        Names of what may differ among subjects, as in :func:`second_level_test`.
-    allow_native_space : bool, default=False
-        Whether maps in the subjects' own spaces are tested voxel by voxel all the same.
     random_state : int, numpy.random.Generator or None, default=0
         Seed of the combinations.
 
@@ -159,13 +152,12 @@ class PrevalenceOptions:
         check_level(self.confidence_level, "confidence_level")
 
 
-def run_prevalence(subjects, nulls, asked, *, column=slice(None)):
-    """Test SubjectMaps against their permuted maps; return RegionMaps."""
+def run_prevalence(subjects, nulls, asked, *, index=None, column=slice(None)):
+    """Test SubjectMaps against permuted maps, whose columns `index` may reorder."""
     alpha, n_maps = 1 - asked.confidence_level, [1 + len(null) for null in nulls]
-    maps = FirstLevels.combined(
-        subjects, nulls, asked.n_permutations, asked.random_state
-    )
     _warn_of_resolution(n_maps, asked.gamma, alpha)
+    picks = draw_picks(n_maps, asked.n_permutations, asked.random_state)
+    maps = FirstLevels(subjects, nulls, picks, index)
     smallest = maps.observed().min(axis=0)
     largest = np.zeros(len(smallest))  # of the subjects' own p-values
     product = np.ones(len(smallest))  # of the shares of maps that reach the smallest
@@ -230,36 +222,6 @@ def _bound(largest, level, n_subjects):
     return bound
 
 
-@dataclass(frozen=True)
-class AlignedNull:
-    """A file of permuted statistics, read by need, its columns in the group's order."""
-
-    path: Path
-    columns: np.ndarray
-
-    @property
-    def shape(self):
-        """Permutations, and columns of the group."""
-        return len(self), len(self.columns)
-
-    @property
-    def dtype(self):
-        """Kind of numbers in the file."""
-        return self._open().dtype
-
-    def __len__(self):
-        """Return the number of permutations."""
-        return len(self._open())
-
-    def __getitem__(self, index):
-        """Read permutations and columns of the group."""
-        rows, columns = index
-        return self._open()[rows, self.columns[columns]]
-
-    def _open(self):
-        return load_array(self.path, mmap_mode="r")
-
-
 def saved_prevalence(
     subjects,
     null_files,
@@ -280,23 +242,15 @@ def saved_prevalence(
     shared = share_regions(analyses, findings, mask, allow_native_space)
     scores = shared.gather(analyses, lambda results: results.scores.score)
     check_results(null_files)
-    nulls = [
-        AlignedNull(Path(file), row)
-        for file, row in zip(null_files, shared.index, strict=True)
-    ]
-    for null, subject in zip(nulls, analyses, strict=True):
-        _check_regions(null, subject)
-    known = known_columns(scores)
-    columns = shared.columns(scores, known, tested.pop().replace("_", " "))
-    return run_prevalence(columns, nulls, asked, column=shared.shown)
-
-
-def _check_regions(null, subject):
-    """Raise if a file has other regions than the analysis that it belongs to."""
-    n_regions = subject.results.choice.n_regions
-    n_columns = load_array(null.path, mmap_mode="r").shape[1]
-    if n_columns != n_regions:
-        raise ValueError(
-            f"{null.path} has {n_columns} regions and {subject.name} {n_regions}; "
-            "analyze the subject again"
-        )
+    nulls = [load_array(file, mmap_mode="r") for file in null_files]
+    for file, null, subject in zip(null_files, nulls, analyses, strict=True):
+        n_regions = subject.results.choice.n_regions
+        if null.shape[1] != n_regions:
+            raise ValueError(
+                f"{file} has {null.shape[1]} regions and {subject.name} {n_regions}; "
+                "analyze the subject again"
+            )
+    quantity = tested.pop().replace("_", " ")
+    columns = shared.columns(scores, known_columns(scores), quantity)
+    own = {"index": shared.index, "column": shared.shown}
+    return run_prevalence(columns, nulls, asked, **own)

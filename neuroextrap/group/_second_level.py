@@ -172,39 +172,43 @@ def second_level_test(  # noqa: PLR0913 - eight that every test has
     groups = per_subject(asked.variance_groups, "variance_groups", subjects.files)
     design = in_order_of(subjects.files, design_matrix, "design_matrix")
     test = resolve_test(design, contrast, len(values))
-    subjects = _varying(test, subjects, values)
+    subjects = _varying(asked, test, subjects, values)
     asked.check(test, design_matrix, blocks)
     if test.effect.ndim > 1:  # F knows no direction
         asked = replace(asked, two_sided=True)
     about = {"contrast": contrast, **_described(asked, test)}
     data = _Tested.of(test, subjects, values, groups, asked.min_subjects)
+    maps, found, options = _rearranged(asked, data, blocks, flips=about["flips"])
+    return group_maps(
+        "second_level",
+        maps,
+        subjects,
+        options=about | options,
+        **found,
+    )
+
+
+def _rearranged(asked, data, blocks, *, flips):
+    """Return maps, what else was found, and what the rearrangements were."""
     scorer, name = _scorer(asked, data)
-    estimates = _estimates(data)
-    tell(findings := findings_of_variances(groups))
+    maps = _estimates(data)
+    tell(findings := findings_of_variances(data.groups))
     corrections = _corrections(asked, data)
-    arrangements = _arrangements(asked, test, blocks, flips=about["flips"])
-    about |= {"all": arrangements.are_all, "statistic": name}
-    maps, maxima, discoveries = rearrangement_test(
+    arrangements = _arrangements(asked, data.test, blocks, flips=flips)
+    tested, maxima, discoveries = rearrangement_test(
         scorer,
         arrangements,
-        test.rows,
+        data.test.rows,
         corrections,
         run=partial(_in_threads, asked.n_jobs),
         progress=Progress(asked.verbose, unit="permutations"),
     )
     maxima[name] = maxima.pop("statistic")
-    shown = values + asked.baseline
-    shown[:, ~subjects.usable] = np.nan
-    return group_maps(
-        "second_level",
-        estimates | {name: maps.pop("statistic")} | maps,
-        subjects,
-        values=shown,
-        null_maxima=maxima,
-        discoveries=discoveries,
-        options=about | {"n_permutations": arrangements.n_permutations},
-        findings=findings,
-    )
+    maps |= {name: tested.pop("statistic")} | tested
+    options = {"statistic": name, "all": arrangements.are_all}
+    options["n_permutations"] = arrangements.n_permutations
+    found = {"null_maxima": maxima, "discoveries": discoveries, "findings": findings}
+    return maps, found, options
 
 
 def _read(imgs, asked, *, repeated):
@@ -235,23 +239,24 @@ def _read(imgs, asked, *, repeated):
     return subjects._replace(usable=usable), values
 
 
-def _varying(test, subjects, values):
-    """Return subjects with the features that the design does not fit exactly."""
+def _varying(asked, test, subjects, values):
+    """Return subjects with what is compared, but features that the design fits."""
     usable = subjects.usable.copy()
-    values = values[:, usable]
-    known = np.isfinite(values)
+    tested = values[:, usable]
+    known = np.isfinite(tested)
     if known.all():
-        residuals = values - test.rows @ (test.rows.T @ values)
+        residuals = tested - test.rows @ (test.rows.T @ tested)
     else:
-        residuals = np.where(known, values - np.nanmean(values, axis=0), 0.0)
-    size = np.abs(np.where(known, values, 0.0)).max(axis=0)
+        residuals = np.where(known, tested - np.nanmean(tested, axis=0), 0.0)
+    size = np.abs(np.where(known, tested, 0.0)).max(axis=0)
     usable[usable] = np.abs(residuals).max(axis=0) > _NOTHING * size
     if not usable.any():
         raise ValueError(
             "imgs are the same in all subjects, or the design fits them exactly; check "
             "that maps differ"
         )
-    return subjects._replace(usable=usable)
+    shown = np.where(usable, values + asked.baseline, np.nan)
+    return subjects._replace(usable=usable, values=shown)
 
 
 class _Tested(NamedTuple):

@@ -112,12 +112,8 @@ class SecondLevelOptions:
 
     def __post_init__(self):
         """Check what needs no data."""
-        check_flags(
-            two_sided=self.two_sided,
-            step_down=self.step_down,
-            tfce=self.tfce,
-            whole_blocks=self.whole_blocks,
-        )
+        flags = ("two_sided", "step_down", "tfce", "whole_blocks")
+        check_flags(**{name: getattr(self, name) for name in flags})
         check_choice(self.statistic, "statistic", _STATISTICS)
         named = self.errors is None or isinstance(self.errors, str)
         if not named or self.errors not in _ERRORS:

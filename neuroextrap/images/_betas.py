@@ -79,21 +79,18 @@ def _fits_of_runs(named, tables, times, options):
     design = {"high_pass": options.high_pass}
     if not options.high_pass:  # None: nilearn's own drifts, 0: none
         design = {} if options.high_pass is None else {"drift_model": None}
-    runs, present = [], []
+    runs = []
     parts = zip(named, tables, times, confounds, volumes, strict=True)
     for img, (table, name), time, regressed, in_fit in parts:
-        trials = table[_TIMED].assign(
-            label=event_labels(table, name, options.label_column)
-        )
-        trials = trials[trials["trial_type"] != ""]
+        labels = event_labels(table, name, options.label_column)
+        trials = table[_TIMED].assign(label=labels)[table["trial_type"] != ""]
         trials = trials.sort_values("onset", kind="stable").reset_index(drop=True)
         excluded = trials["trial_type"].isin(options.excluded)
         keep = ~(excluded | (trials["label"] == "")).to_numpy()
         fit = {"model": options.samples, "design": design, "t_r": time}
         fit |= {"confounds": regressed, "volumes": in_fit}
         runs.append(RunTrials(img, trials, keep, fit))
-        present.append(table["trial_type"])
-    return runs, np.concatenate(present)
+    return runs, np.concatenate([table["trial_type"] for table, _ in tables])
 
 
 def labels_of_trials(run_trials):

@@ -71,11 +71,7 @@ def name_order(path):
 
 
 def pair_tables(named, tables):
-    """Return tables of events in the order of their images (NamedImage), by names.
-
-    They are reordered where a pair's names disagree in an entity that both have, if
-    there is one order in which no pair does.
-    """
+    """Return tables of events in the order in which no name disagrees with images."""
     _refuse_same(
         [img.file for img in named], [img.name for img in named], "give every run once"
     )

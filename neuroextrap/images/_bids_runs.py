@@ -27,14 +27,10 @@ class BidsRun:
     """One preprocessed series and the files that belong to it, as paths."""
 
     bold: str
-    #: Table of events; None where there is none or the image's name says its condition.
-    events: str | None
-    #: Brain mask of the series; None where there is none.
-    mask: str | None
-    #: Table of confounds of fMRIPrep; None where there is none.
-    confounds: str | None
-    #: Entities of the series' name, label by key.
-    entities: dict
+    events: str | None  # table; None if there is none or names say conditions
+    mask: str | None  # of the brain
+    confounds: str | None  # table of fMRIPrep
+    entities: dict  # of the series' name, label by key
 
 
 def find_participants(derivatives):
@@ -88,10 +84,7 @@ def find_runs(
 
 
 def _series(derivatives, participant, space, *, any_version=False):
-    """Return (path, entities) of the series of a participant, in the order of names.
-
-    Those on surfaces, by the left hemisphere, where no volume is of the wanted space.
-    """
+    """Return (path, entities) of a participant's series (left halves of surfaces)."""
     from nilearn.interfaces.bids import get_bids_files
 
     where = {"sub_label": participant, "modality_folder": "func", "file_tag": "bold"}
@@ -228,10 +221,7 @@ _OWN = ("contrast", "stat", "desc")
 def find_betas(
     derivatives, participant, *, sessions=None, task=None, space=None, filters=None
 ):
-    """Return a participant's beta images as BidsRuns, and (condition, run) of each.
-
-    None where a table says them: of series ``_betas`` and of GLMsingle's results.
-    """
+    """Return betas as BidsRuns, and (condition, run) of each, None if tables tell."""
     found, kind = _files(derivatives, participant)
     wanted = {"task": task, "space": space, "ses": sessions}
     found = _chosen(found, filters or {}, wanted, participant)

@@ -40,7 +40,7 @@ def check_memory(memory):
             f"{type(memory).__name__}; give a folder"
         )
     location = getattr(memory, "location", memory)
-    if isinstance(location, (str, os.PathLike)):
+    if isinstance(location, (str, os.PathLike)) and os.name == "posix":
         check_private(Path(location).expanduser())
 
 
@@ -49,8 +49,6 @@ def check_private(folder):
 
     The folder above may have the sticky bit, as /tmp does.
     """
-    if os.name != "posix":
-        return
     above, inside = folder.absolute().parent, folder / "joblib"
     alone: dict[tuple[int, int], bool] = {}
     for path in chain([above, folder, inside], inside.rglob("*")):

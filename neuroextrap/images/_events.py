@@ -21,10 +21,7 @@ _ROUNDING = 1e-3
 
 
 def read_events(events, name="events"):
-    """Return a copy of a table of BIDS events or labeled volumes, and its name.
-
-    `onset` and `duration` are seconds, missing conditions "".
-    """
+    """Return a copy of a table of events (in seconds) or of volumes, and its name."""
     table, name = _as_frame(events, name)
     times = ["onset", "duration"] if {"onset", "duration"} & set(table.columns) else []
     missing = [key for key in [*times, "trial_type"] if key not in table.columns]
@@ -118,10 +115,7 @@ def labels_of_volumes(table, name, n_volumes, t_r, delay=0.0):
 
 
 def late_event(table, name, img, t_r, delay=None):
-    """Say which event starts after an image's last volume, "" if none.
-
-    Of trials (`delay` None) the last volume's end counts, else its beginning.
-    """
+    """Say which event starts after an image's last volume (trials: its end), or ""."""
     n_volumes = img.n_samples or 1
     if delay is None:
         is_late = table["onset"] >= n_volumes * t_r

@@ -80,10 +80,7 @@ def read_features(path: str | PathLike) -> Any:
 
 
 def read_matrix(path, array, names):
-    """Return a file's matrix of numbers, and the names of its rows and columns or None.
-
-    `array` and `names` are what an archive (.npz) may call matrix and rows.
-    """
+    """Return a file's matrix (`array` in archives), names of its rows, and columns."""
     suffix = os.path.splitext(path.lower().removesuffix(".gz"))[1]
     if suffix not in _READERS:
         raise ValueError(
@@ -120,8 +117,11 @@ def _read_npz(path, array, names):
 
 def _read_text(path, array, names):
     """Read a table of text, whose other columns than the names are numbers."""
+    import pandas as pd
+
     table = read_text_table(path, array)
-    if all("." in name and _is_number(name) for name in table.columns):
+    first = pd.to_numeric(pd.Series(table.columns, dtype=object), errors="coerce")
+    if first.notna().all() and all("." in name for name in table.columns):
         raise ValueError(
             f"{path} has numbers in its first row, which must name the columns; add a "
             "row of names, or write an array with numpy.save"
@@ -140,16 +140,14 @@ def _read_parquet(path, array, names):
             f"{path}: parquet files are read by pyarrow, which is not installed; "
             "install pyarrow, or write the table as .tsv"
         ) from error
+    except FileNotFoundError:
+        raise
     except (ValueError, OSError) as error:
-        if isinstance(error, FileNotFoundError):
-            raise
         raise ValueError(
             f"{path} is no parquet table of {array}; write it again"
         ) from error
-    own = None
-    if not pd.api.types.is_numeric_dtype(table.index):
-        own = table.index.to_numpy()
-    return _split_table(table, path, names, own)
+    named = not pd.api.types.is_numeric_dtype(table.index)
+    return _split_table(table, path, names, table.index.to_numpy() if named else None)
 
 
 def _split_table(table, path, names, rows):
@@ -159,15 +157,6 @@ def _split_table(table, path, names, rows):
         rows = text_column(table, name, path)
         table = table.drop(columns=name)
     return numbers(table, path), rows, list(map(str, table.columns))
-
-
-def _is_number(text):
-    """Whether a text is a number."""
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
 
 
 def _numeric(values, path, array):
@@ -287,17 +276,18 @@ def photograph_files(folder, names):
         stem = os.path.splitext(name)[0]
         if stem not in files:
             by_name.setdefault(stem, []).append(name)
+    remedy = "give the name of the file in a column stim_file"
     for name in names:
         found = by_name.get(name, [])
         if not found:
             raise FileNotFoundError(
                 f"{folder} holds no image of stimulus {name!r}; name the file like the "
-                "stimulus, or give its name in a column stim_file"
+                f"stimulus, or {remedy}"
             )
         if len(found) > 1:
             raise ValueError(
                 f"{folder} holds {' and '.join(found)}: which is stimulus {name!r}; "
-                "give the name of the file in a column stim_file"
+                f"{remedy}"
             )
     return [str(tree / by_name[name][0]) for name in names]
 

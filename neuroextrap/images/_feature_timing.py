@@ -15,12 +15,7 @@ _COMMON = 0.5  # share of time, of rows or run, that is in both; less may be oth
 
 
 def feature_tables(runs, name, known=()):
-    """Return features of some runs as tables or arrays; files are read.
-
-    BIDS events become a column of ones for each condition shown in any run, or `known`.
-    """
-    import pandas as pd
-
+    """Return features of runs, read if files; events as ones by condition (`known`)."""
     tables = [_opened(run, name) for run in runs]
     are_events = [CONDITION in getattr(table, "columns", ()) for table in tables]
     if not any(are_events):
@@ -32,12 +27,15 @@ def feature_tables(runs, name, known=()):
         )
     events = [read_events(table, name)[0] for table in tables]
     shown = set().union(*(table[CONDITION] for table in events)) - {""}
-    features = []
-    for table in events:
-        ones = {c: table[CONDITION] == c for c in sorted(shown.union(known))}
-        parts = [table[[ONSET, DURATION]], pd.DataFrame(ones)]
-        features.append(pd.concat(parts, axis=1).astype(float))
-    return features
+    return [_ones(table, sorted(shown.union(known))) for table in events]
+
+
+def _ones(events, conditions):
+    """Return events with a column of ones for each condition instead of its name."""
+    import pandas as pd
+
+    ones = pd.DataFrame({name: events[CONDITION] == name for name in conditions})
+    return pd.concat([events[[ONSET, DURATION]], ones], axis=1).astype(float)
 
 
 def _opened(table, name):
@@ -84,8 +82,9 @@ def features_of_events(events, column, files, band):
         onset, end = _spans(part, str(path))
         start, lasts = (float(table[key].iloc[row]) for key in (ONSET, DURATION))
         end = np.minimum(end, lasts if lasts > 0 else np.inf)
-        part = part.assign(**{ONSET: onset + start, DURATION: end - onset})
-        parts.append(part[(end > onset)])
+        parts.append(
+            part.assign(onset=onset + start, duration=end - onset)[end > onset]
+        )
     return pd.concat(parts, ignore_index=True)
 
 

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from neuroextrap.images._opening import open_image
 from neuroextrap.stats._warn import warn
 
 _HDF5 = b"\x89HDF\r\n\x1a\n"
@@ -32,14 +33,14 @@ def read_matlab(path, *names):
 
     Structs are dicts, cells lists, text is str; arrays have MATLAB's order of axes.
     """
+    from scipy.io.matlab import loadmat, matfile_version
+
     path = Path(path)
     try:
         with path.open("rb") as file:
             start = file.read(_USER_BLOCK + len(_HDF5))
         if _HDF5 in (start[: len(_HDF5)], start[_USER_BLOCK:]):
             return _read_hdf5(path, names, of_matlab=start[: len(_HDF5)] != _HDF5)
-        from scipy.io.matlab import loadmat, matfile_version
-
         if matfile_version(path)[0] == 1:
             _check_elements(path)
         found = loadmat(path, simplify_cells=True, variable_names=list(names))
@@ -155,13 +156,12 @@ class Fit(NamedTuple):
 def read_spm(path):
     """Return the Fit of an ``SPM.mat``: the first regressor of every condition."""
     content = read_matlab(path, "SPM").get("SPM", {})
-    names = _texts(content.get("xX", {}).get("name", ()))
     found = []
-    for number, text in enumerate(names, start=1):
+    for number, text in enumerate(_texts(content, "xX"), start=1):
         match = re.fullmatch(r"Sn\((\d+)\) (.+)\*bf\((\d+)\)", text)
-        if match and not re.fullmatch(r".+x.+\^\d+", match[2]):
+        if match and not re.fullmatch(r".+x.+\^\d+", match[2]):  # no modulator
             found.append((number, *match.groups()))
-    basis = "".join(_texts(content.get("xBF", {}).get("name", "hrf")))
+    basis = "".join(_texts(content, "xBF")) or "hrf"
     if any(order != "1" for *_, order in found) and not basis.startswith("hrf"):
         raise ValueError(
             f"{path} models responses by {basis!r}, where no single beta is a "
@@ -175,17 +175,14 @@ def read_spm(path):
         )
     folder = Path(path).parent
     images = [_image(folder, f"beta_{number:04d}") for number, *_ in found]
-    names, runs = [each[2] for each in found], [each[1] for each in found]
+    _, runs, names, _ = map(list, zip(*found, strict=True))
     return Fit(images, names, runs, _image(folder, "mask"))
 
 
 def read_feat(path):
-    """Return the Fit of a first-level ``.feat`` folder: an image for each original EV.
-
-    That is the cope of the EV alone, else its parameter estimate, in standard space
-    where FEAT has put it there.
-    """
-    design = _design_of_feat(Path(path) / "design.fsf")
+    """Return the Fit of a ``.feat`` folder: each original EV's own cope, or pe."""
+    path = Path(path)
+    design = _design_of_feat(path / "design.fsf")
     try:
         evs, copes = _evs_of(design), _copes_of(design)
     except (KeyError, ValueError) as error:
@@ -193,14 +190,11 @@ def read_feat(path):
             f"{path}: design.fsf is not as FEAT wrote it ({error}); give the folder of "
             "a first-level analysis, fitted with one basis function (double gamma)"
         ) from error
-    standard = Path(path) / "reg_standard"
-    root = standard if any(standard.glob("stats/*pe*.nii*")) else Path(path)
-    images = [
-        _image(root / "stats", *filter(None, (copes.get(column), f"pe{column}")))
-        for column in evs
-    ]
-    runs = [Path(path).stem] * len(evs)
-    mask = _image(root, "mask")
+    standard = path / "reg_standard"
+    root = standard if any(standard.glob("stats/*pe*.nii*")) else path
+    stems = [[copes[k], f"pe{k}"] if k in copes else [f"pe{k}"] for k in evs]
+    images = [_image(root / "stats", *own) for own in stems]
+    runs, mask = [path.stem] * len(evs), _image(root, "mask")
     return Fit(images, list(evs.values()), runs, mask, design.get("series"))
 
 
@@ -249,32 +243,28 @@ def _copes_of(design):
 
 def read_glmsingle(path, mask):
     """Return the Fit of GLMsingle's result, as an image on a mask's grid."""
-    path = Path(path)
+    path, names, runs = Path(path), None, None
     if path.suffix == ".npy":
         betas = _plain_array(path)
     else:
         content = read_matlab(path, "betasmd", "modelmd")
         betas = content.get("betasmd", content.get("modelmd"))
-    if betas is None or np.ndim(betas) not in (2, 4):
+    if np.ndim(betas) not in (2, 4):
         raise ValueError(
             f"{path} has no betas of x, y, z and trials (betasmd, or modelmd of "
             "MATLAB); give the result of a single-trial model, TYPEB to TYPED"
         )
-    names = runs = None
-    design = path.parent / "DESIGNINFO.mat"
-    if design.is_file():
+    if (design := path.parent / "DESIGNINFO.mat").is_file():
         about = read_matlab(design, "stimorder", "numtrialrun")
         names = [f"{int(k)}" for k in np.ravel(about["stimorder"])]
         counts = np.ravel(about["numtrialrun"]).astype(int)
-        runs = [str(i) for i in np.repeat(np.arange(1, len(counts) + 1), counts)]
+        runs = [str(i) for i, n in enumerate(counts, start=1) for _ in range(n)]
     return Fit([_on_grid(betas, mask, path)], names, runs, mask)
 
 
 def _on_grid(betas, mask, path):
     """Return betas as an image on the grid of a mask; they have none of their own."""
     from nibabel import Nifti1Image
-
-    from neuroextrap.images._opening import open_image
 
     if mask is None:
         raise ValueError(
@@ -298,20 +288,20 @@ def _plain_array(path):
     try:
         return np.load(path, allow_pickle=False)
     except Exception as error:  # whatever is wrong with the bytes of others
-        if "pickle" not in str(error):
-            raise ValueError(
-                f"{path} cannot be read as an array of numpy ({error}); save it again"
-            ) from error
-        raise ValueError(
-            f"{path} is a pickled dict, which can run any code when it is opened and "
-            "is not read; let GLMsingle write HDF5 (wanthdf5=1), or save the array "
-            "alone: numpy.save('betas.npy', results['typed']['betasmd'])"
-        ) from error
+        reason = f"cannot be read as an array of numpy ({error}); save it again"
+        if "pickle" in str(error):
+            reason = (
+                "is a pickled dict, which can run any code when it is opened and is "
+                "not read; let GLMsingle write HDF5 (wanthdf5=1), or save the array "
+                "alone: numpy.save('betas.npy', results['typed']['betasmd'])"
+            )
+        raise ValueError(f"{path} {reason}") from error
 
 
-def _texts(value):
-    """Return the texts of a cell, of which a lone one may have lost its cell."""
-    return [str(text) for text in np.atleast_1d(np.asarray(value, dtype=object))]
+def _texts(content, part):
+    """Return the names in a part of SPM's struct; a lone one may be no cell."""
+    names = content.get(part, {}).get("name", ())
+    return [str(text) for text in np.atleast_1d(np.asarray(names, dtype=object))]
 
 
 def _design_of_feat(path):

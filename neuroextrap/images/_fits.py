@@ -15,7 +15,8 @@ from neuroextrap.images._fit_formats import (
     read_glmsingle,
     read_spm,
 )
-from neuroextrap.images._opening import is_pattern, matching_files
+from neuroextrap.images._maskers import shared_mask
+from neuroextrap.images._opening import image_files
 from neuroextrap.images._tables import read_text_table
 from neuroextrap.stats._validation import brief
 
@@ -28,16 +29,11 @@ _GLMSINGLE = "TYPED_FITHRF_GLMDENOISE_RR"
 
 
 class Betas(NamedTuple):
-    """Betas of another program, as the analyses take them.
+    """Betas of another program, as the analyses take them."""
 
-    `imgs` is a list of paths, or of 4-D images; `events` a DataFrame with a row per
-    volume: ``name``, what the program calls it, ``trial_type`` ("" for no sample) and
-    ``run``; `mask` the brain masks of all fits in one, or None.
-    """
-
-    imgs: list
-    events: Any
-    mask: Any
+    imgs: list  # paths, or 4-D images
+    events: Any  # DataFrame (n_volumes,) of name, trial_type ("": no sample) and run
+    mask: Any  # brain masks of all fits in one, or None
 
 
 def load_betas(path: Any, events: Any = None, *, mask: Any = None) -> Betas:
@@ -99,8 +95,6 @@ def load_betas(path: Any, events: Any = None, *, mask: Any = None) -> Betas:
     table = label(fits, events if isinstance(events, list) else [events])
     masks = [fit.mask for fit in fits]
     if mask is None and None not in masks:
-        from neuroextrap.images._maskers import shared_mask
-
         mask = shared_mask(masks)
     return Betas([img for fit in fits for img in fit.images], table, mask)
 
@@ -134,16 +128,15 @@ def effects_of(paths):
             fits.setdefault((path.parent, match[1]), []).append((match[2], str(path)))
     designs = {fit: _designs(*fit) for fit in fits}
     _check_apart(designs)
-    labels = [_run_of(*fit, designs[fit]) for fit in fits]
+    labels = [_run_of(*fit, tables) for fit, tables in designs.items()]
     if None in labels or len(set(labels)) < len(labels):
         labels = [str(i) for i in range(1, len(fits) + 1)]
     found = []
-    for (folder, start), label in zip(fits, labels, strict=True):
-        maps = _conditions(fits[folder, start], designs[folder, start])
-        mask = folder / f"{start}_mask.nii.gz".lstrip("_")
-        mask = str(mask) if mask.is_file() else None
-        names, images = zip(*maps, strict=True)
-        found.append(Fit(list(images), list(names), [label] * len(maps), mask))
+    for (fit, tables), label in zip(designs.items(), labels, strict=True):
+        mask = fit[0] / f"{fit[1]}_mask.nii.gz".lstrip("_")
+        names, images = map(list, zip(*_conditions(fits[fit], tables), strict=True))
+        own = str(mask) if mask.is_file() else None
+        found.append(Fit(images, names, [label] * len(names), own))
     return found
 
 
@@ -165,7 +158,7 @@ def _paths(path):
         return [each for one in path for each in _paths(one)]
     if not isinstance(path, (str, os.PathLike)):
         raise TypeError(f"path must be a path, or a list of paths; got {brief(path)}")
-    return matching_files(path, "imgs") if is_pattern(path) else [os.fspath(path)]
+    return image_files(path)
 
 
 def read_fits(path, mask=None):
@@ -248,35 +241,33 @@ def _labeled_by_place(fits, tables):
     import pandas as pd
 
     if tables[0] is None:
-        beside = [Path(fit.images[0].get_filename()).with_name(TABLE) for fit in fits]
-        tables = beside if all(path.is_file() for path in beside) else None
-    if tables is None:
-        if None in [fit.names for fit in fits]:
+        tables = [Path(fit.images[0].get_filename()).with_name(TABLE) for fit in fits]
+        if not all(path.is_file() for path in tables):
+            if all(fit.names for fit in fits):
+                return labeled_by_name(fits, [None])
             raise ValueError(
                 f"{fits[0].images[0].get_filename()} does not say what its trials are "
                 "of; give a table with a row for each trial in the order of onsets, "
                 f"trial_type and run (events, or {TABLE} beside it)"
             )
-        return labeled_by_name(fits, [None])
     read = [read_events(table) for table in tables]
     n_trials = sum(fit.images[0].shape[3] for fit in fits)
-    n_rows = sum(len(table) for table, _ in read)
-    source = read[0][1]
-    if n_rows != n_trials or any("run" not in table for table, _ in read):
-        raise ValueError(
-            f"{source} has {n_rows} rows for {n_trials} trials; give a row for each "
-            "trial in the order of onsets, trial_type and run"
-        )
     frame = pd.concat([table for table, _ in read], ignore_index=True)
+    if len(frame) != n_trials or any("run" not in table for table, _ in read):
+        raise ValueError(
+            f"{read[0][1]} has {len(frame)} rows for {n_trials} trials; give a row for "
+            "each trial in the order of onsets, trial_type and run"
+        )
     frame["run"] = _distinct([read_runs(*each).tolist() for each in read])
     return frame.assign(name=frame["trial_type"])[["name", "trial_type", "run"]]
 
 
 def _distinct(runs):
     """Return the runs of several fits in one list; none belongs to two of them."""
-    if sum(len(set(own)) for own in runs) == len({run for own in runs for run in own}):
-        return [run for own in runs for run in own]
-    return [f"{i}-{run}" for i, own in enumerate(runs, start=1) for run in own]
+    named = [(i, run) for i, own in enumerate(runs, start=1) for run in own]
+    if len(set(named)) == len({run for _, run in named}):
+        return [run for _, run in named]
+    return [f"{i}-{run}" for i, run in named]
 
 
 def _designs(folder, start):

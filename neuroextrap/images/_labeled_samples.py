@@ -28,23 +28,14 @@ from neuroextrap.images._repetition_time import repetition_times
 
 @dataclass(frozen=True)
 class LabeledSamples:
-    """Samples x features with the condition and the run of every sample.
+    """Samples x features with the condition and the run of every sample."""
 
-    `data` has shape (n_samples, n_features), NaN where the images were not finite; `y`
-    (n_samples,) holds conditions and `runs` (n_samples,) the table's ``run`` or the
-    number of the image from 0. `masker` made the features. `order` (n_samples,) says
-    when a sample was acquired, as the mean number of its volumes, where samples are not
-    listed in that order; else None. `bg_img` is the mean of the
-    first series as gray levels, to be drawn under maps that do not lie in MNI space;
-    None in MNI space, on surfaces, and where values are signed.
-    """
-
-    data: np.ndarray
-    y: np.ndarray
-    runs: np.ndarray
+    data: np.ndarray  # (n_samples, n_features), NaN where images were not finite
+    y: np.ndarray  # conditions, (n_samples,)
+    runs: np.ndarray  # the table's run, or the image's number from 0, (n_samples,)
     masker: object
-    bg_img: object = None
-    order: object = None
+    bg_img: object = None  # gray levels to be drawn under maps, not in MNI space
+    order: object = None  # mean number of each sample's volumes, if not ascending
 
 
 def read_volumes(imgs, events, masker, options):

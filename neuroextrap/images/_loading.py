@@ -191,12 +191,7 @@ def _load_series(members, masker, confounds, sample_mask):
     """Clean one series; NaN where the images had no finite value."""
     members = [_on_the_masks_grid(read_image(img), masker) for img in members]
     holes = _holes(members, masker)
-    img = members[0].img
-    if len(members) > 1:
-        from nilearn.image import concat_imgs
-
-        dtype = np.result_type(*(dtype for img in members for dtype in _dtypes(img)))
-        img = concat_imgs([member.img for member in members], dtype=dtype)
+    img = members[0].img if len(members) == 1 else _concatenated(members)
     data = masker.transform(img, confounds=confounds, sample_mask=sample_mask)
     data = np.atleast_2d(data)
     if data.dtype.kind != "f":
@@ -210,10 +205,16 @@ def _load_series(members, masker, confounds, sample_mask):
     return data
 
 
-def _dtypes(named):
-    """Return the types of an image's arrays."""
-    arrays = named.img.data.parts.values() if named.is_surface else [named.img.dataobj]
-    return [array.dtype for array in arrays]
+def _concatenated(members):
+    """Return several images in one, of a type that holds the numbers of all."""
+    from nilearn.image import concat_imgs
+
+    arrays: list[Any] = []
+    for img in members:
+        own = img.img.data.parts.values() if img.is_surface else [img.img.dataobj]
+        arrays += own
+    dtype = np.result_type(*(array.dtype for array in arrays))
+    return concat_imgs([member.img for member in members], dtype=dtype)
 
 
 def _on_the_masks_grid(named, masker):
@@ -309,10 +310,7 @@ _LEVELS = 255
 
 
 def mean_gray_levels(named, mask_img):
-    """Return the mean of the first series (or single volumes) as gray levels 0 to 255.
-
-    None where no anatomy can be seen (surfaces, signed values), or in MNI space.
-    """
+    """Return the first series' mean, 0 to 255; None in MNI space or without anatomy."""
     if is_surface_image(mask_img) or NamedImage("the mask", mask_img).code == MNI:
         return None
     series = [img for img in named if (img.n_samples or 1) > 1]

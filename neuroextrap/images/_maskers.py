@@ -102,10 +102,7 @@ def masker_of_maps(named, in_any):
 
 
 def _unfitted(mask, named):
-    """Return a copy of the user's masker, or a new one around the mask, if any.
-
-    Ours keeps no images for reports.
-    """
+    """Return a copy of the user's masker or a new one, without images for reports."""
     from nilearn.maskers import NiftiMasker, SurfaceMasker
     from sklearn.base import clone
 

@@ -35,11 +35,7 @@ nibabel, nilearn and many pipelines write when they do not know better."""
 
 @dataclass(frozen=True)
 class NamedImage:
-    """An opened image, the name that messages give it, and where it lies.
-
-    The name is a place such as ``imgs[3]``, the path of the file, or both; the data of
-    a file are not read yet.
-    """
+    """An opened image, the name that messages give it, and what its file tells."""
 
     name: str
     img: Any
@@ -367,11 +363,7 @@ def space_code(img):
 
 
 def agreed_code(named, mask):
-    """Return the code of the space of images and their mask, "aligned" if unclear.
-
-    A name (``space-MNI...``, ``space-T1w``) counts before a header, and images before
-    the mask.
-    """
+    """Return the code of images and mask: names count before headers, images first."""
     for group in (named, [mask]):
         labels = {img.space or "" for img in group}
         if labels - {""}:

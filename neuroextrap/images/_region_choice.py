@@ -26,14 +26,11 @@ from neuroextrap.regions._membership import check_centers, check_regions, label_
 
 @dataclass(frozen=True)
 class RegionChoice:
-    """Regions (n_regions, n_features) and the features that carry their values.
-
-    `owner` (n_features,) is the region whose value each feature carries, -1 for none.
-    """
+    """Regions (n_regions, n_features) and the features that carry their values."""
 
     regions: scipy.sparse.csr_array
     centers: np.ndarray | None = None
-    owner: np.ndarray | None = None
+    owner: np.ndarray | None = None  # (n_features,) regions, -1 for none
     names: list | None = None
 
     @property
@@ -127,16 +124,10 @@ def choose_regions(  # noqa: PLR0913
 def _atlas_choice(labels_img, masker, names):
     """Return the regions of an atlas."""
     labels, table = atlas_labels(labels_img, masker, names=names)
-    members, values = label_regions(labels, background=0)
-    if not len(values):
-        raise ValueError(
-            "labels_img has no label but 0, which is background, inside the mask; give "
-            "an atlas that overlaps the mask"
-        )
+    members, values = label_regions(labels)
     owner = np.where(labels == 0, -1, np.searchsorted(values, labels))
-    return RegionChoice(
-        members, owner=owner, names=[str(table[value]) for value in values]
-    )
+    names = [str(table[value]) for value in values]
+    return RegionChoice(members, owner=owner, names=names)
 
 
 def _choose_centers(masker, process_mask_img, stride):
@@ -188,34 +179,20 @@ def _neighborhoods(masker, radius, n_nearest, centers):
 def surface_regions(
     masker: Any, radius: float, *, centers: Any = None, cache_dir: Any = None
 ) -> Any:
-    """Return discs (n_regions, n_features) along the surface, radius in mm along edges.
-
-    Paths run over the whole mesh, also outside the mask.
-    """
-    from scipy import sparse
-
-    discs = [
-        _hemisphere_discs(side, radius, cache_dir)
-        for side in surface_mesh(masker)
-        if len(side.vertices)  # the mask may lie in one hemisphere
-    ]
-    discs = sparse.csr_array(sparse.block_diag(discs, format="csr"))
-    regions = check_regions(discs, masker.n_elements_)
+    """Return discs along the whole mesh, (n_regions, n_features), radius in mm."""
+    discs = []
+    for side in surface_mesh(masker):
+        mesh, vertices = (side.coordinates, side.faces), side.vertices
+        if not len(vertices):  # the mask may lie in one hemisphere
+            continue
+        if cache_dir is None:
+            own = surface_discs(*mesh, radius, centers=vertices)
+        else:
+            own = cached_surface_discs(*mesh, radius, cache_dir=cache_dir)[vertices]
+        whole = len(vertices) == len(side.coordinates)
+        discs.append(own if whole else own[:, vertices])
+    blocks = scipy.sparse.block_diag(discs, format="csr")
+    regions = check_regions(scipy.sparse.csr_array(blocks), masker.n_elements_)
     if centers is None:
         return regions
     return regions[check_centers(centers, masker.n_elements_)]
-
-
-def _hemisphere_discs(side, radius, cache_dir):
-    """Return discs around a hemisphere's features, among its features."""
-    if cache_dir is None:
-        discs = surface_discs(
-            side.coordinates, side.faces, radius, centers=side.vertices
-        )
-    else:
-        discs = cached_surface_discs(
-            side.coordinates, side.faces, radius, cache_dir=cache_dir
-        )[side.vertices]
-    if len(side.vertices) == len(side.coordinates):
-        return discs
-    return discs[:, np.asarray(side.vertices)]

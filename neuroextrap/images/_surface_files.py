@@ -13,7 +13,7 @@ _STRUCTURES = {
     "right": "CIFTI_STRUCTURE_CORTEX_RIGHT",
 }
 _MESHES = ("midthickness", "pial", "white", "smoothwm")
-"""Suffixes of meshes, those between pial and white matter first."""
+"""Suffixes of fMRIPrep's meshes, those between pial and white matter first."""
 
 
 def is_surface_file(path):
@@ -22,10 +22,7 @@ def is_surface_file(path):
 
 
 def open_surface(path):
-    """Return the SurfaceImage of both hemispheres; vertices that a file lacks are NaN.
-
-    Meshes are fMRIPrep's of the subject, in the series' space, or nilearn's fsaverage5.
-    """
+    """Return the SurfaceImage of both hemispheres; missing vertices are NaN."""
     from nilearn.surface import SurfaceImage
 
     path = Path(path)
@@ -49,14 +46,13 @@ def _of_gifti(path):
             f"{path} has no hemi-L or hemi-R in its name, so that the other hemisphere "
             "is not known; make a nilearn.surface.SurfaceImage"
         )
-    for file in files.values():
-        if not file.is_file():
-            raise ValueError(f"{path} is of one hemisphere, there is no {file.name}")
-    opened: dict[str, Any] = {side: nibabel.load(file) for side, file in files.items()}
-    return {
-        side: np.stack([array.data for array in img.darrays], axis=-1)
-        for side, img in opened.items()
-    }
+    parts, missing = {}, [file.name for file in files.values() if not file.is_file()]
+    if missing:
+        raise ValueError(f"{path} is of one hemisphere, there is no {missing[0]}")
+    for side, file in files.items():
+        img: Any = nibabel.load(file)
+        parts[side] = np.stack([array.data for array in img.darrays], axis=-1)
+    return parts
 
 
 def _of_cifti(path):
@@ -81,17 +77,16 @@ def _mesh_of(path, parts):
     from nilearn.datasets import load_fsaverage
     from nilearn.surface import PolyMesh
 
-    entities = loose_entities(path)
-    space = entities.get("space", "fsnative")
+    space = loose_entities(path).get("space", "fsnative")
     folders = [folder for folder in path.parents if folder.name[:4] in ("sub-", "ses-")]
     sizes = {side: len(data) for side, data in parts.items()}
     patterns = [f"anat/*_hemi-L*{suffix}.surf.gii" for suffix in _MESHES]
-    for file in (f for p in patterns for own in folders for f in sorted(own.glob(p))):
-        if loose_entities(file).get("space", "fsnative") != space:
-            continue
-        mesh = PolyMesh(left=str(file), right=str(other_hemisphere(file)))
-        if all(mesh.parts[side].n_vertices == n for side, n in sizes.items()):
-            return mesh
+    files = [f for p in patterns for own in folders for f in sorted(own.glob(p))]
+    for file in files:
+        if loose_entities(file).get("space", "fsnative") == space:
+            mesh = PolyMesh(left=str(file), right=str(other_hemisphere(file)))
+            if all(mesh.parts[side].n_vertices == n for side, n in sizes.items()):
+                return mesh
     mesh = load_fsaverage("fsaverage5")["pial"]
     if "fsaverage" in space and set(sizes.values()) == {mesh.parts["left"].n_vertices}:
         return mesh

@@ -21,12 +21,11 @@ def read_text_table(path, name):
     import pandas as pd
 
     path = os.fspath(path)
-    rows = _rows(path, name)
-    if not rows:
+    header, *rows = _rows(path, name) or [[]]
+    if not header:
         raise ValueError(
             f"{path} is not a table, it is empty; give columns under names"
         )
-    header, *rows = rows
     check_columns(header, path)
     _check_separated(header, rows[:1], path)
     for number, row in enumerate(rows, start=1):
@@ -36,8 +35,7 @@ def read_text_table(path, name):
                 f"columns; separate them by {_separator(path)[1]}, write {MISSING} for "
                 "what is missing"
             )
-    columns = {key: [row[i] for row in rows] for i, key in enumerate(header)}
-    return pd.DataFrame(columns, columns=header, dtype=object)
+    return pd.DataFrame(rows, columns=header, dtype=object)
 
 
 def numbers(table, name):
@@ -154,10 +152,8 @@ def load_array(path, *, mmap_mode=None):
     path = os.fspath(path)
     try:
         array = np.load(path, mmap_mode=mmap_mode, allow_pickle=False)
-    except FileNotFoundError:
-        raise
     except (EOFError, OSError, ValueError) as error:
-        if isinstance(error, OSError) and error.filename is not None:
+        if getattr(error, "filename", None) is not None:  # not there, or not to be read
             raise
         raise ValueError(
             f"{path} holds no array of numbers, it is damaged or of another kind; "

@@ -29,21 +29,18 @@ _PART_REGIONS = 64  # gone over together where no labels are permuted
 class RegionScores:
     """The results of a run for every region.
 
-    ``wins`` (n_regions, K) are win distributions, NaN where a region was not analyzed;
-    ``weighted_wins`` (n_weightings, n_regions, K) the same under further weightings of
-    the test points. ``score`` (n_regions,) is the observed statistic, ``n_reached``
-    (n_regions,) the number of permuted ones that reach it, ``maxima`` (n_permutations,)
-    their largest over regions, and ``null`` (n_permutations, n_regions) all of them,
-    when kept. ``largest`` (n_permutations, n_largest) are the largest of every
-    permutation, packed with their regions (``stats/_null_counts.py``), in decreasing
-    order, -inf where those of other shards are missing. ``done`` (n_regions,) marks the
-    regions analyzed in this run (all, but for a shard), ``n_best`` (n_regions,) counts
-    the test points whose class was strictly the best. With forward tests ``n_correct``
-    (n_regions, n_sums) are their numbers of correct outcomes, and ``forward_wins``
-    (n_regions, K) their average wins. ``measured`` (n_regions, n_sizes, 2) are
-    accuracies and standard errors of classifiers trained on random subsets of the
-    classes, of every size, ``correlation`` (n_regions,) that of decoded with true
-    targets, if these are no classes.
+    ``wins`` (n_regions, K) are win distributions, NaN where a region was not analyzed,
+    ``weighted_wins`` (n_weightings, n_regions, K) those of further weightings,
+    ``score`` (n_regions,) the observed statistic, ``n_reached`` the number of permuted
+    ones that reach it, ``maxima`` (n_permutations,) their largest over regions,
+    ``null`` (n_permutations, n_regions) all of them, when kept, ``largest``
+    (n_permutations, n_largest) the largest, packed with their regions
+    (``stats/_null_counts.py``), in decreasing order. ``done`` marks the regions of this
+    run or shard, ``n_best`` counts test points whose class was strictly the best; of
+    forward tests ``n_correct`` (n_regions, n_sums) are numbers of correct outcomes,
+    ``forward_wins`` average wins; ``measured`` (n_regions, n_sizes, 2) accuracies and
+    errors of classifiers trained on random subsets of the classes, ``correlation`` that
+    of decoded with true targets.
     """
 
     wins: np.ndarray
@@ -184,12 +181,7 @@ def _results(
         number: f"task {number} (regions {rows[0]} to {rows[-1]})"
         for number, rows in missing.items()
     }
-    work = Work(
-        function=run_task,
-        shared=plan,
-        data_of=lambda number: task_data(X, regions, missing[number]),
-        names=names,
-    )
+    work = Work(run_task, plan, lambda k: task_data(X, regions, missing[k]), names)
     for number, result in run_tasks(work, n_jobs=n_jobs, prefer=plan.kernel.prefer):
         if store is not None:
             store.save(number, result)

@@ -1,9 +1,7 @@
 """Which way margins are made: one table, from the classifier and the shape of the data.
 
-Every way gives the margins of refits; they differ in what they cost. The thresholds
-were measured, in CPU time of one core, with spheres, atlases and single large regions.
-No option chooses, and nothing else asks: `path_of` is called by the classifiers, and
-`with_path` once for a run.
+Every way gives the margins of refits. The thresholds were measured, in CPU time of one
+core. No option chooses: classifiers call `path_of`, and a run `with_path`, once.
 """
 
 from dataclasses import replace
@@ -119,10 +117,7 @@ def path_of(
     *,
     penalized: bool = True,
 ) -> str:
-    """Return how a classifier makes the margins of a region of `n_features`.
-
-    Next to no penalty (not ``penalized``) leaves growing folds too little precision.
-    """
+    """Return how margins of a region are made; growing folds need a penalty."""
     shape = Shape(
         design.n_samples,
         len(design.test),

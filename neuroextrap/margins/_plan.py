@@ -28,6 +28,8 @@ _TASK_SIZE = 2**24
 _MIN_TASK_REGIONS, _MAX_TASK_REGIONS = 64, 5 * 2**12
 _PERMUTED_TASK_REGIONS = 128
 _TASK_FITS = 2**12  # of a classifier that is refitted: some seconds
+#: what a plan has besides its own tests, when it has none of it
+ONLY_TESTS: dict[str, Any] = {"weightings": None, "forward": None, "subsets": ()}
 
 
 @dataclass(frozen=True)
@@ -145,15 +147,7 @@ class Plan:
 
     def of_observed(self, design: Design, codes: np.ndarray) -> Self:
         """Return a plan of other folds, and of the observed labels (1, n_samples)."""
-        return replace(
-            self,
-            design=design,
-            codes=codes,
-            pairing=False,
-            weightings=None,
-            forward=None,
-            subsets=(),
-        )
+        return replace(self, design=design, codes=codes, pairing=False, **ONLY_TESTS)
 
     def batches(self) -> Iterable[Labelings]:
         """Give the trained labelings in batches, which are kept while small."""
@@ -177,11 +171,7 @@ class Plan:
 
     @cached_property
     def weights(self) -> Any:
-        """Weights of the test points by which all classes weigh the same.
-
-        A number when all are equal, else (n_test, 1 + n_permutations), columns of sum
-        one.
-        """
+        """Weights of test points, of columns of sum one; a number if all are equal."""
         weights = class_weights(self.test_codes, self.design.n_classes)
         return 1.0 / len(weights) if np.ptp(weights) < 1e-15 else weights
 

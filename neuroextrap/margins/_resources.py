@@ -15,7 +15,7 @@ from joblib import effective_n_jobs
 from neuroextrap.design._design import Design
 from neuroextrap.margins._engine import task_data
 from neuroextrap.margins._paths import middle_task, with_path
-from neuroextrap.margins._plan import Plan
+from neuroextrap.margins._plan import ONLY_TESTS, Plan
 from neuroextrap.margins._task import COLUMNS, run_task
 from neuroextrap.margins.running._execution import one_blas_thread
 from neuroextrap.stats._null_counts import n_largest
@@ -78,10 +78,7 @@ def affordable_workers(
     n_jobs: int,
     of_images: bool = True,
 ) -> int:
-    """Return as many of the ``n_jobs`` workers as the memory allows, at least 1.
-
-    ``of_images`` says whether voxels, not columns of an array, can be left out.
-    """
+    """Return as many of the ``n_jobs`` workers as the memory allows, at least 1."""
     budget = parse_memory(max_memory)
     for n_workers in range(effective_n_jobs(n_jobs), 0, -1):
         if estimate_memory(X, regions, plan, n_workers) <= budget:
@@ -107,6 +104,7 @@ def continue_line(
 # what an estimate may take, as far as it can be known, and what it looks at
 _SECONDS = 4.0
 _FEW_LABELINGS, _TIMED_REGIONS = 4, 128
+Timer = Callable[[Plan, np.ndarray], float]  # seconds of some regions of a plan
 
 
 def estimate_seconds(
@@ -145,17 +143,12 @@ def quick_seconds(X: np.ndarray, regions: scipy.sparse.csr_array, plan: Plan) ->
     return len(filled) * (first + each * (plan.n_trained - 1))
 
 
-def _first_look(
-    seconds: Callable[[Plan, np.ndarray], float], plan: Plan, one: np.ndarray
-) -> tuple[float, float]:
-    """Time a region: seconds of the first labeling and of each further one.
-
-    Of a classifier that is refitted only a few fits of one fold.
-    """
+def _first_look(seconds: Timer, plan: Plan, one: np.ndarray) -> tuple[float, float]:
+    """Time a region: seconds of the first labeling and of each further one."""
     few = min(_FEW_LABELINGS, plan.n_trained)
     if plan.kernel.refits:
         fold = cast(Design, plan.design).some_folds(slice(0, 1))
-        part = replace(plan, design=fold, weightings=None, forward=None, subsets=())
+        part = replace(plan, design=fold, **ONLY_TESTS)
         seconds(_with_labelings(part, 1), one)  # imports
         unit = seconds(_with_labelings(part, few), one) / few
         first, each = plan.n_fits
@@ -168,11 +161,7 @@ def _first_look(
 
 
 def _seconds_of_one(
-    seconds: Callable[[Plan, np.ndarray], float],
-    plan: Plan,
-    one: np.ndarray,
-    first: float,
-    each: float,
+    seconds: Timer, plan: Plan, one: np.ndarray, first: float, each: float
 ) -> float:
     """Extrapolate from some labelings of a region to all; ``each`` is a guess."""
     some = int(np.clip(_SECONDS / max(each, 1e-9), 2, plan.n_trained))

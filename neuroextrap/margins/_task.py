@@ -61,11 +61,7 @@ def empty_results(plan: Plan, n_regions: int) -> Result:
 
 
 def run_task(plan: Plan, data: TaskData) -> Result:
-    """Compute the wins of a task's regions and their permuted statistics.
-
-    The result has ``null`` (n_permutations, n_regions) and the arrays of
-    `empty_results`.
-    """
+    """Compute what `empty_results` has, and ``null`` (n_permutations, n_regions)."""
     n_regions, forward = data.n_regions, plan.forward
     result = empty_results(plan, n_regions)
     result["null"] = np.empty((plan.n_permutations, n_regions), dtype=np.float32)
@@ -145,10 +141,7 @@ def _points(design: Design, folds: slice) -> slice:
 
 
 def _measured(plan: Plan, data: TaskData) -> np.ndarray:
-    """Return accuracy and error (n_regions, n_sizes, 2) of subsets of the classes.
-
-    The standard error, over disjoint subsets, is NaN if no two of them are.
-    """
+    """Return accuracy and error (n_regions, n_sizes, 2) of subsets of classes."""
     found = np.full((data.n_regions, len(plan.subset_sizes), 2), np.nan)
     for regions, xs in _passes(plan, data):
         for column, k in enumerate(plan.subset_sizes):
@@ -329,11 +322,7 @@ def _score_correlated(
 
 
 def _observe(
-    plan: Plan,
-    rows: slice,
-    counts: tuple[np.ndarray, np.ndarray],
-    result: Result,
-    scores: np.ndarray | None = None,
+    plan: Plan, rows: slice, counts: tuple[Any, Any], result: Result, scores: Any = None
 ) -> None:
     """Fill what the observed labels give, from counts and perhaps scores."""
     n_classes = plan.design.n_classes

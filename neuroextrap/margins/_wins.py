@@ -67,11 +67,7 @@ class CorrelationStatistic:
 def resolve_statistic(
     statistic: Any, n_classes: int, set_sizes: Any, *, correlates: bool = False
 ) -> Any:
-    """Return the statistic, wins (M, K) -> values (M,), of a name or a set size.
-
-    "implied_information" is at ``set_sizes``; "correlation", which is no function of
-    wins, only of what ``correlates``.
-    """
+    """Return the statistic, wins (M, K) -> values (M,), of a name or a set size."""
     if isinstance(statistic, str) and statistic == "implied_information":
         return InformationStatistic(n_classes, set_sizes)
     if correlates and isinstance(statistic, str) and statistic == "correlation":
@@ -84,10 +80,7 @@ def resolve_statistic(
 def accuracy_set_size(
     statistic: Any, n_classes: int, known: str = "'accuracy', 'pairwise_accuracy'"
 ) -> int:
-    """Return the set size k that "accuracy", "pairwise_accuracy" or k stands for.
-
-    The message says what else is `known` where it is called.
-    """
+    """Return the set size k that "accuracy", "pairwise_accuracy" or k means."""
     sizes = {"accuracy": n_classes, "pairwise_accuracy": 2}
     size: Any = sizes.get(statistic) if isinstance(statistic, str) else statistic
     whole = isinstance(size, (int, np.integer)) and not isinstance(size, bool)

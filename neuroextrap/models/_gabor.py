@@ -284,10 +284,7 @@ class GaborPyramid(NamedFeatures, TransformerMixin, BaseEstimator):
         self.luminance_scale_ = float(np.sqrt(seen.variance)) or 1.0
 
     def _energies(self, images, gray):
-        """Yield energies by frequency: of gray levels, then of color channels.
-
-        Those of gray levels are on the grid of texture where they are part of it.
-        """
+        """Yield energies by frequency, of gray levels on the grid of texture."""
         twice = self.max_grid and 2 * self.max_grid
         channels = [(gray, twice if self.texture else self.max_grid)]
         if self._opponents:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -62,28 +62,20 @@ def coordinate_spheres(
     reach = check_radius(radius) * (1 + RADIUS_TOLERANCE)
     centers = check_centers(centers, len(coordinates))
     tree = cKDTree(coordinates)
-    counts, members, n_pairs = [], [], 0
-    for batch in _batches(centers):
-        near = cKDTree(coordinates[batch]).sparse_distance_matrix(
-            tree, reach, output_type="ndarray"
-        )
-        order = np.lexsort((near["j"], near["i"]))
-        members.append(near["j"][order].astype(np.int32))
-        counts.append(np.bincount(near["i"], minlength=len(batch)))
-        n_pairs += len(order)
-        check_n_pairs(n_pairs)
-    return rows_to_regions(
-        np.concatenate(members), np.concatenate(counts), len(coordinates)
-    )
+
+    def near(batch: np.ndarray) -> Any:
+        own = cKDTree(coordinates[batch])
+        pairs = own.sparse_distance_matrix(tree, reach, output_type="ndarray")
+        order = np.lexsort((pairs["j"], pairs["i"]))
+        return pairs["i"][order], pairs["j"][order]
+
+    return _collected(near, centers, _BATCH_CENTERS, len(coordinates))
 
 
 def nearest_features(
     coordinates: Any, n_nearest: int, *, centers: Any = None
 ) -> csr_array:
-    """Return the `n_nearest` features around each center, csr_array of bool.
-
-    Equal distances are broken by feature index, the lower first.
-    """
+    """Return the `n_nearest` features around centers; of ties, the lower index."""
     from scipy.spatial import cKDTree
 
     coordinates = check_coordinates(coordinates)
@@ -93,20 +85,11 @@ def nearest_features(
     check_n_pairs(len(centers) * n_nearest)
     tree = cKDTree(coordinates)
     members = np.empty((len(centers), n_nearest), dtype=np.int32)
-    n_done = 0
-    for batch in _batches(centers):
-        members[n_done : n_done + len(batch)] = _nearest_of_batch(
-            tree, coordinates[batch], batch, n_nearest
-        )
-        n_done += len(batch)
+    for first in range(0, len(centers), _BATCH_CENTERS):
+        rows = slice(first, first + _BATCH_CENTERS)
+        members[rows] = _nearest_of_batch(tree, coordinates, centers[rows], n_nearest)
     counts = np.full(len(centers), n_nearest)
     return rows_to_regions(members.ravel(), counts, n_features)
-
-
-def _batches(centers: np.ndarray) -> Iterator[np.ndarray]:
-    """Split the centers into batches of bounded size."""
-    for first in range(0, len(centers), _BATCH_CENTERS):
-        yield centers[first : first + _BATCH_CENTERS]
 
 
 def _check_n_nearest(n_nearest: Any, n_features: int) -> int:
@@ -121,10 +104,10 @@ def _check_n_nearest(n_nearest: Any, n_features: int) -> int:
 
 
 def _nearest_of_batch(
-    tree: Any, points: np.ndarray, centers: np.ndarray, n_nearest: int
+    tree: Any, coordinates: np.ndarray, centers: np.ndarray, n_nearest: int
 ) -> np.ndarray:
     """Sorted member indices of a batch of centers; shape (n_batch, n_nearest)."""
-    distances, neighbors = _query_past_ties(tree, points, n_nearest)
+    distances, neighbors = _query_past_ties(tree, coordinates[centers], n_nearest)
     edge = distances[:, n_nearest - 1 : n_nearest]
     # 0: the center itself; 1: nearer than the last one wanted; 2: as far; 3: farther
     rank = np.where(distances < edge * (1 - RADIUS_TOLERANCE), 1, 2)
@@ -207,21 +190,33 @@ def surface_discs(
     from scipy.sparse.csgraph import dijkstra
 
     coordinates = check_coordinates(coordinates)
-    graph = _edge_graph(coordinates, check_faces(faces, len(coordinates)))
+    n = len(coordinates)
     reach = check_radius(radius) * (1 + RADIUS_TOLERANCE)
-    centers = check_centers(centers, len(coordinates))
-    width = max(1, _BATCH_DISTANCES // len(coordinates))
+    first, second = mesh_edges(check_faces(faces, n)).T
+    lengths = np.linalg.norm(coordinates[first] - coordinates[second], axis=1)
+    ends = np.concatenate([first, second]), np.concatenate([second, first])
+    graph = coo_array((np.tile(lengths, 2), ends), shape=(n, n)).tocsr()
+    centers, width = check_centers(centers, n), max(1, _BATCH_DISTANCES // n)
+
+    def near(batch: np.ndarray) -> Any:
+        return np.nonzero(dijkstra(graph, indices=batch, limit=reach) <= reach)
+
+    return _collected(near, centers, width, n)
+
+
+def _collected(
+    near: Callable, centers: np.ndarray, width: int, n_features: int
+) -> csr_array:
+    """Return regions of the (row, member) pairs that are near each batch of centers."""
     counts, members, n_pairs = [], [], 0
-    for first in range(0, len(centers), width):
-        distances = dijkstra(graph, indices=centers[first : first + width], limit=reach)
-        rows, columns = np.nonzero(distances <= reach)
-        counts.append(np.bincount(rows, minlength=len(distances)))
+    for start in range(0, len(centers), width):
+        batch = centers[start : start + width]
+        rows, columns = near(batch)
+        counts.append(np.bincount(rows, minlength=len(batch)))
         members.append(columns.astype(np.int32))
         n_pairs += len(columns)
         check_n_pairs(n_pairs)
-    return rows_to_regions(
-        np.concatenate(members), np.concatenate(counts), len(coordinates)
-    )
+    return rows_to_regions(np.concatenate(members), np.concatenate(counts), n_features)
 
 
 def cached_surface_discs(
@@ -256,12 +251,3 @@ def mesh_edges(faces: np.ndarray) -> np.ndarray:
     """Return the edges (n_edges, 2) of triangles (n_faces, 3), each once."""
     pairs = np.concatenate([faces[:, [0, 1]], faces[:, [1, 2]], faces[:, [2, 0]]])
     return np.unique(np.sort(pairs, axis=1), axis=0)
-
-
-def _edge_graph(coordinates: np.ndarray, faces: np.ndarray) -> csr_array:
-    """Symmetric CSR of edge lengths, every edge once per direction."""
-    first, second = mesh_edges(faces).T
-    lengths = np.linalg.norm(coordinates[first] - coordinates[second], axis=1)
-    ends = np.concatenate([first, second]), np.concatenate([second, first])
-    shape = len(coordinates), len(coordinates)
-    return coo_array((np.tile(lengths, 2), ends), shape=shape).tocsr()

@@ -19,7 +19,7 @@ _BATCH_PAIRS = 2**20  # (center, offset) pairs looked up together
 
 
 def lattice_spheres(
-    mask: Any, affine: Any, radius: float, *, centers: Any = None
+    mask: np.ndarray, affine: np.ndarray, radius: float, *, centers: Any = None
 ) -> csr_array:
     """Return the voxels of a mask within `radius` mm of each center, csr_array of bool.
 
@@ -27,7 +27,6 @@ def lattice_spheres(
     the radius are computed once, and gathered per batch of centers in a padded index
     volume (Kriegeskorte, Goebel & Bandettini 2006, PNAS 103).
     """
-    mask, affine = check_lattice(mask, affine)
     radius = check_radius(radius)
     centers = check_centers(centers, int(mask.sum()))
     offsets = _stencil(affine[:3, :3], radius, mask.shape)
@@ -35,13 +34,8 @@ def lattice_spheres(
     return _gather(lookup, start[centers], steps, len(start))
 
 
-def strided_centers(mask: Any, stride: Any) -> np.ndarray:
-    """Return ascending feature indices of every `stride`-th voxel along each axis.
-
-    The coarser lattice begins, along each axis, at the first index that the mask
-    reaches.
-    """
-    mask = _check_mask(mask)
+def strided_centers(mask: np.ndarray, stride: Any) -> np.ndarray:
+    """Return every `stride`-th feature along each axis, from the mask's first index."""
     steps = np.asarray(stride)
     if steps.dtype.kind not in "iu" or steps.shape not in ((), (3,)) or steps.min() < 1:
         raise ValueError(
@@ -56,36 +50,6 @@ def strided_centers(mask: Any, stride: Any) -> np.ndarray:
             "smaller stride"
         )
     return np.flatnonzero(kept)
-
-
-def check_lattice(mask: Any, affine: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Return a boolean 3-D mask and a float64 (4, 4) affine, or say what is wrong."""
-    mask = _check_mask(mask)
-    affine = np.asarray(affine, dtype=np.float64)
-    if affine.shape != (4, 4) or not np.isfinite(affine).all():
-        raise ValueError(
-            f"affine must be a finite (4, 4) matrix, got shape {affine.shape}; "
-            "use the image's .affine"
-        )
-    if np.linalg.matrix_rank(affine[:3, :3]) < 3:
-        raise ValueError(
-            "affine must be invertible, its 3 x 3 part is singular; check the voxel "
-            "sizes in the image's header"
-        )
-    return mask, affine
-
-
-def _check_mask(mask: Any) -> np.ndarray:
-    """Return a boolean 3-D mask with at least one voxel."""
-    mask = np.asarray(mask)
-    if mask.ndim != 3:
-        raise ValueError(
-            f"mask must have 3 dimensions, got {mask.ndim}; give a (nx, ny, nz) array"
-        )
-    mask = mask.astype(bool)
-    if not mask.any():
-        raise ValueError("mask must contain at least one voxel, got none")
-    return mask
 
 
 def _stencil(axes: np.ndarray, radius: float, shape: tuple) -> np.ndarray:
@@ -117,13 +81,10 @@ def _gather(
     lookup: np.ndarray, positions: np.ndarray, steps: np.ndarray, n_features: int
 ) -> csr_array:
     """Collect the members of all spheres, a batch of centers at a time."""
-    n_centers = len(positions)
-    widest = min(len(steps), n_features)
-    counts = np.empty(n_centers, dtype=np.int64)
-    indices = np.empty(n_centers * widest, dtype=np.int32)
-    width = max(1, _BATCH_PAIRS // len(steps))
-    used = 0
-    for first in range(0, n_centers, width):
+    counts = np.empty(len(positions), dtype=np.int64)
+    indices = np.empty(len(positions) * min(len(steps), n_features), dtype=np.int32)
+    width, used = max(1, _BATCH_PAIRS // len(steps)), 0
+    for first in range(0, len(positions), width):
         rows = slice(first, first + width)
         # -1 where the offset leaves the mask: the border is as wide as the stencil
         neighbors = lookup[positions[rows, None] + steps]

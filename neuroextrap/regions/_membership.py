@@ -12,26 +12,13 @@ _MOST_PAIRS = np.iinfo(np.int32).max
 
 def check_regions(regions: Any, n_features: int) -> sparse.csr_array:
     """Return a matrix (n_regions, n_features) as regions in canonical form."""
-    if sparse.issparse(regions):
-        members = sparse.csr_array(regions)
-    else:
-        dense = check_numbers(regions, "regions")
-        if dense.ndim != 2:
-            raise ValueError(
-                f"regions must be a matrix (n_regions, n_features), got "
-                f"shape {dense.shape}; give one row per region"
-            )
-        members = sparse.csr_array(dense)
-    if members.shape[1] != n_features or members.shape[0] == 0:
+    given = regions if sparse.issparse(regions) else check_numbers(regions, "regions")
+    if given.ndim != 2 or given.shape[1] != n_features or given.shape[0] == 0:
         raise ValueError(
             f"regions must have shape (n_regions >= 1, {n_features}), got "
-            f"{members.shape}; give one row per region and one column per feature"
+            f"{given.shape}; give one row per region and one column per feature"
         )
-    if members.dtype.kind in "fc" and np.isnan(members.data).any():
-        raise ValueError(
-            "regions must not hold NaN; use zero or False for a feature outside"
-        )
-    members = _canonical(members)
+    members = _canonical(sparse.csr_array(given))
     if members.nnz == 0:
         raise ValueError(
             "regions must have at least one member, got none; set the entries of "
@@ -116,50 +103,27 @@ def check_coordinates(coordinates: Any) -> np.ndarray:
 
 def _canonical(matrix: sparse.csr_array) -> sparse.csr_array:
     """Bool CSR without zeros and duplicates, int32 sorted indices; copies if needed."""
-    if (
-        matrix.dtype == bool
-        and matrix.indices.dtype == np.int32
-        and matrix.has_canonical_format
-        and matrix.data.all()
-    ):
+    if matrix.dtype.kind in "fc" and np.isnan(matrix.data).any():
+        raise ValueError(
+            "regions must not hold NaN; use zero or False for a feature outside"
+        )
+    whole = matrix.has_canonical_format and matrix.data.all()
+    if whole and matrix.dtype == bool and matrix.indices.dtype == np.int32:
         return matrix
     check_n_pairs(matrix.nnz)
-    members = sparse.csr_array(
-        (
-            matrix.data != 0,
-            matrix.indices.astype(np.int32),
-            matrix.indptr.astype(np.int32),
-        ),
-        shape=matrix.shape,
-    )
+    indices, indptr = (a.astype(np.int32) for a in (matrix.indices, matrix.indptr))
+    members = sparse.csr_array((matrix.data != 0, indices, indptr), shape=matrix.shape)
     members.sum_duplicates()
     members.eliminate_zeros()
     members.sort_indices()
     return members
 
 
-def label_regions(
-    labels: Any, *, background: Any = 0
-) -> tuple[sparse.csr_array, np.ndarray]:
-    """Return regions of the labels (n_features,) but background, and the labels."""
-    labels = np.asarray(labels)
-    if labels.ndim != 1:
-        raise ValueError(
-            f"labels must be one-dimensional (n_features,), got shape {labels.shape}; "
-            "give one label per feature"
-        )
-    if labels.dtype.kind == "f" and np.isnan(labels).any():
-        raise ValueError("labels must not hold NaN; use the background label instead")
+def label_regions(labels: np.ndarray) -> tuple[sparse.csr_array, np.ndarray]:
+    """Return regions of the labels (n_features,) but 0, and the labels."""
     order = np.argsort(labels, kind="stable")
-    values, counts = np.unique(labels[order], return_counts=True)
-    kept = np.ones(len(values), dtype=bool)
-    if background is not None:
-        kept = values != background
-    if not kept.any():
-        raise ValueError(
-            f"labels must hold a label other than the background {background!r}, got "
-            "none; check that atlas and mask overlap"
-        )
+    values, counts = np.unique(labels, return_counts=True)
+    kept = values != 0
     members = order[np.repeat(kept, counts)].astype(np.int32)
     return rows_to_regions(members, counts[kept], len(labels)), values[kept]
 
@@ -175,12 +139,14 @@ def usable_regions(
     regions: sparse.csr_array, usable: np.ndarray, min_features: int
 ) -> UsableRegions:
     """Drop unusable features (n_features,), and regions with too few left."""
-    least = max(1, min_features)
-    whole = bool(usable.all())
     sizes = np.diff(regions.indptr)
-    kept = None if whole else usable[regions.indices]
-    counts = sizes.astype(np.int64) if whole else _counts_of_rows(kept, regions.indptr)
-    large = counts >= least
+    kept, counts = usable[regions.indices], sizes.astype(np.int64)
+    whole = bool(kept.all())
+    if not whole:
+        filled = np.flatnonzero(sizes)
+        starts = regions.indptr[filled]
+        counts[filled] = np.add.reduceat(kept, starts, dtype=np.int64)
+    large = counts >= max(1, min_features)
     if not large.any():
         raise ValueError(
             f"no region has min_voxels={min_features} usable voxels (largest: "
@@ -189,21 +155,10 @@ def usable_regions(
         )
     if whole and large.all():
         return UsableRegions(regions, counts)
-    wanted = np.repeat(large, sizes)
-    if not whole:
-        wanted &= kept
+    wanted = kept & np.repeat(large, sizes)
     indptr = np.concatenate([[0], np.cumsum(np.where(large, counts, 0))])
     indices = regions.indices[wanted].astype(np.int32, copy=False)
     left = sparse.csr_array(
         (np.ones(len(indices), dtype=bool), indices, indptr), shape=regions.shape
     )
     return UsableRegions(left, counts)
-
-
-def _counts_of_rows(kept: Any, indptr: np.ndarray) -> np.ndarray:
-    """Count the members kept in every row."""
-    counts = np.zeros(len(indptr) - 1, dtype=np.int64)
-    filled = np.flatnonzero(np.diff(indptr))
-    if len(filled):
-        counts[filled] = np.add.reduceat(kept, indptr[filled], dtype=np.int64)
-    return counts

@@ -23,8 +23,8 @@ from neuroextrap.reporting._rendering import (
     render,
 )
 from neuroextrap.reporting._viewer_data import packed
-from neuroextrap.stats._cluster_statistics import find_clusters
 from neuroextrap.stats._pvalues import LEVEL
+from neuroextrap.stats._rearrangement_test import find_clusters
 
 _FWE = f"family-wise p ≤ {format_p_value(LEVEL)}"
 CRITERIA = {

@@ -34,7 +34,7 @@ from neuroextrap.reporting._rendering import (
 )
 from neuroextrap.reporting._viewer import draw_viewer, or_note
 from neuroextrap.reporting._viewer_data import rounded, viewer_data
-from neuroextrap.stats._cluster_statistics import find_clusters
+from neuroextrap.stats._rearrangement_test import find_clusters
 
 _HEADINGS = {
     "second_level": "Mean over subjects",

@@ -84,18 +84,18 @@ def test_accuracy_is_repeatable_and_block_free():
     [
         (
             lambda: gaussian_code_information(0, 1.0),
-            r"n_features=.* must be an integer",
+            "n_features must be an integer",
         ),
         (lambda: gaussian_code_information(2, -1.0), r"snr=.* must be finite"),
-        (lambda: gaussian_code_information(2, 1.0, n_train=0), r"n_train=.* must be"),
+        (lambda: gaussian_code_information(2, 1.0, n_train=0), "n_train must be"),
         (lambda: gaussian_code_snr(-1.0, 3), r"information=.* must be finite"),
         (lambda: gaussian_code_snr(np.inf, 3), r"information=.* must be finite"),
-        (lambda: gaussian_code_snr(1.0, 2.5), r"n_features=.* must be an integer"),
+        (lambda: gaussian_code_snr(1.0, 2.5), "n_features must be an integer"),
         (lambda: gaussian_code_accuracy(3, 1.0, [1]), r"set_sizes=.* must be"),
         (lambda: gaussian_code_accuracy(3, np.nan, [2]), r"snr=.* must be finite"),
-        (lambda: gaussian_code_accuracy(3, 1.0, [2], n_draws=0), r"n_draws=.* must be"),
+        (lambda: gaussian_code_accuracy(3, 1.0, [2], n_draws=0), "n_draws must be"),
     ],
 )
 def test_bad_input_is_named(call, message):
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises((TypeError, ValueError), match=message):
         call()

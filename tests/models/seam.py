@@ -23,7 +23,6 @@ from neuroextrap.models.elastic_net._acceleration import (
 from neuroextrap.models.elastic_net._estimator import (
     SOLVERS,
     ElasticNetEncoder,
-    SearchOptions,
     choose_solver,
     cross_validated_elastic_net,
 )
@@ -33,5 +32,5 @@ from neuroextrap.models.elastic_net._folds import (
     predict_fold,
     prepare_targets,
 )
-from neuroextrap.models.elastic_net._solver_numba_batch import Columns, solve_columns
+from neuroextrap.models.elastic_net._solver_kinds import Columns, solve_columns
 from neuroextrap.models.elastic_net._solvers import Solver, grid_walk

@@ -2,11 +2,12 @@
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.model_selection import KFold
 
 from tests.models.seam import (
+    ElasticNetEncoder,
     FeatureProblems,
-    SearchOptions,
     all_samples,
     cross_validated_elastic_net,
     fold_grams,
@@ -66,7 +67,7 @@ def _designs():
 @pytest.mark.parametrize("tol", [1e-4, 1e-7, 1e-10])
 @pytest.mark.parametrize("l1_ratio", [0.1, 0.9])
 def test_solutions_are_within_the_tolerance_of_the_exact_minimum(design, tol, l1_ratio):
-    from neuroextrap.models.elastic_net._solver_numba_working_sets import (
+    from neuroextrap.models.elastic_net._solver_kinds import (
         WorkingSetSolver,
     )
 
@@ -76,7 +77,7 @@ def test_solutions_are_within_the_tolerance_of_the_exact_minimum(design, tol, l1
     Y = _centered(Y / Y.std(axis=0) + rng.normal(size=Y.shape))
     everything = all_samples(fold_grams(X, list(KFold(3).split(X)), True))
     targets = prepare_targets(everything, Y)
-    solver = WorkingSetSolver(everything, targets, SearchOptions(tol=tol))
+    solver = WorkingSetSolver(everything, targets, ElasticNetEncoder(tol=tol))
     largest = np.abs(Y.T @ X).max(axis=1) / len(X) / l1_ratio
     start = np.zeros((3, X.shape[1]))
     for share in (0.3, 0.03):
@@ -108,9 +109,11 @@ def test_penalties_are_those_of_exact_grams(dtype):
     X = (factors + 0.3 * rng.normal(size=factors.shape)).astype(dtype)
     Y = (X[:, :6] + 3 * rng.normal(size=(90, 6))).astype(dtype)
     splits = list(KFold(4).split(X))
-    options = SearchOptions(n_alphas=15, eps=1e-2, tol=1e-5)
+    options = ElasticNetEncoder(n_alphas=15, eps=1e-2, tol=1e-5)
     fits = [
-        cross_validated_elastic_net(X, Y, splits, options._replace(solver=solver))
+        cross_validated_elastic_net(
+            X, Y, splits, clone(options).set_params(solver=solver)
+        )
         for solver in ("numba-working-sets", "scikit-learn")
     ]
     np.testing.assert_allclose(fits[0].alpha, fits[1].alpha, rtol=1e-5)

@@ -63,7 +63,7 @@ def test_canonical_input_is_not_copied():
 @pytest.mark.parametrize(
     ("regions", "message"),
     [
-        (np.ones(3), "matrix \\(n_regions, n_features\\), got shape"),
+        (np.ones(3), "shape \\(n_regions >= 1, 3\\), got \\(3,\\)"),
         (np.ones((2, 4)), "shape \\(n_regions >= 1, 3\\), got \\(2, 4\\)"),
         (np.ones((0, 3)), "n_regions >= 1"),
         (np.array([[np.nan, 1, 0]]), "must not hold NaN"),

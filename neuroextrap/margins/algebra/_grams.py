@@ -1,9 +1,8 @@
 """Inner products of the samples of regions, and penalties: what no label enters.
 
-Sums of rounded numbers are exact: rounded to whole multiples of a power of two, with
-as many digits as a sum can hold, inner products add up without any rounding, in
-whatever order they are taken. So margins of sums by class have the same bits whatever
-else is in their batch, and classes that tie stay tied.
+Sums of numbers rounded to whole multiples of a power of two are exact in any order: so
+margins of sums by class have the same bits whatever else is in their batch, and classes
+that tie stay tied.
 """
 
 import math
@@ -126,10 +125,7 @@ def round_terms(terms: np.ndarray, n_terms: int) -> np.ndarray:
 
 
 def _shift(largest: float, n_terms: int) -> float:
-    """Return what rounds numbers up to the largest when added and subtracted.
-
-    Adding 1.5 * 2^52 units leaves a whole number of units.
-    """
+    """Return 1.5 * 2^52 units: added and subtracted, it rounds to whole units."""
     _, exponent = math.frexp(largest)
     digits = _DIGITS - (n_terms - 1).bit_length()
     return math.ldexp(1.5, exponent - digits + 52)

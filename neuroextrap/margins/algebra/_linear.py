@@ -1,9 +1,7 @@
 """Many samples, few features: margins that are linear in the test points of a region.
 
-Where samples outnumber features (trials of electrophysiology, say), inner products of
-samples would take memory and time by the square of their number. Here a labeling enters
-through the sums of each class only, the held-out samples' sums taken off those of all,
-and what is inverted has the size of the features. Memory is linear in the samples.
+A labeling enters through the sums of each class only, the held-out samples' sums taken
+off those of all; what is inverted has the size of the features.
 """
 
 from dataclasses import dataclass

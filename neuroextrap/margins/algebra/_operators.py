@@ -105,10 +105,7 @@ def _growing_regions(
 def growing_fits(
     growing: RegionOperators, indicators: np.ndarray, design: Design
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Fit class indicators (n, K) by ridge regression, with a free intercept.
-
-    Returns errors (S, n_test, K) and inner products with residuals (S, F, K, K).
-    """
+    """Fit indicators (n, K): errors (S, n_test, K), residual products (S, F, K, K)."""
     from neuroextrap.margins.compiled._class_sums import fill_growing_fits
 
     n_regions, n_classes = len(growing.regions), indicators.shape[1]
@@ -168,22 +165,13 @@ class RegionOperators:
             return np.matmul(self.dense[:, None], indicators)
         return np.stack([indicators - u @ (u.T @ indicators) for u in self.factors])
 
-    @property
-    def n_factor_columns(self) -> int:
-        """Largest number of columns of a factor; 0 where there are none."""
-        return max((u.shape[1] for u in self.factors or ()), default=0)
-
-    def dense_of(self, region: int) -> np.ndarray:
-        """Return I - H (n_samples, n_samples) of the region at this position."""
-        if self.factors is None:
-            return np.asarray(self.dense[region])
-        u = self.factors[region]
-        return np.eye(len(u)) - u @ u.T
-
     def each(self) -> Iterator[tuple[int, np.ndarray]]:
         """Yield where a region lies, and I - H (n_samples, n_samples) of it."""
-        for position, region in enumerate(self.regions):
-            yield int(region), self.dense_of(position)
+        if self.factors is None:
+            yield from zip(self.regions, self.dense, strict=True)
+            return
+        for region, u in zip(self.regions, self.factors, strict=True):
+            yield region, np.eye(len(u)) - u @ u.T
 
     @cached_property
     def flat_inverses(self) -> np.ndarray:

@@ -129,14 +129,9 @@ def _sweep(a: np.ndarray) -> np.ndarray:
     return np.negative(a, out=a)
 
 
-def linear_margins(
-    region: LinearRegion,
-    design: Design,
-    labelings: Labelings,
-    counts: np.ndarray,
-    rule: str,
-) -> Linear:
-    """Return the margins of a region with few features; counts (F, K, B)."""
+def linear_margins(region: LinearRegion, trained: "_Trained") -> Linear:
+    """Return the margins of a region with few features."""
+    design, labelings, counts, rule = trained
     constants = prior_constants(counts, rule).swapaxes(1, 2)
     n = counts.swapaxes(1, 2)
     few_features = region.centered.shape[1] <= 2 * design.n_classes
@@ -202,27 +197,20 @@ _BATCH = 64
 class LDAMargins(LinearWhereFew):
     """Out-of-fold linear discriminant analysis with a ridge-shrunk covariance.
 
-    With W the within-class sum of squares of the training samples, m their mean
-    and mu_l the mean of class l, the margin of class l at x is
-    ``(x - m)' V (mu_l - m) - (mu_l - m)' V (mu_l - m) / 2``, ``V`` the inverse of
-    ``W + lambda I``: the log posterior under equal class priors, up to the factor
-    1 / (N - K) and a term shared by all classes (N training samples). The penalty
-    lambda is `ridge_penalty`, so nothing but K x K inverses is left for each fold and
-    labeling; the result equals refitting. ``priors="frequency"`` adds
-    ``log(class share of the training samples) / (N - K)``. With equal priors, a class
-    of n training samples loses what the less noise of its mean gains, on average over
-    all labelings: ``(1 / n_min - 1 / n) h / (1 - h) / 2``, with h the trace of the
-    smoother of the N training samples over N - 1.
+    With W the within-class sum of squares of the N training samples, m their mean and
+    mu_l the mean of class l, the margin of class l at x is ``(x - m)' V (mu_l - m) -
+    (mu_l - m)' V (mu_l - m) / 2``, ``V`` the inverse of ``W + lambda I``: the log
+    posterior under equal class priors, up to the factor 1 / (N - K) and a term shared
+    by all classes. The penalty lambda is `ridge_penalty`; the result equals refitting.
+    ``priors="frequency"`` adds ``log(class share of the training samples) / (N - K)``.
+    With equal priors, a class of n training samples loses what the less noise of its
+    mean gains, on average over all labelings: ``(1 / n_min - 1 / n) h / (1 - h) / 2``,
+    with h the trace of the smoother over N - 1.
 
-    Margins are computed in float64 and rounded to float32 where the penalty is at least
-    0.01 of the mean squared norm of the centered samples.
-
-    Hastie, Tibshirani & Buja 1994, "Flexible discriminant analysis by optimal
-    scoring", section 3 (discriminant analysis from indicator regression). Huang, Tong &
-    Zhao 2010, "Bias-corrected diagonal discriminant rules for high-dimensional
-    classification", section 2 (unequal classes). Treder 2019,
-    "Cross-validation in high-dimensional spaces: a lifeline for least squares models
-    and multi-class LDA", section 3 (folds without refitting).
+    Hastie, Tibshirani & Buja 1994, "Flexible discriminant analysis by optimal scoring",
+    section 3. Huang, Tong & Zhao 2010, "Bias-corrected diagonal discriminant rules for
+    high-dimensional classification", section 2 (unequal classes). Treder 2019,
+    "Cross-validation in high-dimensional spaces", section 3 (folds without refitting).
     """
 
     name = "lda"
@@ -258,7 +246,7 @@ class LDAMargins(LinearWhereFew):
         for growing in fits.growing:
             _fill_growing(margins, growing, trained)
         for place, region in fits.linear.items():
-            fill_linear(margins[:, :, place], linear_margins(region, *trained), design)
+            fill_linear(margins[:, :, place], linear_margins(region, trained), design)
         flat = margins.reshape(len(design.test), K, n_regions * B)
         if self.rule != "frequency" and are_unequal(counts):
             if "explained" not in kept:

@@ -237,10 +237,7 @@ def _members(codes: Any, design: Design) -> tuple[np.ndarray, np.ndarray]:
 def _statistics(
     x: Any, floor: Any, members: Any, counts: Any, scales: Any, design: Design
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Yield means and variances (p, c) of training samples, fold by fold.
-
-    Columns c of members (n, c) are classes or classes times labelings.
-    """
+    """Yield means and variances (p, c) of classes (times labelings), by fold."""
     squares = x * x
     sums, square_sums = x.T @ members, squares.T @ members
     for fold, (held, _) in enumerate(design.fold_views):

@@ -29,15 +29,12 @@ class QDAMargins(MarginKernel):
     With S_l the covariance of class l's training samples (divided by their count), mu
     the mean variance of a feature over all samples and delta the intensity, the class
     covariance is ``(1 - delta) S_l + delta mu I`` and the margin its Gaussian log
-    density without the constant. The work is done on inner products of samples.
-
-    ``shrinkage="auto"`` is the Ledoit-Wolf intensity of the region's total scatter
-    times the number of classes (a class has only its share of the samples), between
-    1e-4 and 0.999; a float s > 0 is delta = s / (1 + s). With equal priors, a class of
-    n training samples loses what the less noise of its mean gains, on average over all
-    labelings: half of 1 / n_min - 1 / n times the trace of its covariance, divided by
-    the shrunk one. ``priors="frequency"`` adds the log share of the class among the
-    training samples.
+    density without the constant. ``shrinkage="auto"`` is the Ledoit-Wolf intensity of
+    the region's total scatter times the number of classes, between 1e-4 and 0.999; a
+    float s > 0 is delta = s / (1 + s). With equal priors, a class of n training samples
+    loses what the less noise of its mean gains, on average over all labelings: half of
+    1 / n_min - 1 / n times the trace of its covariance, divided by the shrunk one.
+    ``priors="frequency"`` adds the log share of the class.
 
     Friedman 1989, "Regularized discriminant analysis", eqs. 5 and 18.
     """

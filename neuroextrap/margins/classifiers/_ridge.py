@@ -303,11 +303,9 @@ def _predictions(
     """Return the margins (n_test, K, n_regions * B) of a group of regions."""
     K, B = labelings.n_classes, labelings.n_labelings
     flat = labelings.one_hot(group.dtype).reshape(design.n_samples, K * B)
-    if predictor is None:
-        predictions = thin_predictions(group, design, flat)
-    else:
-        predictions = predictor @ flat
-    return batch_last(predictions, (len(design.test), K, B))
+    thin = predictor is None
+    values = thin_predictions(group, design, flat) if thin else predictor @ flat
+    return batch_last(values, (len(design.test), K, B))
 
 
 def _class_sums(

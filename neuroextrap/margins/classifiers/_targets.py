@@ -41,7 +41,8 @@ class FixedPenalties:
             flat = _flat(labelings, vectors, group.dtype, name)
             # a factor of C is smaller where features are few, and C more than it is
             # worth where columns are
-            if few or (group.dense is None and 2 * n_test > group.n_factor_columns):
+            thin = group.factors and 2 * n_test > group.factors[0].shape[1]
+            if few or thin:
                 means = training_means(labelings, self.design, vectors, name)
                 part = _few_decoded(group, self.design, flat)
                 means = means.reshape(len(means), -1)[self.design.fold_of_test]
@@ -68,20 +69,16 @@ class FixedPenalties:
 class TargetMargins(MarginKernel):
     """Out-of-fold ridge regression of target vectors on a region's features.
 
-    A label is the number of one of K candidates, whose vectors are the rows of
-    ``targets`` (K, n_columns). Decoded vectors and candidates are taken about the mean
-    target of the fold's training samples; the margin of a candidate is its ``metric``
-    with the decoded vector: cosine, correlation over columns, or minus the squared
-    distance.
+    A label is the number of one of K candidates, the rows of ``targets`` (K,
+    n_columns). Decoded vectors and candidates are taken about the mean target of the
+    fold's training samples; the margin of a candidate is its ``metric`` with the
+    decoded vector: cosine, correlation over columns, or minus the squared distance.
 
-    Besides counts a batch has the correlation of decoded and true targets over test
-    points, both about the training means, averaged over columns. What is ``tested`` by
-    permutations ("correlation", or counts for the "wins") comes for all labelings, the
-    rest for the observed one.
-
-    Where `shrinkage` is "inner_folds" or several numbers, every fold chooses its
-    penalty by leaving out one of the ``units`` (n_samples,) of its training samples
-    after the other, in every labeling by its own targets.
+    Batches have the correlation of decoded and true targets over test points, averaged
+    over columns, and counts: what is ``tested`` ("correlation" or "wins") of all
+    labelings, the rest of the observed one. Where `shrinkage` is "inner_folds" or
+    several numbers, every fold chooses its penalty by leaving out one of the ``units``
+    (n_samples,) after the other.
     """
 
     name = "targets"
@@ -185,10 +182,7 @@ class TargetMargins(MarginKernel):
             first += labelings.n_labelings
 
     def correlations(self, state: Any, labelings: Labelings) -> np.ndarray:
-        """Correlate decoded with true targets, shape (n_regions, n_labelings).
-
-        Zero where either does not vary.
-        """
+        """Correlate decoded with true targets, (n_regions, B); 0 without variance."""
         design = state[0].design
         decoded = _decoded(state, labelings, self.targets, "targets")
         true = labelings.keep(
@@ -215,10 +209,7 @@ class TargetMargins(MarginKernel):
     def chosen_shrinkage(
         self, x: np.ndarray, plan: Any, design: Design | None = None
     ) -> np.ndarray:
-        """Return the multiple of the penalty that every fold of a region chooses.
-
-        The folds are those of a plan, or of another `design`.
-        """
+        """Return the multiples that the folds of a plan, or a `design`, choose."""
         observed = _first(next(iter(plan.batches())))
         folds = InnerFolds([x], design or plan.design, self)
         return np.array(self.candidate_penalties)[folds.chosen(observed)[0, :, 0]]

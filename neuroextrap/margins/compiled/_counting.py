@@ -111,10 +111,7 @@ def _count_blocks(
 
 @_compile
 def add_wins(beaten: Any, tied: Any, weights: Any, wins: Any) -> None:
-    """Add the weights of test points to wins (K, M), a tie's to all that it may be.
-
-    ``weights`` (n_test, M), or one row or column for all; tied points at last.
-    """
+    """Add weights (n_test or 1, M or 1) to wins (K, M), a tie's to all it may be."""
     n_test, n_batch = beaten.shape
     most = np.empty(n_test, np.int32)  # ties of every point
     for start in range(0, n_batch, _COLUMNS):

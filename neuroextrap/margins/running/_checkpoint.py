@@ -6,7 +6,7 @@ import os
 import uuid
 import zipfile
 import zlib
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -73,7 +73,7 @@ _MADE_AGAIN = (
 _UNREADABLE = (OSError, EOFError, ValueError, KeyError, zipfile.BadZipFile, zlib.error)
 
 
-class Checkpoint:
+class Checkpoint(AbstractContextManager["Checkpoint"]):
     """A folder with one file for every finished task of one run, freed by ``with``.
 
     ``identity``, JSON values, is what makes the run what it is. A folder that holds
@@ -93,10 +93,6 @@ class Checkpoint:
         self._lock: Lock | None = None
         self._part = part
         self._open()
-
-    def __enter__(self) -> "Checkpoint":
-        """Return the checkpoint."""
-        return self
 
     def __exit__(self, *error: object) -> None:
         """Free the folder for other processes."""
@@ -166,21 +162,20 @@ class Checkpoint:
 
     def _claim(self) -> None:
         """Make the manifest, unless it is there; refuse that of another run."""
-        manifest = self.directory / _MANIFEST
-        if not manifest.exists():
-            text = json.dumps(self._identity, indent=1)
-            if _created(manifest, text.encode()):
-                return
+        manifest, text = (
+            self.directory / _MANIFEST,
+            json.dumps(self._identity, indent=1),
+        )
+        if not manifest.exists() and _created(manifest, text.encode()):
+            return
         try:
             stored = json.loads(manifest.read_text())
-            if not isinstance(stored, dict):
-                raise ValueError("no JSON object")
-        except (ValueError, RecursionError) as error:
+            other = differing(stored, json.loads(text))
+        except (ValueError, TypeError, AttributeError, RecursionError) as error:
             raise ValueError(
                 f"checkpoint={str(self.directory)!r} has a damaged {_MANIFEST}; name "
                 "another folder, or delete this one and compute its tasks again"
             ) from error
-        other = differing(stored, json.loads(json.dumps(self._identity)))
         if other:
             raise ValueError(
                 f"checkpoint={str(self.directory)!r} was made by a run with another "

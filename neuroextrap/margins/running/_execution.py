@@ -175,10 +175,7 @@ def use_executor(executor: Any) -> Iterator[None]:
 
 
 def run_tasks(work: Work, *, n_jobs: int, prefer: str) -> Iterator[tuple[int, Any]]:
-    """Yield (number, result) of every task as it finishes.
-
-    On the executor in use, else on the client of joblib's Dask backend, if it is that.
-    """
+    """Yield (number, result) of tasks as they finish, on the executor in use."""
     executor = _executor.get()
     if executor is None:
         client = getattr(get_active_backend()[0], "client", None)
@@ -267,11 +264,7 @@ def _origin() -> tuple[str, dict[str, str]]:
 
 
 def _run(
-    function: Callable[[Any, Any], Any],
-    origin: tuple[str, dict[str, str]],
-    shared: Any,
-    number: int,
-    data: Any,
+    function: Callable, origin: Any, shared: Any, number: int, data: Any
 ) -> tuple[int, Any]:
     """Run one task; in another process, with one BLAS thread and the same versions."""
     process, versions = origin

@@ -14,8 +14,7 @@ from numpy.typing import ArrayLike
 from neuroextrap.models._ridge import LinearEncoder, RidgeEncoder
 from neuroextrap.models._splitters import encoder_splits
 from neuroextrap.models.elastic_net._folds import all_samples, fold_grams
-from neuroextrap.models.elastic_net._solver_numba_batch import BatchSolver
-from neuroextrap.models.elastic_net._solver_numba_working_sets import WorkingSetSolver
+from neuroextrap.models.elastic_net._solver_kinds import BatchSolver, WorkingSetSolver
 from neuroextrap.models.elastic_net._solvers import refit_block, search_block
 from neuroextrap.stats._label_checks import check_plain_types
 from neuroextrap.stats._shared_options import described_by, takes_fields
@@ -28,19 +27,6 @@ from neuroextrap.stats._validation import (
 from neuroextrap.stats._warn import warn
 
 _LOGGER = logging.getLogger(__name__)
-
-
-class SearchOptions(NamedTuple):
-    """Options of `cross_validated_elastic_net`; see `ElasticNetEncoder`."""
-
-    l1_ratios: tuple = (0.1, 0.5, 0.9)
-    n_alphas: int = 25
-    eps: float = 1e-3
-    early_stopping: bool = True
-    tol: float = 1e-4
-    max_sweeps: int = 1000
-    solver: str = "auto"
-    n_jobs: int | None = 1
 
 
 SOLVERS = {"numba-batch": BatchSolver, "numba-working-sets": WorkingSetSolver}
@@ -80,7 +66,7 @@ class ElasticNetFit(NamedTuple):
         )
 
 
-def cross_validated_elastic_net(X, Y, splits, options=None):
+def cross_validated_elastic_net(X, Y, splits, options):
     """Fit one elastic net per target, its penalties chosen by cross-validation.
 
     The objective, grid and choice are those of ``sklearn.linear_model.ElasticNetCV``
@@ -89,19 +75,10 @@ def cross_validated_elastic_net(X, Y, splits, options=None):
     rows of `splits` partition the samples. The chosen model is refitted on all samples
     and solved exactly on its active set. (Zou & Hastie 2005; Friedman, Hastie &
     Tibshirani 2010, covariance updates; Bertrand & Massias 2021, extrapolated
-    coordinate descent.)
-
-    >>> from sklearn.model_selection import KFold
-    >>> rng = np.random.default_rng(0)
-    >>> X = rng.normal(size=(60, 5))
-    >>> Y = X[:, :1] + 0.1 * rng.normal(size=(60, 1))
-    >>> fit = cross_validated_elastic_net(X, Y, list(KFold(5).split(X)))
-    >>> fit.coef.shape, bool(fit.dual_gap.max() < 1e-12)
-    ((1, 5), True)
+    coordinate descent.) Options are those of an `ElasticNetEncoder`.
     """
     from joblib import delayed
 
-    options = _check_options(options or SearchOptions())
     solver_class = SOLVERS[choose_solver(options, X.shape[1])]
     x_mean, y_mean = _column_means(X, "feature"), _column_means(Y, "target")
     Xc = (X - x_mean).astype(np.float64 if solver_class.needs_float64 else X.dtype)
@@ -133,24 +110,23 @@ def cross_validated_elastic_net(X, Y, splits, options=None):
 
 
 def _check_options(options):
-    """Raise for options out of range; return them with ratios as a tuple."""
-    ratios = np.atleast_1d(np.asarray(options.l1_ratios, dtype=float))
+    """Raise for options out of range."""
+    check_n_jobs(options.n_jobs)
+    check_plain_types(options)
+    check_integer(options.n_alphas, "n_alphas", minimum=1)
+    ratios = real_array(options.l1_ratios, "l1_ratios").ravel()
     if ratios.size == 0 or not ((ratios > 0) & (ratios <= 1)).all():
         raise ValueError(
             f"l1_ratios={tuple(ratios.tolist())} must lie in (0, 1]; for a pure ridge "
             "use sklearn.linear_model.RidgeCV"
         )
-    if options.n_alphas < 1 or not 0 < options.eps < 1:
-        raise ValueError(
-            f"n_alphas={options.n_alphas} must be at least 1 and eps={options.eps} in "
-            "(0, 1); the defaults are 25 and 1e-3"
-        )
+    if not 0 < options.eps < 1:
+        raise ValueError(f"eps={options.eps} must lie in (0, 1); the default is 1e-3")
     if not options.tol > 0 or options.max_sweeps < 1:
         raise ValueError(
             f"tol={options.tol} must be positive and max_sweeps={options.max_sweeps} "
             "at least 1; the defaults are 1e-4 and 1000"
         )
-    return options._replace(l1_ratios=tuple(ratios))
 
 
 def _run(jobs, what, blocks, n_jobs):
@@ -175,7 +151,7 @@ def _run(jobs, what, blocks, n_jobs):
 
 def _empty_fit(X, n_targets, options):
     """Make room for the result, in the features' precision; errors are NaN at first."""
-    grid = (n_targets, len(options.l1_ratios), options.n_alphas)
+    grid = (n_targets, np.size(options.l1_ratios), options.n_alphas)
     return ElasticNetFit(
         coef=np.empty((n_targets, X.shape[1]), dtype=X.dtype),
         intercept=np.empty(n_targets),
@@ -204,7 +180,7 @@ def _warn_about(fit, options):
     """Warn, once, of penalties at the edge and of problems that did not converge."""
     from sklearn.exceptions import ConvergenceWarning
 
-    chosen = fit.l1_ratio[:, None] == np.array(options.l1_ratios)
+    chosen = fit.l1_ratio[:, None] == np.ravel(options.l1_ratios)
     smallest = fit.alphas[np.arange(len(chosen)), chosen.argmax(axis=1), -1]
     edge = np.mean(fit.alpha <= smallest)
     if options.n_alphas > 1 and edge > 0:
@@ -331,17 +307,11 @@ class ElasticNetEncoder(LinearEncoder):
             If an option is out of range, there are fewer samples or groups than folds,
             or a feature or target is constant.
         """
-        check_n_jobs(self.n_jobs)
-        check_plain_types(self)
-        check_integer(self.n_alphas, "n_alphas", minimum=1)
-        given = {name: getattr(self, name) for name in SearchOptions._fields}
-        ratios = tuple(real_array(self.l1_ratios, "l1_ratios").ravel())
-        given |= {"l1_ratios": ratios, "tol": float(self.tol)}
+        _check_options(self)
         X, Y = self._given(X, y)
         splits = encoder_splits(self.cv, X, groups, self.random_state)
-        options = SearchOptions(**given)
-        fit = cross_validated_elastic_net(X, Y, splits, options)
+        fit = cross_validated_elastic_net(X, Y, splits, self)
         for name, values in fit._asdict().items():
             setattr(self, f"{name}_", values)
-        self.solver_ = choose_solver(options, X.shape[1])
+        self.solver_ = choose_solver(self, X.shape[1])
         return self

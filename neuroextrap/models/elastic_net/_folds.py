@@ -18,39 +18,31 @@ _CONSTANT = 1e-12
 
 
 class TrainingGrams(NamedTuple):
-    """Gram matrices and means of some training sets."""
+    """Gram matrices and means of some training sets.
 
-    # centered Gram matrices, (n_sets, n_features, n_features)
-    gram: np.ndarray
-    # training means about the mean of all rows, (n_sets, n_features)
-    x_mean: np.ndarray
-    # numbers of training rows, (n_sets,)
-    n_rows: np.ndarray
-    # rows sorted by the fold that tests them, (n_samples,)
-    order: np.ndarray
-    # set f is tested on the rows order[start[f]:start[f + 1]], (n_sets + 1,)
-    start: np.ndarray
-    # per set its rows that are not trained on, as places in `order` or a slice of them
-    excluded: tuple
-    # centered features, rows in `order`, feature-major, (n_features, n_samples)
-    features: np.ndarray
-    # of rounded Gram matrices, int16: times the scales of row and column, (n_sets,
-    # n_features), they are the Gram matrices
-    scale: np.ndarray | None = None
+    Rows are sorted by the fold that tests them: set f is tested on those from
+    ``start[f]`` to ``start[f + 1]``, and not trained on those in ``excluded[f]``. Where
+    Gram matrices are rounded to int16, they are times ``scale`` of row and column.
+    """
+
+    gram: np.ndarray  # centered, (n_sets, n_features, n_features)
+    x_mean: np.ndarray  # about the mean of all rows, (n_sets, n_features)
+    n_rows: np.ndarray  # numbers of training rows, (n_sets,)
+    order: np.ndarray  # of the rows, (n_samples,)
+    start: np.ndarray  # (n_sets + 1,)
+    excluded: tuple  # places in the order, or a slice of them
+    features: np.ndarray  # centered, rows in order, (n_features, n_samples)
+    scale: np.ndarray | None = None  # (n_sets, n_features)
 
 
 class Targets(NamedTuple):
     """What a solver needs of a block of targets, centered on training means."""
 
-    # X'y of all rows, (n_targets, n_features), and of each training set, (n_targets,
-    # n_sets, n_features)
-    total: np.ndarray
-    products: np.ndarray
-    # training means and sums of squares, (n_targets, n_sets)
-    y_mean: np.ndarray
-    norm: np.ndarray
-    # the targets in float64, rows in the order of the folds, (n_targets, n_samples)
-    values: np.ndarray
+    total: np.ndarray  # X'y of all rows, (n_targets, n_features)
+    products: np.ndarray  # of each training set, (n_targets, n_sets, n_features)
+    y_mean: np.ndarray  # training means, (n_targets, n_sets)
+    norm: np.ndarray  # and sums of squares, (n_targets, n_sets)
+    values: np.ndarray  # float64, rows in the order of the folds, (n_targets, n)
 
 
 def fold_grams(X, splits, rounded=False):

@@ -15,12 +15,8 @@ MAX_RISE = 1.01
 
 
 def search_block(solver_class, folds, Y, options, out):
-    """Choose the penalties of a block of targets; fill its views `out` of the result.
-
-    `Y` (n_samples, n_targets) is centered. Returns the means over folds of the best
-    solutions, a sparse array (n_targets, n_features).
-    """
-    ratios = np.asarray(options.l1_ratios, dtype=np.float64)
+    """Fill in a block's penalties; return mean best solutions, a sparse array."""
+    ratios = np.ravel(options.l1_ratios).astype(np.float64)
     targets = prepare_targets(folds, Y)
     # geometric, from the penalty that empties the model down
     largest = np.abs(targets.total).max(axis=1).astype(np.float64)
@@ -129,9 +125,9 @@ class Solver(ABC):
 
     A solver keeps, per target and fold, the last solution (from which the next point
     starts) and the best so far (from which it can restart). `folds` is a
-    `TrainingGrams`, `targets` the block's `Targets`, `options` the `SearchOptions`, of
-    which `tol` and `max_sweeps` count. For `refit` and `problems` the only training set
-    are all samples.
+    `TrainingGrams`, `targets` the block's `Targets`, `options` an `ElasticNetEncoder`,
+    of which `tol` and `max_sweeps` count. For `refit` and `problems` the only training
+    set are all samples.
     """
 
     # whether Gram matrices are needed in float64, whatever the features are

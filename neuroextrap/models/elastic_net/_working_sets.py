@@ -216,11 +216,7 @@ def _start_from(state, problem, f, coefficients):
 
 @njit(nogil=True, inline="always")
 def _admit(state, problem, f, threshold, ahead):
-    """Add the worst features whose gradient is above a threshold; return the state.
-
-    Where the penalty has just moved by `ahead` times its last move, the gradient is
-    taken to go on likewise.
-    """
+    """Add the worst features above a threshold, `ahead` on the gradient's line."""
     useful = np.count_nonzero(state.weights[f, : state.size[f]])
     most = max(FEWEST_ADMITTED, useful // 2)
     pulls = predicted_pulls(state.gradient[f], state.before[f], ahead)
@@ -328,10 +324,7 @@ def _refresh(state, problem, f):
 
 @njit(nogil=True, inline="always")
 def _solve_entry(state, problem, f, l1, l2, limits):
-    """Minimize for one penalty; return the state and whether the gap closed.
-
-    `limits` are the relative tolerance and the sweeps a round.
-    """
+    """Minimize for one penalty; return the state and whether the gap closed."""
     tol, max_sweeps = limits
     goal = tol * problem.norm[f]
     _leave(state, f, l1)
