@@ -251,10 +251,10 @@ def features_of_volumes(features, n_volumes, t_r, name="features"):
     """
     import pandas as pd
 
-    onset, end = _spans(features, name)
     table = features.drop(columns=[c for c in (ONSET, DURATION) if c in features])
     if not table.shape[1]:
         raise ValueError(f"{name} has times, but no features; add their columns")
+    onset, end = _spans(features, name)
     values = numbers(table, name)
     if not (end > onset).all():
         row = int(np.argmin(end > onset))
