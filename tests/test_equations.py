@@ -24,7 +24,7 @@ from neuroextrap.learning_curves import (
     prediction_information,
     sensitivity_map,
 )
-from neuroextrap.learning_curves._information import best_prior_weight
+from neuroextrap.learning_curves._splits import best_prior_weight
 from neuroextrap.stats._forward import cyclic_orders
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "equations.rst"

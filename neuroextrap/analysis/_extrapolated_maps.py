@@ -110,8 +110,8 @@ def _maps(fitted, known, sizes, values, end="", **about):
 
 def _one_by_one(fitted, regions, sizes, method, confidence_level):
     """Predict regions one after the other: (1 or 3, n_regions, n_sizes), and notes."""
-    n_parts = 1 if confidence_level is None else 3
-    predicted = np.empty((n_parts, len(regions), len(sizes)))
+    shape = 1 if confidence_level is None else 3, len(regions), len(sizes)
+    predicted = np.empty(shape)
     progress, warned = Progress(fitted.verbose), {}
     for row, region in enumerate(regions):
         with warnings.catch_warnings(record=True) as caught:
@@ -121,8 +121,7 @@ def _one_by_one(fitted, regions, sizes, method, confidence_level):
             predicted[0, row] = model.predict(sizes)
             if confidence_level is not None:
                 predicted[1:, row] = model.predict_interval(sizes, confidence_level)
-        for warning in caught:
-            text = str(warning.message)
+        for text in (str(warning.message) for warning in caught):
             warned[text.split(":")[0]] = text
         progress(row + 1, len(regions))
     for text in warned.values():  # once, however many regions said so

@@ -101,18 +101,17 @@ def _check_same_run(first, second):
     if not other and shapes[0] != shapes[1]:
         other = ["regions, classes or permutations"]
     if not other:  # arrays that only one of them has
-        other = [
-            field.name
-            for field in fields(first)
-            if field.name != "fold_wins"
-            and (getattr(first, field.name) is None)
-            != (getattr(second, field.name) is None)
-        ]
+        other = sorted((_lacking(first) ^ _lacking(second)) - {"fold_wins"})
     if other:
         raise ValueError(
             f"parts to be merged are of different runs: other {', '.join(other)}; "
             "merge the parts of one run only"
         )
+
+
+def _lacking(results):
+    """Return the names of the fields that are None."""
+    return {f.name for f in fields(results) if getattr(results, f.name) is None}
 
 
 def _common(parts):

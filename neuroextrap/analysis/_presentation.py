@@ -387,6 +387,4 @@ def _indexed(region: Any, n_regions: int) -> np.ndarray:
             f"region has indices from {given.min()} to {given.max()}; give whole "
             f"numbers from 0 to {n_regions - 1}"
         )
-    chosen = np.zeros(n_regions, dtype=bool)
-    chosen[given.astype(int)] = True
-    return chosen
+    return np.isin(np.arange(n_regions), given)

@@ -218,6 +218,14 @@ def write_described(
     write_maps(path, maps, sidecars, **known, **places)
 
 
+def stacked_tables(tables, *columns):
+    """Return tables by name under one another, their names in the first columns."""
+    import pandas as pd
+
+    stacked = pd.concat(tables, names=[*columns, None])
+    return stacked.reset_index(list(range(len(columns)))).reset_index(drop=True)
+
+
 def table_writer(table):
     """Return a function that writes a DataFrame to a path."""
     return lambda path: table.to_csv(path, sep="\t", index=False, na_rep="n/a")

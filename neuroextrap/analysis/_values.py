@@ -140,3 +140,44 @@ class Keep:
 
     save_null: str | PathLike[str] | None = None
     per_fold: bool = False
+
+
+class RegionOptions:
+    """Parameters that every analysis of regions has.
+
+    Parameters
+    ----------
+    radius : float, default=8.0
+        Radius of the spheres (or of the discs on a surface) in mm; a voxel whose center
+        is at exactly the radius belongs to the sphere.
+    labels_img : image, path or None, default=None
+        Atlas whose regions are analyzed instead of spheres; label 0 is background. An
+        atlas fetched by nilearn brings its names.
+    regions : sparse matrix of shape (n_regions, n_features), Regions or None, \
+            default=None
+        Members of the regions, if they are neither spheres nor those of an atlas; or a
+        choice of nearest voxels, every n-th center and fewest voxels, see
+        :class:`neuroextrap.analysis.Regions`.
+    process_mask_img : image, path or None, default=None
+        Mask of the centers of regions, whose voxels may lie outside of it. If None,
+        centers lie anywhere in the mask.
+    keep : None, path-like or Keep, default=None
+        What is kept beside the maps, such as the file of permuted statistics.
+        See :class:`neuroextrap.analysis.Keep`.
+    max_memory : str or int, default="2G"
+        Memory budget of samples, regions and results (images come on top), such as "2G"
+        or a number of bytes. Fewer workers start if need be, and a budget that is too
+        small for one is refused. Does not affect results.
+    checkpoint : path-like or None, default=None
+        Folder for finished work; the same call resumes from it.
+    memory : None, path or joblib.Memory, default=None
+        Cache of what is read from image files and of surface discs, so that fitting
+        again does not read them again; a changed file is read again. joblib keeps
+        pickles there, so a folder that others can write to is refused. If None, nothing
+        is cached. Does not affect results.
+    n_jobs : int, default=1
+        Number of joblib workers. Does not affect results.
+    verbose : int, default=0
+        If positive, terminals and notebooks show a progress bar; elsewhere progress
+        is logged at level INFO.
+    """

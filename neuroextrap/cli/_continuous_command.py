@@ -71,8 +71,8 @@ def run(args):
         write_region_maps,
     )
     from neuroextrap.encoding import ContinuousEncoding
+    from neuroextrap.encoding._continuous_runs import read_table_of_runs
     from neuroextrap.encoding._cost import estimate_cost_of_runs
-    from neuroextrap.encoding._table_of_runs import read_table_of_runs
     from neuroextrap.maps._files import check_output_directory
 
     check_pictures(args)

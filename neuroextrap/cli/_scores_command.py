@@ -139,7 +139,7 @@ def run(args):
         )
     from neuroextrap.cli._results import origin_of_command, text_table
     from neuroextrap.maps._files import check_output_directory
-    from neuroextrap.scores._report import joined, named_notes, write_results
+    from neuroextrap.scores._result import joined, named_notes, write_results
 
     check_output_directory(args.out, overwrite=args.overwrite)
     roles = ("scores", "decoded", "candidates", "targets", "names", "groups")

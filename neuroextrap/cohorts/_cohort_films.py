@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from neuroextrap.analysis._analysis_files import origin_of
-from neuroextrap.encoding._table_of_runs import TableOfRuns
+from neuroextrap.encoding._continuous_runs import TableOfRuns
 from neuroextrap.images._bids_names import (
     PAIR,
     filter_texts,

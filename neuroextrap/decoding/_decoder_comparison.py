@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -18,8 +19,8 @@ from neuroextrap.design._folds import class_weights
 from neuroextrap.maps._identification import not_marginal_below
 from neuroextrap.margins._engine import chances, map_parts
 from neuroextrap.reporting._region_page import comparison_page
+from neuroextrap.stats._arrangements import two_sample_exchange_test
 from neuroextrap.stats._null_counts import round_ties
-from neuroextrap.stats._sign_flips import two_sample_exchange_test
 from neuroextrap.stats._validation import check_choice, check_flags, check_integer
 
 
@@ -262,7 +263,10 @@ class _Compared(NamedTuple):
         (first, second), runs = self.lights, self.shared.runs
         names = [run.choice.names for run in runs]
         trained = f"trained on all {len(first.classes_)} classes"
-        lights = {"first": repr(first), "second": repr(second)}
+        # images without their addresses: equal runs write equal files
+        images = re.compile(r"<(?:\w+\.)*(\w+) object at 0x[0-9a-f]+>")
+        both = {"first": first, "second": second}
+        lights = {name: images.sub(r"\1", repr(each)) for name, each in both.items()}
         about |= {
             "parameters": parameters | {"classifiers": trained} | lights,
             "page": comparison_page,

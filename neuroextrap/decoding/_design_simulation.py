@@ -225,11 +225,8 @@ def _proportions(found, *, chance):
 
     rows = {}
     for effect, parts in found.items():
-        of_all = {
-            name: np.concatenate([part[name] for part in parts])
-            for name in ("accuracy", "score", "p_value", "bayes_accuracy_bound")
-            if name in parts[0]
-        }
+        names = {"score", *_COLUMNS} & parts[0].keys() - {"p_value_fwe"}
+        of_all = {n: np.concatenate([part[n] for part in parts]) for n in names}
         row = rows[effect] = {"accuracy": of_all["accuracy"].mean()}
         if "p_value" in of_all:
             maxima = np.max([part["maxima"] for part in parts], axis=0)

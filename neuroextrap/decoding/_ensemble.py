@@ -51,13 +51,9 @@ def read_sample_set(searchlight, imgs, y, groups, *, permuted=False):
     noise, has_images = searchlight.noise_covariance, samples.masker is not None
     if has_images and noise is not None and not isinstance(noise, np.ndarray):
         noise = load_samples(noise, samples.masker)
-    parameters |= of_no_places(searchlight) | {
-        "classes": None,
-        "within_runs": None,
-        "bounds": None,
-        "blocks": labels.blocks,
-        "noise_covariance": noise,
-    }
+    parameters |= of_no_places(searchlight)
+    parameters |= dict.fromkeys(("classes", "within_runs", "bounds"))
+    parameters |= {"blocks": labels.blocks, "noise_covariance": noise}
     light = with_parameters(searchlight, **parameters)
     return SampleSet(samples, labels.classes[labels.codes], labels.groups, light)
 

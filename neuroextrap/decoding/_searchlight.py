@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from neuroextrap.analysis._analysis_files import recorded_options, source_files
-from neuroextrap.analysis._values import Bounds, Curves, Keep, Regions
+from neuroextrap.analysis._values import Bounds, Curves, Keep, RegionOptions, Regions
 from neuroextrap.decoding._decoding_run import plan_decoding
 from neuroextrap.decoding._region_predictions import ClassPredictions
 from neuroextrap.images import to_img
@@ -26,6 +26,7 @@ from neuroextrap.stats._shared_options import (
 )
 
 
+@described_by(RegionOptions)
 @takes_fields
 class IdentificationSearchLight(ClassPredictions):
     """Measure how much every region tells about which class was shown.
@@ -41,20 +42,6 @@ class IdentificationSearchLight(ClassPredictions):
     mask : None, path, image, NiftiMasker or SurfaceMasker, default=None
         Voxels to analyze. None computes a mask from the images; a masker's own
         smoothing, detrending and standardizing are honored. Arrays need no mask.
-    radius : float, default=8.0
-        Radius of the spheres (or of the discs on a surface) in mm; a voxel whose center
-        is at exactly the radius belongs to the sphere.
-    labels_img : image, path or None, default=None
-        Atlas whose regions are analyzed instead of spheres; label 0 is background. An
-        atlas fetched by nilearn brings its names.
-    regions : sparse matrix of shape (n_regions, n_features), Regions or None, \
-            default=None
-        Members of the regions, if they are neither spheres nor those of an atlas; or a
-        choice of nearest voxels, every n-th center and fewest voxels, see
-        :class:`neuroextrap.analysis.Regions`.
-    process_mask_img : image, path or None, default=None
-        Mask of the centers of regions, whose voxels may lie outside of it. If None,
-        centers lie anywhere in the mask.
     estimator : str or scikit-learn classifier, default="nearest_centroid"
         "nearest_centroid", "gaussian_nb", "lda", "ridge", "qda", "nearest_neighbor", or
         any classifier with ``decision_function`` or ``predict_proba`` (slow).
@@ -96,30 +83,11 @@ class IdentificationSearchLight(ClassPredictions):
         count as a single test ("folds"). "auto" chooses; None computes no bounds. Test
         units, confidence level and order of e-values: see
         :class:`neuroextrap.analysis.Bounds`.
-    keep : None, path-like or Keep, default=None
-        What is kept beside the maps: the file of permuted statistics, wins of every
-        fold. See :class:`neuroextrap.analysis.Keep`.
-    max_memory : str or int, default="2G"
-        Memory budget of samples, regions and results (images come on top), such as "2G"
-        or a number of bytes. Fewer workers start if need be, and a budget that is too
-        small for one is refused. Does not affect results.
-    checkpoint : path-like or None, default=None
-        Folder for finished work; the same call resumes from it.
     shard : tuple of (int, int), str "i/N", or None, default=None
         Compute the i-th of N parts only, counting from 1; parts are joined by
         :meth:`merge`.
-    memory : None, path or joblib.Memory, default=None
-        Cache of what is read from image files and of surface discs, so that fitting
-        again does not read them again; a changed file is read again. joblib keeps
-        pickles there, so a folder that others can write to is refused. If None, nothing
-        is cached. Does not affect results.
-    n_jobs : int, default=1
-        Number of joblib workers. Does not affect results.
     random_state : None, int or numpy.random.Generator, default=0
         Seed of the permutations.
-    verbose : int, default=0
-        If positive, terminals and notebooks show a progress bar; elsewhere progress
-        is logged at level INFO.
 
     Attributes
     ----------

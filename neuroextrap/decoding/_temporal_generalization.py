@@ -156,7 +156,7 @@ def temporal_generalization(  # noqa: PLR0913
            [1, 1, 0],
            [0, 0, 0]])
     """
-    recorded, light = read_moments(searchlight, trials, times, others=_NOT_FOR_PAIRS)
+    recorded, light = read_moments(searchlight, trials, times, **_NOT_FOR_PAIRS)
     plain = with_parameters(light, bounds=None)
     pair = {"train": train, "test": test}
     if conditions is not None:
@@ -250,11 +250,8 @@ def _count_names(counts, exchanges, run, moment, off):
 def _joined(times, run, wins, diagonal, counts):
     """Put the scores of all pairs of moments together, and both tests."""
     shape = wins.shape[:2]
-    scores = accuracy_statistics(
-        wins.reshape(-1, wins.shape[2]),
-        n_test=len(run.test_codes),
-        set_sizes=run.set_sizes,
-    )
+    flat, n_test = wins.reshape(-1, wins.shape[2]), len(run.test_codes)
+    scores = accuracy_statistics(flat, n_test=n_test, set_sizes=run.set_sizes)
     notes = _notes(run)
     if run.plan.n_permutations:
         own = permutation_statistics(

@@ -29,17 +29,14 @@ class Trials(NamedTuple):
 def read_trials(trials, times):
     """Read an array of trials x channels x times, or an object like MNE's epochs."""
     if hasattr(trials, "get_data") and hasattr(trials, "times"):
-        times = trials.times if times is None else times
-        trials = trials.get_data()
+        times, trials = trials.times if times is None else times, trials.get_data()
     data = check_numbers(trials, "trials")
     if data.ndim != 3 or 0 in data.shape:
         raise ValueError(
             f"trials has shape {data.shape}; give an array of trials x channels x "
             "times, or MNE's epochs"
         )
-    if times is None:
-        return Trials(data, np.arange(data.shape[2]))
-    times = check_numbers(times, "times")
+    times = np.arange(data.shape[2]) if times is None else check_numbers(times, "times")
     if times.shape != data.shape[2:]:
         raise ValueError(
             f"times has shape {times.shape}, trials has {data.shape[2]} times; give "
@@ -61,12 +58,10 @@ def moment_regions(n_channels, n_times, window):
     return scipy.sparse.csr_array((np.ones(len(indices), bool), indices, indptr), shape)
 
 
-def read_moments(searchlight, trials, times, window=1, others=None):
+def read_moments(searchlight, trials, times, window=1, **others):
     """Return Trials, and a searchlight whose regions are their moments."""
-    unused = of_no_places(IdentificationSearchLight()) | {"shard": None}
-    unused |= others or {}
-    what = "an analysis over time"
-    parameters = taken_options(searchlight, what, unused, "searchlight")
+    unused = of_no_places(IdentificationSearchLight()) | {"shard": None, **others}
+    taken = taken_options(searchlight, "an analysis over time", unused, "searchlight")
     recorded = read_trials(trials, times)
     _, n_channels, n_times = recorded.data.shape
     window = check_integer(window, "window", minimum=1)
@@ -75,13 +70,12 @@ def read_moments(searchlight, trials, times, window=1, others=None):
             f"window={window} is longer than the trials of {n_times} times; give a "
             "smaller window"
         )
-    noise = parameters["noise_covariance"]
+    noise = taken["noise_covariance"]
     if isinstance(noise, np.ndarray) and noise.ndim == 3:
-        parameters["noise_covariance"] = noise.reshape(len(noise), -1)
-    parameters["regions"] = moment_regions(n_channels, n_times, window)
-    # one channel is a region too
-    parameters["min_voxels"] = min(parameters["min_voxels"], n_channels * window)
-    return recorded, with_parameters(searchlight, **parameters)
+        taken["noise_covariance"] = noise.reshape(len(noise), -1)
+    taken["regions"] = moment_regions(n_channels, n_times, window)
+    taken["min_voxels"] = min(taken["min_voxels"], n_channels * window)
+    return recorded, with_parameters(searchlight, **taken)
 
 
 class TimeResolvedIdentification(NamedTuple):

@@ -37,6 +37,7 @@ from neuroextrap.stats._validation import check_integer
 
 _CLOSE = 0.9  # accuracy from numbers; pairs keep the level up to .84 (2 SD apart)
 _P_VALUES = "p_value", "p_value_fwe"
+_NOT_BOUNDED = "information beyond the confound is not bounded"
 
 
 @described_by(IdentificationSearchLight.fit)
@@ -319,8 +320,7 @@ def _tests_of_levels(light, run, labels, strata):
         reason = why_untrainable(*run.data)
         if reason is None:
             return tests, ()
-    what = "information beyond the confound is not bounded"
-    return None, _left_out("information_bound_beyond*", what, reason)
+    return None, _left_out("information_bound_beyond*", _NOT_BOUNDED, reason)
 
 
 def _left_out(maps, what, reason):

@@ -29,6 +29,10 @@ _LOOKS = (
     "looks like a difference between classes"
 )
 _IF_CHANGING = f"{TOO_OPTIMISTIC} if responses change in the course of runs"
+_UNSORTED = (
+    "give fit(..., order=...) the time of every sample if the rows are not listed in "
+    "the order of acquisition"
+)
 _LISTED = (
     "if the samples are not listed in the order of acquisition, give fit(..., "
     "order=...) the time of every sample in its run"
@@ -67,15 +71,8 @@ def classes_in_turn(labels):
     codes = codes if order is None else codes[np.argsort(order, kind="stable")]
     if np.count_nonzero(np.diff(codes)) >= len(counts):
         return None
-    grade, remedy = "doubtful", "only another experiment can tell"
-    if order is None:
-        grade, remedy = (
-            "note",
-            (
-                "give fit(..., order=...) the time of every sample if the rows are not "
-                "listed in the order of acquisition"
-            ),
-        )
+    grade = "note" if order is None else "doubtful"
+    remedy = _UNSORTED if order is None else "only another experiment can tell"
     because = (
         "the classes come one after the other, in no runs, so that whatever changes in "
         "time (drift, fatigue, habituation) looks like a difference between classes"
@@ -235,10 +232,7 @@ def runs_out_of_time(groups):
         return ()
     shown = ", ".join(str(name) for name in names[order][:5])
     because = f"the rows list the runs in another order than their numbers ({shown}...)"
-    effect = (
-        "e-values, which test runs in the order of rows, may not stay valid when runs "
-        "are added"
-    )
+    effect = "e-values, which test runs in this order, may fail when runs are added"
     remedy = "sort the samples by the time at which they were measured"
     n_backward = float((np.diff(numbers) < 0).sum())
     seen = "runs_out_of_time", "doubtful", n_backward, ("e_value*",)

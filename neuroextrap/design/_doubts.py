@@ -228,16 +228,18 @@ def alike_neighbors(X, labels):
         f"or overlapping trials do (they correlate {correlation:.2f} beyond their "
         "class and run)"
     )
-    effect = (
-        "lower bounds may be too large and, unless their order was random, p-values "
-        "too small"
-    )
-    remedy = (
-        "average them (fit_events(samples='blocks')), or give blocks=... with one "
-        "number per block"
-    )
     seen = "correlated_neighbors", "doubtful", correlation, P_VALUES + BOUNDS
-    return Finding(*seen, because, effect, remedy)
+    return Finding(*seen, because, _OF_NEIGHBORS, _AVERAGE)
+
+
+_OF_NEIGHBORS = (
+    "lower bounds may be too large and, unless their order was random, p-values too "
+    "small"
+)
+_AVERAGE = (
+    "average them (fit_events(samples='blocks')), or give blocks=... with one number "
+    "per block"
+)
 
 
 def neighbor_correlation(X, codes, groups):

@@ -10,6 +10,7 @@ import numpy as np
 
 from neuroextrap.design._design import Design, Labelings
 from neuroextrap.models._splitters import check_cv_argument
+from neuroextrap.stats._label_checks import checked_entries
 from neuroextrap.stats._validation import brief
 
 _CHECKED = 2**22  # class codes of labelings that are checked together
@@ -24,12 +25,7 @@ def make_design(
     trained: bool = True,
 ) -> Design:
     """Split samples into folds and check that every fold can be trained and tested."""
-    groups = None if groups is None else np.asarray(groups)
-    if groups is not None and groups.shape != codes.shape:
-        raise ValueError(
-            f"groups has shape {groups.shape}, the labels {codes.shape}; give one "
-            "group (run) for every sample"
-        )
+    groups = checked_entries(groups, "groups", codes)
     splitter = _resolve_cv(cv, groups)
     samples = np.zeros((len(codes), 1))
     try:

@@ -257,23 +257,26 @@ def _notes(design: Design, n_repeats: np.ndarray, options: BoundOptions) -> list
         chosen_from = "all samples"
         if options.e_value_order == "chronological":
             chosen_from = "the runs before first_tested_run, which later orders test"
-        notes.append(
-            "the bounds assume a penalty chosen without the test samples, but "
-            f"shrinkage='auto' chooses it from {chosen_from} (without their labels); "
-            "for bounds that hold exactly give shrinkage a number"
-        )
+        notes.append(_AUTOMATIC.format(chosen_from=chosen_from))
     notes.append(POPULATION_NOTE.format(classes="classes"))
     tested = TestDesign(
         design.n_classes, n_repeats, confidence_level=options.confidence_level
     )
     if tested.is_vacuous:
-        notes.append(
-            f"average_bayes_accuracy_bound is at chance everywhere: with "
-            f"{design.n_classes} classes even perfect accuracy says too little about "
-            "classes that were not shown; use bayes_accuracy_bound, which holds for "
-            "the given classes"
-        )
+        notes.append(_VACUOUS.format(n_classes=design.n_classes))
     return notes
+
+
+_AUTOMATIC = (
+    "the bounds assume a penalty chosen without the test samples, but shrinkage='auto' "
+    "chooses it from {chosen_from} (without their labels); for bounds that hold "
+    "exactly give shrinkage a number"
+)
+_VACUOUS = (
+    "average_bayes_accuracy_bound is at chance everywhere: with {n_classes} classes "
+    "even perfect accuracy says too little about classes that were not shown; use "
+    "bayes_accuracy_bound, which holds for the given classes"
+)
 
 
 @dataclass(frozen=True)

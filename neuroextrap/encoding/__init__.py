@@ -1,12 +1,7 @@
 """Identification from stimulus to brain: Kay-style encoding models.
 
-Stimulus features: ``GaborPyramid``, ``RetinotopicFeatures``, ``read_features``.
-Encoders: ``ElasticNetEncoder``, ``RidgeEncoder``. Noise:
-``schaefer_strimmer_covariance``, ``SchaeferStrimmerCovariance``. Identification:
-``EncodingIdentification``. Films and stories: ``ContinuousEncoding``, ``Delayer``. Two
-models: ``compare_encoding_models``; more of them:
-``compare_encoding_models_pairwise``; ensembles of voxels or features:
-``ensemble_size_curve``.
+``EncodingIdentification`` is for stimuli shown one by one, ``ContinuousEncoding`` for
+films and stories.
 """
 
 from neuroextrap.encoding._continuous import ContinuousEncoding

@@ -11,14 +11,17 @@ from neuroextrap.encoding._continuous_maps import (
     voxel_maps,
     voxel_scores,
 )
-from neuroextrap.encoding._continuous_runs import WITHIN_RUNS, read_runs
+from neuroextrap.encoding._continuous_runs import (
+    WITHIN_RUNS,
+    read_runs,
+    read_table_of_runs,
+)
 from neuroextrap.encoding._continuous_scores import (
     GivenRuns,
     ScoresOfRuns,
     partition_scores,
 )
 from neuroextrap.encoding._identification import EncodingIdentification
-from neuroextrap.encoding._table_of_runs import read_table_of_runs
 from neuroextrap.encoding._training import (
     TrainedRuns,
     check_encoder,
@@ -28,7 +31,12 @@ from neuroextrap.encoding._training import (
 from neuroextrap.images._sample_options import SampleOptions
 from neuroextrap.models._delayer import check_delays
 from neuroextrap.models._splitters import check_cv_argument
-from neuroextrap.stats._shared_options import described_by, takes_fields
+from neuroextrap.stats._shared_options import (
+    as_options,
+    described_by,
+    takes_fields,
+    takes_options,
+)
 from neuroextrap.stats._validation import (
     check_choice,
     check_flags,
@@ -170,15 +178,8 @@ class ContinuousEncoding(ScoresOfRuns):
     memory: Any = None
     random_state: Any = 0
 
-    @described_by(GivenRuns)
-    def fit(
-        self,
-        features: Any,
-        imgs: Any,
-        *,
-        confounds: Any = None,
-        sample_mask: Any = None,
-    ) -> Self:
+    @takes_options(GivenRuns)
+    def fit(self, features: Any, imgs: Any, **cleaning: Any) -> Self:
         """Train the encoder on runs.
 
         Returns
@@ -191,9 +192,10 @@ class ContinuousEncoding(ScoresOfRuns):
             When runs or columns do not match, a feature is not finite, a run is too
             short for folds of blocks, or no voxel varies.
         """
+        given = as_options(GivenRuns, self.fit, cleaning)
         self._check()
         self.__dict__.pop("feature_names_in_", None)  # of an earlier fit
-        read = self._read(self.mask, features, imgs, confounds, sample_mask)
+        read = read_runs(self, self.mask, features, imgs, given)
         runs = with_bands(read, self.encoder)
         if not runs.usable.any():
             raise ValueError(
@@ -243,7 +245,8 @@ class ContinuousEncoding(ScoresOfRuns):
             When the table lacks a column or an entry, or as the methods named.
         """
         table = read_table_of_runs(runs)
-        read, tested = self.fit(**table.of("train"))._test(**table.of("test"))
+        model = self.fit(**table.of("train"))
+        read, tested = model._test(self.fit, **table.of("test"))
         segments = None if seconds is None else segment_maps(self, tested, seconds)
         scores = voxel_scores(self, tested)
         if read.bands is not None:
@@ -270,16 +273,4 @@ class ContinuousEncoding(ScoresOfRuns):
             high_pass=self.high_pass,
             confounds=confounds,
             sample_mask=sample_mask,
-        )
-
-    def _read(self, mask, features, imgs, *cleaning):
-        """Read runs as they are asked for; returns Runs."""
-        return read_runs(
-            mask,
-            features,
-            imgs,
-            self._sample_options(*cleaning),
-            within_runs=self.within_runs,
-            memory=self.memory,
-            known=getattr(self, "feature_names_in_", None),
         )

@@ -46,11 +46,7 @@ class Segments(NamedTuple):
 
 
 def cut_segments(run, width, apart):
-    """Cut runs into windows of `width` rows, side by side; returns Segments.
-
-    What is left at the end of a run is not used. Candidates beside a window are those
-    of its run with at least `apart` rows between them.
-    """
+    """Cut runs into windows of `width` rows; rivals are `apart` rows away or more."""
     rows = []
     for number in np.unique(run):
         members = np.flatnonzero(run == number)
@@ -70,27 +66,24 @@ def cut_segments(run, width, apart):
 
 
 def score_segments(model, tested, segments, members):
-    """Identify segments of HeldOut in every region; return wins, and scores by name.
-
-    `members` (n_regions, n_voxels) holds the usable voxels of regions.
-    """
+    """Identify segments in all regions (n_regions, n_voxels): wins and scores."""
     place, variance = np.cumsum(tested.usable) - 1, model.residual_variance_
     wins = np.full((members.shape[0], segments.n_candidates), np.nan)
     known, shifted = np.diff(members.indptr) > 0, []
+    n, seed = model.n_permutations, model.random_state
     for region in np.flatnonzero(known):
         voxels = members.indices[slice(*members.indptr[region : region + 2])]
         y, f = (each[:, place[voxels]] for each in tested[:2])
         margins = segment_margins(y, f, variance[voxels], segments)
         wins[region] = segment_wins(margins, segments)
-        if model.n_permutations:
+        if n:
             shifted.append(shifted_scores(margins, segments))
     sizes = default_set_sizes(segments.n_candidates)
     scores = accuracy_statistics(wins, n_test=len(segments.run), set_sizes=sizes)
-    if model.n_permutations:
+    if n:
         runs = [np.stack(part) for part in zip(*shifted, strict=True)]
-        given = {"n_permutations": model.n_permutations}
-        given["random_state"] = model.random_state
-        scores |= spread_known(known, segment_p_values(runs, segments, **given))
+        tests = segment_p_values(runs, segments, n_permutations=n, random_state=seed)
+        scores |= spread_known(known, tests)
     return wins, scores
 
 
@@ -146,10 +139,7 @@ def shifted_scores(margins, segments):
 
 
 def segment_p_values(scores, segments, *, n_permutations, random_state):
-    """Test pairwise accuracy by circular shifts of the windows of every run.
-
-    `scores` are those of :func:`shifted_scores`, (n_regions, n_windows of the run).
-    """
+    """Test pairwise accuracy by circular shifts of the windows of every run."""
     orders = shift_rows(len(segments.run), segments.run, n_permutations, random_state)
     total = sum(part[:, 0] for part in scores) / len(segments.run)
     counts = NullCounts.start(round_ties(total), len(orders))
@@ -263,10 +253,7 @@ def _placed(model, choice, scores, **about):
 
 
 def _findings(model, tested, shifted):
-    """Return what makes p-values by shifts doubtful, and warn of it.
-
-    `shifted` (n_rows,) is the run of every row, or window, that is shifted.
-    """
+    """Return what makes p-values by shifts of rows doubtful, and warn of it."""
     if not model.n_permutations:
         return ()
     found = findings_of_series(

@@ -1,6 +1,7 @@
-"""Runs of a film or a story: features and responses, volume by volume."""
+"""Runs of a film or a story: their table, features and responses, volume by volume."""
 
 from os import PathLike
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
@@ -12,15 +13,13 @@ from neuroextrap.encoding._stimuli import (
     check_feature_names,
     check_features,
     feature_names,
-    pair_responses,
 )
-from neuroextrap.encoding._stimulus_features import same_features
-from neuroextrap.encoding._table_of_runs import by_run
 from neuroextrap.images import resolve_masker
 from neuroextrap.images._bids_names import refuse_other_names
 from neuroextrap.images._cleaning import (
     Cleaning,
     clean_runs,
+    fmriprep_confounds,
     read_confounds,
     read_sample_mask,
 )
@@ -33,7 +32,94 @@ from neuroextrap.images._loading import cleans_over_time
 from neuroextrap.images._maskers import smooth_by
 from neuroextrap.images._opening import list_images
 from neuroextrap.images._repetition_time import repetition_times
-from neuroextrap.images._tables import load_array
+from neuroextrap.images._tables import MISSING, load_array, read_text_table, text_column
+
+_SET, _IMGS, _CLEANING = "set", "imgs", ("confounds", "sample_mask")
+
+
+class TableOfRuns(NamedTuple):
+    """Sets of runs (train, test), and what each of them has, a list each."""
+
+    sets: list
+    features: list
+    imgs: list
+    confounds: list | None
+    sample_mask: list | None
+
+    def of(self, name):
+        """Return what the runs of a set have, arguments of ``fit`` by name."""
+        own = [number for number, each in enumerate(self.sets) if each == name]
+        given = {n: v for n, v in self._asdict().items() if n != _SET + "s"}
+        return {n: v and [v[i] for i in own] for n, v in given.items()}
+
+    def cleaned_by(self, strategy):
+        """Return the same with confounds of fMRIPrep, by ``load_confounds``."""
+        for name in _CLEANING:
+            if getattr(self, name) is not None:
+                raise ValueError(
+                    f"runs has a column {name}, and confounds of fMRIPrep were asked "
+                    "for too; give one"
+                )
+        confounds, sample_mask = fmriprep_confounds(self.imgs, strategy)
+        return self._replace(confounds=confounds, sample_mask=sample_mask)
+
+    @property
+    def files(self):
+        """The files among features, images and confounds, lists by name."""
+        listed: dict = {name: [] for name in ("features", "imgs", "confounds")}
+        for name, found in listed.items():
+            for run in getattr(self, name) or ():
+                each = list(run.values()) if isinstance(run, dict) else [run]
+                found += [file for file in each if isinstance(file, (str, PathLike))]
+        return {name: list(dict.fromkeys(found)) for name, found in listed.items()}
+
+
+def read_table_of_runs(runs):
+    """Return the TableOfRuns of a DataFrame, or of a file with files beside it."""
+    if isinstance(runs, TableOfRuns):
+        return runs
+    folder = None
+    if isinstance(runs, (str, PathLike)):
+        runs, folder = read_text_table(runs, "runs"), Path(runs).parent
+    missing = [name for name in (_SET, _IMGS) if name not in runs]
+    bands = [name for name in runs if name not in (_SET, _IMGS, *_CLEANING)]
+    if missing or not bands:
+        raise ValueError(
+            f"runs has columns {', '.join(map(str, runs.columns))}; give set (train or "
+            "test), imgs, and one for each band of features"
+        )
+    sets = text_column(runs, _SET, "runs").tolist()
+    if {*sets} != {"train", "test"}:
+        raise ValueError(
+            "runs: column set must hold train and test, got "
+            f"{', '.join(sorted({*sets}))}"
+        )
+    named = [name for name in runs if name != _SET]
+    cells = {n: [_cell(each, folder, n) for each in runs[n]] for n in named}
+    imgs, cleaning = cells.pop(_IMGS), [cells.pop(name, None) for name in _CLEANING]
+    features = next(iter(cells.values())) if len(bands) == 1 else by_run(cells)
+    return TableOfRuns(sets, features, imgs, *cleaning)
+
+
+def _cell(entry, folder, column):
+    """Return an entry of the table of runs, files as paths from `folder`."""
+    if not isinstance(entry, str):
+        return entry
+    if entry in ("", MISSING):
+        if column in _CLEANING:
+            return None
+        raise ValueError(
+            f"runs: column {column} lacks an entry; name a file for every run"
+        )
+    path = entry if folder is None else str(folder / entry)
+    return load_array(path) if column == "sample_mask" else path
+
+
+def by_run(bands):
+    """Return a dict of lists, an entry for every run, as a list of dicts."""
+    rows = zip(*bands.values(), strict=True)
+    return [dict(zip(bands, row, strict=True)) for row in rows]
+
 
 WITHIN_RUNS = (None, "center", "zscore")
 
@@ -51,26 +137,20 @@ class Runs(NamedTuple):
     masker: Any
     kept: np.ndarray  # volumes that are neither trained on nor tested are False
 
-
-class HeldOut(NamedTuple):
-    """Held-out responses of every stimulus, repeats averaged, and their predictions."""
-
-    responses: np.ndarray  # (n_rows, n_usable)
-    predictions: np.ndarray  # (n_rows, n_usable)
-    run: np.ndarray  # number of the stimulus of each row, (n_rows,)
-    repeats: np.ndarray  # runs averaged into each row, (n_rows,)
-    noise_variance: np.ndarray | None  # (n_usable,), None without repeats
-    usable: np.ndarray  # (n_voxels,)
-    t_r: float | None
-    rows: np.ndarray  # of the predictions of all volumes, (n_rows,)
+    @property
+    def shown(self):
+        """The features of every run, a list."""
+        return np.split(self.features, np.flatnonzero(np.diff(self.run)) + 1)
 
 
-def read_runs(mask, features, imgs, options, *, within_runs, memory=None, known=None):
+def read_runs(model, mask, features, imgs, cleaning):
     """Read features and responses of some runs, and clean these; returns Runs."""
+    options = model._sample_options(cleaning.confounds, cleaning.sample_mask)
+    known = getattr(model, "feature_names_in_", None)
     planned = plan_runs(features, imgs, options, known)
     arrays = isinstance(planned.series[0], np.ndarray)
     if not arrays:
-        mask = resolve_masker(mask, planned.series, memory=memory)
+        mask = resolve_masker(mask, planned.series, memory=model.memory)
         smooth_by(mask, options.smoothing_fwhm)
     _check_cleaning(mask, planned.cleaning, arrays=arrays)
     # nothing is subtracted over runs: it is done in each of them
@@ -82,7 +162,7 @@ def read_runs(mask, features, imgs, options, *, within_runs, memory=None, known=
     responses = clean_runs(responses, run, planned.cleaning)
     return Runs(
         planned.features,
-        rescaled(responses, run, within_runs, kept),
+        rescaled(responses, run, model.within_runs, kept),
         run,
         np.all([samples.usable for samples in read], axis=0),
         planned.names,
@@ -104,42 +184,47 @@ class PlannedRuns(NamedTuple):
 
 
 def plan_runs(features, imgs, options, known=None):
-    """Read features, what cleans responses, and headers of images; PlannedRuns.
-
-    `options` are SampleOptions, `known` names of columns in an earlier fit.
-    """
-    tables, series = as_runs(features, "features"), as_runs(imgs, "imgs")
-    if len(tables) != len(series):
+    """Read features, what cleans responses, and headers of images; PlannedRuns."""
+    tables, entries = _as_list(features, "features"), _as_list(imgs, "imgs")
+    tables = [run if isinstance(run, dict) else {"": run} for run in tables]
+    if len(tables) != len(entries):
         raise ValueError(
-            f"features has {len(tables)} runs, imgs {len(series)}; give one table of "
+            f"features has {len(tables)} runs, imgs {len(entries)}; give one table of "
             "features for every run"
         )
-    named = [_named(*pair) for pair in zip(as_list(imgs), series, strict=True)]
+    series = [load_array(run) if str(run)[-4:] == ".npy" else run for run in entries]
+    if len({isinstance(run, np.ndarray) for run in series}) > 1:
+        raise TypeError("imgs mixes arrays and images; give runs of one kind")
+    named = [_named(*pair) for pair in zip(entries, series, strict=True)]
     _check_names(named, tables)
     tables = _by_band(tables, () if known is None else known)
     timed = any(has_onsets(table) for run in tables for table in run.values())
     times = _times_of(named, options.t_r, needed=timed or bool(options.high_pass))
-    counted = [SimpleNamespace(file=i.file, n_samples=i.length) for i in named]
-    kept = read_sample_mask(options.sample_mask, counted)
+    volumes = [
+        _of_volumes(run, img.n_samples, time, f"features[{i}]", known)
+        for i, (run, img, time) in enumerate(zip(tables, named, times, strict=True))
+    ]
+    names = _one_set_of_columns(volumes)
+    values = np.concatenate([values for values, *_ in volumes])
+    cleaning = _read_cleaning(named, options, times)
+    return PlannedRuns(values, names, volumes[0][2], series, cleaning)
+
+
+def _read_cleaning(named, options, times):
+    """Return what cleans runs, a Cleaning."""
+    kept = read_sample_mask(options.sample_mask, named)
     for number, own in enumerate(kept):
         if not own.any():
             raise ValueError(
                 f"sample_mask[{number}] keeps no volume; leave the run out"
             )
-    volumes = [
-        _of_volumes(run, img.length, time, f"features[{i}]", known)
-        for i, (run, img, time) in enumerate(zip(tables, named, times, strict=True))
-    ]
-    names = _one_set_of_columns(volumes)
-    cleaning = Cleaning(
+    return Cleaning(
         options=options,
         times=times,
-        confounds=read_confounds(options.confounds, counted, options.sample_mask),
+        confounds=read_confounds(options.confounds, named, options.sample_mask),
         kept=np.concatenate(kept),
-        series=np.repeat(np.arange(len(named)), [img.length for img in named]),
+        series=np.repeat(np.arange(len(named)), [img.n_samples for img in named]),
     )
-    values = np.concatenate([values for values, *_ in volumes])
-    return PlannedRuns(values, names, volumes[0][2], series, cleaning)
 
 
 def _check_cleaning(masker, cleaning, *, arrays):
@@ -155,33 +240,19 @@ def _check_cleaning(masker, cleaning, *, arrays):
 
 
 def _check_names(named, tables):
-    """Raise where names of files say that features are of another run than images.
-
-    Features that are given for several runs, which show one stimulus, are of none.
-    """
-    rows = [run if isinstance(run, dict) else {"": run} for run in tables]
-    for band in rows[0]:
-        files = [run.get(band) for run in rows]
+    """Raise where the name of a run's own file says that it is of another run."""
+    for band in tables[0]:
+        files = [run.get(band) for run in tables]
         files = [str(f) if isinstance(f, (str, PathLike)) else None for f in files]
         alone = [None if files.count(file) > 1 else file for file in files]
         refuse_other_names(named, alone, "features")
 
 
-def as_list(given):
+def _as_list(given, name):
     """Return entries of runs as a list; a single one may come without."""
-    return list(given) if isinstance(given, (list, tuple)) else [given]
-
-
-def as_runs(given, name):
-    """Return runs as a list, arrays in files read."""
-    runs = as_list(given)
+    runs = list(given) if isinstance(given, (list, tuple)) else [given]
     if not runs:
         raise ValueError(f"{name} is empty; give an entry for every run")
-    if name == "imgs":
-        runs = [load_array(run) if str(run)[-4:] == ".npy" else run for run in runs]
-    kinds = {isinstance(run, np.ndarray) for run in runs}
-    if name == "imgs" and len(kinds) > 1:
-        raise TypeError("imgs mixes arrays and images; give runs of one kind")
     return runs
 
 
@@ -189,15 +260,16 @@ def _named(entry, series):
     """Return a series of volumes with name, file and length (volumes)."""
     if isinstance(series, np.ndarray):
         file = entry if isinstance(entry, (str, PathLike)) else None
-        return SimpleNamespace(name="imgs", file=file, length=len(series), first=None)
+        n = len(series)
+        return SimpleNamespace(name="imgs", file=file, n_samples=n, first=None)
     own = list_images(series)
     if len(own) > 1 and own[0].n_samples is not None:
         raise ValueError(
             "imgs has an entry that stands for several series (a pattern, or a list); "
             "give a list with one series for every run"
         )
-    first, length = own[0], sum(img.n_samples or 1 for img in own)
-    return SimpleNamespace(name=first.name, file=first.file, length=length, first=first)
+    first, n = own[0], sum(img.n_samples or 1 for img in own)
+    return SimpleNamespace(name=first.name, file=first.file, n_samples=n, first=first)
 
 
 def _times_of(named, t_r, *, needed):
@@ -210,23 +282,18 @@ def _times_of(named, t_r, *, needed):
                 "the time between their rows; give t_r, in seconds"
             )
         return [t_r] * len(named)
-    images = [img.first for img in named]
-    if t_r is None and not needed:
-        try:
-            return repetition_times(images, None)
-        except ValueError:  # nothing, or not the same, is stated
-            return [None] * len(named)
-    return repetition_times(images, t_r)
+    try:
+        return repetition_times([img.first for img in named], t_r)
+    except ValueError:  # nothing, or not the same, is stated
+        if needed or t_r is not None:
+            raise
+        return [None] * len(named)
 
 
 def _by_band(runs, known):
-    """Return the features of every run as a dict of tables by band, files read.
-
-    Features without bands are those of the band "". `known` are names of columns.
-    """
-    given = [run if isinstance(run, dict) else {"": run} for run in runs]
-    bands = list(given[0])
-    for number, run in enumerate(given):
+    """Return the features of every run as tables by band; "" without bands."""
+    bands = list(runs[0])
+    for number, run in enumerate(runs):
         if list(run) != bands or not bands:
             raise ValueError(
                 f"features[{number}] has bands {list(run)}, features[0] {bands}; give "
@@ -237,7 +304,7 @@ def _by_band(runs, known):
         before = f"{band}." if band else ""
         columns = [n.removeprefix(before) for n in known if n.startswith(before)]
         name = f"features, band {band!r}" if band else "features"
-        of_bands[band] = feature_tables([run[band] for run in given], name, columns)
+        of_bands[band] = feature_tables([run[band] for run in runs], name, columns)
     return by_run(of_bands)
 
 
@@ -280,10 +347,7 @@ def _one_set_of_columns(volumes):
 
 
 def rescaled(values, run, how, kept):
-    """Subtract means of runs ("center"), and divide by their deviations ("zscore").
-
-    Both are those of the volumes that are `kept`; what is constant in a run becomes 0.
-    """
+    """Center runs, and divide by their deviations ("zscore"), of `kept` volumes."""
     if how is None:
         return values
     centered = values - means_of(values[kept], run[kept])[run]
@@ -294,10 +358,7 @@ def rescaled(values, run, how, kept):
 
 
 def cross_validation_units(run, n_folds, n_delayed):
-    """Return what cross-validation keeps together: runs, or blocks of a single run.
-
-    These are longer than twice the `n_delayed` rows over which a response extends.
-    """
+    """Return runs, or blocks of a single run longer than twice the largest delay."""
     if run.max() > 0:
         return run
     length = len(run) // n_folds
@@ -308,34 +369,3 @@ def cross_validation_units(run, n_folds, n_delayed):
             "more runs, or fewer folds (cv)"
         )
     return np.arange(len(run)) * n_folds // len(run)
-
-
-def average_repeats(runs, predictions):
-    """Average runs with equal features, which show one stimulus; returns HeldOut."""
-    place = np.empty(len(runs.run), dtype=int)
-    first: list[np.ndarray] = []  # rows of the first run of each stimulus
-    for number in range(runs.run.max() + 1):
-        rows = np.flatnonzero(runs.run == number)
-        shown = runs.features[rows]
-        same = [each for each in first if same_features(runs.features[each], shown)]
-        if not same:
-            first.append(rows)
-        place[rows] = same[0] if same else rows
-    rows, place = np.unique(place[runs.kept], return_inverse=True)
-    paired = pair_responses(
-        runs.responses[runs.kept][:, runs.usable],
-        len(rows),
-        stimuli=place,
-        repeats="average",
-    )
-    order = np.argsort(paired.codes)  # a volume may be kept in a later repeat only
-    return HeldOut(
-        paired.responses[order],
-        predictions[rows],
-        np.unique(runs.run[rows], return_inverse=True)[1],
-        paired.repeats[order],
-        paired.noise_variance,
-        runs.usable,
-        runs.t_r,
-        rows,
-    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from neuroextrap.encoding._continuous_maps import (
     voxel_maps,
     voxel_scores,
 )
+from neuroextrap.encoding._continuous_runs import read_runs
 from neuroextrap.encoding._identified_responses import (
     p_values_of_correlation,
     prediction_scores,
@@ -22,14 +24,11 @@ from neuroextrap.encoding._identified_responses import (
 )
 from neuroextrap.encoding._training import TrainedRuns
 from neuroextrap.maps._named_records import band_names
-from neuroextrap.stats._shared_options import described_by
+from neuroextrap.stats._shared_options import as_options, takes_options
 
 
 def partition_scores(model, trained, runs, tested):
-    """Return parts of r2 by band and their p-values, a dict of (n_usable,) by name.
-
-    `trained` (TrainedRuns) has all bands; `tested` (HeldOut) are the test `runs`.
-    """
+    """Return parts of r2 by band and their p-values, a dict of (n_usable,) by name."""
     kept = np.ix_(tested.rows, runs.usable[trained.runs.usable])
     y, bands = tested.responses, np.unique(trained.runs.bands)
     r2, pairs, unique = prediction_scores(y, tested.predictions)["r2"], [], {}
@@ -50,11 +49,7 @@ def partition_scores(model, trained, runs, tested):
 
 
 def _p_values(model, bands, pairs, unique, run):
-    """Test what bands add by shifts of whole runs, corrected over voxels and bands.
-
-    The correlation of `pairs`, responses and a band's part beyond the prediction
-    without it, is partial. Where nothing is `unique`, p is 1.
-    """
+    """Test partial correlations of `pairs` by shifts; p is 1 where not `unique`."""
     if not model.n_permutations:
         return {}
     y, f = (standardized(np.hstack(each)) for each in zip(*pairs, strict=True))
@@ -88,6 +83,7 @@ def _beyond(values, predictions):
     return values - slope * f
 
 
+@dataclass(frozen=True, kw_only=True)
 class GivenRuns:
     """Runs that are trained on or tested, and how they are cleaned.
 
@@ -109,19 +105,15 @@ class GivenRuns:
         are neither trained on nor tested; what was shown then still delays into others.
     """
 
+    confounds: Any = None
+    sample_mask: Any = None
+
 
 class ScoresOfRuns(BaseEstimator):
     """Scores of runs that an analysis of continuous stimuli was not trained on."""
 
-    @described_by(GivenRuns)
-    def score(
-        self,
-        features: Any,
-        imgs: Any,
-        *,
-        confounds: Any = None,
-        sample_mask: Any = None,
-    ) -> RegionMaps:
+    @takes_options(GivenRuns)
+    def score(self, features: Any, imgs: Any, **cleaning: Any) -> RegionMaps:
         """Score how well the responses of every voxel in new runs are predicted.
 
         Runs with equal features show the same stimulus: their responses are averaged,
@@ -143,18 +135,11 @@ class ScoresOfRuns(BaseEstimator):
             When features, voxels or lengths differ from training or each other, or a
             run was trained on.
         """
-        _, tested = self._test(features, imgs, confounds, sample_mask)
+        _, tested = self._test(self.score, features, imgs, **cleaning)
         return voxel_maps(self, tested, voxel_scores(self, tested))
 
-    @described_by(GivenRuns)
-    def partition(
-        self,
-        features: Any,
-        imgs: Any,
-        *,
-        confounds: Any = None,
-        sample_mask: Any = None,
-    ) -> RegionMaps:
+    @takes_options(GivenRuns)
+    def partition(self, features: Any, imgs: Any, **cleaning: Any) -> RegionMaps:
         """Split what is explained of new runs among the bands of features.
 
         Bands are those of a dict in :meth:`fit`, or of ``RidgeEncoder(bands=...)``. The
@@ -210,7 +195,7 @@ class ScoresOfRuns(BaseEstimator):
         ... )
         (array([0.9, 1. ]), array([0., 0.]))
         """
-        read, tested = self._test(features, imgs, confounds, sample_mask)
+        read, tested = self._test(self.partition, features, imgs, **cleaning)
         if read.bands is None:
             raise ValueError(
                 "features have no bands to be told apart; give a dict of tables by "
@@ -220,15 +205,9 @@ class ScoresOfRuns(BaseEstimator):
         scores |= partition_scores(self, self._trained, read, tested)
         return voxel_maps(self, tested, scores)
 
-    @described_by(GivenRuns)
+    @takes_options(GivenRuns)
     def identify_segments(
-        self,
-        features: Any,
-        imgs: Any,
-        *,
-        seconds: float = 20.0,
-        confounds: Any = None,
-        sample_mask: Any = None,
+        self, features: Any, imgs: Any, *, seconds: float = 20.0, **cleaning: Any
     ) -> RegionMaps:
         """Identify which segment of a run evoked the responses of some seconds.
 
@@ -262,12 +241,13 @@ class ScoresOfRuns(BaseEstimator):
         ValueError
             When the time between volumes is not known, or runs are too short.
         """
-        _, tested = self._test(features, imgs, confounds, sample_mask)
+        _, tested = self._test(self.identify_segments, features, imgs, **cleaning)
         return segment_maps(self, tested, seconds)
 
-    def _test(self, features, imgs, confounds=None, sample_mask=None):
+    def _test(self, method, features, imgs, **cleaning):
         """Predict new runs, and average repeats; returns Runs and HeldOut."""
+        given = as_options(GivenRuns, method, cleaning)
         check_trained(self)
-        runs = self._read(self.masker_, features, imgs, confounds, sample_mask)
+        runs = read_runs(self, self.masker_, features, imgs, given)
         runs = runs._replace(bands=self._trained.runs.bands)
         return runs, self._trained.test(runs)

@@ -12,8 +12,7 @@ from sklearn.base import clone
 
 from neuroextrap.analysis._parameters import of_arrays, with_parameters
 from neuroextrap.analysis._region_run import RunParameters
-from neuroextrap.encoding._continuous_runs import plan_runs
-from neuroextrap.encoding._table_of_runs import read_table_of_runs
+from neuroextrap.encoding._continuous_runs import plan_runs, read_table_of_runs
 from neuroextrap.images import resolve_masker
 from neuroextrap.images._loading import load_samples
 from neuroextrap.margins._resources import continue_line, parse_shard
@@ -23,21 +22,14 @@ _REGIONS, _VOXELS = (2, 8), (4, 20)
 
 
 def _continued(run, sizes, totals):
-    """Time a run of few units and of more, and go on to all.
-
-    It returns pairs of a number and seconds. The first run compiles.
-    """
+    """Time pairs of a number and seconds, after a first run compiles; go on to all."""
     run(sizes[0])
     points = zip(run(sizes[0]), run(sizes[1]), totals, strict=True)
     return [continue_line(fewer, more, n) for fewer, more, n in points]
 
 
 def estimate_cost(analysis, data):
-    """Train and identify EncodingData in a few and in more regions; a dict of the cost.
-
-    Training time grows with the voxels, identification time with the regions, both from
-    what they take in any case.
-    """
+    """Train and identify EncodingData in few and more regions; a dict of the cost."""
     asked, model = RunParameters.of(analysis), of_arrays(analysis)
     if "n_jobs" in getattr(model.encoder, "get_params", dict)():
         model.encoder.set_params(n_jobs=1)
@@ -76,9 +68,9 @@ def _time_model(model, data, members):
     model = with_parameters(model, regions=members[:, voxels])
     part = replace(data, train=data.train[:, voxels], test=data.test[:, voxels])
     start = time.perf_counter()
-    part.fit(model)
+    model.fit(part.features, part.train, part.groups, stimuli=part.shown)
     middle = time.perf_counter()
-    part.test_fitted(model)
+    model.identify(part.tested, part.test, part.runs, stimuli=part.stimuli)
     end = time.perf_counter()
     return (len(voxels), middle - start), (members.shape[0], end - middle)
 
@@ -99,20 +91,14 @@ class EncodingData:
     groups: Any = None  # training volumes that cross-validation keeps together
     bands: Any = None  # of the features
 
-    def fit(self, model):
-        """Train a model."""
-        return model.fit(self.features, self.train, self.groups, stimuli=self.shown)
-
-    def test_fitted(self, model):
-        """Identify the test stimuli by a trained model."""
-        return model.identify(self.tested, self.test, self.runs, stimuli=self.stimuli)
-
     def identify(self, model):
         """Train a model, and identify the test stimuli."""
-        if self.n_folds is None:
-            return self.test_fitted(self.fit(model))
-        given = {"stimuli": self.stimuli, "groups": self.runs, "n_folds": self.n_folds}
-        return model.identify_folds(self.tested, self.test, **given)
+        given = {"stimuli": self.stimuli, "groups": self.runs}
+        if self.n_folds is not None:
+            how = given | {"n_folds": self.n_folds}
+            return model.identify_folds(self.tested, self.test, **how)
+        model.fit(self.features, self.train, self.groups, stimuli=self.shown)
+        return model.identify(self.tested, self.test, **given)
 
     def as_arrays(self, masker):
         """Return the same with responses as arrays, of folds those of the first one."""
@@ -147,10 +133,7 @@ def check_runs(model, runs):
 
 
 def estimate_cost_of_runs(model, runs, seconds=None):
-    """Fit and score noise in a few and in more voxels; a dict of the cost.
-
-    Arguments are those of ``ContinuousEncoding.fit_runs``, and so are errors.
-    """
+    """Fit and score noise in a few and in more voxels; a dict of the cost."""
     planned, table = check_runs(model, runs), read_table_of_runs(runs)
     series = planned.cleaning.series
     if isinstance(planned.series[0], np.ndarray):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -20,21 +21,41 @@ from neuroextrap.encoding._experiment import findings_of_rows
 from neuroextrap.margins._wins import accuracy_set_size, win_chances
 from neuroextrap.reporting._region_page import comparison_page
 from neuroextrap.stats._label_checks import check_labels
+from neuroextrap.stats._shared_options import as_options, takes_options
 from neuroextrap.stats._validation import check_flags, check_integer, check_n_jobs
 
 _MANY = 10  # times the inflation by neighbors: stimuli of a block of a film
 
 
-def compare_encoding_models(  # noqa: PLR0913
-    first: Any,
-    second: Any,
-    *,
-    statistic: str | int = "accuracy",
-    n_permutations: int = 1000,
-    two_sided: bool = True,
-    blocks: ArrayLike | None = None,
-    n_jobs: int = 1,
-    random_state: int | np.random.Generator | None = 0,
+@dataclass(frozen=True, kw_only=True)
+class ComparisonOptions:
+    """How models are compared.
+
+    Parameters
+    ----------
+    statistic : {"accuracy", "pairwise_accuracy"} or int, default="accuracy"
+        Statistic that is compared; an integer k is accuracy among k candidates.
+    n_permutations : int, default=1000
+        Number of random sign flips; all of them when there are no more.
+    two_sided : bool, default=True
+        Whether a difference in either direction counts; False asks whether the first
+        model is better.
+    n_jobs : int, default=1
+        Number of joblib threads over regions. Does not affect results.
+    random_state : None, int or numpy.random.Generator, default=0
+        Seed of the sign flips.
+    """
+
+    statistic: str | int = "accuracy"
+    n_permutations: int = 1000
+    two_sided: bool = True
+    n_jobs: int = 1
+    random_state: int | np.random.Generator | None = 0
+
+
+@takes_options(ComparisonOptions)
+def compare_encoding_models(
+    first: Any, second: Any, *, blocks: ArrayLike | None = None, **options: Any
 ) -> RegionMaps:
     """Test which of two fitted models identifies stimuli better, region by region.
 
@@ -63,21 +84,10 @@ def compare_encoding_models(  # noqa: PLR0913
     first, second : EncodingIdentification
         Models that have identified (``identify``) the same responses among the same
         candidates in the same regions, or that were read from their folders.
-    statistic : {"accuracy", "pairwise_accuracy"} or int, default="accuracy"
-        Statistic that is compared; an integer k is accuracy among k candidates.
-    n_permutations : int, default=1000
-        Number of random sign flips; all of them when there are no more.
-    two_sided : bool, default=True
-        Whether a difference in either direction counts; False asks whether the first
-        model is better.
     blocks : array-like of shape (n_stimuli,) or None, default=None
         Block, such as a run, of each test stimulus, in the order of their features.
         The outcomes of a block are exchanged together. If None, each stimulus by
         itself.
-    n_jobs : int, default=1
-        Number of joblib threads over regions. Does not affect results.
-    random_state : None, int or numpy.random.Generator, default=0
-        Seed of the sign flips.
 
     Returns
     -------
@@ -124,72 +134,55 @@ def compare_encoding_models(  # noqa: PLR0913
     >>> bool(maps["accuracy_difference"][0] > 0), float(maps["p_value"][0])
     (True, 0.01)
     """
-    asked = {
-        "statistic": statistic,
-        "n_permutations": n_permutations,
-        "two_sided": two_sided,
-    }
-    models, given = {"first": first, "second": second}, (n_jobs, random_state, blocks)
-    return compare_pairs(models, list(models), asked, *given)["first", "second"]
+    asked = as_options(ComparisonOptions, compare_encoding_models, options)
+    models = {"first": first, "second": second}
+    return compare_pairs(models, list(models), asked, {}, blocks)["first", "second"]
 
 
-def compare_pairs(models, names, asked, n_jobs, random_state, blocks=None):
-    """Compare every pair of models, called by `names` in errors; RegionMaps by pair.
-
-    `asked` are the parameters on record.
-    """
-    check_flags(two_sided=asked["two_sided"])
-    check_integer(asked["n_permutations"], "n_permutations", minimum=1)
+def compare_pairs(models, names, asked, about, blocks=None):
+    """Compare every pair of models, called by `names` in errors; RegionMaps by pair."""
+    check_flags(two_sided=asked.two_sided)
+    check_integer(asked.n_permutations, "n_permutations", minimum=1)
     first, *others = models.values()
     for other, name in zip(others, names[1:], strict=True):
         _check_pair(first, other, (names[0], name))
-    size = accuracy_set_size(asked["statistic"], first.wins_.shape[1])
-    if blocks is not None:
-        blocks = _block_codes(blocks, len(np.unique(first.run_.test.stimuli)))
-    outcomes = {n: _stimulus_outcomes(m, size, n_jobs) for n, m in models.items()}
+    size = accuracy_set_size(asked.statistic, first.wins_.shape[1])
+    blocks = _block_codes(blocks, len(np.unique(first.run_.test.stimuli)))
+    outcomes = {n: _outcomes(model, size, asked.n_jobs) for n, model in models.items()}
     pairs = list(itertools.combinations(models, 2))
-    return {
-        pair: _compare_outcomes(
-            [models[name] for name in pair],
-            [outcomes[name] for name in pair],
-            parameters=asked,
-            random_state=random_state,
-            n_pairs=len(pairs),
-            blocks=blocks,
-        )
-        for pair in pairs
-    }
+    recorded = ("statistic", "n_permutations", "two_sided")
+    about = about | {name: getattr(asked, name) for name in recorded}
+    found = {}
+    for pair in pairs:
+        of_pair = [models[name] for name in pair], [outcomes[name] for name in pair]
+        found[pair] = _compare_outcomes(*of_pair, asked, blocks, len(pairs), about)
+    return found
 
 
-def _compare_outcomes(models, outcomes, *, parameters, random_state, n_pairs, blocks):
-    """Compare two models by exchanging the outcomes of stimuli; return RegionMaps.
-
-    `outcomes` are two arrays (n_regions, n_stimuli). Family-wise p-values are corrected
-    for `n_pairs` comparisons (Bonferroni).
-    """
-    if blocks is None:  # each stimulus is one
-        blocks = np.arange(outcomes[0].shape[1])
+def _compare_outcomes(models, outcomes, asked, blocks, n_pairs, about):
+    """Exchange outcomes of stimuli, two arrays (n_regions, n_stimuli); RegionMaps."""
     shortest = np.bincount(blocks).min()
     findings = (*_findings_of_neighbors(models, shortest), *_findings(models))
     tell(findings)
     known = ~np.isnan(outcomes[0] + outcomes[1]).any(axis=1)
     differences = (outcomes[0] - outcomes[1])[known]
+    seed = asked.random_state
     scores, tested = exchange_test(
         known,
         [values[known].mean(axis=1) for values in outcomes],
         means_of(differences.T, blocks).T * (np.bincount(blocks) / len(blocks)),
         [model.region_scores_["implied_information"] for model in models],
-        n_permutations=parameters["n_permutations"],
-        two_sided=parameters["two_sided"],
+        n_permutations=asked.n_permutations,
+        two_sided=asked.two_sided,
         cross_validated=TRAINED_ON_TESTS in findings,
-        random_state=random_state,
+        random_state=seed,
     )
-    scores["p_value_fwe"] = np.minimum(scores["p_value_fwe"] * n_pairs, 1)
+    scores["p_value_fwe"] = np.minimum(scores["p_value_fwe"] * n_pairs, 1)  # Bonferroni
     return maps_of_regions(
         models[0].run_,
         scores,
-        parameters=parameters,
-        random_state=random_state if isinstance(random_state, int) else None,
+        parameters=about,
+        random_state=seed if isinstance(seed, int) else None,
         findings=findings,
         page=comparison_page,
         n_permutations_=tested.n_permutations,
@@ -200,7 +193,9 @@ def _compare_outcomes(models, outcomes, *, parameters, random_state, n_pairs, bl
 
 
 def _block_codes(blocks, n_stimuli):
-    """Return blocks as numbers (n_stimuli,)."""
+    """Return blocks as numbers (n_stimuli,); without any each stimulus is one."""
+    if blocks is None:
+        return np.arange(n_stimuli)
     blocks = check_labels(blocks, "blocks")
     if blocks.shape != (n_stimuli,):
         raise ValueError(
@@ -303,7 +298,7 @@ def _check_designs(first, second, both):
         raise ValueError(f"{both} have other regions; use the same radius")
 
 
-def _stimulus_outcomes(model, size, n_jobs):
+def _outcomes(model, size, n_jobs):
     """Chance that each stimulus wins in each region, shape (n_regions, n_stimuli)."""
     run = model.run_
     present, place = np.unique(run.test.stimuli, return_inverse=True)

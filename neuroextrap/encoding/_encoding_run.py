@@ -1,4 +1,4 @@
-"""Runs of identification: planned from a test set or folds, stored as arrays, read."""
+"""Runs of identification: planned of a test set or folds, scored, stored and read."""
 
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -7,21 +7,48 @@ from typing import Any
 import numpy as np
 
 from neuroextrap.analysis._region_run import RegionRun, RunParameters
+from neuroextrap.analysis._samples import read_samples
+from neuroextrap.analysis._values import Keep
+from neuroextrap.design._copies import check_copies_apart, check_new_rows
 from neuroextrap.design._tests import BoundDesign
 from neuroextrap.encoding._experiment import (
     Experiment,
+    Part,
     findings_of_pairing,
     make_plan,
     notes_of,
     observed_plan,
 )
-from neuroextrap.encoding._trained_model import of_prefix, with_prefix
-from neuroextrap.encoding._training_folds import temperature
+from neuroextrap.encoding._margins import separate_repeats
+from neuroextrap.encoding._stimuli import (
+    candidate_names,
+    check_feature_names,
+    check_features,
+    pair_responses,
+    response_rows,
+    rows_of_stimuli,
+)
+from neuroextrap.encoding._stimulus_features import check_candidates
+from neuroextrap.encoding._trained_model import (
+    of_prefix,
+    read_responses,
+    with_prefix,
+)
+from neuroextrap.encoding._training import some_responses
+from neuroextrap.encoding._training_folds import (
+    Shown,
+    fold_exchange,
+    fold_experiment,
+    temperature,
+)
+from neuroextrap.maps._records import value_of
 from neuroextrap.margins._engine import score_regions
 from neuroextrap.margins._resources import parse_shard
 from neuroextrap.margins.running._described import array_hash
 from neuroextrap.margins.running._execution import Progress
+from neuroextrap.models._splitters import deal_folds
 from neuroextrap.stats._null_counts import NullCounts
+from neuroextrap.stats._validation import check_integer
 from neuroextrap.stats._warn import warn
 
 _PENALTY = "penalty of "  # before the names of penalties among stored arrays
@@ -80,17 +107,11 @@ class EncodingRun(RegionRun):
         return replace(scores, n_reached=counts.n_reached, maxima=counts.maxima), {}
 
     def responses(self):
-        """Return the test responses (n_test, n_features) in their own units.
-
-        Of folds, about the mean training response of each.
-        """
+        """Return the test responses (n_test, n_features), in folds about their mean."""
         return self.test.responses + self.location
 
     def log_likelihoods(self, region):
-        """Return calibrated log likelihoods (n_test, K) of a region, up to a constant.
-
-        Margins divided by a `temperature`.
-        """
+        """Return calibrated log likelihoods (n_test, K), up to a constant."""
         if self.test.folds is None and self.training is None:
             raise ValueError(
                 "the encoder was not saved with the results (only those of this "
@@ -107,11 +128,7 @@ class EncodingRun(RegionRun):
         return scaled
 
     def _calibrations(self, margins, voxels, number):
-        """Yield test points (n_test,) of `number` repeats, and what to learn from.
-
-        These are margins and codes of training responses, identified in folds, or, for
-        test points in folds, of the test points of the other folds.
-        """
+        """Yield tests of `number` repeats, and margins and codes to learn from."""
         of, fold = self.test.repeats == number, self.test.fold
         if self.training is not None:
             learned = self.training.margins(voxels, number, self.test.rule)
@@ -124,10 +141,9 @@ class EncodingRun(RegionRun):
 
 
 def planned_run(model, experiment, *, masker, notes, order=None, **others):
-    """Plan an Experiment, of a test set or of folds; return EncodingRun.
+    """Plan an Experiment, of a test set or of folds; `others` are fields of the run.
 
-    `notes` are those of the samples and of training; `order` (n_test,) are the test
-    points as they were acquired, if not as they are; `others` are fields of the run.
+    `order` (n_test,) are the test points as they were acquired, if not as they are.
     """
     parameters = RunParameters.of(model)
     set_sizes = parameters.resolve_set_sizes(experiment.n_candidates)
@@ -170,6 +186,151 @@ def _residual_notes(run):
     return (text,)
 
 
+_LEFT_OVER = (
+    "{} of {} stimuli were trained on only, so that all folds have {} candidates"
+)
+
+
+def plan_identification(model, training, candidates, test):
+    """Plan the run of a test set, by what came to ``identify``; return EncodingRun."""
+    RunParameters.of(model)  # refuses what no run could use
+    names, n_tested, features = _candidates(model, training, *candidates)
+    imgs, stimuli, *how = test
+    stimuli = rows_of_stimuli(stimuli, candidates[0])
+    samples = read_samples(model.masker_, imgs, dtype=None)
+    finite = _check_test_samples(model, training, samples)
+    responses = samples.X + samples.location
+    given = dict(zip(("groups", "averaged"), how, strict=True))
+    paired = pair_responses(
+        responses, n_tested, stimuli=stimuli, repeats=model.repeats, **given
+    )
+    tested, codes = np.arange(len(paired.codes)), paired.codes
+    predictions = model._predict(features) - training.location
+    residuals, n_stimuli = separate_repeats(model.residuals_, training.stimuli)
+    part = Part(tested, codes, predictions, residuals, n_stimuli, training.location)
+    rule = training.rule
+    experiment = Experiment.of(paired, [part], finite, in_folds=False, rule=rule)
+    classes = np.arange(len(features)) if names is None else names
+    return planned_run(
+        model,
+        experiment,
+        masker=model.masker_,
+        classes=classes,
+        notes=training.notes,
+        bg_img=samples.bg_img,
+        location=training.location,
+        test_stimuli=classes[codes],
+        training=replace(training.data, candidates=features),
+    )
+
+
+def _candidates(model, training, features, distractors):
+    """Return names of the candidates, how many are tested, and features of all."""
+    known, n_columns = getattr(model, "feature_names_in_", None), training.scaling.kept
+    for table, name in ((features, "features"), (distractors, "distractors")):
+        check_feature_names(table, known, name)
+    names = candidate_names(features, distractors)
+    X = check_features(features, n_columns=len(n_columns))
+    n_tested = len(X)
+    if distractors is not None:
+        more = check_features(distractors, "distractors", len(n_columns))
+        X = np.concatenate([X, more])
+    # candidates that differ only in dropped columns are the same to the model
+    check_candidates(training.scaling.varying(X), n_tested, training.shown, names)
+    return names, n_tested, X
+
+
+def _check_test_samples(model, training, samples):
+    """Return voxels that are finite in new samples; raise unless they can be tested."""
+    if samples.X.shape[1] != model.n_elements_:
+        raise ValueError(
+            f"imgs has {samples.X.shape[1]} voxels, the model was trained on "
+            f"{model.n_elements_}; give responses of the same voxels"
+        )
+    finite = model.usable_ & samples.finite
+    if finite.sum() == model.usable_.sum():
+        both = training.data.shown.samples, samples
+        check_new_rows(*(some_responses(each, model.usable_) for each in both))
+    return finite
+
+
+def plan_folds(model, features, imgs, *, stimuli, groups, n_folds):
+    """Plan the run of all folds, by what came to ``identify_folds``; EncodingRun."""
+    RunParameters.of(model)  # refuses what no run could use
+    _check_model(model)
+    n_candidates = _candidates_per_fold(len(check_features(features)), n_folds)
+    shown, names = _read_shown(model, features, imgs, stimuli)
+    samples, n_stimuli = shown.samples, len(shown.X)
+    groups = groups if model.n_permutations else None  # of permutations only
+    folds = deal_folds(n_stimuli, n_folds, model.random_state)
+    folds = [fold[:n_candidates] for fold in folds]
+    exchange = fold_exchange(model, shown, groups, folds)
+    experiment, (tested, order), notes = fold_experiment(model, shown, folds, groups)
+    n_left = n_stimuli - n_folds * n_candidates
+    left = _LEFT_OVER.format(n_left, n_stimuli, n_candidates)
+    return planned_run(
+        model,
+        experiment,
+        masker=samples.masker,
+        classes=np.arange(n_candidates),
+        notes=(*samples.notes, *notes, *([left] if n_left else [])),
+        bg_img=samples.bg_img,
+        location=samples.location,
+        test_stimuli=tested if names is None else names[tested],
+        exchange=exchange,
+        order=order,
+    )
+
+
+def _read_shown(model, features, imgs, stimuli):
+    """Return the Shown stimuli, each with a response, and their names or None."""
+    X, names = check_features(features), candidate_names(features)
+    check_candidates(X, 0, names=names)
+    rows = rows_of_stimuli(stimuli, features)
+    if names is not None and rows is not None:  # whatever the order of the table
+        rows = response_rows(rows, len(np.atleast_1d(rows)), len(X))
+        order = np.argsort(names)
+        X, names, rows = X[order], names[order], np.argsort(order)[rows]
+    samples = read_responses(model, imgs, X if rows is None else rows, stimuli)
+    codes = response_rows(rows, len(samples.X), len(X))
+    missing = np.setdiff1d(np.arange(len(X)), codes)
+    if missing.size:
+        raise ValueError(
+            f"{missing.size} stimuli have no response (first: row {missing[0]} of "
+            "features); leave them out"
+        )
+    check_copies_apart(samples.X[:, samples.usable], codes, "stimuli")
+    return Shown(X, samples, codes), names
+
+
+def _check_model(model):
+    """Raise ValueError for what folds cannot give."""
+    if not model.n_permutations:
+        return
+    if model.exchange != "rows":
+        raise ValueError(
+            f"exchange={model.exchange!r} must be 'rows' in folds, which take stimuli "
+            "in any order; test series by fit and identify"
+        )
+    if value_of(Keep, model.keep).save_null is not None:
+        raise ValueError(
+            "keep=Keep(save_null=...) must be None in folds: permuted maps are counted "
+            "as they are made; leave it out, or use fit and identify"
+        )
+
+
+def _candidates_per_fold(n_stimuli, n_folds):
+    """Return how many stimuli each fold tests; ValueError if they are too few."""
+    check_integer(n_folds, "n_folds", minimum=2)
+    n_candidates = n_stimuli // n_folds
+    if n_candidates < 2:
+        raise ValueError(
+            f"n_folds={n_folds} folds of {n_stimuli} stimuli leave fewer than two "
+            "candidates in each; lower n_folds"
+        )
+    return n_candidates
+
+
 def run_arrays(run, penalties):
     """Return what makes an EncodingRun, a dict of arrays without Python objects."""
     test = run.test
@@ -181,8 +342,7 @@ def run_arrays(run, penalties):
 def read_run(model, results, arrays):
     """Make the EncodingRun of a model's results of stored arrays; and the penalties."""
     parts = {name: arrays.get(name) for name in Experiment._fields}
-    parts["n_candidates"] = int(parts["n_candidates"])
-    parts["rule"] = str(parts["rule"])
+    parts |= {"n_candidates": int(arrays["n_candidates"]), "rule": str(arrays["rule"])}
     test = Experiment(**parts)
     run = EncodingRun.of(
         RunParameters.of(model),
@@ -195,7 +355,6 @@ def read_run(model, results, arrays):
         set_sizes=results.set_sizes,
         notes=results.notes,
         bg_img=model.bg_img_,
-        location=arrays["location"],
-        test_stimuli=arrays["test_stimuli"],
+        **{name: arrays[name] for name in ("location", "test_stimuli")},
     )
     return run, of_prefix(_PENALTY, arrays)

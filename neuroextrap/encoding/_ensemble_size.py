@@ -25,8 +25,9 @@ from neuroextrap.encoding._training import (
     chosen_encoder,
     encoder_of_columns,
 )
+from neuroextrap.maps._identification import accuracy_statistics
 from neuroextrap.stats._accuracy import default_set_sizes
-from neuroextrap.stats._label_checks import check_labels, plain_types_checked
+from neuroextrap.stats._label_checks import plain_types_checked
 from neuroextrap.stats._validation import check_choice, check_numbers, random_generator
 
 
@@ -110,7 +111,6 @@ def ensemble_size_curve(  # noqa: PLR0913
     Y = check_numbers(train[1], "train: responses")
     # repeats are equal rows of all features: few of them may be equal by chance
     stimuli = stimulus_numbers(X)
-    groups = None if groups is None else check_labels(groups, "groups")
     groups, _ = training_groups(stimuli, groups)
     encoder, _ = chosen_encoder(encoder, stimuli.max() + 1)
     check_feature_names(test[0], feature_names(train[0]), "test features")
@@ -121,23 +121,14 @@ def ensemble_size_curve(  # noqa: PLR0913
     data = (X, Y, X_test, np.asarray(test[1]))
     runner = _voxel_runner if vary == "voxels" else _feature_runner
     run = runner(data, encoder, groups, stimuli)
-    wins = np.array(
-        [
-            [run(rng.choice(most, size, replace=False)) for _ in range(n_draws)]
-            for size in sizes
-        ]
-    )
-    n_classes = wins.shape[-1]
-    set_sizes = default_set_sizes(n_classes)
-    information = stats.implied_information(
-        stats.average_accuracy(wins, set_sizes), set_sizes
-    )
-    ceiling = stats.resolution_information(n_classes, n_classes, set_sizes)
-    return EnsembleCurve(
-        sizes,
-        stats.average_accuracy(wins, [n_classes])[..., 0],
-        np.minimum(information, ceiling),
-    )
+    drawn = [
+        rng.choice(most, size, replace=False) for size in sizes for _ in range(n_draws)
+    ]
+    wins = np.array([run(subset) for subset in drawn])
+    n, shape = len(X_test), (len(sizes), n_draws)
+    found = accuracy_statistics(wins, n_test=n, set_sizes=default_set_sizes(n))
+    names = ("accuracy", "implied_information")
+    return EnsembleCurve(sizes, *(found[name].reshape(shape) for name in names))
 
 
 def _check_sizes(sizes, most, n_draws):

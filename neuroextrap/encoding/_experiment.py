@@ -85,10 +85,7 @@ class Experiment(NamedTuple):
 
     @classmethod
     def of(cls, paired, parts, usable, *, in_folds, rule="mahalanobis"):
-        """Stack what the `Part`s of a `TestSet` need in any region.
-
-        Voxels without residual variance are not usable.
-        """
+        """Stack what the `Part`s of a `TestSet` need in any region."""
         usable = usable & np.all([p.residuals.any(axis=0) for p in parts], axis=0)
         stacked = [paired.responses[p.tested] - p.location for p in parts]
         stacked += [p.predictions for p in parts]
@@ -156,16 +153,6 @@ class Experiment(NamedTuple):
         return counts[None] if counts.all() else None
 
 
-def refuse_folds(experiment):
-    """Raise ValueError if test points come from folds, for which no test holds."""
-    if experiment.folds is not None:
-        raise ValueError(
-            "stimuli were tested in folds (identify_folds), whose outcomes depend on "
-            "each other through the training data, so that p-values would come out too "
-            "small; use fit and identify with a test set of its own"
-        )
-
-
 def make_plan(estimator, experiment, set_sizes):
     """Plan the loop over regions: the observed pairing, and permuted ones."""
     plan = observed_plan(estimator, experiment, set_sizes)
@@ -194,10 +181,7 @@ def observed_plan(estimator, experiment, set_sizes):
 
 
 def findings_of_pairing(estimator, experiment, n_others, order=None):
-    """Return Findings about the `n_others` other pairings, and warn of them.
-
-    `order` (n_test,) are the test points as they were acquired, if not as they are.
-    """
+    """Return Findings about the other pairings; `order` is that of acquisition."""
     if not estimator.n_permutations:
         return ()
     ungrouped = experiment.groups is None and estimator.exchange == "rows"
@@ -210,10 +194,7 @@ def findings_of_pairing(estimator, experiment, n_others, order=None):
 
 
 def findings_of_rows(experiment, exchange, order=None):
-    """Return Findings, 0 or 1, about test responses that follow each other in time.
-
-    `order` (n_test,) are the test points as they were acquired, if not as they are.
-    """
+    """Return Findings, 0 or 1, about test responses that follow each other in time."""
     order = np.arange(len(experiment.codes)) if order is None else order
     stimuli = experiment.stimuli[order]
     rows = order[np.sort(np.unique(stimuli, return_index=True)[1])]  # no repeats
@@ -255,10 +236,7 @@ def notes_of(estimator, experiment):
     if of_noise and experiment.n_stimuli is None:
         notes += [REPEATS_NOTE] if experiment.repeats.max() > 1 else []
         notes += [NOISIER_NOTE] if _is_noisier(experiment) else []
-    if experiment.folds is None:
-        notes += _bound_notes(estimator, experiment)
-    else:
-        notes.append(FOLDS_NOTE.format(n_folds=len(experiment.folds)))
+    notes += _bound_notes(estimator, experiment)
     if estimator.n_permutations:
         needed = {
             "rows": "responses are exchangeable within groups (in random order)",
@@ -273,6 +251,8 @@ def notes_of(estimator, experiment):
 def _bound_notes(estimator, experiment):
     """Say whether lower bounds hold, and of which stimuli."""
     repeats, n_candidates = experiment.bound_repeats(), experiment.n_candidates
+    if experiment.folds is not None:
+        return [FOLDS_NOTE.format(n_folds=len(experiment.folds))]
     if repeats is None:
         return [_NO_BOUNDS]
     level = estimator.confidence_level

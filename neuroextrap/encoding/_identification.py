@@ -9,14 +9,15 @@ from numpy.typing import ArrayLike
 
 from neuroextrap.analysis._region_files import check_trained
 from neuroextrap.analysis._region_run import RunParameters
-from neuroextrap.analysis._values import Keep, Regions
+from neuroextrap.analysis._values import Keep, RegionOptions, Regions
+from neuroextrap.encoding._encoding_run import plan_folds, plan_identification
 from neuroextrap.encoding._identified_responses import ResponsePredictions
-from neuroextrap.encoding._test_plans import plan_folds, plan_identification
 from neuroextrap.encoding._trained_model import trained_attributes
 from neuroextrap.encoding._training import check_choices
-from neuroextrap.stats._shared_options import takes_fields
+from neuroextrap.stats._shared_options import described_by, takes_fields
 
 
+@described_by(RegionOptions)
 @takes_fields
 class EncodingIdentification(ResponsePredictions):
     """Measure how well an encoding model picks the stimulus that evoked a response.
@@ -44,17 +45,6 @@ class EncodingIdentification(ResponsePredictions):
     noise_covariance : None, array or images, default=None
         Residuals (n_observations, n_features) to estimate the noise covariance from;
         never those of test responses. None takes those of the training data.
-    radius : float, default=8.0
-        Radius of the spheres (or of the discs on a surface) in mm.
-    labels_img : image, path or None, default=None
-        Atlas whose regions are analyzed instead of spheres; label 0 is background.
-    regions : sparse matrix of shape (n_regions, n_features), Regions or None, \
-            default=None
-        Members of the regions, if they are neither spheres nor those of an atlas; or
-        nearest voxels, every n-th center and fewest voxels, see
-        :class:`neuroextrap.analysis.Regions`.
-    process_mask_img : image, path or None, default=None
-        Where centers of regions may lie. If None, everywhere in the mask.
     rule : {"mahalanobis", "ledoit_wolf", "oas", "diagonal", "euclidean", \
             "correlation", "auto"}, default="mahalanobis"
         How a response is compared with predictions. "mahalanobis" is the distance
@@ -92,29 +82,12 @@ class EncodingIdentification(ResponsePredictions):
         acquisition.
     confidence_level : float, default=0.95
         Confidence level of the lower bounds.
-    keep : None, path-like or Keep, default=None
-        What is kept beside the maps: the file of permuted statistics.
-        See :class:`neuroextrap.analysis.Keep`.
-    max_memory : str or int, default="2G"
-        Memory budget of :meth:`identify`, such as "2G" or a number of bytes, besides
-        the images. Fewer workers start if need be; one that is too small is refused.
-    checkpoint : path-like or None, default=None
-        Folder for finished work; the same call resumes from it.
     shard : tuple of (int, int), str "i/N", or None, default=None
         Identify in the i-th of N parts of the regions only, counting from 1; parts are
         joined by :meth:`merge`. Every part fits the whole encoder.
-    memory : None, path or joblib.Memory, default=None
-        Cache of what is read from image files (a changed file is read again), of a
-        computed mask, and of surface discs by mesh and radius. If None, nothing is
-        cached. Does not affect results.
-    n_jobs : int, default=1
-        Number of joblib workers over regions. Does not affect results.
     random_state : None, int or numpy.random.Generator, default=0
         Seed of the permutations and of folds (:class:`RidgeEncoder` and
         :class:`ElasticNetEncoder` have their own for theirs).
-    verbose : int, default=0
-        If positive, terminals and notebooks show a progress bar; elsewhere progress
-        is logged at level INFO.
 
     Attributes
     ----------
@@ -309,6 +282,7 @@ class EncodingIdentification(ResponsePredictions):
         )
         return self._complete(run, train=self._training_files, imgs=imgs)
 
+    @described_by(identify)
     def identify_folds(
         self,
         features: ArrayLike,
@@ -339,9 +313,6 @@ class EncodingIdentification(ResponsePredictions):
             them.
         imgs : 4-D image, list of images, path(s), SurfaceImage, or array
             Responses, one volume (row) for every presentation of a stimulus.
-        stimuli : array-like of shape (n_responses,) or None, default=None
-            Row of `features`, or name of the stimulus, that each response belongs to;
-            None pairs row by row.
         groups : array-like of shape (n_responses,) or None, default=None
             Runs within which permutations exchange stimuli; all responses to a stimulus
             lie in one. Folds do not depend on them.

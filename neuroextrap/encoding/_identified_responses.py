@@ -15,7 +15,6 @@ from neuroextrap.analysis._region_files import check_has_results, check_trained
 from neuroextrap.design._findings import tell
 from neuroextrap.design._series import exchanged, findings_of_series
 from neuroextrap.encoding._encoding_run import read_run, run_arrays
-from neuroextrap.encoding._experiment import refuse_folds
 from neuroextrap.encoding._stimuli import check_feature_names, check_features
 from neuroextrap.encoding._trained_model import model_arrays, restore_model
 from neuroextrap.maps._named_records import voxel_record
@@ -150,15 +149,11 @@ class ResponsePredictions(RegionAnalysis):
 
     @property
     def predictions_(self) -> np.ndarray:
-        """Predicted responses to the candidates, in units of the responses.
+        """Predicted responses to the candidates, (K, n_elements_), in their units.
 
-        Returns
-        -------
-        predictions : ndarray of shape (K, n_elements_)
-            In the order of ``classes_``; NaN where a voxel was not usable. After
-            :meth:`identify_folds` the prediction for each test point instead, of shape
-            (n_test, n_elements_), about the training means of its fold and around the
-            mean of all responses.
+        NaN where a voxel was not usable. After :meth:`identify_folds` the prediction
+        for each test point, (n_test, n_elements_), about the training means of its fold
+        and around the mean of all responses.
         """
         run = self.run_
         test = run.test
@@ -169,24 +164,12 @@ class ResponsePredictions(RegionAnalysis):
 
     @property
     def test_stimuli_(self) -> np.ndarray:
-        """Stimulus of each test point: its name, or its row in the features.
-
-        Returns
-        -------
-        stimuli : ndarray of shape (n_test,)
-            In the order of the rows of :meth:`region_margins`.
-        """
+        """Stimulus of each test point (n_test,): its name, or row in the features."""
         return self.run_.test_stimuli
 
     @property
     def rule_(self) -> str:
-        """Rule of the margins, "mahalanobis" or "correlation", chosen where "auto".
-
-        Returns
-        -------
-        rule : str
-            Where folds chose differently, the rule of each, separated by commas.
-        """
+        """Rule of the margins, or where folds chose differently those of all."""
         return self.run_.test.rule
 
     def coefficients(self, feature: int) -> np.ndarray:
@@ -273,9 +256,8 @@ class ResponsePredictions(RegionAnalysis):
         good = weights.shape == (logs.shape[1],) and (weights >= 0).all()
         if not (good and np.isfinite(weights).all() and weights.sum() > 0):
             raise ValueError(
-                f"prior must be {logs.shape[1]} non-negative finite weights, "
-                "one for each candidate, that do not all vanish; got shape "
-                f"{weights.shape}"
+                f"prior must be {logs.shape[1]} non-negative finite weights, one for "
+                f"each candidate, that do not all vanish; got shape {weights.shape}"
             )
         with np.errstate(divide="ignore"):
             return softmax(logs + np.log(weights), axis=1)
@@ -298,8 +280,12 @@ class ResponsePredictions(RegionAnalysis):
             With permutations p_value and p_value_fwe of the correlation.
         """
         test = self.run_.test
-        if n_permutations:
-            refuse_folds(test)
+        if n_permutations and test.folds is not None:
+            raise ValueError(
+                "stimuli were tested in folds (identify_folds), whose outcomes depend "
+                "on each other through the training data, so that p-values would come "
+                "out too small; use fit and identify with a test set of its own"
+            )
         usable, noise = test.usable, test.noise_variance
         scores = prediction_scores(
             test.responses[:, usable],

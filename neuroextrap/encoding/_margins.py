@@ -181,10 +181,7 @@ def mahalanobis_margins(responses, predictions, covariance):
 
 
 def correlation_margins(responses, predictions, scale):
-    """Correlate responses with predictions over features in units of `scale`.
-
-    Zero where a pattern is constant; shape (n_responses, n_candidates).
-    """
+    """Correlate patterns over features in units of `scale`; zero if one is constant."""
     patterns = []
     for values in (responses, predictions):
         scaled = np.asarray(values, dtype=np.float64) / scale
@@ -216,18 +213,13 @@ def _solve_lower(factor, columns):
 
 @dataclass(frozen=True)
 class ResponseRows:
-    """What the rows of a region's data are: responses, predictions, residuals.
-
-    Each of the three is a stack of ``folds``, pairs of numbers of responses and of
-    residuals (none: of a single test set). Of a fold's residuals the first
-    ``n_stimuli``, a number for each, are those of stimuli, or () if all are.
-    """
+    """What the rows of a region's data are: responses, predictions, residuals."""
 
     n_responses: int
-    n_candidates: int
+    n_candidates: int  # of each fold
     n_residuals: int
-    folds: tuple = ()
-    n_stimuli: tuple = ()
+    folds: tuple = ()  # pairs of numbers of responses and of residuals
+    n_stimuli: tuple = ()  # first residuals of each, those of stimuli; () if all are
 
     @property
     def n_samples(self):
@@ -274,11 +266,7 @@ class ResponseRows:
 
 
 class EncodingMargins(MarginSource):
-    """Margins of regions from given predictions and residuals, whatever the labels.
-
-    ``repeats`` (n_responses,) are averaged into each test response; ``rule`` is one of
-    `RULES`, or one for each fold, separated by commas.
-    """
+    """Margins of regions from predictions and residuals, by a rule or one a fold."""
 
     def __init__(self, repeats, rule="mahalanobis"):
         self.repeats = np.asarray(repeats)

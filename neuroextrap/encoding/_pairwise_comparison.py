@@ -4,28 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
-from neuroextrap.analysis._region_maps import table_writer, write_described
-from neuroextrap.encoding._encoder_comparison import (
-    compare_encoding_models,
-    compare_pairs,
+from neuroextrap.analysis._region_maps import (
+    stacked_tables,
+    table_writer,
+    write_described,
 )
+from neuroextrap.encoding._encoder_comparison import ComparisonOptions, compare_pairs
 from neuroextrap.maps._files import check_output_directory
 from neuroextrap.maps._provenance import provenance
-from neuroextrap.stats._shared_options import described_by
+from neuroextrap.stats._shared_options import as_options, takes_options
 from neuroextrap.stats._validation import check_flags
 
 
-@described_by(compare_encoding_models)
-def compare_encoding_models_pairwise(
-    models: dict,
-    *,
-    statistic: str | int = "accuracy",
-    n_permutations: int = 1000,
-    two_sided: bool = True,
-    n_jobs: int = 1,
-    random_state: int | None = 0,
-) -> ComparedPairs:
+@takes_options(ComparisonOptions)
+def compare_encoding_models_pairwise(models: dict, **options: Any) -> ComparedPairs:
     """Test every pair of several fitted models, corrected over regions and pairs.
 
     Each pair is compared as by :func:`compare_encoding_models`, by exchanging the
@@ -59,11 +53,6 @@ def compare_encoding_models_pairwise(
     --------
     compare_encoding_models : Two models.
 
-    References
-    ----------
-    Nichols & Holmes 2002, "Nonparametric permutation tests for functional
-    neuroimaging" (paired sign flips, maximum statistic).
-
     Examples
     --------
     >>> import numpy as np
@@ -72,18 +61,17 @@ def compare_encoding_models_pairwise(
     >>> rng = np.random.default_rng(0)
     >>> X, W = rng.normal(size=(120, 6)), rng.normal(size=(6, 20))
     >>> Y = X @ W + 3 * rng.normal(size=(120, 20))
-    >>> models = {
-    ...     name: EncodingIdentification(encoder=Ridge())
-    ...     .fit(X[:80, :n], Y[:80])
-    ...     .identify(X[80:, :n], Y[80:])
-    ...     for name, n in {"six": 6, "four": 4, "two": 2}.items()
-    ... }
+    >>> models = {}
+    >>> for name, n in {"six": 6, "four": 4, "two": 2}.items():
+    ...     model = EncodingIdentification(encoder=Ridge()).fit(X[:80, :n], Y[:80])
+    ...     models[name] = model.identify(X[80:, :n], Y[80:])
     >>> found = compare_encoding_models_pairwise(models, n_permutations=99)
     >>> list(found)
     [('six', 'four'), ('six', 'two'), ('four', 'two')]
     >>> float(found["six", "two"]["p_value_fwe"][0])  # three pairs
     0.03
     """
+    asked = as_options(ComparisonOptions, compare_encoding_models_pairwise, options)
     if not isinstance(models, Mapping):
         raise TypeError(
             f"models={type(models).__name__} must be a dict of models by name; give "
@@ -93,14 +81,8 @@ def compare_encoding_models_pairwise(
         raise ValueError(
             f"models holds {len(models)} models; give at least two to compare"
         )
-    asked = {
-        "models": list(models),
-        "statistic": statistic,
-        "n_permutations": n_permutations,
-        "two_sided": two_sided,
-    }
     names = [repr(name) for name in models]
-    return ComparedPairs(compare_pairs(models, names, asked, n_jobs, random_state))
+    return ComparedPairs(compare_pairs(models, names, asked, {"models": list(models)}))
 
 
 class ComparedPairs(dict):
@@ -109,22 +91,11 @@ class ComparedPairs(dict):
     @property
     def table_(self):
         """The numbers as a table, one row for every pair and region (DataFrame)."""
-        import pandas as pd
-
-        frames = []
-        for (first, second), maps in self.items():
-            frame = maps.table_.copy()
-            frame.insert(0, "second", second)
-            frame.insert(0, "first", first)
-            frames.append(frame)
-        return pd.concat(frames, ignore_index=True)
+        tables = {pair: maps.table_ for pair, maps in self.items()}
+        return stacked_tables(tables, "first", "second")
 
     def generate_report(self, pair=None, title=None, **options):
-        """Make the page of the comparison of two models, the only ones if None.
-
-        `options` are ``bg_img``, the image drawn under the maps, and ``atlas``, a
-        labels image that names places.
-        """
+        """Make the page of two models, with ``bg_img`` and ``atlas`` if given."""
         pairs = ", ".join(f"({first!r}, {second!r})" for first, second in self)
         if pair is None and len(self) != 1:
             raise ValueError(
@@ -136,11 +107,7 @@ class ComparedPairs(dict):
         return self[pair].generate_report(title, names=pair, **options)
 
     def to_directory(self, path, *, overwrite=False, report=False):
-        """Write the table, and maps with sidecars if there are images.
-
-        With `report` also ``report.html`` of two models, or, of several,
-        ``report_FIRST_SECOND.html`` of every pair.
-        """
+        """Write the table, maps with sidecars, and with `report` a page a pair."""
         check_flags(report=report)
         check_output_directory(path, overwrite=overwrite)
         one = next(iter(self.values()))

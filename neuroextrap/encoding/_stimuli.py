@@ -65,10 +65,8 @@ def check_feature_names(features, known, name="features"):
         return
     given, known = list(features.columns), list(known)
     if given != known:
-        unknown, missing = (
-            [column for column in some if column not in others][:3]
-            for some, others in ((given, set(known)), (known, set(given)))
-        )
+        unknown = list(pd.Index(given).difference(known, sort=False))[:3]
+        missing = list(pd.Index(known).difference(given, sort=False))[:3]
         raise ValueError(
             f"{name} must have the {len(known)} columns of fit in their order, got "
             f"{len(given)} (unknown: {unknown}, missing: {missing}); give "
@@ -77,10 +75,7 @@ def check_feature_names(features, known, name="features"):
 
 
 def stimulus_names(features):
-    """Return the names of stimuli, the index of a DataFrame if it is text, else None.
-
-    Numbers in an index are none: they could be taken for rows.
-    """
+    """Return the index of features if it is text, not numbers, which could be rows."""
     if not hasattr(features, "columns"):
         return None
     names = check_labels(features.index.to_numpy(), "the index of features")
@@ -97,10 +92,7 @@ def stimulus_names(features):
 
 
 def candidate_names(features, distractors=None):
-    """Return the names of test stimuli and distractors, or None without any.
-
-    Distractors without names are called distractor0, distractor1, ...
-    """
+    """Return the names of test stimuli and distractors, or None without any."""
     names = stimulus_names(features)
     if names is None or distractors is None:
         return names
@@ -155,10 +147,7 @@ def _check_not_numbered(stimuli, features):
 
 
 def features_of_responses(features, stimuli=None):
-    """Return the features of each response, and the name or row of its stimulus.
-
-    Without `stimuli` features come row by row, and the second is None.
-    """
+    """Return the features of each response, and its stimulus if that is told."""
     X = check_features(features)
     if stimuli is None:
         return X, None
@@ -187,15 +176,14 @@ class FeatureScaling(NamedTuple):
         X = X[:, kept]
         if not standardize:
             return cls(kept, np.zeros_like(X[0]), np.ones_like(X[0]))
-        mean = X.mean(axis=0, dtype=np.float64)
         with np.errstate(over="ignore"):
             scale = X.std(axis=0, dtype=np.float64)
-        if not np.isfinite(scale).all():
-            column = np.flatnonzero(kept)[~np.isfinite(scale)][0]
+        large = np.flatnonzero(kept)[~np.isfinite(scale)]
+        if large.size:
             raise ValueError(
-                f"features overflow in column {column}: too large to square; rescale"
+                f"features overflow in column {large[0]}: too large to square; rescale"
             )
-        return cls(kept, mean, scale)
+        return cls(kept, X.mean(axis=0, dtype=np.float64), scale)
 
     @property
     def notes(self):
@@ -221,21 +209,12 @@ class FeatureScaling(NamedTuple):
 def pair_responses(
     responses, n_stimuli, *, stimuli=None, groups=None, repeats, averaged=1
 ):
-    """Pair responses (n_responses, n_features) with stimuli; returns TestSet.
-
-    `stimuli` (n_responses,) are rows of features (None: row by row). Stimuli can change
-    places that were shown in the same `groups`. `repeats` "average" makes a test point
-    of each stimulus, in the order in which they first come, "keep" one of each
-    response, itself an average of `averaged` ones.
-    """
+    """Pair responses with stimuli, and "average" or "keep" repeats; a TestSet."""
     check_integer(averaged, "averaged", minimum=1)
     codes = response_rows(stimuli, len(responses), n_stimuli)
     groups = check_groups(groups, len(responses))
-    _, first, place, counts = np.unique(
-        codes, return_index=True, return_inverse=True, return_counts=True
-    )
-    order = np.argsort(first)  # whatever the order of the features
-    first, place, counts = first[order], np.argsort(order)[place], counts[order]
+    place, shown = pd.factorize(codes)  # in the order in which they first come
+    first, counts = np.unique(place, return_index=True, return_counts=True)[1:]
     groups = None if groups is None else same_runs(groups, place)
     single = single_response_variance(responses, place, counts)
     if repeats == "keep":
@@ -243,8 +222,8 @@ def pair_responses(
         return TestSet(responses, codes, each, groups, single)
     noise = None if single is None else single * np.mean(1 / counts)
     groups = None if groups is None else groups[first]
-    means, shown = _means(responses, place, counts), counts * averaged
-    return TestSet(means, codes[first], shown, groups, noise)
+    means = _means(responses, place, counts)
+    return TestSet(means, shown, counts * averaged, groups, noise)
 
 
 def _means(responses, place, counts):
@@ -255,11 +234,7 @@ def _means(responses, place, counts):
 
 
 def paired_in_blocks(responses, codes, number):
-    """Average `number` responses to a stimulus at a time; returns TestSet.
-
-    `codes` (n_responses,) are the stimuli. A stimulus with fewer gives one average of
-    all; what is left over beside whole blocks is not used.
-    """
+    """Average `number` responses to a stimulus, or all of fewer, at a time; TestSet."""
     block = pd.Series(codes).groupby(codes).cumcount().to_numpy() // number
     kept = (block == 0) | ((block + 1) * number <= np.bincount(codes)[codes])
     unit = np.unique([codes[kept], block[kept]], axis=1, return_inverse=True)[1].ravel()
@@ -287,10 +262,7 @@ def same_runs(groups, place):
 
 
 def single_response_variance(responses, place, counts):
-    """Return the variance (n_features,) of responses about their stimuli's means.
-
-    None if no stimulus is repeated.
-    """
+    """Return the variance (n_features,) of repeats about their means; None without."""
     freedom = counts.sum() - len(counts)
     if not freedom:
         return None

@@ -1,17 +1,19 @@
 """Features of stimuli: in parts, and which rows of them are the same stimulus."""
 
+import itertools
 from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
+from scipy.spatial import cKDTree
 
 from neuroextrap.design._copies import check_new_rows
+from neuroextrap.encoding._stimuli import check_groups
 from neuroextrap.margins.running._execution import Progress
 from neuroextrap.models._gabor import GaborPyramid
 from neuroextrap.models._retinotopic import RetinotopicFeatures
-from neuroextrap.stats._label_checks import check_labels
 from neuroextrap.stats._warn import warn
 
 _ROUNDING = 1e-5
@@ -35,41 +37,29 @@ def stimulus_numbers(X):
     Rows are one stimulus if they are equal or, in three or more columns, differ by
     rounding only, as features do that a program computes of the same picture twice.
     """
-    place: dict = {}
-    equal = np.array([place.setdefault(row.tobytes(), len(place)) for row in X + 0.0])
+    rows = np.array([row.tobytes() for row in X + 0.0], dtype=object)
+    equal, _ = pd.factorize(rows)
     if X.shape[1] < _FEWEST_COLUMNS:
         return equal
     distinct = X[np.unique(equal, return_index=True)[1]]
     pairs = _near_pairs(distinct)
     ones, shape = np.ones(len(pairs)), (len(distinct),) * 2
     near = coo_array((ones, (pairs[:, 0], pairs[:, 1])), shape=shape)
-    numbers = connected_components(near, directed=False)[1][equal]
-    _, first, inverse = np.unique(numbers, return_index=True, return_inverse=True)
-    return np.argsort(np.argsort(first))[inverse]
+    return pd.factorize(connected_components(near, directed=False)[1][equal])[0]
 
 
 def _near_pairs(X):
-    """Return the pairs of rows (n_pairs, 2) that differ by rounding only.
-
-    They are looked for among rows whose random projections are near.
-    """
+    """Return the pairs of rows (n_pairs, 2) that differ by rounding only."""
     size = np.abs(X).max(axis=0)
     weights = np.random.default_rng(0).normal(size=(X.shape[1], _N_PROJECTIONS))
     scaled = np.divide(weights, size[:, None], where=size[:, None] > 0, out=0 * weights)
     projected = X.astype(np.float64) @ scaled
     # the sum of so many products is itself rounded
     width = 2 * _ROUNDING * np.abs(weights).sum(axis=0)
-    order = np.argsort(projected[:, 0])
-    projected = projected[order]
-    ends = np.searchsorted(projected[:, 0], projected[:, 0] + width[0], side="right")
-    pairs = []
-    for i, end in enumerate(ends):
-        others = np.arange(i + 1, end)
-        close = np.abs(projected[others] - projected[i]) <= width
-        others = order[others[close.all(axis=1)]]
-        gaps = np.abs(X[others] - X[order[i]]) <= _ROUNDING * size
-        pairs += [(order[i], other) for other in others[gaps.all(axis=1)]]
-    return np.array(pairs, dtype=int).reshape(-1, 2)
+    tree = cKDTree(projected / width)
+    pairs = tree.query_pairs(1.0, p=np.inf, output_type="ndarray")
+    near = [(np.abs(X[i] - X[j]) <= _ROUNDING * size).all() for i, j in pairs]
+    return pairs[np.array(near, dtype=bool)]
 
 
 class Trained(NamedTuple):
@@ -100,20 +90,11 @@ class Trained(NamedTuple):
 
 
 def training_groups(stimuli, groups=None):
-    """Return groups that keep repeats of a stimulus together, and notes.
-
-    `stimuli` (n_samples,) are numbers from 0. Without `groups` repeated ones are groups
-    (else None).
-    """
+    """Return groups that keep repeats of a stimulus together, and notes."""
     n_samples, n_stimuli = len(stimuli), stimuli.max() + 1
     if groups is None:
         return (stimuli, (REPEATS_NOTE,)) if n_stimuli < n_samples else (None, ())
-    groups = check_labels(groups, "groups")
-    if groups.shape != (n_samples,):
-        raise ValueError(
-            f"groups must have one entry for every sample ({n_samples}), got shape "
-            f"{groups.shape}"
-        )
+    groups = check_groups(groups, n_samples)
     parted = (pd.Series(groups).groupby(stimuli).nunique() > 1).sum()
     if parted:
         raise ValueError(
@@ -125,10 +106,7 @@ def training_groups(stimuli, groups=None):
 
 
 def check_candidates(candidates, n_tested, trained=None, names=None):
-    """Refuse candidates that are alike, and tested ones that were trained on.
-
-    The first `n_tested` are tested; `trained` are the Trained stimuli, or None.
-    """
+    """Refuse candidates that are alike, and tested ones that were trained on."""
     if len(candidates) < 2:
         raise ValueError(
             f"features has {len(candidates)} candidates, at least two are needed; "
@@ -169,21 +147,16 @@ def _called(row, names):
 
 
 def check_new_runs(trained, tested):
-    """Refuse tested Runs that show a trained stimulus, or were trained on themselves.
-
-    Warns of runs that show it in parts.
-    """
+    """Refuse, or in parts warn of, tested Runs whose stimulus was trained on."""
     columns = np.flatnonzero(trained.usable & tested.usable)[:_SOME_VOXELS]
     check_new_rows(trained.responses[:, columns], tested.responses[:, columns])
-    for number in range(tested.run.max() + 1):
-        values = tested.features[tested.run == number]
-        for other in range(trained.run.max() + 1):
-            if same_features(values, trained.features[trained.run == other]):
-                raise ValueError(
-                    f"test run {number} has the features of training run {other}, so "
-                    "that the stimulus is not new to the model; test on runs of other "
-                    "stimuli"
-                )
+    pairs = itertools.product(enumerate(tested.shown), enumerate(trained.shown))
+    for (number, values), (other, known) in pairs:
+        if same_features(values, known):
+            raise ValueError(
+                f"test run {number} has the features of training run {other}, so that "
+                "the stimulus is not new to the model; test on runs of other stimuli"
+            )
     for number, share in enumerate(_shares_known(trained, tested)):
         if share:
             warn(
@@ -206,13 +179,13 @@ def _shares_known(trained, tested):
     scale = trained.features.std(axis=0)
     weights = np.random.default_rng(0).normal(size=(len(scale), _N_PROJECTIONS))
     weights /= np.where(scale > 0, scale, np.inf)[:, np.newaxis]
-    both = [runs.features @ weights for runs in (trained, tested)]
-    numbers = np.split(stimulus_numbers(np.concatenate(both)), [len(both[0])])
-    known: set = set()
-    for number in range(trained.run.max() + 1):
-        known.update(_stretches(numbers[0][trained.run == number]).values())
-    for number in range(tested.run.max() + 1):
-        own = numbers[1][tested.run == number]
+    both = [part @ weights for part in (*trained.shown, *tested.shown)]
+    ends = np.cumsum([len(part) for part in both])[:-1]
+    numbers = np.split(stimulus_numbers(np.concatenate(both)), ends)
+    n_trained, known = len(trained.shown), set()
+    for own in numbers[:n_trained]:
+        known.update(_stretches(own).values())
+    for own in numbers[n_trained:]:
         seen = np.zeros(len(own), dtype=bool)
         for start, stretch in _stretches(own).items():
             seen[start : start + _STRETCH] |= stretch in known
@@ -237,30 +210,24 @@ def image_feature_kinds(images, model="gabor"):
 
 
 def image_features(images, model="gabor", train=None, *, verbose=0, part=_PART):
-    """Compute features (n_images, n_features) in parts of at most `part` numbers.
-
-    Scales are learned from the images at the rows `train` (None: all).
-    """
+    """Compute features (n_images, n_features) in parts, scaled by the rows `train`."""
     transformer = IMAGE_MODELS[model]()
     train = np.arange(len(images)) if train is None else train
-    progress = Progress(verbose, unit="images")
     step = max(1, int(part // np.prod(images.shape[1:])))
-    n_train = len(train) if len(images) > step else 0
-    total = n_train + len(images)
-    if n_train:  # read twice: first for the scales
-        for start in range(0, n_train, step):
-            transformer.partial_fit(images[train[start : start + step]])
-            progress(min(start + step, n_train), total)
-    else:
+    if len(images) <= step:
         images = images[:]
         if len(train) == len(images):
             return transformer.fit_transform(images)
-        transformer.fit(images[train])
+        return transformer.fit(images[train]).transform(images)
+    progress, total = Progress(verbose, unit="images"), len(train) + len(images)
+    for start in range(0, len(train), step):  # read twice: first for the scales
+        transformer.partial_fit(images[train[start : start + step]])
+        progress(min(start + step, len(train)), total)
     features = None
     for start in range(0, len(images), step):
         found = transformer.transform(images[start : start + step])
         if features is None:
             features = np.empty((len(images), found.shape[1]), found.dtype)
         features[start : start + step] = found
-        progress(min(n_train + start + step, total), total)
+        progress(min(len(train) + start + step, total), total)
     return features

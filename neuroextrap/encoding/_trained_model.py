@@ -14,7 +14,7 @@ from neuroextrap.encoding._stimuli import (
     features_of_responses,
 )
 from neuroextrap.encoding._stimulus_features import Trained, training_groups
-from neuroextrap.encoding._training import some_responses, voxel_penalties
+from neuroextrap.encoding._training import voxel_penalties
 from neuroextrap.encoding._training_folds import (
     Learned,
     Shown,
@@ -26,19 +26,26 @@ from neuroextrap.models.elastic_net._estimator import ElasticNetEncoder
 
 
 class Training(NamedTuple):
-    """What identification needs of the training data besides the encoder.
-
-    Of a model that was read from a folder only the first two, and perhaps ``data``.
-    """
+    """What identification needs of the training data besides the encoder."""
 
     scaling: FeatureScaling  # of the stimulus features
     location: np.ndarray  # mean response of every voxel of shape (n_features,)
-    shown: Trained | None = None  # stimuli that were trained on
+    shown: Any = None  # Trained: stimuli that were trained on
     notes: tuple = ()
     rule: str = ""  # of the margins
-    stimuli: np.ndarray | None = None  # of the residuals, (n_observations,), if known
-    responses: np.ndarray | None = None  # of some voxels, see `some_responses`
     data: Any = None  # TrainingData
+
+    @property
+    def stimuli(self):
+        """Stimuli of the residuals, (n_observations,); None of the user's own."""
+        return self.shown.numbers if self.data.noise is None else None
+
+
+def read_responses(model, imgs, rows, stimuli):
+    """Read training responses, one for each of the rows that `stimuli` were told by."""
+    counted = "features" if stimuli is None else "stimuli"
+    given = {"n_samples": len(rows), "counted": counted, "memory": model.memory}
+    return read_samples(model.mask, imgs, dtype=None, **given)
 
 
 def trained_attributes(model, features, imgs, groups, stimuli):
@@ -47,30 +54,13 @@ def trained_attributes(model, features, imgs, groups, stimuli):
     scaling = FeatureScaling.of(X, model.standardize)
     shown = Trained.of(scaling.varying(X), names)
     groups, group_notes = training_groups(shown.numbers, groups)
-    samples = read_samples(
-        model.mask,
-        imgs,
-        n_samples=len(X),
-        counted="features" if stimuli is None else "stimuli",
-        dtype=None,
-        memory=model.memory,
-    )
-    n_stimuli = len(shown.features)
-    learned = Learned.of(model, X, samples, groups, scaling, n_stimuli)
+    samples = read_responses(model, imgs, X, stimuli)
+    learned = Learned.of(model, X, samples, groups, scaling, len(shown.features))
     rule, rule_notes = training_rule(model, learned)
-    own = model.noise_covariance is None
-    noise, usable = learned.noise, samples.usable
-    kept = Shown.of(X, samples, groups)
-    training = Training(
-        scaling,
-        samples.location,
-        shown,
-        (*samples.notes, *scaling.notes, *group_notes, *learned.notes, *rule_notes),
-        rule,
-        shown.numbers if own else None,
-        some_responses(samples, usable),
-        TrainingData.of(model, model.encoder, kept, None if own else noise),
-    )
+    noise = None if model.noise_covariance is None else learned.noise
+    data = TrainingData.of(model, model.encoder, Shown.of(X, samples, groups), noise)
+    notes = (*samples.notes, *scaling.notes, *group_notes, *learned.notes, *rule_notes)
+    usable = samples.usable
     columns = feature_names(features)
     return ({} if columns is None else {"feature_names_in_": columns}) | {
         "encoder_": learned.trained.encoder,
@@ -78,9 +68,9 @@ def trained_attributes(model, features, imgs, groups, stimuli):
         "penalties_": voxel_penalties(learned.trained.encoder, usable),
         "usable_": usable,
         "n_elements_": len(usable),
-        "residuals_": noise,
+        "residuals_": learned.noise,
         "_training_files": source_files(imgs),
-        "_training": training,
+        "_training": Training(scaling, samples.location, shown, notes, rule, data),
     }
 
 
@@ -91,14 +81,11 @@ _ENCODERS |= {kind.__name__: kind for kind in (RidgeEncoder, ElasticNetEncoder)}
 
 
 def model_arrays(model):
-    """Return the trained encoder of an EncodingIdentification, a dict of arrays.
-
-    Coefficients, if it is linear; training data, if it can be made again from words.
-    """
+    """Return coefficients, if linear, and training data, if they can be read again."""
     training, usable = model._training, model.usable_
-    arrays = {"usable": usable, **training.scaling._asdict()}
-    if (names := getattr(model, "feature_names_in_", None)) is not None:
-        arrays["columns"] = names.astype(str)
+    names = getattr(model, "feature_names_in_", None)
+    columns = None if names is None else names.astype(str)
+    arrays = {"usable": usable, "columns": columns, **training.scaling._asdict()}
     arrays |= _coefficients(model.encoder_, training, usable.sum())
     words = _encoder_words(training.data.model)
     if words is not None:

@@ -13,13 +13,12 @@ from neuroextrap.analysis._samples import read_residuals
 from neuroextrap.design._series import check_exchange
 from neuroextrap.encoding._continuous_runs import (
     Runs,
-    average_repeats,
     cross_validation_units,
     rescaled,
 )
 from neuroextrap.encoding._margins import RULES
-from neuroextrap.encoding._stimuli import FeatureScaling, check_groups
-from neuroextrap.encoding._stimulus_features import check_new_runs
+from neuroextrap.encoding._stimuli import FeatureScaling, pair_responses
+from neuroextrap.encoding._stimulus_features import check_new_runs, same_features
 from neuroextrap.models._delayer import Delayer, check_delays
 from neuroextrap.models._ridge import RidgeEncoder
 from neuroextrap.models._splitters import encoder_splits
@@ -55,10 +54,7 @@ def fit_encoder(encoder, X, Y, *, groups=None, cv=5, random_state=0):
 
 
 def out_of_fold_predictions(encoder, X, Y, *, groups=None, cv=5, random_state=0):
-    """Predict every sample by an encoder that was trained on other groups.
-
-    In each fold the encoder's own folds are of at most as many groups as are left.
-    """
+    """Predict every sample by an encoder that was trained on other groups."""
     predictions = np.empty(np.shape(Y), dtype=np.result_type(Y, np.float32))
     for train, test in encoder_splits(cv, X, groups, random_state):
         inner, trained, folds = None, encoder, cv
@@ -148,10 +144,7 @@ def check_encoder(encoder):
 
 
 def chosen_encoder(encoder, n_stimuli, *, cv=5, random_state=0, n_jobs=1):
-    """Return an encoder, or the default for so many training stimuli; and notes.
-
-    Of few stimuli the penalties of an elastic net are too uncertain.
-    """
+    """Return an encoder, or the default for so many training stimuli; and notes."""
     check_encoder(encoder)
     if encoder is not None:
         return encoder, ()
@@ -165,10 +158,7 @@ def chosen_encoder(encoder, n_stimuli, *, cv=5, random_state=0, n_jobs=1):
 
 
 def encoder_of_columns(encoder, columns):
-    """Return an encoder with the bands of `columns` (indices, or a mask) only.
-
-    Of bands that do not fit the encoder itself says what is wrong.
-    """
+    """Return an encoder with the bands of `columns` (indices, or a mask) only."""
     if not isinstance(encoder, RidgeEncoder) or encoder.bands is None:
         return encoder
     bands, columns = np.asarray(encoder.bands), np.asarray(columns)
@@ -177,13 +167,8 @@ def encoder_of_columns(encoder, columns):
     return clone(encoder).set_params(bands=bands[columns]) if fits else encoder
 
 
-def train_encoder(encoder, X, Y, *, groups=None, **folds):
-    """Fit an encoder; return it and its out-of-fold residuals (n_samples, n_targets).
-
-    All folds keep `groups` together; `folds` are ``cv`` and ``random_state`` of those
-    that the encoder does not bring.
-    """
-    folds["groups"] = check_groups(groups, len(X))
+def train_encoder(encoder, X, Y, **folds):
+    """Fit an encoder; return it and its out-of-fold residuals, shaped as `Y`."""
     fitted = fit_encoder(encoder, X, Y, **folds)
     if isinstance(fitted, (ElasticNetEncoder, RidgeEncoder)):
         E = Y - fitted.cv_predictions_
@@ -225,10 +210,7 @@ def voxel_penalties(fitted, usable):
 
 
 def noise_rows(noise_covariance, residuals, usable, masker):
-    """Return the residuals of the user, or of the model (n_samples, n_usable).
-
-    Centered float32 (n_observations, n_features), 0 where a voxel is not usable.
-    """
+    """Return centered residuals of all voxels, 0 where one is not usable."""
     if noise_covariance is None:
         rows = np.zeros((len(residuals), len(usable)), dtype=np.float32)
         rows[:, usable] = residuals
@@ -236,6 +218,19 @@ def noise_rows(noise_covariance, residuals, usable, masker):
     given = read_residuals(noise_covariance, masker, usable)
     rows = np.where(usable, given, 0)
     return (rows - rows.mean(axis=0)).astype(np.float32)
+
+
+class HeldOut(NamedTuple):
+    """Held-out responses of every stimulus, repeats averaged, and their predictions."""
+
+    responses: np.ndarray  # (n_rows, n_usable)
+    predictions: np.ndarray  # (n_rows, n_usable)
+    run: np.ndarray  # number of the stimulus of each row, (n_rows,)
+    repeats: np.ndarray  # runs averaged into each row, (n_rows,)
+    noise_variance: np.ndarray | None  # (n_usable,), None without repeats
+    usable: np.ndarray  # (n_voxels,)
+    t_r: float | None
+    rows: np.ndarray  # of the predictions of all volumes, (n_rows,)
 
 
 _N_BLOCKS = 5  # of a single run, where cv is a splitter
@@ -307,6 +302,27 @@ class TrainedRuns(NamedTuple):
             own = np.asarray(self.runs.bands)[self.scaling.kept] == band
             X = X * np.tile(own, X.shape[1] // len(own))
         return self.encoder.predict(X).reshape(len(X), -1)
+
+
+def average_repeats(runs, predictions):
+    """Average runs with equal features, which show one stimulus; returns HeldOut."""
+    shown, start = runs.shown, np.flatnonzero(np.diff(runs.run, prepend=-1))
+    first = [next(i for i, e in enumerate(shown) if same_features(e, s)) for s in shown]
+    place = np.arange(len(runs.run)) + (start[first] - start)[runs.run]
+    rows, place = np.unique(place[runs.kept], return_inverse=True)
+    responses = runs.responses[runs.kept][:, runs.usable]
+    paired = pair_responses(responses, len(rows), stimuli=place, repeats="average")
+    order = np.argsort(paired.codes)  # a volume may be kept in a later repeat only
+    return HeldOut(
+        paired.responses[order],
+        predictions[rows],
+        np.unique(runs.run[rows], return_inverse=True)[1],
+        paired.repeats[order],
+        paired.noise_variance,
+        runs.usable,
+        runs.t_r,
+        rows,
+    )
 
 
 def _delayed(runs, scaling, delayer, within_runs):

@@ -10,6 +10,7 @@ from sklearn.base import clone
 
 from neuroextrap.analysis._parameters import with_parameters
 from neuroextrap.analysis._region_run import RunParameters
+from neuroextrap.design._series import exchanged
 from neuroextrap.encoding._experiment import Experiment, Part
 from neuroextrap.encoding._margins import EncodingMargins, separate_repeats
 from neuroextrap.encoding._stimuli import (
@@ -44,7 +45,6 @@ def temperature(margins, codes, n_features):
     true = margins[np.arange(len(codes)), codes]
     # were all as it is taken to be, -2 M of the true candidate would be chi-squared
     start = max(-2 * true.mean() / n_features, np.finfo(float).tiny)
-
     accuracy = np.mean(margins.argmax(axis=1) == codes)
 
     def loss(log_ratio):
@@ -54,9 +54,8 @@ def temperature(margins, codes, n_features):
         # held where nothing is ever confused, which any small temperature explains
         return log_ratio**2 / len(true) - likelihood + _CALIBRATION * excess**2
 
-    return start * float(
-        np.exp(minimize_scalar(loss, bounds=_RANGE, method="bounded").x)
-    )
+    best = minimize_scalar(loss, bounds=_RANGE, method="bounded").x
+    return start * float(np.exp(best))
 
 
 _N_FOLDS, _N_CALIBRATION_FOLDS = 5, 10
@@ -64,6 +63,7 @@ _FEWEST_STIMULI = 4
 _OF_TRAINING = ("standardize", "cv", "repeats", "random_state")
 _AUTO = ("mahalanobis", "correlation")  # what rule="auto" chooses from
 _MOST_REGIONS = 100
+_CHOSEN = "rule='auto' chose, in each fold by its own training data: {rules}"
 _SHARE = 0.5
 """Regions count that are explained at least this well, relative to the best one."""
 
@@ -81,6 +81,11 @@ class Shown(NamedTuple):
         """Tell stimuli by the features of every response, (n_samples, n_columns)."""
         codes = stimulus_numbers(X)
         return cls(X[np.unique(codes, return_index=True)[1]], samples, codes, groups)
+
+    def paired(self, repeats, groups=None):
+        """Pair all responses with their stimuli; a TestSet."""
+        given = {"stimuli": self.codes, "groups": groups, "repeats": repeats}
+        return pair_responses(self.samples.X, len(self.X), **given)
 
 
 class Learned(NamedTuple):
@@ -110,11 +115,7 @@ class Learned(NamedTuple):
 
 
 def train_folds(model, shown, paired, folds):
-    """Train without the stimuli of each fold; yield its `Part` and what is Learned.
-
-    `shown` are the Shown stimuli and responses, `paired` their TestSet, `folds` the
-    stimuli tested in each.
-    """
+    """Train without the stimuli of each fold; yield its `Part` and what is Learned."""
     for held_out in folds:
         tested = np.flatnonzero(np.isin(paired.codes, held_out))
         if model.repeats == "average":  # stimulus i of the fold is row i
@@ -156,11 +157,9 @@ def _learn_others(model, shown, held_out):
 def training_rule(model, learned):
     """Return the rule of a model's margins and notes; "auto" asks the training data.
 
-    The stimuli of each of some folds are identified by an encoder and a covariance of
-    only the others: a residual of the encoder's own folds depends on the responses that
-    its encoder was trained on, and a covariance of them knows the noise of the response
-    to be identified. The rule that identifies more wins, on average over the regions
-    that are predicted best. The test data have no say, so bounds and p-values hold.
+    The stimuli of a fold are identified by an encoder and a covariance of only the
+    others: a covariance of residuals of the encoder's own folds knows the noise of the
+    response to be identified. The test data have no say: bounds and p-values hold.
     """
     if model.rule != "auto":
         return model.rule, ()
@@ -178,27 +177,25 @@ def training_rule(model, learned):
     experiment = _training_experiment(model, shown, n_folds)
     accuracy = {rule: _accuracy(experiment, regions, rule) for rule in _AUTO}
     best = max(_AUTO, key=accuracy.__getitem__)  # the first of equal ones
+    return best, (_note_of_choice(best, accuracy, experiment, len(regions)),)
+
+
+def _note_of_choice(best, accuracy, experiment, n_regions):
+    """Say which rule the training data have chosen, and by what accuracies."""
     where = "in the region that is predicted best"
-    if len(regions) > 1:
-        where = f"average of the {len(regions)} regions that are predicted best"
+    if n_regions > 1:
+        where = f"average of the {n_regions} regions that are predicted best"
     shares = ", ".join(f"{rule} {share:.3f}" for rule, share in accuracy.items())
-    note = (
+    return (
         f"rule={best!r} was chosen by the training data: accuracy among "
         f"{experiment.n_candidates} of the stimuli that were trained on, in folds, "
         f"{shares} ({where})"
     )
-    return best, (note,)
 
 
 def _training_experiment(model, shown, n_folds, number=None, candidates=None):
-    """Make an Experiment of the training data, fold by fold.
-
-    `number` responses to a stimulus are averaged into a test point (None: as the model
-    says). Further `candidates` (K, n_columns) come after those of the fold.
-    """
-    n_stimuli = len(shown.X)
-    given = {"stimuli": shown.codes, "repeats": model.repeats}
-    paired = pair_responses(shown.samples.X, n_stimuli, **given)
+    """Make an Experiment in folds of training data, of averages of `number`."""
+    n_stimuli, paired = len(shown.X), shown.paired(model.repeats)
     if number is not None:
         paired = paired_in_blocks(shown.samples.X, shown.codes, number)
     folds = deal_folds(n_stimuli, n_folds, model.random_state)
@@ -209,6 +206,54 @@ def _training_experiment(model, shown, n_folds, number=None, candidates=None):
         folds = [np.concatenate([fold, more]) for fold in folds]
     parts = [part for part, _ in train_folds(model, shown, paired, folds)]
     return Experiment.of(paired, parts, shown.samples.usable, in_folds=True)
+
+
+def fold_experiment(model, shown, folds, groups=None):
+    """Return an Experiment in folds, its tests' stimuli and order, and notes."""
+    paired, usable = shown.paired(model.repeats, groups), shown.samples.usable
+    parts, rules = [], []
+    for part, learned in train_folds(model, shown, paired, folds):
+        parts.append(part)
+        rules.append(training_rule(model, learned)[0])
+    notes = learned.notes
+    if model.rule == "auto":
+        notes = (*notes, _CHOSEN.format(rules=", ".join(rules)))
+    rule = rules[0] if len(set(rules)) == 1 else ",".join(rules)
+    experiment = Experiment.of(paired, parts, usable, in_folds=True, rule=rule)
+    rows = np.concatenate([part.tested for part in parts])
+    return experiment, (paired.codes[rows], np.argsort(rows)), notes
+
+
+@dataclass(frozen=True)
+class FoldExchange:
+    """Experiments in folds of stimuli that are exchanged before anything is fitted."""
+
+    model: Any
+    shown: Shown
+    codes: np.ndarray  # stimuli of the responses, (n_permutations, n_samples)
+    folds: list  # of stimuli, whatever the permutation
+
+    def experiment(self, codes):
+        """Return the Experiment of a permutation, of stimuli (n_samples,)."""
+        shown = self.shown._replace(codes=codes)
+        return fold_experiment(self.model, shown, self.folds)[0]
+
+
+def fold_exchange(model, shown, groups, folds):
+    """Return the FoldExchange of a test within `groups`; None if there is none."""
+    if not model.n_permutations:
+        return None
+    paired = shown.paired("average", groups)
+    others = exchanged(
+        paired.codes,
+        exchange="rows",
+        groups=paired.groups,
+        n_permutations=model.n_permutations,
+        random_state=model.random_state,
+    )
+    stimulus = np.empty((len(others), len(shown.X)), dtype=int)
+    stimulus[:, paired.codes] = others
+    return FoldExchange(model, shown, stimulus[:, shown.codes], folds)
 
 
 @dataclass(frozen=True)
@@ -241,13 +286,8 @@ class TrainingData:
         )
         noise = None if self.noise is None else self.noise[:, voxels]
         model = with_parameters(self.model, noise_covariance=noise)
-        experiment = _training_experiment(
-            model,
-            self.shown._replace(samples=part),
-            _N_CALIBRATION_FOLDS,
-            number,
-            self.candidates,
-        )
+        shown, more = self.shown._replace(samples=part), (number, self.candidates)
+        experiment = _training_experiment(model, shown, _N_CALIBRATION_FOLDS, *more)
         source = EncodingMargins(experiment.repeats, rule)
         margins = source.margins([experiment.rows], experiment.layout)[..., 0]
         true = np.take_along_axis(margins, experiment.codes[:, np.newaxis], axis=1)

@@ -18,8 +18,8 @@ from neuroextrap.group._subjects import (
     usable_neighbors,
 )
 from neuroextrap.stats import _pvalues
-from neuroextrap.stats._cluster_statistics import find_clusters
 from neuroextrap.stats._null_counts import tie_floor
+from neuroextrap.stats._rearrangement_test import find_clusters
 from neuroextrap.stats._shared_options import described_by
 from neuroextrap.stats._true_discoveries import DiscoveryBounds
 from neuroextrap.stats._validation import check_choice, check_level

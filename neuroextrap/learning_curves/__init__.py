@@ -1,12 +1,5 @@
 """Information learning curves and sensitivity maps.
 
-Curves: ``information_learning_curve``, ``pattern_reproducibility``,
-``compare_learning_curves``, ``limiting_factor``, ``learning_curve_report``. The
-protocol of Kjems et al. 2002: ``protocol_learning_curves``. Maps: ``sensitivity_map``.
-Models: ``CanonicalVariates``, ``VoxelwiseGaussian``. Scores:
-``prediction_information``. Labels: ``fine_probabilities``. Preparation:
-``center_groups``. Known truth: ``simulate_hierarchical_scans``.
-
 Inside, ``_curve_run`` reads, prepares and checks what all splits share, ``_splits``
 draws splits, trains and scores, in parallel.
 """
@@ -15,16 +8,18 @@ from neuroextrap.learning_curves._comparison import (
     compare_learning_curves,
     limiting_factor,
 )
-from neuroextrap.learning_curves._curve import information_learning_curve
-from neuroextrap.learning_curves._information import prediction_information
+from neuroextrap.learning_curves._curve import (
+    information_learning_curve,
+    pattern_reproducibility,
+)
 from neuroextrap.learning_curves._protocol import (
     fine_probabilities,
     protocol_learning_curves,
     simulate_hierarchical_scans,
 )
 from neuroextrap.learning_curves._report import learning_curve_report
-from neuroextrap.learning_curves._reproducibility import pattern_reproducibility
 from neuroextrap.learning_curves._sensitivity import sensitivity_map
+from neuroextrap.learning_curves._splits import prediction_information
 from neuroextrap.learning_curves._voxelwise_gaussian import VoxelwiseGaussian
 from neuroextrap.models._canonical_variates import CanonicalVariates
 

@@ -6,11 +6,23 @@ from functools import reduce
 from typing import Any
 
 import numpy as np
+import pandas as pd
+from sklearn.utils import Bunch
 
+from neuroextrap.analysis._region_maps import stacked_tables
 from neuroextrap.plotting._learning_curves import check_curve, check_curves
 from neuroextrap.stats._validation import check_number
 
 _FEWEST_SIZES = 3  # of a curve whose limit can be told
+_COLUMNS = {
+    "information": True,
+    "error_rate": True,
+    "baseline_error_rate": False,
+    "reproducibility": True,
+    "n_components": False,
+    "prior_weight": False,
+}
+"""What a table of a curve shows, and whether also its spread."""
 _OVERFIT = (
     "negative information although the error is below the baseline: overfitting "
     "(overconfident when wrong)"
@@ -18,12 +30,11 @@ _OVERFIT = (
 
 
 def _corrected_error(values, n_train, n_groups):
-    """Return the standard error of a mean over random splits that share subjects.
+    """Return the standard error of a mean over splits (..., n_splits) of subjects.
 
-    `values` has shape (..., n_splits). The variance over splits is multiplied by
-    1/n_splits + n_test/n_train (Nadeau & Bengio), at least by 1/n_splits + 1: where
-    more than half of the subjects train, splits share most of them, and the variance
-    over splits does not show what other training subjects would change.
+    The variance over splits is multiplied by 1/n_splits + n_test/n_train (Nadeau &
+    Bengio), at least by 1/n_splits + 1: where more than half of the subjects train, it
+    does not show what other training subjects would change.
     """
     n_splits = values.shape[-1]
     inflation = 1 / n_splits + np.maximum(1, (n_groups - n_train) / n_train)
@@ -93,19 +104,14 @@ def compare_learning_curves(curves: dict, *, threshold: float = 2.0) -> Any:
     >>> compare_learning_curves(curves).best[0]
     'coarse'
     """
-    from sklearn.utils import Bunch
-
     threshold = check_number(threshold, "threshold")
     curves = check_curves(curves)
     sizes = _check_curves(curves)
     names = list(curves)
     first = curves[names[0]]
-    values = np.stack(
-        [
-            curve.information[np.isin(curve.train_sizes, sizes)]
-            for curve in curves.values()
-        ]
-    )
+    kept = [np.isin(curve.train_sizes, sizes) for curve in curves.values()]
+    values = [curve.information for curve in curves.values()]
+    values = np.stack([v[of] for v, of in zip(values, kept, strict=True)])
     order = np.argsort(-values.mean(axis=2), axis=0, kind="stable")
     at = np.arange(len(sizes))
     gaps = values[order[0], at] - values[order[1], at]
@@ -123,11 +129,6 @@ def compare_learning_curves(curves: dict, *, threshold: float = 2.0) -> Any:
     )
 
 
-def common_sizes(curves):
-    """Return the training sizes that all curves of a dict have, (n_sizes,)."""
-    return reduce(np.intersect1d, [curve.train_sizes for curve in curves.values()])
-
-
 def _check_curves(curves):
     """Return the sizes that all have of two or more finite curves of equal splits."""
     if len(curves) < 2:
@@ -136,26 +137,20 @@ def _check_curves(curves):
             "to compare with"
         )
     (first_name, first), *others = curves.items()
+    design = first.information.shape[1], first.n_groups
     for name, curve in others:
-        if not (
-            curve.information.shape[1] == first.information.shape[1]
-            and curve.n_groups == first.n_groups
-        ):
+        if (curve.information.shape[1], curve.n_groups) != design:
             raise ValueError(
                 f"curves {first_name!r} and {name!r} differ in n_splits or number of "
                 "groups; compute both with the same"
             )
-    sizes = common_sizes(curves)
+    sizes = reduce(np.intersect1d, [curve.train_sizes for curve in curves.values()])
     if not len(sizes):
         raise ValueError(
             "curves have no training size in common; compute them with the same "
             "train_sizes"
         )
-    if first.information.shape[1] < 2:
-        raise ValueError(
-            "curves must have at least 2 splits per size, got 1; compute them with "
-            "n_splits of at least 2"
-        )
+    _check_splits(first, "curves")
     for name, curve in curves.items():
         if not np.isfinite(curve.information).all():
             raise ValueError(
@@ -165,24 +160,29 @@ def _check_curves(curves):
     return sizes
 
 
+def _check_splits(curve, name):
+    """Raise ValueError if a curve rests on a single split."""
+    if curve.information.shape[1] < 2:
+        raise ValueError(
+            f"{name} must have at least 2 splits per size, got 1; compute with "
+            "n_splits of at least 2"
+        )
+
+
 def _crossings(names, values, best, sizes, n_groups, threshold):
     """Return the pairs of sizes between which the best model changes."""
     crossings = []
     for i in np.flatnonzero(np.diff(best)):
         before, after = best[i], best[i + 1]
         gaps = values[before] - values[after]
-        scores = gaps.mean(axis=1) / np.maximum(
-            _corrected_error(gaps, sizes, n_groups), 1e-300
-        )
+        error = np.maximum(_corrected_error(gaps, sizes, n_groups), 1e-300)
+        first, last = np.split(gaps.mean(axis=1) / error, [i + 1])
         crossings.append(
             {
                 "between": (int(sizes[i]), int(sizes[i + 1])),
                 "before": names[before],
                 "after": names[after],
-                "decided": bool(
-                    scores[: i + 1].max() > threshold
-                    and scores[i + 1 :].min() < -threshold
-                ),
+                "decided": bool(first.max() > threshold and last.min() < -threshold),
             }
         )
     return crossings
@@ -251,11 +251,7 @@ def limiting_factor(
             f"curve must have at least {_FEWEST_SIZES} training sizes, got "
             f"{len(sizes)}; compute it with more train_sizes"
         )
-    if curve.information.shape[1] < 2:
-        raise ValueError(
-            "curve must have at least 2 splits per size, got 1; compute it with "
-            "n_splits of at least 2"
-        )
+    _check_splits(curve, "curve")
     with np.errstate(invalid="ignore"):  # minus infinity is not above 0
         error = _corrected_error(curve.information, sizes, curve.n_groups)
     if not (means > threshold * error).any():
@@ -271,53 +267,33 @@ def limiting_factor(
 
 def table_of_curves(curves: Any, column: str) -> Any:
     """Return the tables of several curves as one, with a column of their names."""
-    import pandas as pd
-
     tables = {name: learning_curve_table(curve) for name, curve in curves.items()}
-    joined = pd.concat(tables, names=[column, None])
-    return joined.reset_index(level=0).reset_index(drop=True)
+    return stacked_tables(tables, column)
+
+
+def overfits(curve: Any) -> np.ndarray:
+    """Return where information is negative although guessing errs more, (n_sizes,)."""
+    names = ("information", "error_rate", "baseline_error_rate")
+    information, error, baseline = (getattr(curve, name).mean(axis=1) for name in names)
+    return (information < 0) & (error < baseline)
 
 
 def learning_curve_table(curve: Any) -> Any:
-    """Make a table of mean and spread of a learning curve, one row per size.
-
-    Its columns are train_size, information, information_spread (bits), error_rate,
-    error_rate_spread, baseline_error_rate, reproducibility, reproducibility_spread
-    (empty above half of the subjects), n_components, prior_weight and note, which
-    explains negative information where the error is below the baseline. Spreads are
-    standard deviations over splits.
-    """
-    import pandas as pd
-
+    """Tabulate means and standard deviations over splits of a curve, a row a size."""
     check_curve(curve)
-    information = curve.information.mean(axis=1)
-    error, baseline = (
-        curve.error_rate.mean(axis=1),
-        curve.baseline_error_rate.mean(axis=1),
-    )
-    overfitted = (information < 0) & (error < baseline)
-    return pd.DataFrame(
-        {
-            "train_size": curve.train_sizes,
-            "information": information,
-            "information_spread": _spread(curve.information),
-            "error_rate": error,
-            "error_rate_spread": _spread(curve.error_rate),
-            "baseline_error_rate": baseline,
-            "reproducibility": curve.reproducibility.mean(axis=1),
-            "reproducibility_spread": _spread(curve.reproducibility),
-            "n_components": curve.n_components.mean(axis=1),
-            "prior_weight": curve.prior_weight.mean(axis=1),
-            "note": np.where(overfitted, _OVERFIT, ""),
-        }
-    )
+    table = pd.DataFrame({"train_size": curve.train_sizes})
+    for name, has_spread in _COLUMNS.items():
+        values = getattr(curve, name)
+        table[name] = values.mean(axis=1)
+        if has_spread:
+            table[f"{name}_spread"] = spread_of(values)
+    table["note"] = np.where(overfits(curve), _OVERFIT, "")
+    return table
 
 
-def _spread(values):
+def spread_of(values):
     """Return the spread over splits; NaN for one split or infinite values."""
-    if values.shape[1] < 2:
-        return np.full(len(values), np.nan)
-    finite = np.isfinite(values).all(axis=1)
-    spread = np.full(len(values), np.nan)
-    spread[finite] = values[finite].std(axis=1, ddof=1)
+    spread, finite = np.full(len(values), np.nan), np.isfinite(values).all(axis=1)
+    if values.shape[1] > 1:
+        spread[finite] = values[finite].std(axis=1, ddof=1)
     return spread

@@ -1,4 +1,4 @@
-"""The mutual information learning curve."""
+"""The information learning curve, and the reproducibility of its maps (NPAIRS)."""
 
 from __future__ import annotations
 
@@ -8,36 +8,28 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.utils import Bunch
 
-from neuroextrap.learning_curves._curve_run import CurveOptions, prepare_run
-from neuroextrap.learning_curves._information import label_entropy
-from neuroextrap.learning_curves._sensitivity import check_pattern
+from neuroextrap.learning_curves._comparison import overfits, spread_of
+from neuroextrap.learning_curves._curve_run import CurveOptions, prepare_run, read_scans
 from neuroextrap.learning_curves._splits import (
     check_train_sizes,
     default_train_sizes,
+    evaluate_splits,
+    label_entropy,
     residual_freedom,
-    run_tasks,
 )
 from neuroextrap.models._canonical_variates import CanonicalVariates
-from neuroextrap.stats._shared_options import as_options, takes_options
-from neuroextrap.stats._validation import brief, check_integer
+from neuroextrap.stats._shared_options import as_options, described_by, takes_options
+from neuroextrap.stats._validation import brief
 from neuroextrap.stats._warn import warn
 
 _LOG = logging.getLogger(__name__)
 
 
 @takes_options(CurveOptions)
-def information_learning_curve(  # noqa: PLR0913
-    X: Any,
-    y: ArrayLike,
-    groups: ArrayLike,
-    *,
-    priors: ArrayLike | None = None,
-    prior_weight: Any = "cross-validated",
-    pattern: str | None = "sensitivity",
-    train_sizes: ArrayLike | None = None,
-    n_splits: int = 150,
-    **options: Any,
+def information_learning_curve(
+    X: Any, y: ArrayLike, groups: ArrayLike, **options: Any
 ) -> Any:
     """Estimate the information in bits about unseen subjects, by training size.
 
@@ -55,28 +47,6 @@ def information_learning_curve(  # noqa: PLR0913
         Label of every scan.
     groups : array-like of shape (n_samples,)
         Subject (or run, or other independent unit) of every scan.
-    priors : array-like of shape (n_classes,), or None, default=None
-        Known p(g), in the order of the sorted labels. If None, those of
-        ``CanonicalVariates(priors=...)``, else the label frequencies of the whole
-        design. Canonical variates without priors of their own train with these.
-    prior_weight : float, "cross-validated" or None, default="cross-validated"
-        Weight e of the prior in the regularized predictions
-        ``(1 - e) p(g|x) + e p(g)``: a number, or chosen inside each training set by
-        leaving out one of its subjects at a time, which takes as many more fits as
-        there are training subjects. If None, predictions are not regularized, as in
-        Kjems et al. 2002.
-    pattern : str or None, default="sensitivity"
-        Map whose reproducibility is measured by a second model trained on as many
-        other subjects, possible up to half of the subjects: "sensitivity",
-        "log_sensitivity" or "canonical". If None, no map is made.
-    train_sizes : array-like of int or None, default=None
-        Numbers of training subjects. If None, all sizes up to all but one at which
-        the training scans leave something to estimate the noise from: for canonical
-        variates, at least twice as many residual degrees of freedom (scans minus
-        labels, minus subject means that were subtracted) as components.
-    n_splits : int, default=150
-        Random splits at every size. A split whose training subjects lack a class
-        is drawn again.
 
     Returns
     -------
@@ -136,71 +106,57 @@ def information_learning_curve(  # noqa: PLR0913
     True
     """
     asked = as_options(CurveOptions, information_learning_curve, options)
-    run = prepare_run(asked.read(X).X, y, groups, asked, priors)
-    check_pattern(pattern, run.classifier)
-    if train_sizes is None:
-        sizes = default_train_sizes(run, int(str(prior_weight) == "cross-validated"))
+    scans = read_scans(X, asked.mask, memory=asked.memory)
+    run = prepare_run(scans.X, y, groups, asked)
+    _check_prior_weight(asked.prior_weight)
+    n_left_out = int(str(asked.prior_weight) == "cross-validated")
+    if asked.train_sizes is None:
+        sizes = default_train_sizes(run, n_left_out)
     else:
-        sizes = check_train_sizes(train_sizes, len(run.group_names))
-    _check_options(run, sizes, n_splits, prior_weight)
-    tasks = run_tasks(
-        run,
-        sizes,
-        n_splits,
-        n_jobs=asked.n_jobs,
-        options={"prior_weight": prior_weight, "pattern": pattern},
-    )
-    curve = _collect(run, sizes, tasks)
+        sizes = check_train_sizes(asked.train_sizes, len(run.group_names))
+    _check_smallest(run, sizes[0], n_left_out)
+    curve = _collect(run, sizes, evaluate_splits(run, sizes, asked))
     _report(curve, asked.classifier)
-    _warn_of_negative(curve, run, prior_weight)
+    _warn_of_negative(curve, run, asked.prior_weight)
     return curve
 
 
-def _check_options(run, sizes, n_splits, prior_weight):
-    """Raise for options that would only fail inside a worker."""
-    check_integer(n_splits, "n_splits", minimum=1)
-    inner = int(isinstance(prior_weight, str) and prior_weight == "cross-validated")
-    number = isinstance(prior_weight, Real) and 0 <= float(prior_weight) <= 1
-    if prior_weight is not None and not inner and not number:
+def _check_prior_weight(weight):
+    """Raise ValueError for a weight of the prior that is none."""
+    number = isinstance(weight, Real) and 0 <= float(weight) <= 1
+    named = isinstance(weight, str) and weight == "cross-validated"
+    if weight is not None and not named and not number:
         raise ValueError(
-            f"prior_weight={brief(prior_weight)} must be a number between 0 and 1, "
+            f"prior_weight={brief(weight)} must be a number between 0 and 1, "
             "'cross-validated' or None (no regularization)"
         )
+
+
+def _check_smallest(run, size, n_left_out):
+    """Raise ValueError if so few training groups leave nothing to estimate noise by."""
     largest = np.sort(np.bincount(run.groups))[::-1]
-    n_train, n_classes = int(largest[: sizes[0] - inner].sum()), len(run.classes)
+    n_train, n_classes = int(largest[: size - n_left_out].sum()), len(run.classes)
     if n_train <= n_classes:
         raise ValueError(
-            f"{sizes[0]} training groups"
-            + (", one of them left out for prior_weight='cross-validated'," * inner)
+            f"{size} training groups"
+            + (
+                ", one of them left out for prior_weight='cross-validated',"
+                * n_left_out
+            )
             + f" hold at most {n_train} samples of {n_classes} classes, which leaves "
             "nothing to estimate the noise; use larger train_sizes or coarser labels"
-            + (", or prior_weight=None" * inner)
+            + (", or prior_weight=None" * n_left_out)
         )
 
 
-def _collect(run, sizes, tasks):
-    """Gather the results of all tasks into arrays of one row per training size."""
-    from sklearn.utils import Bunch
-
-    scores = [[s for task in size for s in task["scores"]] for size in tasks]
-
-    def of_scores(name):
-        return np.array([[getattr(s, name) for s in row] for row in scores])
-
-    def of_tasks(name):
-        return np.array([[v for task in size for v in task[name]] for size in tasks])
-
-    counts = of_scores("counts").sum(axis=1)[:, :, None]
-    sums = of_scores("probabilities").sum(axis=1)
+def _collect(run, sizes, found):
+    """Return the curve of what all splits have found, (n_sizes, n_splits, ...)."""
+    counts = found.pop("counts").sum(axis=1)[:, :, None]
+    sums = found.pop("probabilities").sum(axis=1)
     return Bunch(
         train_sizes=sizes,
-        information=of_scores("information"),
-        error_rate=of_scores("error_rate"),
-        baseline_error_rate=of_scores("baseline_error_rate"),
+        **found,
         confusion=sums / np.where(counts > 0, counts, np.nan),
-        reproducibility=of_tasks("reproducibility"),
-        n_components=of_tasks("n_components"),
-        prior_weight=of_scores("prior_weight"),
         label_entropy=label_entropy(run.priors),
         classes=run.classes,
         priors=run.priors,
@@ -226,9 +182,7 @@ def _report(curve, classifier):
             f"{infinite.tolist()}: the information is minus infinity there; "
             "regularize with prior_weight"
         )
-    overfitted = (curve.information.mean(axis=1) < 0) & (
-        curve.error_rate.mean(axis=1) < curve.baseline_error_rate.mean(axis=1)
-    )
+    overfitted = overfits(curve)
     if overfitted.any():
         _LOG.info(
             "information is negative although the error is below the baseline at "
@@ -260,3 +214,118 @@ def _warn_of_negative(curve, run, prior_weight):
         f"bits): the classifier is far too confident when it is wrong{cause}; use "
         f"{', '.join(remedies[:-1])} or {remedies[-1]}"
     )
+
+
+@described_by(information_learning_curve)
+@takes_options(CurveOptions, without="priors prior_weight")
+def pattern_reproducibility(
+    X: Any, y: ArrayLike, groups: ArrayLike, **options: Any
+) -> Any:
+    """Measure the agreement of maps of models trained on disjoint sets of subjects.
+
+    Splits are those of :func:`information_learning_curve` with the same seed. Any
+    classifier that has a sensitivity map will do.
+
+    Parameters
+    ----------
+    pattern : {"sensitivity", "log_sensitivity", "canonical"}, default="sensitivity"
+        Map compared: the sensitivity of p(g|x) or of log p(g|x) on the training
+        scans, or the first canonical map, its sign set by the class means.
+    train_sizes : array-like of int or None, default=None
+        Subjects in each of the two sets. If None, half of all.
+    n_splits : int, default=150
+        Random pairs of sets at every size.
+
+    Returns
+    -------
+    sklearn.utils.Bunch
+        - ``train_sizes``: (n_sizes,)
+        - ``reproducibility``: (n_sizes, n_splits), correlation over the voxels
+        - ``mean``, ``spread``: (n_sizes,), its mean and standard deviation
+        - ``signal_to_noise``: (n_sizes,), the global ratio sqrt(2 r / (1 - r)) that
+          the mean r stands for, 0 where it is negative
+        - ``z_map``: (n_sizes, n_features), reproducible Z map: the mean over splits
+          of the average of both standardized maps divided by the standard deviation
+          of their difference; NaN where a voxel was left out
+        - ``masker``: for images, leads ``z_map`` back to them; None for arrays
+
+    Raises
+    ------
+    ValueError
+        For a size above half of the groups, and for input that
+        :func:`information_learning_curve` refuses.
+    TypeError
+        For a classifier without the requested pattern.
+
+    Notes
+    -----
+    Reproducibility measures the variance of a map and not its bias: a wrong model
+    can reproduce perfectly. A map without direction (constant) agrees with nothing:
+    NaN. Sensitivity maps have no sign, so their voxelwise values correlate less
+    than canonical maps, and their Z map says where sensitivity is above its average
+    over voxels.
+
+    References
+    ----------
+    Strother et al. 2002, NeuroImage 15, 747-771 (NPAIRS); Kjems et al. 2002,
+    NeuroImage 15, "Pattern reproducibility".
+
+    Examples
+    --------
+    >>> from neuroextrap.learning_curves import (
+    ...     pattern_reproducibility,
+    ...     simulate_hierarchical_scans,
+    ... )
+    >>> data = simulate_hierarchical_scans(n_subjects=12)
+    >>> agreement = pattern_reproducibility(
+    ...     data.X, data.coarse, data.groups, n_splits=10, pattern="canonical"
+    ... )
+    >>> agreement.reproducibility.shape, agreement.z_map.shape
+    ((1, 10), (1, 500))
+    """
+    plain: Any = {"priors": None, "prior_weight": None}
+    asked = as_options(CurveOptions, pattern_reproducibility, options, **plain)
+    scans = read_scans(X, asked.mask, memory=asked.memory)
+    run = prepare_run(scans.X, y, groups, asked)
+    sizes = _half_sizes(asked.train_sizes, len(run.group_names), asked.pattern)
+    found = evaluate_splits(run, sizes, asked, z=True)
+    correlations = found["reproducibility"]
+    return Bunch(
+        train_sizes=sizes,
+        reproducibility=correlations,
+        mean=correlations.mean(axis=1),
+        spread=spread_of(correlations),
+        signal_to_noise=_signal_to_noise(correlations.mean(axis=1)),
+        z_map=scans.expand(found["z_sum"].sum(axis=1) / asked.n_splits),
+        masker=scans.masker,
+    )
+
+
+def _signal_to_noise(correlation):
+    """Return the ratio sqrt(S / (N / 2)) of two maps that correlate by S / (S + N)."""
+    signal = np.clip(correlation, 0.0, 1.0)
+    with np.errstate(divide="ignore"):
+        return np.sqrt(2 * signal / (1 - signal))
+
+
+def _half_sizes(train_sizes, n_groups, pattern):
+    """Return the sizes of the two sets, at most half of the groups."""
+    if pattern is None:
+        raise ValueError(
+            "pattern=None leaves no map to reproduce; use 'sensitivity', "
+            "'log_sensitivity' or 'canonical'"
+        )
+    if n_groups < 2:
+        raise ValueError(
+            f"groups must name at least 2 subjects for disjoint halves, got {n_groups}"
+            "; add subjects"
+        )
+    if train_sizes is None:
+        return np.array([n_groups // 2])
+    sizes = check_train_sizes(train_sizes, n_groups)
+    if 2 * sizes[-1] > n_groups:
+        raise ValueError(
+            f"train_sizes={sizes.tolist()}: two disjoint sets of {sizes[-1]} do not "
+            f"fit into {n_groups} groups; use at most {n_groups // 2}"
+        )
+    return sizes

@@ -8,21 +8,24 @@ import numbers
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import has_fit_parameter
 
 from neuroextrap.design._copies import check_copies_apart
+from neuroextrap.design._labels import means_of
 from neuroextrap.images._caching import check_memory
+from neuroextrap.learning_curves._sensitivity import check_pattern
 from neuroextrap.models._canonical_space import class_priors
 from neuroextrap.models._canonical_variates import CanonicalVariates
-from neuroextrap.stats._label_checks import check_labels
+from neuroextrap.stats._label_checks import checked_entries
 from neuroextrap.stats._validation import (
     brief,
     check_choice,
     check_flags,
+    check_integer,
     check_numbers,
     random_generator,
-    real_array,
 )
 
 _LOG = logging.getLogger(__name__)
@@ -30,16 +33,11 @@ _LOG = logging.getLogger(__name__)
 
 @dataclasses.dataclass(frozen=True)
 class Scans:
-    """Scans x features, and the way back to images.
+    """Scans x features, and the way back to images."""
 
-    `X` has shape (n_scans, n_kept), `masker` is None for arrays, and `kept`
-    (n_features,) marks the features of `X`: those that are NaN in some image are left
-    out.
-    """
-
-    X: np.ndarray
-    masker: object
-    kept: np.ndarray
+    X: np.ndarray  # (n_scans, n_kept)
+    masker: object  # None for arrays
+    kept: np.ndarray  # features that are finite in every image, (n_features,)
 
     def expand(self, maps):
         """Put maps (..., n_kept) back over all features, NaN where one was left out."""
@@ -51,13 +49,12 @@ class Scans:
 
 
 def read_scans(X, mask, *, memory=None):
-    """Read scans as float64 from an array, or from images through a mask.
-
-    Images may be 4-D, a list of 3-D, paths, a glob pattern or on a surface; `mask` and
-    `memory` (a cache for what is read from files) concern images only.
-    """
+    """Read scans as float64 from an array, or from images through a mask."""
     check_memory(memory)
-    if _is_array(X):
+    rows = isinstance(X, list | tuple) and len(X) > 0
+    if (rows and isinstance(X[0], list | tuple | np.ndarray)) or (
+        isinstance(X, np.ndarray) or hasattr(X, "to_numpy")
+    ):
         if mask is not None:
             raise ValueError(
                 "mask is for images, but X is an array, whose columns are the features"
@@ -87,53 +84,19 @@ def read_scans(X, mask, *, memory=None):
     return Scans(X[:, kept], masker, kept)
 
 
-def _is_array(X):
-    """Return whether X is numbers in rows rather than images or their names."""
-    if isinstance(X, list | tuple):
-        return len(X) > 0 and isinstance(X[0], list | tuple | np.ndarray)
-    return isinstance(X, np.ndarray) or hasattr(X, "to_numpy")
-
-
 def center_groups(X: ArrayLike, groups: ArrayLike) -> np.ndarray:
-    """Return scans (n_samples, n_features) without the mean scan of their subject.
-
-    Each mean uses only one subject, so test subjects stay independent of training ones.
-    ValueError for a subject with a single scan, of which nothing would be left. (Kjems
-    et al. 2002, NeuroImage 15, "Data sets and CVA labeling schemes".)
-
-    >>> center_groups([[1.0], [3.0], [10.0], [20.0]], [0, 0, 1, 1]).ravel()
-    array([-1.,  1., -5.,  5.])
-    """
-    X = real_array(X, "X")
-    groups = check_labels(groups, "groups")
-    if X.ndim != 2 or len(groups) != len(X):
-        raise ValueError(
-            f"X of shape {X.shape} must have a row for each of {len(groups)} groups"
-        )
+    """Return scans without the mean scan of their subject, which uses no other one."""
     names, codes, counts = np.unique(groups, return_inverse=True, return_counts=True)
     if counts.min() < 2:
         raise ValueError(
             f"group {names.tolist()[np.argmin(counts)]!r} has one scan: removing its "
             "mean leaves nothing; use center=None"
         )
-    order = np.argsort(codes, kind="stable")
-    starts = np.concatenate([[0], np.cumsum(counts)[:-1]])
-    sums = np.add.reduceat(X[order], starts, axis=0)
-    return X - (sums / counts[:, None])[codes]
+    return X - means_of(X, codes)[codes]
 
 
 def scale_scans(X):
-    """Divide every scan by its mean over the features (voxels of the mask).
-
-    `X` (n_samples, n_features) are scans in positive units, such as counts or raw BOLD.
-    ValueError for a scan whose mean is not clearly positive (contrasts, centered data),
-    where the division would be meaningless. (Kjems et al. 2002, NeuroImage 15, "Data
-    sets and CVA labeling schemes".)
-
-    >>> scale_scans([[1.0, 3.0], [10.0, 30.0]])
-    array([[0.5, 1.5],
-           [0.5, 1.5]])
-    """
+    """Divide every scan (n_samples, n_features) by its mean, which must be positive."""
     X = np.asarray(X, dtype=np.float64)
     means, sizes = X.mean(axis=1), np.abs(X).mean(axis=1)
     unusable = means <= 1e-2 * sizes
@@ -147,47 +110,35 @@ def scale_scans(X):
 
 
 def balanced_scans(y, groups, *, per_label=2):
-    """Return the rows of the first `per_label` scans of each label and subject.
-
-    Scans come in the order in which they were made, and so do the rows.
-    """
+    """Return the rows of the first `per_label` scans of each label and subject."""
     y, groups = np.asarray(y), np.asarray(groups)
-    chosen = []
-    for group in np.unique(groups).tolist():
-        for label in np.unique(y).tolist():
-            rows = np.flatnonzero((groups == group) & (y == label))
-            if len(rows) < per_label:
-                raise ValueError(
-                    f"group {group!r} has {len(rows)} scans labeled {label!r}; "
-                    f"per_label={per_label} must be at most that; use a smaller one"
-                )
-            chosen.append(rows[:per_label])
-    return np.sort(np.concatenate(chosen))
+    counts = pd.crosstab(groups, y).stack()
+    few = counts[counts < per_label]
+    if len(few):
+        group, label = few.index.tolist()[0]
+        raise ValueError(
+            f"group {group!r} has {few.iloc[0]} scans labeled {label!r}; "
+            f"per_label={per_label} must be at most that; use a smaller one"
+        )
+    place = pd.Series(y).groupby([groups, y]).cumcount()
+    return np.flatnonzero(place < per_label)
 
 
 @dataclasses.dataclass(frozen=True)
 class CurveRun:
-    """Scans in the coordinates that classifiers see, and how splits are made of them.
+    """Scans in the coordinates that classifiers see, and how they are split."""
 
-    `X` (n_samples, n_coordinates) holds coordinates on the orthonormal rows of `back`
-    (n_coordinates, n_features), or plain features where `back` is None. `codes` and
-    `groups` (n_samples,) number the `classes` and `group_names`, `priors` (n_classes,)
-    are the known class probabilities, and the unfitted `classifier` is cloned for every
-    fit. `centered` says whether each group's mean was subtracted. `seed` is the root of
-    all streams of random numbers.
-    """
-
-    X: np.ndarray
-    back: np.ndarray | None
-    codes: np.ndarray
-    groups: np.ndarray
+    X: np.ndarray  # coordinates, or plain features, (n_samples, n_coordinates)
+    back: np.ndarray | None  # orthonormal rows of these, (n_coordinates, n_features)
+    codes: np.ndarray  # number of each sample's class
+    groups: np.ndarray  # and of its group
     classes: np.ndarray
     group_names: np.ndarray
-    priors: np.ndarray
-    classifier: object
+    priors: np.ndarray  # known, (n_classes,)
+    classifier: object  # cloned for every fit
     takes_groups: bool
-    centered: bool
-    seed: int
+    centered: bool  # whether each group's mean was subtracted
+    seed: int  # root of all streams of random numbers
 
     @property
     def is_canonical(self):
@@ -208,6 +159,28 @@ class CurveOptions:
 
     Parameters
     ----------
+    priors : array-like of shape (n_classes,), or None, default=None
+        Known p(g), in the order of the sorted labels. If None, those of
+        ``CanonicalVariates(priors=...)``, else the label frequencies of the whole
+        design. Canonical variates without priors of their own train with these.
+    prior_weight : float, "cross-validated" or None, default="cross-validated"
+        Weight e of the prior in the regularized predictions
+        ``(1 - e) p(g|x) + e p(g)``: a number, or chosen inside each training set by
+        leaving out one of its subjects at a time, which takes as many more fits as
+        there are training subjects. If None, predictions are not regularized, as in
+        Kjems et al. 2002.
+    pattern : str or None, default="sensitivity"
+        Map whose reproducibility is measured by a second model trained on as many
+        other subjects, possible up to half of the subjects: "sensitivity",
+        "log_sensitivity" or "canonical". If None, no map is made.
+    train_sizes : array-like of int or None, default=None
+        Numbers of training subjects. If None, all sizes up to all but one at which
+        the training scans leave something to estimate the noise from: for canonical
+        variates, at least twice as many residual degrees of freedom (scans minus
+        labels, minus subject means that were subtracted) as components.
+    n_splits : int, default=150
+        Random splits at every size. A split whose training subjects lack a class
+        is drawn again.
     classifier : classifier or None, default=None
         Any scikit-learn classifier with predict_proba. If None,
         ``CanonicalVariates()`` with as many components as the smallest subject has
@@ -234,6 +207,11 @@ class CurveOptions:
         Number of processes.
     """
 
+    priors: ArrayLike | None = None
+    prior_weight: Any = "cross-validated"
+    pattern: str | None = "sensitivity"
+    train_sizes: ArrayLike | None = None
+    n_splits: int = 150
     classifier: Any = None
     center: str | None = "group"
     scale: str | None = None
@@ -243,16 +221,9 @@ class CurveOptions:
     memory: Any = None
     n_jobs: int = 1
 
-    def read(self, X):
-        """Return the Scans of an array or of images."""
-        return read_scans(X, self.mask, memory=self.memory)
 
-
-def prepare_run(X, y, groups, options, priors=None):
-    """Check scans, labels and `CurveOptions`, and choose the coordinates of the run.
-
-    Everything wrong with the input is an error here, before any work.
-    """
+def prepare_run(X, y, groups, options):
+    """Check scans, labels and `CurveOptions`, and choose the coordinates of the run."""
     X, y, groups = _check_samples(X, y, groups)
     classes, codes = np.unique(y, return_inverse=True)
     group_names, group_codes = np.unique(groups, return_inverse=True)
@@ -263,15 +234,18 @@ def prepare_run(X, y, groups, options, priors=None):
             "scans of another"
         )
     classifier = _check_classifier(options.classifier)
+    check_pattern(options.pattern, classifier)
+    check_integer(options.n_splits, "n_splits", minimum=1)
     _check_preparation(options.center, options.scale, codes, group_codes)
     X = scale_scans(X) if options.scale == "mean" else X
     X = center_groups(X, group_codes) if options.center == "group" else X
-    if priors is None and isinstance(classifier, CanonicalVariates):
+    priors, rotation_invariant = options.priors, options.rotation_invariant
+    is_canonical = isinstance(classifier, CanonicalVariates)
+    if priors is None and is_canonical:
         priors = classifier.priors
     priors = class_priors(priors, codes)
-    rotation_invariant = options.rotation_invariant
     if rotation_invariant is None:
-        rotation_invariant = isinstance(classifier, CanonicalVariates)
+        rotation_invariant = is_canonical
     check_flags(rotation_invariant=rotation_invariant)
     classifier = _resolve(classifier, priors, group_codes)
     X, back = _coordinates(X) if rotation_invariant else (X, None)
@@ -298,19 +272,17 @@ def _check_samples(X, y, groups):
             f"X must have shape (n_samples, n_features), got {X.shape}; give one row "
             "per scan"
         )
-    for name, values in (("y", y), ("groups", groups)):
-        if np.shape(values) != (len(X),):
-            raise ValueError(
-                f"{name} must have shape ({len(X)},), one entry per sample, got "
-                f"{np.shape(values)}; give one for every row of X"
-            )
+    y, groups = (
+        checked_entries(values, name, X[:, 0], "a column of X")
+        for name, values in (("y", y), ("groups", groups))
+    )
     finite = np.isfinite(X).all(axis=1)
     if not finite.all():
         raise ValueError(
             f"sample {int(np.argmin(finite))} of X holds NaN or infinity; mask such "
             "features out"
         )
-    return X, check_labels(y, "y"), check_labels(groups, "groups")
+    return X, y, groups
 
 
 def _check_classifier(classifier):
@@ -360,14 +332,10 @@ def _resolve(classifier, priors, groups):
 
 
 def _coordinates(X):
-    """Decompose all samples once (X = coordinates @ rotation), without centering.
-
-    With more features than samples it goes through a QR decomposition, several times
-    faster.
-    """
+    """Decompose all samples once (X = coordinates @ rotation), without centering."""
     from scipy.linalg import qr
 
-    if X.shape[1] > 2 * X.shape[0]:
+    if X.shape[1] > 2 * X.shape[0]:  # several times faster by QR first
         orthonormal, triangle = qr(X.T, mode="economic", check_finite=False)
         left, values, rotation = np.linalg.svd(triangle.T)
         right = rotation @ orthonormal.T

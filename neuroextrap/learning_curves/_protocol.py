@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike
+from sklearn.utils import Bunch
 
 from neuroextrap.learning_curves._curve import information_learning_curve
 from neuroextrap.learning_curves._curve_run import balanced_scans, scale_scans
@@ -26,10 +28,7 @@ from neuroextrap.stats._validation import (
 
 
 def binary_gaussian_information(separation):
-    """Return the bits that one Gaussian measurement tells about a fair binary label.
-
-    `separation` is the distance of the class means in standard deviations of the noise.
-    """
+    """Return the bits that a Gaussian tells about a fair label, by means in SD."""
     nodes, weights = np.polynomial.hermite_e.hermegauss(200)
     weights = weights / weights.sum()
     # log odds of the true class are Gaussian with mean d^2 / 2 and variance d^2
@@ -97,8 +96,6 @@ def simulate_hierarchical_scans(
     >>> data.coarse_information, data.fine_information
     (0.999, 1.958)
     """
-    from sklearn.utils import Bunch
-
     sizes = {"n_subjects": n_subjects, "n_repeats": n_repeats, "n_features": n_features}
     for name, value in sizes.items():
         check_integer(value, name, minimum=1)
@@ -134,21 +131,9 @@ def _two_patterns(n_features, rng):
 
 
 def agnostic_labels(groups):
-    """Label every scan by its place within its subject: 0, 1, 2, ...
-
-    `groups` (n_samples,) is the subject of every scan; scans come in the order in which
-    they were made. (Kjems et al. 2002, NeuroImage 15, "Mutual information for
-    hierarchical label sets".)
-
-    >>> agnostic_labels(["s1", "s1", "s2", "s1", "s2"])
-    array([0, 1, 0, 2, 1])
-    """
+    """Label every scan by its place within its subject: 0, 1, 2, ..."""
     groups = np.asarray(groups)
-    labels = np.empty(len(groups), dtype=np.intp)
-    for group in np.unique(groups):
-        in_group = groups == group
-        labels[in_group] = np.arange(in_group.sum())
-    return labels
+    return pd.Series(groups).groupby(groups).cumcount().to_numpy()
 
 
 def _coarse_of_fine(fine, coarse):
@@ -225,34 +210,24 @@ def fine_probabilities(
 
 
 def protocol_setups(y, groups, *, per_label=2):
-    """Choose scans, labels and numbers of components of the four setups (table 1).
-
-    Each setup is a Bunch with ``name``, ``rows`` (scans used), ``labels`` (of those
-    scans) and ``n_components``: (1) balanced subset, states as labels, as many
-    components as chosen scans per subject; (2) the same subset and components, agnostic
-    labels; (3) all scans, agnostic labels, as many components as in 1 and 2; (4) all
-    scans, agnostic labels, as many components as scans per subject.
-    """
-    from sklearn.utils import Bunch
-
+    """Choose scans (rows), labels and n_components of the four setups (table 1)."""
     groups = check_labels(groups, "groups")
     y = checked_entries(y, "y", groups, "groups")
     check_integer(per_label, "per_label", minimum=1)
     states = len(np.unique(y))
-    chosen = balanced_scans(y, groups, per_label=per_label)
-    all_scans = np.arange(len(y))
-    few = per_label * states
-    many = int(np.unique(groups, return_counts=True)[1].min())
-    count = {2: "two"}.get(states, str(states))
-    few_agnostic, agnostic = agnostic_labels(groups[chosen]), agnostic_labels(groups)
-    rows = [
-        (f"{count} labels, balanced", chosen, y[chosen], few),
-        ("agnostic, balanced", chosen, few_agnostic, few),
-        ("agnostic, all scans, few components", all_scans, agnostic, few),
-        ("agnostic, all scans, all components", all_scans, agnostic, many),
+    rows = balanced_scans(y, groups, per_label=per_label)
+    few = {"rows": rows, "n_components": per_label * states}
+    every = {"rows": np.arange(len(y)), "labels": agnostic_labels(groups)}
+    n_scans = int(np.unique(groups, return_counts=True)[1].min())
+    name = f"{'two' if states == 2 else states} labels, balanced"
+    return [
+        Bunch(**few, name=name, labels=y[rows]),
+        Bunch(**few, name="agnostic, balanced", labels=agnostic_labels(groups[rows])),
+        Bunch(**few | every, name="agnostic, all scans, few components"),
+        Bunch(
+            **every, name="agnostic, all scans, all components", n_components=n_scans
+        ),
     ]
-    keys = ("name", "rows", "labels", "n_components")
-    return [Bunch(**dict(zip(keys, row, strict=True))) for row in rows]
 
 
 def protocol_learning_curves(
@@ -313,16 +288,8 @@ def protocol_learning_curves(
     ...     simulate_hierarchical_scans,
     ... )
     >>> data = simulate_hierarchical_scans(n_subjects=6, n_repeats=2)
-    >>> curves = protocol_learning_curves(
-    ...     data.X,
-    ...     data.coarse,
-    ...     data.groups,
-    ...     scale=None,
-    ...     per_label=2,
-    ...     train_sizes=[5],
-    ...     n_splits=4,
-    ...     pattern=None,
-    ... )
+    >>> options = {"scale": None, "train_sizes": [5], "n_splits": 4, "pattern": None}
+    >>> curves = protocol_learning_curves(data.X, data.coarse, data.groups, **options)
     >>> [len(curve.classes) for curve in curves.values()]
     [2, 4, 8, 8]
     """

@@ -20,12 +20,10 @@ _BATCH_SIZE = 4096
 
 
 def linear_scores(classifier, X):
-    """Return weights, scores and link of a classifier with linear decision function.
+    """Return weights (n_classes, n_features), scores (n_samples, n_classes) and link.
 
-    Weights (n_classes, n_features) are the derivatives of the scores (n_samples,
-    n_classes); two classes have minus and plus half the log odds. The link ("softmax"
-    or "sigmoids") is not looked up by class name but found by trying: the classifier's
-    own posteriors must come out.
+    Weights are the derivatives of the scores; two classes have minus and plus half the
+    log odds. The link ("softmax" or "sigmoids") is the one that gives the posteriors.
     """
     if isinstance(classifier, VoxelwiseGaussian):
         return _voxelwise_scores(classifier, X)
@@ -50,12 +48,7 @@ def linear_scores(classifier, X):
 
 
 def posterior_of_scores(scores, link):
-    """Return log posteriors of linear scores, and the gain of each class.
-
-    All have shape (n_samples, n_classes). The gain is the derivative of the logarithm
-    of the unnormalized posterior by the class's own score; "sigmoids" are divided by
-    their sum.
-    """
+    """Return log posteriors of linear scores, and their slopes by the own score."""
     from scipy.special import expit, log_expit, log_softmax, logsumexp
 
     if link == "softmax":
@@ -184,11 +177,11 @@ def sensitivity_map(
         raise TypeError(
             f"classifier must be fitted to labels, got {brief(classifier)}; fit it"
         )
-    if isinstance(classifier, CanonicalVariates) or _has_linear_scores(classifier, X):
-        factor, log_scale = sensitivity_factor(classifier, X, y, of=of, label=label)
-        return np.exp(2 * log_scale) * np.sum(factor**2, axis=1)
-    _check_of(of)
+    check_choice(of, "of", ("posterior", "log_posterior"))
     X, codes = _select(classifier, X, y, label)
+    if isinstance(classifier, CanonicalVariates) or _has_linear_scores(classifier, X):
+        factor, log_scale = sensitivity_factor(classifier, X, codes, of)
+        return np.exp(2 * log_scale) * np.sum(factor**2, axis=1)
     return mean_squared_slopes(classifier, X, codes, of)
 
 
@@ -201,25 +194,19 @@ def _has_linear_scores(classifier, X):
     return True
 
 
-def _check_of(of):
-    """Raise ValueError for an unknown option."""
-    check_choice(of, "of", ("posterior", "log_posterior"))
+def sensitivity_factor(classifier, X, codes, of):
+    """Return F (n_features, n_directions) and c: the map is e^2c times row sums of F^2.
 
-
-def sensitivity_factor(classifier, X, y, *, of="posterior", label=None):
-    """Return F (n_features, n_directions) and c, which make the map.
-
-    The map is ``exp(2 c)`` times the row sums of F^2, the diagonal of ``M D D' M' /
-    N``; with ``D' / sqrt(N) = Q R`` it is that of ``F F'`` for ``F = M R'``. The scale
-    c (natural logarithm) is kept apart, so that the shape of the map survives where
-    every posterior is so close to one that its derivative is no floating point number
-    any more. F is one column of zeros when there is no direction.
+    The diagonal of ``M D D' M' / N`` is that of ``F F'`` for ``F = M R'`` with ``D' /
+    sqrt(N) = Q R``. The scale c is kept apart, so that the shape of the map survives
+    where every posterior is so close to one that its derivative is no floating point
+    number any more.
     """
-    _check_of(of)
-    X, y = np.asarray(X, dtype=np.float64), np.asarray(y)
-    X, codes = _select(classifier, X, y, label)
     if isinstance(classifier, CanonicalVariates):
-        maps, slopes, log_scale = _canonical_slopes(classifier, X, codes, of)
+        weights, log_scale = _wrong_weights(classifier.predict_log_proba(X), codes, of)
+        maps, means = classifier.canonical_maps_, classifier.class_means_
+        # the coordinate cancels: d log p(g|c) / dc = cbar_g - sum_h p(h|c) cbar_h
+        slopes = np.einsum("jh,jhd->jd", weights, means[codes][:, None] - means)
     else:
         maps, slopes, log_scale = _linear_slopes(classifier, X, codes, of)
     if not len(maps):
@@ -253,8 +240,8 @@ def _wrong_weights(log_posterior, codes, of):
     """Return weights p(h|x) of the wrong classes, times p(g|x) for ``of="posterior"``.
 
     d log p(g|x) = sum over h of p(h|x) (d f_g - d f_h): the right class drops out, so
-    nothing cancels where its posterior is almost one. The largest weight is one; the
-    logarithm of the factor taken out comes second.
+    nothing cancels where its posterior is almost one. The logarithm of the factor taken
+    out, so that the largest weight is one, comes second.
     """
     logs = log_posterior.copy()
     rows = np.arange(len(codes))
@@ -264,17 +251,6 @@ def _wrong_weights(log_posterior, codes, of):
         logs += right[:, None]
     log_scale = logs.max()
     return np.exp(logs - log_scale), float(log_scale)
-
-
-def _canonical_slopes(model, X, codes, of):
-    """Return eigenimages (d, p), derivatives by coordinates (n, d), and log scale.
-
-    The coordinate itself cancels: d log p(g|c) / dc = cbar_g - sum_h p(h|c) cbar_h.
-    """
-    weights, log_scale = _wrong_weights(model.predict_log_proba(X), codes, of)
-    means = model.class_means_
-    slopes = np.einsum("jh,jhd->jd", weights, means[codes][:, None] - means)
-    return model.canonical_maps_, slopes, log_scale
 
 
 def _linear_slopes(classifier, X, codes, of):
@@ -302,38 +278,24 @@ def check_pattern(pattern, classifier):
 
 
 def pattern_factor(run, model, members, pattern):
-    """Return the columns from which the map of a model is made.
-
-    Shape (n_coordinates, n_columns), in the coordinates of the model trained on
-    `members`. Back-projected to features, the map is the column itself (canonical) or
-    the sum of squares over the columns (sensitivity averaged over the members'
-    samples).
-    """
+    """Return columns (n_coordinates, n_columns) of which the map of a model is made."""
     if pattern == "canonical":
         if not len(model.canonical_maps_):
             return np.zeros((run.X.shape[1], 1))
         return model.canonical_maps_[:1].T
     rows = np.isin(run.groups, members)
     of = "posterior" if pattern == "sensitivity" else "log_posterior"
-    labels = run.classes[run.codes[rows]]
-    return sensitivity_factor(model, run.X[rows], labels, of=of)[0]
+    return sensitivity_factor(model, run.X[rows], run.codes[rows], of)[0]
 
 
 def align_sign(first, second):
-    """Return the sign that turns the second model's first canonical direction around.
-
-    It is decided by the class means in canonical coordinates, which say what the
-    direction does to the labels, and never by the maps that are compared.
-    """
+    """Return the sign of the second model's first direction, by class means."""
     agreement = np.sum(first.class_means_[:, :1] * second.class_means_[:, :1])
     return -1.0 if agreement < 0 else 1.0
 
 
 def feature_maps(run, factors, pattern):
-    """Make the maps of many models, back-projected together.
-
-    Returns shape (n_models, n_features) from one factor per model.
-    """
+    """Make the maps of many models from their factors, (n_models, n_features)."""
     stacked = np.concatenate(factors, axis=1)
     starts = np.cumsum([0] + [factor.shape[1] for factor in factors[:-1]])
     n_features = stacked.shape[0] if run.back is None else run.back.shape[1]
@@ -348,10 +310,7 @@ def feature_maps(run, factors, pattern):
 
 
 def standardize_maps(maps):
-    """Give every map (row) mean 0 and standard deviation 1.
-
-    Constant maps, which agree with nothing, become NaN.
-    """
+    """Give every map (row) mean 0 and deviation 1; constant ones become NaN."""
     centered = maps - maps.mean(axis=1, keepdims=True)
     spread = np.sqrt(np.mean(centered**2, axis=1, keepdims=True))
     varies = spread > 1e-12 * np.abs(maps).max(axis=1, keepdims=True)

@@ -1,21 +1,154 @@
-"""Training sizes, random splits by subject, and their evaluation in parallel."""
+"""Splits by subject, evaluated in parallel; predictions of a split in bits."""
 
-import dataclasses
+from __future__ import annotations
+
 import warnings
+from typing import Any
 
 import numpy as np
+from joblib import Parallel, delayed
+from numpy.typing import ArrayLike
 from sklearn.base import clone
+from threadpoolctl import threadpool_limits
 
-from neuroextrap.learning_curves._information import best_prior_weight, log_ratio
 from neuroextrap.learning_curves._sensitivity import (
     align_sign,
     feature_maps,
     pattern_factor,
     standardize_maps,
 )
-from neuroextrap.models._canonical_variates import CanonicalVariates
-from neuroextrap.stats._validation import check_n_jobs
+from neuroextrap.models._canonical_space import check_priors
+from neuroextrap.stats._validation import (
+    check_flags,
+    check_n_jobs,
+    nats_per_unit,
+    real_array,
+)
 from neuroextrap.stats._warn import warn
+
+
+def _class_numbers(y, classes, n_classes):
+    """Return the column number of every label."""
+    y = np.asarray(y)
+    if classes is None:
+        if y.dtype.kind not in "iu" or y.min() < 0 or y.max() >= n_classes:
+            raise ValueError(
+                f"y must hold column numbers 0..{n_classes - 1} when classes is None; "
+                "give classes to use labels"
+            )
+        return y
+    classes = np.atleast_1d(classes)
+    if classes.shape != (n_classes,):
+        raise ValueError(
+            f"{len(classes)} classes given for probabilities of {n_classes} columns; "
+            "give one class per column"
+        )
+    order = np.argsort(classes)
+    codes = order[np.searchsorted(classes, y, sorter=order).clip(max=n_classes - 1)]
+    unknown = classes[codes] != y
+    if unknown.any():
+        raise ValueError(
+            f"y holds the label {y[unknown].tolist()[0]!r}, absent from classes "
+            f"{classes.tolist()}; add it or leave these samples out"
+        )
+    return codes
+
+
+def label_entropy(priors):
+    """Return the entropy of the labels in bits (Kjems et al. 2002, eq. 12)."""
+    priors = check_priors(priors, np.size(priors))
+    return float(-np.sum(priors * np.log(priors)) / np.log(2))
+
+
+def prediction_information(
+    probabilities: ArrayLike,
+    y: Any,
+    *,
+    priors: Any,
+    classes: ArrayLike | None = None,
+    log: bool = False,
+    base: float = 2,
+) -> float:
+    """Compute the mutual information of labels and predicted probabilities.
+
+    Parameters
+    ----------
+    probabilities : array-like of shape (n_samples, n_classes)
+        Predicted probability p(g|x) of every class for every test sample.
+    y : array-like of shape (n_samples,)
+        True labels: column numbers, or members of ``classes``.
+    priors : array-like of shape (n_classes,)
+        Known class probabilities p(g).
+    classes : array-like of shape (n_classes,), or None, default=None
+        Label of every column. If None, ``y`` holds column numbers.
+    log : bool, default=False
+        Whether ``probabilities`` are natural logarithms.
+    base : float, default=2
+        Base of the result's logarithm; 2 gives bits.
+
+    Returns
+    -------
+    float
+        Mean of ``log p(g|x) / p(g)`` over the samples. A true class that was given
+        probability zero makes it minus infinity: regularize the predictions.
+
+    Raises
+    ------
+    ValueError
+        For shapes that do not fit, unknown labels, or priors that are no probabilities.
+
+    Notes
+    -----
+    At most the label entropy when the labels occur as often as ``priors`` say, and
+    unbounded below, see :func:`information_learning_curve`.
+
+    References
+    ----------
+    Kjems et al. 2002, NeuroImage 15, eqs. 9-11.
+
+    Examples
+    --------
+    >>> from neuroextrap.learning_curves import prediction_information
+    >>> probabilities = [[0.5, 0.5], [1.0, 0.0]]
+    >>> prediction_information(probabilities, [1, 0], priors=[0.5, 0.5])
+    0.5
+    """
+    check_flags(log=log)
+    probabilities, y = real_array(probabilities, "probabilities"), np.atleast_1d(y)
+    if probabilities.ndim != 2 or len(probabilities) != len(y):
+        raise ValueError(
+            f"probabilities of shape {probabilities.shape} given for {len(y)} labels; "
+            "give one row per label and one column per class"
+        )
+    priors = check_priors(priors, probabilities.shape[1])
+    codes = _class_numbers(y, classes, len(priors))
+    with np.errstate(divide="ignore"):
+        logs = probabilities if log else np.log(probabilities)
+    return float(np.mean(log_ratio(logs, codes, priors)) / nats_per_unit(base))
+
+
+def log_ratio(log_posterior, codes, priors):
+    """Return log p(g|x) / p(g) of the true class of every sample, in nats."""
+    return log_posterior[np.arange(len(codes)), codes] - np.log(priors)[codes]
+
+
+def best_prior_weight(ratio):
+    """Maximize the concave ``mean log((1 - e) ratio + e)``, e in 0..1."""
+
+    def slope(weight):
+        return np.mean((1 - ratio) / ((1 - weight) * ratio + weight))
+
+    if ratio.mean() <= 1:
+        return 1.0
+    with np.errstate(over="ignore", divide="ignore"):  # an infinite slope is right
+        if slope(0.0) <= 0:
+            return 0.0
+    low, high = 0.0, 1.0
+    for _ in range(60):
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if slope(middle) > 0 else (low, middle)
+    return 0.5 * (low + high)
+
 
 _MAX_DRAWS = 1000
 # At as many residual degrees of freedom as components the noise seems to vanish in some
@@ -46,13 +179,10 @@ def check_train_sizes(train_sizes, n_groups):
 
 
 def draw_split(seed, size, split, holds, *, twin, least=1):
-    """Draw the order of groups of one split: the first `size` train the model.
+    """Draw the order of groups of one split: the first `size` train, the next its twin.
 
-    With `twin`, the next `size` train its twin. The stream depends on seed, size and
-    split number only, so that any split can be drawn by itself, in any order, on any
-    worker. Draws in which fewer than `least` training groups hold a class (or none of
-    the twin's does) are thrown away; `holds` (n_groups, n_classes) says which group has
-    which class.
+    Draws are thrown away in which fewer than `least` training groups hold a class, or
+    none of the twin's does; `holds` is (n_groups, n_classes).
     """
     rng = np.random.default_rng([seed, size, split])
     for _ in range(_MAX_DRAWS):
@@ -70,22 +200,14 @@ def draw_split(seed, size, split, holds, *, twin, least=1):
 
 
 def residual_freedom(run, size):
-    """Return the fewest residual degrees of freedom of `size` training groups.
-
-    Scans of the smallest groups, minus one for every label, minus one for every group
-    mean that was subtracted (but one, which the labels' means hold already).
-    """
+    """Return the fewest residual degrees of freedom of `size` training groups."""
     n_scans = int(np.sort(np.bincount(run.groups))[:size].sum())
-    n_means = size - 1 if run.centered else 0
+    n_means = size - 1 if run.centered else 0  # the labels' means hold one
     return max(0, n_scans - len(run.classes) - n_means)
 
 
 def default_train_sizes(run, n_left_out):
-    """Return all training sizes that leave enough to estimate the noise, increasing.
-
-    `n_left_out` training groups are left out at a time to choose the weight of the
-    prior. If no size leaves enough, the largest, with a warning.
-    """
+    """Return all training sizes that leave enough to estimate the noise."""
     sizes = check_train_sizes(None, len(run.group_names))
     freedom = np.array([residual_freedom(run, size) for size in sizes])
     inner = np.array([residual_freedom(run, size - n_left_out) for size in sizes])
@@ -103,24 +225,6 @@ def default_train_sizes(run, n_left_out):
         "fewer n_components or coarser labels"
     )
     return sizes[-1:]
-
-
-@dataclasses.dataclass(frozen=True)
-class SplitScore:
-    """Scores of the predictions of one split.
-
-    `information` is in bits per scan; the error rates are those of the most probable
-    label and of guessing the most common one. `probabilities` (n_classes, n_classes)
-    sums predicted probabilities, one row per true class, over `counts` (n_classes,)
-    test samples.
-    """
-
-    information: float
-    error_rate: float
-    baseline_error_rate: float
-    prior_weight: float
-    probabilities: np.ndarray
-    counts: np.ndarray
 
 
 def train(run, members):
@@ -143,11 +247,7 @@ def log_posterior(model, X):
 
 
 def cross_validated_weight(run, members):
-    """Choose the weight of the prior by leaving out one training group at a time.
-
-    The test groups are never looked at. Splits are drawn so that every class is in two
-    training groups.
-    """
+    """Choose the weight of the prior by leaving out one training group at a time."""
     ratios = []
     for member in members:
         others = members[members != member]
@@ -158,29 +258,24 @@ def cross_validated_weight(run, members):
 
 
 def score_split(run, model, members, prior_weight):
-    """Score the predictions for all groups but `members`, which trained the model.
-
-    Ties of the most probable label are broken at random, in expectation.
-    """
+    """Score the predictions for all groups but `members`, which trained the model."""
     rows = ~np.isin(run.groups, members)
     codes, priors = run.codes[rows], run.priors
     logs = log_posterior(model, run.X[rows])
-    weight = 0.0 if prior_weight is None else prior_weight
-    if weight == "cross-validated":
-        weight = cross_validated_weight(run, members)
+    chosen = prior_weight == "cross-validated"
+    weight = cross_validated_weight(run, members) if chosen else prior_weight or 0.0
     if weight > 0:
         with np.errstate(divide="ignore"):
-            keep = np.log1p(-weight) if weight < 1 else -np.inf
-            logs = np.logaddexp(keep + logs, np.log(weight * priors))
+            logs = np.logaddexp(np.log1p(-weight) + logs, np.log(weight * priors))
     indicator = codes[:, None] == np.arange(len(priors))
-    return SplitScore(
-        information=np.mean(log_ratio(logs, codes, priors)) / np.log(2),
-        error_rate=_error_rate(logs, indicator),
-        baseline_error_rate=_error_rate(np.log(priors)[None], indicator),
-        prior_weight=weight,
-        probabilities=indicator.T.astype(np.float64) @ np.exp(logs),
-        counts=indicator.sum(axis=0),
-    )
+    return {
+        "information": np.mean(log_ratio(logs, codes, priors)) / np.log(2),
+        "error_rate": _error_rate(logs, indicator),
+        "baseline_error_rate": _error_rate(np.log(priors)[None], indicator),
+        "prior_weight": weight,
+        "probabilities": indicator.T.astype(np.float64) @ np.exp(logs),
+        "counts": indicator.sum(axis=0),
+    }
 
 
 def _error_rate(scores, indicator):
@@ -190,61 +285,44 @@ def _error_rate(scores, indicator):
     return float(1 - hit.mean())
 
 
-def components_in_use(model):
-    """Return the number of singular vectors in use; NaN if there are none."""
-    if isinstance(model, CanonicalVariates):
-        return float(model.n_components_)
-    return np.nan
-
-
-def run_tasks(run, sizes, n_splits, *, n_jobs, options):
-    """Evaluate all splits; return, for each size, the results of its tasks in order."""
-    from joblib import Parallel, delayed
-
-    check_n_jobs(n_jobs)
-    starts = range(0, n_splits, _SPLITS_PER_TASK)
+def evaluate_splits(run, sizes, asked, *, z=False):
+    """Return arrays (n_sizes, n_splits, ...) by name; with `z` of maps, not scores."""
+    check_n_jobs(asked.n_jobs)
+    starts = range(0, asked.n_splits, _SPLITS_PER_TASK)
     tasks = [
-        (int(size), range(start, min(start + _SPLITS_PER_TASK, n_splits)))
+        (int(size), range(start, min(start + _SPLITS_PER_TASK, asked.n_splits)))
         for size in sizes
         for start in starts
     ]
-    done = Parallel(n_jobs=n_jobs)(
-        delayed(evaluate_task)(run, size, splits, **options) for size, splits in tasks
+    how = {"prior_weight": asked.prior_weight, "pattern": asked.pattern, "z": z}
+    done = Parallel(n_jobs=asked.n_jobs)(
+        delayed(_evaluate_task)(run, size, splits, **how) for size, splits in tasks
     )
-    n_tasks = len(starts)  # per size
-    return [done[n_tasks * i : n_tasks * (i + 1)] for i in range(len(sizes))]
+    of_sizes = [done[i : i + len(starts)] for i in range(0, len(done), len(starts))]
+    return {
+        name: np.array([np.concatenate([task[name] for task in of]) for of in of_sizes])
+        for name in done[0]
+    }
 
 
-def evaluate_task(run, size, splits, *, prior_weight, pattern, score=True, z=False):
-    """Evaluate a range of splits of one size, on one BLAS thread.
-
-    Returns a dict of ``scores``, ``n_components`` and ``reproducibility`` (lists with
-    one entry per split) and ``z_sum``, the sum of the reproducible Z maps if `z`. Test
-    groups are predicted only if `score`.
-    """
-    from threadpoolctl import threadpool_limits
-
+def _evaluate_task(run, size, splits, *, prior_weight, pattern, z):
+    """Evaluate a range of splits of one size, on one BLAS thread."""
     twin = pattern is not None and 2 * size <= len(run.group_names)
     # a training group left out must leave every class to the others
-    least = 2 if score and prior_weight == "cross-validated" else 1
-    scores, components, factors = [], [], []
+    least = 2 if prior_weight == "cross-validated" else 1
+    rows, factors = [], []
     with threadpool_limits(1):
         for split in splits:
             order = draw_split(run.seed, size, split, run.holds, twin=twin, least=least)
             model = train(run, order[:size])
-            components.append(components_in_use(model))
-            if score:
-                scores.append(score_split(run, model, order[:size], prior_weight))
+            row = {} if z else score_split(run, model, order[:size], prior_weight)
+            used = float(model.n_components_) if run.is_canonical else np.nan
+            rows.append(row | {"n_components": used})
             if twin:
                 factors += _twin_factors(run, model, order, size, pattern)
-        correlations, z_sum = _agreement(run, factors, pattern, z=z)
-    reproducibility = correlations if twin else [np.nan] * len(splits)
-    return {
-        "scores": scores,
-        "n_components": components,
-        "reproducibility": reproducibility,
-        "z_sum": z_sum,
-    }
+        maps = _agreement(run, factors, pattern, z=z) if twin else {}
+    unknown = {"reproducibility": np.full(len(splits), np.nan)}
+    return {n: np.array([row[n] for row in rows]) for n in rows[0]} | unknown | maps
 
 
 def _twin_factors(run, model, order, size, pattern):
@@ -259,14 +337,12 @@ def _twin_factors(run, model, order, size, pattern):
 
 
 def _agreement(run, factors, pattern, *, z):
-    """Return the correlations of pairs of maps, and the sum of their Z maps."""
-    if not factors:
-        return [], None
+    """Return the correlations of pairs of maps, and with `z` the sum of Z maps."""
     maps = standardize_maps(feature_maps(run, factors, pattern))
     first, second = maps[::2], maps[1::2]
     correlations = np.mean(first * second, axis=1)
     if not z:
-        return correlations.tolist(), None
+        return {"reproducibility": correlations}
     noise = np.sqrt(np.maximum(1 - correlations, np.finfo(np.float64).eps))
     z_maps = (first + second) / (np.sqrt(2) * noise[:, None])
-    return correlations.tolist(), z_maps.sum(axis=0)
+    return {"reproducibility": correlations, "z_sum": z_maps.sum(axis=0)[None]}

@@ -13,24 +13,27 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from neuroextrap.learning_curves._information import macroscopic_log_posterior
-from neuroextrap.models._canonical_space import class_priors
+from neuroextrap.design._labels import members
+from neuroextrap.models._canonical_space import check_priors, class_priors
 from neuroextrap.stats._shared_options import described_by, takes_fields
 from neuroextrap.stats._validation import brief, check_choice
 
 _STEP = 1e-4  # standard deviations of a feature, on either side
 
 
+def macroscopic_log_posterior(log_likelihood, priors):
+    """Return log p(g|x) of log p(x|g) (n_samples, n_classes), by Bayes' rule."""
+    from scipy.special import log_softmax
+
+    log_likelihood = np.asarray(log_likelihood, dtype=np.float64)
+    priors = check_priors(priors, log_likelihood.shape[-1])
+    return log_softmax(log_likelihood + np.log(priors), axis=-1)
+
+
 def mean_squared_slopes(
     classifier: Any, X: np.ndarray, codes: np.ndarray, of: str
 ) -> np.ndarray:
-    """Average over samples the squared derivative of the true label's posterior.
-
-    `codes` (n_samples,) are places in ``classifier.classes_``; `of` is "posterior" or
-    "log_posterior". Gaussian classes have derivatives in closed form; of other
-    classifiers every feature is moved to both sides (2 p predictions of all samples).
-    Returns shape (p,).
-    """
+    """Average over samples the squared derivative (p,) of the true posterior."""
     if not hasattr(classifier, "predict_proba"):
         raise TypeError(
             f"{type(classifier).__name__} has no predict_proba: sensitivity maps need "
@@ -43,9 +46,8 @@ def mean_squared_slopes(
     posterior = np.asarray(classifier.predict_proba(X))
     rows = np.arange(len(codes))
     # d log p(g|x) = d log p(x|g) - sum over h of p(h|x) d log p(x|h)
-    slopes = density_slopes[codes, rows] - np.einsum(
-        "nk,knp->np", posterior, density_slopes
-    )
+    mean = np.einsum("nk,knp->np", posterior, density_slopes)
+    slopes = density_slopes[codes, rows] - mean
     if of == "posterior":
         slopes *= posterior[rows, codes][:, np.newaxis]
     return np.mean(slopes**2, axis=0)
@@ -90,12 +92,10 @@ def _numerical(classifier: Any, X: np.ndarray, codes: np.ndarray, of: str) -> An
         with np.errstate(divide="ignore"):
             return posterior if of == "posterior" else np.log(posterior)
 
-    return np.array(
-        [
-            np.mean(((truth(i, step) - truth(i, -step)) / (2 * step)) ** 2)
-            for i, step in enumerate(steps)
-        ]
-    )
+    slopes = [
+        (truth(i, step) - truth(i, -step)) / (2 * step) for i, step in enumerate(steps)
+    ]
+    return np.mean(np.square(slopes), axis=1)
 
 
 _VARIANCES = ("pooled", "class")
@@ -186,16 +186,14 @@ class VoxelwiseGaussian(ClassifierMixin, BaseEstimator):
         X, y = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2)
         check_classification_targets(y)
         self.classes_, codes = np.unique(y, return_inverse=True)
-        n_classes = len(self.classes_)
-        if n_classes < 2:
+        if len(self.classes_) < 2:
             raise ValueError(
                 f"y must hold at least 2 classes, got one class, "
                 f"{self.classes_.tolist()[0]!r}; add samples of another"
             )
         self.priors_ = class_priors(self.priors, codes)
         rows = self._design_rows()
-        coefficients = np.linalg.pinv(rows[codes]) @ X
-        self.means_ = rows @ coefficients
+        self.means_ = rows @ (np.linalg.pinv(rows[codes]) @ X)
         freedom = len(y) - np.linalg.matrix_rank(rows[codes])
         variances = self._noise(X - self.means_[codes], codes, freedom)
         rounding = (1e-13 * np.abs(X).max(axis=0)) ** 2
@@ -208,17 +206,14 @@ class VoxelwiseGaussian(ClassifierMixin, BaseEstimator):
             return np.eye(len(self.classes_))
         if not isinstance(self.design, Mapping):
             raise TypeError(f"design must be a dict of rows; got {brief(self.design)}")
-        missing = [
-            label for label in self.classes_.tolist() if label not in self.design
-        ]
+        labels = self.classes_.tolist()
+        missing = [label for label in labels if label not in self.design]
         if missing:
             raise ValueError(
                 f"design has no row for the labels {missing}; give one row per label"
             )
-        return np.array(
-            [np.atleast_1d(self.design[label]) for label in self.classes_.tolist()],
-            dtype=np.float64,
-        )
+        rows = [np.atleast_1d(self.design[label]) for label in labels]
+        return np.array(rows, dtype=np.float64)
 
     def _noise(self, residuals, codes, freedom):
         """Return noise variances, pooled or by class."""
@@ -235,10 +230,7 @@ class VoxelwiseGaussian(ClassifierMixin, BaseEstimator):
                 f"class {self.classes_.tolist()[np.argmin(counts)]!r} has one sample; "
                 "variance='class' needs two per class; use variance='pooled'"
             )
-        squares = [
-            np.sum(residuals[codes == g] ** 2, axis=0) for g in range(len(counts))
-        ]
-        return np.array(squares) / (counts - 1)[:, None]
+        return members(codes) @ residuals**2 / (counts - 1)[:, None]
 
     @described_by(fit)
     def log_likelihood(self, X: Any) -> np.ndarray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -16,28 +17,112 @@ from neuroextrap.scores._reading import Ranks, ScoreMatrix
 ALIKE = 0.98
 """Correlation over trials from which two candidates are near-duplicates."""
 
-TRAINED_ON_TRIALS = Finding(
-    "trained_on_trials",
-    "note",
-    1.0,
-    P_VALUES,
-    "trials that are tested trained the decoder of other trials",
-    "p-values are approximate and no lower bound holds",
-    "train on other data, or permute before training",
-)
-
 _FEWEST_TRIALS, _MOST_TRIALS = 20, 512
 _FEWEST_UNTIED = 10  # different scores of trials that may be copies of one another
 _SURE = 1e-4  # chance that a guess is so far from one half
 _MANY = 0.05  # share of candidates or trials
 _ALL = ("accuracy*", "implied_information*", "p_value", *BOUNDS)
+_TURNED = "smaller scores are taken to be more alike, as of distances or ranks"
+
+
+_TEXTS = {
+    "reversed_scores": (
+        "doubtful",
+        EVERYTHING,
+        "the target scores above another candidate in {:.3f} of pairs",
+        "accuracies and information are those of the worst choices",
+        "say which by kind='distance' or kind='similarity' (--kind)",
+    ),
+    "shifted_targets": (
+        "doubtful",
+        EVERYTHING,
+        "targets are at chance, and those {1:+d} column away are not (pairwise "
+        "accuracy {0:.3f})",
+        "the numbers of targets seem to be off by one",
+        "count columns from 0, or give names",
+    ),
+    "normalized_columns": (
+        "doubtful",
+        _ALL,
+        "the scores of every candidate sum to {:g} over trials",
+        "rows may not be trials, and a trial's scores rest on other trials",
+        "give scores.T if rows are candidates, else normalize by training data",
+    ),
+    "symmetric_scores": (
+        "doubtful",
+        EVERYTHING,
+        "the scores are symmetric with one value on the diagonal",
+        "candidates seem to be compared with themselves, not with what was decoded",
+        "score decoded vectors for candidates",
+    ),
+    "repeated_trials": (
+        "doubtful",
+        EVERYTHING,
+        "{:.1%} of the trials have all the scores of an earlier one",
+        "p-values are too small and lower bounds too large",
+        "give every trial once, not the copies that trained a decoder",
+    ),
+    "few_targets": (
+        "note",
+        _ALL,
+        "trials test {} of {} candidates",
+        "there is no interval, and with one target no bound and no p-value",
+        "test at least two targets among three candidates",
+    ),
+    "tied_scores": (
+        "note",
+        _ALL,
+        "{:.0%} of the targets tie with another candidate",
+        "each tie counts as guessing among those tied",
+        "give scores with more digits, or logits instead of probabilities",
+    ),
+    "hubs": (
+        "note",
+        _ALL,
+        "{1} of {2} candidates attract {0:.0%} of the trials, none of them their own",
+        "accuracy and bits are lower than without such hubs",
+        "center decoded vectors by the mean of the training data",
+    ),
+    "near_duplicates": (
+        "note",
+        ("accuracy*", "implied_information*", *BOUNDS),
+        "{:.1%} of the candidates have a near-duplicate in the pool",
+        "its scores hardly tell them apart ({1:.2f} bits, {2:.2f} without "
+        "near-duplicates), and pools of another make are not predicted",
+        "draw candidates at random, or keep one of each",
+    ),
+    "trained_on_trials": (
+        "note",
+        P_VALUES,
+        "trials that are tested trained the decoder of other trials",
+        "p-values are approximate and no lower bound holds",
+        "train on other data, or permute before training",
+    ),
+    "different_pools": (
+        "doubtful",
+        EVERYTHING,
+        "the decoders were tested on different targets or candidates ({} candidates "
+        "are shared)",
+        "bits may be compared if both pools are random samples of the same kind of "
+        "stimuli, and accuracies then among equally many",
+        "restrict both to shared trials and candidates for a paired test",
+    ),
+}
+"""Grade, maps touched, what was seen, its effect and the remedy, by name."""
+
+
+def doubt(name: str, seen: float, *more: float) -> Finding:
+    """Return the Finding of this name, with the numbers that were seen in words."""
+    grade, maps, because, effect, remedy = _TEXTS[name]
+    because, effect = because.format(seen, *more), effect.format(seen, *more)
+    return Finding(name, grade, seen, maps, because, effect, remedy)
 
 
 def pairwise_z(ranks: Ranks) -> tuple[float, float]:
     """Return the mean pairwise accuracy, and its distance from guessing in errors.
 
-    Each trial counts as a guess by itself if all candidates are targets. Otherwise only
-    each target does: some candidates have larger scores than others in all trials.
+    Each trial counts as a guess by itself only if all candidates are targets: some may
+    have larger scores than others in all trials.
     """
     n_candidates = len(ranks.attracted)
     accuracy = ranks.wins @ np.arange(n_candidates) / (n_candidates - 1)
@@ -53,9 +138,7 @@ def examine(
 ) -> tuple[bool, ScoreMatrix, tuple[Finding, ...]]:
     """Return whether scores were turned around, the matrix, and what is doubtful.
 
-    They are taken as distances if `kind` says so, or if it is "auto" and targets come
-    last so often that no guess explains it: a pairwise accuracy below one quarter. One
-    that is below chance, but less, is a doubt only.
+    With `kind` "auto" that is where targets come last too often for a guess.
     """
     if kind == "distance":
         matrix = matrix.negative()
@@ -63,22 +146,8 @@ def examine(
     turned = kind == "auto" and accuracy < 0.25 and z < special.ndtri(_SURE)
     found = []
     if z < special.ndtri(_SURE):
-        effect = "accuracies and information are those of the worst choices"
-        if turned:
-            effect = (
-                "smaller scores are taken to be more alike, as of distances or ranks"
-            )
-        found.append(
-            Finding(
-                "reversed_scores",
-                "doubtful",
-                accuracy,
-                EVERYTHING,
-                f"the target scores above another candidate in {accuracy:.3f} of pairs",
-                effect,
-                "say which by kind='distance' or kind='similarity' (--kind)",
-            )
-        )
+        reversed_ = doubt("reversed_scores", accuracy)
+        found.append(reversed_._replace(effect=_TURNED) if turned else reversed_)
     matrix = matrix.negative() if turned else matrix
     for look in (_shifted, _normalized, _symmetric, _repeated, _few, _tied, _hubs):
         found += look(matrix)
@@ -93,16 +162,7 @@ def _shifted(matrix: ScoreMatrix) -> Iterator[Finding]:
         columns = (matrix.columns + step) % matrix.n_candidates
         accuracy, z = pairwise_z(replace(matrix, columns=columns).ranks)
         if z > -special.ndtri(_SURE**2):
-            yield Finding(
-                "shifted_targets",
-                "doubtful",
-                accuracy,
-                EVERYTHING,
-                f"targets are at chance, and those {-step:+d} column away are not "
-                f"(pairwise accuracy {accuracy:.3f})",
-                "the numbers of targets seem to be off by one",
-                "count columns from 0, or give names",
-            )
+            yield doubt("shifted_targets", accuracy, -step)
 
 
 def _normalized(matrix: ScoreMatrix) -> Iterator[Finding]:
@@ -116,15 +176,7 @@ def _normalized(matrix: ScoreMatrix) -> Iterator[Finding]:
             np.abs(sums - level).max() < close for sums in (by_column, by_row)
         )
         if columns and not rows:
-            yield Finding(
-                "normalized_columns",
-                "doubtful",
-                level,
-                _ALL,
-                f"the scores of every candidate sum to {level:g} over trials",
-                "rows may not be trials, and a trial's scores rest on other trials",
-                "give scores.T if rows are candidates, else normalize by training data",
-            )
+            yield doubt("normalized_columns", level)
 
 
 def _symmetric(matrix: ScoreMatrix) -> Iterator[Finding]:
@@ -135,75 +187,41 @@ def _symmetric(matrix: ScoreMatrix) -> Iterator[Finding]:
         return
     own, first = np.diag(scores), scores[:_MOST_TRIALS]
     if np.allclose(own, own[0]) and np.allclose(first, scores[:, : len(first)].T):
-        yield Finding(
-            "symmetric_scores",
-            "doubtful",
-            float(own[0]),
-            EVERYTHING,
-            "the scores are symmetric with one value on the diagonal",
-            "candidates seem to be compared with themselves, not with what was decoded",
-            "score decoded vectors for candidates",
-        )
+        yield doubt("symmetric_scores", float(own[0]))
 
 
 def _repeated(matrix: ScoreMatrix) -> Iterator[Finding]:
     """Find trials of one target with the same scores, as long as these hardly tie."""
     several = np.flatnonzero(matrix.repeats[matrix.columns] > 1)
-    copies: dict[int, int] = {}
+    copies = Counter[int]()
     for row in several.tolist():
         key = hash((int(matrix.columns[row]), matrix.scores[row].tobytes()))
-        copies[key] = copies.get(key, 0) + 1
+        copies[key] += 1
         if copies[key] == 2 and len(np.unique(matrix.scores[row])) < _FEWEST_UNTIED:
             return
-    n_copies = sum(copies.values()) - len(copies)
+    n_copies = copies.total() - len(copies)
     if n_copies:
-        share = n_copies / len(matrix.columns)
-        yield Finding(
-            "repeated_trials",
-            "doubtful",
-            share,
-            EVERYTHING,
-            f"{share:.1%} of the trials have all the scores of an earlier one",
-            "p-values are too small and lower bounds too large",
-            "give every trial once, not the copies that trained a decoder",
-        )
+        yield doubt("repeated_trials", n_copies / len(matrix.columns))
 
 
 def _few(matrix: ScoreMatrix) -> Iterator[Finding]:
     """Find too few targets or candidates for an interval."""
     n_targets = int(np.count_nonzero(matrix.repeats))
     if n_targets < 2 or matrix.n_candidates < 3:
-        yield Finding(
-            "few_targets",
-            "note",
-            n_targets,
-            _ALL,
-            f"trials test {n_targets} of {matrix.n_candidates} candidates",
-            "there is no interval, and with one target no bound and no p-value",
-            "test at least two targets among three candidates",
-        )
+        yield doubt("few_targets", n_targets, matrix.n_candidates)
 
 
 def _tied(matrix: ScoreMatrix) -> Iterator[Finding]:
     """Find many targets that tie with a distractor."""
     share = float((matrix.ranks.tied > 0).mean())
     if share > _MANY:
-        yield Finding(
-            "tied_scores",
-            "note",
-            share,
-            _ALL,
-            f"{share:.0%} of the targets tie with another candidate",
-            "each tie counts as guessing among those tied",
-            "give scores with more digits, or logits instead of probabilities",
-        )
+        yield doubt("tied_scores", share)
 
 
 def _hubs(matrix: ScoreMatrix) -> Iterator[Finding]:
-    """Find candidates that attract far more trials of others than the rest does.
+    """Find candidates that attract too many trials of others for equal chances.
 
-    These are wrong first choices five times as often as the mean, and oftener than
-    equal chances allow (Poisson, corrected for the number of candidates).
+    That is five times as many as the mean, and more than a Poisson law allows.
     """
     attracted = matrix.ranks.attracted
     mean = attracted.mean()
@@ -211,24 +229,14 @@ def _hubs(matrix: ScoreMatrix) -> Iterator[Finding]:
     hubs = (attracted > max(5 * mean, 1)) & (chance < 0.05 / len(attracted))
     share = float(attracted[hubs].sum() / len(matrix.columns))
     if share > _MANY / 2:
-        yield Finding(
-            "hubs",
-            "note",
-            share,
-            _ALL,
-            f"{hubs.sum()} of {len(hubs)} candidates attract {share:.0%} of the trials,"
-            " none of them their own",
-            "accuracy and bits are lower than without such hubs",
-            "center decoded vectors by the mean of the training data",
-        )
+        yield doubt("hubs", share, hubs.sum(), len(hubs))
 
 
 def near_duplicates(matrix: ScoreMatrix) -> NDArray[np.intp]:
     """Return for every candidate (n_candidates,) the one that it nearly repeats.
 
-    A candidate stands for itself and for all later ones whose ranks correlate with its
-    own by at least `ALIKE` over trials (at most some hundreds, spread evenly), unless
-    an earlier one stands for them; tested ones come first.
+    That is the first whose ranks correlate with its own by at least `ALIKE` over trials
+    (at most some hundreds, spread evenly); tested ones come first.
     """
     n_trials, n_candidates = matrix.scores.shape
     leader = np.arange(n_candidates)
@@ -252,13 +260,5 @@ def duplicates_finding(values: dict[str, float]) -> Iterator[Finding]:
     share = values["near_duplicates"]
     bits = [values[f"implied_information{end}"] for end in ("", "_distinct")]
     if share > 0:
-        yield Finding(
-            "near_duplicates",
-            "doubtful" if share > _MANY else "note",
-            share,
-            ("accuracy*", "implied_information*", *BOUNDS),
-            f"{share:.1%} of the candidates have a near-duplicate in the pool",
-            f"its scores hardly tell them apart ({bits[0]:.2f} bits, {bits[1]:.2f} "
-            "without near-duplicates), and pools of another make are not predicted",
-            "draw candidates at random, or keep one of each",
-        )
+        grade = "doubtful" if share > _MANY else "note"
+        yield doubt("near_duplicates", share, *bits)._replace(grade=grade)

@@ -17,7 +17,7 @@ from neuroextrap.design._permutations import few_exchanges
 from neuroextrap.maps._identification import bound_statistics
 from neuroextrap.margins._wins import accuracy_set_size
 from neuroextrap.scores._doubts import (
-    TRAINED_ON_TRIALS,
+    doubt,
     duplicates_finding,
     examine,
     near_duplicates,
@@ -236,7 +236,7 @@ def score_identification(
     values |= _distinct(matrix, leader)
     findings += (*duplicates_finding(values), *few)
     if chosen.cross_validated:
-        findings += (TRAINED_ON_TRIALS,)
+        findings += (doubt("trained_on_trials", 1.0),)
     tell(findings)
     return ScoreIdentification(
         curve=curve,
@@ -254,11 +254,7 @@ def score_identification(
 def _measure(
     matrix: ScoreMatrix, chosen: ScoreOptions
 ) -> tuple[pd.DataFrame, FloatArray, dict[str, float]]:
-    """Return the curve, its measured part without each candidate, and bits by name.
-
-    A perfect curve has the largest number of bits that its trials resolve, and an
-    interval without an upper end.
-    """
+    """Return the curve, its measured part without each candidate, and bits by name."""
     n_trials, n_candidates = matrix.scores.shape
     pools = chosen.pool_sizes(n_candidates)
     within, beyond = pools[pools <= n_candidates], pools[pools > n_candidates]
@@ -269,7 +265,11 @@ def _measure(
     best = stats.resolution_information(n_candidates, n_trials, usual)
     bits = stats.implied_information(accuracy[np.isin(sizes, usual)], usual)
     left_out, ends, bit_ends = _intervals(matrix, sizes, accuracy, chosen)
-    curve = _curve(sizes, accuracy, ends, _top(wins, sizes), "measured")
+    n_others = n_candidates - 1
+    above = np.arange(n_others, -1, -1)[:, np.newaxis]
+    within = laws.hypergeom.cdf(_BEST - 1, n_others, above, sizes - 1)
+    top = np.clip(wins @ within, 0, 1)  # chance to be among the best five of some sets
+    curve = _curve(sizes, accuracy, ends, top, "measured")
     curve["confidence_level"] = chosen.confidence_level
     if len(beyond):
         curve = pd.concat([curve, _predicted(matrix, beyond)], ignore_index=True)
@@ -280,11 +280,7 @@ def _measure(
 def _intervals(
     matrix: ScoreMatrix, sizes: np.ndarray, accuracy: FloatArray, chosen: ScoreOptions
 ) -> tuple[FloatArray, Any, Any]:
-    """Return accuracies without each candidate (n_candidates, n_sizes), and intervals.
-
-    Those are of the accuracies and of the bits; all is NaN where trials or candidates
-    are too few for a jackknife.
-    """
+    """Return accuracies without each candidate, and intervals."""
     n_trials, n_candidates = matrix.scores.shape
     n_tested = int(np.count_nonzero(matrix.repeats))
     if n_candidates < 3 or n_tested < 2:
@@ -308,14 +304,6 @@ def _curve(
     columns = {"set_size": sizes, "accuracy": accuracy, "lower": ends[0]}
     columns |= {"upper": ends[1], "top_5": top_5, "chance": 1 / sizes, "source": source}
     return pd.DataFrame(columns)
-
-
-def _top(wins: FloatArray, sizes: np.ndarray) -> FloatArray:
-    """Return the chance of the target to be among the best five of random sets."""
-    n_others = len(wins) - 1
-    above = np.arange(n_others, -1, -1)[:, np.newaxis]
-    within = laws.hypergeom.cdf(_BEST - 1, n_others, above, sizes - 1)
-    return np.asarray(np.clip(wins @ within, 0, 1))
 
 
 def _predicted(matrix: ScoreMatrix, sizes: np.ndarray) -> pd.DataFrame:

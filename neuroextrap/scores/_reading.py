@@ -20,15 +20,11 @@ _BLOCK = 2**22  # scores compared at once
 
 @dataclass(frozen=True, eq=False)
 class ScoreMatrix:
-    """Scores (n_trials, n_candidates), larger for what is more alike.
-
-    `columns` (n_trials,) hold the target of every trial, `names` (n_candidates,) those
-    of the candidates, which are their numbers as text unless `is_named`.
-    """
+    """Scores (n_trials, n_candidates), larger for what is more alike."""
 
     scores: NDArray[np.floating]
-    columns: NDArray[np.intp]
-    names: NDArray
+    columns: NDArray[np.intp]  # target of every trial, (n_trials,)
+    names: NDArray  # of the candidates; their numbers as text unless `is_named`
     is_named: bool = False
 
     @property
@@ -77,11 +73,7 @@ class ScoreMatrix:
     def exchanged_accuracy(
         self, labelings: NDArray[np.intp], set_size: int
     ) -> FloatArray:
-        """Return the accuracy among `set_size` candidates with other targets.
-
-        `labelings` (n_labelings, n_trials) are columns of targets, as often each as
-        those of the matrix. Every row of scores is sorted once for all labelings.
-        """
+        """Return the accuracy of other columns of targets (n_labelings, n_trials)."""
         mean = TieMeans(accuracy_weights(self.n_candidates, [set_size]))
         repeats = self.repeats
         total = np.zeros(len(labelings))
@@ -95,16 +87,12 @@ class ScoreMatrix:
 
 
 class Ranks(NamedTuple):
-    """How every trial's target fared: distractors beaten and tied, both (n_trials,).
-
-    `attracted` (n_candidates,) counts the trials of others whose first choice a
-    candidate is; several first choices share a trial.
-    """
+    """How every trial's target fared."""
 
     columns: NDArray[np.intp]
-    beaten: NDArray[np.intp]
+    beaten: NDArray[np.intp]  # distractors, (n_trials,)
     tied: NDArray[np.intp]
-    attracted: FloatArray
+    attracted: FloatArray  # trials of others, shared by first choices (n_candidates,)
 
     @property
     def wins(self) -> FloatArray:
@@ -155,10 +143,7 @@ def read_scores(
 def score_vectors(
     decoded: Any, candidates: Any, targets: Any, names: Any, metric: str
 ) -> ScoreMatrix:
-    """Score decoded vectors (n_trials, n) against those of candidates (K, n).
-
-    Columns with the same names in another order are put in order.
-    """
+    """Score decoded vectors (n_trials, n) against those of candidates (K, n)."""
     check_choice(metric, "metric", METRICS)
     first, second = (_own_names(each, "columns") for each in (decoded, candidates))
     if first is not None and second is not None and {*first} == {*second}:
@@ -227,10 +212,7 @@ def _own_names(table: Any, axis: str) -> NDArray | None:
 def _with_targets(
     scores: NDArray[np.floating], targets: Any, rows: Any, names: Any
 ) -> ScoreMatrix:
-    """Return the matrix with its candidates named, and the column of every target.
-
-    `rows` are the names of the trials, which are their targets unless `targets` say so.
-    """
+    """Return the matrix with its candidates named, and the column of every target."""
     n_trials, n_candidates = scores.shape
     is_named = names is not None
     names = check_labels(names if is_named else np.arange(n_candidates), "names")

@@ -3,33 +3,48 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from operator import methodcaller
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from markupsafe import Markup
 from scipy.special import stdtrit
 
-from neuroextrap.design._findings import EVERYTHING, Finding, tell
+import neuroextrap
+from neuroextrap.analysis._region_maps import stacked_tables, table_writer
+from neuroextrap.design._findings import Finding, doubts_about, tell
+from neuroextrap.maps._files import write_maps
+from neuroextrap.maps._provenance import json_text, provenance
+from neuroextrap.reporting._page import (
+    answer,
+    frame_table,
+    list_of,
+    make_page,
+    page_title,
+    sections_of,
+)
+from neuroextrap.reporting._pictures import embed_figure
+from neuroextrap.reporting._rendering import (
+    format_confidence,
+    format_p_value,
+    sentences,
+)
+from neuroextrap.scores._doubts import doubt
 from neuroextrap.scores._reading import Ranks
-from neuroextrap.scores._report import scores_report, write_results
 from neuroextrap.stats import implied_information, paired_sign_flip_test
 from neuroextrap.stats._accuracy import default_set_sizes, half_lost_point
 from neuroextrap.stats._jackknife import jackknife_error, lost_point_error
+from neuroextrap.stats._pvalues import LEVEL
 from neuroextrap.stats._validation import FloatArray
 
 
 @dataclass(frozen=True, eq=False)
 class ScoreComparison:
-    """What :meth:`ScoreIdentification.compare` returns.
+    """What :meth:`ScoreIdentification.compare` returns."""
 
-    `table` has a row for implied information and for the accuracy at every set size
-    that both report: first, second, difference and its interval. `p_value` is that of
-    the accuracy among `set_size` candidates by exchange of the outcomes of targets, NaN
-    unless the two are paired.
-    """
-
-    table: pd.DataFrame
-    p_value: float
+    table: pd.DataFrame  # information and accuracies: first, second, difference
+    p_value: float  # of the accuracy among `set_size`; NaN unless paired
     set_size: int
     is_paired: bool
     findings: tuple[Finding, ...]
@@ -42,20 +57,14 @@ class ScoreComparison:
 
 @dataclass(frozen=True, eq=False)
 class ScoreIdentification:
-    """What :func:`score_identification` returns.
+    """What :func:`score_identification` returns."""
 
-    `curve` is a data frame of set sizes; `values` holds bits (with their interval),
-    bounds, the p-value and the share of near-duplicates by name; `findings` what is
-    doubtful. `leader` (n_candidates,) says which candidate stands for each, `left_out`
-    (n_candidates, n_measured) are the accuracies of `measured` without each candidate.
-    """
-
-    curve: pd.DataFrame
-    values: dict[str, float]
+    curve: pd.DataFrame  # a row for every set size
+    values: dict[str, float]  # bits and their interval, bounds, p-value, duplicates
     ranks: Ranks
-    leader: np.ndarray
+    leader: np.ndarray  # candidate that stands for each, (n_candidates,)
     names: np.ndarray
-    left_out: FloatArray
+    left_out: FloatArray  # accuracies without each, (n_candidates, n_measured)
     findings: tuple[Finding, ...]
     options: Any
     is_named: bool
@@ -79,12 +88,7 @@ class ScoreIdentification:
 
     @property
     def summary(self) -> pd.DataFrame:
-        """One row of all numbers, for the table of a paper.
-
-        ``accuracy`` (top-1), ``top_5`` and ``median_rank`` are those among all
-        candidates, ``accuracy_among_50`` among 50 of them (or more than there are);
-        ``_lower`` and ``_upper`` are ends of intervals; information is in bits.
-        """
+        """One row of all numbers, for the table of a paper; information is in bits."""
         curve = self.curve.set_index("set_size")
         row: dict[str, Any] = {
             "n_trials": len(self.ranks.tied),
@@ -106,12 +110,7 @@ class ScoreIdentification:
 
     @property
     def stimuli(self) -> pd.DataFrame:
-        """One row for every candidate, the hardest first and those untested last.
-
-        ``pairwise_accuracy`` and ``accuracy`` of its trials, ``median_rank``,
-        ``attracted`` (trials of others whose first choice it is) and ``repeats``, the
-        candidate that it nearly repeats.
-        """
+        """One row for every candidate, the hardest first and those untested last."""
         ranks, n_candidates = self.ranks, len(self.names)
         repeats = np.bincount(ranks.columns, minlength=n_candidates)
         middle = pd.Series(ranks.middle).groupby(ranks.columns).median()
@@ -138,22 +137,9 @@ class ScoreIdentification:
     ) -> ScoreComparison:
         """Compare with another decoder, paired by target if both had the same pool.
 
-        Parameters
-        ----------
-        other : ScoreIdentification
-            What the other decoder's scores gave. Candidates are matched by name, or,
-            if neither has names, by column.
-        n_permutations : int, default=1000
-            Exchanges of the two decoders' outcomes, target by target.
-        random_state : int, default=0
-            Seed of the exchanges.
-
-        Returns
-        -------
-        comparison : ScoreComparison
-            ``comparison.table`` with both values, their difference and its interval;
-            ``comparison.p_value`` (two-sided, of the statistic), NaN for different
-            pools, which ``comparison.notes`` then say.
+        Candidates are matched by name, or, if neither has names, by column. The p-value
+        (two-sided, of the statistic) is by exchange of the two decoders' outcomes,
+        target by target; NaN for different pools, which ``notes`` then say.
         """
         both = self, other
         place = pd.Index(other.names).get_indexer(self.names)  # -1 where it is not
@@ -166,30 +152,29 @@ class ScoreIdentification:
         )
         size = self.options.tested_size(len(self.names))
         table = _differences(both, place if is_paired else None, size)
-        p_value, findings = np.nan, ()
         scored = table["quantity"] == f"accuracy_among_{size}"
-        if is_paired and not scored.any():
+        if not is_paired:
+            n_shared = (place >= 0).sum() if self.is_named and other.is_named else 0
+            findings = (doubt("different_pools", int(n_shared)),)
+            tell(findings)
+            return ScoreComparison(
+                table.assign(p_value=np.nan), np.nan, size, False, findings
+            )
+        if not scored.any():
             raise ValueError(
                 f"other has no accuracy among {size}; give both the same statistic"
             )
-        if is_paired:
-            outcomes = [
-                each.ranks.target_means(each.ranks.among(size)) for each in both
-            ]
-            differences = (outcomes[0] - outcomes[1][place])[tested[0]]
-            test = paired_sign_flip_test(
-                differences[np.newaxis] / len(differences),
-                n_permutations=n_permutations,
-                cross_validated=any(each.options.cross_validated for each in both),
-                random_state=random_state,
-            )
-            p_value = float(test.p_value[0])
-        else:
-            n_shared = (place >= 0).sum() if self.is_named and other.is_named else 0
-            findings = (_different(int(n_shared)),)
-            tell(findings)
+        outcomes = [each.ranks.target_means(each.ranks.among(size)) for each in both]
+        differences = (outcomes[0] - outcomes[1][place])[tested[0]]
+        test = paired_sign_flip_test(
+            differences[np.newaxis] / len(differences),
+            n_permutations=n_permutations,
+            cross_validated=any(each.options.cross_validated for each in both),
+            random_state=random_state,
+        )
+        p_value = float(test.p_value[0])
         table["p_value"] = np.where(scored, p_value, np.nan)
-        return ScoreComparison(table, p_value, size, is_paired, findings)
+        return ScoreComparison(table, p_value, size, True, ())
 
     def generate_report(self, title: str | None = None) -> Any:
         """Return a self-contained page, which has ``save_as_html``."""
@@ -202,30 +187,12 @@ class ScoreIdentification:
         write_results({"scores": self}, {}, path, overwrite=overwrite, report=report)
 
 
-def _different(n_shared: int) -> Finding:
-    """Say what may be compared over different pools."""
-    return Finding(
-        "different_pools",
-        "doubtful",
-        n_shared,
-        EVERYTHING,
-        f"the decoders were tested on different targets or candidates ({n_shared} "
-        "candidates are shared)",
-        "bits may be compared if both pools are random samples of the same kind of "
-        "stimuli, and accuracies then among equally many",
-        "restrict both to shared trials and candidates for a paired test",
-    )
-
-
 def _differences(
     both: tuple[ScoreIdentification, ScoreIdentification],
     place: np.ndarray | None,
     size: int,
 ) -> pd.DataFrame:
-    """Tabulate both decoders, their differences and the intervals of these.
-
-    `place` says where the candidates of the first are in the second, if paired.
-    """
+    """Tabulate both decoders, their differences and the intervals of these."""
     sizes = np.unique([*both[0].pools["set_size"], *both[1].pools["set_size"], 2, size])
     for each in both:
         sizes = np.intersect1d(sizes, each.measured["set_size"])
@@ -251,10 +218,7 @@ def _differences(
 def _quantities(
     found: ScoreIdentification, sizes: np.ndarray
 ) -> tuple[FloatArray, FloatArray]:
-    """Return bits and accuracies (1 + n_sizes,), and those without each candidate.
-
-    The second has shape (n_candidates, 1 + n_sizes).
-    """
+    """Return bits and accuracies (1 + n_sizes,), and those without each candidate."""
     known, n_candidates = found.measured["set_size"].to_numpy(), len(found.names)
     at = np.searchsorted(known, sizes)
     accuracy = found.measured["accuracy"].to_numpy()[at]
@@ -267,3 +231,154 @@ def _quantities(
     best = 1 - half_lost_point(inner, n_candidates, len(found.ranks.tied))
     bits = implied_information(np.minimum(curves, best), inner)
     return values, np.column_stack([bits, found.left_out[:, at]])
+
+
+_EXTREME = 5  # stimuli of each end that are shown
+_SUMMARY = {
+    "n_trials": "trials",
+    "n_candidates": "candidates",
+    "accuracy": "top-1",
+    "top_5": "top-5",
+    "pairwise_accuracy": "two-way",
+    "median_rank": "median rank",
+    "implied_information": "bits",
+    "implied_information_lower": "from",
+    "implied_information_upper": "to",
+    "near_duplicates": "near-duplicates",
+    "p_value": "p",
+}
+_POOLS = {
+    "set_size": "candidates",
+    "accuracy": "top-1",
+    "lower": "from",
+    "upper": "to",
+    "top_5": "top-5",
+    "chance": "chance",
+    "source": "source",
+}
+
+
+def scores_report(found, compared, title=None):
+    """Make a self-contained page of decoders, by name, and pairs of them compared."""
+    if len(found) == 1:
+        found = {"": next(iter(found.values()))}
+    words = sentences(
+        "scores_found",
+        decoders=found,
+        pairs=compared,
+        doubts=doubts_about,
+        level=LEVEL,
+    )
+    first = next(iter(found.values()))
+    methods = sentences("scores_methods", version=neuroextrap.__version__, found=first)
+    notes = named_notes(found, compared)
+    shown = [
+        ("What is doubtful", list_of(dict.fromkeys(notes)) if notes else ""),
+        *(("Two decoders", _pair(names, each)) for names, each in compared.items()),
+        ("In numbers", _table(found, "summary", _SUMMARY)),
+        ("Pools", _table(found, "pools", _POOLS)),
+        *(
+            (f"Stimuli: {name}" if name else "Stimuli", _stimuli(each))
+            for name, each in found.items()
+        ),
+    ]
+    told, limits = answer(words, _curves(found)), sentences("scores_limits")
+    sections = sections_of(told, shown, limits, (), methods)
+    return make_page(page_title(title, "Identification by scores"), sections)
+
+
+def named_notes(found, compared):
+    """Return the notes of decoders, by name if there are several, and of pairs."""
+    notes = [(name, note) for name, each in found.items() for note in each.notes]
+    named = [f"{name}: {note}" if len(found) > 1 else note for name, note in notes]
+    return named + [note for each in compared.values() for note in each.notes]
+
+
+def _pair(names, compared):
+    """Show two decoders beside one another."""
+    headings = dict(zip(("first", "second"), names, strict=True)) | {"p_value": "p"}
+    table = compared.table.replace({"quantity": {"_": " "}}, regex=True)
+    formats = {"p_value": format_p_value}
+    return frame_table(table, headings=headings, formats=formats)
+
+
+def _table(found, name, headings):
+    """Show some columns of a table of all decoders."""
+    table = joined(found, name)
+    shown = [*(["scores"] if any(found) else []), *headings]
+    return frame_table(table[shown], headings=headings)
+
+
+def _curves(found):
+    """Draw the curves of all decoders, measured and predicted."""
+    import matplotlib.pyplot as plt
+
+    from neuroextrap.plotting import plot_accuracy_curve
+    from neuroextrap.plotting._axes import COLORS, log_set_sizes
+
+    ax = plt.subplots(figsize=(6.4, 3.4), layout="constrained")[1]
+    for number, (name, each) in enumerate(found.items()):
+        color, inside = COLORS[number % len(COLORS)], each.measured
+        ends = inside["set_size"], inside["lower"], inside["upper"]
+        ax.fill_between(*ends, color=color, alpha=0.15, lw=0)
+        plot_accuracy_curve(
+            inside["set_size"],
+            inside["accuracy"],
+            chance=number == len(found) - 1,
+            label=name or "measured",
+            color=color,
+            ax=ax,
+        )
+        beyond = each.curve.iloc[len(inside) :]
+        places, *ends = beyond[["set_size", "accuracy", "lower", "upper"]].to_numpy().T
+        reach = np.abs(ends[1:] - ends[0])
+        ax.errorbar(places, ends[0], reach, fmt="s", color=color, mfc="white")
+    log_set_sizes(ax, "candidates k")
+    level = format_confidence(each.options.confidence_level)
+    words = f"Accuracy (top-1) among k candidates. Bands: {level} intervals."
+    words += " Squares: predicted, with 90% intervals." if len(beyond) else ""
+    return embed_figure(ax.figure, words, "curve.svg")
+
+
+def _stimuli(each):
+    """Tabulate the hardest and the easiest targets, and what attracts most."""
+    table = each.stimuli
+    shown = table.drop(columns=["attracted", "repeats"])[table["n_trials"] > 0]
+    hubs = table.sort_values("attracted", ascending=False, kind="stable")
+    hubs = hubs[hubs["attracted"] > 0][["candidate", "attracted"]].head(_EXTREME)
+    caption = "Candidates that are the first choice of most trials of others"
+    tables = [
+        frame_table(shown.head(_EXTREME), "Hardest targets"),
+        frame_table(shown.iloc[::-1].head(_EXTREME), "Easiest targets"),
+        *([frame_table(hubs, caption)] if len(hubs) else []),
+    ]
+    return Markup("\n").join(tables)
+
+
+def write_results(found, compared, out, *, overwrite=False, report=False, origin=None):
+    """Write all files or none; return the tables by name, and the files in words."""
+    pairs = {" and ".join(names): each for names, each in compared.items()}
+    tables = {name: joined(found, name) for name in ("summary", "curve", "stimuli")}
+    tables |= {"comparison": joined(pairs, "table")} if pairs else {}
+    about = {
+        name: {"findings": [finding._asdict() for finding in each.findings]}
+        for name, each in [*found.items(), *pairs.items()]
+    }
+    for name, pair in pairs.items():
+        about[name]["p_value"] = pair.p_value
+    options = vars(next(iter(found.values())).options)
+    text = json_text("scores.json", {"parameters": options, "scores": about})
+    more = {f"{name}.tsv": table_writer(table) for name, table in tables.items()}
+    more["scores.json"] = methodcaller("write_text", text, encoding="utf-8")
+    if report:
+        more["report.html"] = scores_report(found, compared).save_as_html
+    record = provenance(parameters=options, random_state=options["random_state"])
+    record |= {} if origin is None else origin.record | origin.sidecar()
+    write_maps(out, {}, {}, overwrite=overwrite, provenance=record, more=more)
+    return tables, ", ".join(more)
+
+
+def joined(several, name):
+    """Put tables, attributes of objects, under one another with the objects' names."""
+    tables = {key: getattr(each, name) for key, each in several.items()}
+    return stacked_tables(tables, "scores")

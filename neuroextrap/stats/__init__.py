@@ -1,6 +1,7 @@
 """Numbers about wins: curves, information, bounds, tests, extrapolation."""
 
 from neuroextrap.stats._accuracy import average_accuracy, average_risk, win_distribution
+from neuroextrap.stats._arrangements import paired_sign_flip_test
 from neuroextrap.stats._bounds import (
     accuracy_upper_bound,
     average_bayes_accuracy_lower_bound,
@@ -8,12 +9,12 @@ from neuroextrap.stats._bounds import (
     information_lower_bound,
 )
 from neuroextrap.stats._classical import confusion_information, fano_information
-from neuroextrap.stats._extrapolation import (
+from neuroextrap.stats._extrapolation._auto import extrapolate_wins
+from neuroextrap.stats._extrapolation._extrapolator import (
     EXTRAPOLATION_METHODS,
     AccuracyExtrapolator,
-    extrapolate_risk,
-    extrapolate_wins,
 )
+from neuroextrap.stats._extrapolation._moment import extrapolate_risk
 from neuroextrap.stats._extremal import max_average_accuracy, min_information
 from neuroextrap.stats._forward import (
     forward_bayes_accuracy_lower_bound,
@@ -40,7 +41,6 @@ from neuroextrap.stats._pvalues import (
     permutation_p_value,
     step_down_p_value,
 )
-from neuroextrap.stats._sign_flips import paired_sign_flip_test
 from neuroextrap.stats._subject_bounds import required_subjects
 from neuroextrap.stats._tail_p_value import tail_p_value
 from neuroextrap.stats._test_design import TestDesign

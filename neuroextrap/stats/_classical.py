@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import entr, xlogy
@@ -120,9 +122,7 @@ def confusion_information(
     unit = nats_per_unit(base)
     check_choice(correction, "correction", (None, "miller_madow", "panzeri_treves"))
     if y_pred is None:
-        counts: NDArray[np.floating | np.intp] = _check_table(
-            y_true, whole=correction is not None
-        )
+        counts: Any = _check_table(y_true, whole=correction is not None)
     else:
         counts = _contingency(y_true, y_pred)
     n = counts.sum()

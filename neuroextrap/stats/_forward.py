@@ -196,8 +196,7 @@ class _Forward(NamedTuple):
     def sums(self) -> tuple[FloatArray, tuple[int, ...]]:
         """Return sums of shape (n_rows, n_orders * n_first), and the rows' shape."""
         after = np.cumsum(self.n_correct[..., ::-1], axis=-1)[..., ::-1]
-        sums = after[..., self.first_steps]
-        shape = self.n_correct.shape[:-2]
+        sums, shape = after[..., self.first_steps], self.n_correct.shape[:-2]
         return sums.reshape(math.prod(shape), math.prod(sums.shape[-2:])), shape
 
     def powers(self, sums: FloatArray) -> FloatArray:
@@ -351,8 +350,7 @@ class ForwardDesign:
     unit_weights: FloatArray  # (n_orders, n_steps): the heaviest of weights, sum one
     first_steps: NDArray[np.int64]  # (n_first,): where testing may begin
     noise: float  # s**2 of the accuracy that is averaged over orders and steps
-    #: units and heaviest weights (2, n_tested) of the tested runs in time that e-values
-    #: come from; False where they come from the orders above
+    #: (2, n_tested) units and heaviest weights in time, of e-values; False: as above
     chronological: FloatArray | bool = False
 
     @property

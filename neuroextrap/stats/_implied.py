@@ -296,14 +296,10 @@ def information_drift(
     missing = np.isnan(curves).any(axis=-1)
     used = (information > 0) & np.isfinite(information)
     used[missing] = False
-    slope = _slopes(np.where(used, information, 0.0), np.log2(sizes), used)
-    return np.asarray(np.where(used.sum(axis=-1) < 2, np.nan, slope))
-
-
-def _slopes(values: FloatArray, x: FloatArray, used: np.ndarray) -> FloatArray:
-    """Return least-squares slopes over the last axis, of the used entries."""
-    count = np.maximum(used.sum(axis=-1, keepdims=True), 1)
-    x_centered = np.where(used, x - (used * x).sum(-1, keepdims=True) / count, 0.0)
-    spread = (x_centered**2).sum(axis=-1)
-    cross = (x_centered * values).sum(axis=-1)
-    return np.divide(cross, spread, out=np.full_like(cross, np.nan), where=spread > 0)
+    # least squares over the last axis, of the used entries
+    n_used, x = used.sum(axis=-1, keepdims=True), np.log2(sizes)
+    mean = (used * x).sum(axis=-1, keepdims=True) / np.maximum(n_used, 1)
+    x = np.where(used, x - mean, 0.0)
+    cross, spread = (x * np.where(used, information, 0.0)).sum(axis=-1), (x**2).sum(-1)
+    slope = np.divide(cross, spread, out=np.full_like(cross, np.nan), where=spread > 0)
+    return np.asarray(np.where(n_used[..., 0] < 2, np.nan, slope))

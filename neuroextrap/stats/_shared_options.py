@@ -93,7 +93,7 @@ def described_by(*sources: Any) -> Callable[[Thing], Thing]:
         known |= _split(inspect.getdoc(source) or "")[1]
 
     def decorate(thing: Any) -> Any:
-        if thing.__doc__ is not None:  # as it is with python -OO
+        if thing.__doc__ is not None:  # pragma: no branch (python -OO has none)
             before, own, after = _split(inspect.cleandoc(thing.__doc__))
             names = list(inspect.signature(thing).parameters)
             texts = [own.get(name, known.get(name, "")) for name in names]

@@ -351,7 +351,7 @@ def _planned_mean(pilot: ArrayLike, confidence: float) -> tuple[float, float]:
 
 def _t_powers(effect: float, alpha: float, error: float) -> Iterator[float]:
     """Yield the power of t-tests of 1, 2, ... subjects; 0 of those with few flips."""
-    for n in count(1):
+    for n in count(1):  # pragma: no branch (the caller stops)
         power = 1 - float(nctdtr(n - 1, effect * np.sqrt(n), -stdtrit(n - 1, alpha)))
         yield power if 2.0**-n <= error else 0.0
 
@@ -360,7 +360,7 @@ def _prevalence_powers(
     effect: float, null_sd: float, gamma: float, alpha: float
 ) -> Iterator[float]:
     """Yield how likely every p-value of 1, 2, ... subjects is as small as needed."""
-    for n in count(1):
+    for n in count(1):  # pragma: no branch (the caller stops)
         largest = (alpha ** (1 / n) - gamma) / (1 - gamma)
         needed = -null_sd * ndtri(largest) if largest > 0 else np.inf
         yield float(ndtr(effect - needed) ** n)

@@ -189,10 +189,8 @@ def true_discoveries(scores: ArrayLike, thresholds: ArrayLike) -> int:
     >>> true_discoveries([0.9, 0.8, 0.7, 0.2], [0.85, 0.6, 0.5])
     2
     """
-    values, limits = (
-        real_array(scores, "scores").ravel(),
-        real_array(thresholds, "thresholds"),
-    )
+    values = real_array(scores, "scores").ravel()
+    limits = real_array(thresholds, "thresholds")
     if limits.ndim != 1 or not limits.size or np.isnan(limits).any():
         raise ValueError(
             "thresholds must have shape (n_largest,) without NaN, as "

@@ -22,4 +22,4 @@ from neuroextrap.models._noise_covariance import schaefer_strimmer_covariance
 from neuroextrap.regions._coordinates import surface_discs
 from neuroextrap.reporting._finding import Counted, area_names, discoveries_section
 from neuroextrap.reporting._identification_page import identification_sections
-from neuroextrap.stats._sign_flips import two_sample_exchange_test
+from neuroextrap.stats._arrangements import two_sample_exchange_test

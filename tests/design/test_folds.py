@@ -40,7 +40,7 @@ def test_an_integer_splits_whole_groups():
     [
         ({}, "groups is None"),
         ({"groups": np.zeros(12)}, "at least two groups"),
-        ({"groups": RUNS[:5]}, "give one group"),
+        ({"groups": RUNS[:5]}, "give one entry for every sample"),
         ({"cv": [([0, 1, 2], [2, 3])]}, "both training and test"),
         ({"cv": [([0, 1], [3, 4])]}, r"classes \[2\] .* no training sample in fold 1"),
         ({"cv": []}, "made no folds"),

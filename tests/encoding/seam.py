@@ -28,4 +28,5 @@ from neuroextrap.encoding._training_folds import temperature
 from neuroextrap.margins._engine import score_regions
 from neuroextrap.margins._resources import estimate_memory
 from neuroextrap.margins._wins import win_chances
+from neuroextrap.margins.running import _checkpoint
 from neuroextrap.models._splitters import deal_folds

@@ -116,7 +116,7 @@ def test_p_values_by_enumeration():
     for band, other in (("motion", "words"), ("words", "motion")):
         arrays = [run[other] for run in features]
         without = model().fit(arrays[:2], responses[:2])
-        f = without._test(arrays[2:], responses[2:])[1].predictions
+        f = without._test(without.score, arrays[2:], responses[2:])[1].predictions
         for v in range(N_VOXELS):
             e, d = beyond(y[:, v], f[:, v]), beyond(parts[band][:, v], f[:, v])
             length = np.sqrt(e @ e * (d @ d))

@@ -73,7 +73,9 @@ def test_repeats_are_averaged_over_those_that_were_kept():
     model = ContinuousEncoding(
         encoder=Ridge(alpha=9.0), delays=DELAYS, within_runs=None, cv=2
     ).fit(features[:2], responses[:2])
-    _, held = model._test(shown[2:], [responses[2], again], sample_mask=kept)
+    _, held = model._test(
+        model.score, shown[2:], [responses[2], again], sample_mask=kept
+    )
     assert held.repeats.tolist() == [1, 1] + [2] * 47 + [1]
     np.testing.assert_allclose(held.responses[:2], again[:2])
     np.testing.assert_allclose(held.responses[2:49], ((again + responses[2]) / 2)[2:49])

@@ -229,7 +229,7 @@ def test_p_values_count_shifts():
     model = ContinuousEncoding(delays=(1,), encoder=Ridge(), n_permutations=62)
     model.fit(features[:2], responses[:2])
     maps = model.score(features[2:], responses[2:])
-    _, tested = model._test(features[2:], responses[2:])
+    _, tested = model._test(model.score, features[2:], responses[2:])
     y, f = tested.responses, tested.predictions
     null = []
     for i in range(9):

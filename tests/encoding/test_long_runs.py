@@ -13,8 +13,7 @@ from sklearn.linear_model import Ridge
 
 from neuroextrap.decoding import IdentificationSearchLight
 from neuroextrap.encoding import EncodingIdentification, compare_encoding_models
-from neuroextrap.margins.running import _checkpoint
-from tests.encoding.seam import estimate_memory, score_regions
+from tests.encoding.seam import _checkpoint, estimate_memory, score_regions
 
 
 @pytest.fixture(scope="module")

@@ -14,11 +14,11 @@ from neuroextrap.group._first_levels import read_columns
 from neuroextrap.maps._registry import GROUP_MAPS
 from neuroextrap.reporting._group_results import found_in_group, read_group
 from neuroextrap.stats._arrangements import flipped, permuted
-from neuroextrap.stats._cluster_statistics import (
+from neuroextrap.stats._linear_scores import linear_test
+from neuroextrap.stats._rearrangement_test import (
     find_clusters,
     threshold_free_enhancement,
 )
-from neuroextrap.stats._linear_scores import linear_test
 from neuroextrap.stats._subject_bounds import (
     population_accuracy_lower_bound,
     subjects_accuracy_lower_bound,

@@ -2,4 +2,5 @@
 
 from neuroextrap.cli._scores_command import _ROWS, _read_labels
 from neuroextrap.images._feature_files import read_matrix
-from neuroextrap.scores._report import named_notes, scores_report
+from neuroextrap.scores import _reading
+from neuroextrap.scores._result import named_notes, scores_report

@@ -11,7 +11,8 @@ from scipy.stats import rankdata, t
 from sklearn.metrics import top_k_accuracy_score
 
 from neuroextrap import stats
-from neuroextrap.scores import _reading, score_identification
+from neuroextrap.scores import score_identification
+from tests.scores.seam import _reading
 from tests.stats.seam import default_set_sizes
 
 

@@ -1,5 +1,10 @@
 """All private names of the package that the tests of statistics use."""
 
+from neuroextrap.stats import (
+    EXTRAPOLATION_METHODS,
+    AccuracyExtrapolator,
+    extrapolate_wins,
+)
 from neuroextrap.stats._accuracy import (
     accuracy_weights,
     average_accuracy,
@@ -7,28 +12,18 @@ from neuroextrap.stats._accuracy import (
     warn_if_reversed,
 )
 from neuroextrap.stats._arrangements import (
+    NameExchanges,
     _equal_rows,
     count_sign_flips,
     flipped,
+    named_share,
     permuted,
     sign_flips,
+    two_sample_exchange_test,
 )
 from neuroextrap.stats._bound_methods import clopper_pearson_lower, kl_lower
 from neuroextrap.stats._classical import _relevant_responses
-from neuroextrap.stats._cluster_statistics import (
-    enhance,
-    find_clusters,
-    threshold_free_enhancement,
-)
-from neuroextrap.stats._extrapolation import (
-    EXTRAPOLATION_METHODS,
-    AccuracyExtrapolator,
-    _auto,
-    _gaussian,
-    _mple,
-    _sample,
-    extrapolate_wins,
-)
+from neuroextrap.stats._extrapolation import _auto, _gaussian, _mple, _sample
 from neuroextrap.stats._extrapolation._auto import Auto, LogitMean
 from neuroextrap.stats._extrapolation._gaussian import (
     Gaussian,
@@ -96,7 +91,12 @@ from neuroextrap.stats._jackknife import (
     leave_one_class_out_accuracy,
     lost_point_error,
 )
-from neuroextrap.stats._label_checks import check_labels
+from neuroextrap.stats._label_checks import (
+    check_labels,
+    check_plain_types,
+    checked_entries,
+    plain_types_checked,
+)
 from neuroextrap.stats._linear_scores import Mean, Median, linear_test
 from neuroextrap.stats._null_counts import (
     LargestValues,
@@ -106,6 +106,7 @@ from neuroextrap.stats._null_counts import (
     round_ties,
     spread_known,
     standardized_by_maxima,
+    standardized_by_region,
     tie_floor,
     unpacked_largest,
 )
@@ -114,10 +115,18 @@ from neuroextrap.stats._pvalues import z_from_p
 from neuroextrap.stats._rearrangement_test import (
     Corrections,
     Part,
+    enhance,
+    find_clusters,
     permute,
     rearrangement_test,
+    threshold_free_enhancement,
 )
-from neuroextrap.stats._shared_options import as_options, described_by, takes_options
+from neuroextrap.stats._shared_options import (
+    as_options,
+    described_by,
+    takes_fields,
+    takes_options,
+)
 from neuroextrap.stats._subject_bounds import (
     _largest_growth,
     mixed_subjects_lower_bound,
@@ -127,3 +136,4 @@ from neuroextrap.stats._subject_bounds import (
 from neuroextrap.stats._tail_p_value import _fit_tail
 from neuroextrap.stats._true_discoveries import DiscoveryBounds
 from neuroextrap.stats._validation import check_n_jobs, check_numbers, random_generator
+from neuroextrap.stats._warn import one_line

@@ -5,7 +5,14 @@ from itertools import permutations, product
 import numpy as np
 import pytest
 
-from tests.stats.seam import _equal_rows, flipped, linear_test, permuted
+from tests.stats.seam import (
+    NameExchanges,
+    _equal_rows,
+    flipped,
+    linear_test,
+    named_share,
+    permuted,
+)
 
 MEAN = linear_test(np.ones((4, 1)), [1])
 MEAN_OF_12 = linear_test(np.ones((12, 1)), [1])
@@ -165,3 +172,22 @@ def test_where_nothing_can_be_exchanged():
     options = {"whole_blocks": False, "n_permutations": 9, "random_state": 0}
     with pytest.raises(ValueError, match="exchanging changes nothing: all subjects"):
         permuted(GROUPS, within, **options)
+
+
+def test_exchanged_names_are_standardized_over_all_pairings():
+    tables = np.random.default_rng(0).random((2, 4, 4))
+    exchanges = NameExchanges.of(4, 23, None)
+    assert exchanges.are_all
+    assert len(exchanges) == 23
+    assert not NameExchanges.of(4, 22, 0).are_all
+    sums = np.array(
+        [
+            tables[:, np.arange(4), list(names)].sum(axis=1)
+            for names in permutations(range(4))
+        ]
+    )
+    z = (sums - sums.mean(axis=0)) / sums.std(axis=0)
+    observed, exchanged = exchanges.compared(tables)
+    np.testing.assert_allclose(observed, z[0], atol=1e-9)
+    np.testing.assert_allclose(exchanged, z[1:].T, atol=1e-9)
+    np.testing.assert_allclose(named_share(tables), sums[0])

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from neuroextrap.stats import _cluster_statistics
+from neuroextrap.stats import _rearrangement_test
 from tests.stats.seam import enhance, find_clusters, threshold_free_enhancement
 
 
@@ -74,7 +74,7 @@ def naive_enhancement(heights, pairs):
 def test_enhancement_equals_the_sum_of_slabs(seed, compiled, monkeypatch):
     """Compiled, and as the loop is written, in which coverage sees the lines."""
     if not compiled:
-        monkeypatch.setattr(_cluster_statistics, "_enhance", lambda: enhance)
+        monkeypatch.setattr(_rearrangement_test, "_enhance", lambda: enhance)
     heights, pairs = graph(seed)
     found = threshold_free_enhancement(heights, pairs)
     np.testing.assert_allclose(found, naive_enhancement(heights, pairs), rtol=1e-10)

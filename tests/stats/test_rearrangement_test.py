@@ -112,3 +112,20 @@ def test_nothing_is_as_large_as_what_lies_a_tolerance_above():
     null = tie_floor(observed, 1.0)[None] + np.array([[0.0, -1e-12]])
     found = permute(lambda *_: null, tie_floor(observed, 1.0), 1)
     assert found.counts.n_reached.tolist() == [1, 0]
+
+
+@pytest.mark.filterwarnings("ignore:only .* distinct sign flips")
+def test_clusters_have_the_p_values_of_their_maxima():
+    values = np.random.default_rng(2).normal(size=(6, 9)) + np.repeat([0, 1.5, 0], 3)
+    test = linear_test(np.ones((6, 1)), [1.0])
+    options = {"whole_blocks": False, "two_sided": True, "random_state": 0}
+    arrangements = flipped(test, None, n_permutations=100, **options)
+    corrections = Corrections(True, False, CHAIN, np.full(9, 0.7), True)
+    scorer = Mean(values, 6**0.5)
+    maps, maxima, _ = rearrangement_test(scorer, arrangements, test.rows, corrections)
+    for name in ("cluster_extent", "cluster_mass", "tfce"):
+        size, largest = np.abs(maps[name]), maxima[name]
+        reached = (largest >= size[:, None] - 1e-8).sum(axis=1)
+        p = np.where(size > 0, (1 + reached) / (1 + len(largest)), 1)
+        np.testing.assert_allclose(maps[f"p_value_fwe_{name}"], p)
+    assert maps["cluster_extent"].max() >= 3

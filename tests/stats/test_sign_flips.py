@@ -7,7 +7,11 @@ import pytest
 from scipy.optimize import brentq
 
 from neuroextrap.stats import _rearrangement_test, paired_sign_flip_test
-from tests.stats.seam import count_sign_flips, sign_flips
+from tests.stats.seam import (
+    count_sign_flips,
+    sign_flips,
+    two_sample_exchange_test,
+)
 
 
 @pytest.mark.parametrize("two_sided", [True, False])
@@ -196,3 +200,9 @@ def test_the_unit_of_differences_does_not_matter(scale):
     for name in ("p_value", "p_value_fwe", "p_value_fwe_step_down"):
         np.testing.assert_array_equal(getattr(found, name), getattr(expected, name))
     assert found.p_value[3] < 0.05 < found.p_value[0]
+
+
+def test_units_of_two_analyses_are_exchanged():
+    found = two_sample_exchange_test(np.array([[8.0, 9, 7, 1, 2, 3]]), 3)
+    np.testing.assert_allclose([found.score[0], found.p_value[0]], [6, 2 / 20])
+    assert found.n_permutations == 19

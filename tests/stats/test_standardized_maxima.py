@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tests.stats.seam import standardized_by_maxima
+from tests.stats.seam import standardized_by_maxima, standardized_by_region
 
 INF = np.inf
 
@@ -68,3 +68,10 @@ def test_unknown_scores_stay_unknown():
 def test_infinite_bits_are_the_largest(score, maxima, expected):
     found = standardized_by_maxima(np.array(score), np.array(maxima))
     assert tuple(values.tolist() for values in found) == expected
+
+
+def test_regions_are_standardized_over_all_labelings():
+    score, null = np.array([3.0, 1.0]), np.array([[1.0, 1.0], [2.0, 1.0]])
+    found, maxima = standardized_by_region(score, null)
+    np.testing.assert_allclose(found, [1.5**0.5, -INF])
+    np.testing.assert_allclose(maxima, [-(1.5**0.5), 0.0], atol=1e-12)

@@ -5,8 +5,7 @@ import pytest
 from scipy import special, stats
 
 from neuroextrap.datasets import BivariateNormalProblem
-from neuroextrap.stats import average_accuracy, win_distribution
-from neuroextrap.stats._extrapolation import AccuracyExtrapolator
+from neuroextrap.stats import AccuracyExtrapolator, average_accuracy, win_distribution
 from neuroextrap.stats._extrapolation._mixtures import power_table, table_means
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Sequence
 from typing import Self
 
@@ -29,12 +30,8 @@ from neuroextrap.stats._validation import (
     real_array,
 )
 
-FEW_CLASSES = 10
-"""Number of classes at which half the weight of `logistic` and `tail` is gone."""
-
-TAIL_FACTOR = 10
-"""Up to how many times K `tail` has its full weight; further out, it fades."""
-
+FEW_CLASSES = 10  # at which half the weight of `logistic` and `tail` is gone
+TAIL_FACTOR = 10  # up to how many times K `tail` has its full weight
 _LARGEST_LIKELIHOOD = 10_000
 _FEWEST_FOR_TAIL = 4
 
@@ -101,11 +98,11 @@ class LogitMean(ExtrapolationMethod):
     def logits(self, set_sizes: ArrayLike) -> np.ndarray:
         """Return the logit accuracy of each prediction, shape (n_opinions, n_sizes)."""
         sizes = np.asarray(set_sizes, float)
-        opinions = [
-            [resolved_logit(m.accuracy(sizes), sizes, self.n_test_) for m in members]
-            for members in self.opinions
-        ]
-        return np.stack([np.mean(opinion, axis=0) for opinion in opinions])
+        logits = []
+        for members in self.opinions:
+            accuracies = [m.accuracy(sizes) for m in members]
+            logits.append(mean_logit(accuracies, sizes, self.n_test_))
+        return np.stack(logits)
 
     def _mean(self, set_sizes: np.ndarray) -> np.ndarray:
         """Return the mean of the predictions as an accuracy."""
@@ -113,12 +110,13 @@ class LogitMean(ExtrapolationMethod):
         return special.expit(np.sum(weights * self.logits(set_sizes), axis=0))
 
 
-def resolved_logit(
-    accuracy: np.ndarray, set_sizes: np.ndarray, n_test: ArrayLike
+def mean_logit(
+    accuracies: Sequence[np.ndarray], set_sizes: np.ndarray, n_test: ArrayLike
 ) -> np.ndarray:
-    """Return logits of predictions (..., n_sizes) as far as the data resolve them."""
+    """Return mean logits of predictions (..., n_sizes), as far as the data resolve."""
     highest = 1 - np.minimum(0.5 / np.asarray(n_test, float), 0.25)
-    return special.logit(np.clip(accuracy, 0.5 / set_sizes, highest))
+    clipped = np.clip(np.stack(accuracies), 0.5 / set_sizes, highest)
+    return special.logit(clipped).mean(axis=0)
 
 
 def join_measured(
@@ -164,13 +162,18 @@ class Auto(LogitMean):
     name = "auto"
 
     def __init__(self) -> None:
-        super().__init__([], 0)
+        super().__init__([], 0)  # a sample decides of the opinions
 
     def resolve(self, sample: WinSample) -> ExtrapolationMethod:
         n_classes = sample.n_classes
         opinions: list[Sequence[ExtrapolationMethod]] = [*opinions_of_wins(n_classes)]
         if n_classes >= _FEWEST_FOR_TAIL and sample.has_continuous_scores():
-            opinions.append([Tail(calibrate=_tail_misses(sample))])
+            plain = Tail(calibrate=False).fit(sample).accuracy([n_classes])[0]
+            resolved = clip_to_resolution(sample.wins[-1], sample.n_test)
+            n_votes = min(sample.n_test, n_classes)
+            error = np.sqrt(resolved * (1 - resolved) / n_votes)
+            misses = bool(abs(plain - sample.wins[-1]) > 2 * error)
+            opinions.append([Tail(calibrate=misses)])
         return LogitMean(opinions, n_classes)
 
 
@@ -178,15 +181,6 @@ def opinions_of_wins(n_classes: int) -> list[list[WinMethod]]:
     """Return the methods of the opinions that wins alone give."""
     loss = "likelihood" if n_classes <= _LARGEST_LIKELIHOOD else "curve"
     return [[Gaussian(), GaussianMixture(loss=loss)], [Logistic()]]
-
-
-def _tail_misses(sample: WinSample) -> bool:
-    """Check whether the plain tail misses the accuracy at K by two standard errors."""
-    n_votes = min(sample.n_test, sample.n_classes)
-    resolved = clip_to_resolution(sample.wins[-1], sample.n_test)
-    error = np.sqrt(resolved * (1 - resolved) / n_votes)
-    found = Tail(calibrate=False).fit(sample).accuracy([sample.n_classes])[0]
-    return bool(abs(found - sample.wins[-1]) > 2 * error)
 
 
 def extrapolate_wins(
@@ -256,15 +250,16 @@ def extrapolate_wins(
 def _auto(wins: np.ndarray, n_test: np.ndarray, set_sizes: np.ndarray) -> np.ndarray:
     """Predict by the default for wins only, shape (n_regions, n_sizes)."""
     n_classes, rows = wins.shape[1], n_test[:, None]
-    methods = opinions_of_wins(n_classes)
-    fits = [[(m, m.fit_many(wins, n_test)[0]) for m in members] for members in methods]
+    opinions = opinions_of_wins(n_classes)
+    for member in itertools.chain(*opinions):
+        member.parameters_ = member.fit_many(wins, n_test)[0]
 
     def curve(sizes: np.ndarray) -> np.ndarray:
         logits = []
-        for members in fits:
-            each = [resolved_logit(m.curves(x, sizes), sizes, rows) for m, x in members]
-            logits.append(np.mean(each, axis=0))
-        weights = opinion_weights(n_classes, len(fits), sizes)
+        for members in opinions:
+            accuracies = [m.curves(m.parameters_, sizes) for m in members]
+            logits.append(mean_logit(accuracies, sizes, rows))
+        weights = opinion_weights(n_classes, len(logits), sizes)
         mean = special.expit(sum(w * x for w, x in zip(weights, logits, strict=True)))
         at_all = mean[:, sizes == n_classes]
         return np.clip(join_measured(wins, sizes, mean, at_all), 0.0, 1.0)

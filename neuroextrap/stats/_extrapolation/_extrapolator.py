@@ -42,24 +42,21 @@ from neuroextrap.stats._warn import warn
 # a new method needs its file and a line here
 _METHODS: tuple[type[ExtrapolationMethod], ...] = (
     Auto,
-    BiasedKernelDensity,
     Exponential,
     Gaussian,
     GaussianMixture,
+    BiasedKernelDensity,
     KernelDensity,
     Logistic,
     Moment,
     MonotonePseudoLikelihood,
-    PitmanYor,
     PseudoLikelihood,
+    PitmanYor,
     RadialBasis,
     Spline,
     Tail,
 )
-
-EXTRAPOLATION_METHODS: dict[str, type[ExtrapolationMethod]] = {
-    method.name: method for method in sorted(_METHODS, key=lambda method: method.name)
-}
+EXTRAPOLATION_METHODS = {method.name: method for method in _METHODS}
 
 
 class AccuracyExtrapolator(PredictionIntervals):
@@ -92,10 +89,8 @@ class AccuracyExtrapolator(PredictionIntervals):
 
     Raises
     ------
-    ValueError
-        If the method is not known or an option is out of range.
-    TypeError
-        If the method has no such option.
+    TypeError, ValueError
+        If the method is not known, has no such option, or one is out of range.
 
     References
     ----------
@@ -174,11 +169,9 @@ class AccuracyExtrapolator(PredictionIntervals):
 
         Raises
         ------
-        ValueError
-            If the method needs the scores, `wins` is not one distribution of at
-            least two classes, or `n_test` is below one.
-        TypeError
-            If `n_test` is not an integer.
+        TypeError, ValueError
+            If the method needs the scores, `wins` is not one distribution of at least
+            two classes, or `n_test` is not an integer of at least one.
         """
         if EXTRAPOLATION_METHODS[self.method].needs_scores:
             raise ValueError(

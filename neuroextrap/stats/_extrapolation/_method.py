@@ -21,22 +21,15 @@ _LARGEST_LOG10 = 15.0
 class ExtrapolationMethod(ABC):
     """A model of the win probability U, from which accuracy at any k follows."""
 
-    #: Name in the registry.
-    name: ClassVar[str]
-    #: Whether win distributions alone are not enough to fit it.
-    needs_scores: ClassVar[bool] = False
-    #: Whether it takes the scores to be continuous, and errs where they tie.
-    continuous_scores: ClassVar[bool] = False
-    #: Whether a fit looks at the scores where the sample has them.
-    uses_scores: ClassVar[bool] = True
-    #: Up to how many times K the data identify its prediction.
-    reliable_factor: ClassVar[float] = np.inf
-    #: Whether its prediction never increases with k and lies in [0, 1] by itself.
-    monotone: ClassVar[bool] = True
-    #: Whether it models the distribution of U, so that `cdf` can be asked.
-    has_cdf: ClassVar[bool] = True
-    #: How an iterative method ended: "converged", the same in words, "message", and, if
-    #: convex, "duality_gap".
+    name: ClassVar[str]  # in the registry
+    needs_scores: ClassVar[bool] = False  # win distributions alone are not enough
+    continuous_scores: ClassVar[bool] = False  # it errs where scores tie
+    uses_scores: ClassVar[bool] = True  # a fit looks at them where the sample has them
+    reliable_factor: ClassVar[float] = np.inf  # how many times K data identify it
+    monotone: ClassVar[bool] = True  # in [0, 1] and never increasing by itself
+    has_cdf: ClassVar[bool] = True  # it models the distribution of U
+    #: how an iterative method ended: "converged", the same in words, "message", and, if
+    #: convex, "duality_gap"
     certificate_: dict[str, Any] | None = None
 
     def resolve(self, sample: WinSample) -> ExtrapolationMethod:
@@ -98,10 +91,8 @@ class WinMethod(ExtrapolationMethod):
         self.parameters_, converged = self.fit_many(sample.wins[None], n_test)
         self.wins_ = sample.wins
         if converged is not None:
-            ended = "reached a minimum"
-            if not converged[0]:
-                ended = "ran out of steps before a minimum"
-            message = f"Newton's method {ended}"
+            ended = "reached" if converged[0] else "ran out of steps before"
+            message = f"Newton's method {ended} a minimum"
             self.certificate_ = {"converged": bool(converged[0]), "message": message}
         return self
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -220,11 +220,9 @@ class Moment(ExtrapolationMethod):
         weights: Callable[[np.ndarray], np.ndarray] | None = None,
         max_fit_sizes: int = 200,
     ):
-        self.bases: tuple[str | int | Basis, ...]
-        if isinstance(basis, Sequence) and not isinstance(basis, str):
-            self.bases = tuple(basis)
-        else:
-            self.bases = (basis,)
+        given: Any = basis
+        one = isinstance(basis, str) or not isinstance(basis, Sequence)
+        self.bases: tuple[Any, ...] = (given,) if one else tuple(given)
         for candidate in self.bases:
             as_basis(candidate, 2, 0.5)
         self.weights = weights

@@ -23,12 +23,9 @@ from neuroextrap.stats._shared_options import described_by
 from neuroextrap.stats._validation import check_level, check_real_set_sizes
 from neuroextrap.stats._warn import warn
 
-CALIBRATED_FACTOR = 10
-"""Up to how many times K the width of intervals was calibrated."""
-FEWEST_CALIBRATED = 8
-"""Smallest number of classes for which it was."""
-DEGREES_OF_FREEDOM = 5
-"""Degrees of freedom of the quantile."""
+CALIBRATED_FACTOR = 10  # up to how many times K the width of intervals was calibrated
+FEWEST_CALIBRATED = 8  # smallest number of classes for which it was
+DEGREES_OF_FREEDOM = 5  # of the quantile
 _SAMPLING = 0.55
 _DISAGREEMENT = 0.3
 _DISTANCE = 0.004
