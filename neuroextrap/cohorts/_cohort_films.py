@@ -8,7 +8,7 @@ from neuroextrap.analysis._analysis_files import origin_of
 from neuroextrap.encoding._continuous_runs import TableOfRuns
 from neuroextrap.images import _bids_names as names
 from neuroextrap.images._bids_runs import most_specific
-from neuroextrap.images._feature_timing import features_of_events, stimuli_of
+from neuroextrap.images._events import features_of_events, stimuli_of
 
 _ENDINGS = (".tsv", ".csv", ".tsv.gz", ".csv.gz", ".parquet", ".npz", ".npy")
 _CLEANING = "t_r", "smoothing_fwhm", "high_pass"
