@@ -319,11 +319,7 @@ def are_unequal(counts: np.ndarray) -> bool:
 def level_margins(
     margins: np.ndarray, weights: np.ndarray, counts: np.ndarray, design: Design
 ) -> None:
-    """Take off what classes gain over the rarest one by the less noise of their means.
-
-    In the margins (n_test, K, S * B) the noise 1 / n of the mean of n training samples
-    costs ``weights`` (S, F) times that, on average over all labelings.
-    """
+    """Take off the less noise of larger classes: 1 / n costs ``weights`` (S, F)."""
     noise = 1.0 / counts.astype(float)
     noise -= noise.max(axis=1, keepdims=True)
     for fold, rows in enumerate(design.fold_slices):
