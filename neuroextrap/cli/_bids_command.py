@@ -4,16 +4,8 @@ from typing import Any
 
 from neuroextrap.analysis._options import one_of, path
 from neuroextrap.analysis._parameters import parameters
+from neuroextrap.cli import _parser as parser
 from neuroextrap.cli._console import say
-from neuroextrap.cli._parser import (
-    DASK,
-    RaisingParser,
-    add_options,
-    options_of,
-    parameters_of,
-    word_of,
-)
-from neuroextrap.cli._results import size_words
 
 _EXAMPLES = """\
 The two steps of a BIDS app: participant analyzes everyone, or those named by
@@ -83,56 +75,54 @@ _SAMPLES = {
     },
 }
 
-
-def add_parser(subparsers):
-    """Add the command to what ``ArgumentParser.add_subparsers`` returned."""
-    parser = subparsers.add_parser(
-        "bids",
-        help="all participants of BIDS derivatives, and the group",
-        usage="neuroextrap bids DERIVATIVES OUT participant|group|list [options]",
-        description="All participants of a folder of BIDS derivatives, and the group.",
-        epilog=_EXAMPLES,
-    )
-    parser.add_argument("derivatives", metavar="DERIVATIVES", help="fMRIPrep's output")
-    parser.add_argument("out", metavar="OUT", help="folder for the results")
-    parser.add_argument(
-        "level",
-        choices=("participant", "group", "list"),
-        help="which step; list prints the labels of participants, one a line",
-    )
-    _add_options(parser)
+_STIMULI = {
+    "features": {"said": "none, needed for encoding"},
+    "folds": {"said": "train and test stimuli as the column set of the events says"},
+}
 
 
-def _add_options(parser):
-    """Add all options, which a configuration may have too."""
-    samples = options_of("samples", **_SAMPLES)
-    add_options(parser, "input", _CONFIG | options_of("cohort", "files") | samples)
-    add_options(
-        parser,
-        "regions",
-        options_of("searchlight", "voxels", "regions", labels_img=None),
-        mask="the brain masks of all runs, or computed where they lack",
+def _options():
+    """Return the options by group of help, which a configuration may have too."""
+    said = {"said": "the brain masks of all runs, or computed where they lack"}
+    places = ("searchlight", "voxels", "regions")
+    statistic = {"said": "accuracy; implied_information of encoding"}
+    analysis = parser.options_of("searchlight", "analysis", statistic=statistic)
+    given = parser.options_of("encoding", "analysis")
+    model = {word: given[word] for word in given if word not in analysis}
+    stimuli = parser.options_of("stimuli", **_STIMULI) | parser.options_of(
+        "cohort", "encoding"
     )
-    analysis = options_of("searchlight", "analysis")
-    said = "accuracy; implied_information of encoding"
-    add_options(parser, "analysis", analysis, statistic=said)
-    model = options_of("encoding", "analysis")
-    model = {word: model[word] for word in model if word not in analysis}
-    add_options(
-        parser,
-        "encoding",
-        _ANALYSIS | options_of("stimuli") | options_of("cohort", "encoding") | model,
-        features="none, needed for encoding",
-        folds="train and test stimuli as the column set of the events says",
+    films = parser.options_of("cohort", "films") | parser.options_of(
+        "continuous", "analysis"
     )
-    add_options(parser, "group", options_of("group", "group"))
-    films = options_of("cohort", "films") | options_of("continuous", "analysis")
     films = {word: films[word] for word in films if word not in analysis | model}
-    add_options(parser, "films and stories", films)
-    resources = options_of("searchlight", "resources")
-    shared = {word: resources[word] for word in ("n_jobs", "max_memory")} | DASK
-    title = "output and resources"
-    add_options(parser, title, options_of("cohort", "output") | shared)
+    resources = parser.options_of("searchlight", "resources")
+    shared = {word: resources[word] for word in ("n_jobs", "max_memory")} | parser.DASK
+    files = parser.options_of("cohort", "files")
+    return {
+        "input": _CONFIG | files | parser.options_of("samples", **_SAMPLES),
+        "regions": parser.options_of(*places, labels_img=None, mask=said),
+        "analysis": analysis,
+        "encoding": _ANALYSIS | stimuli | model,
+        "group": parser.options_of("group", "group"),
+        "films and stories": films,
+        "output and resources": parser.options_of("cohort", "output") | shared,
+    }
+
+
+_LEVEL = "which step; list prints the labels of participants, one a line"
+COMMAND = parser.Command(
+    "all participants of BIDS derivatives, and the group",
+    "DERIVATIVES OUT participant|group|list [options]",
+    "All participants of a folder of BIDS derivatives, and the group.",
+    _EXAMPLES,
+    {
+        "derivatives": {"metavar": "DERIVATIVES", "help": "fMRIPrep's output"},
+        "out": parser.OUT,
+        "level": {"choices": ("participant", "group", "list"), "help": _LEVEL},
+    },
+    _options,
+)
 
 
 def run(args):
@@ -149,13 +139,12 @@ def run(args):
     from neuroextrap.cohorts._cohort_records import tell_unlike
 
     analysis, of_stimuli = make_analysis(args)
-    samples = parameters_of(args, "samples")
+    samples = parser.parameters_of(args, "samples")
     if args.confounds == ["none"]:
         samples["confounds"] = ()
-    asked = parameters_of(args, "cohort") | of_stimuli | samples
-    outcomes = analyze_participants(
-        args.derivatives, args.out, analysis=analysis, **asked
-    )
+    asked = parser.parameters_of(args, "cohort") | of_stimuli | samples
+    asked["analysis"] = analysis
+    outcomes = analyze_participants(args.derivatives, args.out, **asked)
     if args.config is not None and not args.dry_run:
         tell_unlike(args.config, args.out)
     return _tell(outcomes, args)
@@ -163,16 +152,16 @@ def run(args):
 
 def _tell(outcomes, args):
     """Say how it ended for everyone; return the exit code."""
-    from neuroextrap.cohorts._cohort_records import cause_of
+    from neuroextrap.cli._results import size_words
+    from neuroextrap.cohorts._cohort_records import told_once
 
     causes: dict[str, str] = {}
     for entry in outcomes.itertuples():
         name = entry.participant_id
-        line = f"{name}: {entry.status}, {entry.n_runs} runs"
-        cause = cause_of(entry.reason, name.removeprefix("sub-"))
-        first = causes.setdefault(cause, name) if cause else name
-        told = entry.reason if first == name else f"as {first}"
-        say(line + (f": {told}" if cause else f", {entry.seconds:g} s"))
+        told = f", {entry.seconds:g} s"
+        if entry.reason:
+            told = f": {told_once(causes, entry.reason, name)}"
+        say(f"{name}: {entry.status}, {entry.n_runs} runs{told}")
     if args.dry_run:
         say(
             f"dry run: {len(outcomes)} participants, about "
@@ -189,6 +178,7 @@ def _run_group(args):
     """Put the participants together."""
     import numpy as np
 
+    from neuroextrap.cli._results import background
     from neuroextrap.cohorts import analyze_group
     from neuroextrap.cohorts._cohort_design import find_table
     from neuroextrap.group._group_maps import summary
@@ -197,11 +187,10 @@ def _run_group(args):
 
     if args.dry_run:
         raise ValueError("--dry-run is for the step participant; leave it out")
-    options = parameters_of(args, "group")
+    options = parser.parameters_of(args, "group")
+    options["bg_img"] = background(args.bg_img)
     if args.labels is not None:
         options["names"] = read_text_table(args.labels, "--labels")
-    if args.bg_img is not None and args.bg_img.lower() == "none":
-        options["bg_img"] = False
     if not args.n_permutations:
         del options["n_permutations"]
     if args.participants_table is None:
@@ -217,63 +206,54 @@ def _run_group(args):
 
 
 def _read_configuration(args):
-    """Take options from --config, unless the command line says otherwise.
-
-    Returns the options that either gives, as words.
-    """
+    """Take options from --config that are not given; return the words of either."""
     given = {word.partition("=")[0] for word in args.argv if word.startswith("--")}
     if args.config is None:
         return given
     from neuroextrap.cohorts._cohort_records import read_configuration
 
-    words = set(given)
     known = set(vars(args)) - {"derivatives", "out", "level", "config", "run", "argv"}
     options = read_configuration(args.config)
     for key, value in options.items():
-        name = key.replace("-", "_")
-        words.add(f"--{name.replace('_', '-')}")
-        if name not in known:
+        if key.replace("-", "_") not in known:
             raise ValueError(
                 f"{args.config}: {key} is not an option of neuroextrap bids; see --help"
             )
         if isinstance(value, dict):
             raise ValueError(f"{args.config}: {key} is a table; give a value")
-    for name, value in typed_values(args.config, options, _add_options).items():
-        if f"--{name.replace('_', '-')}" not in given:
+    values = typed_values(args.config, options)
+    for name, value in values.items():
+        if parser.word_of(name) not in given:
             setattr(args, name, value)
-    return words
+    return given | set(map(parser.word_of, values))
 
 
 def make_analysis(args):
     """Return the analysis, not fitted, and what it knows of stimuli, by argument."""
+    from neuroextrap.decoding import IdentificationSearchLight
+    from neuroextrap.encoding import ContinuousEncoding, EncodingIdentification
     from neuroextrap.maps._records import nested_parameters
 
     _check_given(args)
-    given = parameters_of(args, args.analysis, without=_OF_PARTICIPANTS)
-    if args.analysis == "continuous":
-        if "--within-runs" not in args.given:  # its default is that of searchlights
-            del given["within_runs"]
-        from neuroextrap.encoding import ContinuousEncoding
-
-        return ContinuousEncoding(**given), {"features": args.features}
-    if args.analysis == "encoding":
-        if "--statistic" not in args.given:  # its default is that of searchlights
-            del given["statistic"]
-        from neuroextrap.encoding import EncodingIdentification
-
-        nested = nested_parameters(EncodingIdentification, given)
-        return EncodingIdentification(**nested), _features(args)
-    from neuroextrap.decoding import IdentificationSearchLight
-
-    nested = nested_parameters(IdentificationSearchLight, given)
-    return IdentificationSearchLight(**nested), {}
+    given = parser.parameters_of(args, args.analysis, without=_OF_PARTICIPANTS)
+    # whose defaults are those of searchlights
+    for analysis, word in (("encoding", "statistic"), ("continuous", "within_runs")):
+        if args.analysis == analysis and parser.word_of(word) not in args.given:
+            del given[word]
+    classes = IdentificationSearchLight, EncodingIdentification, ContinuousEncoding
+    kind = {each.kind: each for each in classes}[args.analysis]
+    if args.analysis != "continuous":  # which has no value objects
+        given = nested_parameters(kind, given)
+    return kind(**given), _features(args)
 
 
 def _check_given(args):
     """Raise if an option belongs to the other analysis."""
     own = _words_of(args.analysis)
     for other in ("encoding", "searchlight", "continuous"):
-        for option in map(word_of, [w for w in _words_of(other) if w not in own]):
+        for option in map(
+            parser.word_of, [w for w in _words_of(other) if w not in own]
+        ):
             if option in args.given:
                 raise ValueError(f"{option} is for --analysis {other}; leave it out")
 
@@ -294,68 +274,49 @@ def _features(args):
     if args.stimulus_images is not None:
         from neuroextrap.cohorts._cohort_encoding import image_features
 
-        features = image_features(
-            args.stimulus_images,
-            model=args.model,
-            image_size=args.image_size,
-            verbose=int(not args.quiet),
-        )
+        how = {name: getattr(args, name) for name in ("model", "image_size")}
+        how["verbose"] = int(not args.quiet)
+        features = image_features(args.stimulus_images, **how)
     return {"features": features, "n_folds": args.folds}
 
 
-class _Reader(RaisingParser):
-    """A parser of values, whose option is named elsewhere."""
-
-    def error(self, message):
-        """Raise ValueError without the option's name."""
-        named = message.startswith("argument ")
-        super().error(message.partition(": ")[2] if named else message)
-
-
-def typed_values(path, options, add_options):
-    """Return values by name, in a list if an option takes several.
-
-    `options` are those of the file at `path`, by name; `add_options` adds the options
-    of the command to a parser. ValueError, one line, if a value is not of the type of
-    its option.
-    """
-    reader, values = _Reader(is_command=False), {}
-    add_options(reader)
+def typed_values(path, options):
+    """Return options of the file at `path`; ValueError if one is of another type."""
+    reader, values = parser.RaisingParser(_options()), {}
     for key, value in options.items():
         name = key.replace("-", "_")
-        is_flag = isinstance(reader.get_default(name), bool)
         try:
-            values[name] = (_flag if is_flag else _typed)(reader, name, value)
+            values[name] = _typed(reader, name, value)
         except ValueError as error:
+            said = str(error)  # the option is named before
+            said = said.partition(": ")[2] if said.startswith("argument ") else said
             raise ValueError(
-                f"{path}: {key} = {value!r} cannot be used: {error}; see --help"
+                f"{path}: {key} = {value!r} cannot be used: {said}; see --help"
             ) from error
     return values
 
 
-def _flag(_reader, _name, value):
-    """Return a boolean."""
-    if not isinstance(value, bool):
-        raise ValueError("write true or false, without quotes")
-    return value
-
-
 def _typed(reader, name, value):
     """Parse a value like words of the command line, and compare what comes out."""
+    default = reader.get_default(name)
+    if isinstance(default, bool):
+        if not isinstance(value, bool):
+            raise ValueError("write true or false, without quotes")
+        return value
     values = value if isinstance(value, list) else [value]
     for each in values:
-        if isinstance(each, bool) or not isinstance(each, (str, int, float)):
+        if isinstance(each, bool) or not isinstance(each, str | int | float):
             raise ValueError("write a number, or text in quotes")
-    if not values and isinstance(reader.get_default(name), (list, type(None))):
+    if not values and isinstance(default, list | None):
         return value
     if not values:
         raise ValueError("write one value")
-    option = f"--{name.replace('_', '-')}"
+    option = parser.word_of(name)
     words = [f"{option}={values[0]}"] if len(values) == 1 else [option, *values]
     read = getattr(reader.parse_args(list(map(str, words))), name)
-    if isinstance(value, list) and not isinstance(read, list):
-        raise ValueError("write one value, without brackets")
     several = isinstance(read, list)
+    if isinstance(value, list) and not several:
+        raise ValueError("write one value, without brackets")
     for each, own in zip(values, read if several else [read], strict=True):
         if isinstance(each, str) and not isinstance(own, str):
             raise ValueError("write the number without quotes")

@@ -3,15 +3,9 @@
 import logging
 import time
 
+from neuroextrap.cli import _parser as parser
 from neuroextrap.cli._console import logger, say
-from neuroextrap.cli._parser import RaisingParser, add_options, flag, options_of, path
-from neuroextrap.cli._results import text_table
-from neuroextrap.cli._searchlight_command import (
-    add_analysis_options,
-    examined,
-    prepare,
-    take_betas,
-)
+from neuroextrap.cli._searchlight_command import analysis_options
 
 _EXAMPLES = """\
 what is found is graded: "refused" (the analysis would end with an error),
@@ -31,54 +25,51 @@ examples:
 _N_SIMULATIONS, _EFFECTS = 500, (0.1, 0.2, 0.4)
 _SECONDS = 120  # of a simulation; what takes longer is simulated in part
 _FEWEST_PERMUTATIONS, _FEWEST_REGIONS, _ENOUGH_REGIONS = 19, 5, 100
-_OPTIONS = {
-    "config": path(
+_CHECK = {
+    "config": parser.path(
         "options from a file, as of a pipeline of neuroextrap multiverse; those of the "
         "command line take precedence",
         "TOML",
         first=True,
     ),
-    "simulate": flag(
+    "simulate": parser.flag(
         "simulate the level and power of the analysis in this design, in minutes",
         first=True,
     ),
 }
 
 
-def add_parser(subparsers):
-    """Add the command to what ``ArgumentParser.add_subparsers`` returned."""
-    parser = subparsers.add_parser(
-        "check",
-        help="what is doubtful about an experiment, before the work",
-        usage="neuroextrap check --imgs A [B ...] --events C [D ...] [options]",
-        description="Examine images, events and a planned searchlight: whatever makes\n"
-        "p-values, bounds or accuracies doubtful, and what to do about it.",
-        epilog=_EXAMPLES,
-    )
-    _add_options(parser, required=False)
+def _options(*, required=False):
+    """Return the options by group of help; files are `required` in the end."""
+    return analysis_options(required=required) | {
+        parser.RESOURCES: parser.options_of("searchlight", "resources"),
+        "check": _CHECK,
+    }
 
 
-def _add_options(parser, *, required=True):
-    """Add all options; images and events may come from a configuration."""
-    add_analysis_options(parser, required=required)
-    title = "resources (without an effect on results)"
-    add_options(parser, title, options_of("searchlight", "resources"))
-    add_options(parser, "check", _OPTIONS)
+COMMAND = parser.Command(
+    "what is doubtful about an experiment, before the work",
+    "--imgs A [B ...] --events C [D ...] [options]",
+    "Examine images, events and a planned searchlight: whatever makes\n"
+    "p-values, bounds or accuracies doubtful, and what to do about it.",
+    _EXAMPLES,
+    {},
+    _options,
+)
 
 
 def run(args):
     """Read the samples and say what is found; simulate on request."""
+    from neuroextrap.cli._planned_searchlight import Request
     from neuroextrap.cohorts._cohort_records import read_toml
 
-    options = {} if args.config is None else read_toml(args.config)
-    reader, words = RaisingParser(is_command=False), list(args.argv)
+    given = {} if args.config is None else read_toml(args.config)
+    reader, words = parser.RaisingParser(_options(required=True)), list(args.argv)
     words.remove("check")
-    _add_options(reader)
-    args = reader.parse_file(args.config or "neuroextrap check", options, words)
-    light, samples, data = prepare(args, take_betas(args))
-    lines = examined(light, samples)
-    for line in lines:
-        say(line)
+    args = reader.parse_file(args.config or "neuroextrap check", given, words)
+    planned = Request.of(args).plan()
+    lines = planned.examined()
+    say("\n".join(lines))
     refused = sum(line.startswith("refused") for line in lines)
     if refused:
         raise ValueError(
@@ -86,22 +77,20 @@ def run(args):
         )
     if args.simulate:
         logger.setLevel(logging.WARNING)  # what the analysis notes has been said
-        light, n_regions, said = _affordable(light, data, samples.order)
+        light, n_regions, said = _affordable(planned)
         say(said)
-        say(_simulated(light, samples, data, n_regions))
+        say(_simulated(planned._replace(light=light), n_regions))
 
 
-def _affordable(light, data, order):
-    """Return the analysis and number of regions to be simulated, and how long it takes.
+def _affordable(planned):
+    """Return the searchlight and number of regions to simulate, and what that takes.
 
-    Where all of it takes longer than two minutes, there are as few permutations as a
-    test at .05 needs, and fewer regions. Where these would be too few to say anything,
-    as of a classifier that is refitted, ridge is simulated in its place.
+    Of what takes longer than two minutes there are as few permutations as a test at .05
+    needs, and fewer regions; where these say nothing, ridge is simulated.
     """
     from sklearn.base import clone
 
-    from neuroextrap.margins.running._execution import clock
-
+    light, samples, data = planned
     few = {"n_permutations": min(light.n_permutations, _FEWEST_PERMUTATIONS)}
     ridge = {"estimator": "ridge"}
     ways = [
@@ -110,46 +99,47 @@ def _affordable(light, data, order):
         (ridge, _N_SIMULATIONS),
         (ridge | few, _FEWEST_REGIONS),
     ]
-    if light.estimator == "ridge":
-        ways = [ways[0], ways[-1]]
-    said: list[str] = []
-    for way, enough in ways:
-        planned = clone(light).set_params(**way)
-        cost = planned.estimate_cost(*data, order=order)
+    whole = ""
+    for way, enough in [ways[0], ways[-1]] if light.estimator == "ridge" else ways:
+        simulated = clone(light).set_params(**way)
+        cost = simulated.estimate_cost(*data, order=samples.order)
         each = cost["seconds"] / cost["n_regions"] * (1 + len(_EFFECTS))
         n_regions = min(_N_SIMULATIONS, max(_FEWEST_REGIONS, int(_SECONDS / each)))
-        shown = n_regions if said else _N_SIMULATIONS
-        said.append(
-            f"to simulate {shown * (1 + len(_EFFECTS))} regions takes about "
-            f"{clock(shown * each)} (h:mm:ss)"
-        )
+        whole = whole or _duration(_N_SIMULATIONS, each)
         if n_regions >= enough:
             break
     if not way:
-        return planned, n_regions, said[0]
-    other = f"with {planned.n_permutations} permutations"
+        return simulated, n_regions, whole
+    other = f"with {simulated.n_permutations} permutations"
     if "estimator" in way:
         other += f" and estimator='ridge' in place of {light.estimator!r}"
+    error = 0.5 * n_regions**-0.5
+    said = (
+        f"{whole}; instead, {_duration(n_regions, each)}, {other}: power may differ "
+        f"from that planned, and proportions have standard errors of up to {error:.2f}"
+    )
+    return simulated, n_regions, said
+
+
+def _duration(n_regions, seconds):
+    """Say how long regions take, of `seconds` each."""
+    from neuroextrap.margins.running._execution import clock
+
     return (
-        planned,
-        n_regions,
-        f"{said[0]}; instead, {said[-1]}, {other}: power may differ from that planned, "
-        f"and proportions have standard errors of up to {0.5 * n_regions**-0.5:.2f}",
+        f"to simulate {n_regions * (1 + len(_EFFECTS))} regions takes about "
+        f"{clock(n_regions * seconds)} (h:mm:ss)"
     )
 
 
-def _simulated(light, samples, data, n_regions):
+def _simulated(planned, n_regions):
     """Return the table of level and power, and what it means."""
+    from neuroextrap.cli._results import text_table
     from neuroextrap.decoding import simulate_design
 
+    light, samples, data = planned
+    how = {"order": samples.order, "effects": _EFFECTS, "n_simulations": n_regions}
     started = time.perf_counter()
-    table = simulate_design(
-        light,
-        *data,
-        order=samples.order,
-        effects=_EFFECTS,
-        n_simulations=n_regions,
-    )
+    table = simulate_design(light, *data, **how)
     seconds = time.perf_counter() - started
     printed = text_table(table.reset_index(), ["effect", *table.columns])
     return (

@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from neuroextrap.analysis._options import flag, one_of, text, texts, whole
+from neuroextrap.analysis import _options as option
 from neuroextrap.cli._console import say
-from neuroextrap.cli._parser import OVERWRITE, add_options
+from neuroextrap.cli._parser import OVERWRITE, Command
 
 _EXAMPLES = """\
 Encoding models: the folders were written by neuroextrap encoding (or
@@ -40,57 +40,60 @@ examples:
   neuroextrap compare results/sub-* comparison --regions V1 V2 FFA
 """
 _OPTIONS = {
-    "paired": one_of(
+    "paired": option.one_of(
         "what both pipelines of CONFIG.toml have in common: the same samples (two "
         "classifiers), the same runs (two conditions), or none (two sessions)",
         "samples runs none",
         said="samples",
     ),
-    "regions": texts(
+    "regions": option.texts(
         "regions by name or number: one of the first pipeline and one of the second; "
         "or of subjects' folders, compared over subjects, every pair",
         said="every region with itself",
     ),
-    "names": texts("names of the models", said="those of their folders"),
-    "statistic": text(
+    "names": option.texts("names of the models", said="those of their folders"),
+    "statistic": option.text(
         "statistic that is compared: accuracy, pairwise_accuracy, or a number of "
         "classes (candidates)",
         "accuracy",
     ),
-    "n_permutations": whole("number of exchanges of each pair", 1000),
-    "one_sided": flag("ask only whether the model that comes first is better"),
-    "random_state": whole("seed of the exchanges", 0, "SEED"),
-    "n_jobs": whole("number of workers", 1),
-    "report": flag("write an HTML page of every pair as well"),
+    "n_permutations": option.whole("number of exchanges of each pair", 1000),
+    "one_sided": option.flag("ask only whether the model that comes first is better"),
+    "random_state": option.whole("seed of the exchanges", 0, "SEED"),
+    "n_jobs": option.whole("number of workers", 1),
+    "report": option.flag("write an HTML page of every pair as well"),
     "overwrite": OVERWRITE,
 }
 
 
-def add_parser(subparsers):
-    """Add the command to what ``ArgumentParser.add_subparsers`` returned."""
-    parser = subparsers.add_parser(
-        "compare",
-        help="compare encoding models, decoders, conditions or sessions",
-        usage="neuroextrap compare A B [C ...] [options] OUT\n"
-        "       neuroextrap compare CONFIG.toml [options] OUT\n"
-        "       neuroextrap compare DIR DIR [DIR ...] OUT --regions X Y [options]",
-        description="Test which of two or more encoding models identifies better, or\n"
-        "which of two decoders, conditions, sessions or tasks.",
-        epilog=_EXAMPLES,
-        intermixed=True,
-    )
-    parser.add_argument(
-        "models",
-        nargs="+",
-        metavar="A",
-        help="folders of the models' results, or CONFIG.toml with two decoders; the "
-        "last word, OUT, is the folder for the comparison",
-    )
-    add_options(parser, None, _OPTIONS)
+COMMAND = Command(
+    "compare encoding models, decoders, conditions or sessions",
+    "A B [C ...] [options] OUT\n"
+    "CONFIG.toml [options] OUT\n"
+    "DIR DIR [DIR ...] OUT --regions X Y [options]",
+    "Test which of two or more encoding models identifies better, or\n"
+    "which of two decoders, conditions, sessions or tasks.",
+    _EXAMPLES,
+    {
+        "models": {
+            "nargs": "+",
+            "metavar": "A",
+            "help": "folders of the models' results, or CONFIG.toml with two decoders; "
+            "the last word, OUT, is the folder for the comparison",
+        }
+    },
+    {None: _OPTIONS},
+    intermixed=True,
+)
+_SHOWN = (
+    "first second region name x y z first_accuracy second_accuracy accuracy_difference "
+    "p_value p_value_fwe"
+)
 
 
 def run(args):
     """Compare models, decoders or regions; write the table, maps and page."""
+    from neuroextrap.cli._results import text_table
     from neuroextrap.maps._files import check_output_directory
 
     # OUT may have been taken for the last of the names, or of the regions
@@ -102,17 +105,19 @@ def run(args):
     compare = _decoders if of_decoders else _regions if args.regions else _models
     names = _names(args) if compare is _models else args.models
     _check_kind(args, compare)
-    statistic = args.statistic
-    options = {
-        "statistic": int(statistic) if statistic.isdecimal() else statistic,
+    how = {
+        "statistic": option.set_size_or_name(args.statistic),
         "n_permutations": args.n_permutations,
         "two_sided": not args.one_sided,
         "n_jobs": args.n_jobs,
         "random_state": args.random_state,
     }
     check_output_directory(args.out, overwrite=args.overwrite)
-    what, best = compare(args, names, options)
-    say(_summary(what, best, args.out))
+    what, best = compare(args, names, how)
+    say(
+        f"{what} (accuracies are proportions; p_value_fwe holds for all regions and "
+        f"pairs):\n{text_table(best, _SHOWN.split())}\ncomparison.tsv in {args.out}"
+    )
 
 
 def _check_kind(args, compare):
@@ -133,11 +138,6 @@ def _check_kind(args, compare):
         raise ValueError("--report: there is no page of regions; leave it out")
 
 
-def _region(word):
-    """Return the name or the number of a region."""
-    return int(word) if word.isdecimal() else word
-
-
 def _models(args, names, options):
     """Compare encoding models from their folders; return the surest region of pairs."""
     from neuroextrap.encoding import (
@@ -151,10 +151,14 @@ def _models(args, names, options):
     }
     found = compare_encoding_models_pairwise(models, **options)
     found.to_directory(args.out, overwrite=args.overwrite, report=args.report)
-    best = found.table_.dropna(subset=["p_value"])
-    best = best.sort_values(["p_value_fwe", "p_value"], kind="stable")
+    best = _surest(found.table_.dropna(subset=["p_value"]))
     best = best.drop_duplicates(["first", "second"]).sort_index()
     return "every pair, where it differs most surely", best
+
+
+def _surest(table):
+    """Return rows with the smallest p-values first."""
+    return table.sort_values(["p_value_fwe", "p_value"], kind="stable")
 
 
 def _regions(args, folders, options):
@@ -163,28 +167,17 @@ def _regions(args, folders, options):
 
     import pandas as pd
 
-    from neuroextrap.analysis._presentation import find_region
     from neuroextrap.analysis._region_maps import RegionMaps
     from neuroextrap.group import second_level_test
     from neuroextrap.group._analyses import read_analyses
-    from neuroextrap.margins._wins import accuracy_set_size
 
     subjects, findings = read_analyses(folders)
-    size = accuracy_set_size(options["statistic"], len(subjects[0].classes))
-
-    def accuracy(subject, word):
-        known, masker = subject.results, subject.masker
-        region = find_region(_region(word), known.choice, masker, None)
-        return float(known.curve(region, size)[1][0])
-
-    frame = pd.DataFrame({w: [accuracy(s, w) for s in subjects] for w in args.regions})
-    pairs = list(combinations(frame, 2))
-    first, second = (
-        frame[list(names)].to_numpy() for names in zip(*pairs, strict=True)
-    )
+    frame = _accuracies(subjects, args.regions, options["statistic"])
+    pairs = pd.DataFrame(combinations(frame, 2), columns=["first", "second"])
+    first, second = (frame[names].to_numpy() for _, names in pairs.items())
     used = {k: options[k] for k in ("n_permutations", "two_sided", "random_state")}
     tested = second_level_test(first, paired_imgs=second, **used)
-    table = pd.DataFrame(pairs, columns=["first", "second"]).assign(
+    table = pairs.assign(
         first_accuracy=first.mean(axis=0),
         second_accuracy=second.mean(axis=0),
         accuracy_difference=(first - second).mean(axis=0),
@@ -203,6 +196,24 @@ def _regions(args, folders, options):
     return f"means over {len(subjects)} subjects", table
 
 
+def _accuracies(subjects, regions, statistic):
+    """Return the accuracy of every subject in regions, a column each."""
+    import pandas as pd
+
+    from neuroextrap.analysis._presentation import find_region
+    from neuroextrap.margins._wins import accuracy_set_size
+
+    size = accuracy_set_size(statistic, len(subjects[0].classes))
+
+    def accuracy(subject, word):
+        """Return the accuracy in a region that is named or numbered by a word."""
+        known, region = subject.results, option.set_size_or_name(word)
+        index = find_region(region, known.choice, subject.masker, None)
+        return float(known.curve(index, size)[1][0])
+
+    return pd.DataFrame({w: [accuracy(s, w) for s in subjects] for w in regions})
+
+
 def _decoders(args, files, options):
     """Compare the pipelines of a file; return their names, and the surest regions."""
     from neuroextrap.cli._multiverse_command import planned_pipelines
@@ -211,25 +222,23 @@ def _decoders(args, files, options):
     from neuroextrap.decoding._decoder_comparison import fit_to_compare
 
     lights, data, backgrounds = {}, [], []
-    for name, light, samples, given in planned_pipelines(files[0], most=2):
+    for name, (light, samples, given) in planned_pipelines(files[0], most=2):
         lights[name] = light.set_params(bounds=None, n_permutations=0)
         backgrounds.append(samples.bg_img)  # of the images before any cleaning
         data.append((*given, samples.order))
     asked = {
         "paired": None if args.paired == "none" else args.paired or "samples",
         "statistic": options["statistic"],
-        "regions": args.regions and [[_region(word) for word in args.regions]],
+        "regions": args.regions and [list(map(option.set_size_or_name, args.regions))],
     }
     asked["regions"] = fit_to_compare(lights.values(), data, **asked)
     found = compare_decoders(*lights.values(), **options | asked)
     found.bg_img_ = backgrounds[0]
     more = {}
     if args.report:
-        page = found.generate_report(names=tuple(lights))
-        more = page_file(page.get_standalone())
+        more = page_file(found.generate_report(names=tuple(lights)))
     found.to_directory(args.out, overwrite=args.overwrite, more=more)
-    best = found.table_.sort_values(["p_value_fwe", "p_value"], kind="stable").head(10)
-    return " and ".join(lights), best
+    return " and ".join(lights), _surest(found.table_).head(10)
 
 
 def _names(args):
@@ -247,18 +256,3 @@ def _names(args):
             f"the models are called {', '.join(names)}; give different --names"
         )
     return names
-
-
-def _summary(what, table, out):
-    """Describe rows of a comparison in lines of text."""
-    from neuroextrap.cli._results import text_table
-
-    shown = (
-        *("first", "second", "region", "name", "x", "y", "z"),
-        *("first_accuracy", "second_accuracy", "accuracy_difference"),
-        *("p_value", "p_value_fwe"),
-    )
-    return (
-        f"{what} (accuracies are proportions; p_value_fwe holds for all regions and "
-        f"pairs):\n{text_table(table, shown)}\ncomparison.tsv in {out}"
-    )

@@ -37,10 +37,7 @@ class _BesideBars(logging.StreamHandler):
 
 @contextlib.contextmanager
 def console(*, quiet=False, verbose=False):
-    """Send the package's log and warnings to stderr while a command runs.
-
-    With `quiet` only warnings are shown; with `verbose`, debug messages too.
-    """
+    """Send the package's log and warnings to stderr while a command runs."""
     handler = _handler()
     level = logging.WARNING if quiet else logging.INFO
     before = logger.level
@@ -89,10 +86,7 @@ _ADDRESS = re.compile(r"((tcp|tls|ucx|wss?)://)?[^/\s]+:\d+/?")
 
 @contextlib.contextmanager
 def dask_cluster(args):
-    """Connect to the cluster that the options name, if any, while the command runs.
-
-    A dry run needs none. ValueError when there is no such scheduler.
-    """
+    """Connect to the cluster that options name, but in a dry run, during a command."""
     named = getattr(args, "dask", None)
     if named is None or getattr(args, "dry_run", False):
         yield
@@ -143,12 +137,7 @@ class Terminated(KeyboardInterrupt):
 
 @contextlib.contextmanager
 def ending_on_sigterm():
-    """Raise `Terminated` on SIGTERM while a command runs.
-
-    Without it the process would end at once and leave unfinished files behind. A
-    handler that was set before stays, and only a main thread can have one. A second
-    SIGTERM ends the process.
-    """
+    """Raise `Terminated` on the first SIGTERM, unless there is another handler."""
     in_main = threading.current_thread() is threading.main_thread()
     if not in_main or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
         yield

@@ -2,14 +2,8 @@
 
 from typing import Any
 
+from neuroextrap.cli import _parser as parser
 from neuroextrap.cli._console import say
-from neuroextrap.cli._parser import (
-    DRY_RUN,
-    add_options,
-    add_output_options,
-    options_of,
-    parameters_of,
-)
 
 _EXAMPLES = """\
 RUNS: tab-separated, one row for each run, with the columns
@@ -39,64 +33,54 @@ _NAMES = (
 )
 
 
-def add_parser(subparsers):
-    """Add the command to what ``ArgumentParser.add_subparsers`` returned."""
-    parser = subparsers.add_parser(
-        "continuous",
-        help="predict responses to films and stories",
-        usage="neuroextrap continuous RUNS OUT [options]",
-        description="Fit an encoding model of features in time to some runs, and map\n"
-        "how well it predicts others.",
-        epilog=_EXAMPLES,
-    )
-    parser.add_argument("runs", metavar="RUNS", help="table of runs (.tsv)")
-    parser.add_argument("out", metavar="OUT", help="folder for the results")
-    rows = options_of("continuous", "voxels", "regions")
-    add_options(parser, "voxels and regions of segments", rows)
-    add_options(parser, "analysis", options_of("continuous", "analysis"))
-    segments = options_of("cohort", "films", test_runs=None)
-    add_options(parser, None, segments | {"dry_run": DRY_RUN})
-    cleaning = {"confounds": options_of("samples")["confounds"]._replace(help=_NAMES)}
-    add_options(parser, "cleaning", options_of("continuous", "samples") | cleaning)
-    add_output_options(parser)
+def _options():
+    """Return the options by group of help."""
+    cleaning = {
+        "confounds": parser.options_of("samples")["confounds"]._replace(help=_NAMES)
+    }
+    segments = parser.options_of("cohort", "films", test_runs=None)
+    return {
+        "voxels and regions of segments": parser.options_of(
+            "continuous", "voxels", "regions"
+        ),
+        "analysis": parser.options_of("continuous", "analysis"),
+        None: segments | {"dry_run": parser.DRY_RUN},
+        "cleaning": parser.options_of("continuous", "samples") | cleaning,
+        "output": parser.OUTPUT,
+    }
+
+
+COMMAND = parser.Command(
+    "predict responses to films and stories",
+    "RUNS OUT [options]",
+    "Fit an encoding model of features in time to some runs, and map\n"
+    "how well it predicts others.",
+    _EXAMPLES,
+    {"runs": {"metavar": "RUNS", "help": "table of runs (.tsv)"}, "out": parser.OUT},
+    _options,
+)
 
 
 def run(args):
     """Read, fit, score, and write maps, tables and page."""
-    from neuroextrap.cli._results import (
-        bids_of_inputs,
-        check_pictures,
-        cost_of_regions,
-        origin_of_command,
-        write_region_maps,
-    )
+    from neuroextrap.cli._results import Output, bids_of_inputs, cost_of_regions
     from neuroextrap.encoding import ContinuousEncoding
     from neuroextrap.encoding._continuous_runs import read_table_of_runs
     from neuroextrap.encoding._cost import estimate_cost_of_runs
-    from neuroextrap.maps._files import check_output_directory
 
-    check_pictures(args)
     table = read_table_of_runs(args.runs)
     bids, files = bids_of_inputs(args, table.imgs)
-    if not args.dry_run:
-        check_output_directory(args.out, overwrite=args.overwrite, bids=bids)
-    origin = origin_of_command(
-        args,
-        runs=args.runs,
-        mask=args.mask,
-        labels_img=args.labels_img,
-        process_mask=args.process_mask,
-        **table.files | {"imgs": files},
-    )
+    roles = "runs mask labels_img process_mask"
+    output = Output.of(args, bids, roles, **table.files | {"imgs": files})
     if args.confounds is not None:
         table = table.cleaned_by(args.confounds)
-    model = ContinuousEncoding(**parameters_of(args, "continuous"))
-    if args.dry_run:
+    model = ContinuousEncoding(**parser.parameters_of(args, "continuous"))
+    if output.dry_run:
         cost = estimate_cost_of_runs(model, table, args.segments)
-        say(cost_of_regions(cost, None, f"{len(table.sets)} runs, "))
+        say(cost_of_regions(cost, what=f"{len(table.sets)} runs, "))
         return
     maps: Any = model.fit_runs(table, seconds=args.segments)
     shown = [name for name in maps.region_scores_ if name.startswith(_PRINTED)]
     shown = [name for name in shown if "normalized" not in name]
-    shown.sort(key=lambda name: name != "correlation")
-    say(write_region_maps(maps, maps, args, shown, bids=bids, origin=origin))
+    shown.sort(key="correlation".__ne__)
+    say(output.write_maps(maps, shown))

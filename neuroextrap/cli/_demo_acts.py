@@ -1,22 +1,35 @@
 """The two acts of the demo: what is simulated, how it is analyzed, and their page."""
 
 import functools
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
+import pandas as pd
+from markupsafe import Markup
 
 from neuroextrap.cli._results import align_columns, shown_values
+from neuroextrap.datasets import (
+    gaussian_code_accuracy,
+    gaussian_code_information,
+    simulate_brain,
+)
+from neuroextrap.decoding import IdentificationSearchLight
+from neuroextrap.images._loading import feature_coordinates, feature_values
+from neuroextrap.plotting._axes import add_legend
 from neuroextrap.reporting._finding import place_words
+from neuroextrap.reporting._identification_page import identification_sections
+from neuroextrap.reporting._identification_words import curve_axes
+from neuroextrap.reporting._page import folded, frame_table, make_page
+from neuroextrap.reporting._pictures import embed_figure
+from neuroextrap.reporting._rendering import paragraphs
+from neuroextrap.stats import implied_information
 
 
-@dataclass(frozen=True)
-class Act:
-    """One experiment of the demo.
+class Act(NamedTuple):
+    """One experiment of the demo, each class once a run, in a folder of this name.
 
-    `name` is that of its folder; every one of `n_runs` runs shows every one of
-    `n_classes` classes once. A fold trains on `n_train` responses per class: with
-    `single_split` only the last run is tested, else one run is left out at a time.
-    `information` holds the bits of one response in each planted sphere.
+    A fold trains on `n_train` responses per class: with `single_split` the last run is
+    tested, else one at a time. `information` (bits) is that of each planted sphere.
     """
 
     name: str
@@ -28,8 +41,7 @@ class Act:
     information: tuple
 
 
-@dataclass(frozen=True)
-class Size:
+class Size(NamedTuple):
     """Size of voxels and radius of spheres in mm."""
 
     resolution: int
@@ -61,35 +73,23 @@ ACTS = (
 )
 
 
-def play(act, *, n_permutations, size, n_jobs, random_state, verbose):
-    """Simulate one act's brain and analyze it; return the brain and the analysis.
-
-    Permuted are labels within runs, or the test stimuli against their responses.
-    `size` is a Size.
-    """
-    from neuroextrap.datasets import simulate_brain
-    from neuroextrap.decoding import IdentificationSearchLight
-
+def play(act, *, size, random_state, **options):
+    """Simulate one act's brain and analyze it; return the brain and the analysis."""
     brain = simulate_brain(
         information=act.information,
         n_classes=act.n_classes,
         n_runs=act.n_runs,
-        radius=size.radius,
-        resolution=size.resolution,
         random_state=random_state,
+        **size._asdict(),
     )
-    cv = None
     if act.single_split:
         last = brain.runs == act.n_runs - 1
-        cv = [(np.flatnonzero(~last), np.flatnonzero(last))]
+        options["cv"] = [(np.flatnonzero(~last), np.flatnonzero(last))]
     light = IdentificationSearchLight(
         brain.masker.mask_img_,
         radius=brain.radius,
-        cv=cv,
-        n_permutations=n_permutations,
-        n_jobs=n_jobs,
         random_state=random_state,
-        verbose=verbose,
+        **options,
     )
     return brain, light.fit(brain.imgs, brain.y, groups=brain.runs)
 
@@ -97,68 +97,57 @@ def play(act, *, n_permutations, size, n_jobs, random_state, verbose):
 def compare_with_truth(act, brain, fitted):
     """Put what was planted beside what was estimated, one row per planted sphere.
 
-    Columns are ``x``, ``y``, ``z`` (mm); ``planted_information`` (bits), what one
-    response carries about its stimulus; ``usable_information`` (bits), what it shares
-    with the training mean; ``true_...``, expectations over stimuli of the classifier
-    as trained; what was estimated; lower bounds; p-values.
+    Planted information is that of one response, usable information what it shares with
+    the training mean; ``true_...`` are expectations of the classifier as trained.
     """
-    import pandas as pd
-
-    return pd.DataFrame(
-        [
-            _row(act, brain, fitted, number)
-            for number in range(len(brain.samples.planted))
-        ]
-    )
+    numbers = range(len(brain.samples.planted))
+    return pd.DataFrame([_row(act, brain, fitted, number) for number in numbers])
 
 
 @functools.lru_cache
 def true_curves(n_voxels, snr, set_sizes, n_train):
     """Return the true accuracy of the classifier as trained, and of the best one."""
-    from neuroextrap.datasets import gaussian_code_accuracy
-
     trained = gaussian_code_accuracy(n_voxels, snr, set_sizes, n_train=n_train)
     return trained, gaussian_code_accuracy(n_voxels, snr, set_sizes)
 
 
+def _planted(brain, number):
+    """Return center (mm), number of voxels and signal-to-noise ratio of a sphere."""
+    samples, center = brain.samples, tuple(brain.coordinates[number])
+    return center, len(samples.planted[number]), float(samples.snr[number])
+
+
 def _row(act, brain, fitted, number):
     """Compare one planted sphere."""
-    from neuroextrap.datasets import gaussian_code_information
-    from neuroextrap.stats import implied_information
-
-    center = tuple(brain.coordinates[number])
-    n_voxels = len(brain.samples.planted[number])
-    snr = float(brain.samples.snr[number])
+    center, n_voxels, snr = _planted(brain, number)
     sizes, accuracy = fitted.accuracy_curve(center)
     truth, bayes = true_curves(n_voxels, snr, tuple(sizes), act.n_train)
     usable = gaussian_code_information(n_voxels, snr, n_train=act.n_train)
     scores = _scores_at(fitted, center)
-    return {
+    found = {
         **dict(zip("xyz", center, strict=True)),
         "planted_information": act.information[number],
         "usable_information": float(usable),
         "true_implied_information": float(implied_information(truth, sizes)),
-        "implied_information": scores["implied_information"],
-        "information_bound": scores["information_bound"],
-        "information_bound_fwe": scores["information_bound_fwe"],
-        "true_accuracy": truth[-1],
-        "accuracy": accuracy[-1],
-        "standard_error": fitted.standard_error(center)[-1],
-        "true_average_bayes_accuracy": bayes[-1],
-        "average_bayes_accuracy_bound": scores["average_bayes_accuracy_bound"],
-        "average_bayes_accuracy_bound_fwe": scores["average_bayes_accuracy_bound_fwe"],
-        "bayes_accuracy_bound": scores["bayes_accuracy_bound"],
-        "bayes_accuracy_bound_fwe": scores["bayes_accuracy_bound_fwe"],
-        "class_information_bound": scores["class_information_bound"],
-        "class_information_bound_fwe": scores["class_information_bound_fwe"],
-        "p_value_fwe": scores.get("p_value_fwe", np.nan),
     }
+    found |= {name: scores[name] for name in _ESTIMATED}
+    found["true_accuracy"], found["accuracy"] = truth[-1], accuracy[-1]
+    found["standard_error"] = fitted.standard_error(center)[-1]
+    found["true_average_bayes_accuracy"] = bayes[-1]
+    found |= {name: scores[name] for name in _BOUNDS}
+    return found | {"p_value_fwe": scores.get("p_value_fwe", np.nan)}
+
+
+_ESTIMATED = ("implied_information", "information_bound", "information_bound_fwe")
+_BOUNDS = [
+    f"{what}_bound{end}"
+    for what in ("average_bayes_accuracy", "bayes_accuracy", "class_information")
+    for end in ("", "_fwe")
+]
 
 
 def _scores_at(fitted, center):
     """Return the values of all maps at the voxel that is nearest to a place (mm)."""
-    from neuroextrap.images._loading import feature_coordinates, feature_values
-
     distance = ((feature_coordinates(fitted.masker_) - center) ** 2).sum(axis=1)
     place = distance.argmin()
     return {
@@ -204,32 +193,19 @@ _WHAT_IS_TRUE = (
 
 
 def truth_text(act, fitted, table):
-    """Describe one act's truth and estimates in lines of text.
-
-    `table` is what ``compare_with_truth`` returned for the act and the fitted analysis.
-    """
+    """Describe the truth and the estimates of one act (`table`) in lines of text."""
     accuracy = fitted.region_scores_["accuracy"]
-    return "\n".join(
-        [
-            f"{act.title}",
-            f"{np.isfinite(accuracy).sum()} spheres, {fitted.n_permutations_} "
-            f"permutations, median accuracy {np.nanmedian(accuracy):.4f}, chance "
-            f"{1 / act.n_classes:.4f}",
-            _printed_table(table),
-            "",
-        ]
-    )
-
-
-def _printed_table(table):
-    """Return truth and estimates as text, one column for each planted sphere."""
     heads = [
         [f"at {row.x:.0f}, {row.y:.0f}, {row.z:.0f} mm"] for row in table.itertuples()
     ]
     shown = [shown_values(table[name], name) for name in _PRINTED]
-    columns = list(zip(*shown, strict=True))
-    labels = list(_PRINTED.values())
-    return align_columns([["planted sphere"], *heads], [labels, *columns])
+    columns = [list(_PRINTED.values()), *zip(*shown, strict=True)]
+    return (
+        f"{act.title}\n{np.isfinite(accuracy).sum()} spheres, {fitted.n_permutations_} "
+        f"permutations, median accuracy {np.nanmedian(accuracy):.4f}, chance "
+        f"{1 / act.n_classes:.4f}\n"
+        f"{align_columns([['planted sphere'], *heads], columns)}\n"
+    )
 
 
 _SHOWN = "Peaks", "How many are informative", "Explore the maps"
@@ -237,14 +213,7 @@ _SHOWN = "Peaks", "How many are informative", "Explore the maps"
 
 
 def demo_page(played):
-    """Make one page of both acts.
-
-    `played` holds tuples (Act, SimulatedBrain, IdentificationSearchLight, DataFrame).
-    """
-    from neuroextrap.reporting._identification_page import identification_sections
-    from neuroextrap.reporting._page import folded, make_page
-    from neuroextrap.reporting._rendering import paragraphs
-
+    """Make one page of acts: their brains, analyses, and tables of truth."""
     sections: list = []
     for act, brain, fitted, table in played:
         letter = act.title.split(":")[0]
@@ -264,11 +233,6 @@ def demo_page(played):
 
 def _truth_section(act, brain, fitted, table):
     """Tabulate truth and estimate; draw the curves of the planted spheres."""
-    from markupsafe import Markup
-
-    from neuroextrap.reporting._page import frame_table
-    from neuroextrap.reporting._pictures import embed_figure
-
     curves = [
         embed_figure(
             _curve_with_truth(act, brain, fitted, number),
@@ -284,8 +248,6 @@ def _truth_section(act, brain, fitted, table):
 
 def _transposed(table):
     """Return truth and estimates in words, one column for each planted sphere."""
-    import pandas as pd
-
     labels = [label[:1].upper() + label[1:] for label in _PRINTED.values()]
     columns = {
         f"at {place_words(row)}": [
@@ -298,14 +260,8 @@ def _transposed(table):
 
 def _curve_with_truth(act, brain, fitted, number):
     """Draw one planted sphere's curve with the two true curves."""
-    from neuroextrap.cli._demo_acts import true_curves
-    from neuroextrap.plotting._axes import add_legend
-    from neuroextrap.reporting._identification_words import curve_axes
-
-    n_voxels = len(brain.samples.planted[number])
-    snr = float(brain.samples.snr[number])
-    ax = curve_axes(fitted, tuple(brain.coordinates[number]))
-    sizes = fitted.set_sizes_
+    center, n_voxels, snr = _planted(brain, number)
+    ax, sizes = curve_axes(fitted, center), fitted.set_sizes_
     trained, bayes = true_curves(n_voxels, snr, tuple(sizes), act.n_train)
     ax.plot(sizes, trained, color="0.2", lw=1, label="truth, as trained")
     ax.plot(sizes, bayes, color="#009E73", lw=1, label="truth, Bayes")

@@ -4,8 +4,7 @@ import logging
 
 from neuroextrap.analysis._options import flag, whole
 from neuroextrap.cli._console import say
-from neuroextrap.cli._parser import OVERWRITE, add_options
-from neuroextrap.cli._results import command_record
+from neuroextrap.cli._parser import OUT, OVERWRITE, Command
 
 logger = logging.getLogger(__name__)
 
@@ -33,17 +32,14 @@ _OPTIONS = {
 }
 
 
-def add_parser(subparsers):
-    """Add the command to what ``ArgumentParser.add_subparsers`` returned."""
-    parser = subparsers.add_parser(
-        "demo",
-        help="maps of simulated data whose truth is known",
-        usage="neuroextrap demo [options] OUT",
-        description=_DESCRIPTION,
-        epilog=_EXAMPLES,
-    )
-    parser.add_argument("out", metavar="OUT", help="folder for the results")
-    add_options(parser, None, _OPTIONS)
+COMMAND = Command(
+    "maps of simulated data whose truth is known",
+    "[options] OUT",
+    _DESCRIPTION,
+    _EXAMPLES,
+    {"out": OUT},
+    {None: _OPTIONS},
+)
 
 
 def run(args):
@@ -51,48 +47,33 @@ def run(args):
     from functools import partial
     from pathlib import Path
 
-    from neuroextrap.maps._files import check_output_directory
+    from neuroextrap.analysis._analysis_files import write_analysis
+    from neuroextrap.cli import _demo_acts as acts
+    from neuroextrap.cli._results import command_record
+    from neuroextrap.maps._provenance import Origin
     from neuroextrap.maps._result_files import ResultFiles
     from neuroextrap.maps._transaction import replaced_results
 
-    check_output_directory(args.out, overwrite=args.overwrite)
-    from neuroextrap.analysis._analysis_files import write_analysis
-    from neuroextrap.cli._demo_acts import (
-        ACTS,
-        QUICK,
-        WHOLE,
-        compare_with_truth,
-        demo_page,
-        play,
-        truth_text,
-    )
-    from neuroextrap.maps._provenance import Origin
-
-    n_permutations = args.n_permutations
-    if n_permutations is None:
-        n_permutations = 99 if args.quick else 1000
-    out, played = Path(args.out), []
-    how = {"overwrite": args.overwrite, "provenance": command_record(args)}
-    with replaced_results(ResultFiles.below(out), **how) as folder:
-        for act in ACTS:
+    how = {
+        "n_permutations": args.n_permutations,
+        "size": acts.QUICK if args.quick else acts.WHOLE,
+        "n_jobs": args.n_jobs,
+        "random_state": args.random_state,
+        "verbose": 0 if args.quiet else 1,
+    }
+    if args.n_permutations is None:
+        how["n_permutations"] = 99 if args.quick else 1000
+    out, played, record = Path(args.out), [], command_record(args)
+    files, overwrite = ResultFiles.below(out), args.overwrite
+    with replaced_results(files, overwrite=overwrite, provenance=record) as folder:
+        for act in acts.ACTS:
             logger.info("%s", act.title)
-            brain, fitted = play(
-                act,
-                n_permutations=n_permutations,
-                size=QUICK if args.quick else WHOLE,
-                n_jobs=args.n_jobs,
-                random_state=args.random_state,
-                verbose=0 if args.quiet else 1,
-            )
-            table = compare_with_truth(act, brain, fitted)
-            write_analysis(
-                fitted,
-                folder / act.name,
-                origin=Origin(record=command_record(args)),
-                more={"truth.tsv": partial(table.to_csv, sep="\t", index=False)},
-            )
-            say(truth_text(act, fitted, table))
+            brain, fitted = acts.play(act, **how)
+            table = acts.compare_with_truth(act, brain, fitted)
+            more = {"truth.tsv": partial(table.to_csv, sep="\t", index=False)}
+            origin = Origin(record=record)
+            write_analysis(fitted, folder / act.name, origin=origin, more=more)
+            say(acts.truth_text(act, fitted, table))
             played.append((act, brain, fitted, table))
-        page = demo_page(played).get_standalone()
-        (folder / "report.html").write_text(page, encoding="utf-8")
+        acts.demo_page(played).save_as_html(folder / "report.html")
     say(f"maps, sidecars and truth.tsv of each act in {out}; open {out}/report.html")

@@ -1,20 +1,8 @@
 """``neuroextrap encoding``: from images and stimulus features to identification."""
 
 from neuroextrap.analysis._options import path, paths, real, text, texts
+from neuroextrap.cli import _parser as parser
 from neuroextrap.cli._console import say
-from neuroextrap.cli._parser import (
-    add_options,
-    add_output_options,
-    add_resource_options,
-    options_of,
-    parameters_of,
-    take_last_as_output,
-)
-from neuroextrap.cli._results import (
-    bids_of_inputs,
-    cost_of_regions,
-    origin_of_command,
-)
 
 _EXAMPLES = """\
 --stimuli: tab-separated, one row for each volume, with the columns
@@ -79,63 +67,55 @@ _EXTRAPOLATION = {
 }
 
 
-def add_parser(subparsers):
-    """Add the command to what ``ArgumentParser.add_subparsers`` returned."""
-    parser = subparsers.add_parser(
-        "encoding",
-        help="identify stimuli through an encoding model",
-        usage="neuroextrap encoding --imgs A [B ...] --stimuli TSV [options] OUT",
-        description="Fit an encoding model to training volumes and identify the\n"
-        "stimuli of test volumes, region by region.",
-        epilog=_EXAMPLES,
+def _options():
+    """Return the options by group of help."""
+    features = parser.options_of(
+        "stimuli",
+        features={"said": "other columns of --stimuli"},
+        folds={"said": "train and test as the column set says"},
     )
-    parser.add_argument("out", nargs="?", metavar="OUT", help="folder for the results")
-    features = options_of("stimuli")
     folds = {"folds": features.pop("folds")}
-    defaults = {"features": "other columns of --stimuli"}
-    add_options(parser, "input", _INPUT | features, **defaults)
-    add_options(parser, "regions", options_of("encoding", "voxels", "regions"))
-    analysis = options_of("encoding", "analysis") | folds | _EXTRAPOLATION
-    defaults = {"folds": "train and test as the column set says"}
-    add_options(parser, "analysis", analysis, **defaults)
-    add_resource_options(parser, "encoding")
-    add_output_options(parser)
+    resources = parser.options_of("encoding", "resources")
+    return {
+        "input": _INPUT | features,
+        "regions": parser.options_of("encoding", "voxels", "regions"),
+        "analysis": parser.options_of("encoding", "analysis") | folds | _EXTRAPOLATION,
+        parser.RESOURCES: resources | parser.DASK | {"dry_run": parser.DRY_RUN},
+        "output": parser.OUTPUT,
+    }
+
+
+COMMAND = parser.Command(
+    "identify stimuli through an encoding model",
+    "--imgs A [B ...] --stimuli TSV [options] OUT",
+    "Fit an encoding model to training volumes and identify the\n"
+    "stimuli of test volumes, region by region.",
+    _EXAMPLES,
+    parser.LAST,
+    _options,
+)
 
 
 def run(args):
     """Read, fit, identify, and write maps and summary."""
-    take_last_as_output(args)
-    from neuroextrap.cli._results import check_pictures, write_results
+    from neuroextrap.cli._results import Output, bids_of_inputs, cost_of_regions
     from neuroextrap.cli._stimulus_tables import read_data
-    from neuroextrap.maps._files import check_output_directory
+    from neuroextrap.encoding._cost import estimate_cost
 
-    bids, files = bids_of_inputs(args, args.imgs)
-    check_pictures(args)
-    check_extrapolation(args)
+    set_sizes = _set_sizes(args.extrapolate, args.interval_level)
     _check_options(args)
-    if not args.dry_run:
-        check_output_directory(args.out, overwrite=args.overwrite, bids=bids)
-    origin = origin_of_command(
-        args,
-        imgs=files,
-        stimuli=args.stimuli,
-        features=args.features,
-        mask=args.mask,
-        stimulus_images=_one_file(args.stimulus_images),
-        labels_img=args.labels_img,
-        process_mask=args.process_mask,
-    )
+    bids, files = bids_of_inputs(args, args.imgs)
+    roles = "imgs stimuli features mask stimulus_images labels_img process_mask"
+    output = Output.of(args, bids, roles, imgs=files)
     data = read_data(args)
-    if args.dry_run:
-        from neuroextrap.encoding._cost import estimate_cost
-
-        stimuli = f"{len(data.tested)} stimuli, "
-        cost = estimate_cost(_model(args, data), data)
-        say(cost_of_regions(cost, args.shard, stimuli))
+    model = _model(args, data)
+    if output.dry_run:
+        cost = estimate_cost(model, data)
+        say(cost_of_regions(cost, args.shard, f"{len(data.tested)} stimuli, "))
         return
-    model = data.identify(_model(args, data))
-    predicted = extrapolation_table(model, args.extrapolate, args.interval_level)
-    say(write_results(model, args, bids, origin, tables={"extrapolation": predicted}))
+    fitted = data.identify(model)
+    predicted = extrapolation_table(fitted, set_sizes, args.interval_level)
+    say(output.write_analysis(fitted, {"extrapolation": predicted}))
 
 
 def _check_options(args):
@@ -151,47 +131,33 @@ def _check_options(args):
         raise ValueError(f"--bands {args.bands} needs --encoder ridge")
 
 
-def _one_file(path):
-    """Return a path unless it is a folder, or None."""
-    from pathlib import Path
-
-    return None if path is None or Path(path).is_dir() else path
-
-
 def _model(args, data):
     """Return the model that the options and the bands of the data describe."""
     from neuroextrap.encoding import EncodingIdentification
     from neuroextrap.maps._records import nested_parameters
 
-    given = parameters_of(args, "encoding") | {"mask": data.mask}
+    given = parser.parameters_of(args, "encoding") | {"mask": data.mask}
     if data.bands is not None:
         given["encoder"].set_params(bands=data.bands)
     return EncodingIdentification(**nested_parameters(EncodingIdentification, given))
 
 
-def check_extrapolation(args):
-    """Turn the set sizes of --extrapolate into numbers; ValueError if they are none."""
-    if args.extrapolate is None:
-        return
-    for size in args.extrapolate:
-        if not (size.isascii() and size.isdecimal() and int(size) >= 2):
+def _set_sizes(words, level):
+    """Return the set sizes of --extrapolate as numbers; ValueError if they are none."""
+    if words is None:
+        return None
+    for word in words:
+        if not (word.isascii() and word.isdecimal() and int(word) >= 2):
             raise ValueError(
-                f"--extrapolate {size} must be a whole number of at least 2 candidates"
+                f"--extrapolate {word} must be a whole number of at least 2 candidates"
             )
-    args.extrapolate = [int(size) for size in args.extrapolate]
-    if not 0 < args.interval_level < 1:
-        raise ValueError(
-            f"--interval-level {args.interval_level} must lie between 0 and 1"
-        )
+    if not 0 < level < 1:
+        raise ValueError(f"--interval-level {level} must lie between 0 and 1")
+    return sorted(set(map(int, words)))
 
 
 def extrapolation_table(fitted, set_sizes, confidence_level):
-    """Return predicted accuracies and the ends of their intervals as a DataFrame.
-
-    One row for every set size of the strongest regions, or of all if a fitted
-    analysis has a table. Of classifiers that see all classes in training the ends are
-    unknown (NaN). None if no set sizes are requested.
-    """
+    """Return predicted accuracies of regions, and the ends of intervals if known."""
     if set_sizes is None:
         return None
     import numpy as np
@@ -202,15 +168,13 @@ def extrapolation_table(fitted, set_sizes, confidence_level):
     n_rows = 10 if fitted.table_ is None else len(fitted.wins_)
     peaks = peak_table(fitted, n_peaks=n_rows)
     placed = [name for name in ("region", "name", "x", "y", "z") if name in peaks]
-    rows = []
+    sizes, parts = np.array(set_sizes), []
     for peak in peaks[placed].to_dict("records"):
         model = fitted.extrapolator(int(peak["region"]))
-        sizes = np.asarray(sorted(set(set_sizes)))
-        ends = np.full((2, len(sizes)), np.nan)
+        lower, upper = np.full((2, len(sizes)), np.nan)
         if fitted.results_.marginal:
-            ends = model.predict_interval(sizes, confidence_level)
-        predicted = zip(sizes, model.predict(sizes), *ends, strict=True)
-        for size, accuracy, lower, upper in predicted:
-            row = {"set_size": size, "accuracy": accuracy}
-            rows.append({**peak, **row, "lower": lower, "upper": upper})
-    return pd.DataFrame(rows)
+            lower, upper = model.predict_interval(sizes, confidence_level)
+        ends = {"lower": lower, "upper": upper}
+        found = {"set_size": sizes, "accuracy": model.predict(sizes)}
+        parts.append(pd.DataFrame(peak | found | ends))
+    return pd.concat(parts, ignore_index=True)

@@ -1,29 +1,8 @@
 """``neuroextrap group``: inference over subjects, from their maps to maps of p."""
 
-from neuroextrap.analysis._options import (
-    flag,
-    one_of,
-    path,
-    paths,
-    real,
-    text,
-    whole,
-)
+from neuroextrap.analysis import _options as option
+from neuroextrap.cli import _parser as parser
 from neuroextrap.cli._console import say
-from neuroextrap.cli._parser import (
-    DRY_RUN,
-    add_options,
-    add_output_options,
-    options_of,
-    take_last_as_output,
-    word_of,
-)
-from neuroextrap.cli._results import (
-    bids_of_inputs,
-    cost_line,
-    origin_of_command,
-    seconds_of,
-)
 
 _EXAMPLES = """\
 without --null, the mean over subjects is tested by flipping signs; with --null,
@@ -52,42 +31,42 @@ examples:
 """
 _ID = "participant_id"
 _INPUT = {
-    "imgs": paths("maps, one for each subject", first=True),
-    "subjects": paths(
+    "imgs": option.paths("maps, one for each subject", first=True),
+    "subjects": option.paths(
         "folders of one analysis each, instead of maps: means, spread and lower bounds "
         "of information over subjects",
         "DIR",
         first=True,
     ),
-    "paired_imgs": paths(
+    "paired_imgs": option.paths(
         "a second map of each subject, subtracted from the first; paired by the "
         "sub-<label> of the maps, in any order, else in the same order",
         first=True,
     ),
-    "design": path(
+    "design": option.path(
         "model of the subjects: a table with one row each; if it has a column "
         "participant_id, rows are matched to the sub-<label> of the maps, else they "
         "are in their order",
         "TSV",
         first=True,
     ),
-    "contrast": text(
+    "contrast": option.text(
         "what is tested of the design: a column, or an expression such as "
         "'patients - controls'",
         None,
         "TEXT",
         first=True,
     ),
-    "null": paths(
+    "null": option.paths(
         "permuted maps of every subject, written by --save-null, in the order of "
         "--imgs; those of another run or subject are refused",
         "NPY",
         first=True,
     ),
-    "mask": path("voxels that are tested", said="those finite in all subjects"),
+    "mask": option.path("voxels that are tested", said="those finite in all subjects"),
 }
 _TEST = {
-    "test": one_of(
+    "test": option.one_of(
         "what is tested with --null: prevalence (in how many of the population there "
         "is information), or mean (whether the mean is larger than means of permuted "
         "maps; with --cluster-threshold also clusters)",
@@ -95,99 +74,93 @@ _TEST = {
         said="prevalence",
         first=True,
     ),
-    "baseline": real(
+    "baseline": option.real(
         "mean over subjects under the null hypothesis, such as chance", said="0"
     ),
-    "step_down": flag("add step-down p-values, never larger than the family-wise ones"),
-    "min_subjects": whole(
+    "step_down": option.flag(
+        "add step-down p-values, never larger than the family-wise ones"
+    ),
+    "min_subjects": option.whole(
         "test voxels that at least N subjects have, each over those it has",
         said="voxels that all have",
     ),
-    "confidence_level": real(
+    "confidence_level": option.real(
         "confidence level of the bound on the prevalence", None, "P", said="0.95"
     ),
-    "n_permutations": whole(
+    "n_permutations": option.whole(
         "number of sign flips (default: 1000), of permutations with a design or "
         "clusters, or of combinations of permuted maps (both 10000)",
         first=True,
     ),
-    "random_state": whole("seed of the permutations", 0, "SEED"),
+    "random_state": option.whole("seed of the permutations", 0, "SEED"),
 }
 
 
-def add_parser(subparsers):
-    """Add the command to what ``ArgumentParser.add_subparsers`` returned."""
-    parser = subparsers.add_parser(
-        "group",
-        help="inference over subjects, from one map of each",
-        usage="neuroextrap group --imgs A B [C ...] [options] OUT\n"
-        "       neuroextrap group DIR DIR [DIR ...] OUT [options]",
-        description="Inference over subjects, from one map of each.",
-        epilog=_EXAMPLES,
-    )
-    parser.add_argument(
-        "places",
-        nargs="*",
-        metavar="DIR ... OUT",
-        help="folders of one analysis each, as --subjects, and the folder for the "
-        "results",
-    )
-    shared = options_of("group", gamma={"default": None, "said": "0.5"})
+def _options():
+    """Return the options by group of help."""
+    shared = parser.options_of("group", gamma={"default": None, "said": "0.5"})
     mixed = {name: shared[name] for name in ("allow_mixed", "allow_native_space")}
-    add_options(parser, "input", _INPUT | mixed)
     names = ("two_sided", "cluster_threshold", "tfce", "gamma")
     tests = {name: shared[name] for name in names}
-    add_options(parser, "test", _TEST | tests | {"dry_run": DRY_RUN})
-    add_output_options(parser)
+    return {
+        "input": _INPUT | mixed,
+        "test": _TEST | tests | {"dry_run": parser.DRY_RUN},
+        "output": parser.OUTPUT,
+    }
+
+
+COMMAND = parser.Command(
+    "inference over subjects, from one map of each",
+    "--imgs A B [C ...] [options] OUT\nDIR DIR [DIR ...] OUT [options]",
+    "Inference over subjects, from one map of each.",
+    _EXAMPLES,
+    {
+        "places": {
+            "nargs": "*",
+            "metavar": "DIR ... OUT",
+            "help": "folders of one analysis each, as --subjects, and the folder for "
+            "the results",
+        }
+    },
+    _options,
+)
 
 
 def run(args):
     """Test and write maps."""
     _read_places(args)
     _check_options(args)
+    from neuroextrap.cli._results import Output, bids_of_inputs
     from neuroextrap.group._group_maps import summary
-    from neuroextrap.maps._files import (
-        check_output_directory,
-        describe_map,
-        write_maps,
-    )
+    from neuroextrap.images._atlas import names_beside
+    from neuroextrap.maps._files import describe_map, write_maps
     from neuroextrap.maps._provenance import provenance
     from neuroextrap.maps._registry import GROUP_MAPS
-    from neuroextrap.maps._result_files import ResultFiles
 
     bids, files = None, []
     if args.imgs is not None:
         bids, files = bids_of_inputs(args, args.imgs, keep_desc=True)
-    if args.dry_run:
+    output = Output.of(args, bids, "imgs paired_imgs design null mask", imgs=files)
+    if output.dry_run:
         say(_cost(args))
         return
-    check_output_directory(args.out, overwrite=args.overwrite, bids=bids)
-    origin = origin_of_command(
-        args,
-        imgs=files,
-        paired_imgs=args.paired_imgs,
-        design=args.design,
-        null=args.null,
-        mask=args.mask,
-    )
-    maps, options = _tested(args)
-    about = origin.sidecar()
-    about |= provenance(parameters=options, random_state=args.random_state)
-    metadata = {name: describe_map(GROUP_MAPS[name], about) for name in maps}
-    sidecars = write_maps(
-        args.out,
+    maps, given = _tested(args)
+    names = names_beside(output.atlas)
+    about = output.origin.sidecar()
+    about |= provenance(parameters=given, random_state=args.random_state)
+    write_maps(
+        output.folder,
         maps,
-        metadata,
-        overwrite=args.overwrite,
+        {name: describe_map(GROUP_MAPS[name], about) for name in maps},
+        overwrite=output.overwrite,
         bids=bids,
-        provenance=origin.record | about,
-        more=_pages(maps, args),
+        provenance=output.origin.record | about,
+        more=output.pages(maps, labels_img=output.atlas, names=names),
     )
-    folder = next(iter(sidecars.values())).parent
     say(summary(maps, len(maps.summary.subjects)))
-    say(f"maps and sidecars in {folder}")
-    if args.report:
-        say(f"open {ResultFiles.below(args.out, bids).path('report.html')}")
+    say(f"maps and sidecars in {output.places.folder}")
+    if output.report:
+        say(f"open {output.places.path('report.html')}")
 
 
 def _read_places(args):
@@ -200,45 +173,26 @@ def _read_places(args):
                 f"{folders[0]} and --subjects both name folders of analyses; give one"
             )
         args.subjects = folders or args.subjects
-    if isinstance(args.allow_mixed, list):
+    elif isinstance(args.allow_mixed, list):
         args.allow_mixed.insert(0, "")  # OUT may be all that follows
-    take_last_as_output(args)
-    if isinstance(args.allow_mixed, list):
+        parser.take_last_as_output(args)
         args.allow_mixed = args.allow_mixed[1:] or True
-
-
-def _pages(maps, args):
-    """Return functions that write the report and its table of clusters, by name."""
-    if not args.report:
-        return {}
-    from neuroextrap.images._atlas import names_beside
-
-    none = args.bg_img is not None and args.bg_img.lower() == "none"
-    page = maps.generate_report(
-        labels_img=args.atlas,
-        names=names_beside(args.atlas),
-        bg_img=False if none else args.bg_img,
-    )
-    text = page.get_standalone()
-    return {"report.html": lambda path: path.write_text(text, encoding="utf-8")}
+    else:
+        parser.take_last_as_output(args)
 
 
 _SECOND_LEVEL = (
-    "paired_imgs",
-    "design",
-    "contrast",
-    "cluster_threshold",
-    "tfce",
-    "step_down",
+    *("paired_imgs", "design", "contrast", "cluster_threshold", "tfce", "step_down"),
     "min_subjects",
 )
-_OPTIONS = {
+_OF_TESTS = {
     "--subjects": ("confidence_level",),
     "--null": ("gamma", "confidence_level"),
     "--test mean": ("cluster_threshold",),
     "--imgs": ("baseline", "two_sided", *_SECOND_LEVEL),
 }
 """Options that belong to one kind of test, which the key asks for."""
+_SHARED = ("mask", "random_state", "allow_mixed", "allow_native_space")
 
 
 def _kind(args):
@@ -256,6 +210,11 @@ def _is_given(args, name):
     return value is not None and value is not False
 
 
+def _is_second_level(args):
+    """Return whether an option needs ``second_level_test``."""
+    return any(_is_given(args, name) for name in _SECOND_LEVEL)
+
+
 def _check_options(args):
     """Raise if an option belongs to a test, or a page, that is not made."""
     if (args.imgs is None) == (args.subjects is None):
@@ -266,24 +225,15 @@ def _check_options(args):
         raise ValueError("--null does not go with --subjects; give maps by --imgs")
     if args.test is not None and args.null is None:
         raise ValueError(f"--test {args.test} needs --null; leave it out")
-    from neuroextrap.cli._results import check_pictures
-
-    _check_kind(args)
+    kind = _kind(args)
+    for other in _OF_TESTS.keys() - {kind}:
+        for name in set(_OF_TESTS[other]) - set(_OF_TESTS[kind]):
+            if _is_given(args, name):
+                needed = other in ("--null", "--subjects") and kind != "--test mean"
+                text = f"needs {other}" if needed else f"does not go with {kind}"
+                raise ValueError(f"{parser.word_of(name)} {text}; leave it out")
     if args.atlas is not None and not args.report:
         raise ValueError("--atlas is for the report only; add --report")
-    check_pictures(args)
-
-
-def _check_kind(args):
-    """Raise if an option belongs to another kind of test."""
-    kind = _kind(args)
-    for other in _OPTIONS.keys() - {kind}:
-        for name in set(_OPTIONS[other]) - set(_OPTIONS[kind]):
-            if _is_given(args, name):
-                text = f"does not go with {kind}"
-                if other in ("--null", "--subjects") and kind != "--test mean":
-                    text = f"needs {other}"
-                raise ValueError(f"{word_of(name)} {text}; leave it out")
 
 
 def _tested(args, n_permutations=None):
@@ -291,31 +241,23 @@ def _tested(args, n_permutations=None):
     from neuroextrap import group
 
     kind = _kind(args)
-    shared = {name: getattr(args, name) for name in _SHARED}
-    names = (*_OPTIONS[kind], "n_permutations")
+    names = [*_OF_TESTS[kind], *([] if kind == "--subjects" else ["n_permutations"])]
     options = {name: getattr(args, name) for name in names if _is_given(args, name)}
     if n_permutations is not None:
         options["n_permutations"] = n_permutations
+    given = {name: getattr(args, name) for name in _SHARED} | options
     if kind == "--subjects":
-        options.pop("n_permutations", None)
-        maps = group.group_information(args.subjects, **shared, **options)
-        return maps, options
+        return group.group_information(args.subjects, **given), options
     if kind == "--test mean":
-        maps = group.group_permutation_test(args.imgs, args.null, **shared, **options)
-        return maps, options
+        return group.group_permutation_test(args.imgs, args.null, **given), options
     if kind == "--null":
-        return group.prevalence_test(args.imgs, args.null, **shared, **options), options
-    options["two_sided"] = args.two_sided
-    if not any(name in options for name in _SECOND_LEVEL):
-        return group.sign_flip_test(args.imgs, **shared, **options), options
-    given = dict(options)
+        return group.prevalence_test(args.imgs, args.null, **given), options
+    options["two_sided"] = given["two_sided"] = args.two_sided
+    if not _is_second_level(args):
+        return group.sign_flip_test(args.imgs, **given), options
     path = given.pop("design", None)
     design = None if path is None else _read_design(path, args.imgs)
-    maps = group.second_level_test(args.imgs, design, **shared, **given)
-    return maps, options
-
-
-_SHARED = ("mask", "random_state", "allow_mixed", "allow_native_space")
+    return group.second_level_test(args.imgs, design, **given), options
 
 
 def _cost(args):
@@ -324,38 +266,31 @@ def _cost(args):
 
     import numpy as np
 
+    from neuroextrap.cli._results import cost_line, seconds_of
     from neuroextrap.images._opening import flat_values
 
-    if _kind(args) == "--subjects":
+    if args.subjects is not None:
         return f"{len(args.subjects)} folders are read, no permutations are done"
+    plain = args.null is None and not _is_second_level(args)
     n_permutations = args.n_permutations
     if n_permutations is None:
-        plain = args.null is None and not any(
-            _is_given(args, name) for name in _SECOND_LEVEL
-        )
         n_permutations = 1000 if plain else 10_000
-    least = 0
-    if args.test == "mean" and args.cluster_threshold:  # that a threshold needs
+    of_means, least = args.test == "mean", 0
+    if of_means and args.cluster_threshold:  # that a threshold needs
         least = 1 / args.cluster_threshold
     few = (int(10 + least), int(60 + least))
     with warnings.catch_warnings():  # of few permutations
         warnings.simplefilter("ignore", UserWarning)
-        maps, _ = _tested(args, max(2, few[0] if args.test == "mean" else 2))
+        maps, _ = _tested(args, few[0] if of_means else 2)
         n_voxels = int(np.isfinite(flat_values(maps["p_value"])).sum())
         seconds = seconds_of(lambda n: _tested(args, n), n_permutations, few=few)
-    n_bytes = 8.0 * n_voxels * (4 * len(args.imgs) + 64)
-    what = (
-        f"{len(args.imgs)} subjects, {n_voxels} voxels, {n_permutations} permutations"
-    )
-    return cost_line(what, seconds, n_bytes)
+    n_maps = len(args.imgs)
+    what = f"{n_maps} subjects, {n_voxels} voxels, {n_permutations} permutations"
+    return cost_line(what, seconds, 8.0 * n_voxels * (4 * n_maps + 64))
 
 
 def _read_design(path, imgs):
-    """Return the design of a table as numbers.
-
-    With a column participant_id its rows are called by it, as the test matches them to
-    the subjects of the images, and those of nobody's image are left out.
-    """
+    """Return the design of a table as numbers, its rows by participant if named."""
     import pandas as pd
 
     from neuroextrap.images._bids_names import loose_entities

@@ -1,30 +1,12 @@
 """``neuroextrap learning-curve``: information against the number of subjects."""
 
 import logging
+from functools import partial
+from typing import Any
 
-from neuroextrap.analysis._options import (
-    number_or_name,
-    one_of,
-    path,
-    paths,
-    real,
-    text,
-    texts,
-    whole,
-)
+from neuroextrap.analysis import _options as option
 from neuroextrap.cli._console import say
-from neuroextrap.cli._parser import (
-    DRY_RUN,
-    add_options,
-    add_output_options,
-    take_last_as_output,
-)
-from neuroextrap.cli._results import (
-    bids_of_inputs,
-    cost_line,
-    origin_of_command,
-    seconds_of,
-)
+from neuroextrap.cli._parser import DRY_RUN, LAST, OUTPUT, Command
 
 logger = logging.getLogger(__name__)
 
@@ -40,14 +22,14 @@ examples:
       --train-sizes 4 8 12 --labels condition agnostic results
 """
 _SOURCES = {
-    "imgs": paths("3-D or 4-D images of scans", first=True),
-    "array": path(".npy of scans x features", "NPY", first=True),
+    "imgs": option.paths("3-D or 4-D images of scans", first=True),
+    "array": option.path(".npy of scans x features", "NPY", first=True),
 }
 _INPUT = {
-    "scans": path(
+    "scans": option.path(
         "table with one row for each scan (see --help-all)", "TSV", required=True
     ),
-    "labels": texts(
+    "labels": option.texts(
         "columns of labels, one curve for each; 'agnostic' labels every scan of a "
         "subject by its position",
         ["trial_type"],
@@ -55,21 +37,23 @@ _INPUT = {
         said="trial_type",
         first=True,
     ),
-    "groups": text("column of subjects or runs", "subject", "COLUMN", first=True),
-    "exclude": texts("labels whose scans are left out", [], said="none"),
-    "mask": path("brain mask", said="computed from the images", first=True),
+    "groups": option.text(
+        "column of subjects or runs", "subject", "COLUMN", first=True
+    ),
+    "exclude": option.texts("labels whose scans are left out", [], said="none"),
+    "mask": option.path("brain mask", said="computed from the images", first=True),
 }
 _MODEL = {
-    "n_components": whole(
+    "n_components": option.whole(
         "number of principal components", None, "P", said="scans per subject"
     ),
-    "basis": one_of(
+    "basis": option.one_of(
         "use singular values as they are (svd), or re-estimate them with each group "
         "left out (generalizable)",
         "svd generalizable",
         "svd",
     ),
-    "significance_level": real(
+    "significance_level": option.real(
         "keep only canonical directions that are significant at this level",
         None,
         "P",
@@ -77,184 +61,291 @@ _MODEL = {
     ),
 }
 _CURVE = {
-    "center": one_of(
+    "center": option.one_of(
         "subtract each group's mean scan, or nothing", "group none", "group"
     ),
-    "scale": one_of("divide each scan by its mean, or leave it", "mean none", "none"),
-    "pattern": one_of(
+    "scale": option.one_of(
+        "divide each scan by its mean, or leave it", "mean none", "none"
+    ),
+    "pattern": option.one_of(
         "map whose reproducibility is measured",
         "sensitivity log_sensitivity canonical none",
         "sensitivity",
     ),
-    "prior_weight": text(
+    "prior_weight": option.text(
         "weight of the prior in predicted probabilities: a number, cross-validated, or "
         "none for no regularization",
         "cross-validated",
         "E",
-        kind=number_or_name,
+        kind=option.number_or_name,
     ),
-    "train_sizes": whole(
+    "train_sizes": option.whole(
         "numbers of training subjects",
         many=True,
         said="all sizes that leave twice as many residual degrees of freedom as "
         "components",
         first=True,
     ),
-    "n_splits": whole("number of random splits at every size", 150, first=True),
-    "random_state": whole("seed of the splits", 0, "SEED"),
-    "n_jobs": whole("number of workers", 1),
+    "n_splits": option.whole("number of random splits at every size", 150, first=True),
+    "random_state": option.whole("seed of the splits", 0, "SEED"),
+    "n_jobs": option.whole("number of workers", 1),
 }
 
 
-def add_parser(subparsers):
-    """Add the command to what ``ArgumentParser.add_subparsers`` returned."""
-    parser = subparsers.add_parser(
-        "learning-curve",
-        help="information about unseen subjects against training subjects",
-        usage="neuroextrap learning-curve (--imgs A [B ...] | --array X.npy) "
-        "\n       --scans TSV [options] OUT",
-        description="Mutual information learning curves: what canonical variates\n"
-        "trained on some subjects tell about the scans of others, in bits.",
-        epilog=_EXAMPLES,
-    )
-    parser.add_argument("out", nargs="?", metavar="OUT", help="folder for the results")
-    group = add_options(parser, "input", _INPUT)
-    source = group.add_mutually_exclusive_group(required=True)
-    add_options(source, None, _SOURCES)
-    add_options(parser, "model", _MODEL)
-    add_options(parser, "curve", _CURVE | {"dry_run": DRY_RUN})
-    add_output_options(parser, maps=False)
+_FILES = {name: OUTPUT[name] for name in ("overwrite", "bids", "report")}
+COMMAND = Command(
+    "information about unseen subjects against training subjects",
+    "(--imgs A [B ...] | --array X.npy) \n       --scans TSV [options] OUT",
+    "Mutual information learning curves: what canonical variates\n"
+    "trained on some subjects tell about the scans of others, in bits.",
+    _EXAMPLES,
+    LAST,
+    {
+        "input": _INPUT | {"source": _SOURCES},
+        "model": _MODEL,
+        "curve": _CURVE | {"dry_run": DRY_RUN},
+        "output": _FILES,
+    },
+)
+_HEADINGS = {
+    "scheme": "labels",
+    "train_size": "train size",
+    "information": "bits",
+    "information_spread": "spread",
+    "error_rate": "error",
+    "baseline_error_rate": "baseline",
+    "reproducibility": "reproducibility",
+}
+_PARAMETERS = (
+    "center scale pattern prior_weight train_sizes n_splits labels groups exclude"
+)
+"""Options that curves depend on."""
+_RECORDS: dict[str, dict[str, Any]] = {
+    "sensitivity": {
+        "description": "Sensitivity of the true label's posterior, all subjects.",
+        "unit": "squared probability per squared unit of the scans",
+    },
+    "canonical": {
+        "description": "Canonical maps (eigenimages), all subjects, one volume a "
+        "direction.",
+        "unit": "within-class standard deviations per unit of the scans",
+    },
+}
 
 
 def run(args):
     """Read the scans, compute the curves, write tables and maps."""
-    take_last_as_output(args)
-    from neuroextrap.cli._learning_curve_files import write_curves
-    from neuroextrap.learning_curves._curve_run import read_scans
-    from neuroextrap.maps._files import check_output_directory
+    from neuroextrap.cli._results import Output, bids_of_inputs
+    from neuroextrap.learning_curves import (
+        CanonicalVariates,
+        information_learning_curve,
+    )
 
-    source = args.array if args.imgs is None else args.imgs
-    bids, files = bids_of_inputs(args, source)
-    if not args.dry_run:
-        check_output_directory(args.out, overwrite=args.overwrite, bids=bids)
     role = "imgs" if args.array is None else "array"
-    origin = origin_of_command(args, **{role: files}, scans=args.scans, mask=args.mask)
-    schemes, groups, rows = _read_scans(args)
-    samples = read_scans(_source(args), args.mask)
-    if len(samples.X) != len(rows):
-        raise ValueError(
-            f"{args.scans} has {len(rows)} rows, but there are {len(samples.X)} scans; "
-            "give one row for each scan"
-        )
-    X, groups = samples.X[rows], groups[rows]
-    logger.info(
-        "%d scans of %d groups, %d features", *X.shape[:1], len(set(groups)), X.shape[1]
+    bids, files = bids_of_inputs(args, getattr(args, role))
+    output = Output.of(args, bids, f"{role} scans mask", **{role: files})
+    samples, data, labels = _read(args)
+    classifier = CanonicalVariates(**{name: getattr(args, name) for name in _MODEL})
+    how = {name: each.value(getattr(args, name)) for name, each in _CURVE.items()}
+    curve: Any = partial(
+        information_learning_curve,
+        data["X"],
+        groups=data["groups"],
+        classifier=classifier,
+        **how,
     )
-    labels = {name: values[rows] for name, values in schemes.items()}
-    if args.dry_run:
-        say(_cost(args, X, labels, groups))
+    if output.dry_run:
+        say(_cost(curve, data, labels))
         return
-    curves = {name: _curve(args, X, y, groups) for name, y in labels.items()}
-    data = {"X": X, "groups": groups, "samples": samples}
-    output = write_curves(
-        args, curves, labels, data, _classifier(args), bids=bids, origin=origin
-    )
-    say(output)
+    curves = {name: curve(y) for name, y in labels.items()}
+    maps: tuple[dict, dict] = {}, {}
+    if samples.masker is not None:
+        maps = _maps(output, samples, data, labels, classifier, how)
+    asked = {name: getattr(args, name) for name in _PARAMETERS.split()}
+    about = {"parameters": asked | {"classifier": classifier}, "inputs": data | labels}
+    say(_written(output, curves, maps, about | {"random_state": args.random_state}))
 
 
-def _curve(args, X, y, groups, **changed):
-    """Compute one curve."""
-    from neuroextrap.learning_curves import information_learning_curve
-
-    options = {**_options(args), **changed}
-    return information_learning_curve(
-        X, y, groups, classifier=_classifier(args), **options
-    )
-
-
-def _cost(args, X, labels, groups):
+def _cost(curve, data, labels):
     """Describe what the curves would take, by timing a few splits of each."""
     from joblib import effective_n_jobs
 
+    from neuroextrap.cli._results import cost_line, seconds_of
+
+    (n_scans, n_features), n_splits = data["X"].shape, curve.keywords["n_splits"]
+    n_workers = effective_n_jobs(curve.keywords["n_jobs"])
     n_sizes, seconds = 0, 0.0
     for y in labels.values():
-        curve = _curve(args, X, y, groups, n_splits=1, n_jobs=1)
-        n_sizes = len(curve.train_sizes)
-        seconds += seconds_of(
-            lambda n, y=y: _curve(args, X, y, groups, n_splits=n, n_jobs=1),
-            args.n_splits,
-            few=(1, 4),
-        )
-    n_workers = effective_n_jobs(args.n_jobs)
+        few = partial(curve, y, n_jobs=1)
+        n_sizes = len(few(n_splits=1).train_sizes)
+        seconds += seconds_of(lambda n, f=few: f(n_splits=n), n_splits, few=(1, 4))
     what = (
-        f"{len(labels)} curves of {n_sizes} training sizes, {args.n_splits} splits, "
-        f"{len(X)} scans of {len(set(groups))} groups, {X.shape[1]} features"
+        f"{len(labels)} curves of {n_sizes} training sizes, {n_splits} splits, "
+        f"{n_scans} scans of {len(set(data['groups']))} groups, {n_features} features"
     )
-    return cost_line(what, seconds / n_workers, (4 + n_workers) * X.nbytes)
+    return cost_line(what, seconds / n_workers, (4 + n_workers) * data["X"].nbytes)
 
 
 def _source(args):
     """Return images, or the array."""
     from neuroextrap.images._tables import load_array
 
-    if args.array is not None:
-        array = load_array(args.array)
-        if array.ndim != 2:
-            raise ValueError(
-                f"--array {args.array} has shape {array.shape}; give one row for each "
-                "scan and one column for each feature"
-            )
-        return array
-    return args.imgs if len(args.imgs) > 1 else args.imgs[0]
+    if args.array is None:
+        return args.imgs if len(args.imgs) > 1 else args.imgs[0]
+    array = load_array(args.array)
+    if array.ndim != 2:
+        raise ValueError(
+            f"--array {args.array} has shape {array.shape}; give one row for each "
+            "scan and one column for each feature"
+        )
+    return array
 
 
-def _read_scans(args):
-    """Return labels of every scheme, groups, and which rows are analyzed."""
+def _read(args):
+    """Return samples (masker and scans), the data that are analyzed, and labels."""
+    from neuroextrap.learning_curves._curve_run import read_scans
+    from neuroextrap.learning_curves._protocol import agnostic_labels
+
+    columns, rows = _columns(args)
+    samples = read_scans(_source(args), args.mask)
+    if len(samples.X) != len(rows):
+        raise ValueError(
+            f"{args.scans} has {len(rows)} rows, but there are {len(samples.X)} scans; "
+            "give one row for each scan"
+        )
+    X, groups = samples.X[rows], columns[args.groups][rows]
+    size = len(X), len(set(groups)), X.shape[1]
+    logger.info("%d scans of %d groups, %d features", *size)
+    labels = {
+        name: agnostic_labels(groups) if name == "agnostic" else columns[name][rows]
+        for name in args.labels
+    }
+    return samples, {"X": X, "groups": groups}, labels
+
+
+def _columns(args):
+    """Return groups and labels of the table of scans, and which rows are analyzed."""
     import numpy as np
 
     from neuroextrap.images._tables import read_text_table, text_column
-    from neuroextrap.learning_curves._protocol import agnostic_labels
 
     table = read_text_table(args.scans, "--scans")
-    wanted = [args.groups, *(name for name in args.labels if name != "agnostic")]
-    missing = [name for name in wanted if name not in table.columns]
+    labels = [name for name in args.labels if name != "agnostic"]
+    missing = [name for name in (args.groups, *labels) if name not in table.columns]
     if missing:
         raise ValueError(
             f"{args.scans} has no column {', '.join(missing)}; it has "
             f"{', '.join(table.columns)}; name others with --labels and --groups"
         )
-    columns = {name: text_column(table, name, args.scans) for name in wanted}
-    groups = columns[args.groups]
-    labeled = np.all([columns[name] != "" for name in wanted], axis=0)
-    if not labeled.all():
+    names = dict.fromkeys([args.groups, *labels])
+    columns = {name: text_column(table, name, args.scans) for name in names}
+    lacking = np.any([values == "" for values in columns.values()], axis=0)
+    if lacking.any():
         logger.warning(
             "%d of %d rows of %s lack a label or a group (n/a or empty) and are left "
             "out",
-            (~labeled).sum(),
-            len(labeled),
+            lacking.sum(),
+            len(lacking),
             args.scans,
         )
-    excluded = [np.isin(columns[name], args.exclude) for name in wanted[1:]]
-    rows = labeled & ~np.any([np.zeros_like(labeled), *excluded], axis=0)
+    excluded = [np.isin(columns[name], args.exclude) for name in labels]
+    rows = ~np.any([lacking, *excluded], axis=0)
     if not rows.any():
         raise ValueError(f"{args.scans} has no row left to analyze; exclude fewer")
-    schemes = {}
-    for name in args.labels:
-        if name == "agnostic":
-            schemes[name] = np.full(len(table), -1)
-            schemes[name][rows] = agnostic_labels(groups[rows])
-        else:
-            schemes[name] = columns[name]
-    return schemes, groups, rows
+    return columns, rows
 
 
-def _classifier(args):
-    """Return canonical variates as requested."""
-    from neuroextrap.learning_curves import CanonicalVariates
+def _maps(output, samples, data, labels, classifier, options):
+    """Return images and sidecars of models trained on all subjects, dicts by name."""
+    from sklearn.base import clone
 
-    return CanonicalVariates(**{name: getattr(args, name) for name in _MODEL})
+    from neuroextrap.images import to_img
+    from neuroextrap.learning_curves import sensitivity_map
+    from neuroextrap.learning_curves._curve_run import center_groups, scale_scans
+    from neuroextrap.maps._files import describe_map
+    from neuroextrap.maps._provenance import provenance
+    from neuroextrap.maps._records import MapRecord
+
+    X = scale_scans(data["X"]) if options["scale"] == "mean" else data["X"]
+    X = center_groups(X, data["groups"]) if options["center"] == "group" else X
+    images, sidecars, about = {}, {}, output.origin.sidecar()
+    for name, y in labels.items():
+        model = clone(classifier).fit(X, y, groups=data["groups"])
+        made = about | provenance(
+            parameters={"labels": name, "n_components": model.n_components_},
+            inputs={"X": X, "y": y},
+            random_state=options["random_state"],
+        )
+        maps = {"sensitivity": sensitivity_map(model, X, y)}
+        for kind, values in (maps | {"canonical": model.canonical_maps_}).items():
+            if len(values):
+                key = f"{kind}_{name}"
+                images[key] = to_img(samples.expand(values), samples.masker)
+                record = MapRecord(name=key, **_RECORDS[kind])
+                sidecars[key] = describe_map(record, made)
+    return images, sidecars
 
 
-def _options(args):
-    """Return what the curve function is told."""
-    return {name: each.value(getattr(args, name)) for name, each in _CURVE.items()}
+def _written(output, curves, maps, about):
+    """Write tables, images and sidecars, and the page; return a summary."""
+    from neuroextrap.analysis._region_maps import table_writer
+    from neuroextrap.learning_curves import learning_curve_report
+    from neuroextrap.learning_curves._comparison import table_of_curves
+    from neuroextrap.maps._files import write_maps
+    from neuroextrap.maps._provenance import provenance
+
+    table = table_of_curves(curves, "scheme")
+    more = {"learning_curve.tsv": table_writer(table)}
+    more["confusion.tsv"] = partial(_confusions(curves).to_csv, sep="\t", index=False)
+    if output.report:
+        more["report.html"] = learning_curve_report(curves).save_as_html
+    write_maps(
+        output.folder,
+        *maps,
+        bids=output.bids,
+        provenance=output.origin.record | output.origin.sidecar() | provenance(**about),
+        more=more,
+        overwrite=output.overwrite,
+        sources=output.origin.paths,
+    )
+    places = output.places
+    names = ", ".join(places.name(n) for n in ("learning_curve.tsv", "confusion.tsv"))
+    names += ", maps" if maps[0] else ""
+    page = f"; open {places.path('report.html')}" if output.report else ""
+    return f"{_summary(curves, table)}\n{names} in {places.folder}{page}"
+
+
+def _summary(curves, table):
+    """Describe curves in lines of text."""
+    from html import unescape
+
+    from neuroextrap.cli._results import text_table
+    from neuroextrap.learning_curves._report import words_found
+
+    notes = [
+        f"{row.scheme}, {row.train_size} subjects: {row.note}"
+        for row in table.itertuples()
+        if row.note
+    ]
+    said = map(unescape, map(str, words_found(curves)))
+    return "\n".join([text_table(table, _HEADINGS), *said, *notes[:3]])
+
+
+def _confusions(curves):
+    """Return mean predicted probabilities as a tidy table."""
+    import pandas as pd
+
+    rows = [
+        {
+            "scheme": name,
+            "train_size": size,
+            "true": true,
+            "predicted": predicted,
+            "probability": probability,
+        }
+        for name, curve in curves.items()
+        for size, matrix in zip(curve.train_sizes, curve.confusion, strict=True)
+        for true, row in zip(curve.classes, matrix, strict=True)
+        for predicted, probability in zip(curve.classes, row, strict=True)
+    ]
+    return pd.DataFrame(rows)

@@ -14,29 +14,18 @@ from neuroextrap.cli._console import (
     ending_on_sigterm,
     say,
 )
-from neuroextrap.cli._parser import CommandParser
+from neuroextrap.cli._parser import CommandParser, take_last_as_output
 
 logger = logging.getLogger(__name__)
 
 _COMMANDS = (
-    "demo",
-    "check",
-    "searchlight",
-    "multiverse",
-    "bids",
-    "merge",
-    "encoding",
-    "continuous",
-    "compare",
-    "scores",
-    "learning_curve",
-    "group",
+    "demo check searchlight multiverse bids merge encoding continuous compare scores "
+    "learning-curve group"
 )
-
 _BAD_INPUT = (ValueError, TypeError, OSError, MemoryError, ModuleNotFoundError)
 
+# what ended a command: what is said, and the exit code, 128 and the signal
 _ENDS = {KeyboardInterrupt: ("interrupted", 130), Terminated: ("terminated", 143)}
-"""What is said, and the exit code, by what ended a command: 128 and the signal."""
 
 _EXAMPLES = """\
 examples:
@@ -63,16 +52,21 @@ def build_parser():
     parser.add_argument(
         "--version", action="version", version=f"neuroextrap {__version__}"
     )
-    add_print_completion(parser)
+    parser.add_argument(
+        "--print-completion",
+        choices=SHELLS,
+        action=_PrintCompletion,
+        default=argparse.SUPPRESS,
+        help="print a script by which this shell completes commands, options and "
+        "files, and exit (needs shtab)",
+    )
     subparsers = parser.add_subparsers(
         title="commands", metavar="COMMAND", parser_class=CommandParser
     )
-    for name in _COMMANDS:
-        module = importlib.import_module(f"neuroextrap.cli._{name}_command")
-        before = set(subparsers.choices)
-        module.add_parser(subparsers)
-        for added in set(subparsers.choices) - before:
-            subparsers.choices[added].set_defaults(run=module.run)
+    for name in _COMMANDS.split():
+        room = f"neuroextrap.cli._{name.replace('-', '_')}_command"
+        module = importlib.import_module(room)
+        module.COMMAND.add_to(subparsers, name, module.run)
     return parser
 
 
@@ -113,6 +107,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     args.argv = words
     with console(quiet=args.quiet, verbose=args.verbose):
         try:
+            if getattr(args, "out", "") is None:
+                take_last_as_output(args)
             with ending_on_sigterm(), dask_cluster(args):
                 return args.run(args) or 0
         except _BAD_INPUT as error:
@@ -127,18 +123,6 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 SHELLS = ("bash", "zsh", "tcsh")
-
-
-def add_print_completion(parser):
-    """Add the option that prints a script for the shell, and leaves."""
-    parser.add_argument(
-        "--print-completion",
-        choices=SHELLS,
-        action=_PrintCompletion,
-        default=argparse.SUPPRESS,
-        help="print a script by which this shell completes commands, options and "
-        "files, and exit (needs shtab)",
-    )
 
 
 class _PrintCompletion(argparse.Action):

@@ -4,8 +4,7 @@ from dataclasses import replace
 
 from neuroextrap.analysis._options import flag
 from neuroextrap.cli._console import say
-from neuroextrap.cli._parser import add_options, add_output_options
-from neuroextrap.cli._results import command_record
+from neuroextrap.cli._parser import OUT, OUTPUT, Command
 
 _EXAMPLES = """\
 examples:
@@ -26,45 +25,46 @@ _OPTIONS = {
         "results as partial"
     )
 }
-
-
-def add_parser(subparsers):
-    """Add the command to what ``ArgumentParser.add_subparsers`` returned."""
-    parser = subparsers.add_parser(
-        "merge",
-        help="join the parts of a run that was split by --shard",
-        usage="neuroextrap merge PART [PART ...] [options] OUT",
-        description="Join the parts of a run that was split by --shard.",
-        epilog=_EXAMPLES,
-        intermixed=True,
-    )
-    parser.add_argument("parts", nargs="+", metavar="PART", help="folders of the parts")
-    parser.add_argument("out", metavar="OUT", help="folder for the results")
-    add_options(parser, None, _OPTIONS)
-    add_output_options(parser)
+COMMAND = Command(
+    "join the parts of a run that was split by --shard",
+    "PART [PART ...] [options] OUT",
+    "Join the parts of a run that was split by --shard.",
+    _EXAMPLES,
+    {
+        "parts": {"nargs": "+", "metavar": "PART", "help": "folders of the parts"},
+        "out": OUT,
+    },
+    {None: _OPTIONS, "output": OUTPUT},
+    intermixed=True,
+)
 
 
 def run(args):
     """Join the parts and write the whole."""
-    from neuroextrap.cli._results import check_pictures, write_results
-    from neuroextrap.maps._files import check_output_directory
+    from neuroextrap.cli._results import Output
 
-    check_pictures(args)
     kind, bids = _kind_and_bids(args)
-    check_output_directory(args.out, overwrite=args.overwrite, bids=bids)
+    output = Output.of(args, bids)
     first, *others = [kind.from_directory(part) for part in args.parts]
     whole = first.merge(*others, allow_missing=args.allow_missing)
-    origin = replace(whole.origin_, record=command_record(args))
-    say(write_results(whole, args, bids, origin))
+    origin = replace(whole.origin_, record=output.origin.record)
+    say(replace(output, origin=origin).write_analysis(whole))
 
 
 def _kind_and_bids(args):
     """Return what the parts are, and entities that name them if they are wanted."""
+    from pathlib import Path
+
     from neuroextrap.analysis._analysis_files import find_analysis
     from neuroextrap.decoding import IdentificationSearchLight, TargetSearchLight
     from neuroextrap.encoding import EncodingIdentification
 
-    _check_parts(args.parts)
+    for part in args.parts:
+        if not Path(part).exists():
+            raise FileNotFoundError(
+                f"PART {part} is not a folder; name the folders that "
+                "'neuroextrap searchlight --shard' wrote"
+            )
     classes = IdentificationSearchLight, TargetSearchLight, EncodingIdentification
     analyses = [find_analysis(part) for part in args.parts]
     kind = {each.kind: each for each in classes}[analyses[0][0]]
@@ -75,15 +75,3 @@ def _kind_and_bids(args):
             "--bids: the parts have no BIDS names, or different ones; use --no-bids"
         )
     return kind, named[0] if alike and args.bids is not False else None
-
-
-def _check_parts(parts):
-    """Raise unless the parts are there."""
-    from pathlib import Path
-
-    for part in parts:
-        if not Path(part).exists():
-            raise FileNotFoundError(
-                f"PART {part} is not a folder; name the folders that "
-                "'neuroextrap searchlight --shard' wrote"
-            )

@@ -2,14 +2,9 @@
 
 from typing import Any
 
+from neuroextrap.cli import _parser as parser
 from neuroextrap.cli._console import say
-from neuroextrap.cli._parser import OVERWRITE, RaisingParser, add_options, options_of
-from neuroextrap.cli._results import page_file, text_table
-from neuroextrap.cli._searchlight_command import (
-    add_analysis_options,
-    prepare,
-    take_betas,
-)
+from neuroextrap.cli._searchlight_command import analysis_options
 
 _EXAMPLES = """\
 CONFIG.toml has the options of neuroextrap searchlight, with _ for -, those that
@@ -35,76 +30,68 @@ seen from where the command is run.
 examples:
   neuroextrap multiverse pipelines.toml results
 """
-_OPTIONS = {"overwrite": OVERWRITE}
 _SHOWN = (
-    "pipeline",
-    "n_regions",
-    "largest_standardized",
-    "p_value_fwe_alone",
-    "p_value_fwe",
-    "n_surviving_alone",
-    "n_surviving",
+    "pipeline n_regions largest_standardized p_value_fwe_alone p_value_fwe "
+    "n_surviving_alone n_surviving"
 )
-
-
-def add_parser(subparsers):
-    """Add the command to what ``ArgumentParser.add_subparsers`` returned."""
-    parser = subparsers.add_parser(
-        "multiverse",
-        help="several pipelines of one experiment, tested together",
-        usage="neuroextrap multiverse CONFIG.toml [options] OUT",
-        description="Run several searchlights under the same permuted labels, and\n"
-        "correct for all regions and all pipelines together.",
-        epilog=_EXAMPLES,
-        intermixed=True,
-    )
-    parser.add_argument("config", metavar="CONFIG.toml", help="options and pipelines")
-    parser.add_argument("out", metavar="OUT", help="folder for the results")
-    add_options(parser, None, _OPTIONS)
+COMMAND = parser.Command(
+    "several pipelines of one experiment, tested together",
+    "CONFIG.toml [options] OUT",
+    "Run several searchlights under the same permuted labels, and\n"
+    "correct for all regions and all pipelines together.",
+    _EXAMPLES,
+    {
+        "config": {"metavar": "CONFIG.toml", "help": "options and pipelines"},
+        "out": parser.OUT,
+    },
+    {None: {"overwrite": parser.OVERWRITE}},
+    intermixed=True,
+)
 
 
 def run(args):
     """Read every pipeline's samples, test all, write maps, table and page."""
     import numpy as np
 
+    from neuroextrap.cli._results import page_file, text_table
     from neuroextrap.decoding import multiverse
     from neuroextrap.maps._files import check_output_directory
 
     check_output_directory(args.out, overwrite=args.overwrite)
     pipelines: dict = {}
     first: Any = None
-    for name, light, samples, (data, y, runs) in planned_pipelines(args.config):
+    for name, (light, samples, (data, *_)) in planned_pipelines(args.config):
         pipelines[name], first = (light, data), first or samples
-        if not (np.array_equal(y, first.y) and np.array_equal(runs, first.runs)):
+        alike = [np.array_equal(samples.y, first.y)]
+        alike += [np.array_equal(samples.runs, first.runs)]
+        if not all(alike):
             raise ValueError(
                 f"{args.config}: pipeline {name!r} has other samples than the first; "
                 "give all the same events, samples and exclude"
             )
     found = multiverse(pipelines, None, first.y, first.runs, order=first.order)
     found.bg_img_ = first.bg_img
-    page = found.generate_report().get_standalone()
-    found.to_directory(args.out, overwrite=args.overwrite, more=page_file(page))
+    pages = page_file(found.generate_report())
+    found.to_directory(args.out, overwrite=args.overwrite, more=pages)
     say(
         f"p_value_fwe holds for all voxels and pipelines together:\n"
-        f"{text_table(found.table_, _SHOWN)}\n"
+        f"{text_table(found.table_, _SHOWN.split())}\n"
         f"maps and pipelines.tsv in {args.out}; open {args.out}/report.html"
     )
 
 
 def planned_pipelines(path, most=None):
-    """Yield the name of every pipeline in a TOML file, and what it is planned to do.
+    """Yield the name and Planned searchlight of every pipeline, `most` at the most."""
+    from neuroextrap.cli._planned_searchlight import Request
 
-    That is its searchlight, its samples, and what it is fitted to (images, labels,
-    runs). All options are read before any image is; `most` is the largest number.
-    """
-    parsed = {}
-    for name, options in _pipelines(path, most).items():
-        reader = RaisingParser(is_command=False)
-        add_analysis_options(reader)
-        add_options(reader, None, options_of("searchlight", "resources"))
-        parsed[name] = reader.parse_file(f"{path}: pipeline {name!r}", options)
+    resources = {parser.RESOURCES: parser.options_of("searchlight", "resources")}
+    reader = parser.RaisingParser(analysis_options() | resources)
+    parsed = {
+        name: reader.parse_file(f"{path}: pipeline {name!r}", given)
+        for name, given in _pipelines(path, most).items()
+    }
     for name, own in parsed.items():
-        yield name, *prepare(own, take_betas(own))
+        yield name, Request.of(own).plan()
 
 
 def _pipelines(path, most):

@@ -3,7 +3,7 @@
 import argparse
 import difflib
 import re
-from typing import Any
+from typing import Any, NamedTuple
 
 from neuroextrap.analysis._options import flag, path, text
 from neuroextrap.analysis._parameters import parameters
@@ -48,11 +48,7 @@ class _FullHelp(argparse.Action):
 class CommandParser(argparse.ArgumentParser):
     """A parser whose errors are one line and whose commands share some options.
 
-    Of commands with many options ``--help`` shows the first ones, ``--help-all`` all.
-
-    The parser of one command (`is_command`) keeps what was said about messages before
-    the command's name. With `intermixed`, options may stand between its other words.
-    Further arguments are those of ``argparse.ArgumentParser``.
+    With `intermixed`, options may stand between other words.
     """
 
     def __init__(self, *args, is_command=True, intermixed=False, **kwargs):
@@ -90,10 +86,7 @@ class CommandParser(argparse.ArgumentParser):
         return super().format_help()
 
     def parse_known_args(self, args=None, namespace=None):
-        """Parse words as ``argparse`` does, options between the others if intermixed.
-
-        ``argparse`` joins words that options separate by calling this method again.
-        """
+        """Parse words; ``argparse`` calls this again to join intermixed ones."""
         if not self._intermixed:
             found, unknown = super().parse_known_args(args, namespace)
             self._suggest(unknown)
@@ -121,15 +114,16 @@ class CommandParser(argparse.ArgumentParser):
 class RaisingParser(CommandParser):
     """A parser of options in files, which raises instead of leaving."""
 
+    def __init__(self, options):
+        super().__init__(is_command=False)
+        add_options(self, options)
+
     def error(self, message):
         """Raise ValueError."""
         raise ValueError(message)
 
     def parse_file(self, where, options, words=()):
-        """Parse options of a file, by name, as if they were given before the words.
-
-        `where` begins what a ValueError says.
-        """
+        """Parse options of a file, by name, as if they were given before the words."""
         given: list[str] = []
         for key, value in options.items():
             option = word_of(key)
@@ -158,17 +152,53 @@ class _NamesOrAll(argparse.Action):
         setattr(namespace, self.dest, values or True)
 
 
-def add_options(parser, title, options, **said):
-    """Add options by their names, an Option each, as a group of help; return the group.
+class Command(NamedTuple):
+    """What a parser needs to know of a command.
 
-    Without a title they go to the parser itself. `said` are words for help of defaults
-    that are this command's own.
+    `usage` has a line for every way to call it; `options` are those by group of help,
+    or what returns them.
     """
-    group = parser if title is None else parser.add_argument_group(title)
-    for name, option in options.items():
-        own = option._replace(said=said[name]) if name in said else option
-        _add_option(group, name, own)
-    return group
+
+    help: str
+    usage: str
+    description: str
+    examples: str
+    arguments: dict[str, dict]
+    options: Any
+    intermixed: bool = False
+
+    def add_to(self, subparsers, name, run):
+        """Add the command, which `run` carries out."""
+        called = f"neuroextrap {name} "
+        parser = subparsers.add_parser(
+            name,
+            help=self.help,
+            usage=called + re.sub(r"\n(?=\S)", f"\n       {called}", self.usage),
+            description=self.description,
+            epilog=self.examples,
+            intermixed=self.intermixed,
+        )
+        parser.set_defaults(run=run)
+        for word, about in self.arguments.items():
+            parser.add_argument(word, **about)
+        add_options(parser, self.options() if callable(self.options) else self.options)
+
+
+OUT = {"metavar": "OUT", "help": "folder for the results"}
+LAST = {"out": {"nargs": "?"} | OUT}
+"""OUT after an option that takes several values."""
+
+
+def add_options(parser, options):
+    """Add options by name and group; of those in an inner dict exactly one is due."""
+    for title, named in options.items():
+        group = parser if title is None else parser.add_argument_group(title)
+        for name, option in named.items():
+            if isinstance(option, dict):
+                either = group.add_mutually_exclusive_group(required=True)
+                add_options(either, {None: option})
+            else:
+                _add_option(group, name, option)
 
 
 def _add_option(group, name, option):
@@ -198,11 +228,7 @@ def word_of(name):
 
 
 def options_of(kind, *sections, **changed):
-    """Return the options of parameters of a kind, by word, those of sections if given.
-
-    `changed` are fields of options that a command has differently, a dict by word, or
-    None for options that it lacks.
-    """
+    """Return options of a kind, or its sections, by word; `changed` fields, or None."""
     rows = [row for row in parameters(kind) if row.option is not None]
     return {
         row.word: row.option._replace(**changed.get(row.word, {}))
@@ -226,8 +252,14 @@ DASK = {
         "ADDRESS",
     )
 }
-_REPORT = flag("also write a self-contained report.html", first=True)
-_PICTURES = {
+OUTPUT = {
+    "overwrite": OVERWRITE,
+    "bids": flag(
+        "name and place results as BIDS derivatives, or not",
+        None,
+        said="do so if all inputs have BIDS names",
+    ),
+    "report": flag("also write a self-contained report.html", first=True),
     "title": text("title of the report", None, said='"Identification report"'),
     "bg_img": path(
         "image drawn under the maps of the report: an anatomy in their space, mni152 "
@@ -242,61 +274,33 @@ _PICTURES = {
         said="none",
     ),
 }
-_BIDS = flag(
-    "name and place results as BIDS derivatives, or not",
-    None,
-    said="do so if all inputs have BIDS names",
-)
-
-
-def add_output_options(parser, *, maps=True):
-    """Add the options of files; with `maps`, those of a report that draws maps."""
-    options = {"overwrite": OVERWRITE, "bids": _BIDS, "report": _REPORT}
-    add_options(parser, "output", options | (_PICTURES if maps else {}))
-
-
-def add_resource_options(parser, kind):
-    """Add the options of workers, memory and shards, which do not change results."""
-    title = "resources (without an effect on results)"
-    options = options_of(kind, "resources") | DASK | {"dry_run": DRY_RUN}
-    add_options(parser, title, options)
+RESOURCES = "resources (without an effect on results)"
 
 
 def parameters_of(args, kind, *, without=()):
-    """Return the parameters of a kind of analysis, or of "samples", as `args` say them.
-
-    `without` are words that mean something else to the command.
-    """
+    """Return the parameters of a kind as `args` say them, `without` some words."""
     given = {
         row.name: row.option.value(getattr(args, row.word))
         for row in parameters(kind)
         if row.option is not None and row.word not in without
     }
     if kind == "encoding":
-        given["encoder"] = _encoder_of(args)
+        given["encoder"] = _encoder_of(args.encoder, args.n_jobs)
     is_analysis = kind in ("searchlight", "encoding", "targets")
     return given | {"verbose": 0 if args.quiet else 1} if is_analysis else given
 
 
-def _encoder_of(args):
-    """Return the encoder that the options describe, not fitted; None: the default."""
+def _encoder_of(word, n_jobs):
+    """Return the encoder of a word, not fitted; None is the default."""
     from neuroextrap.encoding import ElasticNetEncoder, RidgeEncoder
 
-    if args.encoder == "auto":
+    if word == "auto":
         return None
-    if args.encoder == "ridge":
-        return RidgeEncoder()
-    return ElasticNetEncoder(n_jobs=args.n_jobs)
+    return RidgeEncoder() if word == "ridge" else ElasticNetEncoder(n_jobs=n_jobs)
 
 
 def take_last_as_output(args):
-    """Let OUT follow an option that takes several values, as in ``--events C D OUT``.
-
-    ``args.out`` is None if the option took OUT as a value of its own; `args` is
-    changed in place. ``args.argv`` holds the words of the command.
-    """
-    if args.out is not None:
-        return
+    """Let OUT follow an option of several values, as in ``--events C D OUT``."""
     options = [word for word in args.argv if word.startswith("--")]
     name = options[-1].partition("=")[0][2:].replace("-", "_") if options else ""
     values = getattr(args, name, None)

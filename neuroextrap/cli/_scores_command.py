@@ -3,18 +3,9 @@
 import logging
 from pathlib import Path
 
-from neuroextrap.analysis._options import (
-    flag,
-    one_of,
-    path,
-    real,
-    set_size_or_name,
-    text,
-    texts,
-    whole,
-)
+from neuroextrap.analysis import _options as option
 from neuroextrap.cli._console import say
-from neuroextrap.cli._parser import OVERWRITE, add_options
+from neuroextrap.cli._parser import OVERWRITE, Command
 
 logger = logging.getLogger(__name__)
 
@@ -34,64 +25,68 @@ examples:
       --metric correlation --targets shown.tsv results
 """
 _INPUT = {
-    "decoded": path(
+    "decoded": option.path(
         "vectors decoded from trials, instead of scores", "FILE", first=True
     ),
-    "candidates": path("vectors of the candidates, with --decoded", "FILE", first=True),
-    "targets": path(
+    "candidates": option.path(
+        "vectors of the candidates, with --decoded", "FILE", first=True
+    ),
+    "targets": option.path(
         "candidate of every trial: a .npy array, or a table with a column target; "
         "names, or column numbers from 0",
         "FILE",
         said="those of the scores, else trial i belongs to candidate i",
         first=True,
     ),
-    "names": path(
+    "names": option.path(
         "names of the candidates: a .npy array or a table of one column",
         "FILE",
         said="the first row of a table",
     ),
-    "kind": one_of(
+    "kind": option.one_of(
         "whether larger scores are more alike or less; auto takes them as similarities "
         "unless targets come last far oftener than guessing explains",
         "auto similarity distance",
         "auto",
         first=True,
     ),
-    "metric": one_of(
+    "metric": option.one_of(
         "how decoded vectors are compared with those of candidates",
         "cosine correlation euclidean",
         "cosine",
     ),
 }
 _ANALYSIS = {
-    "set_sizes": texts(
+    "set_sizes": option.texts(
         "report accuracy (top-1) among that many candidates",
         metavar="N",
-        kind=set_size_or_name,
+        kind=option.set_size_or_name,
         said="50 200 1000, up to ten times the pool",
         first=True,
     ),
-    "statistic": text(
+    "statistic": option.text(
         "accuracy that is tested: pairwise_accuracy (two-way), accuracy (among all), "
         "or a number of candidates",
         "pairwise_accuracy",
-        kind=set_size_or_name,
+        kind=option.set_size_or_name,
     ),
-    "n_permutations": whole(
+    "n_permutations": option.whole(
         "number of exchanges of targets between trials", 1000, first=True
     ),
-    "groups": path(
+    "groups": option.path(
         "run or subject of every trial, within which targets are exchanged: a .npy "
         "array or a table of one column",
         "FILE",
         said="exchange all",
     ),
-    "cross_validated": flag(
+    "cross_validated": option.flag(
         "trials that are tested trained the decoder of other trials: no lower bounds, "
         "and an approximate p-value"
     ),
-    "confidence_level": real("confidence level of intervals and bounds", 0.95, "P"),
-    "random_state": whole("seed of the exchanges", 0, "SEED"),
+    "confidence_level": option.real(
+        "confidence level of intervals and bounds", 0.95, "P"
+    ),
+    "random_state": option.whole("seed of the exchanges", 0, "SEED"),
 }
 _ROWS = ("target", "targets", "name")  # columns of tables that name rows
 _PRINTED = (
@@ -101,29 +96,28 @@ _PRINTED = (
 )
 
 
-def add_parser(subparsers):
-    """Add the command to what ``ArgumentParser.add_subparsers`` returned."""
-    parser = subparsers.add_parser(
-        "scores",
-        help="identification (top-1 among any number) by the scores of any decoder",
-        usage="neuroextrap scores (A [B ...] | --decoded D --candidates C) "
-        "[options] OUT",
-        description="Turn scores of trials for candidates, of any decoder, into top-1\n"
-        "among any number of candidates, bits, bounds and a p-value.",
-        epilog=_EXAMPLES,
-        intermixed=True,
-    )
-    parser.add_argument(
-        "scores",
-        nargs="*",
-        metavar="A",
-        help="files of scores, one for every decoder; the last word, OUT, is the "
-        "folder for the results",
-    )
-    add_options(parser, "input", _INPUT)
-    add_options(parser, "analysis", _ANALYSIS)
-    report = flag("write a self-contained report.html as well")
-    add_options(parser, "output", {"report": report, "overwrite": OVERWRITE})
+_REPORT = option.flag("write a self-contained report.html as well")
+COMMAND = Command(
+    "identification (top-1 among any number) by the scores of any decoder",
+    "(A [B ...] | --decoded D --candidates C) [options] OUT",
+    "Turn scores of trials for candidates, of any decoder, into top-1\n"
+    "among any number of candidates, bits, bounds and a p-value.",
+    _EXAMPLES,
+    {
+        "scores": {
+            "nargs": "*",
+            "metavar": "A",
+            "help": "files of scores, one for every decoder; the last word, OUT, is "
+            "the folder for the results",
+        }
+    },
+    {
+        "input": _INPUT,
+        "analysis": _ANALYSIS,
+        "output": {"report": _REPORT, "overwrite": OVERWRITE},
+    },
+    intermixed=True,
+)
 
 
 def run(args):
@@ -137,24 +131,19 @@ def run(args):
         raise ValueError(
             "A ... OUT: name files of scores, or --decoded and --candidates, then OUT"
         )
-    from neuroextrap.cli._results import origin_of_command, text_table
-    from neuroextrap.maps._files import check_output_directory
+    from neuroextrap.cli._results import Output, text_table
     from neuroextrap.scores._result import joined, named_notes, write_results
 
-    check_output_directory(args.out, overwrite=args.overwrite)
-    roles = ("scores", "decoded", "candidates", "targets", "names", "groups")
-    origin = origin_of_command(args, **{role: getattr(args, role) for role in roles})
-    found = _analyzed(args)
-    compared = {}
+    roles = "scores decoded candidates targets names groups"
+    output = Output.of(args, None, roles)
+    found, compared = _analyzed(args), {}
     if len(found) == 2:
-        first, second = found.values()
-        n_permutations = max(1, args.n_permutations)
-        compared[tuple(found)] = first.compare(
-            second, n_permutations=n_permutations, random_state=args.random_state
-        )
+        (first, second), how = found.values(), {"random_state": args.random_state}
+        how["n_permutations"] = max(1, args.n_permutations)
+        compared[tuple(found)] = first.compare(second, **how)
     elif len(found) > 2:
         logger.info("%d decoders are listed; give two to compare them", len(found))
-    how = {"overwrite": args.overwrite, "report": args.report, "origin": origin}
+    how = {name: getattr(output, name) for name in ("overwrite", "report", "origin")}
     tables, written = write_results(found, compared, args.out, **how)
     frames = [joined(found, "pools"), *(tables["comparison"] for _ in compared)]
     shown = [text_table(tables["summary"], _PRINTED.split())]
@@ -174,13 +163,13 @@ def _analyzed(args):
     for name in ("targets", "names", "groups"):
         if given[name] is not None:
             given[name] = _read_labels(given[name], f"--{name}")
-    files = dict(zip(_names(args.scores), args.scores, strict=True))
+    role, files = "scores", dict(zip(_names(args.scores), args.scores, strict=True))
     if not files:
-        files = {"scores": args.decoded}
+        role, files = "decoded", {"scores": args.decoded}
         vectors, names, features = read_matrix(args.candidates, "vectors", _ROWS)
         given["candidates"] = pd.DataFrame(vectors, columns=features)
         given["names"] = names if args.names is None else given["names"]
-    role, found = "scores" if args.scores else "decoded", {}
+    found = {}
     for name, file in files.items():
         matrix, rows, columns = read_matrix(file, role, _ROWS)
         own = {role: pd.DataFrame(matrix, columns=columns)}

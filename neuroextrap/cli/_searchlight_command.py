@@ -1,39 +1,10 @@
 """``neuroextrap searchlight``: from images and events to maps."""
 
 import logging
-from dataclasses import replace
 
-from neuroextrap.analysis._options import paths, texts
-from neuroextrap.cli._condition_tables import (
-    TARGETS,
-    check_conditions,
-    check_confound,
-    check_targets,
-    confound_of_samples,
-    decoder_of_targets,
-    events_by_condition,
-    model_files,
-    run_confound,
-    run_cross,
-    run_dissimilarities,
-    split_conditions,
-    targets_of,
-)
+from neuroextrap.analysis._options import one_of, path, paths, text, texts
+from neuroextrap.cli import _parser as parser
 from neuroextrap.cli._console import say
-from neuroextrap.cli._parser import (
-    add_options,
-    add_output_options,
-    add_resource_options,
-    options_of,
-    parameters_of,
-    take_last_as_output,
-)
-from neuroextrap.cli._region_decoder import DECODER, check_decoder, decoder_of
-from neuroextrap.cli._results import (
-    bids_of_inputs,
-    cost_of_regions,
-    origin_of_command,
-)
 
 logger = logging.getLogger(__name__)
 
@@ -93,244 +64,109 @@ _TESTED = {
 }
 
 
-def add_parser(subparsers):
-    """Add the command to what ``ArgumentParser.add_subparsers`` returned."""
-    parser = subparsers.add_parser(
-        "searchlight",
-        help="maps of accuracy, information, bounds and p-values",
-        usage="neuroextrap searchlight --imgs A [B ...] --events C [D ...] "
-        "[options] OUT",
-        description="Maps of identification accuracy, implied information, lower\n"
-        "bounds and family-wise p-values.",
-        epilog=_EXAMPLES,
-    )
-    parser.add_argument("out", nargs="?", metavar="OUT", help="folder for the results")
-    add_analysis_options(parser)
-    add_options(parser, "targets and distances", TARGETS)
-    add_options(parser, "decoder of one region", DECODER)
-    add_options(parser, "from one condition to another", options_of("cross"))
-    add_options(parser, "confound of the trials", options_of("confound"))
-    add_resource_options(parser, "searchlight")
-    add_output_options(parser)
-
-
-def add_analysis_options(parser, *, required=True):
-    """Add the options that say what is analyzed, and how.
-
-    Images and events may be `required`.
-    """
+def analysis_options(*, required=True):
+    """Return the options that say what is analyzed, images `required`, and how."""
     given = {
         name: each._replace(required=required and each.required, first=True)
         for name, each in _INPUT.items()
     }
-    add_options(parser, "input", given | options_of("samples"))
-    add_options(parser, "regions", options_of("searchlight", "voxels", "regions"))
-    options = options_of("searchlight", "analysis") | _TESTED
-    said = "accuracy; of --targets correlation"
-    add_options(parser, "analysis", options, statistic=said)
+    said = {"said": "accuracy; of --targets correlation"}
+    return {
+        "input": given | parser.options_of("samples"),
+        "regions": parser.options_of("searchlight", "voxels", "regions"),
+        "analysis": parser.options_of("searchlight", "analysis", statistic=said)
+        | _TESTED,
+    }
+
+
+_TARGETS = {
+    "targets": path(
+        "decode numbers or vectors instead of conditions: a table with a row for each "
+        "condition, a column trial_type, and columns of numbers",
+        "TSV",
+        said="conditions are identified",
+    ),
+    "metric": parser.options_of("targets", "analysis")["metric"],
+    "dissimilarities": paths(
+        "measure cross-validated distances between conditions instead, and compare "
+        "them with these models: square tables with a row and a column for each "
+        "condition, and a column trial_type; without a table, distances only",
+        "TSV",
+        said="conditions are identified",
+    )._replace(default=False),
+    "agreement": one_of(
+        "how distances are compared with models: by rank correlation, Kendall's tau-a, "
+        "or cosine",
+        "spearman kendall cosine",
+        "spearman",
+    ),
+}
+_DECODER = {
+    "decoder": text(
+        "also write the decoder of this region, trained on all samples: the activation "
+        "patterns and weights of its outputs; its index, name in the atlas, or place "
+        "x,y,z in mm",
+        None,
+        "REGION",
+        said="none",
+    ),
+    "new_imgs": paths("images of new samples that --decoder predicts", said="none"),
+    "new_events": paths("tables of their events", "TSV", said="none"),
+}
+
+
+def _options():
+    """Return the options by group of help."""
+    resources = parser.options_of("searchlight", "resources")
+    return analysis_options() | {
+        "targets and distances": _TARGETS,
+        "decoder of one region": _DECODER,
+        "from one condition to another": parser.options_of("cross"),
+        "confound of the trials": parser.options_of("confound"),
+        parser.RESOURCES: resources | parser.DASK | {"dry_run": parser.DRY_RUN},
+        "output": parser.OUTPUT,
+    }
+
+
+COMMAND = parser.Command(
+    "maps of accuracy, information, bounds and p-values",
+    "--imgs A [B ...] --events C [D ...] [options] OUT",
+    "Maps of identification accuracy, implied information, lower\n"
+    "bounds and family-wise p-values.",
+    _EXAMPLES,
+    parser.LAST,
+    _options,
+)
 
 
 def run(args):
-    """Read the samples, fit the searchlight, write maps and summary."""
-    take_last_as_output(args)
-    tables = args.events
-    bids, files = bids_of_inputs(args, take_betas(args))
-    _check_arguments(args, bids)
-    from neuroextrap.cli._results import write_results
+    """Read the samples, answer what is asked of them, write maps and summary."""
+    from neuroextrap.cli._planned_searchlight import Request
+    from neuroextrap.cli._results import Output, bids_of_inputs
+    from neuroextrap.cli._searchlight_questions import question_of
 
-    origin = origin_of_command(
-        args,
-        imgs=files,
-        events=tables,
-        targets=args.targets,
-        new_imgs=args.new_imgs,
-        new_events=args.new_events,
-        dissimilarities=model_files(args),
-        mask=args.mask if isinstance(args.mask, str) else None,
-        labels_img=args.labels_img,
-        process_mask=args.process_mask,
-        confounds=None if _is_strategy(args.confounds) else args.confounds,
-    )
-    light, samples, data = prepare(args, files)
-    if args.train is not None:
-        run_cross(args, light, samples, data, bids, origin)
-        return
-    if args.trial_confound is not None:
-        run_confound(args, light, samples, data, bids=bids, origin=origin)
-        return
-    if args.dissimilarities is not False:
-        run_dissimilarities(args, light, samples, data, bids=bids, origin=origin)
-        return
-    if args.dry_run:
-        cost = light.estimate_cost(*data, order=samples.order)
-        say(cost_of_regions(cost, args.shard))
-        for line in () if args.targets else examined(light, samples):
-            say(line)
-        return
-    decoder = decoder_of(args, light, samples, _read)
-    light.fit(*data, order=samples.order)
-    # of the images themselves, before any cleaning
-    light.bg_img_ = samples.bg_img
-    more = ({}, {}) if decoder is None else decoder.results(light, args)
-    say(write_results(light, args, bids, origin, *more))
-
-
-def take_betas(args):
-    """Put the images of other programs' models into the arguments; return all files.
-
-    Their tables and brain masks go with them.
-    """
-    from neuroextrap.images._fits import ready_betas
-    from neuroextrap.images._opening import image_files
-
-    found = ready_betas(args.imgs, args.events, args.mask)
-    args.of_model = found[0] is not args.imgs
-    if args.of_model:
-        args.imgs, args.events, args.mask = found[0], [found[1]], found[2]
-    return image_files(
-        [img if isinstance(img, str) else img.get_filename() for img in args.imgs]
-    )
-
-
-def prepare(args, files):
-    """Read samples; return the planned analysis, the samples, and what it is fitted to.
-
-    The last are images, labels and runs, and conditions where two are named, or the
-    confound of the trials.
-    """
-    from neuroextrap.decoding import IdentificationSearchLight
-    from neuroextrap.images import to_img
-    from neuroextrap.maps._records import nested_parameters
-
-    samples, more = _read(args, files)
-    if getattr(args, "train", None) is not None:
-        y, *more = split_conditions(samples.y)
-        samples = replace(samples, y=y)
-    if samples.order is None and not args.of_model:  # they are listed in this order
-        samples = replace(samples, order=range(len(samples.y)))
-    _check_runs(args, samples)
-    logger.info(
-        "%d samples of %d conditions in %d runs, %d voxels",
-        len(samples.y),
-        len(set(samples.y)),
-        len(set(samples.runs.tolist())),
-        samples.data.shape[1],
-    )
-    given = parameters_of(args, "searchlight")
-    light = IdentificationSearchLight(
-        **nested_parameters(IdentificationSearchLight, given)
-    )
-    light.set_params(mask=samples.masker.mask_img_, cv=_single_split(args, samples))
-    data, y = to_img(samples.data, samples.masker), samples.y
-    if getattr(args, "targets", None) is not None:
-        light, y = decoder_of_targets(args, light), targets_of(args.targets, y)
-    return light, samples, (data, y, samples.runs, *more)
-
-
-def examined(light, samples):
-    """Return what the examination of a planned analysis finds, in lines."""
-    from neuroextrap.analysis._parameters import command_words
-    from neuroextrap.design import examine
-
-    found = examine(
-        samples.y,
-        samples.runs,
-        X=samples.data,
-        cv=light.cv,
-        order=samples.order,
-        classes=light.classes,
-        n_permutations=light.n_permutations,
-    )
-    lines = [command_words(finding.line) for finding in found]
-    return lines or ["nothing doubtful was found in the design or the samples"]
-
-
-def _check_arguments(args, bids):
-    """Raise before any work if options do not go together."""
-    from neuroextrap.cli._results import check_pictures
-    from neuroextrap.maps._files import check_output_directory
-
-    check_pictures(args)
-    check_conditions(args)
     if not args.check_t_r and args.t_r is None:
         raise ValueError("--no-check-t-r needs --t-r, the repetition time")
-    _sample_options(args)
-    check_targets(args)
-    check_confound(args)
-    check_decoder(args)
-    if not args.dry_run:
-        check_output_directory(args.out, overwrite=args.overwrite, bids=bids)
-    if args.samples == "volumes" and args.n_permutations and not args.of_model:
+    question = question_of(args)
+    request = Request.of(args, question)
+    bids, files = bids_of_inputs(args, request.files)
+    output = Output.of(
+        args,
+        bids,
+        "imgs events targets new_imgs new_events dissimilarities mask labels_img "
+        "process_mask confounds",
+        imgs=files,
+        mask=request.mask,
+        confounds=None if request.strategy else args.confounds,
+    )
+    if args.samples == "volumes" and args.n_permutations and not request.of_model:
         logger.warning(
             "volumes are permuted one by one; if several belong to one block or trial "
             "use --samples blocks, or p-values are too small"
         )
-
-
-def _check_runs(args, samples):
-    """Raise unless there are runs to leave out, or some to test on are named."""
-    if len(set(samples.runs.tolist())) < 2 and not args.test_runs:
-        tables = [each for each in args.events or () if isinstance(each, str)]
-        given = " ".join(["--events", *tables[:2]]) if tables else "--imgs"
-        raise ValueError(
-            f"{given}: all samples belong to one run, but one run is left out at a "
-            "time; give one image and table for each run, or add a column run"
-        )
-
-
-def _read(args, files):
-    """Read images and events into samples; return these, and a list of a confound."""
-    from neuroextrap.images._cleaning import fmriprep_confounds
-    from neuroextrap.images._event_samples import event_samples
-
-    options = _sample_options(args)
-    if _is_strategy(args.confounds):
-        confounds, sample_mask = fmriprep_confounds(files, args.confounds)
-        options = replace(options, confounds=confounds, sample_mask=sample_mask)
-    imgs, events = (
-        given if len(given) > 1 else given[0] for given in (args.imgs, args.events)
-    )
-    if getattr(args, "train", None) is not None:
-        column, excluded = args.conditions_column, options.excluded
-        events = events_by_condition(imgs, events, column, excluded)
-    confound = getattr(args, "trial_confound", None)
-    more = []
-    if confound is not None:
-        more = [confound_of_samples(imgs, events, options, confound)]
-    return event_samples(imgs, events, args.mask, options), more
-
-
-def _sample_options(args):
-    """Return the SampleOptions of a command; ValueError if they do not fit."""
-    from neuroextrap.images._sample_options import SampleOptions
-
-    return SampleOptions(**parameters_of(args, "samples"))
-
-
-def _is_strategy(confounds):
-    """Return whether --confounds names strategies of nilearn, not files."""
-    from neuroextrap.images._cleaning import STRATEGIES
-
-    return confounds is not None and set(confounds) <= set(STRATEGIES)
-
-
-def _single_split(args, samples):
-    """Return the split that --test-runs asks for, or None to leave one run out."""
-    if not args.test_runs:
-        return None
-    import numpy as np
-
-    runs = samples.runs.astype(str)
-    unknown = sorted(set(args.test_runs) - set(runs))
-    if unknown:
-        raise ValueError(
-            f"--test-runs {' '.join(unknown)}: no such run; there are "
-            f"{' '.join(sorted(set(runs)))}"
-        )
-    kept = np.ones(len(runs), dtype=bool)
-    if args.classes:  # folds count the samples of the classes that are analyzed
-        kept = np.isin(samples.y, args.classes)
-    tested = np.isin(runs[kept], args.test_runs)
-    if tested.all():
-        raise ValueError("--test-runs names every run; leave some to train on")
-    return [(np.flatnonzero(~tested), np.flatnonzero(tested))]
+    planned = request.plan()
+    question.check(planned)
+    if output.dry_run:
+        say("\n".join(question.cost(planned)))
+    else:
+        say(question.answer(request, planned, output))

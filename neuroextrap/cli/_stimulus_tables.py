@@ -4,19 +4,16 @@ import logging
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 
+from neuroextrap.encoding._cost import EncodingData
+from neuroextrap.encoding._stimuli import feature_names, same_runs
+from neuroextrap.encoding._stimulus_features import image_feature_kinds, image_features
 from neuroextrap.images import _feature_files as feature_files
-from neuroextrap.images._feature_files import (
-    Photographs,
-    photograph_files,
-    photograph_tree,
-)
-from neuroextrap.images._tables import (
-    load_array,
-    numbers,
-    read_text_table,
-    text_column,
-)
+from neuroextrap.images import resolve_masker, to_img
+from neuroextrap.images._loading import load_samples
+from neuroextrap.images._opening import list_images
+from neuroextrap.images._tables import load_array, numbers, read_text_table, text_column
 
 logger = logging.getLogger(__name__)
 
@@ -27,11 +24,7 @@ _ROUNDING = 1e-5
 
 
 def read_table(path, *, in_folds=False):
-    """Read the table of volumes; return it and its training rows, a boolean mask.
-
-    All entries are text; set, run, stimulus and stim_file must have one in every row.
-    With `in_folds` all rows are for training, and the column set is not needed.
-    """
+    """Return the table of volumes and its training rows, all of them `in_folds`."""
     table = read_text_table(path, "--stimuli")
     if in_folds:
         table["set"] = "train"
@@ -40,17 +33,17 @@ def read_table(path, *, in_folds=False):
             f"{path} has no column 'set' (train or test); it has "
             f"{', '.join(map(str, table.columns[:8]))}"
         )
-    for name in _NAMES:
-        if name in table:
-            table[name] = _complete(text_column(table, name, path), name, path)
-    sets = set(table["set"])
-    if in_folds:
-        return table, np.ones(len(table), dtype=bool)
-    if sets != {"train", "test"}:
-        raise ValueError(
-            f"{path}: column 'set' must hold train and test, got "
-            f"{', '.join(sorted(sets))}"
-        )
+    for name in [name for name in _NAMES if name in table]:
+        entries = text_column(table, name, path)
+        if (entries == "").any():
+            row = int(np.flatnonzero(entries == "")[0]) + 1
+            raise ValueError(
+                f"{path}: column {name} has no entry in row {row}; fill in every row"
+            )
+        table[name] = entries.astype(object)
+    sets = ", ".join(sorted(set(table["set"])))
+    if not in_folds and sets != "test, train":
+        raise ValueError(f"{path}: column 'set' must hold train and test, got {sets}")
     return table, (table["set"] == "train").to_numpy()
 
 
@@ -60,16 +53,8 @@ def _stimuli_shown(table):
     return None if column is None else table[column].to_numpy(dtype=str)
 
 
-def _runs(table):
-    """Return the run of each volume, or None."""
-    return table["run"].to_numpy(dtype=str) if "run" in table else None
-
-
 def check_design(table, is_train, args):
-    """Raise ValueError for what a table says by itself cannot be analyzed.
-
-    Nothing but the table, and headers of responses, has been read by then.
-    """
+    """Raise ValueError for what a table, before data are read, says is impossible."""
     n_volumes = _n_volumes(args.imgs)
     if n_volumes != len(table):
         raise ValueError(
@@ -78,20 +63,20 @@ def check_design(table, is_train, args):
         )
     names, in_folds = _stimuli_shown(table), args.folds is not None
     names = np.arange(len(table)).astype(str) if names is None else names
-    tested = np.ones_like(is_train) if in_folds else ~is_train
-    n_tested = len(np.unique(names[tested]))
-    n_candidates = n_tested // args.folds if in_folds else n_tested
-    both = np.intersect1d(names[tested], names[~tested])
+    is_tested = np.ones_like(is_train) if in_folds else ~is_train
+    tested = np.unique(names[is_tested])
+    both = np.intersect1d(tested, names[~is_tested])
     if both.size:
         raise ValueError(
-            f"{args.stimuli}: {both.size} of {n_tested} stimuli of the set test are in "
-            f"the set train as well (first: {str(both[0])!r}); identification is of "
+            f"{args.stimuli}: {both.size} of {len(tested)} stimuli of the set test are "
+            f"in the set train as well (first: {str(both[0])!r}); identification is of "
             "stimuli that the model has not seen: leave them out of one set"
         )
+    n_candidates = len(tested) // (args.folds or 1)
     if n_candidates < 2:
         where = f"each of {args.folds} folds" if in_folds else "the set test"
         raise ValueError(
-            f"{args.stimuli} has {n_tested} stimuli to be tested, which leaves "
+            f"{args.stimuli} has {len(tested)} stimuli to be tested, which leaves "
             f"{n_candidates} in {where}; two candidates or more are needed"
         )
     if args.groups is not None and args.groups not in table:
@@ -99,14 +84,15 @@ def check_design(table, is_train, args):
             f"{args.stimuli} has no column {args.groups!r}, which --groups names; it "
             f"has {', '.join(map(str, table.columns[:8]))}"
         )
-    runs = _runs(table)
-    if runs is None or not args.n_permutations:
-        return
-    from neuroextrap.encoding._stimuli import same_runs
+    if "run" in table and args.n_permutations:
+        runs = table["run"].to_numpy(dtype=str)
+        _check_exchanges(names[is_tested], runs[is_tested], args)
 
-    place = np.unique(names[tested], return_inverse=True)[1]
-    first = np.unique(place, return_index=True)[1]
-    if np.unique(same_runs(runs[tested], place)[first]).size == n_tested:
+
+def _check_exchanges(names, runs, args):
+    """Raise unless two tested stimuli were shown in the same runs."""
+    _, first, place = np.unique(names, return_index=True, return_inverse=True)
+    if np.unique(same_runs(runs, place)[first]).size == len(first):
         raise ValueError(
             f"{args.stimuli}: no two stimuli to be tested were shown in the same runs, "
             "so that none can change places with another within runs, and "
@@ -119,49 +105,37 @@ def _n_volumes(imgs):
     """Return the number of volumes (rows) that headers state."""
     if len(imgs) == 1 and Path(imgs[0]).suffix == ".npy":
         return len(load_array(imgs[0], mmap_mode="r"))
-    from neuroextrap.images._opening import list_images
-
     return sum(named.n_samples or 1 for named in list_images(list(imgs), "--imgs"))
 
 
 def read_features(table, is_train, path, args):
-    """Return the features of every volume's stimulus, (n_volumes, n_features).
-
-    And their bands (n_features,), or None.
-
-    `path` is that of the table. ``args.features`` is a file of features, by volume or
-    by name of stimulus; ``args.stimulus_images`` images of which ``args.model``
-    computes features, and so are files named in the column stim_file. Without any, the
-    other columns of the table are features.
-    """
+    """Return features (n_volumes, n_features) and bands (n_features,) or None."""
     if args.features is not None and args.stimulus_images is not None:
         raise ValueError("--features and --stimulus-images were both given; give one")
+    names = None
     if args.features is not None:
         features, names = _feature_file(table, args.features)
     elif args.stimulus_images is not None or "stim_file" in table:
-        from neuroextrap.encoding._stimulus_features import (
-            image_feature_kinds,
-            image_features,
-        )
-
-        given, names = (args.stimulus_images, args.image_size), None
-        pictures, place = _pictures(table, path, *given)
+        pictures, place = _pictures(table, path, args.stimulus_images, args.image_size)
+        how = {"verbose": int(not args.quiet)}
         trained = np.unique(place[is_train])
-        verbose = int(not args.quiet)
-        features = image_features(pictures, args.model, trained, verbose=verbose)[place]
+        features = image_features(pictures, args.model, trained, **how)[place]
         if args.bands == "kinds":
             return features, image_feature_kinds(pictures, args.model)
     else:
-        columns, names = _other_columns(table, args.groups)
-        features = _check_rows(columns, len(is_train), "--stimuli")
+        others = table.drop(columns=table.columns.intersection([*_NAMES, args.groups]))
+        if not others.shape[1]:
+            raise ValueError(
+                "--stimuli has no feature column; give features by --features, "
+                "--stimulus-images or numeric columns"
+            )
+        features, names = numbers(others, "--stimuli"), others.columns
+        _check_rows(features, len(is_train), "--stimuli")
     return features, _bands(args.bands, features.shape[1], names)
 
 
 def _bands(given, n_features, names):
-    """Read the band of every feature, (n_features,), from a file; None if not given.
-
-    Lines have the band, or name and band, in any order then.
-    """
+    """Read the band of every feature, (n_features,), from a file; None if not given."""
     if given is None:
         return None
     if given == "kinds":
@@ -174,10 +148,9 @@ def _bands(given, n_features, names):
     if names is not None and all(len(row) == 2 for row in rows):
         known = dict(rows)
         missing = [str(name) for name in names if str(name) not in known]
-        if missing or len(known) < len(rows):
-            told = (
-                f"no band of feature {missing[0]!r}" if missing else "a feature twice"
-            )
+        told = "a feature twice" if len(known) < len(rows) else ""
+        told = f"no band of feature {missing[0]!r}" if missing else told
+        if told:
             raise ValueError(f"--bands {given} has {told}; name the band of each once")
         return np.array([known[str(name)] for name in names])
     bands = [row[0] for row in rows if len(row) == 1]
@@ -190,12 +163,7 @@ def _bands(given, n_features, names):
 
 
 def _feature_file(table, path):
-    """Features of a file, one row for each volume or, by name, of its stimulus.
-
-    And the names of the columns.
-    """
-    from neuroextrap.encoding._stimuli import feature_names
-
+    """Return the features of every volume in a file, and the names of its columns."""
     features = feature_files.read_features(path)
     values, names = features.to_numpy(), feature_names(features)
     if features.index.name != feature_files.NAMES:
@@ -226,32 +194,26 @@ def _pictures(table, path, images, max_size):
         pixels = _check_rows(load_array(images, mmap_mode="r"), len(table), images)
         return pixels, np.arange(len(table))
     if "stim_file" in table:
-        folder = Path(path).parent if images is None else photograph_tree(images)
+        tree = feature_files.photograph_tree
+        folder = Path(path).parent if images is None else tree(images)
         files = [str(folder / name) for name in table["stim_file"]]
     elif "stimulus" in table:
-        files = photograph_files(images, table["stimulus"])
+        files = feature_files.photograph_files(images, table["stimulus"])
     else:
         raise ValueError(
             "--stimuli has no column 'stimulus' or 'stim_file' that says which image "
             "of the folder was shown; give one"
         )
     place = {file: number for number, file in enumerate(dict.fromkeys(files))}
-    pictures = Photographs(place, max_size=max_size)
+    pictures = feature_files.Photographs(place, max_size=max_size)
     return pictures, np.array([place[file] for file in files])
 
 
 def read_responses(imgs, mask, is_train):
-    """Read responses; return those of training and test and the mask image.
-
-    `imgs` lists images, or one .npy of shape (n_volumes, n_neurons); then the mask is
-    None.
-    """
+    """Return responses of training and test, and the mask image, None of a .npy."""
     if len(imgs) == 1 and Path(imgs[0]).suffix == ".npy":
         data = _check_rows(load_array(imgs[0]), len(is_train), imgs[0])
         return data[is_train], data[~is_train], None
-    from neuroextrap.images import resolve_masker, to_img
-    from neuroextrap.images._loading import load_samples
-
     source = imgs if len(imgs) > 1 else imgs[0]
     masker = resolve_masker(mask, source)
     data = _check_rows(load_samples(source, masker), len(is_train), "--imgs")
@@ -263,17 +225,7 @@ def read_responses(imgs, mask, is_train):
 
 
 def unique_stimuli(features, names):
-    """Return the features of each stimulus once, and the row of each volume.
-
-    Stimuli come in order of first appearance. Without `names` every volume is a
-    stimulus of its own, and the rows are None. Raises where volumes of one stimulus
-    have different features, beyond what rounding does: features that a program made of
-    the same picture twice need not be the same to the last bit.
-
-    >>> unique_stimuli(np.array([[1.0], [2.0], [1.0]]), np.array(["a", "b", "a"]))
-    (array([[1.],
-           [2.]]), array([0, 1, 0]))
-    """
+    """Return features of each stimulus once, in order, and the row of each volume."""
     if names is None:
         return features, None
     _, first, place = np.unique(names, return_index=True, return_inverse=True)
@@ -291,42 +243,6 @@ def unique_stimuli(features, names):
     return features[rows], stimuli
 
 
-def named(features, stimuli, names):
-    """Return features of stimuli, each once, as a table whose index has their names.
-
-    `stimuli` (n_volumes,) are their rows, or None, and `names` those of the volumes, or
-    None: then features are returned as they are.
-    """
-    if names is None:
-        return features
-    import pandas as pd
-
-    index = np.empty(len(features), dtype=object)
-    index[stimuli] = names
-    return pd.DataFrame(features, index=index)
-
-
-def _complete(entries, column, path):
-    """Return a column of text if no entry is missing."""
-    if (entries == "").any():
-        row = int(np.flatnonzero(entries == "")[0]) + 1
-        raise ValueError(
-            f"{path}: column {column} has no entry in row {row}; fill in every row"
-        )
-    return entries.astype(object)
-
-
-def _other_columns(table, groups):
-    """Return features among the columns of the table, not `groups`, and their names."""
-    features = table.drop(columns=[c for c in (*_NAMES, groups) if c in table])
-    if not features.shape[1]:
-        raise ValueError(
-            "--stimuli has no feature column; give features by --features, "
-            "--stimulus-images or numeric columns"
-        )
-    return numbers(features, "--stimuli"), features.columns
-
-
 def _check_rows(values, n_rows, name):
     """Raise unless there is one row for each volume of the table."""
     if values.ndim < 2 or len(values) != n_rows:
@@ -342,51 +258,35 @@ def read_data(args):
     in_folds = args.folds is not None
     table, is_train = read_table(args.stimuli, in_folds=in_folds)
     check_design(table, is_train, args)
-    # a table is refused before all that an analysis needs is loaded
-    from neuroextrap.encoding._cost import EncodingData
-
     features, bands = read_features(table, is_train, args.stimuli, args)
     names = _stimuli_shown(table)
-    unique, rows = unique_stimuli(features, names)  # repeats agree, before work
+    runs = table["run"].to_numpy(dtype=str) if "run" in table else None
+    every = _stimuli_of(features, names)  # repeats agree, before work
     train, test, mask = read_responses(args.imgs, args.mask, is_train)
-    runs = _runs(table)
+    given: dict = {"mask": mask, "bands": bands, "runs": runs}
     if in_folds:
         logger.info("%d volumes, %d features", len(table), features.shape[1])
-        return EncodingData(
-            tested=named(unique, rows, names),
-            test=train,
-            stimuli=rows,
-            runs=runs,
-            mask=mask,
-            n_folds=args.folds,
-            bands=bands,
-        )
+        given |= {"tested": every[0], "stimuli": every[1], "n_folds": args.folds}
+        return EncodingData(test=train, **given)
     counts = (is_train.sum(), (~is_train).sum(), features.shape[1])
     logger.info("%d training and %d test volumes, %d features", *counts)
     (trained, shown), (tested, stimuli) = (
         _stimuli_of(features[rows], None if names is None else names[rows])
         for rows in (is_train, ~is_train)
     )
-    return EncodingData(
-        features=trained,
-        train=train,
-        shown=shown,
-        tested=tested,
-        test=test,
-        stimuli=stimuli,
-        runs=None if runs is None else runs[~is_train],
-        mask=mask,
-        groups=_groups(table, args.groups, is_train),
-        bands=bands,
-    )
-
-
-def _groups(table, column, is_train):
-    """Return what cross-validation keeps together of training volumes, or None."""
-    return None if column is None else table[column].to_numpy(dtype=str)[is_train]
+    if runs is not None:
+        given["runs"] = runs[~is_train]
+    if args.groups is not None:
+        given["groups"] = table[args.groups].to_numpy(dtype=str)[is_train]
+    given |= {"features": trained, "train": train, "shown": shown}
+    return EncodingData(tested=tested, test=test, stimuli=stimuli, **given)
 
 
 def _stimuli_of(features, names):
-    """Return features of each stimulus once, with its name, and the row of volumes."""
+    """Return features of each stimulus once, its name in the index, and their rows."""
     unique, rows = unique_stimuli(features, names)
-    return named(unique, rows, names), rows
+    if names is None:
+        return unique, rows
+    index = np.empty(len(unique), dtype=object)
+    index[rows] = names
+    return pd.DataFrame(unique, index=index), rows

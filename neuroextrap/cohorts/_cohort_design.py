@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from neuroextrap.cohorts._cohort_runs import MEASURES
 from neuroextrap.images._bids_runs import find_raw
@@ -23,11 +24,7 @@ _INTERCEPT = "intercept"
 
 @dataclass(frozen=True)
 class CohortDesign:
-    """The linear model of participants, numbers by column, and what is tested of it.
-
-    `contrast` is an expression of columns, or a list of them for an F test; `words`
-    say how columns were made; `left_out` are reasons by participant.
-    """
+    """The linear model of participants: columns, contrast, words, who is left out."""
 
     table: Any
     contrast: Any
@@ -46,13 +43,7 @@ def find_table(folder):
 
 
 def read_participants(given, out):
-    """Return the table of participants as text, indexed by "sub-<label>".
-
-    `given` is a path, a DataFrame, or None for ``participants.tsv`` in `out` or the
-    data sets that it lies in; empty if there is none.
-    """
-    import pandas as pd
-
+    """Return the table of participants as text, indexed by "sub-<label>", if any."""
     given = find_table(out) if given is None else given
     if given is None:
         return pd.DataFrame()
@@ -78,11 +69,8 @@ def read_participants(given, out):
 def make_design(table, members, contrast, covariates):
     """Return the CohortDesign of participants, None where their mean is tested.
 
-    `table` (indexed by participant) holds text and numbers, `members` are names. Names
-    in the contrast are columns of numbers, or values of one column of text, each of
-    which becomes a column of 0 and 1. A column of text alone means any difference
-    between its values (F). Other columns are centered; without a column for each group
-    there is an intercept.
+    Values of a column of text become columns of 0 and 1, any difference between them is
+    tested by F; other columns are centered, and without groups there is an intercept.
     """
     if contrast is None and not covariates:
         return None
@@ -102,11 +90,11 @@ def make_design(table, members, contrast, covariates):
     used = list(dict.fromkeys([*sources.values(), *covariates]))
     for name in set(used) - set(rows):
         raise ValueError(f"covariates: {name!r} is not in the table; {_choices(rows)}")
+    missing = rows.isna() & rows.columns.isin(used)
     left_out = {
-        name: f"no {', '.join(rows.columns[row & rows.columns.isin(used)])} in the "
-        "table of participants"
-        for name, row in zip(members, rows.isna().to_numpy(), strict=True)
-        if (row & rows.columns.isin(used)).any()
+        name: f"no {', '.join(rows.columns[row])} in the table of participants"
+        for name, row in zip(members, missing.to_numpy(), strict=True)
+        if row.any()
     }
     rows = rows.drop(index=left_out)
     if rows.empty:
@@ -130,31 +118,16 @@ def make_design(table, members, contrast, covariates):
 
 def _columns(rows, used, texts, grouped, parts):
     """Return the design of rows, the contrast and the words about both."""
-    import pandas as pd
-
-    columns, words = {}, []
+    columns: dict[str, Any] = {}
+    words = []
     for name in used:
-        if name not in texts:
-            values = pd.to_numeric(rows[name])
-            if values.nunique() < 2:
-                raise ValueError(
-                    f"{name} is {values.iloc[0]:g} in all participants that are "
-                    "tested, so that it explains nothing; leave it out"
-                )
-            columns[name] = values - values.mean()
-            words.append(_number_words(name, values))
-            continue
-        counts = rows[name].value_counts().sort_index()
-        _check_levels(name, counts)
-        shares = {level: (rows[name] == level).astype(float) for level in counts.index}
-        if name not in grouped:  # the first level is what the others differ from
-            shares = {f"{name}={k}": v - v.mean() for k, v in list(shares.items())[1:]}
-        taken = sorted(set(shares) & set(columns))
+        how = _of_groups if name in texts else _of_numbers
+        added, told = how(name, rows[name], name in grouped)
+        taken = sorted(set(added) & set(columns))
         if taken:
             raise ValueError(f"{taken[0]!r} is a column and a value; rename one")
-        columns |= shares
-        told = ", ".join(f"{level} {n}" for level, n in counts.items())
-        words.append(f"{name} ({told}){'' if name in grouped else ', centered'}")
+        columns |= added
+        words.append(told)
     contrast = parts[0] if len(parts) == 1 else parts
     if grouped and parts == grouped:
         first, *others = sorted(set(rows[grouped[0]]))
@@ -166,23 +139,38 @@ def _columns(rows, used, texts, grouped, parts):
     return pd.DataFrame(columns), contrast, (told,)
 
 
-def _number_words(name, values):
-    """Say how a column of numbers enters."""
+def _of_numbers(name, values, _):
+    """Return a centered column by name, and how its numbers enter."""
+    values = pd.to_numeric(values)
+    if values.nunique() < 2:
+        raise ValueError(
+            f"{name} is {values.iloc[0]:g} in all participants that are tested, so "
+            "that it explains nothing; leave it out"
+        )
     told = f"{name} ({MEASURES[name]})" if name in MEASURES else name
     told += f", centered at {values.mean():.4g} (SD {values.std():.3g})"
     repeated = values.nunique() in _CODES and 2 * values.nunique() <= len(values)
-    whole = repeated and (values % 1 == 0).all()
-    return f"{told}, a slope: write text if its numbers name groups" if whole else told
+    if repeated and (values % 1 == 0).all():
+        told += ", a slope: write text if its numbers name groups"
+    return {name: values - values.mean()}, told
 
 
-def _check_levels(name, counts):
-    """Raise if a column of text does not group participants."""
+def _of_groups(name, values, compared):
+    """Return a column for each value of a text, which may be `compared`, and words."""
+    counts = values.value_counts().sort_index()
     if len(counts) < 2 or counts.max() < 2:
         what = "one value" if len(counts) < 2 else "another value for everyone"
         raise ValueError(
             f"{name} has {what} in the participants that are tested, so that it groups "
             "nobody; leave it out"
         )
+    shares = {level: (values == level).astype(float) for level in counts.index}
+    told = ", ".join(f"{level} {n}" for level, n in counts.items())
+    if compared:
+        return shares, f"{name} ({told})"
+    # the first level is what the others differ from
+    centered = {f"{name}={k}": v - v.mean() for k, v in list(shares.items())[1:]}
+    return centered, f"{name} ({told}), centered"
 
 
 def _source(word, rows):
@@ -203,8 +191,6 @@ def _choices(rows):
 
 def _is_numeric(values, name):
     """Return whether a column holds numbers; ValueError if only some entries do."""
-    import pandas as pd
-
     read = pd.to_numeric(values, errors="coerce").astype(float)
     known = np.isfinite(read)
     commas = [entry for entry in values if _COMMA.fullmatch(str(entry))]

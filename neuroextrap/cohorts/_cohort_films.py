@@ -6,29 +6,22 @@ from typing import Any
 
 from neuroextrap.analysis._analysis_files import origin_of
 from neuroextrap.encoding._continuous_runs import TableOfRuns
-from neuroextrap.images._bids_names import (
-    PAIR,
-    filter_texts,
-    loose_entities,
-    read_filters,
-    same_label,
-)
+from neuroextrap.images import _bids_names as names
 from neuroextrap.images._bids_runs import most_specific
-from neuroextrap.images._feature_timing import features_of_events, stimuli_of
+from neuroextrap.images._events import features_of_events, stimuli_of
 
 _ENDINGS = (".tsv", ".csv", ".tsv.gz", ".csv.gz", ".parquet", ".npz", ".npy")
 _CLEANING = "t_r", "smoothing_fwhm", "high_pass"
-_EXAMPLE = "task-film_run-1_motion.tsv"
+_BAND = "_motion.tsv"
+_EXAMPLE = f"task-film_run-1{_BAND}"
 
 
 @dataclass(frozen=True, kw_only=True)
 class FilmDesign:
     """Where the features of films are, and which runs are tested.
 
-    Files in the folder `features` are called by what they are of, runs or, if `column`
-    of the events names them, stimuli, and end in ``_<band>``. `test_runs` are labels
-    that the names of test runs have, as ``read_filters`` returns them; `seconds` is the
-    length of segments, or None.
+    Files in the folder `features` are called by runs or, if `column` of the events
+    names them, by stimuli, and end in ``_<band>``; segments have so many `seconds`.
     """
 
     features: Path
@@ -49,14 +42,14 @@ class FilmDesign:
             "analysis": "continuous",
             "features": str(self.features),
             "stimulus_column": self.column,
-            "test_runs": filter_texts(self.test_runs),
+            "test_runs": names.filter_texts(self.test_runs),
             "segments": self.seconds,
         }, {}
 
     def is_tested(self, run):
         """Say whether a BidsRun is for testing."""
         return all(
-            any(same_label(run.entities.get(key), label) for label in labels)
+            any(names.same_label(run.entities.get(key), label) for label in labels)
             for key, labels in self.test_runs.items()
         )
 
@@ -64,23 +57,35 @@ class FilmDesign:
         """Return the files of all runs' features; ValueError if the runs cannot be."""
         sets = {self.is_tested(run) for run in runs}
         if len(sets) < 2:
-            told = " ".join(filter_texts(self.test_runs))
+            who, what = ("all", "train on") if sets == {True} else ("none", "test")
+            named = " ".join(names.filter_texts(self.test_runs))
             raise ValueError(
-                f"{'all' if sets == {True} else 'none'} of {len(runs)} runs have "
-                f"{told} in their names, so that nothing is left to "
-                f"{'train on' if sets == {True} else 'test'}; choose others (test_runs,"
-                " --test-runs)"
+                f"{who} of {len(runs)} runs have {named} in their names, so that "
+                f"nothing is left to {what}; choose others (test_runs, --test-runs)"
             )
         listed = [self._files_of(run) for run in runs]
         return [str(path) for run in listed for files in run for path in files.values()]
 
-    def table(self, runs):
-        """Return the TableOfRuns of BidsRuns."""
+    def table_of(self, participant):
+        """Return the TableOfRuns of a participant, with confounds."""
+        runs, confounds = participant.runs, participant.request.confounds
         sets = ["test" if self.is_tested(run) else "train" for run in runs]
         features = [self._features_of(run) for run in runs]
         if len(features[0]) == 1:
             features = [next(iter(bands.values())) for bands in features]
-        return TableOfRuns(sets, features, [run.bold for run in runs], None, None)
+        table = TableOfRuns(sets, features, participant.imgs, None, None)
+        return table.cleaned_by(confounds) if confounds else table
+
+    def fit(self, participant, analysis):
+        """Train a ContinuousEncoding and score it; return RegionMaps and Origin."""
+        table, confounds = self.table_of(participant), participant.request.confounds
+        features = list(dict.fromkeys(self.check(participant.runs)))
+        sources = {"imgs": table.imgs, "features": features}
+        sources["events"] = [run.events for run in participant.runs if self.column]
+        made_by = {**self.identity, "confounds": list(confounds)}
+        made_by["test_runs"] = names.filter_texts(self.test_runs)
+        origin = origin_of(sources, made_by)
+        return analysis.fit_runs(table, seconds=self.seconds), origin
 
     def _features_of(self, run):
         """Return the features of a run by band: files, or tables made of the events."""
@@ -99,17 +104,15 @@ class FilmDesign:
         found = []
         for name in stimuli_of(run.events, self.column):
             own = {b: f for (stem, b), f in self.files.items() if stem == name}
-            found.append(
-                self._complete(own, f"stimulus {name!r}", f"{name}_motion.tsv")
-            )
+            found.append(self._complete(own, f"stimulus {name!r}", f"{name}{_BAND}"))
         return found
 
     def _fitting(self, run):
         """Return the most specific file of each band whose entities are the run's."""
         best: dict[str, list] = {}
         for (_, band), path in self.files.items():
-            own = loose_entities(path.relative_to(self.features))
-            if all(same_label(run.entities.get(k), own[k]) for k in own):
+            own = names.loose_entities(path.relative_to(self.features))
+            if all(names.same_label(run.entities.get(k), own[k]) for k in own):
                 best.setdefault(band, []).append((len(own), path))
         name = Path(run.bold).name
         own = {
@@ -149,8 +152,8 @@ def read_films(features, column, test_runs, seconds):
             continue
         stem, _, band = path.name.partition(".")[0].rpartition("_")
         within = path.relative_to(folder)
-        named = stem if column is not None else loose_entities(within)
-        if not named or PAIR.fullmatch(band):
+        named = stem if column is not None else names.loose_entities(within)
+        if not named or names.PAIR.fullmatch(band):
             continue
         # runs of several participants may have files of one name
         what = stem if column is not None else within.as_posix()
@@ -166,46 +169,24 @@ def read_films(features, column, test_runs, seconds):
         )
     return FilmDesign(
         features=folder,
-        test_runs=read_filters(test_runs),
+        test_runs=names.read_filters(test_runs),
         column=column,
         seconds=seconds,
         files=files,
     )
 
 
-def table_of(request, participant):
-    """Return the TableOfRuns of a participant, with confounds."""
-    table = request.stimuli.table(participant.runs)
-    return table.cleaned_by(request.confounds) if request.confounds else table
-
-
-def fit_films(request, participant, analysis):
-    """Train a ContinuousEncoding and score it; return RegionMaps and their Origin."""
-    design, table = request.stimuli, table_of(request, participant)
-    features = list(dict.fromkeys(design.check(participant.runs)))
-    sources = {"imgs": table.imgs, "features": features}
-    sources["events"] = [run.events for run in participant.runs if design.column]
-    made_by = {**design.identity, "confounds": list(request.confounds)}
-    made_by["test_runs"] = filter_texts(design.test_runs)
-    origin = origin_of(sources, made_by)
-    return analysis.fit_runs(table, seconds=design.seconds), origin
-
-
 def cleaning_by(analysis, options):
-    """Return a ContinuousEncoding that cleans as SampleOptions say.
-
-    ValueError for options that make samples of conditions.
-    """
+    """Return a ContinuousEncoding that cleans as SampleOptions say."""
     from sklearn.base import clone
 
-    names = "exclude", "delay", "detrend", "standardize", "check_t_r"
     defaults = type(options)(samples=options.samples)
-    for name in names:
+    for name in ("exclude", "delay", "detrend", "standardize", "check_t_r"):
         if getattr(options, name) != getattr(defaults, name):
             raise ValueError(
                 f"{name} is not for a ContinuousEncoding, which has all volumes of "
                 "runs, and scales them (within_runs); leave it out"
             )
     given = {name: getattr(options, name) for name in _CLEANING}
-    given = {name: value for name, value in given.items() if value is not None}
-    return clone(analysis).set_params(**given)
+    known = {name: value for name, value in given.items() if value is not None}
+    return clone(analysis).set_params(**known)

@@ -31,25 +31,18 @@ _HEADS = {
     "warnings": "Warnings",
     "status": "Status",
 }
+_OUTCOME = ("n_runs", "seconds", "status", "reason")
 
 
 def write_index(out):
-    """Write ``index.html`` to the folder of the results, over an older one.
-
-    It is written again if another process meanwhile changed what it is about.
-    """
+    """Write ``index.html``, again if a process meanwhile changed what it is about."""
     out, seen = Path(out), None
     while seen != (seen := read_records(out)):
         write_text(out / INDEX, index_text(out))
 
 
 def index_text(out, left_out=None, *, coming=(), going=(), mixed=()):
-    """Return the page that links to everything.
-
-    `left_out` is a dict of reasons by participant, of those whom the group lacks,
-    `mixed` what differs among the others. Files of the group at the paths `coming` will
-    be there when the page is, those at `going` will not.
-    """
+    """Return the page of all, as it is once files are `coming` and `going`."""
     present = {*(out / "group").glob("*_stat.*"), *coming} - {*going}
     links = [(path.relative_to(out).as_posix(), path.name) for path in sorted(present)]
     about: dict[str, Any] = {
@@ -62,18 +55,13 @@ def index_text(out, left_out=None, *, coming=(), going=(), mixed=()):
     }
     rows, span = _rows(out)
     score = "correlation" if any(row["correlation"] for row in rows) else "accuracy"
-    shown = {
-        name: head for name, head in _HEADS.items() if any(row[name] for row in rows)
-    }
+    shown = {n: head for n, head in _HEADS.items() if any(row[n] for row in rows)}
+    reasons = [(row["name"], row["reason"]) for row in rows if row["reason"]]
+    about_rows = {"rows": rows, "heads": shown, "span": span, "score": score}
     tables = {
         "Group": render("cohort_group", **about),
-        "Participants": render(
-            "cohort", rows=rows, heads=shown, span=span, score=score
-        ),
-        "What failed or was left out": render(
-            "pairs_list",
-            items=[(row["name"], row["reason"]) for row in rows if row["reason"]],
-        ),
+        "Participants": render("cohort", **about_rows),
+        "What failed or was left out": render("pairs_list", items=reasons),
         "Left out of the group": render("pairs_list", items=about["left_out"].items()),
         "Differences": render("cohort_differences", mixed=about["mixed"]),
     }
@@ -103,10 +91,8 @@ def _rows(out):
     for name, record in read_records(out).items():
         outcome = record.get("outcome", {})
         row = dict.fromkeys(_HEADS, "") | {"name": f"sub-{name}", "link": ""}
-        row |= {key: outcome[key] for key in ("n_runs", "seconds") if key in outcome}
+        row |= {key: outcome.get(key, "") for key in _OUTCOME}
         row["motion"] = format_number(outcome["motion"]) if "motion" in outcome else ""
-        row["status"] = outcome.get("status", "")
-        row["reason"] = outcome.get("reason", "")
         results = outcome.get("results")
         if outcome.get("status") == "done" and written(out, results):
             if results in seen:  # a second record of them
@@ -135,11 +121,9 @@ def _results(out, results):
     if page.is_file():
         row["link"] = page.relative_to(out).as_posix()
     peaks = read_text_table(beside("desc-peaks_stat.tsv"), "peaks")
-    first = {
-        key: float(text) if key not in ("name", "atlas_label") else text
-        for key, text in peaks.iloc[0].items()
-        if text
-    }
+    texts = ("name", "atlas_label")
+    known = {key: text for key, text in peaks.iloc[0].items() if text}
+    first = {k: text if k in texts else float(text) for k, text in known.items()}
     row["peak"] = place_words(first)
     row[score] = format_number(first[score])
     if not of_films:

@@ -5,7 +5,10 @@ from dataclasses import dataclass, fields
 from os import PathLike
 from typing import Any
 
-from neuroextrap.stats._validation import brief, check_flags, check_level
+from neuroextrap.stats._label_checks import check_plain_types
+from neuroextrap.stats._validation import brief, check_level
+
+_NAMES = (Sequence[str], Sequence[str] | None)
 
 
 def check_path(value, name):
@@ -24,21 +27,6 @@ def check_names(value, name):
     if not several or not all(isinstance(each, (str, int)) for each in value):
         raise TypeError(f"{name} must be a list of names, got {brief(value)}")
     return tuple(map(str, value))
-
-
-def _check_text(value, name):
-    """Return a text as it is; TypeError for all else."""
-    if not isinstance(value, str):
-        raise TypeError(f"{name} must be text or None, got {brief(value)}")
-    return value
-
-
-_CHECKS: dict = {
-    str | None: _check_text,
-    Sequence[str]: check_names,
-    Sequence[str] | None: check_names,
-    str | PathLike | None: check_path,
-}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,12 +58,12 @@ class CohortOptions:
     def __post_init__(self):
         """Raise TypeError for what is of another kind than its annotation says."""
         for each in fields(self):
-            check, value = _CHECKS.get(each.type), getattr(self, each.name)
+            value = getattr(self, each.name)
             value = each.default if value is None else value
-            if check is not None and value is not None:
-                object.__setattr__(self, each.name, check(value, each.name))
-        flags = [each.name for each in fields(self) if isinstance(each.default, bool)]
-        check_flags(**{name: getattr(self, name) for name in flags})
+            if each.type in _NAMES and value is not None:
+                value = check_names(value, each.name)
+            object.__setattr__(self, each.name, value)
+        check_plain_types(self)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,6 +9,8 @@ import uuid
 from collections import Counter
 from pathlib import Path
 
+import pandas as pd
+
 from neuroextrap.analysis._parameters import parameters, path_words
 from neuroextrap.encoding import ElasticNetEncoder, RidgeEncoder
 from neuroextrap.images._bids_names import filter_texts
@@ -48,20 +50,13 @@ def prepare_dataset(out, derivatives):
 
 
 def record_path(out, name, *, failed=False):
-    """Return the path of the record of a participant's results, or of a failed call.
-
-    The name is a participant's label, with the session or task if it was chosen.
-    """
+    """Return the path of a record (label and choices), or of that of a failure."""
     folder = Path(out) / FOLDER / (FAILED if failed else "")
     return folder / f"sub-{name}.toml"
 
 
 def record_text(path, options, runs, outcome, folders):
-    """Return the record of a participant, a configuration of exactly this analysis.
-
-    No path in it is absolute: files of runs begin at one of `folders`, the data sets
-    that they lie in, and options that are paths at the folder of the record's `path`.
-    """
+    """Return a record, a configuration of exactly this analysis, no path absolute."""
     plain = {name: value for name, value in options.items() if name != "python"}
     for name in path_words():
         if plain.get(name) is not None:
@@ -79,12 +74,6 @@ def record_text(path, options, runs, outcome, folders):
     reason = _without_folders(outcome["reason"], folders)
     lines += ["", "[outcome]", *_lines(outcome | {"reason": reason})]
     return "\n".join(lines) + "\n"
-
-
-def write_record(path, text):
-    """Write the record of a participant, over an older one."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write_text(path, text)
 
 
 def read_records(out):
@@ -110,10 +99,7 @@ def written(out, results):
 
 
 def results_on_record(out):
-    """Return how the analyses ended whose results are there, dicts by what those are.
-
-    That is what their paths begin with, "sub-01/func/sub-01_task-x".
-    """
+    """Return how analyses ended whose results are there, by what their paths begin."""
     outcomes = [record.get("outcome", {}) for record in read_records(out).values()]
     return {
         outcome["results"]: outcome
@@ -129,11 +115,7 @@ def read_outcome(out, name):
 
 
 def read_configuration(path):
-    """Return the options of a configuration, without what a record adds to them.
-
-    Relative paths among them begin at the folder of the configuration. ValueError if
-    it is the record of an analysis with settings that no option says.
-    """
+    """Return the options of a configuration, paths from its folder on."""
     found = read_toml(path)
     if found.get("python"):
         raise ValueError(
@@ -216,15 +198,12 @@ def _within(file, folders):
 def _without_folders(text, folders):
     """Return a message without the places of folders on this machine."""
     given = [folder for folder in folders if folder is not None]
-    forms = {form(folder) for folder in given for form in _FORMS}
-    for place in sorted(forms, key=len, reverse=True):
+    places = set(map(os.path.abspath, given)) | set(map(os.path.realpath, given))
+    for place in sorted(places, key=len, reverse=True):
         text = text.replace(os.path.join(place, ""), "")
         text = text.replace(place, Path(place).name)
     home = os.path.join(os.path.expanduser("~"), "")
     return text.replace(home, "~/") if home.strip("/") else text
-
-
-_FORMS = (os.path.abspath, os.path.realpath)
 
 
 def _lines(options):
@@ -249,23 +228,20 @@ def _value(value):
 _COLUMNS = ("participant_id", "status", "n_runs", "seconds", "reason")
 
 
-def cause_of(reason, label):
-    """Return the reason of a failure without what is the participant's own."""
-    return reason.replace(f"sub-{label}", "sub-")
+def told_once(causes, reason, name):
+    """Return why a participant failed, or as whom, if that was told of another."""
+    first = causes.setdefault(reason.replace(name, "sub-"), name)
+    return reason if first == name else f"as {first}"
 
 
 def entry_of(label, status, participant, start, reason=""):
-    """Return what the table of outcomes says of a participant.
-
-    The reason is that of a failure, or why runs are left out.
-    """
+    """Return the row of a participant: why it failed, or runs are left out, too."""
     if not reason and participant is not None:
         reason = "; ".join(participant.left_out)
     n_runs = 0 if participant is None else participant.n_runs
     seconds = round(time.monotonic() - start, 1)
-    return dict(
-        zip(_COLUMNS, (f"sub-{label}", status, n_runs, seconds, reason), strict=True)
-    )
+    values = (f"sub-{label}", status, n_runs, seconds, reason)
+    return dict(zip(_COLUMNS, values, strict=True))
 
 
 def tell_missing_runs(outcomes):
@@ -275,27 +251,18 @@ def tell_missing_runs(outcomes):
         return
     usual = max(counts, key=lambda n: (counts[n], n))
     for entry in outcomes:
-        if 0 < entry["n_runs"] < usual:
-            logger.warning(
-                "%s has %d runs, most have %d",
-                entry["participant_id"],
-                entry["n_runs"],
-                usual,
-            )
+        who, n_runs = entry["participant_id"], entry["n_runs"]
+        if 0 < n_runs < usual:
+            logger.warning("%s has %d runs, most have %d", who, n_runs, usual)
 
 
 def outcome_table(outcomes, more=()):
     """Return outcomes as a data frame."""
-    import pandas as pd
-
     return pd.DataFrame(outcomes, columns=[*_COLUMNS, *more])
 
 
 def configuration(request, runs):
-    """Return options as a configuration has them, with those that were inferred.
-
-    Settings that no option says are in the dict `python`, as text.
-    """
+    """Return options as a configuration has them, inferred ones and Python's too."""
     own = runs[0].entities if runs else {}
     raw = None if request.raw is None else request.raw.absolute()
     if raw == find_raw(request.derivatives):
@@ -304,14 +271,14 @@ def configuration(request, runs):
     stimuli, more = ({}, {}) if request.stimuli is None else request.stimuli.options
     sessions = sorted({run.entities["ses"] for run in runs if "ses" in run.entities})
     return {
-        "task": request.task or own.get("task"),
-        "space": request.space or own.get("space"),
+        "task": request.asked.task or own.get("task"),
+        "space": request.asked.space or own.get("space"),
         "session_label": sessions or None,
         "filter": filter_texts(request.filters) or None,
         "raw": None if raw is None else str(raw),
         "confounds": list(request.confounds) or ["none"],
         **{name: _plain(value) for name, value in request.made_by.items()},
-        "save_null": request.save_null or None,
+        "save_null": request.asked.save_null or None,
         **stimuli,
         **options,
         "python": python | more,
@@ -337,14 +304,11 @@ def _of_analysis(analysis):
 
 def _encoder_word(encoder):
     """Return the command line's word for an encoder, None if it has none."""
-    for word, known in (
-        ("auto", None),
-        ("elastic-net", ElasticNetEncoder()),
-        ("ridge", RidgeEncoder()),
-    ):
-        if described_value(encoder) == described_value(known):
-            return word
-    return None
+    known = {"auto": None, "elastic-net": ElasticNetEncoder(), "ridge": RidgeEncoder()}
+    given = described_value(encoder)
+    return next(
+        (w for w, each in known.items() if described_value(each) == given), None
+    )
 
 
 def _plain(value):

@@ -21,9 +21,8 @@ _RADIUS = 50.0  # mm, of the head on which rotations (radians) are arcs
 def mean_motion(tables):
     """Return the mean framewise displacement (mm) over runs, None if it is not known.
 
-    `tables` are paths of fMRIPrep's confounds, None for runs without. Where there is no
-    column ``framewise_displacement``, it is the sum of the six changes of position
-    from volume to volume (Power et al. 2012, rotations on a sphere of 50 mm).
+    Without such a column it is the sum of the six changes of position from volume to
+    volume (Power et al. 2012, rotations on a sphere of 50 mm).
     """
     found = [_displacement(path) for path in tables if path is not None]
     known = [values for values in found if values is not None]
@@ -49,10 +48,7 @@ def _displacement(path):
 
 
 def voxels_lost(imgs):
-    """Return the proportion of the voxels of most participants that each one lacks.
-
-    `imgs` are paths of maps on one grid, or SurfaceImages, NaN where there is no value.
-    """
+    """Return the proportion of the voxels of most participants that each one lacks."""
     opened = [open_file(img, "imgs") if isinstance(img, str) else img for img in imgs]
     known = np.stack([np.isfinite(flat_values(img)) for img in opened])
     usual = known.mean(axis=0) > 0.5
@@ -60,16 +56,10 @@ def voxels_lost(imgs):
 
 
 def found_runs(request, label):
-    """Return runs, conditions of betas, and why further runs are left out.
-
-    ValueError if the participant's files cannot be used; none is hashed.
-    """
-    wanted = {
-        "sessions": request.sessions,
-        "task": request.task,
-        "space": request.space,
-        "filters": request.filters,
-    }
+    """Return runs, conditions of betas, and why further runs are left out."""
+    names = ("sessions", "task", "space")
+    wanted = {name: getattr(request.asked, name) for name in names}
+    wanted["filters"] = request.filters
     conditions, left_out = None, ()
     if request.of_betas:
         runs, conditions = find_betas(request.derivatives, label, **wanted)
@@ -95,25 +85,19 @@ def found_runs(request, label):
 
 
 def _with_events(request, runs):
-    """Return the runs all of whose events are known, and why others are left out.
-
-    A run without events of a condition, or with one after its last volume, costs the
-    participant that run only, unless fewer than two would be left: then the analysis
-    refuses it.
-    """
+    """Return at least two runs whose events are known, and why others are left out."""
     lacking = {run.bold: _lack_of_events(request, run) for run in runs}
     reasons = {bold: reason for bold, reason in lacking.items() if reason}
-    found = [run for run in runs if run.bold not in reasons]
+    found = {run.bold: run for run in runs if run.bold not in reasons}
     if reasons and len(found) < 2:
         raise ValueError(next(iter(reasons.values())))
-    told = late_events(
-        [run.bold for run in found], [run.events for run in found], request.options
-    )
-    kept = [run for run, reason in zip(found, told, strict=True) if not reason]
-    if len(kept) < 2:
-        kept = found
-    else:
-        reasons |= {run.bold: r for run, r in zip(found, told, strict=True) if r}
+    tables = [run.events for run in found.values()]
+    told = zip(found, late_events([*found], tables, request.options), strict=True)
+    late = {bold: reason for bold, reason in told if reason}
+    if len(found) - len(late) < 2:
+        late = {}
+    kept = [run for bold, run in found.items() if bold not in late]
+    reasons |= late
     return kept, tuple(f"a run is left out: {reason}" for reason in reasons.values())
 
 

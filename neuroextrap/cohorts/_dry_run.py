@@ -9,15 +9,9 @@ from sklearn.base import clone
 
 from neuroextrap.analysis._parameters import of_arrays
 from neuroextrap.cohorts._cohort_encoding import encoding_data, stimulus_rows
-from neuroextrap.cohorts._cohort_films import table_of
 from neuroextrap.cohorts._cohort_records import entry_of, tell_missing_runs
 from neuroextrap.cohorts._group_members import of_majority
-from neuroextrap.cohorts._request import (
-    find_participant,
-    labels_of,
-    mask_of,
-    samples_of,
-)
+from neuroextrap.cohorts._request import Participant
 from neuroextrap.encoding._cost import check_runs, estimate_cost, estimate_cost_of_runs
 from neuroextrap.images import to_img
 from neuroextrap.stats._warn import one_line
@@ -29,19 +23,14 @@ COST = ("seconds", "memory", "disk")
 
 
 def plan_participants(request, labels):
-    """Return what would be done, and about how long it takes.
-
-    Everyone's tables are read, and the headers of their images; data of the first
-    participant who can be analyzed only.
-    """
+    """Return what would be done; data of the first participant tell the time."""
     cost, entries, classes = None, [], {}
     for label in labels:
         start, participant, reason = time.monotonic(), None, ""
         try:
-            participant = find_participant(request, label)
-            classes[f"sub-{label}"] = None, _classes(request, participant)
-            if cost is None:
-                cost = _cost(request, participant)
+            participant = Participant.find(request, label)
+            classes[f"sub-{label}"] = None, _classes(participant)
+            cost = _cost(participant) if cost is None else cost
         except Exception as error:  # told in the table
             classes.pop(f"sub-{label}", None)
             reason = one_line(error)
@@ -49,12 +38,6 @@ def plan_participants(request, labels):
         entry = entry_of(label, status, participant, start, reason)
         entries.append(entry | (dict.fromkeys(COST, 0) if reason else cost))
     tell_missing_runs(entries)
-    _tell_left_out(classes)
-    return entries
-
-
-def _tell_left_out(classes):
-    """Log who would be left out of the group for their conditions."""
     left_out: dict[str, str] = {}
     try:
         of_majority(classes, left_out)
@@ -62,28 +45,26 @@ def _tell_left_out(classes):
         logger.warning("%s", error)
     for name, reason in left_out.items():
         logger.warning("%s is left out of the group: %s", name, reason)
+    return entries
 
 
-def _classes(request, participant):
+def _classes(participant):
     """Return the classes that a participant's results would have; errors as theirs."""
+    request, design = participant.request, participant.request.stimuli
     if request.of_films:
-        check_runs(request.analysis, table_of(request, participant))
+        check_runs(request.analysis, design.table_of(participant))
         return ()
-    y, runs = labels_of(request, participant)
-    if request.stimuli is None:
+    y, runs = participant.labels()
+    if design is None:
         return _classes_of_design(request.analysis, y, runs)
-    _, _, tested = stimulus_rows(request, participant, y)
-    design = request.stimuli
+    _, _, tested = stimulus_rows(participant, y)
     if design.n_folds is None:
         return tuple(design.features.index[tested])
     return tuple(range(len(tested) // design.n_folds))
 
 
 def _classes_of_design(analysis, y, runs):
-    """Return the classes of a searchlight with this design, by a fit of two numbers.
-
-    Designs that cannot be analyzed are refused as with images.
-    """
+    """Return the classes of a searchlight with this design, by a fit of two numbers."""
     n_permutations = min(1, analysis.n_permutations)
     alone = of_arrays(analysis).set_params(n_permutations=n_permutations)
     numbers = np.random.default_rng(0).normal(size=(len(y), 2))
@@ -92,44 +73,33 @@ def _classes_of_design(analysis, y, runs):
         return tuple(alone.fit(numbers, y, groups=runs).classes_.tolist())
 
 
-def _cost(request, participant):
+def _cost(participant):
     """Estimate seconds, memory and disk (bytes), from samples and a few regions."""
+    request, design = participant.request, participant.request.stimuli
     if request.of_films:
-        design, mask = request.stimuli, mask_of(request, participant)
-        model = clone(request.analysis).set_params(mask=mask)
-        table = table_of(request, participant)
+        model = clone(request.analysis).set_params(mask=participant.mask)
+        table = design.table_of(participant)
         cost = estimate_cost_of_runs(model, table, design.seconds)
-        seconds, disk = (
-            round(float(cost["seconds"]), 1),
-            4 * _N_MAPS * cost["n_features"],
-        )
-        return {"seconds": seconds, "memory": cost["memory"], "disk": disk}
+        return _entry(cost["seconds"], cost["memory"], _N_MAPS * cost["n_features"])
     start = time.monotonic()
-    samples = samples_of(request, participant)
+    samples = participant.samples()
     reading = time.monotonic() - start
-    estimate = _cost_of_labels if request.stimuli is None else _cost_of_stimuli
-    cost = estimate(request, participant, samples)
-    n_numbers = _N_MAPS * cost["n_features"]
-    n_numbers += cost["n_regions"] * cost["n_tested"]
-    if request.save_null:
+    if design is None:
+        light = clone(request.analysis).set_params(mask=samples.masker.mask_img_)
+        data = to_img(samples.data, samples.masker), samples.y, samples.runs
+        cost = light.estimate_cost(*data, order=samples.order)
+        n_tested = len(samples.y) + len(set(samples.y))
+    else:
+        data = encoding_data(participant, samples)
+        cost, n_tested = estimate_cost(request.analysis, data), 2 * len(data.tested)
+    n_numbers = _N_MAPS * cost["n_features"] + cost["n_regions"] * n_tested
+    if request.asked.save_null:
         n_numbers += cost["n_regions"] * cost["n_permutations"]
-    return {
-        "seconds": round(reading + float(cost["seconds"]), 1),
-        "memory": int(cost["memory"]) + samples.data.nbytes,
-        "disk": 4 * n_numbers,
-    }
+    memory = int(cost["memory"]) + samples.data.nbytes
+    return _entry(reading + float(cost["seconds"]), memory, n_numbers)
 
 
-def _cost_of_labels(request, participant, samples):  # noqa: ARG001 - as the other
-    """Return the cost of a searchlight, a dict."""
-    light = clone(request.analysis).set_params(mask=samples.masker.mask_img_)
-    data = to_img(samples.data, samples.masker)
-    cost = light.estimate_cost(data, samples.y, samples.runs, order=samples.order)
-    return cost | {"n_tested": len(samples.y) + len(set(samples.y))}
-
-
-def _cost_of_stimuli(request, participant, samples):
-    """Return the cost of an EncodingIdentification, a dict."""
-    data = encoding_data(request, participant, samples)
-    cost = estimate_cost(request.analysis, data)
-    return cost | {"n_tested": 2 * len(data.tested)}
+def _entry(seconds, memory, n_numbers):
+    """Return what the table says of the cost, with the bytes of numbers on disk."""
+    values = round(float(seconds), 1), memory, 4 * n_numbers
+    return dict(zip(COST, values, strict=True))

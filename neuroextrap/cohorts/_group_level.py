@@ -2,11 +2,11 @@
 
 import logging
 from collections.abc import Sequence
-from contextlib import contextmanager
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
+from neuroextrap.analysis._region_maps import table_writer
 from neuroextrap.cohorts._cohort_index import INDEX, index_text
 from neuroextrap.cohorts._cohort_options import GroupOptions, check_path
 from neuroextrap.cohorts._group_members import (
@@ -106,12 +106,13 @@ def analyze_group(
     asked = as_options(GroupOptions, analyze_group, options)
     check_flags(allow_native_space=allow_native_space)
     allowed_names(allow_mixed)
-    finish_interrupted(
-        out := Path(check_path(out, "out")), below=True
-    )  # before anything is read
+    out = Path(check_path(out, "out"))
+    finish_interrupted(out, below=True)  # before anything is read
     group = gather(out, asked, allow_mixed)
-    entities = group.entities
-    files = _files(out, entities, asked.overwrite)
+    kinds = {kind: group.entities | {"desc": kind} for kind in _KINDS}
+    files = {kind: ResultFiles.below(out, named) for kind, named in kinds.items()}
+    for each in files.values():
+        each.check(overwrite=asked.overwrite)
     shared = {
         "mask": mask,
         "allow_native_space": allow_native_space,
@@ -119,77 +120,47 @@ def analyze_group(
         "random_state": asked.random_state,
     }
     made, told = _made(group, asked, shared)
-    page = None
+    more = {}
     if asked.report:
-        page = group_report(
-            list(made.values()),
-            labels_img=labels_img,
-            names=names,
-            bg_img=bg_img,
-            left_out=group.left_out,
-            links=_links(group.found),
-        )
+        drawn = {"labels_img": labels_img, "names": names, "bg_img": bg_img}
+        about = {"left_out": group.left_out, "links": _links(group.found)}
+        page = group_report(list(made.values()), **drawn, **about)
+        more[_PAGE] = page.save_as_html
     table = regions_of(out, group, asked)
-    with _replaced(out, files, told, entities, asked.overwrite) as (folders, places):
-        coming = _stage(made, files, told, folders)
-        if table is not None:
-            coming.append(places[_REGIONS])
-            table.to_csv(folders[0] / _REGIONS, sep="\t", index=False, na_rep="n/a")
-        if page is not None:
-            coming.append(places[_PAGE])
-            (folders[0] / _PAGE).write_text(page.get_standalone(), encoding="utf-8")
-        written = {each.folder / n for each in files.values() for n in each.written()}
-        about = {
-            "left_out": group.left_out,
-            "coming": coming,
-            "going": {places[_PAGE], places[_REGIONS], *written} - {*coming},
-            "mixed": group.mixed.values(),
-        }
-        (folders[0] / INDEX).write_text(index_text(out, **about), encoding="utf-8")
+    if table is not None:
+        more[_REGIONS] = table_writer(table)
+    _replace(out, files, group, (made, told, more), overwrite=asked.overwrite)
     return made["accuracy"] if asked.is_comparison else _joined(made)
 
 
 def _made(group, asked, shared):
     """Return the RegionMaps of every analysis by kind, and what is told of each."""
-    given = asked.by_kind(1 / group.n_classes)
+    given, about = asked.by_kind(1 / group.n_classes), group.told
     if asked.is_comparison:
         made = {"accuracy": compared(group, given["accuracy"], shared, asked)}
     else:
         made = _tested(group.found, group.imgs[0], given, shared)
-    about = group.told
+    seed = asked.random_state
     return made, {
-        kind: about
-        | provenance(parameters=given[kind], random_state=asked.random_state)
+        kind: about | provenance(parameters=given[kind], random_state=seed)
         for kind in made
     }
 
 
-def _files(out, entities, overwrite):
-    """Return the ResultFiles of every kind of maps; ValueError if they cannot go."""
-    files = {kind: ResultFiles.below(out, entities | {"desc": kind}) for kind in _KINDS}
-    for each in files.values():
-        each.check(overwrite=overwrite)
-    return files
-
-
 def _tested(found, imgs, options, shared):
     """Return the RegionMaps of every analysis of the group, by its kind."""
-    indices = [index for index, _ in found.values()]
+    indices = [str(index) for index, _ in found.values()]
     made = {
         "accuracy": second_level_test(imgs, **options["accuracy"], **shared),
-        "information": group_information(
-            list(map(str, indices)), **options["information"], **shared
-        ),
+        "information": group_information(indices, **options["information"], **shared),
     }
-    nulls = [beside(index, NULL) for index in indices]
+    nulls = [beside(index, NULL) for index, _ in found.values()]
     n_saved = sum(path.is_file() for path in nulls)
     if n_saved == len(nulls):
-        shared = dict(shared)
-        seed = shared.pop("random_state")
-        asked = PrevalenceOptions(**options["prevalence"], random_state=seed)
-        made["prevalence"] = saved_prevalence(
-            list(map(str, indices)), nulls, asked, **shared
-        )
+        seed = {"random_state": shared["random_state"]}
+        given = {name: value for name, value in shared.items() if name not in seed}
+        asked = PrevalenceOptions(**options["prevalence"], **seed)
+        made["prevalence"] = saved_prevalence(indices, nulls, asked, **given)
     elif n_saved:
         logger.warning(
             "prevalence is left out: only %d of %d participants have permuted maps",
@@ -219,19 +190,24 @@ def _links(found):
     return links
 
 
-@contextmanager
-def _replaced(out, files, told, entities, overwrite):
-    """Yield a folder for each kind of maps, and the places of the pages.
-
-    All take their places in one step, those of kinds that are not made again go.
-    """
-    own = ResultFiles.below(out, entities)
+def _replace(out, files, group, parts, *, overwrite):
+    """Write maps, further files and the page of all in one step; other kinds go."""
+    made, told, more = parts
+    own = ResultFiles.below(out, group.entities)
     places = {name: own.path(name) for name in (_PAGE, _REGIONS)} | {INDEX: out / INDEX}
-    parts = [(files[kind], told[kind]) for kind in told]
-    stale = [files[kind] for kind in files if kind not in told]
+    staged = [(files[kind], told[kind]) for kind in made]
+    stale = [files[kind] for kind in files if kind not in made]
     how = {"overwrite": overwrite, "elsewhere": places, "stale": stale}
-    with replaced_together(parts, **how) as folders:
-        yield folders, places
+    with replaced_together(staged, **how) as folders:
+        coming = _stage(made, files, told, folders)
+        for name, write in more.items():
+            write(folders[0] / name)
+            coming.append(places[name])
+        written = {each.folder / n for each in files.values() for n in each.written()}
+        going = {places[_PAGE], places[_REGIONS], *written} - {*coming}
+        about = {"left_out": group.left_out, "mixed": group.mixed.values()}
+        page = index_text(out, **about, coming=coming, going=going)
+        (folders[0] / INDEX).write_text(page, encoding="utf-8")
 
 
 def _stage(made, files, told, folders):

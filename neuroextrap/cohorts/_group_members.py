@@ -5,6 +5,7 @@ import re
 from collections import Counter
 from dataclasses import dataclass
 from itertools import chain
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -33,26 +34,6 @@ NULL = "desc-null_stat.npy"
 _FEW = 12  # conditions that a line can name
 
 
-def members_of(out, participants, cells):
-    """Return index files and classes of everyone in the group, and who is left out.
-
-    Each of `cells` are entities, None for any, of one analysis that everyone must have.
-    Returned are a dict by participant for each of them, and one of reasons.
-    """
-    found: list[dict] = []
-    left_out: dict[str, str] = {}
-    for cell in cells:
-        analyses, reasons = _analyses(out, participants, cell)
-        left_out |= reasons
-        found.append(of_majority(analyses, left_out))
-    return [without(each, left_out) for each in found], left_out
-
-
-def without(found, left_out):
-    """Return those of `found` who are not left out."""
-    return {name: entry for name, entry in found.items() if name not in left_out}
-
-
 def check_members(out, found, left_out):
     """Tell who is left out; ValueError if fewer than two are left in `found`."""
     for name, reason in left_out.items():
@@ -66,16 +47,16 @@ def check_members(out, found, left_out):
 
 
 def differences(cells, allow_mixed):
-    """Return what differs among members in words by name, which must be allowed.
-
-    `cells` are dicts of index file and classes by participant; of several, task and
-    runs differ by intention, and are compared within each. ValueError names who
-    differ.
-    """
+    """Return what differs among members, and is allowed, in words by name."""
     told: list[tuple] = []
     mixed: dict[str, str] = {}
     for found in cells:
-        own = [(name, _about(path)) for name, (path, _) in found.items()]
+        own = []
+        for name, (path, _) in found.items():
+            index = read_json(path)
+            made_by = index.get("origin", {}).get("samples")
+            about = {"kind": index["kind"], "made_by": made_by}
+            own.append((name, index["parameters"] | about))
         mixed |= check_alike(own, "participants", allow_mixed=allow_mixed)
         told += own
     if len(cells) > 1:
@@ -88,23 +69,13 @@ def differences(cells, allow_mixed):
     return mixed
 
 
-def _about(path):
-    """Return what an index file says of how the analysis was made."""
-    index = read_json(path)
-    made_by = index.get("origin", {}).get("samples")
-    return {**index["parameters"], "kind": index["kind"], "made_by": made_by}
-
-
 def beside(index, name):
     """Return the path of another file of the analysis that an index file is of."""
     return index.with_name(index.name.removesuffix(INDEX) + name)
 
 
-def _analyses(out, participants, wanted):
-    """Return index file and classes of every participant's analysis, and who has none.
-
-    Both are dicts by participant, the second one of reasons.
-    """
+def _analyses(out, participants, wanted, left_out):
+    """Return index file and classes of the majority by participant; note the others."""
     records, results = read_records(out), results_on_record(out)
     given = participants
     if given is None:  # folders too, so that nobody is lost who came without a record
@@ -113,44 +84,38 @@ def _analyses(out, participants, wanted):
     labels = dict.fromkeys(label.removeprefix("sub-") for label in given)
     if not labels:
         raise ValueError(f"{out} has no results of participants; analyze them first")
-    found, left_out = {}, {}
+    needed = {f"{key}-{label}" for key, label in wanted.items() if label is not None}
+    found = {}
     for label in labels:
+        name = f"sub-{label}"
         own = [
             out / f"{each}_{INDEX}"
             for each in results
-            if each.startswith(f"sub-{label}/") and _is_wanted(each, wanted)
+            if each.startswith(f"{name}/") and needed <= {*Path(each).name.split("_")}
         ]
         if len(own) > 1:
             raise ValueError(
-                f"sub-{label} has {len(own)} analyses, {own[0].name} and others; "
-                "choose a task, a space or a session (within, --within ses-1), or give "
-                "every analysis its own folder"
+                f"{name} has {len(own)} analyses, {own[0].name} and others; choose a "
+                "task, a space or a session (within, --within ses-1), or give every "
+                "analysis its own folder"
             )
-        if own and own[0].is_file():
-            found[f"sub-{label}"] = own[0], tuple(read_json(own[0])["classes"])
-        elif own:
-            left_out[f"sub-{label}"] = (
+        if not own:
+            left_out[name] = _reason(records, label, wanted)
+        elif own[0].is_file():
+            found[name] = own[0], tuple(read_json(own[0])["classes"])
+        else:
+            left_out[name] = (
                 "its maps are of films: give them to neuroextrap group, not bids"
             )
-        else:
-            left_out[f"sub-{label}"] = _reason(records, label, wanted)
-    return found, left_out
-
-
-def _is_wanted(results, wanted):
-    """Return whether what the names of results begin with has all wanted labels."""
-    own = results.rpartition("/")[2].split("_")
-    return all(v is None or f"{k}-{v}" in own for k, v in wanted.items())
+    return of_majority(found, left_out)
 
 
 def _reason(records, label, wanted):
     """Say why a participant has no results: what is on record of a failure, if any."""
-    own = records_of(records, label, wanted)
-    failed = [
-        e["outcome"] for e in own if e.get("outcome", {}).get("status") == "failed"
-    ]
+    own = [each.get("outcome", {}) for each in records_of(records, label, wanted)]
+    failed = [each["reason"] for each in own if each.get("status") == "failed"]
     if failed:
-        return failed[-1]["reason"]
+        return failed[-1]
     if not records_of(records, label, {}):
         return f"never analyzed, or without its record (code/sub-{label}.toml)"
     told = " ".join(f"{key}-{value}" for key, value in wanted.items() if value)
@@ -196,8 +161,7 @@ _ACCURACY, _TABLE = "desc-accuracy_stat.nii.gz", "desc-table_stat.tsv"
 class Members:
     """Index files and classes by participant, a dict for each analysis they have.
 
-    `left_out` are reasons by participant, `mixed` what differs, `design` is a
-    CohortDesign or None, `entities` name the files of the group.
+    `mixed` is what differs, `entities` name the group's files.
     """
 
     cells: list
@@ -235,12 +199,18 @@ class Members:
         return about
 
 
+def _without(found, left_out):
+    """Return those of `found` who are not left out."""
+    return {name: entry for name, entry in found.items() if name not in left_out}
+
+
 def gather(out, asked, allow_mixed):
     """Return the Members of a group as GroupOptions ask; ValueError if too few."""
-    cells, left_out = members_of(out, asked.participants, asked.cells)
-    design = _design_of(out, asked, cells[0])
+    left_out: dict[str, str] = {}
+    cells = [_analyses(out, asked.participants, cell, left_out) for cell in asked.cells]
+    design = _design_of(out, asked, _without(cells[0], left_out))
     left_out |= {} if design is None else design.left_out
-    cells = [without(cell, left_out) for cell in cells]
+    cells = [_without(cell, left_out) for cell in cells]
     check_members(out, cells[0], left_out)
     mixed = differences(cells, allow_mixed)
     entities = shared_entities(chain(*map(_accuracy_of, cells)))
@@ -253,35 +223,26 @@ def gather(out, asked, allow_mixed):
 def compared(group, options, shared, asked):
     """Return the RegionMaps of a contrast over participants, or within them."""
     options, imgs, design = {**options, **shared}, group.imgs, group.design
+    first, *paired = imgs
     if len(imgs) == 4:
-        imgs = [differences_of(*imgs[:2]), differences_of(*imgs[2:])]
-    if len(imgs) > 1:
-        options["paired_imgs"] = imgs[1]
+        first, *paired = differences_of(*imgs[:2]), differences_of(*imgs[2:])
+    if paired:
+        options["paired_imgs"] = paired[0]
     if design is not None:
         options |= {"contrast": design.contrast, "design_matrix": design.table}
         if asked.contrast is None:  # a mean, which signs decide and no order
             options["errors"] = "symmetric"
-    maps: Any = second_level_test(imgs[0], **options)
+    maps: Any = second_level_test(first, **options)
     if design is not None:
         maps.summary.options["design"] = "; ".join(design.words)
     if len(imgs) > 1:
-        maps.summary.options["within"] = _within_words(asked.within)
+        words = "({} - {}) - ({} - {})" if len(imgs) > 2 else "{} - {}"
+        maps.summary.options["within"] = words.format(*asked.within)
     return maps
 
 
-def _within_words(within):
-    """Say what is subtracted from what."""
-    if len(within) < 4:
-        return " - ".join(within)
-    return "({} - {}) - ({} - {})".format(*within)
-
-
 def regions_of(out, group, asked):
-    """Return the numbers of all atlas regions of all participants, None without atlas.
-
-    A row is a participant, a region and a set size, with what the table of participants
-    says; with several analyses of each, ``analysis`` names them.
-    """
+    """Return all regions of all participants, with their table, None without atlas."""
     parts = []
     for number, found in enumerate(group.cells):
         for name, (index, _) in found.items():

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from neuroextrap.analysis._analysis_files import write_analysis
+from neuroextrap.cohorts import _cohort_records as records
 from neuroextrap.cohorts._cohort_encoding import analysis_of
 from neuroextrap.cohorts._cohort_films import FilmDesign, cleaning_by
 from neuroextrap.cohorts._cohort_index import INDEX, write_index
@@ -19,29 +20,9 @@ from neuroextrap.cohorts._cohort_options import (
     check_names,
     check_path,
 )
-from neuroextrap.cohorts._cohort_records import (
-    cause_of,
-    configuration,
-    entry_of,
-    outcome_table,
-    prepare_dataset,
-    read_outcome,
-    read_records,
-    record_path,
-    record_text,
-    tell_missing_runs,
-    write_record,
-    written,
-)
 from neuroextrap.cohorts._cohort_runs import found_runs, mean_motion
 from neuroextrap.cohorts._dry_run import COST, plan_participants
-from neuroextrap.cohorts._request import (
-    NULL_FILE,
-    Request,
-    find_participant,
-    fit_participant,
-    working_folder,
-)
+from neuroextrap.cohorts._request import NULL_FILE, Participant, Request, working_folder
 from neuroextrap.encoding import ContinuousEncoding
 from neuroextrap.images._bids_names import read_filters
 from neuroextrap.images._bids_runs import find_participants, find_raw
@@ -144,22 +125,19 @@ def analyze_participants(
     part = parse_shard(asked.shard)
     labels = labels if part is None else labels[part[0] :: part[1]]
     analysis, stimuli = analysis_of(analysis, asked, samples)
+    made_by = replace(made_by, exclude=made_by.excluded)
     if isinstance(stimuli, FilmDesign):
-        analysis = cleaning_by(analysis, replace(made_by, exclude=made_by.excluded))
+        analysis = cleaning_by(analysis, made_by)
     request = Request(
+        asked=asked,
         derivatives=Path(derivatives),
         raw=find_raw(derivatives) if asked.raw is None else Path(asked.raw),
-        sessions=asked.sessions,
-        task=asked.task,
-        space=asked.space,
         filters=read_filters(asked.filters, asked.filter_file),
         confounds=() if of_betas else confounds,
         analysis=analysis,
         stimuli=stimuli,
-        options=replace(made_by, exclude=made_by.excluded),
+        options=made_by,
         of_betas=of_betas,
-        save_null=asked.save_null,
-        work_dir=asked.work_dir,
     )
     if asked.save_null and not request.analysis.n_permutations:
         raise ValueError(
@@ -167,36 +145,33 @@ def analyze_participants(
             "(--n-permutations)"
         )
     if asked.dry_run:
-        return outcome_table(plan_participants(request, labels), COST[1:])
+        return records.outcome_table(plan_participants(request, labels), COST[1:])
     _check_anyone(request, labels)
-    prepare_dataset(out, derivatives)
-    writing = {"report": asked.report, "overwrite": asked.overwrite}
+    records.prepare_dataset(out, derivatives)
     causes: dict[str, str] = {}
     try:
-        outcomes = [
-            _outcome(request, label, Path(out), writing, causes) for label in labels
-        ]
+        outcomes = [_outcome(request, label, Path(out), causes) for label in labels]
     finally:
         write_index(out)
-    tell_missing_runs(outcomes)
-    return outcome_table(outcomes)
+    records.tell_missing_runs(outcomes)
+    return records.outcome_table(outcomes)
 
 
 def _check_anyone(request, labels):
     """Raise, before anything is written, if nobody can be analyzed for one cause."""
     causes: dict[str, str] = {}
+    first = ""
     for label in labels:
         try:
             found_runs(request, label)
         except ValueError as error:
-            reason = one_line(error)
-            causes.setdefault(cause_of(reason, label), reason)
+            first = first or one_line(error)
+            records.told_once(causes, one_line(error), f"sub-{label}")
             if len(causes) == 1:
                 continue
         return
     if len(labels) > 1:
-        [reason] = causes.values()
-        raise ValueError(f"nobody of {len(labels)} can be analyzed: {reason}")
+        raise ValueError(f"nobody of {len(labels)} can be analyzed: {first}")
 
 
 def _labels(participants, present):
@@ -213,42 +188,37 @@ def _labels(participants, present):
     return list(dict.fromkeys(labels))
 
 
-def _outcome(request, label, out, writing, causes):
-    """Analyze one participant, and put on record how it ended.
-
-    A cause that is in `causes`, a participant's name by each, is not told again.
-    """
+def _outcome(request, label, out, causes):
+    """Analyze one participant, and put on record how it ended, each cause told once."""
     start, participant = time.monotonic(), None
     name = request.record_name(label)
     try:
         finish_interrupted(out / f"sub-{label}", below=True)
-        participant = find_participant(request, label)
+        participant = Participant.find(request, label)
         files = ResultFiles.below(out, participant.bids)
         _check_record(out, name, participant.results)
-        if _is_done(files, participant.identity, save_null=request.save_null):
-            entry = entry_of(label, "skipped", participant, start)
+        if _is_done(files, participant):
+            entry = records.entry_of(label, "skipped", participant, start)
             _mend_record(request, participant, out, entry)
             return entry
-        files.check(overwrite=writing["overwrite"])
+        files.check(overwrite=request.asked.overwrite)
         logger.info("sub-%s: %d runs", label, participant.n_runs)
-        with working_folder(request, participant, out) as folder:
-            fitted, origin = fit_participant(request, participant, folder)
-            entry = entry_of(label, "done", participant, start)
-            path = record_path(out, name)
+        with working_folder(participant, out) as folder:
+            fitted, origin = participant.fit(folder)
+            entry = records.entry_of(label, "done", participant, start)
+            path = records.record_path(out, name)
             record = path, _record(request, participant, out, entry, path)
-            _write(fitted, origin, participant, out, folder, writing, record)
-            record_path(out, name, failed=True).unlink(missing_ok=True)
+            _write(fitted, origin, participant, out, folder, record)
+            records.record_path(out, name, failed=True).unlink(missing_ok=True)
     except Exception as error:  # whatever it is, it is told, and others go on
-        entry = entry_of(label, "failed", participant, start, one_line(error))
-        first = causes.setdefault(cause_of(entry["reason"], label), f"sub-{label}")
-        told = entry["reason"] if first == f"sub-{label}" else f"as {first}"
+        entry = records.entry_of(label, "failed", participant, start, one_line(error))
+        told = records.told_once(causes, entry["reason"], f"sub-{label}")
         logger.error("sub-%s failed: %s", label, told)
         logger.debug("sub-%s", label, exc_info=True)
         # the record of results that are there stays theirs
-        kept = read_outcome(out, name).get("status") == "done"
-        path = record_path(out, name, failed=kept)
-        (out / INDEX).unlink(missing_ok=True)
-        write_record(path, _record(request, participant, out, entry, path))
+        kept = records.read_outcome(out, name).get("status") == "done"
+        path = records.record_path(out, name, failed=kept)
+        _write_record(path, request, participant, out, entry)
     return entry
 
 
@@ -261,14 +231,22 @@ def _record(request, participant, out, entry, path):
         outcome["identity"] = participant.identity
         outcome["motion"] = mean_motion([run.confounds for run in runs])
     folders = (request.derivatives, request.raw, out)
-    return record_text(path, configuration(request, runs), runs, outcome, folders)
+    options = records.configuration(request, runs)
+    return records.record_text(path, options, runs, outcome, folders)
+
+
+def _write_record(path, request, participant, out, entry):
+    """Write a record; the page of all, which is of earlier ones, goes."""
+    (out / INDEX).unlink(missing_ok=True)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    records.write_text(path, _record(request, participant, out, entry, path))
 
 
 def _check_record(out, name, results):
     """Raise if the record of this name is of other results that are there."""
-    known = read_outcome(out, name)
-    other = known.get("results", results)
-    if known.get("status") == "done" and other != results and written(out, other):
+    known = records.read_outcome(out, name)
+    other, is_done = known.get("results", results), known.get("status") == "done"
+    if is_done and other != results and records.written(out, other):
         raise ValueError(
             f"{out} has other results on record as {name} ({other}), of another space "
             "or other sessions; give these a folder of their own, choose sessions "
@@ -279,60 +257,54 @@ def _check_record(out, name, results):
 def _mend_record(request, participant, out, entry):
     """Write the record of results that are there, unless it is theirs."""
     name = request.record_name(participant.label)
-    path, known = record_path(out, name), read_outcome(out, name)
+    known = records.read_outcome(out, name)
     own = ("done", participant.identity, participant.results)
     if tuple(known.get(key) for key in ("status", "identity", "results")) != own:
-        done = entry | {"status": "done"}
-        (out / INDEX).unlink(missing_ok=True)
-        write_record(path, _record(request, participant, out, done, path))
+        done, path = entry | {"status": "done"}, records.record_path(out, name)
+        _write_record(path, request, participant, out, done)
 
 
-def _is_done(files, identity, *, save_null):
+def _is_done(files, participant):
     """Return whether results of the same files and options are there."""
-    path = files.path(PROVENANCE_FILE)
-    needed = [path, *([files.path(NULL_FILE)] if save_null else [])]
+    needed = [files.path(PROVENANCE_FILE)]
+    needed += [files.path(NULL_FILE)] if participant.request.asked.save_null else []
     if not all(each.is_file() for each in needed):
         return False
-    return read_json(path).get("samples", {}).get("identity") == identity
+    known = read_json(needed[0]).get("samples", {}).get("identity")
+    return known == participant.identity
 
 
-def _write(fitted, origin, participant, out, folder, writing, record):
-    """Write the results of a participant, made of an Origin, all files or none.
-
-    Permuted maps are moved from the folder of work. `record` is a pair of path and
-    text, which takes its place together with the results.
-    """
-    peaks, write = _peaks_and_writer(fitted)
-    more = {"peaks.tsv": lambda path: peaks.to_csv(path, sep="\t", index=False)}
-    more["record.toml"] = lambda path: path.write_text(record[1], encoding="utf-8")
+def _write(fitted: Any, origin, participant, out, folder, record):
+    """Write results and their record (path, text) in one step, permuted maps too."""
+    if participant.request.of_films:
+        scores, write = fitted.region_scores_, fitted.to_directory
+        peaks = peaks_of(scores, scores["correlation"], None, fitted.places_)[1]
+    else:
+        peaks, write = peak_table(fitted), partial(write_analysis, fitted)
+    more: dict[str, Any] = {
+        "peaks.tsv": partial(peaks.to_csv, sep="\t", index=False),
+        "record.toml": lambda path: path.write_text(record[1], encoding="utf-8"),
+    }
     for name in (NULL_FILE, f"{NULL_FILE}.json"):
         if (folder / name).is_file():
             more[name] = partial(shutil.move, folder / name)
-    if writing["report"]:
+    asked = participant.request.asked
+    if asked.report:
         page = fitted.generate_report(title=f"sub-{participant.label}")
-        text = page.get_standalone()
-        more["report.html"] = lambda path: path.write_text(text, encoding="utf-8")
+        more["report.html"] = page.save_as_html
     samples = {**origin.samples, "identity": participant.identity}
     samples["cohort"] = participant.made_of
     # the page of all is of what was there before: it goes, and is made at the end
     elsewhere = {"record.toml": record[0], INDEX: out / INDEX}
-    for name, known in read_records(out).items():  # all records of what is replaced
+    # so do all records of what is replaced
+    for name, known in records.read_records(out).items():
         if known.get("outcome", {}).get("results") == participant.results:
-            elsewhere[f"{name}.toml"] = record_path(out, name)
+            elsewhere[f"{name}.toml"] = records.record_path(out, name)
     write(
         out,
-        overwrite=writing["overwrite"],
+        overwrite=asked.overwrite,
         bids=participant.bids,
         origin=replace(origin, samples=samples),
         more=more,
         elsewhere=elsewhere,
     )
-
-
-def _peaks_and_writer(fitted: Any):
-    """Return the peaks of an analysis, or of maps of a film, and what writes them."""
-    if hasattr(fitted, "results_"):
-        return peak_table(fitted), partial(write_analysis, fitted)
-    scores = fitted.region_scores_
-    peaks = peaks_of(scores, scores["correlation"], None, fitted.places_)[1]
-    return peaks, fitted.to_directory

@@ -111,8 +111,7 @@ def _check_planted(planted, n_features):
     """Return the regions as index arrays, disjoint and within the features."""
     if not isinstance(planted, Iterable) or not getattr(planted, "ndim", 1):
         raise TypeError("planted must be a list of regions, each a list of features")
-    planted = tuple(check_numbers(region, "planted") for region in planted)
-    planted = tuple(region.astype(np.intp) for region in planted)
+    planted = tuple(check_numbers(each, "planted").astype(np.intp) for each in planted)
     for number, region in enumerate(planted):
         if region.ndim != 1 or region.size == 0:
             raise ValueError(f"planted[{number}] must be a non-empty list of features")
@@ -198,11 +197,6 @@ def simulate_brain(  # noqa: PLR0913
     ------
     ValueError
         If spheres overlap, or the numbers of centers and of information values differ.
-
-    References
-    ----------
-    Cover & Thomas 2006, "Elements of Information Theory", section 9.4
-    (parallel Gaussian channels).
 
     Examples
     --------

@@ -146,14 +146,11 @@ class BivariateNormalProblem:
         for _ in range(80):
             middle = (low + high) / 2
             wins_more = 1 - self._nearer(x, middle) > inner
-            low, high = (
-                np.where(wins_more, middle, low),
-                np.where(wins_more, high, middle),
-            )
+            low = np.where(wins_more, middle, low)
+            high = np.where(wins_more, high, middle)
         center, spread = self._gap_law(x)
-        tails = special.ndtr((center - low) / spread) + special.ndtr(
-            (-center - low) / spread
-        )
+        tails = special.ndtr((center - low) / spread)
+        tails += special.ndtr((-center - low) / spread)
         return np.where(u <= 0, 0.0, (tails @ weights).reshape(u.shape))
 
     def average_accuracy(self, set_sizes: ArrayLike) -> np.ndarray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -262,7 +263,10 @@ class _Compared(NamedTuple):
         (first, second), runs = self.lights, self.shared.runs
         names = [run.choice.names for run in runs]
         trained = f"trained on all {len(first.classes_)} classes"
-        lights = {"first": repr(first), "second": repr(second)}
+        # images without their addresses: equal runs write equal files
+        images = re.compile(r"<(?:\w+\.)*(\w+) object at 0x[0-9a-f]+>")
+        both = {"first": first, "second": second}
+        lights = {name: images.sub(r"\1", repr(each)) for name, each in both.items()}
         about |= {
             "parameters": parameters | {"classifiers": trained} | lights,
             "page": comparison_page,

@@ -23,7 +23,7 @@ from neuroextrap.images._cleaning import (
     read_confounds,
     read_sample_mask,
 )
-from neuroextrap.images._feature_timing import (
+from neuroextrap.images._events import (
     feature_tables,
     features_of_volumes,
     has_onsets,

@@ -58,8 +58,10 @@ def _near_pairs(X):
     width = 2 * _ROUNDING * np.abs(weights).sum(axis=0)
     tree = cKDTree(projected / width)
     pairs = tree.query_pairs(1.0, p=np.inf, output_type="ndarray")
-    near = [(np.abs(X[i] - X[j]) <= _ROUNDING * size).all() for i, j in pairs]
-    return pairs[np.array(near, dtype=bool)]
+    parts = np.array_split(pairs, 1 + len(pairs) * X.shape[1] // _PART)
+    gaps = (np.abs(X[i] - X[j]) for i, j in (part.T for part in parts))
+    near = [(gap <= _ROUNDING * size).all(axis=1) for gap in gaps]
+    return pairs[np.concatenate(near)]
 
 
 class Trained(NamedTuple):

@@ -149,15 +149,7 @@ def check_alike(analyses, name, *, allow_mixed=False):
     judged.
     """
     allowed = allowed_names(allow_mixed)
-    expected: dict[tuple, tuple] = {}
-    differing: dict[tuple, tuple] = {}  # first subject, others, the first one's value
-    files = [file for file, _ in analyses]
-    names = name_subjects(files, otherwise=files)
-    for subject, (_, about) in zip(names, analyses, strict=True):
-        for key, value in _decisive(about).items() if about else ():
-            first, usual = expected.setdefault(key, (subject, value))
-            if value != usual:
-                differing.setdefault(key, (first, [], value))[1].append(subject)
+    differing = _differences(analyses)
     refused = [key for key in differing if key[1] not in allowed]
     if refused:
         first = differing[refused[0]][0]
@@ -169,10 +161,23 @@ def check_alike(analyses, name, *, allow_mixed=False):
             f"(allow_mixed={words}, --allow-mixed {' '.join(words)})"
         )
     return {
-        key[1]: f"{key[1]} ({_told(others)} unlike {first}"
-        f"{_values(expected[key][1], value)})"
-        for key, (first, others, value) in differing.items()
+        word: f"{word} ({_told(others)} unlike {first}{_values(usual, value)})"
+        for (_, word), (first, others, usual, value) in differing.items()
     }
+
+
+def _differences(analyses):
+    """Return the first subject, others, and both values, by what differs."""
+    expected: dict[tuple, tuple] = {}
+    differing: dict[tuple, tuple] = {}
+    files = [file for file, _ in analyses]
+    names = name_subjects(files, otherwise=files)
+    for subject, (_, about) in zip(names, analyses, strict=True):
+        for key, value in _decisive(about).items() if about else ():
+            first, usual = expected.setdefault(key, (subject, value))
+            if value != usual:
+                differing.setdefault(key, (first, [], usual, value))[1].append(subject)
+    return differing
 
 
 def _told(subjects):
@@ -232,9 +237,8 @@ def _decisive(about):
     cohort = samples.get("cohort", {})
     judged = [("analysis", about, row) for row in _decisive_rows(*_KINDS).values()]
     if "samples" in samples:
-        names = samples.get("exclude") or []
-        names = [names] if isinstance(names, str) else names
-        made = samples | {"exclude": sorted(names)}
+        left = samples.get("exclude") or []
+        made = samples | {"exclude": sorted([left] if isinstance(left, str) else left)}
         judged += [("images", made, row) for row in _decisive_rows("samples").values()]
 
     def seen(row, value):  # of values of one's own, only whether there is one

@@ -14,7 +14,7 @@ from neuroextrap.group._alike import (
     label_of,
     sidecar_of,
 )
-from neuroextrap.group._subjects import SubjectMaps, open_results
+from neuroextrap.group._subjects import SubjectMaps, open_results, read_subjects
 from neuroextrap.images._loading import load_maps
 from neuroextrap.images._tables import load_array
 from neuroextrap.maps._files import check_results
@@ -27,7 +27,13 @@ _BATCH_BYTES = 2**27
 _BYTE = 8  # features whose marks fit a byte
 
 
-def read_nulls(null_scores, subjects):
+def read_first_levels(scores, null_scores, mask, *drawn, **how):
+    """Return the FirstLevels of maps and permuted maps, `drawn` by number and seed."""
+    subjects = read_subjects(scores, mask, "scores", **how)
+    return FirstLevels.drawn(subjects, _read_nulls(null_scores, subjects), *drawn)
+
+
+def _read_nulls(null_scores, subjects):
     """Return every subject's permuted maps, checked but not read."""
     check_different(subjects.values, "scores")
     n_subjects, n_features = subjects.values.shape
@@ -124,17 +130,6 @@ def _check_run(permuted, observed, beside, own):
         )
 
 
-def draw_picks(n_maps, n_permutations, random_state):
-    """Draw combinations of maps (all, if no more exist) but the observed ones'."""
-    if math.prod(n_maps) <= n_permutations:
-        picks = np.indices(n_maps).reshape(len(n_maps), -1).T
-    else:
-        rng = random_generator(random_state)
-        # the first row drawn stands for the observed maps
-        picks = rng.integers(0, n_maps, size=(n_permutations, len(n_maps)))
-    return picks[1:]
-
-
 class FirstLevels(NamedTuple):
     """Maps of every subject, its own and permuted ones, and how they are combined."""
 
@@ -142,6 +137,18 @@ class FirstLevels(NamedTuple):
     nulls: list
     picks: np.ndarray  # maps (n_combinations, n_subjects), 0 for the subject's own
     of_nulls: np.ndarray | None = None  # columns of nulls (n_subjects, n_features)
+
+    @classmethod
+    def drawn(cls, subjects, nulls, n_permutations, random_state, of_nulls=None):
+        """Draw combinations (all, if no more exist) but the observed maps'."""
+        n_maps = [1 + len(null) for null in nulls]
+        if math.prod(n_maps) <= n_permutations:
+            picks = np.indices(n_maps).reshape(len(n_maps), -1).T
+        else:
+            rng = random_generator(random_state)
+            # the first row drawn stands for the observed maps
+            picks = rng.integers(0, n_maps, size=(n_permutations, len(n_maps)))
+        return cls(subjects, nulls, picks[1:], of_nulls)
 
     @property
     def usable(self):

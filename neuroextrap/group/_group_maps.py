@@ -115,12 +115,12 @@ def summary(maps, n_subjects):
     tested = np.isfinite(p)
     lines = [
         f"{n_subjects} subjects, {int(tested.sum())} {voxels}; smallest family-wise p "
-        f"{p[tested].min():.4g}, {_n_significant(p)} {voxels} at or below {LEVEL}"
+        f"{p[tested].min():.4g}, {(p <= LEVEL).sum()} {voxels} at or below {LEVEL}"
     ]
     for name in ("step_down", "cluster_extent", "cluster_mass", "tfce"):
         if (key := f"p_value_fwe_{name}") in data:
             what = name.replace("_", " ").replace("tfce", "TFCE")
-            n = _n_significant(data[key][tested])
+            n = (data[key][tested] <= LEVEL).sum()
             lines.append(f"by {what}: {n} {voxels} at or below {LEVEL}")
     if "prevalence_bound_fwe" in data:
         bound = data["prevalence_bound_fwe"][tested]
@@ -130,11 +130,6 @@ def summary(maps, n_subjects):
             f"{int((bound >= 0.5).sum())} {voxels} in a majority of the population"
         )
     return "\n".join(lines)
-
-
-def _n_significant(p):
-    """Return how many p-values are at or below the level of significance."""
-    return int((p <= LEVEL).sum())
 
 
 def _information_summary(data, n_subjects, voxels):

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 
 from neuroextrap.analysis._region_maps import RegionMaps
-from neuroextrap.group._first_levels import FirstLevels, draw_picks, read_nulls
+from neuroextrap.group._first_levels import read_first_levels
 from neuroextrap.group._group_maps import group_maps
+from neuroextrap.group._prevalence import prevalence_test
 from neuroextrap.group._second_level import second_level_test
 from neuroextrap.group._second_level_options import SecondLevelOptions
 from neuroextrap.group._subjects import (
     check_count,
-    read_subjects,
     usable_neighbors,
 )
 from neuroextrap.stats import _pvalues
@@ -116,7 +116,7 @@ def sign_flip_test(  # noqa: PLR0913 - the options of one documented call
 _BYTE = 8  # features whose marks fit a byte
 
 
-@described_by(SecondLevelOptions)
+@described_by(prevalence_test, SecondLevelOptions)
 def group_permutation_test(  # noqa: PLR0913 - the options of one documented call
     scores: Any,
     null_scores: Any,
@@ -140,19 +140,12 @@ def group_permutation_test(  # noqa: PLR0913 - the options of one documented cal
 
     Parameters
     ----------
-    scores : array-like of shape (n_subjects, n_features), images, or paths
-        Every subject's observed map, larger where there is more information.
-    null_scores : array-like of shape (n_subjects, n_permutations, n_features), or list
-        Permuted maps of the same statistic, as for :func:`prevalence_test`; files are
-        read a part at a time.
     cluster_threshold : float or None, default=None
         Cluster-forming threshold as a p-value (0.001): voxels whose mean exceeds
         all but this proportion of their own permuted means. If None, none is tested.
     n_permutations : int, default=10_000
         Number of second-level permutations, the observed maps included, at least 2.
         All combinations are used if there are no more than that.
-    random_state : int, numpy.random.Generator or None, default=0
-        Seed of the combinations.
 
     Returns
     -------
@@ -191,30 +184,22 @@ def group_permutation_test(  # noqa: PLR0913 - the options of one documented cal
     (0.001, True)
     """
     check_count(n_permutations, "n_permutations", least=2)
-    subjects = read_subjects(
-        scores,
-        mask,
-        "scores",
-        allow_mixed=allow_mixed,
-        allow_native_space=allow_native_space,
-    )
-    nulls = read_nulls(null_scores, subjects)
-    sizes = [1 + len(null) for null in nulls]
-    picks = draw_picks(sizes, n_permutations, random_state)
-    levels = FirstLevels(subjects, nulls, picks)
+    how = {"allow_mixed": allow_mixed, "allow_native_space": allow_native_space}
+    drawn = n_permutations, random_state
+    levels = read_first_levels(scores, null_scores, mask, *drawn, **how)
     n_maps, neighbors = 1 + len(levels.picks), None
     if cluster_threshold is not None:
         _check_threshold(cluster_threshold, n_maps)
-        neighbors = usable_neighbors(subjects, adjacency)
+        neighbors = usable_neighbors(levels.subjects, adjacency)
     observed = levels.observed()
-    mean = observed.sum(axis=0) / len(nulls)
+    mean = observed.sum(axis=0) / len(observed)
     above = _Marks(n_maps, len(mean) if neighbors is not None else 0)
 
     def score(_, batch):
         total = np.zeros((len(levels.picks), len(mean[batch])))
         for picks, maps in levels.by_subject(batch):
             total += maps[picks]
-        means = total / len(nulls)
+        means = total / len(observed)
         if neighbors is not None:
             above.keep(np.vstack([mean[batch], means]), batch, cluster_threshold)
         return means
@@ -229,7 +214,7 @@ def group_permutation_test(  # noqa: PLR0913 - the options of one documented cal
     return group_maps(
         "permutation",
         maps,
-        subjects,
+        levels.subjects,
         null_maxima=null_maxima,
         discoveries=discoveries,
         options={"cluster_threshold": cluster_threshold, **levels.options},

@@ -10,10 +10,10 @@ import numpy as np
 
 from neuroextrap.analysis._region_maps import RegionMaps
 from neuroextrap.group._analyses import known_columns, read_analyses, share_regions
-from neuroextrap.group._first_levels import FirstLevels, draw_picks, read_nulls
+from neuroextrap.group._first_levels import FirstLevels, read_first_levels
 from neuroextrap.group._group_maps import group_maps
 from neuroextrap.group._second_level_options import SecondLevelOptions
-from neuroextrap.group._subjects import check_count, read_subjects
+from neuroextrap.group._subjects import check_count
 from neuroextrap.images._tables import load_array
 from neuroextrap.maps._files import check_results
 from neuroextrap.stats._shared_options import described_by
@@ -126,14 +126,10 @@ def prevalence_test(  # noqa: PLR0913 - the options of one documented call
     (True, True)
     """
     asked = PrevalenceOptions(gamma, confidence_level, n_permutations, random_state)
-    subjects = read_subjects(
-        scores,
-        mask,
-        "scores",
-        allow_mixed=allow_mixed,
-        allow_native_space=allow_native_space,
-    )
-    return run_prevalence(subjects, read_nulls(null_scores, subjects), asked)
+    how = {"allow_mixed": allow_mixed, "allow_native_space": allow_native_space}
+    drawn = n_permutations, random_state
+    maps = read_first_levels(scores, null_scores, mask, *drawn, **how)
+    return run_prevalence(maps, asked)
 
 
 @dataclass(frozen=True)
@@ -152,12 +148,10 @@ class PrevalenceOptions:
         check_level(self.confidence_level, "confidence_level")
 
 
-def run_prevalence(subjects, nulls, asked, *, index=None, column=slice(None)):
-    """Test SubjectMaps against permuted maps, whose columns `index` may reorder."""
-    alpha, n_maps = 1 - asked.confidence_level, [1 + len(null) for null in nulls]
-    _warn_of_resolution(n_maps, asked.gamma, alpha)
-    picks = draw_picks(n_maps, asked.n_permutations, asked.random_state)
-    maps = FirstLevels(subjects, nulls, picks, index)
+def run_prevalence(maps, asked, *, column=slice(None)):
+    """Test FirstLevels; return RegionMaps."""
+    alpha, nulls = 1 - asked.confidence_level, maps.nulls
+    _warn_of_resolution([1 + len(null) for null in nulls], asked.gamma, alpha)
     smallest = maps.observed().min(axis=0)
     largest = np.zeros(len(smallest))  # of the subjects' own p-values
     product = np.ones(len(smallest))  # of the shares of maps that reach the smallest
@@ -184,7 +178,7 @@ def run_prevalence(subjects, nulls, asked, *, index=None, column=slice(None)):
     return group_maps(
         "prevalence",
         statistics,
-        subjects,
+        maps.subjects,
         column=column,
         null_maxima={"minimum": counted.counts.maxima},
         options=levels | maps.options,
@@ -252,5 +246,6 @@ def saved_prevalence(
             )
     quantity = tested.pop().replace("_", " ")
     columns = shared.columns(scores, known_columns(scores), quantity)
-    own = {"index": shared.index, "column": shared.shown}
-    return run_prevalence(columns, nulls, asked, **own)
+    drawn = asked.n_permutations, asked.random_state
+    maps = FirstLevels.drawn(columns, nulls, *drawn, shared.index)
+    return run_prevalence(maps, asked, column=shared.shown)

@@ -191,7 +191,7 @@ def second_level_test(  # noqa: PLR0913 - eight that every test has
 def _rearranged(asked, data, blocks, *, flips):
     """Return maps, what else was found, and what the rearrangements were."""
     scorer, name = _scorer(asked, data)
-    maps = _estimates(data)
+    estimates = _estimates(data)
     tell(findings := findings_of_variances(data.groups))
     corrections = _corrections(asked, data)
     arrangements = _arrangements(asked, data.test, blocks, flips=flips)
@@ -204,7 +204,7 @@ def _rearranged(asked, data, blocks, *, flips):
         progress=Progress(asked.verbose, unit="permutations"),
     )
     maxima[name] = maxima.pop("statistic")
-    maps |= {name: tested.pop("statistic")} | tested
+    maps = estimates | {name: tested.pop("statistic")} | tested
     options = {"statistic": name, "all": arrangements.are_all}
     options["n_permutations"] = arrangements.n_permutations
     found = {"null_maxima": maxima, "discoveries": discoveries, "findings": findings}
@@ -285,9 +285,14 @@ def _in_threads(n_jobs, function, parts):
 
 def _described(asked, test):
     """Return what a report says of the options, by name."""
+    effect, baseline = test.effect, asked.baseline
+    of_ones = effect.sum(axis=0) / np.square(effect).sum(axis=0)
+    if effect.ndim > 1:  # F: whether the baseline matters at all
+        of_ones = float((np.abs(of_ones) > _ROUNDING).any())
     return {
         "paired": asked.paired_imgs is not None,
-        "baseline": _null_value(asked.baseline, test.effect),
+        # the estimate where every map is the baseline: of differences 0
+        "baseline": float(baseline * of_ones) if abs(of_ones) > _ROUNDING else 0.0,
         "two_sided": bool(asked.two_sided),
         "cluster_threshold": asked.cluster_threshold,
         "tfce": asked.tfce,
@@ -295,14 +300,6 @@ def _described(asked, test):
         "tested": test.rows[:, 0],
         "flips": asked.flips(test),
     }
-
-
-def _null_value(baseline, effect):
-    """Return the estimate where every map is the baseline: of differences 0."""
-    of_ones = effect.sum(axis=0) / np.square(effect).sum(axis=0)
-    if effect.ndim > 1 or abs(of_ones) <= _ROUNDING:
-        return baseline * float((np.abs(of_ones) > _ROUNDING).any())
-    return float(baseline * of_ones)
 
 
 def _arrangements(asked, test, blocks, *, flips):

@@ -122,6 +122,11 @@ class SecondLevelOptions:
                 "'symmetric' (sign flips) or None"
             )
         check_n_jobs(self.n_jobs)
+        random_generator(self.random_state)
+        self._check_numbers()
+
+    def _check_numbers(self):
+        """Check thresholds, widths and counts."""
         for name in ("variance_fwhm", "cluster_threshold"):
             value = getattr(self, name)
             if value is not None and self.statistic != "t":
@@ -139,7 +144,6 @@ class SecondLevelOptions:
         if self.min_subjects is not None:
             check_count(self.min_subjects, "min_subjects", least=2)
         check_count(self.n_permutations, "n_permutations")
-        random_generator(self.random_state)
         if not np.isfinite(check_number(self.baseline, "baseline")):
             raise ValueError(f"baseline={self.baseline!r} must be a finite number")
 

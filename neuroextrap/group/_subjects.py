@@ -52,20 +52,15 @@ def read_subjects(
     check_flags(allow_native_space=allow_native_space)
     allowed_names(allow_mixed)
     named, masker, findings = [], None, ()
-    if not isinstance(imgs, np.ndarray):
+    if isinstance(imgs, np.ndarray):
+        values = _of_array(imgs, mask, name)
+    else:
         named = open_results(imgs, name)
         how = {"allow_mixed": allow_mixed, "allow_native_space": allow_native_space}
         findings = check_subjects(named, name, repeated=repeated, **how)
         in_any = min_subjects is not None
         masker = masker_of_maps(named, in_any) if mask is None else resolve_masker(mask)
         values = load_maps(named, masker)
-    elif mask is not None:
-        raise ValueError(
-            f"{name} is an array, so mask must be None; give images or no mask"
-        )
-    else:
-        values = check_numbers(imgs, name)
-        values = values if values.dtype.kind == "f" else values.astype(float)
     if values.ndim != 2 or len(values) < 2:
         raise ValueError(
             f"{name} has shape {values.shape} as (n_subjects, n_features); give one "
@@ -74,6 +69,16 @@ def read_subjects(
     tell(findings)
     usable = _usable(values, name, min_subjects)
     return _described(named, SubjectMaps(values, usable, masker, findings=findings))
+
+
+def _of_array(values, mask, name):
+    """Return an array of maps as floating point numbers."""
+    if mask is not None:
+        raise ValueError(
+            f"{name} is an array, so mask must be None; give images or no mask"
+        )
+    values = check_numbers(values, name)
+    return values if values.dtype.kind == "f" else values.astype(float)
 
 
 def _described(named, subjects):

@@ -3,10 +3,9 @@
 Maskers: ``resolve_masker``. Samples from BOLD series: ``labeled_samples``. Betas of
 other programs: ``load_betas``. Back to images: ``to_img``.
 
-Other rooms import the rest from its file: reading (``_loading``), opening and naming
-images, grids and binary masks (``_opening``), lattices, meshes, neighbors and peaks
-(``_geometry``), the regions of an analysis (``_region_choice``), event tables
-(``_events``), caching (``_caching``) and image files (``_writing``).
+Other rooms import the rest from its file: reading and what a masker's features are
+(``_loading``), opening, naming and placing images (``_opening``), the regions of an
+analysis (``_region_choice``), tables (``_events``), caches and image files.
 """
 
 from neuroextrap.images._event_samples import labeled_samples

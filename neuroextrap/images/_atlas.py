@@ -34,8 +34,7 @@ def atlas_labels(
     image_labels = whole_numbers(opened)
     if not opened.is_surface and not is_surface_masker(masker):
         opened = _resampled(opened, masker.mask_img_)
-    values = feature_values(opened.img, masker, opened.name)
-    labels = np.round(values).astype(np.int64)
+    labels = np.round(feature_values(opened.img, masker, opened.name)).astype(np.int64)
     present = np.unique(labels[labels != 0])
     if not len(present):
         raise ValueError(

@@ -1,24 +1,214 @@
-"""Samples of images and events, of whatever kind, in one call."""
+"""Samples of images and events in one call: volumes, blocks and trials' betas."""
 
-from typing import Any
+import logging
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from neuroextrap.images._betas import labels_of_trials, read_betas, trials_of_runs
-from neuroextrap.images._events import is_timed, late_event, read_events
+from neuroextrap.design._copies import check_series_apart, some_columns
+from neuroextrap.images._cleaning import read_confounds, read_sample_mask
+from neuroextrap.images._events import (
+    event_labels,
+    is_timed,
+    late_event,
+    read_events,
+    warn_unknown,
+)
 from neuroextrap.images._labeled_samples import (
     LabeledSamples,
     cells_of,
     labeled_volumes,
     read_blocks,
+    read_tables,
     read_volumes,
 )
-from neuroextrap.images._loading import check_masker
+from neuroextrap.images._loading import (
+    check_masker,
+    cleans_over_time,
+    load_opened,
+    mean_gray_levels,
+)
 from neuroextrap.images._maskers import resolve_masker, smooth_by
 from neuroextrap.images._opening import list_images
 from neuroextrap.images._repetition_time import repetition_times
 from neuroextrap.images._sample_options import SampleOptions
 from neuroextrap.stats._shared_options import as_options, takes_options
+
+_TIMED = ["onset", "duration", "trial_type"]
+"""Columns of events of which designs are made."""
+_LEAST_SEEN = 0.5
+"""Share of a trial's expected response that volumes in the fit must hold."""
+
+_logger = logging.getLogger(__name__)
+
+
+def read_betas(imgs, events, masker, options):
+    """Return a sample of every trial (LabeledSamples), by SampleOptions."""
+    if cleans_over_time(masker):
+        raise ValueError(
+            "masker must not detrend, standardize or filter before the model, which "
+            "does so itself; give one without"
+        )
+    run_trials = trials_of_runs(imgs, events, options)
+    betas, compared = [], []
+    for run in run_trials:
+        data = load_opened([run.img], masker).astype(np.float64)
+        compared.append(some_columns(data))
+        betas.append(_betas_of_run(run, data[run.options["volumes"]]))
+    check_series_apart(compared, [run.img.name for run in run_trials])
+    y, runs = labels_of_trials(run_trials)
+    bg_img = mean_gray_levels([run.img for run in run_trials], masker.mask_img_)
+    return LabeledSamples(np.concatenate(betas), y, runs, masker, bg_img)
+
+
+class RunTrials(NamedTuple):
+    """The trials of one run, in order of onset, and how their betas are estimated."""
+
+    img: Any  # NamedImage
+    trials: Any  # DataFrame of onset, duration, trial_type, label
+    keep: np.ndarray  # trials that give a sample, (n_trials,)
+    options: dict
+
+
+def trials_of_runs(imgs, events, options):
+    """Return the RunTrials of every run; of the images, only headers are read."""
+    exclude = options.excluded
+    named, tables = read_tables(imgs, events)
+    _check_tables(tables, named)
+    times = repetition_times(named, options.t_r, check_t_r=options.check_t_r)
+    for (table, name), img, time in zip(tables, named, times, strict=True):
+        if late := late_event(table, name, img, time):
+            raise ValueError(late)
+    runs, present = _fits_of_runs(named, tables, times, options)
+    warn_unknown(exclude, present)
+    if not any(run.keep.any() for run in runs):
+        raise ValueError(
+            f"exclude={exclude!r} leaves no trial; conditions are "
+            f"{sorted({str(name) for name in present} - {''})}; exclude fewer"
+        )
+    return [run._replace(keep=_seen_trials(run)) for run in runs]
+
+
+def _fits_of_runs(named, tables, times, options):
+    """Return the RunTrials of every run before censoring, and all conditions."""
+    confounds = read_confounds(options.confounds, named, options.sample_mask)
+    volumes = read_sample_mask(options.sample_mask, named)
+    design = {"high_pass": options.high_pass}
+    if not options.high_pass:  # None: nilearn's own drifts, 0: none
+        design = {} if options.high_pass is None else {"drift_model": None}
+    runs = []
+    parts = zip(named, tables, times, confounds, volumes, strict=True)
+    for img, (table, name), time, regressed, in_fit in parts:
+        labels = event_labels(table, name, options.label_column)
+        trials = table[_TIMED].assign(label=labels)[table["trial_type"] != ""]
+        trials = trials.sort_values("onset", kind="stable").reset_index(drop=True)
+        excluded = trials["trial_type"].isin(options.excluded)
+        keep = ~(excluded | (trials["label"] == "")).to_numpy()
+        fit = {"model": options.samples, "design": design, "t_r": time}
+        fit |= {"confounds": regressed, "volumes": in_fit}
+        runs.append(RunTrials(img, trials, keep, fit))
+    return runs, np.concatenate([table["trial_type"] for table, _ in tables])
+
+
+def labels_of_trials(run_trials):
+    """Return label and number of the run of every trial that gives a sample."""
+    y = [run.trials["label"].to_numpy(dtype=str)[run.keep] for run in run_trials]
+    runs = np.repeat(np.arange(len(y)), [len(labels) for labels in y])
+    return np.concatenate(y), runs
+
+
+def _check_tables(tables, named):
+    """Raise for too few tables, and for tables without onsets."""
+    if len(tables) != len(named):
+        raise ValueError(
+            f"events must hold one table for each of the {len(named)} images, got "
+            f"{len(tables)}; onsets count from the first volume of each"
+        )
+    for table, name in tables:
+        if not is_timed(table):
+            raise ValueError(
+                f"{name} lacks columns ['onset', 'duration'], it has "
+                f"{list(table.columns)}; single-trial betas need BIDS events, give "
+                "such a table"
+            )
+
+
+def _betas_of_run(run, data):
+    """Return betas (n_kept, n_features) of a run, in percent of the voxel's mean."""
+    from nilearn.glm.first_level import mean_scaling
+
+    trials, keep, options = run.trials, run.keep, run.options
+    finite = np.isfinite(data).all(axis=0)
+    varying = finite & (np.ptp(data, axis=0) > 0)
+    betas = np.full((int(keep.sum()), data.shape[1]), np.nan)
+    betas[:, finite] = 0.0
+    if not (varying.any() and keep.any()):
+        return betas
+    series, _ = mean_scaling(data[:, varying])
+    rows = np.flatnonzero(keep)
+    # one design for all trials, or one for each, the others in their condition
+    together = [rows] if options["model"] == "lsa" else rows[:, None]
+    named = [_named_trials(trials, own) for own in together]
+    fits = [_fit(series, events, names, options) for events, names in named]
+    betas[:, varying] = np.concatenate(fits)
+    return betas
+
+
+def _named_trials(trials, rows):
+    """Return trials, some of them as conditions of their own, and these conditions."""
+    names = [f"neuroextrap_trial_{row:05d}" for row in rows]
+    named = trials.copy()
+    named.loc[rows, "trial_type"] = names
+    return named, names
+
+
+def _fit(series, events, regressors, options):
+    """Fit nilearn's model and return the betas of some regressors."""
+    from nilearn.glm.first_level import run_glm
+
+    design = _design(events, options)[options["volumes"]]
+    labels, results = run_glm(series, design.to_numpy(), noise_model="ar1")
+    columns = [design.columns.get_loc(name) for name in regressors]
+    betas = np.empty((len(columns), series.shape[1]))
+    for label, result in results.items():
+        betas[:, labels == label] = result.theta[columns]
+    return betas
+
+
+def _design(events, options):
+    """Return nilearn's design of all volumes of a run, with its confounds."""
+    from nilearn.glm.first_level import make_first_level_design_matrix
+
+    design, regressed = dict(options["design"]), options["confounds"]
+    if regressed is not None:
+        scale = regressed.std(axis=0)
+        regressed = (regressed - regressed.mean(axis=0)) / np.where(scale > 0, scale, 1)
+        names = [f"neuroextrap_confound_{i}" for i in range(regressed.shape[1])]
+        design |= {"add_regs": regressed, "add_reg_names": names}
+    times = np.arange(len(options["volumes"])) * options["t_r"]
+    return make_first_level_design_matrix(times, events[_TIMED], **design)
+
+
+def _seen_trials(run):
+    """Return which trials give a sample, without those that censoring hides."""
+    volumes, rows = run.options["volumes"], np.flatnonzero(run.keep)
+    if volumes.all() or not len(rows):
+        return run.keep
+    named, names = _named_trials(run.trials, rows)
+    energy = _design(named, run.options)[names].to_numpy() ** 2
+    seen = energy[volumes].sum(axis=0) >= _LEAST_SEEN * energy.sum(axis=0)
+    if not seen.all():
+        _logger.warning(
+            "%s: %d of %d trials give no sample, most of their response lies in "
+            "volumes that sample_mask leaves out",
+            run.img.name,
+            int((~seen).sum()),
+            len(seen),
+        )
+    keep = run.keep.copy()
+    keep[rows] = seen
+    return keep
+
 
 _READERS = {
     "blocks": read_blocks,

@@ -35,9 +35,8 @@ def read_matlab(path, *names):
     """
     from scipy.io.matlab import loadmat, matfile_version
 
-    path = Path(path)
     try:
-        with path.open("rb") as file:
+        with open(path, "rb") as file:
             start = file.read(_USER_BLOCK + len(_HDF5))
         if _HDF5 in (start[: len(_HDF5)], start[_USER_BLOCK:]):
             return _read_hdf5(path, names, of_matlab=start[: len(_HDF5)] != _HDF5)
@@ -87,7 +86,7 @@ def _check_elements(path):
     scipy's reader follows types and counts as they stand, so that wrong bytes can end
     the interpreter. Compressed elements have a checksum instead.
     """
-    content = memoryview(path.read_bytes())
+    content = memoryview(Path(path).read_bytes())
     order = "<" if content[_HEADER - 2 : _HEADER] == b"IM" else ">"
     for kind, data in _elements(content[_HEADER:], order):
         if kind == _COMPRESSED:

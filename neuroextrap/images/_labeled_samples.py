@@ -44,22 +44,17 @@ def read_volumes(imgs, events, masker, options):
     labels, runs, kept, cleaning = labeled_volumes(
         imgs, events, options, over_time=over_time
     )
-    confounds = options.confounds if over_time else None
     named = list_images(imgs)
+    confounds = options.confounds if over_time else None
     data = load_opened(named, masker, confounds=confounds)
-    _check_runs_apart(data, runs, [named[i].name for i in cleaning.series])
-    data = clean_runs(data, runs, cleaning)
-    bg_img = mean_gray_levels(named, masker.mask_img_)
-    return LabeledSamples(data[kept], labels[kept], runs[kept], masker, bg_img)
-
-
-def _check_runs_apart(data, runs, names):
-    """Raise where two runs are versions of one; `names` are those of volumes' files."""
     own = {run: np.flatnonzero(runs == run) for run in np.unique(runs)}
-    told = [names[rows[0]] for rows in own.values()]
+    told = [named[cleaning.series[rows[0]]].name for rows in own.values()]
     if len(set(told)) < len(told):
         told = [f"run {run}" for run in own]
     check_series_apart([some_columns(data[rows]) for rows in own.values()], told)
+    data = clean_runs(data, runs, cleaning)
+    bg_img = mean_gray_levels(named, masker.mask_img_)
+    return LabeledSamples(data[kept], labels[kept], runs[kept], masker, bg_img)
 
 
 def read_blocks(imgs, events, masker, options):

@@ -171,19 +171,12 @@ def _load(named, masker, confounds=None, sample_mask=None):
 
 def cleans_over_time(masker, confounds=None, sample_mask=None):
     """Return whether the result for a sample depends on the other samples."""
-    options = (
-        "detrend",
-        "standardize",
-        "low_pass",
-        "high_pass",
-        "high_variance_confounds",
-        "clean_args",
-    )
+    names = "detrend standardize low_pass high_pass high_variance_confounds clean_args"
     return (
         confounds is not None
         or sample_mask is not None
         or getattr(masker, "runs", None) is not None
-        or any(getattr(masker, name, None) not in (None, False, {}) for name in options)
+        or any(getattr(masker, n, None) not in (None, False, {}) for n in names.split())
     )
 
 
@@ -277,8 +270,7 @@ def variance_smoother(masker, usable, fwhm):
 
     if masker is None or is_surface_masker(masker):
         raise ValueError(
-            "variance_fwhm smooths over the voxels of volumes; leave it out for arrays "
-            "and surfaces"
+            "variance_fwhm needs voxels of volumes; leave it out for other maps"
         )
     mask, affine = mask_lattice(masker)
     where = np.flatnonzero(mask)[usable]

@@ -139,11 +139,10 @@ def _checked_volume(named):
             f"{named.name} has an affine that is not finite or not invertible, so "
             "voxels have no size; repair the sform and qform of its header"
         )
-    dtype = named.img.dataobj.dtype
-    if dtype.kind not in "buif":
+    if named.img.dataobj.dtype.kind not in "buif":
         raise TypeError(
-            f"{named.name} has voxels of dtype {dtype}; give real numbers, such as "
-            "magnitudes of complex ones"
+            f"{named.name} has voxels of dtype {named.img.dataobj.dtype}; give real "
+            "numbers, such as magnitudes of complex ones"
         )
     return named
 

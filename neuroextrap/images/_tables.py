@@ -23,9 +23,7 @@ def read_text_table(path, name):
     path = os.fspath(path)
     header, *rows = _rows(path, name) or [[]]
     if not header:
-        raise ValueError(
-            f"{path} is not a table, it is empty; give columns under names"
-        )
+        raise ValueError(f"{path} is not a table, it is empty; give named columns")
     check_columns(header, path)
     _check_separated(header, rows[:1], path)
     for number, row in enumerate(rows, start=1):

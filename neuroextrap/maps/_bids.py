@@ -100,6 +100,22 @@ def describe_dataset(root, sources=()):
     path = root / DESCRIPTION
     if path.is_file():
         return path
+    about = _description(root, sources)
+    root.mkdir(parents=True, exist_ok=True)
+    partial = path.with_name(f".partial-{uuid.uuid4().hex}")
+    try:
+        partial.write_text(json.dumps(about, indent=2) + "\n", encoding="utf-8")
+        os.replace(partial, path)
+    finally:
+        partial.unlink(missing_ok=True)
+    for name, text in BESIDE.items():
+        if not (root / name).exists():
+            (root / name).write_text(text, encoding="utf-8")
+    return path
+
+
+def _description(root, sources):
+    """Return the description of a data set at `root` made of the files `sources`."""
     about: dict[str, Any] = {
         "Name": "neuroextrap: identification of stimuli, maps of regions",
         "BIDSVersion": _VERSION,
@@ -113,17 +129,7 @@ def describe_dataset(root, sources=()):
     if datasets:
         link = os.path.relpath(datasets[0], root.absolute())
         about["DatasetLinks"] = {SOURCE_LINK: Path(link).as_posix()}
-    root.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(f".partial-{uuid.uuid4().hex}")
-    try:
-        partial.write_text(json.dumps(about, indent=2) + "\n", encoding="utf-8")
-        os.replace(partial, path)
-    finally:
-        partial.unlink(missing_ok=True)
-    for name, text in BESIDE.items():
-        if not (root / name).exists():
-            (root / name).write_text(text, encoding="utf-8")
-    return path
+    return about
 
 
 def dataset_of(file):

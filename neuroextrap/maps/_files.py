@@ -49,14 +49,10 @@ def check_output_directory(directory, *, overwrite=False, bids=None):
 def write_maps(
     directory, images, sidecars, *, bids=None, provenance=None, more=None, **places
 ):
-    """Write maps and sidecars, all or none (see :func:`replaced_results`).
+    """Write maps and sidecars, all or none, by the same names; return sidecars' paths.
 
-    `images` and `sidecars` are dicts with the same keys, which become file names, and
-    `bids` entities, or None for plain names (see :class:`ResultFiles`). `more` are
-    further files, functions that write to a path by plain name, with which there may be
-    no images; `places` are overwrite and elsewhere of :func:`replaced_results`. Returns
-    the path of every sidecar. TypeError if an image is not floating point or a sidecar
-    is no JSON, ValueError if names, sidecars or folder cannot be used.
+    `more` are further files, functions that write to a path by plain name, with which
+    there may be no images; `places` are options of :func:`replaced_results`.
     """
     files = ResultFiles.below(directory, bids)
     if images or not more:
@@ -78,10 +74,7 @@ def check_maps(images, sidecars, files):
 
 
 def stage_maps(folder, images, sidecars, files, run=None):
-    """Write images, sidecars and the list of them under plain names to a folder.
-
-    `files` (ResultFiles) says what they will be called, `run` which run they are of.
-    """
+    """Write images, sidecars and the list of maps of a `run` under plain names."""
     listed = {}
     for name, img in images.items():
         about = sidecars[name]
@@ -222,7 +215,7 @@ def _check_names(images, sidecars):
             raise ValueError(
                 f"images: {name!r} cannot be a file name; use letters, digits, _ and -"
             )
-        if name == Path(MAPS_FILE).stem or name == "mesh":
+        if name in ("maps", "mesh"):
             raise ValueError(f"images: the name {name!r} is taken; choose another")
     if not images or images.keys() != sidecars.keys():
         raise ValueError(

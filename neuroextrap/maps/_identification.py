@@ -133,9 +133,8 @@ def bound_set_sizes(n_classes):
 def accuracy_statistics(wins, *, n_test, set_sizes, curves=None):
     """Return accuracy, pairwise accuracy and implied information of every region.
 
-    `wins` have shape (n_regions, K). Implied information (bits) is fitted at
-    `set_sizes`, at most the largest value that `n_test` test points resolve. `curves`
-    (n_regions, n_set_sizes) are accuracies that take the place of those by the wins.
+    `wins` have shape (n_regions, K). Implied information is at most what `n_test` test
+    points resolve. `curves` (n_regions, n_set_sizes) take the place of those by wins.
     """
     n_classes, set_sizes = wins.shape[1], np.asarray(set_sizes)
     by_wins = curves is None
@@ -262,12 +261,7 @@ def permutation_statistics(score, n_reached, maxima):
 
 
 def null_statistics(score, null, *, most=None):
-    """Return what needs the permuted statistics of every region, each (n_regions,).
-
-    `score` and `null` are as in :func:`_local_tail_p_values`. If the statistic is the
-    implied information, of which the data resolve at most `most`, its mean over
-    permutations (bits) is ``null_information``.
-    """
+    """Return what needs permuted statistics; `most` bits are what the data resolve."""
     values = {
         "p_value_tail": _local_tail_p_values(score, null),
         "p_value_fwe_step_down": stats.step_down_p_value(score, null),

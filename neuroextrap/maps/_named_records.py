@@ -97,11 +97,7 @@ def segment_record(name):
 
 
 def band_names(band):
-    """Return the names of a band's maps: product, unique, p-values, family-wise ones.
-
-    >>> band_names("words")[:2]
-    ('r2_product_of_words', 'r2_unique_of_words')
-    """
+    """Return the names of a band's maps: product, unique, p-values, corrected ones."""
     kinds = "r2_product", "r2_unique", "p_value_unique", "p_value_fwe_unique"
     return tuple(f"{kind}_of_{band}" for kind in kinds)
 

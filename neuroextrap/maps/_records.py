@@ -33,12 +33,7 @@ _LABELS = {
 
 @dataclass(frozen=True)
 class MapRecord:
-    """Describe one map: its unit, its chance level, and which values are strong.
-
-    Files, reports and viewers learn what a map means only from its record, never
-    from its name. A map of your own is described in reports once its record is in
-    ``MAPS`` (``maps/_registry.py``), by its name.
-    """
+    """What a map means: files, reports and viewers learn it here, not from the name."""
 
     #: Name of the map, which is also the name of its file.
     name: str
@@ -106,10 +101,7 @@ class MapRecord:
 
 
 def flat_parameters(estimator):
-    """Return all parameters by name, those inside of value objects among them.
-
-    The class of the estimator names its value objects by parameter (``VALUES``).
-    """
+    """Return parameters by name, those inside of value objects (``VALUES``) too."""
     given = estimator.get_params(deep=False)
     for name, kind in getattr(estimator, "VALUES", {}).items():
         given |= vars(value_of(kind, given.pop(name)))

@@ -54,11 +54,10 @@ class ResultFiles:
 
     @classmethod
     def find(cls, path, index):
-        """Return the files of an analysis that was written before, or None.
+        """Return the files of an analysis by its folder, one above, or index; or None.
 
-        `path` is a folder with the files in it or below it, or the index file itself,
-        whose plain name is `index`, such as "maps.json". Results that a killed process
-        has moved in part are completed first. ValueError when there are several.
+        `index` is its plain name. Results that a killed process has moved in part are
+        completed first. ValueError when there are several analyses.
         """
         path = Path(path).expanduser()
         finish_interrupted(path if path.is_dir() else path.parent)
@@ -101,22 +100,12 @@ class ResultFiles:
     def check(self, *, overwrite=False):
         """Check that the files can go to their folder; change nothing.
 
-        A file is written and removed again, so that a full disk or a link to nowhere
-        is found before any work. ValueError if the folder is a file, cannot be written,
-        or, without `overwrite`, is not empty (BIDS: has files of these entities).
+        ValueError if the folder is a file, cannot be written, or, without `overwrite`,
+        is not empty (BIDS: has files of these entities).
         """
         check_flags(overwrite=overwrite)
         if self.bids is None:
-            _check_writable(self.root)
-            content = []
-            with suppress(FileNotFoundError, NotADirectoryError):
-                content = [path.name for path in self.root.iterdir()]
-            # unfinished new files do not count
-            if not overwrite and not all(name.startswith(STAGING) for name in content):
-                raise ValueError(
-                    f"output folder {self.root} is not empty; use overwrite=True "
-                    "(--overwrite) or choose another"
-                )
+            _check_plain(self.root, overwrite=overwrite)
             return
         with suppress(FileNotFoundError):  # another process removed it, empty
             if self.root.is_dir():
@@ -131,10 +120,7 @@ class ResultFiles:
             )
 
     def create(self, sources=()):
-        """Make the folder, and describe its BIDS data set; return what was made.
-
-        `sources` are the files that were analyzed.
-        """
+        """Make the folder, and describe its BIDS data set; return what was made."""
         root, folder = self.root.absolute(), self.folder.absolute()
         upwards = [folder, *folder.parents]
         made = [path for path in reversed(upwards) if not path.exists()]
@@ -168,6 +154,20 @@ class ResultFiles:
             return names
         end = len(self._begin())
         return [name for name in names if not name[end].islower()]
+
+
+def _check_plain(folder, *, overwrite):
+    """Check that files can go to a folder under plain names."""
+    _check_writable(folder)
+    content = []
+    with suppress(FileNotFoundError, NotADirectoryError):
+        content = [path.name for path in folder.iterdir()]
+    # unfinished new files do not count
+    if not overwrite and not all(name.startswith(STAGING) for name in content):
+        raise ValueError(
+            f"output folder {folder} is not empty; use overwrite=True (--overwrite) "
+            "or choose another"
+        )
 
 
 def _own_label(stem):
@@ -214,21 +214,14 @@ def _check_writable(folder):
     _check_permission(folder)
     for left in reversed(range(ATTEMPTS)):
         try:
-            _probe(folder)
-            return
-        except FileNotFoundError as error:  # another process removed the empty folder
-            if not left:
-                raise _unwritable(folder, error) from error
+            return _probe(folder)
         except OSError as error:
-            raise _unwritable(folder, error) from error
-
-
-def _unwritable(folder, error):
-    """Return the error of a folder to which nothing can be written."""
-    return ValueError(
-        f"output folder {folder} cannot be written ({error.strerror or error}); "
-        "choose another, or make room"
-    )
+            if left and isinstance(error, FileNotFoundError):
+                continue  # another process removed the empty folder
+            raise ValueError(
+                f"output folder {folder} cannot be written ({error.strerror or error})"
+                "; choose another, or make room"
+            ) from error
 
 
 def _probe(folder):

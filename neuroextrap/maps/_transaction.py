@@ -210,20 +210,16 @@ _LISTS = (PROVENANCE_FILE, "analysis.json", "maps.json")
 
 
 @contextmanager
-def replaced_results(
-    files, *, overwrite=False, provenance=None, sources=(), elsewhere=None
-):
+def replaced_results(files, *, provenance=None, **how):
     """Yield a folder for new files, under plain names, that replace the results.
 
     When the block ends well they take their places in the ResultFiles `files`, all or
-    none, with a record of `provenance` (a dict), the date, and the hash of every file;
-    files of the results that were there and have no successor are removed, those of
-    others are kept. Whatever happens before leaves the folder as it was. `sources`
-    are the files that were analyzed. Plain names in `elsewhere` (a dict) go to the
-    paths there, in the same data set, over what is there, and belong to no results.
+    none, with a record of `provenance`, the date, and the hash of every file; files of
+    the results that were there and have no successor are removed. Plain names in
+    `elsewhere` (a dict) go to the paths there, in the same data set, over what is
+    there, and belong to no results. `sources` are the files that were analyzed.
     """
-    given = {"overwrite": overwrite, "sources": sources, "elsewhere": elsewhere}
-    with replaced_together([(files, provenance or {})], **given) as [folder]:
+    with replaced_together([(files, provenance or {})], **how) as [folder]:
         yield folder
 
 

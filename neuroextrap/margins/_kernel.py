@@ -14,10 +14,9 @@ class Batch(NamedTuple):
     """Margins (n_test, K, n_regions * n_labelings) of consecutive labelings.
 
     Columns are region-major: ``region * n_labelings + labeling``. Where a source
-    `correlates`, there are none but ``counts`` of distractors beaten and tied, each
-    (n_test, n_regions * n_labelings), and the correlations (n_regions, n_labelings) of
-    decoded with true targets: of all labelings what the statistic is, and the other of
-    the observed one, with the first batch.
+    `correlates`, there are none but ``counts`` of distractors beaten and tied, (n_test,
+    n_regions * n_labelings) each, and correlations (n_regions, n_labelings) of decoded
+    with true targets, of all labelings what the statistic is.
     """
 
     margins: Any
@@ -45,11 +44,7 @@ def kept_with(xs: Sequence[np.ndarray], name: str, make: Callable[[], Any]) -> A
 
 
 class MarginSource(ABC):
-    """Where the margins of regions come from; all that the loop over regions asks for.
-
-    A classifier is a `MarginKernel`. A model that brings its own predictions is a
-    source too: its margins are the same under every labeling.
-    """
+    """Where the margins of regions come from: a classifier, or given predictions."""
 
     #: name under which the registry and the table of ways know it
     name: str = ""

@@ -170,11 +170,7 @@ def middle_task(plan: Plan, regions: scipy.sparse.csr_array) -> np.ndarray:
 
 
 def _is_faster(plan: Plan, regions: scipy.sparse.csr_array) -> bool:
-    """Return whether sums over features are faster than regions one by one.
-
-    They are where regions share most features and labelings are few, the fewer the
-    more test points there are: inner products of samples serve all of these.
-    """
+    """Return whether sums over features, which overlap, beat regions one by one."""
     assert isinstance(plan.design, Design)  # additive classifiers are cross-validated
     members, n_labelings = regions[middle_task(plan, regions)], plan.n_trained
     n_features = len(np.unique(members.indices))

@@ -112,9 +112,8 @@ def estimate_seconds(
 ) -> float:
     """Time a small part of a run and extrapolate to all of it, on one core.
 
-    Where margins are summed over features, that is one task in the middle. Otherwise it
-    is regions from all over, as many as some seconds allow; where they do not allow a
-    single one under all labelings, one region under some labelings.
+    One task in the middle where sums are shared, else regions from all over, or one
+    region under some labelings.
     """
     plan, filled = with_path(plan, regions), np.flatnonzero(np.diff(regions.indptr))
     seconds = partial(_seconds, X, regions)

@@ -162,10 +162,9 @@ def _measured(plan: Plan, data: TaskData) -> np.ndarray:
 def _subset_accuracies(
     plan: Plan, subsets: np.ndarray, xs: RegionSamples
 ) -> np.ndarray:
-    """Return the accuracy of every region and subset, (n_regions, n_subsets).
+    """Return the accuracy of regions with subsets (n_subsets, n_rows) of samples.
 
-    Subsets, rows (n_subsets, n_rows) of the samples, are further regions to the
-    classifier, as many at once as have the samples of one.
+    Subsets are further regions to the classifier, as many at once as fit.
     """
     shift = 0 if getattr(plan.kernel, "as_given", False) else 1
     at_once = max(1, len(xs[0]) // subsets.shape[1])

@@ -83,10 +83,8 @@ def leading_svd(centered, n_components=None):
     """Leading singular vectors of centered samples, without the null directions.
 
     Returns left (n_samples, rank), values (rank,) decreasing, and right (rank,
-    n_features), at most `n_components` of them. A few leading ones come from the inner
-    products of the samples, several times faster; their squares cost precision, so
-    where the ratio of the first to the last one wanted exceeds 1000, and for all
-    components (None), the samples themselves are decomposed.
+    n_features). A few come from inner products of the samples, several times faster,
+    where these squares are precise enough.
     """
     n_samples, n_features = centered.shape
     if n_components is not None and 2 * n_components < min(n_samples, n_features):
@@ -133,9 +131,8 @@ def _weighted_class_means(left, codes):
 def supported_components(left, codes):
     """Count the leading components whose within-class scatter is invertible.
 
-    `left` (n_samples, n_components) has orthonormal columns of mean zero: the total
-    scatter is the identity, and the smallest eigenvalue of the within-class one is one
-    minus the largest squared canonical correlation.
+    `left` (n_samples, n_components) is orthonormal with mean zero: the smallest
+    eigenvalue is one minus the largest squared canonical correlation.
     """
     means = _weighted_class_means(left, codes)
     for kept in range(left.shape[1], 0, -1):
@@ -145,11 +142,7 @@ def supported_components(left, codes):
 
 
 def canonical_directions(left, codes):
-    """Canonical directions of whitened samples, from `left` and `codes` as above.
-
-    Returns unit vectors (n_components, n_directions), decreasing canonical
-    correlations, and class means (n_classes, n_directions).
-    """
+    """Directions, correlations and class means of whitened samples, see above."""
     means = _weighted_class_means(left, codes)
     n_directions = min(len(means) - 1, left.shape[1])
     scaled, correlations, rotation = np.linalg.svd(means, full_matrices=False)
@@ -180,11 +173,10 @@ def direction_p_values(correlations, *, n_samples, n_components, n_classes):
 def generalizable_singular_values(left, values, groups=None, *, n_components=None):
     """Re-estimate singular values by leaving out groups (None: single samples).
 
-    A sample helps to span the basis it is projected on, so its projections are longer
-    than those of a new one. Here each group is projected on the leading singular
-    vectors of the others; the root of the sum of squares of the coordinates on the i-th
-    vectors replaces the i-th singular value. Returns the leading `n_components` (None:
-    all), each at least a thousandth of its old value, so that none vanishes.
+    Each group is projected on the leading singular vectors of the others; the root of
+    the sum of squares of the coordinates on the i-th vectors replaces the i-th singular
+    value. Returns the leading `n_components` (None: all), each at least a thousandth of
+    its old value.
     """
     n_components = len(values) if n_components is None else n_components
     groups = np.arange(len(left)) if groups is None else groups

@@ -16,11 +16,7 @@ from neuroextrap.stats._validation import real_array
 
 
 class GaborBank(NamedTuple):
-    """Quadrature pairs of one number of orientations on grids of their own.
-
-    ``shape`` are height and width of the images in pixels, ``frequencies``
-    (n_frequencies,) cycles along the shorter side, ``window`` and ``step`` periods.
-    """
+    """Quadrature pairs on grids of images of a ``shape``, in cycles and periods."""
 
     shape: tuple
     frequencies: np.ndarray
@@ -74,10 +70,7 @@ class GaborBank(NamedTuple):
             yield np.concatenate(parts)
 
     def _waves(self, frequency):
-        """Yield the windowed waves down and across the image of each orientation.
-
-        Orientations beyond the upright one are mirror images of those before.
-        """
+        """Yield waves down and across of orientations up to the upright one."""
         rate = 2 * np.pi * frequency / min(self.shape)
         sides = list(self.windows(frequency))
         for angle in self.angles[: self.n_orientations // 2 + 1]:

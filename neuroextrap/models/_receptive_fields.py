@@ -292,11 +292,7 @@ def mirrored_energies(images, rows, columns):
 
 
 def _real_parts(wave, dtype):
-    """Stack real and imaginary parts, without the latter if they vanish.
-
-    Tails of windows are cut: products of two such numbers would underflow, which takes
-    long.
-    """
+    """Stack real and imaginary parts, if any, without what would underflow."""
     size = np.abs(wave).max()
     vanishes = np.abs(wave.imag).max() < 1e-12 * size
     parts = wave.real if vanishes else np.concatenate([wave.real, wave.imag])

@@ -166,9 +166,8 @@ def _drawn_weights(n_candidates, n_bands, random_state):
 class RidgeFold(NamedTuple):
     """A decomposition of training features, and test features in its components.
 
-    ``eigenvalues`` (n_components,) are those of X X', ``weights`` (n_components,
-    n_train) and ``scores`` (n_test, n_components): at penalty alpha predictions are
-    ``scores @ ((weights @ Y) / (eigenvalues + alpha))``.
+    At penalty alpha predictions are ``scores @ ((weights @ Y) / (eigenvalues +
+    alpha))``.
     """
 
     train: np.ndarray  # row indices

@@ -115,25 +115,20 @@ def class_ticks(ax, names):
 
 def log_set_sizes(ax, label="set size (number of stimuli)"):
     """Label the horizontal axis as set sizes, on a log scale with plain numbers."""
-    from matplotlib.ticker import (
-        LogLocator,
-        MultipleLocator,
-        NullFormatter,
-        NullLocator,
-    )
+    from matplotlib import ticker
 
     ax.set_xscale("log")
+    ax.set_xlabel(label)
     low, high = ax.get_xlim()
     if high < 13:
-        ax.xaxis.set_major_locator(MultipleLocator(1))
-        ax.xaxis.set_minor_locator(NullLocator())
+        ax.xaxis.set_major_locator(ticker.MultipleLocator(1))
+        ax.xaxis.set_minor_locator(ticker.NullLocator())
         ax.xaxis.set_major_formatter(_plain)
     elif high / low < 1e5:
         subs = (1.0, 2.0, 5.0) if high / low < 300 else (1.0,)
-        ax.xaxis.set_major_locator(LogLocator(subs=subs))
+        ax.xaxis.set_major_locator(ticker.LogLocator(subs=subs))
         ax.xaxis.set_major_formatter(_plain)
-        ax.xaxis.set_minor_formatter(NullFormatter())
-    ax.set_xlabel(label)
+        ax.xaxis.set_minor_formatter(ticker.NullFormatter())
 
 
 def _plain(number, _position):

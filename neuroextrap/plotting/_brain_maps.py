@@ -54,10 +54,8 @@ class Background(NamedTuple):
 def volume_background(img, places, bg_img=None, *, own=None):
     """Choose what is drawn under the map or mask `img`, a Background.
 
-    Without `bg_img` it is the MNI152 template that nilearn ships if the header of `img`
-    says MNI, and half the `places` (n_voxels, 3) in mm lie in the template's brain;
-    else `own`, an image of the subject's own. "mni152" is the template in any case,
-    False is nothing.
+    Without `bg_img` it is the template if the header of `img` says MNI, and half the
+    `places` (n_voxels, 3) in mm lie in its brain; else `own`, the subject's image.
     """
     if bg_img is False:
         return Background(None, False, "")
@@ -91,13 +89,16 @@ def _why(img, share, below):
 
 
 def _anatomy(img):
-    """Read a user's anatomy, zero where it is not finite."""
+    """Read a user's anatomy, zero where it is not finite, not too fine for a page."""
     from nibabel import Nifti1Image
 
     data, affine = read_volume(
         img, "bg_img", f"give a Niimg, a file, {TEMPLATE!r}, or False for none"
     )
-    return _upright(Nifti1Image(np.where(np.isfinite(data), data, 0.0), affine))
+    img = Nifti1Image(np.where(np.isfinite(data), data, 0.0), affine)
+    smallest, extent = voxel_sizes(img)
+    # nearer to the data than splines, which ring where a brain was cut out
+    return with_cubes(img, max(smallest, extent / _FINEST), "linear")
 
 
 def read_volume(img, name, instead_of_surface):
@@ -116,13 +117,6 @@ def read_volume(img, name, instead_of_surface):
     if not np.isfinite(data).any():
         raise ValueError(f"{opened.name} has no finite voxel; give another image")
     return data.reshape(data.shape[:3]), opened.img.affine
-
-
-def _upright(img):
-    """Return an anatomy with upright cubic voxels, not too many for a page."""
-    smallest, extent = voxel_sizes(img)
-    # nearer to the data than splines, which ring where a brain was cut out
-    return with_cubes(img, max(smallest, extent / _FINEST), "linear")
 
 
 def voxel_sizes(img):
@@ -182,8 +176,7 @@ def surface_grays(masker, bg_img=None):
 
 def _depths(sides, bg_img):
     """Return the background's values of every hemisphere, or None without any."""
-    if bg_img is None:
-        bg_img = _fsaverage5_depth(sides)
+    bg_img = _fsaverage5_depth(sides) if bg_img is None else bg_img
     if bg_img is None:
         return None
     if not is_surface_image(bg_img):

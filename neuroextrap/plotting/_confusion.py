@@ -69,23 +69,19 @@ def _draw_discs(confusion, names, ax):
     """Draw probabilities as discs on new axes, or on those given; return the axes."""
     from matplotlib.patches import Circle
 
-    if confusion.max() > 1 + 1e-9:
+    if (most := confusion.max()) > 1 + 1e-9:
         raise ValueError(
-            f"confusion must hold probabilities, got {confusion.max():g}; divide "
-            "counts by the sum of their row"
+            f"confusion must hold probabilities, got {most:g}; divide counts by the "
+            "sum of their row"
         )
     ax = resolve_axes(ax)
     for (true, predicted), value in np.ndenumerate(confusion):
         color = COLORS[0] if true == predicted else "0.4"
         ax.add_patch(Circle((true, predicted), 0.48 * np.sqrt(value), color=color))
     class_ticks(ax, names)
-    ax.set(
-        xlabel="true class",
-        ylabel="predicted class",
-        aspect="equal",
-        xlim=(-0.6, len(confusion) - 0.4),
-        ylim=(len(confusion) - 0.4, -0.6),
-    )
+    ends = -0.6, len(confusion) - 0.4
+    ax.set(xlabel="true class", ylabel="predicted class", aspect="equal")
+    ax.set(xlim=ends, ylim=ends[::-1])
     return ax
 
 

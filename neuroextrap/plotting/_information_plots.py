@@ -33,23 +33,11 @@ def draw_specification_curve(table: Any, options: list[str], maxima: Any) -> Any
     levels = [(option, level) for option in options for level in _levels(table[option])]
     rows = _ROW * max(1, len(levels))
     names = _LETTER * table["pipeline"].str.len().max()  # written aslant
-    figure, (above, below) = plt.subplots(
-        2,
-        1,
-        sharex=True,
-        figsize=(max(4.5, 0.3 * len(table) + 2.5), _CURVE + rows + names),
-        height_ratios=[_CURVE, rows],
-        layout="constrained",
-    )
+    size = max(4.5, 0.3 * len(table) + 2.5), _CURVE + rows + names
+    figure = plt.figure(figsize=size, layout="constrained")
+    above, below = figure.subplots(2, 1, sharex=True, height_ratios=[_CURVE, rows])
+    _draw_statistics(above, table, maxima)
     place = np.arange(len(table))
-    survives = (table["p_value_fwe"] <= 0.05).to_numpy()
-    for chosen, color in ((survives, COLORS[1]), (~survives, "0.6")):
-        values = table["largest_standardized"].to_numpy()[chosen]
-        above.plot(place[chosen], values, "o", color=color)
-    threshold = critical_value(maxima, 0.05)
-    if threshold is not None and np.isfinite(threshold):
-        above.axhline(threshold, **LINES["threshold"])
-    above.set_ylabel("largest\nstandardized\nstatistic")
     for row, (option, level) in enumerate(levels):
         chosen = place[(table[option].astype(str) == level).to_numpy()]
         below.plot(chosen, np.full(len(chosen), row), "s", ms=4, color="0.2")
@@ -60,9 +48,44 @@ def draw_specification_curve(table: Any, options: list[str], maxima: Any) -> Any
     return figure
 
 
+def _draw_statistics(ax, table, maxima):
+    """Draw the largest statistics of pipelines, those that survive apart."""
+    place, values = np.arange(len(table)), table["largest_standardized"].to_numpy()
+    survives = (table["p_value_fwe"] <= 0.05).to_numpy()
+    for chosen, color in ((survives, COLORS[1]), (~survives, "0.6")):
+        ax.plot(place[chosen], values[chosen], "o", color=color)
+    threshold = critical_value(maxima, 0.05)
+    if threshold is not None and np.isfinite(threshold):
+        ax.axhline(threshold, **LINES["threshold"])
+    ax.set_ylabel("largest\nstandardized\nstatistic")
+
+
 def _levels(column: Any) -> list[str]:
     """Return the values of an option as text: numbers in their order, then words."""
     return [str(v) for v in sorted(set(column), key=lambda v: (isinstance(v, str), v))]
+
+
+def draw_both_accuracies(first, second, survives, names):
+    """Draw accuracies (n_regions,) of two decoders against each other."""
+    import matplotlib.pyplot as plt
+
+    figure, ax = plt.subplots(figsize=(4.2, 4), layout="constrained")
+    for rows, color, size, label in (
+        (~survives & np.isfinite(second - first), "0.65", 6, "not shown to differ"),
+        (survives, COLORS[1], 10, "survive correction"),
+    ):
+        if rows.any():
+            x, y = second[rows], first[rows]
+            dots = ax.scatter(x, y, s=size, color=color, lw=0, label=label)
+            dots.set_rasterized(rows.sum() > 500)
+    ends = np.nanmin([first, second]), np.nanmax([first, second])
+    ax.plot(ends, ends, color="0.4", lw=0.8)
+    xlabel, ylabel = (f"accuracy of {name}" for name in names[::-1])
+    ax.set(xlabel=xlabel, ylabel=ylabel, aspect="equal")
+    # above the axes: dots of a whole brain leave no free corner to search for
+    look = {"frameon": False, "fontsize": "small", "borderaxespad": 0, "ncols": 2}
+    ax.legend(loc="lower left", bbox_to_anchor=(0, 1), **look)
+    return figure
 
 
 @draws_on_axes
@@ -119,8 +142,7 @@ def plot_information_vs_size(
     if truth is not None:
         ax.plot(sizes, truth, color="0.25", label="truth")
     log_set_sizes(ax, "voxels in the region")
-    ax.set_ylabel("information (bits)")
-    ax.set_ylim(bottom=min(0, ax.get_ylim()[0]))
+    ax.set(ylabel="information (bits)", ylim=(min(0, ax.get_ylim()[0]), None))
     add_legend(ax)
     return ax
 
@@ -168,23 +190,9 @@ def plot_null_distribution(
     >>> ax.get_ylabel()
     'permutations'
     """
-    null_scores = real_array(null_scores, "null_scores")
-    if null_scores.ndim != 1 or not len(null_scores):
-        raise ValueError(
-            f"null_scores of shape {null_scores.shape} must hold one score per "
-            "permutation; run with n_permutations > 0"
-        )
-    if not np.isfinite(null_scores).all():
-        raise ValueError("null_scores must be finite; drop regions without a score")
+    null_scores, edges = _binned(null_scores, n_bins)
     observed = np.ravel(real_array([] if observed is None else observed, "observed"))
     level = check_level(level, "level")
-    try:
-        edges = np.histogram_bin_edges(null_scores, n_bins)
-    except (TypeError, ValueError) as error:
-        raise ValueError(
-            f"n_bins={brief(n_bins)} must be a number of bins, ascending edges, or a "
-            "rule of numpy.histogram_bin_edges"
-        ) from error
     ax = resolve_axes(ax)
     ax.hist(null_scores, bins=edges, color="0.7", label="permuted labels")
     critical = critical_value(null_scores, level)
@@ -196,6 +204,25 @@ def plot_null_distribution(
     ax.set(xlabel=xlabel, ylabel="permutations")
     add_legend(ax)
     return ax
+
+
+def _binned(null_scores, n_bins):
+    """Return permuted scores (n_permutations,) and the edges of bins, checked."""
+    null_scores = real_array(null_scores, "null_scores")
+    if null_scores.ndim != 1 or not len(null_scores):
+        raise ValueError(
+            f"null_scores of shape {null_scores.shape} must hold one score per "
+            "permutation; run with n_permutations > 0"
+        )
+    if not np.isfinite(null_scores).all():
+        raise ValueError("null_scores must be finite; drop regions without a score")
+    try:
+        return null_scores, np.histogram_bin_edges(null_scores, n_bins)
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"n_bins={brief(n_bins)} must be a number of bins, ascending edges, or a "
+            "rule of numpy.histogram_bin_edges"
+        ) from error
 
 
 def critical_value(null_scores, level):

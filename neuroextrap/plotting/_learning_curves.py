@@ -66,6 +66,24 @@ def plot_canonical_coordinates(
     """
     from matplotlib.patches import Circle
 
+    coordinates, labels, classes, means = _checked(coordinates, labels, class_means)
+    points, means, names = _two_axes(coordinates, means, directions)
+    ax = resolve_axes(ax)
+    for i, (symbol, label) in enumerate(zip(_symbols(classes), classes, strict=True)):
+        color, scans = COLORS[i % len(COLORS)], points[labels == label]
+        ax.plot(*scans.T, "o", ms=1, color=color)
+        for x, y in scans:
+            ax.annotate(symbol, (x, y), ha="center", va="center", color=color)
+        name = f"{symbol}  {label}"
+        ax.add_patch(Circle(means[i], 1, fill=False, color=color, label=name))
+    ax.set(xlabel=names[0], ylabel=names[1], aspect="equal")
+    ax.autoscale_view()
+    add_legend(ax)
+    return ax
+
+
+def _checked(coordinates, labels, class_means):
+    """Return coordinates, labels, the classes and their means, checked."""
     coordinates = real_array(coordinates, "coordinates")
     labels = check_labels(labels, "labels")
     if coordinates.ndim != 2 or coordinates.shape[1] < 1:
@@ -87,19 +105,7 @@ def plot_canonical_coordinates(
             f"class_means of shape {means.shape} must hold a row for each of the "
             f"{len(classes)} labels, in the directions of coordinates"
         )
-    points, means, names = _two_axes(coordinates, means, directions)
-    ax = resolve_axes(ax)
-    for i, (symbol, label) in enumerate(zip(_symbols(classes), classes, strict=True)):
-        color, scans = COLORS[i % len(COLORS)], points[labels == label]
-        ax.plot(*scans.T, "o", ms=1, color=color)
-        for x, y in scans:
-            ax.annotate(symbol, (x, y), ha="center", va="center", color=color)
-        name = f"{symbol}  {label}"
-        ax.add_patch(Circle(means[i], 1, fill=False, color=color, label=name))
-    ax.set(xlabel=names[0], ylabel=names[1], aspect="equal")
-    ax.autoscale_view()
-    add_legend(ax)
-    return ax
+    return coordinates, labels, classes, means
 
 
 def _symbols(labels):
@@ -229,9 +235,8 @@ def _draw_tradeoff(ax, curves):
         y = curve.information[finite].mean(axis=1)
         ax.plot(x, y, "o-", ms=3, color=COLORS[i % len(COLORS)], label=name)
         for end in {0, len(x) - 1}:
-            size = str(curve.train_sizes[finite][end])
             place = {"xytext": (3, 3), "textcoords": "offset points", "size": 7}
-            ax.annotate(size, (x[end], y[end]), **place)
+            ax.annotate(str(curve.train_sizes[finite][end]), (x[end], y[end]), **place)
     ax.axhline(0, ls=":", color="0.5")
     ax.set(xlabel=_PANELS["reproducibility"][0], ylabel=_PANELS["information"][0])
     add_legend(ax)

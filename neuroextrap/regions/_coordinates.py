@@ -142,15 +142,14 @@ def peak_features(
     from scipy.spatial import cKDTree
 
     values, coordinates = _check_peaks(values, coordinates, n_peaks, min_distance)
-    floor = -np.inf if threshold is None else threshold
     usable = np.flatnonzero(np.isfinite(values))
     order = usable[np.argsort(-values[usable], kind="stable")]
     if not len(order):
         return order
     # ranks instead of values: a feature is a peak if no neighbor has a smaller rank
-    tree = cKDTree(coordinates[order])
-    highest = []
-    for rank in np.flatnonzero(values[order] > floor):
+    tree, highest = cKDTree(coordinates[order]), []
+    above = values[order] > (-np.inf if threshold is None else threshold)
+    for rank in np.flatnonzero(above):
         neighbors = tree.query_ball_point(coordinates[order[rank]], min_distance)
         if min(neighbors, default=rank) >= rank:
             highest.append(order[rank])

@@ -45,11 +45,7 @@ _OF_REGIONS, _AT_ONCE = "bayes_accuracy_bound_fwe", ", for all regions at once"
 
 @dataclass(frozen=True)
 class Verdict:
-    """Which regions survive correction for looking at all of them.
-
-    `criterion` is the map that decides and `words` what it means, both "" where nothing
-    was tested; `smallest` is the least of its p-values.
-    """
+    """Which regions survive correction, by a map and what it means, "" for no test."""
 
     criterion: str
     words: str
@@ -68,11 +64,7 @@ class Verdict:
 
 
 def decide(scores, *, n_classes=None, confidence_level=None):
-    """Decide which regions survive by values (n_regions,) of maps by name.
-
-    Bounds are compared with the chance of guessing among `n_classes`, and hold at
-    `confidence_level`; p-values need neither.
-    """
+    """Decide which regions survive by values (n_regions,) of maps by name."""
     known = (name for name in CRITERIA if np.isfinite(scores.get(name, np.nan)).any())
     criterion = next(known, "")
     if not criterion:
@@ -196,12 +188,7 @@ class Counted(NamedTuple):
         return clusters_of(self.p_value <= self.forming, self.choice, self.masker)
 
     def sets(self, clusters, areas):
-        """Yield the name of every set and which regions (n_regions,) are in it.
-
-        All regions, those that survive correction, those in `areas` (n_features,),
-        names or "", and the largest clusters with any that count, by the place of their
-        strongest region.
-        """
+        """Yield the name of every set and which regions (n_regions,) are in it."""
         yield f"all {self.words[1]}", self.known
         if self.survives.any():
             yield f"{self.words[1]} that survive correction", self.survives
@@ -263,10 +250,7 @@ def area_names(atlas, masker, names=None):
 
 
 def discoveries_section(counted, areas=None):
-    """Tabulate how many regions of sets are informative, as HTML; "" if unknown.
-
-    `counted` is a Counted or None, and `areas` (n_features,) are names of atlas labels.
-    """
+    """Tabulate how many regions of sets are informative, as HTML; "" if unknown."""
     if counted is None or counted.known.sum() < 2:
         return ""
     one, many = counted.words
@@ -335,10 +319,7 @@ def _curve(counted):
 
 
 def viewer_discoveries(counted):
-    """Return what a viewer counts with, ready for JSON; None where nothing is known.
-
-    ``ball`` says whether a ball around a place holds centers.
-    """
+    """Return what a viewer counts with, ready for JSON; None where nothing is known."""
     if counted is None:
         return None
     return {

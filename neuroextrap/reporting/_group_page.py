@@ -49,11 +49,10 @@ _MOST_PLACES = 3000
 
 
 def make_group_page(analyses, records, *, title, atlas, bg_img, left_out, links):
-    """Put several analyses (GroupMaps) of one group on a page, a Report.
+    """Put analyses of one group, of which the first decides what survives, on a page.
 
-    The first analysis decides what survives. `records` say what the maps mean; `atlas`
-    is a labels image and names, or None; `left_out` are reasons and `links` addresses
-    of own pages by subject.
+    `atlas` is a labels image and names, or None; `left_out` are reasons and `links`
+    addresses of own pages by subject.
     """
     results = read_group(analyses, records, atlas)
     first, *others = results
@@ -92,15 +91,11 @@ def make_group_page(analyses, records, *, title, atlas, bg_img, left_out, links)
 
 
 def _viewer(result, clusters, background):
-    """Return a viewer whose click shows the value of every subject, as HTML.
-
-    The page keeps these at the strongest features, the peaks of `clusters` first.
-    """
+    """Return a viewer whose click shows the value of every subject, as HTML."""
     view, about = result.view, result.about
     kept = _kept_features(result, clusters["feature"].to_numpy())
-    names = None
-    if result.labels is not None:
-        names = [result.labels[feature] or "no region" for feature in kept]
+    labels = result.labels
+    names = None if labels is None else [labels[each] or "no region" for each in kept]
     trends = bool(view.finding.criterion and not view.finding.n_surviving)
     shown = result.names[result.shown]
     data = viewer_data(view, shown, kept, names=names, trends=trends)
@@ -193,11 +188,7 @@ _NUMBERS = (
 
 
 def group_clusters(result):
-    """Tabulate the clusters of what survives, one row each, strongest first.
-
-    Features of one sign that touch (voxels that share a face) are one cluster. Without
-    survivors the rows are the strongest trends.
-    """
+    """Tabulate the clusters of what survives, of one sign each, or else the trends."""
     places, sizes = result.places, {}
     if result.view.finding.n_surviving:
         peaks, sizes = _surviving_peaks(result)

@@ -102,10 +102,7 @@ class GroupResult:
 
 
 def read_group(analyses, records, atlas):
-    """Return GroupResults of analyses of one group; a taken name gets its test's ahead.
-
-    `atlas` is a pair of labels image and names, or None.
-    """
+    """Return GroupResults of analyses; a taken name gets its test's in front."""
     masker = analyses[0].summary.masker
     if masker is None:
         raise ValueError(
@@ -161,6 +158,7 @@ def _result(maps, names, joined, places, labels):
     return GroupResult(about, scores, shown, view, names, places, labels, bounds)
 
 
+_UNKNOWN = {"interval": None, "bounds": ()}
 _WHOSE = {
     "population": "the population that they were drawn from",
     "subjects": "exactly these subjects",
@@ -202,8 +200,7 @@ def found_in_group(result, n_clusters):
         agreement=_agreement(about, best),
         prevalence=_prevalence(result) if about.test == "prevalence" else None,
         doubt=doubts_about(about.findings, scores),
-        interval=_interval(scores) if about.test == "information" else None,
-        bounds=_bounds(scores) if about.test == "information" else (),
+        **(_of_information(scores) if about.test == "information" else _UNKNOWN),
         selected=scores.get("population_bayes_accuracy_bound_fcr"),
         other_criteria={
             words: int((scores[name] <= LEVEL).sum())
@@ -242,23 +239,17 @@ def _prevalence(result):
     return {"bound": bound[best], "place": place, "n_most": n_most}
 
 
-def _interval(scores):
-    """Return the interval of the mean implied information where it is highest."""
+def _of_information(scores):
+    """Return the interval of the mean implied information, and bounds, at best."""
     best = int(np.nanargmax(scores["implied_information"]))
-    return [scores[f"implied_information_{end}"][best] for end in ("lower", "upper")]
-
-
-def _bounds(scores):
-    """Return whom the lower bounds on means are about, and both where highest."""
-    return [
-        (
-            words,
-            np.nanmax(scores[f"{whose}_bayes_accuracy_bound_fwe"]),
-            np.nanmax(scores[f"{whose}_class_information_bound_fwe"]),
-        )
+    ends = [scores[f"implied_information_{end}"][best] for end in ("lower", "upper")]
+    accuracy, bits = "bayes_accuracy_bound_fwe", "class_information_bound_fwe"
+    bounds = [
+        (words, *(np.nanmax(scores[f"{whose}_{of}"]) for of in (accuracy, bits)))
         for whose, words in _WHOSE.items()
-        if f"{whose}_bayes_accuracy_bound_fwe" in scores
+        if f"{whose}_{accuracy}" in scores
     ]
+    return {"interval": ends, "bounds": bounds}
 
 
 def group_methods(results):

@@ -63,10 +63,7 @@ _NOT_AMONG_MAPS = "accuracy", "neg_log10_p_fwe"
 
 
 def identification_report(fitted, title=None, *, bg_img=None, atlas=None, origin=None):
-    """Make a page of a fitted identification analysis, a Report.
-
-    `origin` says what it was made of, if more is known than the analysis knows.
-    """
+    """Make a page of a fitted identification analysis, and of what it was made of."""
     origin, title = origin or fitted.origin_, page_title(title, "Identification report")
     how = {"bg_img": bg_img, "atlas": atlas, "samples": origin.samples}
     return make_page(title, identification_sections(fitted, **how), origin=origin)
@@ -75,12 +72,7 @@ def identification_report(fitted, title=None, *, bg_img=None, atlas=None, origin
 def identification_sections(
     fitted, *, n_peaks=10, bg_img=None, atlas=None, samples=None
 ):
-    """Make the parts of a report, pairs of a heading and HTML, without empty ones.
-
-    `n_peaks` is the largest number of rows of the peak table, `samples` the options by
-    which samples were made of images (None: those that the analysis knows). ValueError
-    if no region was analyzed.
-    """
+    """Make the parts of a report, pairs of a heading and HTML, without empty ones."""
     if not np.isfinite(fitted.region_scores_["accuracy"]).any():
         raise ValueError(
             "fitted has no analyzed region; merge its shards or lower min_voxels"

@@ -101,10 +101,7 @@ _QUOTED = (
 
 
 def found(fitted, peaks):
-    """Say how many regions are above chance, and what is known of the strongest.
-
-    The first sentence is the answer, with what is doubtful about it.
-    """
+    """Say how many regions are above chance, and what is known of the strongest."""
     finding, peak = find(fitted), peaks.iloc[0]
     clusters = surviving_clusters(fitted)
     one, many = region_words(fitted)
@@ -235,10 +232,7 @@ def _n_runs(labels):
 
 
 def _folds(fitted, labels):
-    """Return the number of folds, and whether each tests one run that does not train.
-
-    (0, False) where folds are not known.
-    """
+    """Return the number of folds, 0 if unknown, and whether each leaves one run out."""
     folds = () if labels is None else getattr(fitted.run_.plan.design, "folds", ())
     groups = None if labels is None else labels.groups
     if groups is None or len(folds) != _n_runs(labels):
@@ -331,10 +325,8 @@ def _curve_table(fitted, rows):
 def curve_axes(fitted, region, ax=None):
     """Draw the accuracy curve of one region with band, bound and extrapolation.
 
-    `region` is an index, a name, or a place (x, y, z) in mm. The band is left out where
-    no interval is known (results read from a folder), the bound (on the best
-    classifier of these classes, for all regions at once) where none holds, the
-    extrapolation with fewer than ten classes. Returns the axes.
+    `region` is an index, a name, or a place (x, y, z) in mm. What is not known (the
+    band of results read from a folder, say) is left out. Returns the axes.
     """
     import matplotlib.pyplot as plt
 
@@ -366,11 +358,7 @@ def class_bounds(fitted):
 
 
 def _extrapolated(fitted, region):
-    """Predict the accuracy of one region up to ten times as many classes.
-
-    Returns set sizes, accuracy, and the ends of the interval as a pair, None for
-    classifiers that see all classes in training.
-    """
+    """Return set sizes up to ten times the classes, accuracy, and its interval."""
     n_classes = len(fitted.classes_)
     targets = np.unique(np.geomspace(n_classes, 10 * n_classes, 30).astype(int))
     model = fitted.extrapolator(region, EXTRAPOLATION)

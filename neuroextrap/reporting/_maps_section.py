@@ -58,8 +58,7 @@ class PageMaps:
     `maps` are images and `scores` their values (n_regions,) by name, `records` what
     they mean; `masker` is None for arrays. `choice` says which features of the masker
     carry the regions' values, `words` what one region and several are called.
-    `n_classes` gives chance levels, None if maps have none; `two_sided` maps are
-    strong on both sides of zero. `looks` are those of maps of a comparison.
+    `two_sided` maps are strong on both sides of zero, `looks` are of a comparison.
     """
 
     maps: dict
@@ -104,11 +103,7 @@ class PageMaps:
         return Look("", color_range(values, floor), COLORMAP)
 
     def marks(self, name):
-        """Return values to be marked in the color bar, by their words.
-
-        Where survivors are the regions above some value, that value is marked; a count
-        is not what was tested.
-        """
+        """Return values to be marked in the color bar: chance, least that survives."""
         record, survives = self.record(name), self.finding.survives
         chance = record.chance_level(self.n_classes)
         marks = {"chance": float(chance)} if chance else {}
@@ -153,11 +148,7 @@ def features_as_regions(n_features):
 
 
 def choose_background(masker, bg_img, own=None):
-    """Choose what is drawn under maps, a Background; log what a user may not expect.
-
-    `own` is the subject's mean image, or None. Vertices of surfaces have grays of
-    `bg_img`, or of their own.
-    """
+    """Choose what is drawn under maps, a Background; `own` is a mean image or None."""
     if masker is None or is_surface_masker(masker):
         return Background(bg_img, False, "")
     places = feature_coordinates(masker)
@@ -206,17 +197,10 @@ class Pictures:
             drawn &= strength > threshold
         if not drawn.any():
             return Markup("")
-        look = view.look(name)
-        opacity = self._opacity(name, strength) * drawn
-        picture = brain_figure(
-            view.maps[name],
-            view.masker,
-            np.nan_to_num(view.choice.to_features(opacity)),
-            self.place,
-            self.background.img,
-            look,
-            view.marks(name),
-        )
+        opacity = view.choice.to_features(self._opacity(name, strength) * drawn)
+        look, below = view.look(name), self.background.img
+        what = view.maps[name], view.masker, np.nan_to_num(opacity)
+        picture = brain_figure(*what, self.place, below, look, view.marks(name))
         return figure_tag(data_uri(picture, "png"), self._caption(name, look.title))
 
     def _opacity(self, name, strength):

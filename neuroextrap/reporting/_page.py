@@ -19,11 +19,7 @@ _MOST_FILES = 3
 
 
 class Report:
-    """A self-contained HTML page, such as ``generate_report`` returns.
-
-    It has the methods of :class:`nilearn.reporting.HTMLReport`. As the last value of a
-    notebook's cell it is shown in a frame as wide as the notebook.
-    """
+    """A self-contained HTML page, with the methods of nilearn's ``HTMLReport``."""
 
     def __init__(self, html):
         self.html = html
@@ -53,10 +49,7 @@ class Report:
         Path(file_name).write_text(self.html, encoding="utf-8")
 
     def open_in_browser(self, file_name=None):
-        """Open the page in the system's browser, written to a file first.
-
-        Without `file_name` the file stays in the system's folder for temporary files.
-        """
+        """Write the page to a file, or a temporary one, and open it in the browser."""
         if file_name is None:
             file_name = Path(tempfile.mkdtemp(prefix="neuroextrap_")) / "report.html"
         self.save_as_html(file_name)
@@ -73,8 +66,7 @@ def page_title(title, default):
 def sections_of(found, shown, limits, details, methods, requested=()):
     """Return the sections of a page, pairs (heading, HTML), as all pages order them.
 
-    `found` (HTML) is the answer, `limits` and `methods` are sentences; `shown`,
-    `details` and `requested` are the sections between and after these.
+    `found` is HTML, `limits` and `methods` are sentences, the others are sections.
     """
     return [
         ("What was found", found),
@@ -87,11 +79,7 @@ def sections_of(found, shown, limits, details, methods, requested=()):
 
 
 def make_page(title, sections, *, origin=None):
-    """Put sections (heading, HTML) on one page, a Report; empty ones are left out.
-
-    Below the title stand the day, and of an `origin` (Origin) the files and command.
-    An empty heading has no line and no entry in the contents.
-    """
+    """Put sections (heading, HTML) on one page, a Report; empty ones are left out."""
     parts = _with_anchors([section for section in sections if section[1]])
     contents = [part for part in parts if part["heading"]]
     page = render(
@@ -140,10 +128,9 @@ def key_value_table(items, caption="Table"):
 def frame_table(frame, caption="", *, headings=None, formats=None, kind="", places=()):
     """Return a data frame as an escaped HTML table, numbers rounded for reading.
 
-    `headings` are the words above columns by name (otherwise the name, its underscores
-    as spaces), `formats` functions of their values, `kind` the class of all rows. The
-    index is left out. `places` are the cells of a first column; they may be ``Markup``,
-    which a column of the frame must not hold: pandas makes plain text of it.
+    `headings` and `formats` (functions of values) are by column, `kind` is the class of
+    all rows. `places` are the cells of a first column; they may be ``Markup``, which a
+    column of the frame must not hold: pandas makes plain text of it.
     """
     headings, formats = headings or {}, formats or {}
     columns = [
@@ -197,71 +184,20 @@ def tsv_uri(frame):
     ).decode("ascii")
 
 
-_WORKS = {
-    "Abraham et al. 2014": "Abraham et al. (2014). Machine learning for neuroimaging "
-    "with scikit-learn. Frontiers in Neuroinformatics 8, 14.",
-    "Allefeld et al. 2016": "Allefeld, Görgen & Haynes (2016). Valid population "
-    "inference for information-based imaging: from the second-level t-test to "
-    "prevalence inference. NeuroImage 141, 378-392.",
-    "Blanchard et al. 2020": "Blanchard, Neuvial & Roquain (2020). Post hoc confidence "
-    "bounds on false positives using reference families. Annals of Statistics 48, "
-    "1281-1303.",
-    "Görgen et al. 2018": "Görgen, Hebart, Allefeld & Haynes (2018). The same analysis "
-    "approach: practical protection against the pitfalls of novel neuroimaging "
-    "analysis methods. NeuroImage 180, 19-30.",
-    "Harris 2020": "Harris (2020). A shift test for independence in generic time "
-    "series. arXiv:2012.06862.",
-    "Hesterberg 2015": "Hesterberg (2015). What teachers should know about the "
-    "bootstrap. The American Statistician 69, 371-386.",
-    "Kjems et al. 2002": "Kjems et al. (2002). The quantitative evaluation of "
-    "functional neuroimaging experiments: mutual information learning curves. "
-    "NeuroImage 15, 772-786.",
-    "Kriegeskorte et al. 2006": "Kriegeskorte, Goebel & Bandettini (2006). "
-    "Information-based functional brain mapping. PNAS 103, 3863-3868.",
-    "Lescroart et al. 2015": "Lescroart, Stansbury & Gallant (2015). Fourier power, "
-    "subjective distance, and object categories all provide plausible models of BOLD "
-    "responses in scene-selective visual areas. Frontiers in Computational "
-    "Neuroscience 9, 135.",
-    "Nadeau & Bengio 2003": "Nadeau & Bengio (2003). Inference for the generalization "
-    "error. Machine Learning 52, 239-281.",
-    "Nichols & Holmes 2002": "Nichols & Holmes (2002). Nonparametric permutation tests "
-    "for functional neuroimaging: a primer with examples. Human Brain Mapping 15, "
-    "1-25.",
-    "Nichols et al. 2005": "Nichols et al. (2005). Valid conjunction inference with "
-    "the minimum statistic. NeuroImage 25, 653-660.",
-    "Nili et al. 2014": "Nili et al. (2014). A toolbox for representational similarity "
-    "analysis. PLoS Computational Biology 10, e1003553.",
-    "Nishimoto et al. 2011": "Nishimoto et al. (2011). Reconstructing visual "
-    "experiences from brain activity evoked by natural movies. Current Biology 21, "
-    "1641-1646.",
-    "Smith & Nichols 2009": "Smith & Nichols (2009). Threshold-free cluster "
-    "enhancement. NeuroImage 44, 83-98.",
-    "Stelzer et al. 2013": "Stelzer, Chen & Turner (2013). Statistical inference and "
-    "multiple testing correction in classification-based multi-voxel pattern "
-    "analysis. NeuroImage 65, 69-82.",
-    "Walther et al. 2016": "Walther et al. (2016). Reliability of dissimilarity "
-    "measures for multi-voxel pattern analysis. NeuroImage 137, 188-200.",
-    "Westfall & Young 1993": "Westfall & Young (1993). Resampling-based multiple "
-    "testing. Wiley.",
-    "Winkler et al. 2014": "Winkler et al. (2014). Permutation inference for the "
-    "general linear model. NeuroImage 92, 381-397.",
-    "Winkler et al. 2015": "Winkler et al. (2015). Multi-level block permutation. "
-    "NeuroImage 123, 253-268.",
-    "Zheng & Benjamini 2016": "Zheng & Benjamini (2016). Estimating mutual information "
-    "in high dimensions via classification error. arXiv:1606.05229.",
-    "Zheng et al. 2018": "Zheng, Achanta & Benjamini (2018). Extrapolating expected "
-    "accuracies for large multi-class problems. Journal of Machine Learning Research "
-    "19, 1-30.",
-}
-"""Works by how sentences cite them, in the order of their authors."""
-
-
 def methods_section(words):
     """Return sentences to cite, and the works that they name, as HTML."""
     paragraph = Markup(" ").join(words)
-    works = [work for name, work in _WORKS.items() if escape(name) in paragraph]
+    works = read_text("works.txt").splitlines()
+    works = [work for work in works if escape(_cited(work)) in paragraph]
     bibtex = "\n\n".join(map(_bibtex_entry, works))
     return render("methods", paragraph=paragraph, references=works, bibtex=bibtex)
+
+
+def _cited(work):
+    """Return how sentences cite a reference: "Author 2014", "Author et al. 2014"."""
+    authors, year = re.findall(r"^(.+?) \((\d{4})\)", work)[0]
+    first, *others = re.split(r", | et al", authors)
+    return f"{first} et al. {year}" if others else f"{authors} {year}"
 
 
 def _bibtex_entry(work):

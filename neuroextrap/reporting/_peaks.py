@@ -146,10 +146,7 @@ def _atlas_of(fitted, places, atlas):
 
 
 def place_columns(regions, places, names=None, atlas=None):
-    """Return where regions are, as columns of a table.
-
-    `places` of all regions, (n_regions, 3), are in mm, or None.
-    """
+    """Return where regions are, as columns; `places` (n_all, 3) are in mm or None."""
     columns = {"region": regions}
     if places is not None:
         columns |= dict(zip("xyz", places[regions].T, strict=True))

@@ -26,10 +26,9 @@ TREND_SHARE = 0.05
 def brain_figure(img, masker, opacity, place, below, look, marks):
     """Draw one map, as opaque as `opacity`, (n_features,), says for every feature.
 
-    A volume is cut at `place` (mm; nilearn's choice without it); hemispheres are seen
-    from outside and from inside, opaque or not. `below` is the ``img`` of a Background.
-    `look` is a Look; `marks` are values by words, marked in the color bar. Returns a
-    figure.
+    A volume is cut at `place` (mm); hemispheres are seen from outside and from inside,
+    opaque or not. `below` is the ``img`` of a Background, `look` a Look; `marks` are
+    values by words, marked in the color bar.
     """
     colors = {"cmap": look.cmap, "vmin": look.span[0], "vmax": look.span[1]}
     if is_surface_masker(masker):
@@ -44,7 +43,6 @@ def brain_figure(img, masker, opacity, place, below, look, marks):
 
 def _volume_figure(img, masker, opacity, place, below, colors):
     """Draw three slices, or one of a flat volume, with the outline of the mask."""
-    import matplotlib.pyplot as plt
     from nibabel import Nifti1Image
 
     mask, affine = mask_lattice(masker)
@@ -57,35 +55,28 @@ def _volume_figure(img, masker, opacity, place, below, colors):
     transparency = Nifti1Image(alpha, affine)
     if len(levels) <= 1:  # nilearn scales an image by its largest value
         transparency = float(levels.max(initial=0.0))
-    thin = [axis for axis, size in enumerate(img.shape[:3]) if size < 3]
-    mode = "xyz"[thin[0]] if thin else "ortho"
-    cuts = None
-    if place is not None:
-        cuts = [float(place[thin[0]])] if thin else [float(x) for x in place]
-    figure = plt.figure(figsize=_flat_size(mask, affine, thin[0]) if thin else (8, 3.2))
-    display = draw_map(
-        data,
-        map_affine,
-        below,
-        display_mode=mode,
-        cut_coords=cuts,
-        figure=figure,
-        transparency=transparency,
-        colorbar=False,
-        axes=(0, 0, 0.8, 1),
-        **colors,
-    )
-    outline = masker.mask_img_
-    display.add_contours(outline, levels=[0.5], colors="0.55", linewidths=0.8)
-    return figure
+    how = {"transparency": transparency, "colorbar": False, "axes": (0, 0, 0.8, 1)}
+    how |= colors | _slices(mask, affine, place)
+    display = draw_map(data, map_affine, below, **how)
+    display.add_contours(masker.mask_img_, levels=[0.5], colors="0.55", linewidths=0.8)
+    return how["figure"]
 
 
-def _flat_size(mask, affine, thin):
-    """Return width and height (inches) for one slice of a volume with its color bar."""
+def _slices(mask, affine, place):
+    """Return where a volume is cut, and a figure; a flat one has a single slice."""
+    import matplotlib.pyplot as plt
+
+    thin = [axis for axis, size in enumerate(mask.shape) if size < 3]
+    cuts = None if place is None else [float(x) for x in place]
+    if not thin:
+        figure = plt.figure(figsize=(8, 3.2))
+        return {"display_mode": "ortho", "cut_coords": cuts, "figure": figure}
     extent = np.ptp(np.argwhere(mask), axis=0) + 1
     extent = extent * np.linalg.norm(affine[:3, :3], axis=0)
-    width, height = np.delete(extent, thin)
-    return 6.0, float(np.clip(4.5 * height / width, 2.0, 6.0))
+    width, height = np.delete(extent, thin[0])
+    figure = plt.figure(figsize=(6.0, float(np.clip(4.5 * height / width, 2.0, 6.0))))
+    cuts = None if cuts is None else [cuts[thin[0]]]
+    return {"display_mode": "xyz"[thin[0]], "cut_coords": cuts, "figure": figure}
 
 
 def _surface_figure(img, masker, opacity, bg_img, colors):
@@ -93,47 +84,34 @@ def _surface_figure(img, masker, opacity, bg_img, colors):
     import matplotlib.pyplot as plt
     from nilearn.plotting import plot_surf_stat_map
 
-    grays, parts = surface_grays(masker, bg_img), img.data.parts
-    sides = [
-        (side, gray)
-        for side, gray in zip(surface_mesh(masker), grays, strict=True)
-        if np.isfinite(parts[side.name]).any()
-    ]
+    sides, views = [*_hemispheres(img, masker, opacity, bg_img)], ("lateral", "medial")
     mesh = copy.deepcopy(img.mesh)  # nilearn moves the vertices of the mesh it is given
-    views = ("lateral", "medial")
-    figure, axes = plt.subplots(
-        len(views),
-        len(sides),
-        figsize=(2 * len(sides) + 0.6, 1.75 * len(views)),
-        subplot_kw={"projection": "3d"},
-        squeeze=False,
+    figure = plt.figure(figsize=(2 * len(sides) + 0.6, 3.5))
+    axes = figure.subplots(
+        2, len(sides), squeeze=False, subplot_kw={"projection": "3d"}
     )
-    for ax, (view, (side, gray)) in zip(axes.flat, product(views, sides), strict=True):
-        plot_surf_stat_map(
-            mesh.parts[side.name],
-            _drawn_vertices(np.ravel(parts[side.name]), side, opacity),
-            bg_map=255.0 - gray,
-            hemi=side.name,
-            view=view,
-            axes=ax,
-            figure=figure,
-            symmetric_cbar=False,
-            threshold=_TRANSPARENT,
-            colorbar=False,
-            **colors,
-        )
+    how = {"symmetric_cbar": False, "threshold": _TRANSPARENT, "colorbar": False}
+    how |= colors | {"figure": figure}
+    panels = zip(axes.flat, product(views, sides), strict=True)
+    for ax, (view, (name, values, gray)) in panels:
+        side = {"hemi": name, "view": view, "bg_map": gray, "axes": ax}
+        plot_surf_stat_map(mesh.parts[name], values, **side, **how)
         ax.set_box_aspect(None, zoom=1.5)
-        ax.set_title(f"{side.name}, {view}", y=0.98, fontsize="medium")
+        ax.set_title(f"{name}, {view}", y=0.98, fontsize="medium")
     figure.subplots_adjust(0, 0.02, 0.78, 0.94, 0, 0.1)
     return figure
 
 
-def _drawn_vertices(values, side, opacity):
-    """Return a map of one hemisphere, 0 (transparent) where it is not drawn."""
-    drawn = np.zeros(len(values), dtype=bool)
-    first = side.offset
-    drawn[side.vertices] = opacity[first : first + len(side.vertices)] > 0
-    return np.where(drawn, values, 0.0)
+def _hemispheres(img, masker, opacity, bg_img):
+    """Yield name, values (0, transparent, where not drawn) and grays of hemispheres."""
+    grays = surface_grays(masker, bg_img)
+    for side, gray in zip(surface_mesh(masker), grays, strict=True):
+        values = np.ravel(img.data.parts[side.name])
+        if np.isfinite(values).any():
+            drawn = np.zeros(len(values), dtype=bool)
+            end = side.offset + len(side.vertices)
+            drawn[side.vertices] = opacity[side.offset : end] > 0
+            yield side.name, np.where(drawn, values, 0.0), 255.0 - gray
 
 
 def trend_limit(strength):
@@ -182,8 +160,7 @@ _SVG: dict[Any, str] = {
 def data_uri(figure, kind="svg"):
     """Draw a figure into a data URI, as "svg" or "png", and close it.
 
-    Equal figures give equal text: no date, no random names of elements. Pictures have
-    at most 256 colors, which makes them less than half as large and looks the same.
+    Equal figures give equal text: no date, no random names of elements.
     """
     import matplotlib.pyplot as plt
 
@@ -242,10 +219,7 @@ def _glass_outline(axis):
 
 
 def projections(data, span):
-    """Return three views of a volume as a data URI: the largest value along each axis.
-
-    Colors go from the smallest to the largest value of `span`; NaN is transparent.
-    """
+    """Return three views of a volume, the largest value along each axis, as a URI."""
     import matplotlib.pyplot as plt
 
     filled = np.where(np.isfinite(data), data, -np.inf)
@@ -265,7 +239,7 @@ def projections(data, span):
 
 
 def few_colors(data):
-    """Return a picture (bytes of a PNG) with a table of at most 256 colors."""
+    """Return a PNG with at most 256 colors: half as large, and it looks the same."""
     from PIL import Image
 
     image = Image.open(io.BytesIO(data)).convert("RGBA")

@@ -9,10 +9,12 @@ import neuroextrap
 from neuroextrap.design._findings import doubts_about
 from neuroextrap.maps._named_records import band_names, dissimilarity_names
 from neuroextrap.maps._registry import MAPS
-from neuroextrap.plotting._axes import COLORS
 from neuroextrap.plotting._brain_maps import COLORMAP, SIGNED_COLORMAP
 from neuroextrap.plotting._confusion import draw_distances
-from neuroextrap.plotting._information_plots import draw_specification_curve
+from neuroextrap.plotting._information_plots import (
+    draw_both_accuracies,
+    draw_specification_curve,
+)
 from neuroextrap.reporting._finding import decide, named_place, words_of_regions
 from neuroextrap.reporting._identification_words import parameter_table
 from neuroextrap.reporting._maps_section import (
@@ -205,11 +207,9 @@ def _region_page(  # noqa: PLR0913 - each is one thing that pages have
 ):
     """Make a page with the templates of a `kind`, of regions ordered `by` a map.
 
-    `tested` is the name of its p-values, `drawn` are further maps, `own` are maps with
-    the names of p-values of their own (plain and family-wise), and `more` makes
-    sections of the PageMaps and the table of peaks, which is not shown without `table`.
-    `looks` are those of a comparison, by map. `bg_img` is drawn under the maps, `atlas`
-    names the places of peaks.
+    `drawn` are further maps, `own` are maps with the names of p-values of their own,
+    and `more` makes sections of the PageMaps and the table of peaks. `bg_img` is drawn
+    under the maps, `atlas` names the places of peaks.
     """
     known = _known(maps, about, by, tested, n_peaks, atlas, looks=looks)
     about, view, rows, peaks = known
@@ -245,32 +245,16 @@ def _figure_of(pictures, name, p_value, p_value_fwe):
 
 
 def _known(maps, about, by, tested, n_peaks=1, atlas=None, **shown):
-    """Return what words say, PageMaps, the regions with most `by`, and their table.
-
-    What `about` says goes before what all pages say; `shown` is more of PageMaps.
-    """
-    scores, places = maps.region_scores_, maps.places_
-    n_classes = len(getattr(maps, "classes_", ())) or None
-    known = {"p_value_fwe": scores[tested]} if tested in scores else {by: scores[by]}
-    view = PageMaps(
-        maps=dict(maps) if maps.masker_ is not None else {},
-        scores=scores,
-        masker=maps.masker_,
-        choice=maps.choice_,
-        words=getattr(maps, "words_", None)
-        or words_of_regions(maps.masker_, has_centers=places is not None),
-        finding=decide(known),
-        records=maps.records or MAPS,
-        n_classes=n_classes,
-        two_sided=about.get("two_sided", False),
-        **shown,
-    )
+    """Return what words say, PageMaps, the regions with most `by`, and their table."""
+    shown["two_sided"] = about.get("two_sided", False)
+    view = _view_of(maps, by, tested, **shown)
+    scores, places = view.scores, maps.places_
     names = maps.names_ if hasattr(maps, "names_") else maps.choice_.names
     strength = view.strength(by) - _TIE * scores.get(tested, 0)
     rows, peaks = peaks_of(scores, strength, names, places, n_peaks, atlas)
     about = {
         "finding": view.finding,
-        "n_classes": n_classes,
+        "n_classes": view.n_classes,
         "n_regions": int(np.isfinite(scores[by]).sum()),
         "one": view.words[0],
         "many": view.words[1],
@@ -285,6 +269,24 @@ def _known(maps, about, by, tested, n_peaks=1, atlas=None, **shown):
     return about, view, rows, peaks
 
 
+def _view_of(maps, by, tested, **shown):
+    """Return the PageMaps of maps of which `by` is tested by p-values, if there are."""
+    scores, masker = maps.region_scores_, maps.masker_
+    words = getattr(maps, "words_", None)
+    known = {"p_value_fwe": scores[tested]} if tested in scores else {by: scores[by]}
+    return PageMaps(
+        maps=dict(maps) if masker is not None else {},
+        scores=scores,
+        masker=masker,
+        choice=maps.choice_,
+        words=words or words_of_regions(masker, has_centers=maps.places_ is not None),
+        finding=decide(known),
+        records=maps.records or MAPS,
+        n_classes=len(getattr(maps, "classes_", ())) or None,
+        **shown,
+    )
+
+
 def _peaks_table(view, peaks, by):
     """Tabulate the strongest regions, each map under its label."""
     records = {name: view.record(name) for name in peaks if name in view.scores}
@@ -296,9 +298,8 @@ def _peaks_table(view, peaks, by):
     )
 
 
-DIFFERENCE, P = "accuracy_difference", "p_value_fwe"
-_TESTED = ("first_accuracy", "second_accuracy", DIFFERENCE, P)
-_OTHERS = ("information_difference", "first_accuracy", "second_accuracy")
+_DIFFERENCE = "accuracy_difference"
+_BOTH = "first_accuracy", "second_accuracy"
 
 
 def comparison_page(maps, title=None, *, names=("first", "second"), **options):
@@ -308,38 +309,45 @@ def comparison_page(maps, title=None, *, names=("first", "second"), **options):
         raise ValueError(
             f"names={names!r} must be two texts; name the first and the second"
         )
+
+    def more(view, peaks):
+        yield "Both accuracies", _scatter(view, names)
+        yield "Largest differences", _table(view, names, peaks)
+
+    drawn, looks = (
+        ("information_difference", *_BOTH),
+        _looks(maps.region_scores_, names),
+    )
+    shown = {"by": _DIFFERENCE, "drawn": drawn, "more": more, "table": False}
+    title = page_title(title, f"{capitalized(names[0])} against {names[1]}")
+    about, shown = _about_comparison(maps, names), shown | {"looks": looks}
+    return _region_page(maps, title, "comparison", about, **shown, **options)
+
+
+def _about_comparison(maps, names):
+    """Return what only the words on a comparison say."""
     scores, given = maps.region_scores_, maps.parameters
-    ahead = scores[DIFFERENCE][scores[P] <= LEVEL]
-    about = {
+    ahead = scores[_DIFFERENCE][scores["p_value_fwe"] <= LEVEL]
+    return {
         "first": names[0],
         "second": names[1],
         "capitalized": capitalized,
         "n_better": int((ahead > 0).sum()),
         "n_worse": int((ahead < 0).sum()),
         "approximate": bool(given.get("approximate")),
-        "doubt": doubts_about(maps.findings_, _TESTED),
+        "doubt": doubts_about(maps.findings_, (*_BOTH, _DIFFERENCE, "p_value_fwe")),
         "unit": given.get("unit"),
         "n_units": getattr(maps, "n_units_", 0),
         "n_pairs": getattr(maps, "n_pairs_", 1),
         "two_sided": bool(given.get("two_sided", True)),
     }
 
-    def more(view, peaks):
-        yield "Both accuracies", _scatter(view, names)
-        yield "Largest differences", _table(view, names, peaks)
-
-    shown = {"by": DIFFERENCE, "drawn": _OTHERS, "more": more, "table": False}
-    shown["looks"] = _looks(scores, names)
-    title = page_title(title, f"{capitalized(names[0])} against {names[1]}")
-    return _region_page(maps, title, "comparison", about, **shown, **options)
-
 
 def _looks(scores, names):
     """Return how to draw the maps of a comparison of two with names, by map."""
-    both = [scores["first_accuracy"], scores["second_accuracy"]]
-    accuracies = color_range(np.concatenate(both)), COLORMAP
-    colors = dict.fromkeys(("first_accuracy", "second_accuracy"), accuracies)
-    for name in (DIFFERENCE, "information_difference"):
+    both = np.concatenate([scores[name] for name in _BOTH])
+    colors = dict.fromkeys(_BOTH, (color_range(both), COLORMAP))
+    for name in (_DIFFERENCE, "information_difference"):
         if name in scores:
             colors[name] = signed_range(scores[name]), SIGNED_COLORMAP
     about = {"first": names[0], "second": names[1]}
@@ -349,25 +357,8 @@ def _looks(scores, names):
 
 def _scatter(view, names):
     """Draw both accuracies of every region against each other."""
-    import matplotlib.pyplot as plt
-
-    x, y = view.scores["second_accuracy"], view.scores["first_accuracy"]
-    survives = view.finding.survives
-    figure, ax = plt.subplots(figsize=(4.2, 4), layout="constrained")
-    for rows, color, size, label in (
-        (~survives & np.isfinite(x - y), "0.65", 6, "not shown to differ"),
-        (survives, COLORS[1], 10, "survive correction"),
-    ):
-        if rows.any():
-            dots = ax.scatter(x[rows], y[rows], s=size, color=color, lw=0, label=label)
-            dots.set_rasterized(rows.sum() > 500)
-    ends = np.nanmin([x, y]), np.nanmax([x, y])
-    ax.plot(ends, ends, color="0.4", lw=0.8)
-    xlabel, ylabel = (f"accuracy of {name}" for name in names[::-1])
-    ax.set(xlabel=xlabel, ylabel=ylabel, aspect="equal")
-    # above the axes: dots of a whole brain leave no free corner to search for
-    look = {"frameon": False, "fontsize": "small", "borderaxespad": 0, "ncols": 2}
-    ax.legend(loc="lower left", bbox_to_anchor=(0, 1), **look)
+    first, second = (view.scores[name] for name in _BOTH)
+    figure = draw_both_accuracies(first, second, view.finding.survives, names)
     caption = f"Every dot is one {view.words[0]}; above the line {names[0]} is better."
     return embed_figure(figure, caption, "both_accuracies.svg")
 
@@ -379,13 +370,13 @@ def _table(view, names, peaks):
         "atlas_label": ("Atlas", str),
         "first_accuracy": (f"Accuracy of {names[0]}", format_percent),
         "second_accuracy": (f"Accuracy of {names[1]}", format_percent),
-        DIFFERENCE: ("Difference (percentage points)", percentage_points),
+        _DIFFERENCE: ("Difference (percentage points)", percentage_points),
         "information_difference": (
             "Difference of implied information (bits)",
             lambda bits: f"{bits:+.2f}".replace("-", "\N{MINUS SIGN}"),
         ),
         "p_value_fwe_step_down": ("p (step-down)", format_p_value),
-        P: ("p (family-wise)", format_p_value),
+        "p_value_fwe": ("p (family-wise)", format_p_value),
     }
     return tables_of_peaks(
         peaks,

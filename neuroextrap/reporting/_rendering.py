@@ -47,7 +47,7 @@ def _environment():
 
 
 def read_text(file_name):
-    """Read a style or a script of the pages, a .css or .js file."""
+    """Read a style or a script of the pages, or the works that they cite."""
     folder = "_javascript" if file_name.endswith(".js") else "_templates"
     path = resources.files("neuroextrap.reporting").joinpath(folder, file_name)
     return path.read_text(encoding="utf-8")

@@ -42,16 +42,14 @@ _FRAME = Template("""<!DOCTYPE html>
 
 
 def _slices_frame(view, map_name, place, below):
-    """Return nilearn's viewer of volumes in an inline frame, as HTML.
+    """Return nilearn's viewer of volumes in a frame, which tells where it was clicked.
 
-    The frame tells the page where it was clicked. The map `map_name` is drawn until the
-    page's own script colors it. RuntimeError if the installed nilearn draws its viewer
-    in another way than 0.14.
+    RuntimeError if the installed nilearn draws its viewer in another way than 0.14.
     """
     drawn = _draw(view, map_name, place, below)
     body = drawn.html.partition("<body>")[2].rpartition("</body>")[0]
     body = _RANDOM.sub("0", body)  # names of elements; a frame has one viewer
-    body = _PICTURE.sub(_smaller, body)
+    body = _PICTURE.sub(_gray_picture, body)
     script = body.rfind("<script>", 0, max(body.rfind("= brainsprite("), 0))
     if script < 0:
         raise RuntimeError(
@@ -66,7 +64,7 @@ def _slices_frame(view, map_name, place, below):
     )
 
 
-def _smaller(match):
+def _gray_picture(match):
     """Return a picture in base64, an opaque gray one with one byte per pixel."""
     return base64.b64encode(gray_png(base64.b64decode(match[0]))).decode("ascii")
 
@@ -77,6 +75,7 @@ def _draw(view, map_name, place, below):
     from nilearn.plotting import view_img
 
     low, high = view.look(map_name).span
+    colors = {"cmap": COLORMAP, "symmetric_cmap": False, "vmin": low, "vmax": high}
     data = np.asarray(view.maps[map_name].dataobj, dtype=float)
     data, affine = _framed(data, view.masker)
     return view_img(
@@ -84,13 +83,10 @@ def _draw(view, map_name, place, below):
         bg_img=_outlined_mask(view.masker) if below is None else _fine(below),
         cut_coords=place,
         threshold=_TRANSPARENT,
-        cmap=COLORMAP,
-        symmetric_cmap=False,
-        vmin=low,
-        vmax=high,
         black_bg=False,
         resampling_interpolation="nearest",
         width_view=_WIDTH,
+        **colors,
     )
 
 
@@ -108,10 +104,7 @@ def _outlined_mask(masker):
 
 
 def _fine(img):
-    """Return a volume with upright cubic voxels, large ones cut into several.
-
-    The viewer's crosshair is a voxel wide.
-    """
+    """Return a volume cut into small cubes: the viewer's crosshair is a voxel wide."""
     size, extent = voxel_sizes(img)
     parts = int(_FINE * size / extent)
     size /= max(1, parts - (parts + 1) % 2)  # odd: a middle stays a middle
@@ -150,12 +143,10 @@ def viewer_of_curves(
     only_surviving=True,
     peaks=(),
 ):
-    """Return the viewer of a fitted analysis as HTML.
+    """Return the viewer of a fitted analysis as HTML, `map_name` shown first.
 
-    `map_name` is shown first, at first with surviving regions only or, where there are
-    none, the strongest 5%. Of spheres the `max_regions` strongest curves are kept
-    (about 400 bytes each), those of the regions `peaks` in any case, of atlas regions
-    all. RuntimeError if the installed nilearn draws its viewer otherwise.
+    Of spheres the `max_regions` strongest curves are kept (about 400 bytes each), those
+    of the regions `peaks` in any case, of atlas regions all.
     """
     view, results = page_maps(fitted), fitted.results_
     finding, names, accuracy = view.finding, view.choice.names, view.scores["accuracy"]
@@ -185,12 +176,7 @@ def viewer_of_curves(
 
 
 def draw_viewer(view, first, data, background, *, only=True):
-    """Return a viewer as HTML, the map `first` shown at first.
-
-    `data` are what ``viewer_data`` collected, and the curves or the subjects that a
-    click shows. Volumes are drawn over the `background`, as slices by the script of
-    nilearn's ``view_img`` and as a glass brain, surfaces as hemispheres to be turned.
-    """
+    """Return a viewer as HTML; `data` are its viewer_data, and what a click shows."""
     if view.on_surface:
         data |= on_surface(view.masker, background.img)
         names = [side["name"] for side in data["hemispheres"]]

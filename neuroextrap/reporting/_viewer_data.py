@@ -17,10 +17,9 @@ _MOST_NUMBERS = 600_000
 def viewer_data(view, first, kept, *, names=None, start=0, trends=False):
     """Collect what every viewer reads but for places, ready for JSON.
 
-    `view` is a PageMaps, `first` the map that is shown at first, `kept` the regions
-    whose numbers the page holds, one row each, `names` what these are called (or None),
-    and `start` the row to begin with. With `trends` maps begin with their strongest 5%
-    of regions. ``region_of`` is the region of every voxel or vertex, -1 for none.
+    `kept` are the regions whose numbers the page holds, one row each, `names` what
+    these are called (or None), and `start` is the row to begin with. With `trends` maps
+    begin with their strongest 5% of regions.
     """
     offered = _offered_maps(view, first)
     columns = [
@@ -63,24 +62,13 @@ def _offered_maps(view, first):
 
 
 def _one_map(view, name, *, trends):
-    """Describe one map to a viewer; one with two tails begins without a threshold."""
+    """Describe one map to a viewer."""
     import matplotlib
 
-    record, values = view.record(name), view.scores[name]
+    record = view.record(name)
     (low, high), cmap = view.look(name)[1:]
     colors = matplotlib.colormaps[cmap](np.arange(256), bytes=True)[:, :3]
-    start = record.first_threshold(view.n_classes)
-    begins = _first_threshold_text(record, view.n_classes)
-    if view.signed(name):
-        start = low - 1e-6 * (high - low)
-        begins = "Both signs are drawn at first."
-    elif trends:
-        start = trend_limit(record.strength(values))
-        start = -start if record.tail == "lower" else start
-        begins = (
-            "No region survives correction: the threshold starts at the strongest "
-            f"{100 * TREND_SHARE:.0f}% of regions, a trend."
-        )
+    start, begins = _first_threshold(view, name, trends)
     return {
         "label": record.label,
         "title": record.description,
@@ -91,27 +79,33 @@ def _one_map(view, name, *, trends):
         "start": start,
         "begins": begins,
         "smaller": record.tail == "lower",
-        "values": packed(values, "<f4"),
+        "values": packed(view.scores[name], "<f4"),
     }
 
 
-def _first_threshold_text(record, n_classes):
-    """Explain in a sentence where the threshold of a map starts."""
-    start = record.first_threshold(n_classes)
+def _first_threshold(view, name, trends):
+    """Return where the threshold of a map starts (below all of two tails), and why."""
+    record = view.record(name)
+    if view.signed(name):
+        low, high = view.look(name).span
+        return low - 1e-6 * (high - low), "Both signs are drawn at first."
+    if trends:
+        start = trend_limit(record.strength(view.scores[name]))
+        return -start if record.tail == "lower" else start, (
+            "No region survives correction: the threshold starts at the strongest "
+            f"{100 * TREND_SHARE:.0f}% of regions, a trend."
+        )
+    start = record.first_threshold(view.n_classes)
+    chance, where = record.chance_level(view.n_classes), f"{start:g}"
     if record.threshold_meaning:
-        return f"The threshold starts at {start:g}: {record.threshold_meaning}."
-    chance = record.chance_level(n_classes)
-    if chance and record.threshold is None:
-        return f"The threshold starts at chance, {chance}."
-    return f"The threshold starts at {start:g}."
+        where = f"{start:g}: {record.threshold_meaning}"
+    elif chance and record.threshold is None:
+        where = f"chance, {chance}"
+    return start, f"The threshold starts at {where}."
 
 
 def in_volume(view, kept, in_mni152):
-    """Collect the places of the mask's voxels, and one (mm) of every kept region.
-
-    ``features`` are start and length of every run of mask voxels in C order, ``glass``
-    the frames of the outlines of a brain in MNI space, or None.
-    """
+    """Collect the places of the mask's voxels, and one (mm) of every kept region."""
     mask, affine = mask_lattice(view.masker)
     row_of = np.full(view.choice.n_regions, np.nan)
     row_of[kept] = np.arange(len(kept))
@@ -172,10 +166,7 @@ def _central_places(places, row, n_rows):
 
 
 def rounded(values, *, down=False):
-    """Return nested lists with four significant digits; what is not finite is None.
-
-    `down` says whether columns are lower bounds, which are never rounded up.
-    """
+    """Return nested lists of four significant digits, bounds `down`, NaN as None."""
     values = np.array(values, dtype=float)
     bounds = np.broadcast_to(down, values.shape)
     values[bounds] = [rounded_down(bound, 4) for bound in values[bounds]]

@@ -46,10 +46,12 @@ def _check_plain(value: Any, name: str, annotation: Any) -> None:
     """Raise unless a value is of a plain type, such as ``float`` or ``int | None``."""
     is_class = isinstance(annotation, type)
     text = annotation.__name__ if is_class else str(annotation)
+    kind, *others = text.split(" | ")
+    if others[-1:] == ["None"] and value is None:
+        return
     if "PathLike" in text and not isinstance(value, str | os.PathLike):
         raise TypeError(f"{name} must be a path; got {brief(value)}")
-    kind, *others = text.split(" | ")
-    if others not in ([], ["None"]) or (others and value is None):
+    if others not in ([], ["None"]):
         return
     if kind == "bool":
         check_flags(**{name: value})

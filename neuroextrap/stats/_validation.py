@@ -37,8 +37,8 @@ def check_integer(value: Any, name: str, *, minimum: int) -> int:
 
 def check_number(value: Any, name: str) -> float:
     """Return a real number as a float; TypeError for arrays, text and all else."""
-    array = value if isinstance(value, np.ndarray) and value.ndim == 0 else None
-    scalar = value if array is None else array[()]
+    is_scalar = isinstance(value, np.ndarray) and value.ndim == 0
+    scalar = value[()] if is_scalar else value
     if np.ma.is_masked(value) or not isinstance(
         scalar, int | float | np.integer | np.floating
     ):
@@ -329,17 +329,12 @@ def _check_columns(y_true: ArrayLike, shape: tuple[int, ...]) -> NDArray[np.intp
             f"y_true must have one label per test point ({shape[-2]}); "
             f"got shape {y.shape}"
         )
-    whole = y.astype(np.intp) if y.dtype.kind in "iufb" else None
-    if whole is None or (whole != y).any():
+    whole = y.astype(np.intp) if y.dtype.kind in "iufb" else np.full(y.shape, -1)
+    if (whole != y).any() or (whole < 0).any() or (whole >= shape[-1]).any():
         raise ValueError(
             "y_true must hold column numbers of margins "
             f"(0..{shape[-1] - 1}); got {_brief(y)}: use numpy.unique(..., "
             "return_inverse=True)"
-        )
-    if (whole < 0).any() or (whole >= shape[-1]).any():
-        raise ValueError(
-            f"y_true must hold column numbers of margins (0..{shape[-1] - 1}); "
-            f"got {whole.min()}..{whole.max()}"
         )
     return whole
 

@@ -10,7 +10,7 @@ import pytest
 from neuroextrap.cli import main
 from neuroextrap.decoding import IdentificationSearchLight
 from neuroextrap.maps import read_maps
-from neuroextrap.maps._bids import file_entities
+from tests.cli.seam import file_entities
 
 SHAPE, AFFINE = (5, 5, 4), np.diag([3.0, 3.0, 3.0, 1.0])
 

@@ -10,7 +10,7 @@ import pytest
 
 import neuroextrap
 from neuroextrap.cli import main
-from neuroextrap.cli._main import build_parser
+from tests.cli.seam import build_parser
 from tests.cohorts.conftest import make_dataset
 
 PACKAGE = Path(neuroextrap.__file__).parent

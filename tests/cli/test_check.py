@@ -7,7 +7,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from neuroextrap.cli import _check_command, main
+from neuroextrap.cli import main
+from tests.cli.seam import _check_command
 
 
 @pytest.fixture(scope="module")

@@ -9,11 +9,11 @@ import pandas as pd
 import pytest
 from sklearn.utils import Bunch
 
-from neuroextrap.analysis._region_run import RegionRun
 from neuroextrap.cli import main
 from neuroextrap.decoding import IdentificationSearchLight, compare_decoders
 from neuroextrap.group import second_level_test
 from neuroextrap.maps import read_maps
+from tests.cli.seam import RegionRun
 
 COMMON = """\
 imgs = ["bold.nii.gz"]

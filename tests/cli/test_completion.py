@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from neuroextrap.cli import main
-from neuroextrap.cli._main import SHELLS
+from tests.cli.seam import SHELLS
 
 
 def script(shell, capsys):

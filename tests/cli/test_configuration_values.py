@@ -7,18 +7,17 @@ import tomllib
 import pytest
 
 from neuroextrap.cli import main
-from neuroextrap.cli._bids_command import (
-    _add_options,
+from tests.cli.seam import (
+    COMMAND,
+    RaisingParser,
     _read_configuration,
+    build_parser,
     typed_values,
 )
-from neuroextrap.cli._main import build_parser
-from neuroextrap.cli._parser import CommandParser
 
 
 def _actions():
-    parser = CommandParser(is_command=False)
-    _add_options(parser)
+    parser = RaisingParser(COMMAND.options())
     actions = {action.dest: action for action in parser._actions}
     del actions["help"], actions["config"]
     return actions
@@ -123,7 +122,7 @@ def test_right_values_stay_as_they_are(name, value, expected, tmp_path):
     args.argv = argv
     assert f"--{name.replace('_', '-')}" in _read_configuration(args)
     assert getattr(args, name.replace("-", "_")) == expected
-    assert typed_values("x", tomllib.loads(config.read_text()), _add_options)
+    assert typed_values("x", tomllib.loads(config.read_text()))
 
 
 def test_words_of_the_command_line_win(tmp_path):

@@ -8,9 +8,7 @@ import warnings
 
 import pytest
 
-from neuroextrap.cli._console import console
-from neuroextrap.margins.running._execution import Progress
-from neuroextrap.stats._warn import one_line
+from tests.cli.seam import Progress, console, one_line
 
 
 def test_errors_of_the_system_name_the_file():

@@ -7,7 +7,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from neuroextrap.cli import _console, main
+from neuroextrap.cli import main
+from tests.cli.seam import _console
 
 distributed = pytest.importorskip("distributed")
 

@@ -75,7 +75,7 @@ def test_output_is_checked_before_the_work(tmp_path, capsys):
 
 
 def test_truth_and_estimate_are_printed(tmp_path, capsys, monkeypatch):
-    from neuroextrap.cli import _demo_acts
+    from tests.cli.seam import _demo_acts
 
     monkeypatch.setattr(_demo_acts, "ACTS", _demo_acts.ACTS[:1])
     words = ["demo", str(tmp_path / "out"), "--quick", "--n-permutations", "0"]

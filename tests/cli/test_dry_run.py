@@ -7,7 +7,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from neuroextrap.cli import _results, main
+from neuroextrap.cli import main
+from tests.cli.seam import _results
 
 SHAPE, AFFINE = (5, 4, 3), np.diag([3.0, 3.0, 3.0, 1.0])
 LINE = r"dry run: {}; about \d+:\d\d:\d\d \(h:mm:ss\), \d+ MiB of data; nothing written"

@@ -8,8 +8,8 @@ import pandas as pd
 import pytest
 
 from neuroextrap.cli import main
-from neuroextrap.datasets._natural_images import photo_patches
 from neuroextrap.encoding import EncodingIdentification, RidgeEncoder
+from tests.cli.seam import photo_patches
 
 
 @pytest.fixture

@@ -181,10 +181,11 @@ def test_a_report_with_an_atlas(subjects, tmp_path, capsys):
     nibabel.save(nibabel.Nifti1Image(labels, np.diag([3, 3, 3, 1])), atlas)
     table.write_text("index\tname\n1\tfront\n7\tback\n")
     words = ["group", "--imgs", *imgs, "--n-permutations", "200", "--report"]
-    words += ["--atlas", str(atlas), "--bg-img", "none"]
+    words += ["--atlas", str(atlas), "--bg-img", "none", "--title", "Of eight"]
     assert main([*words, str(out)]) == 0
     assert f"open {out}/report.html" in capsys.readouterr().out
     text = (out / "report.html").read_text(encoding="utf-8")
+    assert "<title>Of eight</title>" in text
     n = int((nibabel.load(out / "p_value_fwe.nii.gz").get_fdata() <= 0.05).sum())
     assert n > 0
     assert f"the mean is above 0 in {n} of 24 voxels" in text

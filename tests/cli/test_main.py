@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from neuroextrap.cli import main
-from neuroextrap.cli._main import build_parser
+from tests.cli.seam import build_parser
 
 
 def _one_error_line(err):

@@ -4,17 +4,22 @@ from argparse import Namespace
 
 import pytest
 
-from neuroextrap.analysis import _parameters
-from neuroextrap.analysis._options import whole
-from neuroextrap.analysis._parameters import PARAMETERS, Parameter, parameters
 from neuroextrap.cli import main
-from neuroextrap.cli._bids_command import _read_configuration, make_analysis
-from neuroextrap.cli._main import build_parser
-from neuroextrap.cli._parser import parameters_of
-from neuroextrap.cli._results import origin_of_command
 from neuroextrap.decoding import IdentificationSearchLight
 from neuroextrap.encoding import EncodingIdentification
-from neuroextrap.maps._records import flat_parameters
+from tests.cli.seam import (
+    PARAMETERS,
+    Parameter,
+    _parameters,
+    _read_configuration,
+    build_parser,
+    flat_parameters,
+    make_analysis,
+    origin_of_command,
+    parameters,
+    parameters_of,
+    whole,
+)
 
 COMMANDS = {
     "searchlight": "searchlight --imgs a.nii --events b.tsv out",

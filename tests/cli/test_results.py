@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from neuroextrap.cli._results import align_columns, text_table
+from tests.cli.seam import align_columns, text_table
 
 
 def test_heads_break_into_words_and_points_are_in_line():

@@ -18,7 +18,7 @@ from neuroextrap.decoding import (
     TargetSearchLight,
 )
 from neuroextrap.images import labeled_samples, to_img
-from neuroextrap.margins.classifiers._classifier_names import CLASSIFIERS
+from tests.cli.seam import CLASSIFIERS
 
 
 @pytest.fixture(scope="module")

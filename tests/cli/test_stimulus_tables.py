@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from neuroextrap.cli._stimulus_tables import unique_stimuli
+from tests.cli.seam import unique_stimuli
 
 NAMES = np.array(["b", "a", "b", "c", "a"])
 

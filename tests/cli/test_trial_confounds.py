@@ -6,10 +6,9 @@ import pandas as pd
 import pytest
 
 from neuroextrap.cli import main
-from neuroextrap.cli._condition_tables import confound_of_samples
 from neuroextrap.decoding import IdentificationSearchLight, trial_confound
-from neuroextrap.images._sample_options import SampleOptions
 from neuroextrap.maps import read_maps
+from tests.cli.seam import SampleOptions, confound_of_samples
 
 
 @pytest.fixture(scope="module")

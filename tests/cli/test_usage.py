@@ -6,7 +6,7 @@ import re
 import pytest
 
 from neuroextrap.cli import main
-from neuroextrap.cli._main import build_parser
+from tests.cli.seam import build_parser
 
 PARSER = build_parser()
 COMMANDS = PARSER._subparsers._group_actions[0].choices
@@ -88,7 +88,7 @@ def test_the_order_that_is_shown(name, usage):
 )
 def test_words_of_compare(words, monkeypatch):
     from neuroextrap.encoding import EncodingIdentification
-    from neuroextrap.maps import _files
+    from tests.cli.seam import _files
 
     seen = {"folders": []}
 

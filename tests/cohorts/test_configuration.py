@@ -1,10 +1,8 @@
 """Which parameters are options of a configuration is read from the table."""
 
-from neuroextrap.analysis import _parameters
-from neuroextrap.analysis._options import text
-from neuroextrap.cohorts._cohort_records import _of_analysis
 from neuroextrap.decoding import IdentificationSearchLight
 from neuroextrap.encoding import EncodingIdentification
+from tests.cohorts.seam import _of_analysis, _parameters, text
 
 
 def test_a_parameter_that_gets_a_word_becomes_an_option(monkeypatch):

@@ -4,13 +4,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from neuroextrap.cohorts._cohort_design import (
+from tests.cohorts.seam import (
     find_table,
     make_design,
+    mean_motion,
     read_participants,
+    resolve_test,
 )
-from neuroextrap.cohorts._cohort_runs import mean_motion
-from neuroextrap.group._contrast import resolve_test
 
 NAMES = [f"sub-{k:02d}" for k in range(1, 9)]
 

@@ -6,8 +6,7 @@ import pytest
 
 from neuroextrap.cohorts import analyze_participants
 from neuroextrap.decoding import IdentificationSearchLight
-from neuroextrap.images._event_samples import event_samples, labels_of_samples
-from neuroextrap.images._sample_options import SampleOptions
+from tests.cohorts.seam import SampleOptions, event_samples, labels_of_samples
 
 OPTIONS = {"samples": "lsa", "report": False}
 

@@ -17,8 +17,8 @@ from neuroextrap.encoding import (
     read_features,
 )
 from neuroextrap.images import labeled_samples, resolve_masker, to_img
-from neuroextrap.images._cleaning import fmriprep_confounds
 from neuroextrap.maps import read_maps
+from tests.cohorts.seam import fmriprep_confounds
 
 MODEL = {"encoder": RidgeEncoder(), "radius": 4.0}
 OPTIONS = {"samples": "lsa", "stimulus_column": "stim_file", "report": False}
@@ -128,7 +128,7 @@ def test_an_interrupted_participant_continues(
     out, work, whole = (tmp_path / name for name in ("out", "work", "whole"))
     given = {"participants": ["01"], "n_folds": n_folds}
     analyze(few_pictures, whole, **given)
-    from neuroextrap.cohorts import _participants
+    from tests.cohorts.seam import _participants
 
     def full(*_args, **_more):
         raise OSError("no space left")

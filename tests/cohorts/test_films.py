@@ -13,9 +13,9 @@ from neuroextrap.cli import main
 from neuroextrap.cohorts import analyze_group, analyze_participants
 from neuroextrap.decoding import IdentificationSearchLight
 from neuroextrap.encoding import ContinuousEncoding
-from neuroextrap.images._cleaning import fmriprep_confounds
 from neuroextrap.maps import read_maps
 from tests.cohorts.conftest import N_VOLUMES, T_R
+from tests.cohorts.seam import fmriprep_confounds
 
 TESTED = ["run=3", "run=04"]
 DELAYS = (1, 2, 3)

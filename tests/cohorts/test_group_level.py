@@ -11,8 +11,8 @@ from neuroextrap.cli import main
 from neuroextrap.cohorts import analyze_group, analyze_participants
 from neuroextrap.decoding import IdentificationSearchLight
 from neuroextrap.group import prevalence_test
-from neuroextrap.group._prevalence import PrevalenceOptions, saved_prevalence
 from neuroextrap.maps import read_maps
+from tests.cohorts.seam import PrevalenceOptions, saved_prevalence
 
 OPTIONS = {"samples": "blocks", "delay": 4.0, "report": False}
 LIGHT = {"radius": 4.0, "bounds": None, "n_permutations": 20}
@@ -187,7 +187,7 @@ def test_an_interrupted_participant_continues(pair, tmp_path, monkeypatch):
     out, work = tmp_path / "out", tmp_path / "work"
     whole = tmp_path / "whole"
     analyze(pair, whole, {"max_memory": "1M"}, participants=["01"])
-    from neuroextrap.cohorts import _participants
+    from tests.cohorts.seam import _participants
 
     def full(*_args, **_more):
         raise OSError("no space left")

@@ -12,12 +12,14 @@ from neuroextrap.cli import main
 from neuroextrap.cohorts import analyze_group, analyze_participants
 from neuroextrap.decoding import IdentificationSearchLight
 from neuroextrap.images import resolve_masker
-from neuroextrap.images._cleaning import fmriprep_confounds
-from neuroextrap.images._event_samples import event_samples
-from neuroextrap.images._sample_options import SampleOptions
 from neuroextrap.maps import read_maps
-from neuroextrap.maps._bids import file_entities
-from neuroextrap.reporting._page import make_page
+from tests.cohorts.seam import (
+    SampleOptions,
+    event_samples,
+    file_entities,
+    fmriprep_confounds,
+    make_page,
+)
 
 OPTIONS = {"samples": "blocks", "delay": 4.0, "report": False}
 LIGHT = {"radius": 4.0, "bounds": None}

@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from neuroextrap.cli._main import build_parser
-from neuroextrap.images._bids_runs import find_participants
+from tests.cohorts.seam import build_parser, find_participants
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs/guide/cohorts.rst").read_text(encoding="utf-8")

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from neuroextrap.cli import main
-from neuroextrap.cohorts import _group_level, analyze_group, analyze_participants
+from neuroextrap.cohorts import analyze_group, analyze_participants
 from neuroextrap.decoding import IdentificationSearchLight
-from neuroextrap.reporting._page import make_page
+from tests.cohorts.seam import _group_level, make_page
 
 OPTIONS = {"samples": "blocks", "delay": 4.0, "report": False}
 

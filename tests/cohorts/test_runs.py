@@ -13,10 +13,8 @@ import pytest
 
 from neuroextrap.cli import main
 from neuroextrap.cohorts import analyze_group, analyze_participants
-from neuroextrap.cohorts._cohort_records import read_configuration
 from neuroextrap.decoding import IdentificationSearchLight
-from neuroextrap.images._bids_names import read_filters
-from neuroextrap.images._bids_runs import find_raw, find_runs
+from tests.cohorts.seam import find_raw, find_runs, read_configuration, read_filters
 
 SPACE = "MNI152NLin2009cAsym"
 OPTIONS = {"samples": "blocks", "delay": 4.0, "report": False}

@@ -8,9 +8,13 @@ from neuroextrap.images import _loading
 from neuroextrap.images._atlas import REACH, atlas_labels, atlas_names_at
 from neuroextrap.images._bids_names import file_entities, loose_entities, pair_tables
 from neuroextrap.images._cleaning import fmriprep_confounds
-from neuroextrap.images._events import labels_of_volumes, read_events, read_runs
+from neuroextrap.images._events import (
+    features_of_volumes,
+    labels_of_volumes,
+    read_events,
+    read_runs,
+)
 from neuroextrap.images._feature_files import Photographs, photograph_files
-from neuroextrap.images._feature_timing import features_of_volumes
 from neuroextrap.images._labeled_samples import read_tables
 from neuroextrap.images._loading import (
     feature_coordinates,

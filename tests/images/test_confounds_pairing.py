@@ -131,7 +131,7 @@ def test_masks_are_not_ignored(study, read):
 
 def test_at_the_command_line(study, tmp_path):
     from neuroextrap.cli._main import build_parser
-    from neuroextrap.cli._searchlight_command import _read as read_samples
+    from neuroextrap.cli._planned_searchlight import Request
 
     mask = tmp_path / "mask.nii.gz"
     nibabel.Nifti1Image(np.ones((2, 2, 2), np.uint8), np.eye(4)).to_filename(mask)
@@ -140,7 +140,7 @@ def test_at_the_command_line(study, tmp_path):
         words = ["--imgs", *study["bold"], "--events", *study["events"]]
         words += ["--t-r", str(T_R), "--mask", str(mask), "--confounds", *confounds]
         args = build_parser().parse_args(["searchlight", str(tmp_path), *words])
-        return read_samples(args, args.imgs)[0].data
+        return Request.of(args).read()[0].data
 
     right = samples(study["confounds"])
     turned = study["confounds"][::-1]

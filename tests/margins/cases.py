@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from neuroextrap.margins import _paths
-from tests.margins.seam import Design
+from tests.margins.seam import Design, _paths
 
 K = 3
 

@@ -10,8 +10,7 @@ import zipfile
 import numpy as np
 import pytest
 
-from neuroextrap.margins.running import _checkpoint
-from tests.margins.seam import Checkpoint
+from tests.margins.seam import Checkpoint, _checkpoint
 
 IDENTITY = {"data": "a", "labels": ["b", 1]}
 RESULT = {"wins": np.arange(6.0).reshape(2, 3), "maxima": np.array([1.0, np.nan])}
@@ -268,7 +267,7 @@ def test_another_run_that_took_the_folder_meanwhile_keeps_it(tmp_path):
 
 
 def test_it_works_where_nothing_can_be_locked(tmp_path, monkeypatch):
-    from neuroextrap.margins.running import _checkpoint
+    from tests.margins.seam import _checkpoint
 
     monkeypatch.setattr(_checkpoint, "fcntl", None)
     saved(tmp_path)

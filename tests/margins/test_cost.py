@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 import scipy.sparse
 
-from neuroextrap.margins import _resources as _cost
 from tests.margins.seam import (
     MarginKernel,
     Plan,
@@ -20,6 +19,7 @@ from tests.margins.seam import (
     resolve_statistic,
     score_regions,
 )
+from tests.margins.seam import _resources as _cost
 
 _FACTOR = 4  # an estimate is at least the peak, and at most so many times the peak
 

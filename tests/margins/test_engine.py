@@ -5,13 +5,15 @@ import pytest
 import scipy.sparse
 
 from neuroextrap import stats
-from neuroextrap.margins import _engine, _plan, _task
 from tests.margins.seam import (
     LDAMargins,
     MarginKernel,
     NearestCentroidMargins,
     Plan,
     RidgeMargins,
+    _engine,
+    _plan,
+    _task,
     estimate_memory,
     estimate_seconds,
     make_design,

@@ -11,8 +11,14 @@ import numpy as np
 import pytest
 import threadpoolctl
 
-from neuroextrap.margins.running import _execution
-from tests.margins.seam import MAX_LOSSES, DaskPool, Work, run_tasks, use_executor
+from tests.margins.seam import (
+    MAX_LOSSES,
+    DaskPool,
+    Work,
+    _execution,
+    run_tasks,
+    use_executor,
+)
 
 
 def double(shared, data):

@@ -3,8 +3,6 @@
 import numpy as np
 import pytest
 
-from neuroextrap.margins.algebra import _grams
-from neuroextrap.margins.classifiers import _lda
 from tests.margins.cases import (
     K,
     correlated_regions,
@@ -12,7 +10,14 @@ from tests.margins.cases import (
     take_path,
     unequal_design,
 )
-from tests.margins.seam import Design, Labelings, LDAMargins, ridge_penalty
+from tests.margins.seam import (
+    Design,
+    Labelings,
+    LDAMargins,
+    _grams,
+    _lda,
+    ridge_penalty,
+)
 from tests.margins.twins import LDATwin, explained, noise_gaps
 
 

@@ -6,7 +6,6 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from neuroextrap.margins.algebra import _grams
 from tests.margins.cases import (
     K,
     correlated_regions,
@@ -23,6 +22,7 @@ from tests.margins.seam import (
     NearestCentroidMargins,
     QDAMargins,
     RidgeMargins,
+    _grams,
     path_of,
     penalized_grams,
     ridge_penalty,

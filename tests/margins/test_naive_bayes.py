@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
-from neuroextrap.margins.classifiers import _nearest_centroid
 from tests.margins.cases import K, feature_margins, labels, unequal_design
 from tests.margins.seam import (
     Design,
     GaussianNBMargins,
     Labelings,
     NearestCentroidMargins,
+    _nearest_centroid,
 )
 from tests.margins.twins import GaussianNBTwin
 

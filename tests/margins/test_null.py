@@ -6,8 +6,7 @@ import sys
 import numpy as np
 import pytest
 
-from neuroextrap.margins.running import _null
-from tests.margins.seam import Lock, null_file, read_about_null
+from tests.margins.seam import Lock, _null, null_file, read_about_null
 
 
 def listing(folder):

@@ -7,12 +7,13 @@ import pytest
 import scipy.sparse
 
 from neuroextrap import stats
-from neuroextrap.margins import _engine, _paths
 from tests.margins.seam import (
     Design,
     GaussianNBMargins,
     NearestCentroidMargins,
     Plan,
+    _engine,
+    _paths,
     describe_paths,
     lattice_spheres,
     make_design,

@@ -7,8 +7,7 @@ import types
 
 import pytest
 
-from neuroextrap.margins.running import _execution
-from tests.margins.seam import Progress
+from tests.margins.seam import Progress, _execution
 
 
 class _Screen(io.StringIO):

@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 
-from neuroextrap.margins.classifiers import _qda
 from tests.margins.cases import K, correlated_regions, labels, unequal_design
-from tests.margins.seam import Design, Labelings, QDAMargins
+from tests.margins.seam import Design, Labelings, QDAMargins, _qda
 from tests.margins.twins import noise_gaps
 
 

@@ -5,7 +5,6 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from neuroextrap.margins.algebra import _grams
 from tests.margins.cases import (
     K,
     correlated_regions,
@@ -18,6 +17,7 @@ from tests.margins.seam import (
     Labelings,
     LDAMargins,
     RidgeMargins,
+    _grams,
     ledoit_wolf_intensity,
     ridge_penalty,
 )

@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 import scipy.sparse
 
-from neuroextrap.margins import _plan
-from neuroextrap.margins.algebra import _linear
 from neuroextrap.stats import win_distribution
 from tests.margins.cases import take_path, unequal_design
 from tests.margins.seam import (
     Labelings,
     Plan,
+    _linear,
+    _plan,
     beaten_and_tied,
     class_weights,
     make_design,

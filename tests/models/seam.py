@@ -1,6 +1,7 @@
 """All private names of the package that the tests of models use."""
 
 from neuroextrap.encoding._stimulus_features import IMAGE_MODELS, image_features
+from neuroextrap.models import _ridge
 from neuroextrap.models._canonical_space import leading_svd
 from neuroextrap.models._canonical_variates import CanonicalVariates
 from neuroextrap.models._gabor import GaborPyramid
@@ -16,6 +17,7 @@ from neuroextrap.models._splitters import encoder_splits
 from neuroextrap.models.elastic_net._acceleration import (
     FeatureProblems,
     GramProblems,
+    conjugate_gradients,
     objective,
     polish,
     relative_gap,
@@ -32,5 +34,9 @@ from neuroextrap.models.elastic_net._folds import (
     predict_fold,
     prepare_targets,
 )
-from neuroextrap.models.elastic_net._solver_kinds import Columns, solve_columns
+from neuroextrap.models.elastic_net._solver_kinds import (
+    Columns,
+    WorkingSetSolver,
+    solve_columns,
+)
 from neuroextrap.models.elastic_net._solvers import Solver, grid_walk

@@ -276,7 +276,7 @@ def test_folds_may_leave_training_samples_out():
 
 
 def test_conjugate_gradients_solve_the_system_of_a_support():
-    from neuroextrap.models.elastic_net._acceleration import conjugate_gradients
+    from tests.models.seam import conjugate_gradients
 
     X = np.random.default_rng(5).normal(size=(60, 9))
     gram, support, l2 = X.T @ X, np.array([1, 2, 4, 5, 8]), 3.0

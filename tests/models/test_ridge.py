@@ -8,8 +8,7 @@ from sklearn.linear_model import Ridge, RidgeCV
 from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, ShuffleSplit
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from neuroextrap.models import _ridge
-from tests.models.seam import BandGradient, RidgeEncoder
+from tests.models.seam import BandGradient, RidgeEncoder, _ridge
 
 ALPHAS = np.logspace(-1, 4, 6)
 

@@ -67,9 +67,7 @@ def _designs():
 @pytest.mark.parametrize("tol", [1e-4, 1e-7, 1e-10])
 @pytest.mark.parametrize("l1_ratio", [0.1, 0.9])
 def test_solutions_are_within_the_tolerance_of_the_exact_minimum(design, tol, l1_ratio):
-    from neuroextrap.models.elastic_net._solver_kinds import (
-        WorkingSetSolver,
-    )
+    from tests.models.seam import WorkingSetSolver
 
     X = _centered(_designs()[design])
     rng = np.random.default_rng(2)

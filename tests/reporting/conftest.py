@@ -2,6 +2,7 @@
 
 import base64
 import contextlib
+import functools
 import gzip
 import itertools
 import json
@@ -12,7 +13,9 @@ import shutil
 import signal
 import subprocess
 import time
+import warnings
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 import scipy.spatial
@@ -21,7 +24,7 @@ from nilearn.surface import InMemoryMesh, PolyMesh, SurfaceImage
 from sklearn.utils import Bunch
 
 from neuroextrap.datasets import simulate_brain
-from neuroextrap.decoding import IdentificationSearchLight
+from neuroextrap.decoding import IdentificationSearchLight, compare_decoders
 from tests.reporting.seam import identification_sections
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
@@ -69,9 +72,36 @@ def sections(fitted):
 
 
 @pytest.fixture(scope="session")
-def page(fitted):
-    """Its report, as HTML."""
-    return fitted.generate_report().get_standalone()
+def reports(request):
+    """A function that makes the report of a fixture's analysis, once.
+
+    Returns the report, what was warned of, and whether its figures were closed.
+    """
+
+    @functools.cache
+    def report(name):
+        analysis, before = request.getfixturevalue(name), plt.get_fignums()
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            made = analysis.generate_report()
+        return made, [str(each.message) for each in told], plt.get_fignums() == before
+
+    return report
+
+
+@pytest.fixture(scope="session")
+def page(reports):
+    """The report of the searchlight, as HTML."""
+    return reports("fitted")[0].get_standalone()
+
+
+@pytest.fixture(scope="session")
+def compared(fitted, brain):
+    """The same classifier on the responses, and on noise in their place."""
+    noise = np.random.default_rng(0).normal(size=brain.imgs.shape)
+    deaf = IdentificationSearchLight(brain.masker.mask_img_, radius=16.0)
+    deaf.fit(Nifti1Image(noise, brain.imgs.affine), brain.y, groups=brain.runs)
+    return compare_decoders(fitted, deaf, unit="sample", n_permutations=100)
 
 
 @pytest.fixture(scope="session")

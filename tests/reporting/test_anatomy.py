@@ -1,5 +1,6 @@
 """What lies under the maps of a report: nobody's brain but the subject's own."""
 
+import functools
 import re
 
 import nibabel
@@ -12,6 +13,7 @@ from neuroextrap.reporting import peak_table
 from tests.reporting.seam import fitted_background, new_volume, space_code
 
 
+@functools.cache
 def _fit(code, offset=1000.0):
     """An analysis of images whose header has a code, with a mean far from zero."""
     brain = simulate_brain(resolution=10, n_classes=3, n_runs=3)

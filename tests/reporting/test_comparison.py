@@ -6,22 +6,12 @@ from html import unescape
 
 import numpy as np
 import pytest
-from nibabel import Nifti1Image
 from sklearn.linear_model import Ridge
 
 from neuroextrap.decoding import IdentificationSearchLight, compare_decoders
 from neuroextrap.encoding import EncodingIdentification, compare_encoding_models
 from neuroextrap.maps import read_maps
 from tests.reporting.seam import RegionMaps, comparison_page, region_images
-
-
-@pytest.fixture(scope="module")
-def spheres(fitted, brain):
-    """The same classifier on the responses, and on noise in their place."""
-    noise = np.random.default_rng(0).normal(size=brain.imgs.shape)
-    deaf = IdentificationSearchLight(brain.masker.mask_img_, radius=16.0)
-    deaf.fit(Nifti1Image(noise, brain.imgs.affine), brain.y, groups=brain.runs)
-    return compare_decoders(fitted, deaf, unit="sample", n_permutations=100)
 
 
 def words(page):
@@ -84,27 +74,28 @@ def test_one_sided_comparisons_rank_what_they_tested():
     assert regions[:3] == [2, 0, 1]
 
 
-def test_decoders_are_compared_sphere_by_sphere(spheres):
+def test_decoders_are_compared_sphere_by_sphere(compared):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        page = spheres.generate_report(names=("signal", "noise"))
+        page = compared.generate_report(names=("signal", "noise"))
     text = words(page)
-    n_better = (spheres.region_scores_["p_value_fwe"] <= 0.05).sum()
+    assert "mask=Nifti1Image," in compared.parameters["first"]  # and no address
+    n_better = (compared.region_scores_["p_value_fwe"] <= 0.05).sum()
     assert n_better > 0
-    n_analyzed = np.isfinite(spheres.region_scores_["accuracy_difference"]).sum()
+    n_analyzed = np.isfinite(compared.region_scores_["accuracy_difference"]).sum()
     assert f"in {n_better:,} of {n_analyzed:,} spheres" in text
     assert "were swapped at random 100 times" in text
-    assert f"of {spheres.n_units_} samples" in text
-    for note in spheres.notes_:
+    assert f"of {compared.n_units_} samples" in text
+    for note in compared.notes_:
         assert note[1:] in unescape(text)
     assert page.html.count("<figure>") == 5  # three maps, the answer, the scatter
-    row = spheres.table_.loc[spheres.table_["accuracy_difference"].abs().idxmax()]
+    row = compared.table_.loc[compared.table_["accuracy_difference"].abs().idxmax()]
     place = f"({row['x']:.0f}, {row['y']:.0f}, {row['z']:.0f}) mm"
     assert place.replace("-", "\N{MINUS SIGN}") in text
 
 
-def test_maps_are_read_with_the_sidecars_that_were_written(spheres, tmp_path):
-    spheres.to_directory(tmp_path)
+def test_maps_are_read_with_the_sidecars_that_were_written(compared, tmp_path):
+    compared.to_directory(tmp_path)
     sidecar = tmp_path / "p_value_fwe.json"
     sidecar.write_text(sidecar.read_text().replace("approximate", "exact"))
     with pytest.raises(ValueError, match="is not the file that was written"):

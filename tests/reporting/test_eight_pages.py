@@ -20,7 +20,6 @@ from neuroextrap.decoding import (
     DissimilaritySearchLight,
     IdentificationSearchLight,
     TargetSearchLight,
-    compare_decoders,
     cross_identification,
     multiverse,
     trial_confound,
@@ -65,14 +64,6 @@ def _group():
     return second_level_test(
         imgs, two_sided=True, cluster_threshold=0.01, n_permutations=200
     )
-
-
-def _comparison(fitted, brain):
-    """The same classifier on the responses, and on noise in their place."""
-    noise = np.random.default_rng(0).normal(size=brain.imgs.shape)
-    deaf = IdentificationSearchLight(brain.masker.mask_img_, radius=16.0)
-    deaf.fit(Nifti1Image(noise, brain.imgs.affine), brain.y, groups=brain.runs)
-    return compare_decoders(fitted, deaf, unit="sample", n_permutations=100)
 
 
 def _pipelines(brain):
@@ -168,14 +159,14 @@ KINDS = (
 
 
 @pytest.fixture(scope="module")
-def results(fitted, atlas, surface, brain):
+def results(fitted, atlas, surface, brain, compared):
     """What the pages are made of, by kind."""
     return {
         "searchlight": fitted,
         "atlas": atlas,
         "surface": surface,
         "encoding": _encoding(),
-        "comparison": _comparison(fitted, brain),
+        "comparison": compared,
         "group": _group(),
         "pipelines": _pipelines(brain),
         "scores": _scores(),
@@ -183,11 +174,14 @@ def results(fitted, atlas, surface, brain):
 
 
 @pytest.fixture(scope="module")
-def pages(results, page):
+def pages(results, reports):
     """The HTML of every kind of page."""
-    others = results.keys() - {"searchlight"}
-    made = {kind: results[kind].generate_report().get_standalone() for kind in others}
-    return {"searchlight": page, **made}
+    known = {"searchlight": "fitted", "atlas": "atlas", "surface": "surface"}
+    made = {
+        kind: reports(known[kind])[0] if kind in known else result.generate_report()
+        for kind, result in results.items()
+    }
+    return {kind: report.get_standalone() for kind, report in made.items()}
 
 
 def visible(html):

@@ -4,9 +4,9 @@ import re
 from html.parser import HTMLParser
 from types import SimpleNamespace
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pytest
+from nibabel import Nifti1Image
 
 from neuroextrap.decoding import IdentificationSearchLight
 from tests.reporting.seam import Report, identification_sections, make_page
@@ -37,8 +37,8 @@ def _parsed(page):
     return parser
 
 
-def test_page_is_whole_and_needs_no_network(fitted):
-    report = fitted.generate_report(title="A look")
+def test_page_is_whole_and_needs_no_network(reports):
+    report = reports("fitted")[0]
     assert isinstance(report, Report)
     page = report.get_standalone()
     parsed = _parsed(page)
@@ -61,10 +61,8 @@ def test_page_is_whole_and_needs_no_network(fitted):
     ]
 
 
-def test_figures_are_closed(fitted):
-    before = plt.get_fignums()
-    fitted.generate_report()
-    assert plt.get_fignums() == before
+def test_figures_are_closed(reports):
+    assert reports("fitted")[2]
 
 
 def test_vacuous_average_bound_is_said_and_points_to_the_given_classes(page):
@@ -90,16 +88,17 @@ def test_names_and_title_are_escaped(one_region):
     assert "<b>" not in page
 
 
-def test_files_and_regions_are_escaped(brain, atlas, tmp_path):
+def test_files_and_regions_are_escaped(reports, tmp_path):
     path = tmp_path / "<b>mask & 'co'.nii.gz"
-    brain.masker.mask_img_.to_filename(path)
-    light = IdentificationSearchLight(str(path), radius=16.0)
-    light.fit(brain.imgs, brain.y, groups=brain.runs)
+    Nifti1Image(np.ones((3, 3, 3), dtype=np.uint8), 4 * np.eye(4)).to_filename(path)
+    y, runs = np.tile([0, 1, 2], 3), np.repeat([0, 1, 2], 3)
+    imgs = Nifti1Image(np.random.default_rng(0).random((3, 3, 3, 9)), 4 * np.eye(4))
+    light = IdentificationSearchLight(str(path), radius=4.0).fit(imgs, y, groups=runs)
     page = light.generate_report().get_standalone()
     _parsed(page)
     assert "&lt;b&gt;mask &amp; &#39;co&#39;.nii.gz" in page
     assert "<b>" not in page
-    page = atlas.generate_report().get_standalone()
+    page = reports("atlas")[0].get_standalone()
     _parsed(page)
     assert "<b>" not in page
     assert "</script>left" not in page
@@ -111,8 +110,8 @@ def test_arrays_have_no_maps_and_no_permutation_test(one_region):
     assert "Permutation test" not in headings
 
 
-def test_results_read_back_are_reported_without_band(fitted, tmp_path):
-    fitted.to_directory(tmp_path / "out")
+def test_results_read_back_are_reported_without_band(one_region, tmp_path):
+    one_region.to_directory(tmp_path / "out")
     again = IdentificationSearchLight.from_directory(tmp_path / "out")
     assert np.isnan(again.standard_error(0)).all()
     page = again.generate_report().get_standalone()

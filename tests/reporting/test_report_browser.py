@@ -9,9 +9,9 @@ PLACE = "document.querySelector('.nx-place').textContent"
 
 
 @pytest.fixture(scope="module")
-def report(fitted, tmp_path_factory):
+def report(reports, tmp_path_factory):
     path = tmp_path_factory.mktemp("report") / "report.html"
-    fitted.generate_report("A look").save_as_html(path)
+    reports("fitted")[0].save_as_html(path)
     return path
 
 
@@ -44,8 +44,8 @@ def test_a_peak_moves_the_viewer(browser, report, fitted):
     assert browser.complaints() == []
 
 
-def test_a_peak_moves_the_viewer_of_a_surface(browser, surface, tmp_path):
-    surface.generate_report().save_as_html(tmp_path / "surface.html")
+def test_a_peak_moves_the_viewer_of_a_surface(browser, surface, reports, tmp_path):
+    reports("surface")[0].save_as_html(tmp_path / "surface.html")
     browser.open(tmp_path / "surface.html")
     button = "document.querySelectorAll('.nx-go')[1]"
     region = int(browser.value(f"{button}.dataset.region"))

@@ -251,10 +251,9 @@ def _spots(places):
 
 
 @pytest.mark.parametrize("analysis", ["fitted", "atlas", "surface"])
-def test_reports_fit_wide_and_narrow_screens(browser, analysis, request, tmp_path):
-    report = request.getfixturevalue(analysis).generate_report(f"A report: {analysis}")
+def test_reports_fit_wide_and_narrow_screens(browser, analysis, reports, tmp_path):
     path = tmp_path / f"{analysis}.html"
-    path.write_text(report.get_standalone(), encoding="utf-8")
+    reports(analysis)[0].save_as_html(path)
     for width in (1280, 400):
         browser.resize(width)
         browser.open(path)

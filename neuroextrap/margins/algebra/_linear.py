@@ -18,10 +18,9 @@ _BLOCK_SIZE = 2**17  # margins made together
 
 
 class ClassSums:
-    """Sums over the training samples of each class, for every fold of a design.
+    """Sums over training samples x (n_samples, p) of each class, for every fold.
 
-    ``x`` (n_samples, n_columns) are float64 samples; the last ``n_squared`` columns are
-    the squares of the first ones.
+    The last ``n_squared`` columns of ``x`` are the squares of the first ones.
     """
 
     def __init__(self, x: np.ndarray, design: Design, n_squared: int = 0) -> None:
@@ -62,11 +61,9 @@ class ClassSums:
 class LinearRegion:
     """What ridge fits of one region need of its data, whatever the labels.
 
-    ``centered`` (n_test, p) are the test points about the mean of their training
-    samples, ``projected`` the same times the inverse, in a precision good enough for
-    margins; ``means`` (F, p) those means about the mean of all, ``systems`` (F, p, p)
-    the scatter matrices of training samples plus the ``penalty``, and ``inverses``
-    theirs.
+    ``centered`` (n_test, p) are test points about their training ``means`` (F, p),
+    ``projected`` the same times the ``inverses`` of ``systems`` (F, p, p), the scatter
+    matrices plus the ``penalty``, in a precision good enough for margins.
     """
 
     centered: np.ndarray

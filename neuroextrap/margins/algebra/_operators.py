@@ -143,14 +143,11 @@ def check_priors(priors: Any) -> None:
 
 @dataclass(frozen=True)
 class RegionOperators:
-    """Residual operators I - H of regions that share one form and one precision.
+    """Residual operators I - H of ``regions`` that share one form and one precision.
 
-    ``regions`` says where they lie in the list they came from. Either ``dense`` is I -
-    H in float64, (n_regions, n, n), or, for few features and many samples, ``factors``
+    Either ``dense`` is I - H in float64, (S, n, n), or, for few features, ``factors``
     holds one (n, n_features + 1) array per region with H = factor @ factor.T.
-    ``inverses`` has, per fold, the inverses (n_regions, n_held, n_held) of the held-out
-    blocks of I - H, and ``dtype`` is a precision good enough for products with
-    indicators.
+    ``inverses`` has, per fold, those (S, n_held, n_held) of the held-out blocks.
     """
 
     regions: np.ndarray
@@ -319,11 +316,7 @@ def are_unequal(counts: np.ndarray) -> bool:
 def level_margins(
     margins: np.ndarray, weights: np.ndarray, counts: np.ndarray, design: Design
 ) -> None:
-    """Take off what classes gain over the rarest one by the less noise of their means.
-
-    In the margins (n_test, K, S * B) the noise 1 / n of the mean of n training samples
-    costs ``weights`` (S, F) times that, on average over all labelings.
-    """
+    """Take off the less noise of larger classes: 1 / n costs ``weights`` (S, F)."""
     noise = 1.0 / counts.astype(float)
     noise -= noise.max(axis=1, keepdims=True)
     for fold, rows in enumerate(design.fold_slices):

@@ -58,10 +58,9 @@ def fixed_constants(counts: np.ndarray, rule: str) -> np.ndarray:
 
 
 def noise_weights(explained: np.ndarray, counts: np.ndarray, rule: str) -> np.ndarray:
-    """Return what the noise of class means costs in margins, (S, F).
+    """Return what noise costs where a share (S, F) of random labels is explained.
 
-    ``explained`` (S, F) is the share h of labels without meaning that fits explain: on
-    average over all labelings, Q is ``(1 - h) D + h d d' / N``.
+    On average over all labelings, Q is ``(1 - h) D + h d d' / N``, h the share.
     """
     if rule == "ridge":
         return np.asarray(

@@ -173,12 +173,10 @@ class GaussianNBMargins(LinearWhereFew, AdditiveKernel):
         return x, np.where(variance > 0, self.variance_floor * variance, 1.0)
 
     def _leveling(self, counts: Any) -> tuple[np.ndarray, np.ndarray]:
-        """Return by what variances are multiplied, and what then is added per feature.
+        """Return by what variances are multiplied, and what is added per feature.
 
-        Inverse variances and log densities of new samples are then as large as those of
-        the rarest class, on average over normal samples. Shapes are those of `counts`
-        (F, K, ...). Fewer than four samples count as four, which have a mean inverse
-        variance.
+        So that inverse variances and log densities of new samples are those of the
+        rarest class, on average over normal samples; fewer than four count as four.
         """
         if self.priors == "frequency":
             return np.ones_like(counts), np.zeros_like(counts)

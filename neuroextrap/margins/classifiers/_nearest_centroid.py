@@ -71,11 +71,7 @@ class NearestCentroidMargins(LinearWhereFew, AdditiveKernel):
             yield margins
 
     def prepare(self, xs: Sequence[np.ndarray], design: Design) -> Any:
-        """Return inner products (n_regions, n, n) of samples, and how they are used.
-
-        In the design's order, rounded to exact sums where samples are few. Regions of
-        few features beside many samples keep their samples instead, by their place.
-        """
+        """Return inner products (S, n, n) in the design's order, or class sums."""
         paths = [path_of(self.name, x.shape[1], design) for x in xs]
         linear = {}
         for place, path in enumerate(paths):

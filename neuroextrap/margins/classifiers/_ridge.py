@@ -60,10 +60,9 @@ def candidate_penalties(shrinkage: Any) -> tuple[float, ...]:
 class NestedFold(NamedTuple):
     """What one fold does to any targets, with each of A penalties; samples sorted.
 
-    ``errors`` (A, n_pairs) times the products of the targets of all pairs of training
-    samples is the mean squared error of the inner folds, summed over columns;
-    ``predictors`` (A, n_test, n_train) times the targets is what is decoded, about
-    their training mean.
+    ``errors`` (A, n_pairs) times the products of all pairs of training targets is the
+    mean squared error of the inner folds; ``predictors`` (A, n_test, n_train) times the
+    targets is what is decoded, about their mean.
     """
 
     errors: np.ndarray
@@ -282,11 +281,7 @@ def out_of_fold(group: RegionOperators, design: Design, dtype: Any) -> np.ndarra
 
 
 def _predictor(group: RegionOperators, design: Design) -> np.ndarray | None:
-    """Return C with out-of-fold predictions C @ Y, (n_regions, n_test, n_samples).
-
-    Where samples are few, C' in float64, rounded to exact sums; None where they are
-    many and features few: then a factor of C is smaller.
-    """
+    """Return C, or exact C', of predictions C @ Y; None where factors are smaller."""
     exact = _is_exact(design)
     if group.dense is None and not exact:
         return None

@@ -308,11 +308,10 @@ def _true(labelings: Labelings, design: Design, targets: np.ndarray) -> np.ndarr
 def _rules(
     vectors: np.ndarray, labelings: Labelings, design: Design, metric: str, dtype: Any
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return how candidates are scored in every fold: weights and constants.
+    """Return weights (F, 1 or B, n_columns, K) and constants (F, 1 or B, K).
 
-    A decoded vector has the scores vector @ weights - constants, (n_folds, 1 or B,
-    n_columns, K) and (n_folds, 1 or B, K): one where all labelings have the same
-    training means.
+    One where all labelings have the same training means; scores are vector @ weights -
+    constants.
     """
     counts = labelings.training_counts(design)
     means = training_means(labelings, design, vectors, "coordinates")

@@ -13,10 +13,9 @@ def fill_nearest(
 ) -> None:
     """Fill minus the distances (n_test, K, S, B) to the nearest sample of each class.
 
-    ``order`` and ``distances`` (S, n_test, n) are the samples from near to far,
-    ``codes`` (B, n) their classes and ``counts`` (F, K, B) those that train. The mean
-    over all subsets of m among n samples of a class: in C(n - j, m - 1) of them, of all
-    C(n, m), sample j from 1 is the nearest.
+    From samples ``order`` from near to far, (S, n_test, n). The mean over all subsets
+    of m among n samples of a class: in C(n - j, m - 1) of them, of all C(n, m), sample
+    j from 1 is the nearest.
     """
     n_test, n_classes = out.shape[:2]
     passed, share = np.empty(n_classes), np.empty(n_classes)
@@ -122,9 +121,8 @@ def _fill_squares(
 ) -> None:
     """Fill the squared length of each fold's sum over one class's training samples.
 
-    From inner products ``cross`` (n,) of samples with the sum of the class and its
-    ``members``, fold after fold. The length over all samples, minus twice the held-out
-    samples' products with the training ones, minus their products with each other.
+    The length over all samples, minus twice the held-out samples' products ``cross``
+    with the sum, and theirs with each other.
     """
     total = 0.0
     squares[:] = 0.0
@@ -171,8 +169,7 @@ def fill_centroid_margins(grams: Any, labelings: Any, folds: Any, out: Any) -> N
 def add_rows(rows: Any, edges: Any, x: Any, sums: Any, n_squared: int) -> None:
     """Add sample i of ``x`` to rows ``rows[b, edges[i] : edges[i + 1]]`` of the sums.
 
-    Sums are (B, n_rows, p); some samples at a time stay in cache for all labelings. The
-    last ``n_squared`` columns are the squares of the first: they are not read.
+    The last ``n_squared`` columns are the squares of the first: they are not read.
     """
     n_read = x.shape[1] - n_squared
     together = max(1, _NUMBERS // n_read)

@@ -25,11 +25,10 @@ except ImportError:  # Windows
 
 
 class Lock:
-    """An exclusive lock, held until `release` is called or the process ends.
+    """An exclusive lock (``flock``), held until `release` or the end of the process.
 
-    The system keeps it (``flock``), so a killed process leaves none behind. Without a
-    lock service on NFS, and on Windows, `known` is False and nothing is locked. `path`
-    is a folder (not on NFS), or a file that is created when missing.
+    Where the system has none, `known` is False and nothing is locked. `path` is a
+    folder (not on NFS), or a file that is created when missing.
     """
 
     def __init__(self, path: str | Path) -> None:
@@ -222,8 +221,8 @@ class Checkpoint(AbstractContextManager["Checkpoint"]):
 def _created(path: Path, content: bytes) -> bool:
     """Create a file with its content in one step; False when there is one.
 
-    A hard link appears whole or not at all, and fails where the name is taken, on NFS
-    too. File systems without links create the file first and then fill it.
+    A hard link appears whole or not at all, on NFS too; without links the file is
+    filled.
     """
     partial = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
     try:

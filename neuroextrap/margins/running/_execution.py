@@ -31,10 +31,8 @@ logger = logging.getLogger(__name__)
 class Progress:
     """Show how many regions (or other units) are done and how long the rest will take.
 
-    With ``verbose`` above 0 as a progress bar in a terminal or a notebook, elsewhere as
-    lines logged at level INFO, at least ``interval`` seconds apart; else at level
-    DEBUG. The time left is extrapolated from after the first report, which includes
-    compiling.
+    With ``verbose`` as a progress bar in a terminal or a notebook, elsewhere as lines
+    logged at level INFO, at least ``interval`` seconds apart; else at level DEBUG.
     """
 
     def __init__(

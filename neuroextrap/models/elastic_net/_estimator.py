@@ -69,13 +69,11 @@ class ElasticNetFit(NamedTuple):
 def cross_validated_elastic_net(X, Y, splits, options):
     """Fit one elastic net per target, its penalties chosen by cross-validation.
 
-    The objective, grid and choice are those of ``sklearn.linear_model.ElasticNetCV``
-    for `X` (n_samples, n_features) and each column of `Y` (n_samples, n_targets); what
-    targets share (the Gram matrix of each training fold) is computed once. The test
-    rows of `splits` partition the samples. The chosen model is refitted on all samples
-    and solved exactly on its active set. (Zou & Hastie 2005; Friedman, Hastie &
-    Tibshirani 2010, covariance updates; Bertrand & Massias 2021, extrapolated
-    coordinate descent.) Options are those of an `ElasticNetEncoder`.
+    Objective, grid and choice are those of ``sklearn.linear_model.ElasticNetCV`` for
+    `X` (n_samples, n_features) and each column of `Y`; the chosen model is solved
+    exactly on its active set. (Zou & Hastie 2005; Friedman, Hastie & Tibshirani 2010,
+    covariance updates; Bertrand & Massias 2021, extrapolated coordinate descent.)
+    Options are those of an `ElasticNetEncoder`.
     """
     from joblib import delayed
 

@@ -373,10 +373,9 @@ def _predict(state, problem, f, out):
 def solve_folds(state, problem, penalties, limits, start, is_known, out):
     """Solve every fold and write its test predictions, (n_samples,), into `out`.
 
-    `penalties` are l1 and l2 per sample; `start` (n_sets, n_features), or no row for
-    those of the state, are coefficients to start from, `is_known` says whether the
-    state has their gradient. Returns the state and the number of folds whose gap stayed
-    open.
+    `start` (n_sets, n_features), or no row, are coefficients to start from, `is_known`
+    says whether the state has their gradient. Returns the state and the number of folds
+    whose gap stayed open.
     """
     stalled = 0
     for f in range(problem.n_rows.size):

@@ -1,0 +1,27 @@
+"""All private names of the package that the tests of the command line use."""
+
+from neuroextrap.analysis import _parameters
+from neuroextrap.analysis._options import whole
+from neuroextrap.analysis._parameters import PARAMETERS, Parameter, parameters
+from neuroextrap.analysis._region_run import RegionRun
+from neuroextrap.cli import _check_command, _console, _demo_acts, _results
+from neuroextrap.cli._bids_command import (
+    COMMAND,
+    _read_configuration,
+    make_analysis,
+    typed_values,
+)
+from neuroextrap.cli._console import console
+from neuroextrap.cli._main import SHELLS, build_parser
+from neuroextrap.cli._parser import RaisingParser, parameters_of
+from neuroextrap.cli._results import align_columns, origin_of_command, text_table
+from neuroextrap.cli._searchlight_questions import confound_of_samples
+from neuroextrap.cli._stimulus_tables import unique_stimuli
+from neuroextrap.datasets._natural_images import photo_patches
+from neuroextrap.images._sample_options import SampleOptions
+from neuroextrap.maps import _files
+from neuroextrap.maps._bids import file_entities
+from neuroextrap.maps._records import flat_parameters
+from neuroextrap.margins.classifiers._classifier_names import CLASSIFIERS
+from neuroextrap.margins.running._execution import Progress
+from neuroextrap.stats._warn import one_line

@@ -1,0 +1,22 @@
+"""All private names of the package that the tests of cohorts use."""
+
+from neuroextrap.analysis import _parameters
+from neuroextrap.analysis._options import text
+from neuroextrap.cli._main import build_parser
+from neuroextrap.cohorts import _group_level, _participants
+from neuroextrap.cohorts._cohort_design import (
+    find_table,
+    make_design,
+    read_participants,
+)
+from neuroextrap.cohorts._cohort_records import _of_analysis, read_configuration
+from neuroextrap.cohorts._cohort_runs import mean_motion
+from neuroextrap.group._contrast import resolve_test
+from neuroextrap.group._prevalence import PrevalenceOptions, saved_prevalence
+from neuroextrap.images._bids_names import read_filters
+from neuroextrap.images._bids_runs import find_participants, find_raw, find_runs
+from neuroextrap.images._cleaning import fmriprep_confounds
+from neuroextrap.images._event_samples import event_samples, labels_of_samples
+from neuroextrap.images._sample_options import SampleOptions
+from neuroextrap.maps._bids import file_entities
+from neuroextrap.reporting._page import make_page
