@@ -336,10 +336,10 @@ def per_subject(values, name, files):
 
 def order_of_pairs(files, others, names):
     """Return which second image belongs to each first one; None for the same."""
-    labels = label_keys(map(label_of, files), map(label_of, others))
-    if not set.intersection(*map(set, labels)) - {None}:  # controls matched to patients
+    first, second = label_keys(map(label_of, files), map(label_of, others))
+    if not set(first) & set(second) - {None}:  # patients, and controls matched to them
         return None
-    return _matching_order(*labels, names)
+    return _matching_order(first, second, names)
 
 
 def _matching_order(first, second, names):
