@@ -148,23 +148,19 @@ def planned_run(model, experiment, *, masker, notes, order=None, **others):
     parameters = RunParameters.of(model)
     set_sizes = parameters.resolve_set_sizes(experiment.n_candidates)
     plan = make_plan(model, experiment, set_sizes)
-    choice = parameters.choose_regions(masker, len(experiment.usable))
-    notes = (*notes, *notes_of(model, experiment))
     run = EncodingRun.of(
         parameters,
         experiment,
-        choice,
+        parameters.choose_regions(masker, len(experiment.usable)),
         n_repeats=experiment.bound_repeats(),
         masker=masker,
         plan=plan,
         set_sizes=set_sizes,
-        notes=notes,
+        notes=(*notes, *notes_of(model, experiment)),
         **others,
     )
-    exchange = others.get("exchange")
-    n_others = plan.n_permutations if exchange is None else len(exchange.codes)
-    notes = (*notes, *_residual_notes(run))
-    findings = findings_of_pairing(model, experiment, n_others, order)
+    notes = (*run.notes, *_residual_notes(run))
+    findings = findings_of_pairing(model, run, order)
     return replace(run, notes=notes, findings=findings)
 
 

@@ -120,11 +120,10 @@ def rows_of_stimuli(stimuli, features):
             "with the names as its index, or rows of features"
         )
     rows = pd.Index(names).get_indexer(given)
-    unknown = given[rows < 0]
-    if len(unknown):
+    if (rows < 0).any():
         raise ValueError(
-            f"stimuli: {str(unknown[0])!r} is not in the index of features "
-            f"({len(unknown)} responses in all); give features of every stimulus"
+            f"stimuli: {str(given[rows < 0][0])!r} is not in the index of features "
+            f"({(rows < 0).sum()} responses in all); give features of every stimulus"
         )
     return rows
 
@@ -284,14 +283,12 @@ def check_groups(groups, n_responses):
 
 def response_rows(stimuli, n_responses, n_stimuli):
     """Return the row of the features (n_responses,) that each response belongs to."""
-    if stimuli is None:
-        if n_responses != n_stimuli:
-            raise ValueError(
-                f"imgs hold {n_responses} responses, features {n_stimuli} stimuli; "
-                "say by `stimuli` which response belongs to which row of features"
-            )
-        return np.arange(n_stimuli)
-    codes = np.asarray(stimuli)
+    if stimuli is None and n_responses != n_stimuli:
+        raise ValueError(
+            f"imgs hold {n_responses} responses, features {n_stimuli} stimuli; "
+            "say by `stimuli` which response belongs to which row of features"
+        )
+    codes = np.arange(n_stimuli) if stimuli is None else np.asarray(stimuli)
     if codes.shape != (n_responses,) or codes.dtype.kind not in "ui":
         raise ValueError(
             f"stimuli must be {n_responses} integers, one per response, got shape "
