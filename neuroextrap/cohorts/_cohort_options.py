@@ -59,7 +59,8 @@ class CohortOptions:
         """Raise TypeError for what is of another kind than its annotation says."""
         for each in fields(self):
             value = getattr(self, each.name)
-            value = each.default if value is None else value
+            if value is None and not isinstance(each.default, bool):
+                value = each.default
             if each.type in _NAMES and value is not None:
                 value = check_names(value, each.name)
             object.__setattr__(self, each.name, value)

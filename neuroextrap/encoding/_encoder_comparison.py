@@ -52,6 +52,10 @@ class ComparisonOptions:
     n_jobs: int = 1
     random_state: int | np.random.Generator | None = 0
 
+    def __post_init__(self) -> None:
+        """Raise TypeError for a word or number where True or False is expected."""
+        check_flags(two_sided=self.two_sided)
+
 
 @takes_options(ComparisonOptions)
 def compare_encoding_models(
@@ -141,7 +145,6 @@ def compare_encoding_models(
 
 def compare_pairs(models, names, asked, about, blocks=None):
     """Compare every pair of models, called by `names` in errors; RegionMaps by pair."""
-    check_flags(two_sided=asked.two_sided)
     check_integer(asked.n_permutations, "n_permutations", minimum=1)
     first, *others = models.values()
     for other, name in zip(others, names[1:], strict=True):

@@ -90,17 +90,15 @@ def places_of_repeats(keys):
 
 def check_different(values, name):
     """Raise if two rows of (n_subjects, n_features) are the same in float32."""
-    contents = []
-    for row in values:
-        with np.errstate(over="ignore"):
-            row = row.astype(np.float32) + np.float32(0)  # no -0
-        differs = len(np.unique(row)) >= _N_TOLD_APART
-        contents.append(row.tobytes() if differs else None)
-    for _, first, second in places_of_repeats(contents):
-        raise ValueError(
-            f"{name}[{first}] and {name}[{second}] hold the same numbers; give every "
-            "subject once"
-        )
+    with np.errstate(over="ignore"):
+        rows = (row.astype(np.float32) + np.float32(0) for row in values)  # no -0
+        contents = [row.tobytes() for row in rows]
+    for content, first, second in places_of_repeats(contents):
+        if len(np.unique(np.frombuffer(content, np.float32))) >= _N_TOLD_APART:
+            raise ValueError(
+                f"{name}[{first}] and {name}[{second}] hold the same numbers; give "
+                "every subject once"
+            )
 
 
 def allowed_names(allow_mixed):

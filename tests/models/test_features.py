@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
 
 from tests.models.seam import (
     IMAGE_MODELS,
@@ -401,3 +402,9 @@ def test_features_of_parts_are_those_of_all(model, shape, caplog):
             images[slice(3, 20) if train is not None else slice(None)]
         )
         np.testing.assert_allclose(whole, transformer.transform(images), rtol=1e-9)
+
+
+@pytest.mark.parametrize("model", [GaborPyramid(), RetinotopicFeatures()])
+def test_names_before_fit_say_that_it_is_missing(model):
+    with pytest.raises(NotFittedError):
+        model.get_feature_names_out()

@@ -143,14 +143,11 @@ def check_priors(priors: Any) -> None:
 
 @dataclass(frozen=True)
 class RegionOperators:
-    """Residual operators I - H of regions that share one form and one precision.
+    """Residual operators I - H of ``regions`` that share one form and one precision.
 
-    ``regions`` says where they lie in the list they came from. Either ``dense`` is I -
-    H in float64, (n_regions, n, n), or, for few features and many samples, ``factors``
+    Either ``dense`` is I - H in float64, (S, n, n), or, for few features, ``factors``
     holds one (n, n_features + 1) array per region with H = factor @ factor.T.
-    ``inverses`` has, per fold, the inverses (n_regions, n_held, n_held) of the held-out
-    blocks of I - H, and ``dtype`` is a precision good enough for products with
-    indicators.
+    ``inverses`` has, per fold, those (S, n_held, n_held) of the held-out blocks.
     """
 
     regions: np.ndarray

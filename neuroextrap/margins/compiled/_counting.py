@@ -50,10 +50,9 @@ def count_own(
 ) -> bool:
     """Count the same for vectors decoded (n_regions, n_test, B, n_columns).
 
-    Candidates have the scores vector @ weights - constants; ``rules`` are the weights
-    (n_folds, 1 or B, n_columns, K) and constants (n_folds, 1 or B, K or 0). Fold f
-    tests the points from ``edges[f]`` on, whose own candidates are ``own`` (n_test, B);
-    the rest (n_test, n_regions, B). Returns whether an own candidate's score is NaN.
+    Scores are vector @ weights - constants, the ``rules``, (n_folds, 1 or B, n_columns,
+    K) and (n_folds, 1 or B, K or 0); ``own`` (n_test, B) are the own candidates.
+    Returns whether the score of one is NaN.
     """
     weights, constants = rules
     n_regions, _, n_labelings, _ = decoded.shape
