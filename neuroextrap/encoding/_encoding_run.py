@@ -22,6 +22,7 @@ from neuroextrap.encoding._experiment import (
 from neuroextrap.encoding._margins import separate_repeats
 from neuroextrap.encoding._stimuli import (
     candidate_names,
+    check_as_trained,
     check_feature_names,
     check_features,
     pair_responses,
@@ -238,11 +239,7 @@ def _candidates(model, training, features, distractors):
 
 def _check_test_samples(model, training, samples):
     """Return voxels that are finite in new samples; raise unless they can be tested."""
-    if samples.X.shape[1] != model.n_elements_:
-        raise ValueError(
-            f"imgs has {samples.X.shape[1]} voxels, the model was trained on "
-            f"{model.n_elements_}; give responses of the same voxels"
-        )
+    check_as_trained("imgs has", "voxels", samples.X.shape[1], model.n_elements_)
     finite = model.usable_ & samples.finite
     if finite.sum() == model.usable_.sum():
         both = training.data.shown.samples, samples

@@ -38,12 +38,17 @@ def check_features(features, name="features", n_columns=None):
             f"{name} hold NaN or infinity in {bad.size} columns (first: {first}); "
             "drop or repair them"
         )
-    if n_columns is not None and X.shape[1] != n_columns:
-        raise ValueError(
-            f"{name} have {X.shape[1]} columns, the model was trained with "
-            f"{n_columns}; give the same features"
-        )
+    check_as_trained(f"{name} have", "columns", X.shape[1], n_columns)
     return X
+
+
+def check_as_trained(who_has, what, n_given, n_known):
+    """Raise ValueError unless there are as many as in training, where that is known."""
+    if n_known is not None and n_given != n_known:
+        raise ValueError(
+            f"{who_has} {n_given} {what}, the model was trained on {n_known}; give "
+            "the same ones"
+        )
 
 
 def feature_names(features):

@@ -17,7 +17,11 @@ from neuroextrap.encoding._continuous_runs import (
     rescaled,
 )
 from neuroextrap.encoding._margins import RULES
-from neuroextrap.encoding._stimuli import FeatureScaling, pair_responses
+from neuroextrap.encoding._stimuli import (
+    FeatureScaling,
+    check_as_trained,
+    pair_responses,
+)
 from neuroextrap.encoding._stimulus_features import check_new_runs, same_features
 from neuroextrap.models._delayer import Delayer, check_delays
 from neuroextrap.models._ridge import RidgeEncoder
@@ -269,15 +273,9 @@ class TrainedRuns(NamedTuple):
 
     def test(self, runs):
         """Predict new Runs, and average repeats; returns HeldOut."""
-        for what, given, known in (
-            ("imgs has {} voxels", runs.usable, self.runs.usable),
-            ("features has {} columns", runs.features[0], self.scaling.kept),
-        ):
-            if len(given) != len(known):
-                raise ValueError(
-                    f"{what.format(len(given))}, the model was trained on "
-                    f"{len(known)}; give the same ones"
-                )
+        n_voxels, n_columns = len(self.runs.usable), len(self.scaling.kept)
+        check_as_trained("imgs has", "voxels", len(runs.usable), n_voxels)
+        check_as_trained("features has", "columns", runs.features.shape[1], n_columns)
         check_new_runs(self.runs, runs)
         usable = self.runs.usable & runs.usable
         if not usable.any():
@@ -363,7 +361,7 @@ def _encoder_of_delays(model, runs, kept):
         encoder = RidgeEncoder(cv=model.cv, random_state=model.random_state)
     if not isinstance(encoder, RidgeEncoder):
         return encoder
-    bands = None if runs.bands is None else runs.bands[kept]
+    bands: Any = None if runs.bands is None else runs.bands[kept]
     several = bands is not None and len(np.unique(bands)) > 1
     bands = np.tile(bands, len(check_delays(model.delays))) if several else None
     return clone(encoder).set_params(bands=bands)
