@@ -192,15 +192,13 @@ def plan_identification(model, training, candidates, test):
     """Plan the run of a test set, by what came to ``identify``; return EncodingRun."""
     RunParameters.of(model)  # refuses what no run could use
     names, n_tested, features = _candidates(model, training, *candidates)
-    imgs, stimuli, *how = test
+    imgs, stimuli, groups, averaged = test
     stimuli = rows_of_stimuli(stimuli, candidates[0])
     samples = read_samples(model.masker_, imgs, dtype=None)
     finite = _check_test_samples(model, training, samples)
     responses = samples.X + samples.location
-    given = dict(zip(("groups", "averaged"), how, strict=True))
-    paired = pair_responses(
-        responses, n_tested, stimuli=stimuli, repeats=model.repeats, **given
-    )
+    how = {"groups": groups, "averaged": averaged, "repeats": model.repeats}
+    paired = pair_responses(responses, n_tested, stimuli=stimuli, **how)
     tested, codes = np.arange(len(paired.codes)), paired.codes
     predictions = model._predict(features) - training.location
     residuals, n_stimuli = separate_repeats(model.residuals_, training.stimuli)

@@ -283,10 +283,8 @@ class TrainedRuns(NamedTuple):
                 "imgs has no voxel that varies in training and in these runs; check "
                 "the images"
             )
-        return average_repeats(
-            runs._replace(usable=usable),
-            self.predict(runs)[:, runs.usable[self.runs.usable]],
-        )
+        predictions = self.predict(runs)[:, runs.usable[self.runs.usable]]
+        return average_repeats(runs._replace(usable=usable), predictions)
 
     def predict(self, runs, band=None):
         """Predict all volumes of Runs, (n_volumes, n_usable), or the part of a band.
