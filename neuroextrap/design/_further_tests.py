@@ -284,7 +284,7 @@ def class_subsets(
             "cv, or curves='trained_on_all'"
         )
     orders = [rng.permutation(n_classes) for _ in range(n_partitions)]
-    found = []
+    found: list[SubsetTests] = []
     for k in map(int, set_sizes):
         starts = range(0, n_classes - k + 1, k)
         subsets = [np.sort(order[a : a + k]) for order in orders for a in starts]

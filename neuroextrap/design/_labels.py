@@ -1,6 +1,6 @@
 """Labels of the samples: classes, runs and blocks as codes."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse
@@ -119,7 +119,7 @@ def code_labels(y, classes, groups, blocks, order=None):
     return Labels(np.searchsorted(chosen, y[keep]), chosen, keep=keep, **given)
 
 
-def _checked(y, of="y", **given):
+def _checked(y, of="y", **given) -> dict[str, Any]:
     """Return by name what is given for every sample, or None."""
     return {name: checked_entries(v, name, y, of) for name, v in given.items()}
 
