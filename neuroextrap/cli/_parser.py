@@ -277,18 +277,13 @@ def parameters_of(args, kind, *, without=()):
         if row.option is not None and row.word not in without
     }
     if kind == "encoding":
-        given["encoder"] = _encoder_of(args.encoder, args.n_jobs)
+        from neuroextrap.encoding import ElasticNetEncoder, RidgeEncoder
+
+        encoders = {"auto": None, "ridge": RidgeEncoder()}  # None is the default
+        elastic_net = ElasticNetEncoder(n_jobs=args.n_jobs)
+        given["encoder"] = encoders.get(args.encoder, elastic_net)
     is_analysis = kind in ("searchlight", "encoding", "targets")
     return given | {"verbose": 0 if args.quiet else 1} if is_analysis else given
-
-
-def _encoder_of(word, n_jobs):
-    """Return the encoder of a word, not fitted; None is the default."""
-    from neuroextrap.encoding import ElasticNetEncoder, RidgeEncoder
-
-    if word == "auto":
-        return None
-    return RidgeEncoder() if word == "ridge" else ElasticNetEncoder(n_jobs=n_jobs)
 
 
 def take_last_as_output(args):
