@@ -35,7 +35,7 @@ class _ShortHelp(argparse.RawDescriptionHelpFormatter):
         super().add_text(text if examples or "\n\n" not in before else None)
 
 
-class _FullHelp(argparse._HelpAction):
+class _FullHelp(argparse.Action):
     """Print the help of all options, and leave."""
 
     is_first = True
@@ -57,6 +57,7 @@ class CommandParser(argparse.ArgumentParser):
         self._intermixed = intermixed
         kwargs |= {"conflict_handler": "resolve", "allow_abbrev": False}
         super().__init__(*args, **kwargs)
+        self.formatter_class = argparse.RawDescriptionHelpFormatter
         default: Any = argparse.SUPPRESS if is_command else False
         how = {"action": "store_true", "default": default}
         group = self.add_argument_group("messages")
@@ -66,7 +67,8 @@ class CommandParser(argparse.ArgumentParser):
         group.add_argument("--debug", help="show the traceback of an error", **how)
         if is_command:
             about = "show all options and explanations, and exit"
-            group.add_argument("--help-all", action=_FullHelp, help=about)
+            how = {"action": _FullHelp, "nargs": 0, "default": default}
+            group.add_argument("--help-all", help=about, **how)
 
     def format_help(self, *, short=True):
         """Return the help; the `short` one leaves out what few need, if it is long."""
