@@ -14,6 +14,7 @@ from neuroextrap.plotting._axes import (
     add_legend,
     draws_on_axes,
     log_set_sizes,
+    new_axes,
     resolve_axes,
     same_length,
 )
@@ -67,9 +68,7 @@ def _levels(column: Any) -> list[str]:
 
 def draw_both_accuracies(first, second, survives, names):
     """Draw accuracies (n_regions,) of two decoders against each other."""
-    import matplotlib.pyplot as plt
-
-    figure, ax = plt.subplots(figsize=(4.2, 4), layout="constrained")
+    ax = new_axes(4.2, 4)
     for rows, color, size, label in (
         (~survives & np.isfinite(second - first), "0.65", 6, "not shown to differ"),
         (survives, COLORS[1], 10, "survive correction"),
@@ -85,7 +84,7 @@ def draw_both_accuracies(first, second, survives, names):
     # above the axes: dots of a whole brain leave no free corner to search for
     look = {"frameon": False, "fontsize": "small", "borderaxespad": 0, "ncols": 2}
     ax.legend(loc="lower left", bbox_to_anchor=(0, 1), **look)
-    return figure
+    return ax.figure
 
 
 @draws_on_axes

@@ -141,15 +141,12 @@ def frame_table(frame, caption="", *, headings=None, formats=None, kind="", plac
         }
         for name, column in frame.items()
     ]
-    write = [formats.get(name, format_number) for name in frame]
-    rows = [
-        [each(value) for each, value in zip(write, row, strict=True)]
-        for row in frame.itertuples(index=False)
-    ]
+    cells = [map(formats.get(name, format_number), x) for name, x in frame.items()]
     if len(places):
         head = headings.get("place", "Place")
         columns.insert(0, {"heading": head, "title": "place", "is_text": True})
-        rows = [[place, *row] for place, row in zip(places, rows, strict=True)]
+        cells.insert(0, places)
+    rows = zip(*cells, strict=True)
     return render("table", columns=columns, rows=rows, kind=kind, caption=caption)
 
 

@@ -238,6 +238,16 @@ def tables_of_peaks(
     )
 
 
+def tables_of_regions(view, peaks, columns, what, **options):
+    """Tabulate peaks of the PageMaps `view`; captions begin with `what` they are."""
+    trends = f"{what} that do not survive correction: trends"
+    if not view.finding.criterion:
+        trends = f"{what}; nothing was tested"
+    captions = f"{what} that survive correction", trends
+    survives = view.finding.survives[peaks["region"].to_numpy()]
+    return tables_of_peaks(peaks, survives, columns, captions=captions, **options)
+
+
 def short_table(peaks, columns, caption, kind="", index=""):
     """Return the columns that a reader needs first, as HTML."""
     table = peaks[[name for name in columns if name in peaks]].copy()

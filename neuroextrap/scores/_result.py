@@ -311,12 +311,10 @@ def _table(found, name, headings):
 
 def _curves(found):
     """Draw the curves of all decoders, measured and predicted."""
-    import matplotlib.pyplot as plt
-
     from neuroextrap.plotting import plot_accuracy_curve
-    from neuroextrap.plotting._axes import COLORS, log_set_sizes
+    from neuroextrap.plotting._axes import COLORS, log_set_sizes, new_axes
 
-    ax = plt.subplots(figsize=(6.4, 3.4), layout="constrained")[1]
+    ax = new_axes(6.4, 3.4)
     for number, (name, each) in enumerate(found.items()):
         color, inside = COLORS[number % len(COLORS)], each.measured
         ends = inside["set_size"], inside["lower"], inside["upper"]
