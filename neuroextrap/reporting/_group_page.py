@@ -206,12 +206,8 @@ def group_clusters(result):
 
 def _surviving_peaks(result):
     """Return the peaks of clusters, strongest first, and columns with their sizes."""
-    view, strength, survives = (
-        result.view,
-        result.strength,
-        result.view.finding.survives,
-    )
-    signed = result.scores[result.shown] if view.two_sided else np.ones(len(strength))
+    view, strength = result.view, result.strength
+    sign = np.sign(result.scores[result.shown]) if view.two_sided else 1
     pairs, clusters = neighbor_pairs(view.masker), {}
     for inside in (view.finding.survives & (sign == side) for side in (1, -1)):
         number = find_clusters(inside.astype(float), pairs).number
