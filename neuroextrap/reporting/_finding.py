@@ -14,14 +14,15 @@ from neuroextrap.images._atlas import atlas_labels, labels_of
 from neuroextrap.images._loading import neighbor_pairs
 from neuroextrap.images._maskers import is_surface_masker
 from neuroextrap.plotting._axes import COLORS, new_axes
-from neuroextrap.reporting._page import frame_table, tsv_uri
-from neuroextrap.reporting._pictures import embed_figure
-from neuroextrap.reporting._rendering import (
+from neuroextrap.reporting._page import (
     format_confidence,
     format_p_value,
+    frame_table,
     percent_at_least,
     render,
+    tsv_uri,
 )
+from neuroextrap.reporting._pictures import embed_figure
 from neuroextrap.reporting._viewer_data import packed
 from neuroextrap.stats._pvalues import LEVEL
 from neuroextrap.stats._rearrangement_test import find_clusters

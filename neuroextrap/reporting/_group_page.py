@@ -20,21 +20,19 @@ from neuroextrap.reporting._group_results import (
 from neuroextrap.reporting._maps_section import Pictures, choose_background
 from neuroextrap.reporting._page import (
     answer,
-    key_value_table,
-    make_page,
-    page_title,
-    sections_of,
-)
-from neuroextrap.reporting._peaks import tables_of_peaks
-from neuroextrap.reporting._pictures import embed_figure, null_figure
-from neuroextrap.reporting._rendering import (
     format_number,
     format_of,
     format_p_value,
+    key_value_table,
+    make_page,
+    page_title,
     render,
+    sections_of,
     sentence_case,
     sentences,
 )
+from neuroextrap.reporting._peaks import tables_of_peaks
+from neuroextrap.reporting._pictures import embed_figure, null_figure
 from neuroextrap.reporting._viewer import draw_viewer, or_note
 from neuroextrap.reporting._viewer_data import rounded, viewer_data
 from neuroextrap.stats._rearrangement_test import find_clusters

@@ -17,7 +17,7 @@ from neuroextrap.reporting._finding import (
     words_of_features,
 )
 from neuroextrap.reporting._maps_section import PageMaps, features_as_regions
-from neuroextrap.reporting._rendering import sentences
+from neuroextrap.reporting._page import sentences
 
 _SHOWN = {
     "permutation": "mean",

@@ -22,24 +22,22 @@ from neuroextrap.reporting._identification_words import (
 from neuroextrap.reporting._maps_section import Pictures, choose_background, page_maps
 from neuroextrap.reporting._page import (
     answer,
-    key_value_table,
-    list_of,
-    make_page,
-    page_title,
-    sections_of,
-)
-from neuroextrap.reporting._peaks import ranked_peaks, short_table, tables_of_regions
-from neuroextrap.reporting._pictures import null_figure
-from neuroextrap.reporting._rendering import (
     bits_at_least,
     format_number,
     format_p_value,
     format_percent,
+    key_value_table,
+    list_of,
+    make_page,
+    page_title,
     paragraphs,
     percent_at_least,
     render,
+    sections_of,
     sentences,
 )
+from neuroextrap.reporting._peaks import ranked_peaks, short_table, tables_of_regions
+from neuroextrap.reporting._pictures import null_figure
 from neuroextrap.reporting._viewer import or_note, viewer_of_curves
 
 _COLUMNS = {

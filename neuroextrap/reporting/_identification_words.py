@@ -36,15 +36,16 @@ from neuroextrap.reporting._finding import (
     place_words,
     region_words,
 )
-from neuroextrap.reporting._page import key_value_table, tsv_uri
-from neuroextrap.reporting._peaks import surviving_clusters
-from neuroextrap.reporting._pictures import embed_figure
-from neuroextrap.reporting._rendering import (
+from neuroextrap.reporting._page import (
     format_confidence,
+    key_value_table,
     paragraphs,
     render,
     sentences,
+    tsv_uri,
 )
+from neuroextrap.reporting._peaks import surviving_clusters
+from neuroextrap.reporting._pictures import embed_figure
 
 _LONGEST = 300
 

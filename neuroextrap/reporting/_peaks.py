@@ -20,8 +20,7 @@ from neuroextrap.reporting._finding import (
     find,
     place_words,
 )
-from neuroextrap.reporting._page import frame_table, tsv_uri
-from neuroextrap.reporting._rendering import render
+from neuroextrap.reporting._page import frame_table, render, tsv_uri
 from neuroextrap.stats._validation import (
     brief,
     check_choice,

@@ -26,22 +26,20 @@ from neuroextrap.reporting._maps_section import (
 )
 from neuroextrap.reporting._page import (
     answer,
-    frame_table,
-    make_page,
-    page_title,
-    sections_of,
-)
-from neuroextrap.reporting._peaks import peaks_of, tables_of_regions
-from neuroextrap.reporting._pictures import color_range, embed_figure, signed_range
-from neuroextrap.reporting._rendering import (
     capitalized,
     format_p_value,
     format_percent,
+    frame_table,
+    make_page,
+    page_title,
     paragraphs,
     percentage_points,
+    sections_of,
     sentence_case,
     sentences,
 )
+from neuroextrap.reporting._peaks import peaks_of, tables_of_regions
+from neuroextrap.reporting._pictures import color_range, embed_figure, signed_range
 from neuroextrap.stats._pvalues import LEVEL
 
 _OF_PIPELINES = {
@@ -93,9 +91,9 @@ def multiverse_page(maps, title=None, **options):
         "unusual": table.loc[table["largest_standardized"].idxmax()],
     }
     shown = {"by": "n_pipelines", "tested": "p_value_fwe_any"}
-    shown["more"] = partial(_pipelines, maps)
+    more = partial(_pipelines, maps)
     title = page_title(title, f"{len(table)} pipelines, one test")
-    return _region_page(maps, title, "multiverse", about, **shown, **options)
+    return _region_page(maps, title, "multiverse", about, **shown, more=more, **options)
 
 
 def _pipelines(maps, *_):

@@ -17,9 +17,9 @@ from neuroextrap.plotting._brain_maps import COLORMAP, voxel_sizes, with_cubes
 from neuroextrap.reporting._finding import Counted, viewer_discoveries
 from neuroextrap.reporting._identification_words import class_bounds
 from neuroextrap.reporting._maps_section import page_maps
+from neuroextrap.reporting._page import paragraphs, read_text, render
 from neuroextrap.reporting._peaks import peak_table
 from neuroextrap.reporting._pictures import glass_outlines, gray_png
-from neuroextrap.reporting._rendering import paragraphs, read_text, render
 from neuroextrap.reporting._viewer_data import (
     compressed,
     in_volume,

@@ -7,8 +7,8 @@ import numpy as np
 
 from neuroextrap.images._loading import feature_coordinates, mask_lattice, surface_mesh
 from neuroextrap.plotting._brain_maps import surface_grays
+from neuroextrap.reporting._page import rounded_down
 from neuroextrap.reporting._pictures import TREND_SHARE, glass_outlines, trend_limit
-from neuroextrap.reporting._rendering import rounded_down
 
 _REACH = 4.0
 _MOST_NUMBERS = 600_000

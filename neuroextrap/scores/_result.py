@@ -18,18 +18,16 @@ from neuroextrap.maps._files import write_maps
 from neuroextrap.maps._provenance import json_text, provenance
 from neuroextrap.reporting._page import (
     answer,
+    format_confidence,
+    format_p_value,
     frame_table,
     list_of,
     make_page,
     page_title,
     sections_of,
-)
-from neuroextrap.reporting._pictures import embed_figure
-from neuroextrap.reporting._rendering import (
-    format_confidence,
-    format_p_value,
     sentences,
 )
+from neuroextrap.reporting._pictures import embed_figure
 from neuroextrap.scores._doubts import doubt
 from neuroextrap.scores._reading import Ranks
 from neuroextrap.stats import implied_information, paired_sign_flip_test
