@@ -60,11 +60,10 @@ def _chebyshev(accuracy: FloatArray, sizes: Sizes, design: TestDesign) -> FloatA
 def _hybrid(accuracy: FloatArray, sizes: Sizes, design: TestDesign) -> FloatArray:
     """Return the smallest average Bayes accuracy that the data do not exclude.
 
-    An accuracy A is excluded at a level exp(-log_term) if some rate x >= 0 has ``n
-    log(1 + A (e^x - 1)) + psi(theta; A) - x n a < -log_term``, with n test points, a
-    the observed accuracy, theta the slope of the first term in the number of classes
-    identified, and psi, which bounds the log-moment generating function of that number,
-    ``min(theta^2 K / 8, K A (e^theta - 1 - theta), K (1 - A) theta^2)``.
+    A is excluded if some rate x >= 0 has ``n log(1 + A (e^x - 1)) + psi(theta; A) - x n
+    a < -log_term``, with n test points, a the observed accuracy, theta the slope of the
+    first term in the number of classes identified, and ``psi = min(theta^2 K / 8, K A
+    (e^theta - 1 - theta), K (1 - A) theta^2)``, which bounds its log-moments.
     """
     del sizes
     candidates, critical = _critical_accuracies(
@@ -200,11 +199,7 @@ def count_correct(accuracy: FloatArray, design: TestDesign) -> tuple[FloatArray,
             "n_repeats must be equal for all classes for method='clopper_pearson'; "
             f"got {repeats.min():g}..{repeats.max():g}: use method='kl'"
         )
-    if design.alpha / design.n_bounds > 0.25:
-        raise ValueError(
-            f"confidence_level={design.confidence_level} must be at least 0.75 for "
-            "method='clopper_pearson', whose worst case is known from there on"
-        )
+    check_binomial_worst(design.confidence_level, design.n_bounds)
     n_test = float(repeats.sum())
     n_correct = np.asarray(accuracy * n_test)
     whole = np.rint(n_correct)
@@ -216,6 +211,17 @@ def count_correct(accuracy: FloatArray, design: TestDesign) -> tuple[FloatArray,
             "method='kl'"
         )
     return whole, n_test
+
+
+def check_binomial_worst(confidence_level: float, n_bounds: int) -> None:
+    """Raise unless the binomial law is the worst case of independent test points."""
+    alpha = (1 - confidence_level) / n_bounds
+    if alpha > 0.25:
+        raise ValueError(
+            f"confidence_level={confidence_level!r} must be at least 0.75 for Clopper-"
+            "Pearson bounds (the error of each of several bounds at most 0.25); got an "
+            f"error of {alpha:.3g}"
+        )
 
 
 def clopper_pearson_lower(
@@ -236,12 +242,15 @@ def kl_lower(
     share: FloatArray, n_test: float, log_goal: float | FloatArray
 ) -> FloatArray:
     """Return the rate L < share (...) with ``n_test * KL(share, L) = log_goal``."""
-    goal = log_goal / n_test
-    bound = largest_reached(
-        lambda rate: _binary_divergence(share, rate) > goal,
-        np.zeros_like(share),
-        np.asarray(share, dtype=np.float64),
-    )
+
+    def diverges(rate: FloatArray) -> NDArray[np.bool_]:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            gain = xlogy(share, share) - xlogy(share, rate)
+            loss = xlogy(1 - share, 1 - share) - xlogy(1 - share, 1 - rate)
+        return np.asarray(gain + loss > log_goal / n_test)
+
+    highest = np.asarray(share, dtype=np.float64)
+    bound = largest_reached(diverges, np.zeros_like(share), highest)
     return np.where(np.isnan(share), np.nan, bound)
 
 
@@ -256,11 +265,3 @@ def largest_reached(
         reaches = reached(middle)
         low, high = np.where(reaches, middle, low), np.where(reaches, high, middle)
     return low
-
-
-def _binary_divergence(p: FloatArray, q: FloatArray) -> FloatArray:
-    """Return KL(p, q) of two coins, nats; infinite where q excludes what p allows."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        gain = xlogy(p, p) - xlogy(p, q)
-        loss = xlogy(1 - p, 1 - p) - xlogy(1 - p, 1 - q)
-    return np.asarray(gain + loss)

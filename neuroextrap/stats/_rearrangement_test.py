@@ -38,8 +38,7 @@ class Clusters(NamedTuple):
 
     def spread(self, values: FloatArray) -> FloatArray:
         """Give every feature the value of its cluster, 0 outside."""
-        padded = np.append(np.asarray(values, dtype=np.float64), 0.0)
-        return padded[self.number]
+        return np.append(values, 0.0)[self.number]
 
 
 def find_clusters(excess: FloatArray, neighbors: NDArray[np.intp]) -> Clusters:
@@ -95,11 +94,10 @@ def enhance(integral, pairs, joined, powers):
     """Grow clusters downward from the peaks; return each feature's integral.
 
     `integral` (n,) is that of height ** H from 0 to each feature's height, `pairs`
-    (n_pairs, 2) are in falling order of `joined` (n_pairs,), the integral at the height
-    at which the two are in one cluster, `powers` (n + 1,) are extents to their
-    exponent. What a cluster has gathered since it was formed is kept at its root, less
-    what is kept at the roots above, so that a feature's value is the sum on its way to
-    the root.
+    (n_pairs, 2) are in falling order of `joined` (n_pairs,), the integral where the two
+    join, `powers` (n + 1,) are extents to their exponent. What a cluster has gathered
+    is kept at its root, less what roots above keep: a feature's value is the sum on its
+    way to the root.
     """
     n = len(integral)
     parent = np.arange(n)
@@ -219,16 +217,14 @@ def permute(  # noqa: PLR0913 - how work is cut and run changes no result
     """Score every permutation, and compare with what was observed.
 
     `score(permutations, features)` returns scores (n, n_features) of slices of both,
-    `floor` (n_features,) are the least that tie with the observed ones, and `heights`
-    turns scores into those of clusters. Work is cut into all features of some
-    permutations, or into `parts`: all permutations of some features, without clusters
-    and step-down. `run(function, parts)` is ``map`` or does so in threads.
+    `floor` (n_features,) are the least that tie with the observed ones, `heights` turns
+    scores into those of clusters, and `run` is ``map`` or does so in threads. Work is
+    cut by permutations, or into `parts` of features, without clusters and step-down.
     """
-    counts = NullCounts.start(floor, n_permutations)
     n_kept = n_largest(len(floor), n_permutations)
     largest = np.full((n_permutations, n_kept), -np.inf)
     features = np.arange(len(floor))
-    total = Permuted(counts, largest)
+    total = Permuted(NullCounts.start(floor, n_permutations), largest)
     if corrections.step_down:
         total.order = np.argsort(floor, kind="stable")
         total.n_left = np.zeros(len(floor), dtype=np.int64)

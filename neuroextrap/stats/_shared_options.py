@@ -27,15 +27,10 @@ def takes_options(*kinds: Any, without: str = "") -> Callable[[Thing], Thing]:
         *first, _ = own.parameters.values()
         lacking = {*without.split(), *own.parameters}
         words = [
-            inspect.Parameter(
-                field.name,
-                inspect.Parameter.KEYWORD_ONLY,
-                default=own.empty if field.default is MISSING else field.default,
-                annotation=field.type,
-            )
+            word.replace(kind=inspect.Parameter.KEYWORD_ONLY)
             for kind in kinds
-            for field in fields(kind)
-            if field.init and field.name not in lacking
+            for word in inspect.signature(kind).parameters.values()
+            if word.name not in lacking
         ]
         function.__signature__ = own.replace(parameters=[*first, *words])
         sources = [base for kind in kinds for base in kind.__mro__[:-1]]

@@ -242,9 +242,8 @@ def extrapolate_wins(
     n_test = np.broadcast_to(n_test, len(wins))[valid]
     accuracy = np.full((len(wins), sizes.size), np.nan)
     if valid.any():
-        predicted = _METHODS[method](wins[valid], n_test, np.atleast_1d(sizes))
-        accuracy[valid] = np.clip(predicted, 0.0, 1.0)
-    return accuracy.reshape(len(wins), *sizes.shape)
+        accuracy[valid] = _METHODS[method](wins[valid], n_test, np.atleast_1d(sizes))
+    return np.clip(accuracy, 0.0, 1.0).reshape(len(wins), *sizes.shape)
 
 
 def _auto(wins: np.ndarray, n_test: np.ndarray, set_sizes: np.ndarray) -> np.ndarray:

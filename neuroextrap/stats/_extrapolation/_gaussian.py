@@ -227,8 +227,8 @@ def minimize_pairs(
     """Minimize many functions of two bounded parameters, each by damped Newton.
 
     ``objective(parameters, rows)`` returns values (m,), gradients (m, 2) and Hessians
-    (m, 2, 2). A problem is done when a step is as small as `tol`, or gains less than
-    its square. Returns minimizers (n, 2) and whether each met the tolerance (n,).
+    (m, 2, 2). Returns minimizers (n, 2), and whether the last step of each was as small
+    as `tol`, or gained less than its square (n,).
     """
     points = np.clip(np.array(start, float), lower, upper)
     rows = np.arange(len(points))
