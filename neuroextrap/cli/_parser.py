@@ -35,8 +35,10 @@ class _ShortHelp(argparse.RawDescriptionHelpFormatter):
         super().add_text(text if examples or "\n\n" not in before else None)
 
 
-class _FullHelp(argparse.Action):
+class _FullHelp(argparse._HelpAction):
     """Print the help of all options, and leave."""
+
+    is_first = True
 
     def __call__(self, parser, namespace, values, option_string=None):
         """Print it."""
@@ -53,28 +55,18 @@ class CommandParser(argparse.ArgumentParser):
 
     def __init__(self, *args, is_command=True, intermixed=False, **kwargs):
         self._intermixed = intermixed
-        kwargs.setdefault("formatter_class", argparse.RawDescriptionHelpFormatter)
-        kwargs.setdefault("conflict_handler", "resolve")
-        kwargs.setdefault("allow_abbrev", False)
+        kwargs |= {"conflict_handler": "resolve", "allow_abbrev": False}
         super().__init__(*args, **kwargs)
+        default: Any = argparse.SUPPRESS if is_command else False
+        how = {"action": "store_true", "default": default}
         group = self.add_argument_group("messages")
         volume = group.add_mutually_exclusive_group()
-        default = argparse.SUPPRESS if is_command else False
-        for where, name, what in (
-            (volume, "--quiet", "show warnings only"),
-            (volume, "--verbose", "show debug messages too"),
-            (group, "--debug", "show the traceback of an error"),
-        ):
-            where.add_argument(name, action="store_true", default=default, help=what)
+        volume.add_argument("--quiet", help="show warnings only", **how)
+        volume.add_argument("--verbose", help="show debug messages too", **how)
+        group.add_argument("--debug", help="show the traceback of an error", **how)
         if is_command:
-            whole: Any = group.add_argument(
-                "--help-all",
-                action=_FullHelp,
-                nargs=0,
-                default=argparse.SUPPRESS,
-                help="show all options and explanations, and exit",
-            )
-            whole.is_first = True
+            about = "show all options and explanations, and exit"
+            group.add_argument("--help-all", action=_FullHelp, help=about)
 
     def format_help(self, *, short=True):
         """Return the help; the `short` one leaves out what few need, if it is long."""

@@ -63,6 +63,16 @@ class Output:
         origin = origin_of_command(args, roles, **sources)
         return cls(folder=args.out, origin=origin, bids=bids, **given)
 
+    @classmethod
+    def of_images(
+        cls, args, imgs, roles, role="imgs", /, *, keep_desc=False, **sources
+    ):
+        """Return the output for images, or an array, by whose names it may be named."""
+        bids, files = None, []
+        if imgs is not None:
+            bids, files = _bids_of_inputs(args, imgs, keep_desc=keep_desc)
+        return cls.of(args, bids, roles, **sources | {role: files})
+
     @property
     def places(self):
         """The ResultFiles."""
@@ -96,15 +106,17 @@ class Output:
         }
         more |= (files or {}) | self.pages(fitted)
         write_analysis(fitted, self.folder, more=more, **self.how)
-        places = self.places
-        written = f"maps, sidecars and {places.name('peaks.tsv')} in {places.folder}"
-        if self.report:
-            written += f"; open {places.path('report.html')}"
         shown = [
             f"{name}:\n{text_table(table.head(_SHOWN), list(table.columns))}"
             for name, table in tables.items()
         ]
-        return "\n".join([summary(fitted, peaks), *shown, written])
+        written = f"maps, sidecars and {self.places.name('peaks.tsv')}"
+        return "\n".join([summary(fitted, peaks), *shown, self.told(written)])
+
+    def told(self, files):
+        """Say where files, in words, and the page are."""
+        page = f"; open {self.places.path('report.html')}" if self.report else ""
+        return f"{files} in {self.places.folder}{page}"
 
     def write_maps(self, maps, shown, fitted=None):
         """Write RegionMaps, of `fitted` or alone; return the strongest regions."""
@@ -208,7 +220,7 @@ def _aligned_cells(values):
     ], False
 
 
-def bids_of_inputs(args, imgs, *, keep_desc=False):
+def _bids_of_inputs(args, imgs, *, keep_desc):
     """Return the entities that name the results of images, or None, and their files."""
     files = image_files(imgs)
     bids = None if args.bids is False else shared_entities(files)

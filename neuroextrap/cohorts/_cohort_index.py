@@ -100,12 +100,17 @@ def _rows(out):
             row |= _results(out, results)
             maps.append(row)
         rows.append(row)
+    return rows, _draw(maps)
+
+
+def _draw(maps):
+    """Make pictures of the values in rows; return from where to where colors go."""
     data = [row["picture"] for row in maps]
     ends = [(np.nanmin(each), np.nanmax(each)) for each in data if each is not None]
     span = (min(e[0] for e in ends), max(e[1] for e in ends)) if ends else None
     for row in maps:
         row["picture"] = "" if span is None else projections(row["picture"], span)
-    return rows, span
+    return span
 
 
 def _results(out, results):

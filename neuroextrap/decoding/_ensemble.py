@@ -245,8 +245,7 @@ def _table(statistics, cells, names, n_draws, sets):
     }
     for name, value in values.items():
         columns[name] = value.mean(axis=1)
-        spread = value.std(axis=1, ddof=1) if n_draws > 1 else np.nan
-        columns[f"{name}_sd"] = spread
+        columns[f"{name}_sd"] = value.std(axis=1, ddof=1) if n_draws > 1 else np.nan
     table = pd.DataFrame(columns)
     if len(sets) == n_drawn:
         return table

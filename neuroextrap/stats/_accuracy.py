@@ -128,10 +128,9 @@ class TieMeans:
         last = len(self.weights) - 1
         low = np.clip(n_beaten, 0, last)
         high = np.clip(n_beaten + n_tied, low, last)
-        several = (self.sums[high + 1] - self.sums[low]) / (high - low + 1)[
-            :, np.newaxis
-        ]
-        return np.where((high == low)[:, np.newaxis], self.weights[low], several)
+        n_bins = (high - low + 1)[:, np.newaxis]
+        several = (self.sums[high + 1] - self.sums[low]) / n_bins
+        return np.where(n_bins == 1, self.weights[low], several)
 
 
 def _counts(

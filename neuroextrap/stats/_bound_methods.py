@@ -92,14 +92,10 @@ def _critical_accuracies(
     """Tabulate candidates A and the observed accuracy above which A is excluded."""
     half = np.geomspace(1e-7, 0.5, 5000)
     candidates = np.concatenate([half, 1 - half[-2::-1]])
-    critical = np.concatenate(
-        [
-            _critical_accuracy(part, n_classes, n_repeats, log_term)
-            for part in np.array_split(candidates, 40)
-        ]
-    )
+    parts = np.array_split(candidates, 40)
+    critical = [_critical_accuracy(a, n_classes, n_repeats, log_term) for a in parts]
     # the bound is the smallest A that is not excluded
-    return candidates, np.maximum.accumulate(critical)
+    return candidates, np.maximum.accumulate(np.concatenate(critical))
 
 
 def _critical_accuracy(
@@ -116,10 +112,8 @@ def _critical_accuracy(
         )
         best = value.argmin(axis=1)
         width = (high - low) / (_N_RATES - 1)
-        low, high = (
-            low + width * np.maximum(best - 1, 0),
-            low + width * np.minimum(best + 1, _N_RATES - 1),
-        )
+        high = low + width * np.minimum(best + 1, _N_RATES - 1)
+        low = low + width * np.maximum(best - 1, 0)
     return value.min(axis=1)
 
 
@@ -135,10 +129,8 @@ def _exclusion(
     theta = n_repeats * gain / (1 + accuracy * gain)
     allowed = theta <= _LARGEST_TILT
     theta = np.minimum(theta, _LARGEST_TILT)
-    psi = n_classes * np.minimum(
-        np.minimum(theta**2 / 8, accuracy * (np.expm1(theta) - theta)),
-        (1 - accuracy) * theta**2,
-    )
+    lower = np.minimum(theta**2 / 8, accuracy * (np.expm1(theta) - theta))
+    psi = n_classes * np.minimum(lower, (1 - accuracy) * theta**2)
     n_test = n_classes * n_repeats
     total = n_test * np.log1p(accuracy * gain) + psi + log_term
     return np.where(allowed, total / (rate * n_test), np.inf)

@@ -77,11 +77,8 @@ def max_average_accuracy(
     >>> max_average_accuracy([0, 1, 4], 20)
     array([0.05      , 0.33395842, 0.73607879])
     """
-    unit = nats_per_unit(base)
-    nats, k = np.broadcast_arrays(
-        check_information(information) * unit, check_n_classes(n_classes)
-    )
-    return _per_size(_accuracy_of, nats, k)
+    nats = nats_per_unit(base) * check_information(information)
+    return _per_size(_accuracy_of, nats, check_n_classes(n_classes))
 
 
 def min_information(
@@ -125,9 +122,7 @@ def min_information(
     array([0.      , 1.415258, 4.137655, 6.540039])
     """
     unit = nats_per_unit(base)
-    values, k = np.broadcast_arrays(
-        check_probabilities(accuracy, "accuracy"), check_n_classes(n_classes)
-    )
+    values, k = check_probabilities(accuracy, "accuracy"), check_n_classes(n_classes)
     return np.asarray(_per_size(_information_of, values, k) / unit)
 
 
@@ -136,7 +131,8 @@ def _per_size(
     values: FloatArray,
     k: FloatArray,
 ) -> FloatArray:
-    """Apply function(values, k) to the values of each distinct k."""
+    """Apply function(values, k) to the broadcast values of each distinct k."""
+    values, k = np.broadcast_arrays(values, k)
     out = np.empty(values.shape)
     for size in np.unique(k):
         of_size = k == size

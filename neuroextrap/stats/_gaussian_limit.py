@@ -63,9 +63,8 @@ def gaussian_identification_accuracy(
     """
     sizes = check_real_set_sizes(set_sizes)
     nats = check_information(information) * nats_per_unit(base)
-    return gaussian_accuracy(
-        np.sqrt(2 * nats).reshape(nats.shape + (1,) * sizes.ndim), sizes
-    )
+    shift = np.sqrt(2 * nats).reshape(nats.shape + (1,) * sizes.ndim)
+    return gaussian_accuracy(shift, sizes)
 
 
 def gaussian_accuracy(shift: ArrayLike, set_size: ArrayLike) -> FloatArray:

@@ -212,16 +212,10 @@ def quintic_coefficients(
     f0, d0, s0 = low[0], low[1] * step, low[2] * step**2
     f1, d1, s1 = high[0], high[1] * step, high[2] * step**2
     rise, turn, bend = f1 - f0 - d0 - s0 / 2, d1 - d0 - s0, s1 - s0
-    return np.stack(
-        [
-            f0,
-            d0,
-            s0 / 2,
-            10 * rise - 4 * turn + bend / 2,
-            -15 * rise + 7 * turn - bend,
-            6 * rise - 3 * turn + bend / 2,
-        ]
-    )
+    cubic = 10 * rise - 4 * turn + bend / 2
+    quartic = -15 * rise + 7 * turn - bend
+    quintic = 6 * rise - 3 * turn + bend / 2
+    return np.stack([f0, d0, s0 / 2, cubic, quartic, quintic])
 
 
 def information_drift(

@@ -232,9 +232,8 @@ def _units(y: ArrayLike, groups: ArrayLike | None, blocks: ArrayLike | None) -> 
     labels, code = _distinct(values, "y", n)
     group = np.zeros(n, int) if groups is None else _distinct(groups, "groups", n)[1]
     block = np.arange(n) if blocks is None else _distinct(blocks, "blocks", n)[1]
-    _, first, of_sample = np.unique(
-        group * n + block, return_index=True, return_inverse=True
-    )
+    unit = group * n + block
+    _, first, of_sample = np.unique(unit, return_index=True, return_inverse=True)
     mixed = code != code[first][of_sample]
     if mixed.any():
         at = int(np.flatnonzero(mixed)[0])

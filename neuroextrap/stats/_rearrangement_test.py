@@ -177,10 +177,8 @@ class Permuted:
 
     def p_values(self) -> dict[str, FloatArray]:
         """Return p-values by name, each (n_features,)."""
-        p_values = {
-            "p_value": self.counts.p_value(),
-            "p_value_fwe": self.counts.p_value_fwe(),
-        }
+        p_values = {"p_value": self.counts.p_value()}
+        p_values["p_value_fwe"] = self.counts.p_value_fwe()
         if self.n_left is not None and self.order is not None:
             p_values["p_value_fwe_step_down"] = _pvalues.step_down_from_counts(
                 self.n_left, self.order, self.n_permutations
@@ -316,18 +314,15 @@ def _cluster_maps(
     heights: FloatArray, corrections: Corrections
 ) -> dict[str, FloatArray]:
     """Return extents, masses and enhanced heights of a map, 0 outside of clusters."""
-    maps, pairs = {}, corrections.neighbors
+    maps, pairs, signs = {}, corrections.neighbors, corrections.signs
     if corrections.threshold is not None:
-        excess = [s * heights - corrections.threshold for s in corrections.signs]
+        excess = [s * heights - corrections.threshold for s in signs]
         found = [find_clusters(each, pairs) for each in excess]
         for name in ("extent", "mass"):
             spread = [each.spread(getattr(each, name)) for each in found]
             maps[f"cluster_{name}"] = np.sum(spread, axis=0)
     if corrections.enhance:
-        signed = [
-            s * threshold_free_enhancement(s * heights, pairs)
-            for s in corrections.signs
-        ]
+        signed = [s * threshold_free_enhancement(s * heights, pairs) for s in signs]
         maps["tfce"] = np.sum(signed, axis=0)
     return maps
 

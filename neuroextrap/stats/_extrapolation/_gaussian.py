@@ -193,9 +193,8 @@ class GaussianMixture(Gaussian):
             minimize_pairs(objective, start[batch], lower, upper)
             for batch, objective in self._objectives(wins, n_points)
         ]
-        return np.concatenate([f[0] for f in fits]), np.concatenate(
-            [f[1] for f in fits]
-        )
+        parameters, converged = zip(*fits, strict=True)
+        return np.concatenate(parameters), np.concatenate(converged)
 
     def _objectives(
         self, wins: np.ndarray, n_test: np.ndarray

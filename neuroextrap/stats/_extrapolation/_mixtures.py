@@ -195,9 +195,8 @@ class CurveMixture(ExtrapolationMethod):
     def fit(self, sample: WinSample) -> Self:
         sizes = log_spaced_set_sizes(sample.n_classes, self.max_fit_sizes)
         atoms = self.grid(sample.n_classes)
-        weights, gap = simplex_least_squares(
-            self.curves(atoms, sizes), sample.curve(sizes)
-        )
+        columns, target = self.curves(atoms, sizes), sample.curve(sizes)
+        weights, gap = simplex_least_squares(columns, target)
         used = weights > 0
         self.atoms_, self.weights_ = atoms[used], weights[used]
         self.certificate_ = {

@@ -181,7 +181,7 @@ def calibrate_log_lose(
         slope *= weights[inside]
         return np.stack([slope.sum(1), slope @ values], 1)
 
-    fitted = least_squares(
+    return least_squares(
         residual,
         [0.0, 1.0],
         jac=jacobian,
@@ -190,8 +190,7 @@ def calibrate_log_lose(
         xtol=1e-10,
         ftol=1e-12,
         gtol=1e-12,
-    )
-    return fitted.x
+    ).x
 
 
 def compress(
