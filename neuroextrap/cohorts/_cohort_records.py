@@ -264,9 +264,6 @@ def outcome_table(outcomes, more=()):
 def configuration(request, runs):
     """Return options as a configuration has them, inferred ones and Python's too."""
     own = runs[0].entities if runs else {}
-    raw = None if request.raw is None else request.raw.absolute()
-    if raw == find_raw(request.derivatives):
-        raw = None  # it will be found again
     options, python = _of_analysis(request.analysis)
     stimuli, more = ({}, {}) if request.stimuli is None else request.stimuli.options
     sessions = sorted({run.entities["ses"] for run in runs if "ses" in run.entities})
@@ -275,7 +272,7 @@ def configuration(request, runs):
         "space": request.asked.space or own.get("space"),
         "session_label": sessions or None,
         "filter": filter_texts(request.filters) or None,
-        "raw": None if raw is None else str(raw),
+        "raw": _told_raw(request),
         "confounds": list(request.confounds) or ["none"],
         **{name: _plain(value) for name, value in request.made_by.items()},
         "save_null": request.asked.save_null or None,
@@ -283,6 +280,12 @@ def configuration(request, runs):
         **options,
         "python": python | more,
     }
+
+
+def _told_raw(request):
+    """Return the path of the raw data set, None if it will be found again."""
+    raw = None if request.raw is None else request.raw.absolute()
+    return None if raw in (None, find_raw(request.derivatives)) else str(raw)
 
 
 def _of_analysis(analysis):

@@ -157,10 +157,8 @@ def _tested(found, imgs, options, shared):
     nulls = [beside(index, NULL) for index, _ in found.values()]
     n_saved = sum(path.is_file() for path in nulls)
     if n_saved == len(nulls):
-        seed = {"random_state": shared["random_state"]}
-        given = {name: value for name, value in shared.items() if name not in seed}
-        asked = PrevalenceOptions(**options["prevalence"], **seed)
-        made["prevalence"] = saved_prevalence(indices, nulls, asked, **given)
+        asked = PrevalenceOptions(**options["prevalence"])
+        made["prevalence"] = saved_prevalence(indices, nulls, asked, **shared)
     elif n_saved:
         logger.warning(
             "prevalence is left out: only %d of %d participants have permuted maps",

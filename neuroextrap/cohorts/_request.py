@@ -226,17 +226,15 @@ def working_folder(participant, out):
         with suppress(FileNotFoundError):  # another job removed the empty root
             folder.mkdir(parents=True, exist_ok=True)
             break
-    done = False
     try:
         yield folder
-        done = True
+        shutil.rmtree(folder, ignore_errors=True)
     finally:
-        if done or given is None:
-            shutil.rmtree(folder, ignore_errors=True)
-        with suppress(OSError):  # there is work to continue, or others work in it
+        with suppress(OSError):  # there is work to continue
             folder.rmdir()
         if given is None:
-            with suppress(OSError):
+            shutil.rmtree(folder, ignore_errors=True)
+            with suppress(OSError):  # others work in it
                 root.rmdir()
 
 

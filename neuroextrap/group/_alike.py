@@ -146,8 +146,7 @@ def check_alike(analyses, name, *, allow_mixed=False):
     (and `kind`, `made_by`), or None if unknown. What is not known of a subject is not
     judged.
     """
-    allowed = allowed_names(allow_mixed)
-    differing = _differences(analyses)
+    allowed, differing = allowed_names(allow_mixed), _differences(analyses)
     refused = [key for key in differing if key[1] not in allowed]
     if refused:
         first = differing[refused[0]][0]
@@ -270,15 +269,19 @@ def check_one_space(named, name):
             f"not correspond; {_REMEDY}"
         )
     untold = [img for img in volumes if img.space is None and img.code != MNI]
-    for first in untold[:1]:  # of an unknown space, so grids must be one
-        for other in volumes:
-            if not other.shares_grid(first):
-                raise ValueError(
-                    f"{first.name} and {other.name} have different grids, and neither "
-                    f"a name (space-MNI...) nor the header (code {first.code}, "
-                    f"{CODES.get(first.code)}) says that they lie in one space; "
-                    f"{_REMEDY}"
-                )
+    if untold:
+        _check_one_grid(untold[0], volumes)
+
+
+def _check_one_grid(first, volumes):
+    """Raise if one of the volumes has another grid than a first of unknown space."""
+    for other in volumes:
+        if not other.shares_grid(first):
+            raise ValueError(
+                f"{first.name} and {other.name} have different grids, and neither a "
+                f"name (space-MNI...) nor the header (code {first.code}, "
+                f"{CODES.get(first.code)}) says that they lie in one space; {_REMEDY}"
+            )
 
 
 def name_subjects(files, otherwise=None):
@@ -351,16 +354,18 @@ def _matching_order(first, second, names):
     if alike and is_unique and set(first) == set(second):
         return [second.index(label) for label in first]
     told = differing[0] if alike else f"there are {len(first)} and {len(second)}"
-    alone = [
-        ", ".join(x for x in these if x not in {None, *those}) or "none"
-        for these, those in ((first, second), (second, first))
-    ]
     raise ValueError(
         f"{names[0]} and {names[1]} cannot be matched by the names of subjects ("
-        f"{told}; only in {names[0]}: {alone[0]}; only in {names[1]}: "
-        f"{alone[1]}); give the same subjects in both, each once, or, if the order is "
-        "right, an array or a table without names (reset_index(drop=True))"
+        f"{told}; only in {names[0]}: {_lacking(second, first)}; only in {names[1]}: "
+        f"{_lacking(first, second)}); give the same subjects in both, each once, or, "
+        "if the order is right, an array or a table without names "
+        "(reset_index(drop=True))"
     )
+
+
+def _lacking(labels, others):
+    """Name what is among the others only."""
+    return ", ".join(x for x in others if x not in {None, *labels}) or "none"
 
 
 def label_keys(*lists):
