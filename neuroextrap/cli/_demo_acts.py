@@ -23,9 +23,8 @@ from neuroextrap.plotting._axes import add_legend
 from neuroextrap.reporting._finding import place_words
 from neuroextrap.reporting._identification_page import identification_sections
 from neuroextrap.reporting._identification_words import curve_axes
-from neuroextrap.reporting._page import folded, frame_table, make_page
+from neuroextrap.reporting._page import folded, frame_table, make_page, paragraphs
 from neuroextrap.reporting._pictures import embed_figure
-from neuroextrap.reporting._rendering import paragraphs
 from neuroextrap.stats import implied_information
 
 logger = logging.getLogger(__name__)

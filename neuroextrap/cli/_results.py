@@ -23,7 +23,7 @@ from neuroextrap.margins.running._execution import clock
 from neuroextrap.plotting._brain_maps import read_volume
 from neuroextrap.reporting import peak_table
 from neuroextrap.reporting._identification_page import identification_report
-from neuroextrap.reporting._rendering import format_number, rounded_down
+from neuroextrap.reporting._page import format_number, rounded_down
 
 logger = logging.getLogger(__name__)
 

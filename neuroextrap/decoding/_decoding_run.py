@@ -156,12 +156,8 @@ def planned_run(parameters, samples, tests, plan, findings, notes=()):
     sampled = samples.masker, samples.X.shape[1]
     choice = parameters.choose_regions(*sampled)
     usable = parameters.usable_regions(choice, samples.usable)
-    whitener = make_whitener(parameters.noise_covariance, *sampled)
-    plan = replace(plan, whitener=whitener, forward=tests.forward)
-    reason = why_untrainable(samples.X, usable.regions, plan)
-    if reason is not None:
-        tests = tests.without_forward(reason)
-    plan = replace(plan, forward=tests.forward, weightings=tests.weightings)
+    plan = replace(plan, whitener=make_whitener(parameters.noise_covariance, *sampled))
+    tests, plan = _trainable(tests, plan, samples.X, usable.regions)
     return samples.of_run | {
         "parameters": parameters,
         "choice": choice,
@@ -173,6 +169,13 @@ def planned_run(parameters, samples, tests, plan, findings, notes=()):
         "notes": (*samples.notes, *notes, *tests.notes()),
         "findings": findings,
     }
+
+
+def _trainable(tests, plan, X, regions):
+    """Return tests, without forward tests that cannot be trained, and their plan."""
+    reason = why_untrainable(X, regions, replace(plan, forward=tests.forward))
+    tests = tests if reason is None else tests.without_forward(reason)
+    return tests, replace(plan, forward=tests.forward, weightings=tests.weightings)
 
 
 def _measured_sizes(parameters, set_sizes, n_classes):

@@ -15,7 +15,7 @@ from neuroextrap.design._findings import (
 )
 from neuroextrap.design._labels import (
     centered_within,
-    row_codes,
+    is_nested,
     runs_in_time,
     without_means,
 )
@@ -127,10 +127,9 @@ def copied_samples(X, labels, design):
             effect = "classes would be told apart without any information"
             seen = "equal_samples", "refused", float(len(shared)), EVERYTHING
             return Finding(*seen, because, effect, _GIVE_ONCE)
-    units, n_distinct = labels.units, len(np.unique(number))
-    if units is not None and len(np.unique(row_codes(number, units))) == n_distinct:
+    if labels.units is not None and is_nested(number, labels.units):
         return None  # copies share their block
-    n_copies = len(number) - n_distinct
+    n_copies = len(number) - len(np.unique(number))
     because = f"{n_copies} of {len(number)} samples are {how} to others before them"
     remedy = (
         "give each sample once (classes count equally however many samples they have), "

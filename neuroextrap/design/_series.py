@@ -47,12 +47,16 @@ def exchanged(codes, *, exchange, groups, n_permutations, random_state):
         )
     if exchange == "shifts":
         return codes[shift_rows(len(codes), groups, **given)]
+    return _exchanged_blocks(codes, exchange, groups, given)
+
+
+def _exchanged_blocks(codes, length, groups, given):
+    """Return pairings by the exchange of blocks of consecutive rows within runs."""
     rows, run = _by_run(len(codes), groups)
     place = np.arange(len(rows)) - np.searchsorted(run, run)  # in the run
-    first = np.flatnonzero(place % exchange == 0)
+    first = np.flatnonzero(place % length == 0)
     blocks = np.split(rows, first[1:])
-    orders = np.arange(len(blocks))
-    orders = stats.permute_labels(orders, groups=run[first], **given)
+    orders = stats.permute_labels(range(len(blocks)), groups=run[first], **given)
     pairings = np.empty((len(orders), len(codes)), codes.dtype)
     for order, pairing in zip(orders, pairings, strict=True):
         pairing[rows] = codes[np.concatenate([blocks[i] for i in order])]
