@@ -74,7 +74,6 @@ _SAMPLES = {
         "said": "motion",
     },
 }
-
 _STIMULI = {
     "features": {"said": "none, needed for encoding"},
     "folds": {"said": "train and test stimuli as the column set of the events says"},
@@ -262,10 +261,9 @@ def _check_given(args):
     """Raise if an option belongs to the other analysis."""
     own = _words_of(args.analysis)
     for other in ("encoding", "searchlight", "continuous"):
-        for option in map(
-            parser.word_of, [w for w in _words_of(other) if w not in own]
-        ):
-            if option in args.given:
+        for word in _words_of(other):
+            option = parser.word_of(word)
+            if word not in own and option in args.given:
                 raise ValueError(f"{option} is for --analysis {other}; leave it out")
 
 

@@ -147,7 +147,7 @@ def _simulated(planned, n_regions):
     started = time.perf_counter()
     table = simulate_design(light, *data, **how)
     seconds = time.perf_counter() - started
-    printed = text_table(table.reset_index(), ["effect", *table.columns])
+    printed = text_table(table.reset_index())
     return (
         f"{n_regions} simulated regions for each effect in {seconds:.0f} s "
         f"(successive samples correlate {table.attrs['correlation']:.2f}):\n{printed}\n"

@@ -65,8 +65,6 @@ _OPTIONS = {
     "report": option.flag("write an HTML page of every pair as well"),
     "overwrite": OVERWRITE,
 }
-
-
 COMMAND = Command(
     "compare encoding models, decoders, conditions or sessions",
     "A B [C ...] [options] OUT\n"
@@ -223,7 +221,6 @@ def _accuracies(subjects, regions, statistic):
 
 def _decoders(args, files, options):
     """Compare the pipelines of a file; return their names, and the surest regions."""
-    from neuroextrap.cli._results import page_file
     from neuroextrap.decoding import compare_decoders
 
     asked = {
@@ -236,7 +233,8 @@ def _decoders(args, files, options):
     found.bg_img_ = background
     more = {}
     if args.report:
-        more = page_file(found.generate_report(names=tuple(lights)))
+        page = found.generate_report(names=tuple(lights))
+        more = {"report.html": page.save_as_html}
     found.to_directory(args.out, overwrite=args.overwrite, more=more)
     return " and ".join(lights), _surest(found.table_).head(10)
 

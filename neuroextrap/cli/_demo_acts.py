@@ -1,7 +1,6 @@
 """The two acts of the demo: what is simulated, how it is analyzed, and their page."""
 
 import functools
-import logging
 from typing import NamedTuple
 
 import numpy as np
@@ -9,7 +8,7 @@ import pandas as pd
 from markupsafe import Markup
 
 from neuroextrap.analysis._analysis_files import write_analysis
-from neuroextrap.cli._console import say
+from neuroextrap.cli._console import logger, say
 from neuroextrap.cli._results import align_columns, shown_values
 from neuroextrap.datasets import (
     gaussian_code_accuracy,
@@ -23,12 +22,9 @@ from neuroextrap.plotting._axes import add_legend
 from neuroextrap.reporting._finding import place_words
 from neuroextrap.reporting._identification_page import identification_sections
 from neuroextrap.reporting._identification_words import curve_axes
-from neuroextrap.reporting._page import folded, frame_table, make_page
+from neuroextrap.reporting._page import folded, frame_table, make_page, paragraphs
 from neuroextrap.reporting._pictures import embed_figure
-from neuroextrap.reporting._rendering import paragraphs
 from neuroextrap.stats import implied_information
-
-logger = logging.getLogger(__name__)
 
 
 class Act(NamedTuple):

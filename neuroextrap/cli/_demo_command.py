@@ -28,8 +28,6 @@ _OPTIONS = {
     "n_jobs": whole("number of workers", 2),
     "random_state": whole("seed of the simulation and the permutations", 0, "SEED"),
 }
-
-
 COMMAND = Command(
     "maps of simulated data whose truth is known",
     "[options] OUT",

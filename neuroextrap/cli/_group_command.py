@@ -152,21 +152,15 @@ def run(args):
 def _write(output, maps, **about):
     """Write maps with sidecars and the page; `about` is for their provenance."""
     from neuroextrap.images._atlas import names_beside
-    from neuroextrap.maps._files import describe_map, write_maps
+    from neuroextrap.maps._files import describe_map
     from neuroextrap.maps._provenance import provenance
     from neuroextrap.maps._registry import GROUP_MAPS
 
     made = output.origin.sidecar() | provenance(**about)
+    sidecars = {name: describe_map(GROUP_MAPS[name], made) for name in maps}
     names = names_beside(output.atlas)
-    write_maps(
-        output.folder,
-        maps,
-        {name: describe_map(GROUP_MAPS[name], made) for name in maps},
-        overwrite=output.overwrite,
-        bids=output.bids,
-        provenance=output.origin.record | made,
-        more=output.pages(maps, labels_img=output.atlas, names=names),
-    )
+    pages = output.pages(maps, labels_img=output.atlas, names=names)
+    output.write_images(maps, sidecars, made, pages)
 
 
 def _read_places(args):
@@ -253,10 +247,10 @@ def _tested(args, n_permutations=None):
     given = {name: getattr(args, name) for name in _SHARED} | options
     if kind == "--subjects":
         return group.group_information(args.subjects, **given), options
-    if args.null is not None:
-        is_mean = kind == "--test mean"
-        test = group.group_permutation_test if is_mean else group.prevalence_test
-        return test(args.imgs, args.null, **given), options
+    if kind == "--test mean":
+        return group.group_permutation_test(args.imgs, args.null, **given), options
+    if kind == "--null":
+        return group.prevalence_test(args.imgs, args.null, **given), options
     options["two_sided"] = given["two_sided"] = args.two_sided
     if not _is_second_level(args):
         return group.sign_flip_test(args.imgs, **given), options

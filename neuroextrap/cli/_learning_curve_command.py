@@ -1,14 +1,11 @@
 """``neuroextrap learning-curve``: information against the number of subjects."""
 
-import logging
 from functools import partial
 from typing import Any
 
 from neuroextrap.analysis import _options as option
-from neuroextrap.cli._console import say
+from neuroextrap.cli._console import logger, say
 from neuroextrap.cli._parser import DRY_RUN, LAST, OUTPUT, Command
-
-logger = logging.getLogger(__name__)
 
 _EXAMPLES = """\
 scans: tab-separated, one row for each volume (of all images, in order) or each
@@ -90,8 +87,6 @@ _CURVE = {
     "random_state": option.whole("seed of the splits", 0, "SEED"),
     "n_jobs": option.whole("number of workers", 1),
 }
-
-
 _FILES = {name: OUTPUT[name] for name in ("overwrite", "bids", "report")}
 COMMAND = Command(
     "information about unseen subjects against training subjects",
@@ -172,9 +167,8 @@ def _cost(curve, labels):
 
     from neuroextrap.cli._results import cost_line, seconds_of
 
-    options = curve.keywords
-    (n_scans, n_features), n_splits = options["X"].shape, options["n_splits"]
-    n_groups = len(set(options["groups"]))
+    options, (n_scans, n_features) = curve.keywords, curve.keywords["X"].shape
+    n_splits, n_groups = options["n_splits"], len(set(options["groups"]))
     n_workers = effective_n_jobs(options["n_jobs"])
     n_sizes, seconds = 0, 0.0
     for y in labels.values():
@@ -294,7 +288,6 @@ def _written(output, curves, maps, **about):
     from neuroextrap.analysis._region_maps import table_writer
     from neuroextrap.learning_curves import learning_curve_report
     from neuroextrap.learning_curves._comparison import table_of_curves
-    from neuroextrap.maps._files import write_maps
     from neuroextrap.maps._provenance import provenance
 
     table = table_of_curves(curves, "scheme")
@@ -302,15 +295,8 @@ def _written(output, curves, maps, **about):
     more["confusion.tsv"] = partial(_confusions(curves).to_csv, sep="\t", index=False)
     if output.report:
         more["report.html"] = learning_curve_report(curves).save_as_html
-    write_maps(
-        output.folder,
-        *maps,
-        bids=output.bids,
-        provenance=output.origin.record | output.origin.sidecar() | provenance(**about),
-        more=more,
-        overwrite=output.overwrite,
-        sources=output.origin.paths,
-    )
+    made = output.origin.sidecar() | provenance(**about)
+    output.write_images(*maps, made, more, sources=output.origin.paths)
     names = ", ".join(map(output.places.name, ("learning_curve.tsv", "confusion.tsv")))
     names += ", maps" if maps[0] else ""
     return f"{_summary(curves, table)}\n{output.told(names)}"

@@ -2,7 +2,6 @@
 
 import argparse
 import importlib
-import logging
 import sys
 from collections.abc import Sequence
 
@@ -12,11 +11,10 @@ from neuroextrap.cli._console import (
     console,
     dask_cluster,
     ending_on_sigterm,
+    logger,
     say,
 )
 from neuroextrap.cli._parser import CommandParser, take_last_as_output
-
-logger = logging.getLogger(__name__)
 
 _COMMANDS = (
     "demo check searchlight multiverse bids merge encoding continuous compare scores "

@@ -51,7 +51,7 @@ COMMAND = parser.Command(
 
 def run(args):
     """Read every pipeline's samples, test all, write maps, table and page."""
-    from neuroextrap.cli._results import page_file, text_table
+    from neuroextrap.cli._results import text_table
     from neuroextrap.decoding import multiverse
     from neuroextrap.maps._files import check_output_directory
 
@@ -59,7 +59,7 @@ def run(args):
     pipelines, first = _read(args.config)
     found = multiverse(pipelines, None, first.y, first.runs, order=first.order)
     found.bg_img_ = first.bg_img
-    pages = page_file(found.generate_report())
+    pages = {"report.html": found.generate_report().save_as_html}
     found.to_directory(args.out, overwrite=args.overwrite, more=pages)
     say(
         f"p_value_fwe holds for all voxels and pipelines together:\n"

@@ -35,7 +35,7 @@ class _ShortHelp(argparse.RawDescriptionHelpFormatter):
         super().add_text(text if examples or "\n\n" not in before else None)
 
 
-class _FullHelp(argparse._HelpAction):
+class _FullHelp(argparse.Action):
     """Print the help of all options, and leave."""
 
     is_first = True
@@ -57,6 +57,7 @@ class CommandParser(argparse.ArgumentParser):
         self._intermixed = intermixed
         kwargs |= {"conflict_handler": "resolve", "allow_abbrev": False}
         super().__init__(*args, **kwargs)
+        self.formatter_class = argparse.RawDescriptionHelpFormatter
         default: Any = argparse.SUPPRESS if is_command else False
         how = {"action": "store_true", "default": default}
         group = self.add_argument_group("messages")
@@ -66,7 +67,8 @@ class CommandParser(argparse.ArgumentParser):
         group.add_argument("--debug", help="show the traceback of an error", **how)
         if is_command:
             about = "show all options and explanations, and exit"
-            group.add_argument("--help-all", action=_FullHelp, help=about)
+            how = {"action": _FullHelp, "nargs": 0, "default": default}
+            group.add_argument("--help-all", help=about, **how)
 
     def format_help(self, *, short=True):
         """Return the help; the `short` one leaves out what few need, if it is long."""
@@ -277,18 +279,13 @@ def parameters_of(args, kind, *, without=()):
         if row.option is not None and row.word not in without
     }
     if kind == "encoding":
-        given["encoder"] = _encoder_of(args.encoder, args.n_jobs)
+        from neuroextrap.encoding import ElasticNetEncoder, RidgeEncoder
+
+        encoders = {"auto": None, "ridge": RidgeEncoder()}  # None is the default
+        elastic_net = ElasticNetEncoder(n_jobs=args.n_jobs)
+        given["encoder"] = encoders.get(args.encoder, elastic_net)
     is_analysis = kind in ("searchlight", "encoding", "targets")
     return given | {"verbose": 0 if args.quiet else 1} if is_analysis else given
-
-
-def _encoder_of(word, n_jobs):
-    """Return the encoder of a word, not fitted; None is the default."""
-    from neuroextrap.encoding import ElasticNetEncoder, RidgeEncoder
-
-    if word == "auto":
-        return None
-    return RidgeEncoder() if word == "ridge" else ElasticNetEncoder(n_jobs=n_jobs)
 
 
 def take_last_as_output(args):

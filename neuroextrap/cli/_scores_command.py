@@ -1,13 +1,10 @@
 """``neuroextrap scores``: identification by the scores of any decoder."""
 
-import logging
 from pathlib import Path
 
 from neuroextrap.analysis import _options as option
-from neuroextrap.cli._console import say
+from neuroextrap.cli._console import logger, say
 from neuroextrap.cli._parser import OVERWRITE, Command
-
-logger = logging.getLogger(__name__)
 
 _EXAMPLES = """\
 Scores of trials (rows) for candidates (columns): .npy, .npz (scores, targets),
@@ -94,8 +91,6 @@ _PRINTED = (
     "pairwise_accuracy median_rank implied_information implied_information_lower "
     "implied_information_upper p_value"
 )
-
-
 _REPORT = option.flag("write a self-contained report.html as well")
 COMMAND = Command(
     "identification (top-1 among any number) by the scores of any decoder",
@@ -132,9 +127,9 @@ def run(args):
     compared = _compared(found, max(1, args.n_permutations), args.random_state)
     how = {name: getattr(output, name) for name in ("overwrite", "report", "origin")}
     tables, written = write_results(found, compared, args.out, **how)
-    frames = [joined(found, "pools"), *(tables["comparison"] for _ in compared)]
     shown = [text_table(tables["summary"], _PRINTED.split())]
-    shown += [text_table(frame, list(frame.columns)) for frame in frames]
+    shown += [text_table(joined(found, "pools"))]
+    shown += [text_table(tables["comparison"]) for _ in compared]
     notes = named_notes(found, compared)
     say("\n\n".join([*shown, "\n".join([*notes, f"{written} in {args.out}"])]))
 

@@ -1,12 +1,8 @@
 """``neuroextrap searchlight``: from images and events to maps."""
 
-import logging
-
 from neuroextrap.analysis._options import one_of, path, paths, text, texts
 from neuroextrap.cli import _parser as parser
-from neuroextrap.cli._console import say
-
-logger = logging.getLogger(__name__)
+from neuroextrap.cli._console import logger, say
 
 _EXAMPLES = """\
 events: tab-separated text, one table for each image or one for all volumes.

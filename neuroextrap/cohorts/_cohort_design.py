@@ -72,11 +72,7 @@ def _by_name(table, name):
 
 
 def make_design(table, members, contrast, covariates):
-    """Return the CohortDesign of participants, None where their mean is tested.
-
-    Values of a column of text become columns of 0 and 1, any difference between them is
-    tested by F; other columns are centered, and without groups there is an intercept.
-    """
+    """Return the CohortDesign of participants, None where their mean is tested."""
     if contrast is None and not covariates:
         return None
     given = _INTERCEPT if contrast is None else contrast

@@ -38,16 +38,12 @@ _FOLDS = "give folds (n_folds, --folds)"
 
 @dataclass(frozen=True, kw_only=True)
 class StimulusDesign:
-    """What was shown, and which stimuli are tested: all in folds, or as events say.
+    """What was shown, and which stimuli are tested: all in folds, or as events say."""
 
-    `features` have the names of stimuli, as a `column` of the events has them, as
-    index; `source` are the options that say where they come from.
-    """
-
-    features: Any
-    column: str = "trial_type"
+    features: Any  # their index has the names of stimuli
+    column: str = "trial_type"  # of the events, with these names
     n_folds: int | None = None
-    source: dict = field(default_factory=dict)
+    source: dict = field(default_factory=dict)  # options that say where features are
 
     @property
     def identity(self):
@@ -148,16 +144,13 @@ def encoding_data(participant, samples):
 
 
 def stimulus_rows(participant, y):
-    """Return the features' row of every sample, which are tested, and their order.
-
-    With folds the order is random, the same for everyone, so that no fold holds a
-    single category.
-    """
+    """Return the features' row of every sample, which are tested, and their order."""
     design, who = participant.request.stimuli, f"sub-{participant.label}"
     rows = design.rows_of(y)
     if design.n_folds is not None:
         seed = participant.request.analysis.random_state
         seed = seed if isinstance(seed, (int, np.integer)) else 0
+        # the same for everyone, and random: no fold of a single category
         order = random_generator(seed).permutation(len(design.features))
         shown = order[np.isin(order, rows)]
         if len(shown) < 2 * design.n_folds:

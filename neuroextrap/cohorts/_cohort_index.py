@@ -10,9 +10,8 @@ from neuroextrap.images._opening import open_file
 from neuroextrap.images._tables import read_text_table
 from neuroextrap.maps._provenance import file_hash, read_json
 from neuroextrap.reporting._finding import decide, place_words
-from neuroextrap.reporting._page import make_page
+from neuroextrap.reporting._page import format_number, make_page, render
 from neuroextrap.reporting._pictures import projections
-from neuroextrap.reporting._rendering import format_number, render
 
 INDEX = "index.html"
 _ENDING, _OF_FILMS = "desc-analysis_stat.json", "desc-voxels_stat.tsv"

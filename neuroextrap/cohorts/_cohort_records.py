@@ -46,7 +46,6 @@ def prepare_dataset(out, derivatives):
     text = ignored.read_text(encoding="utf-8") if ignored.exists() else ""
     if _IGNORED not in text.splitlines():
         write_text(ignored, f"{text}{_IGNORED}\n")
-    return out
 
 
 def record_path(out, name, *, failed=False):
@@ -208,11 +207,8 @@ def _without_folders(text, folders):
 
 def _lines(options):
     """Return options as lines of TOML; those that are None are left out."""
-    return [
-        f"{name} = {_value(value)}"
-        for name, value in options.items()
-        if value is not None
-    ]
+    given = {name: value for name, value in options.items() if value is not None}
+    return [f"{name} = {_value(value)}" for name, value in given.items()]
 
 
 def _value(value):
@@ -247,9 +243,7 @@ def entry_of(label, status, participant, start, reason=""):
 def tell_missing_runs(outcomes):
     """Log who has fewer runs than most."""
     counts = Counter(entry["n_runs"] for entry in outcomes if entry["n_runs"])
-    if not counts:
-        return
-    usual = max(counts, key=lambda n: (counts[n], n))
+    usual = max(counts, key=lambda n: (counts[n], n), default=0)
     for entry in outcomes:
         who, n_runs = entry["participant_id"], entry["n_runs"]
         if 0 < n_runs < usual:

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 
 from neuroextrap.images._bids_runs import find_betas, find_runs
 from neuroextrap.images._event_samples import late_events
@@ -33,8 +34,6 @@ def mean_motion(tables):
 
 def _displacement(path):
     """Return the displacements of one run (mm), None if the table does not tell."""
-    import pandas as pd
-
     table = read_text_table(path, "confounds")
     table = table.apply(lambda column: pd.to_numeric(column, errors="coerce"))
     if "framewise_displacement" in table:

@@ -161,16 +161,13 @@ _ACCURACY, _TABLE = "desc-accuracy_stat.nii.gz", "desc-table_stat.tsv"
 
 @dataclass(frozen=True)
 class Members:
-    """Index files and classes by participant, a dict for each analysis they have.
+    """Participants of a group, and how they are compared."""
 
-    `mixed` is what differs, `entities` name the group's files.
-    """
-
-    cells: list
+    cells: list  # of dicts by participant, index file and classes of one analysis
     left_out: dict
-    mixed: dict
+    mixed: dict  # what differs
     design: Any
-    entities: dict
+    entities: dict  # of the group's files
 
     @property
     def found(self):

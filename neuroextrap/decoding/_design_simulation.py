@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import clone
 
 from neuroextrap import stats
-from neuroextrap.analysis._values import Regions
+from neuroextrap.analysis._parameters import Regions
 from neuroextrap.decoding._comparable import check_searchlight
 from neuroextrap.decoding._decoding_run import plan_decoding
 from neuroextrap.decoding._ensemble import rows_of_sets

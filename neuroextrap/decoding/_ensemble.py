@@ -8,9 +8,13 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import ArrayLike
 
-from neuroextrap.analysis._parameters import of_no_places, plain_maps, with_parameters
+from neuroextrap.analysis._parameters import (
+    Regions,
+    of_no_places,
+    plain_maps,
+    with_parameters,
+)
 from neuroextrap.analysis._samples import Samples, read_labeled_samples
-from neuroextrap.analysis._values import Regions
 from neuroextrap.decoding._comparable import taken_options
 from neuroextrap.decoding._decoding_run import plan_decoding
 from neuroextrap.decoding._searchlight import IdentificationSearchLight

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from neuroextrap.analysis._parameters import Keep
 from neuroextrap.analysis._region_run import RegionRun, RunParameters
 from neuroextrap.analysis._samples import read_samples
-from neuroextrap.analysis._values import Keep
 from neuroextrap.design._copies import check_copies_apart, check_new_rows
 from neuroextrap.design._tests import BoundDesign
 from neuroextrap.encoding._experiment import (

@@ -137,10 +137,9 @@ def group_information(
     )
     known = known_columns(accuracy)
     n_test = np.array([subject.results.n_test for subject in analyses], dtype=float)
-    maps = _means(accuracy[:, known], information[:, known], n_test)
-    maps |= _bootstrap(
-        information[:, known], confidence_level, n_bootstrap, random_state
-    )
+    bits = information[:, known]
+    maps = _means(accuracy[:, known], bits, n_test)
+    maps |= _bootstrap(bits, confidence_level, n_bootstrap, random_state)
     maps |= _bounds(analyses, shared, np.flatnonzero(known), confidence_level)
     return group_maps(
         "information",

@@ -105,7 +105,7 @@ def group_report(
 
 def summary(maps, n_subjects):
     """Describe the results in one or two lines."""
-    from neuroextrap.reporting._rendering import bits_at_least
+    from neuroextrap.reporting._page import bits_at_least
 
     voxels = "vertices" if hasattr(next(iter(maps.values())), "mesh") else "voxels"
     data = {name: flat_values(img) for name, img in maps.items()}
@@ -134,7 +134,7 @@ def summary(maps, n_subjects):
 
 def _information_summary(data, n_subjects, voxels):
     """Describe information over subjects: where it is highest, what is certain."""
-    from neuroextrap.reporting._rendering import bits_at_least
+    from neuroextrap.reporting._page import bits_at_least
 
     best = int(np.nanargmax(data["implied_information"]))
     low, high = (data[f"implied_information_{end}"][best] for end in ("lower", "upper"))

@@ -179,13 +179,7 @@ def second_level_test(  # noqa: PLR0913 - eight that every test has
     about = {"contrast": contrast, **_described(asked, test)}
     data = _Tested.of(test, subjects, values, groups, asked.min_subjects)
     maps, found, options = _rearranged(asked, data, blocks, flips=about["flips"])
-    return group_maps(
-        "second_level",
-        maps,
-        subjects,
-        options=about | options,
-        **found,
-    )
+    return group_maps("second_level", maps, subjects, options=about | options, **found)
 
 
 def _rearranged(asked, data, blocks, *, flips):
@@ -210,11 +204,8 @@ def _rearranged(asked, data, blocks, *, flips):
 def _read(imgs, asked, *, repeated):
     """Return subjects, and their values (n_subjects, n_features) above the baseline."""
     least, mask = asked.min_subjects, asked.mask
-    how = {
-        "allow_mixed": asked.allow_mixed,
-        "allow_native_space": asked.allow_native_space,
-        "repeated": repeated,
-    }
+    allowed = ("allow_mixed", "allow_native_space")
+    how = {name: getattr(asked, name) for name in allowed} | {"repeated": repeated}
     subjects = read_subjects(imgs, mask, "imgs", least, **how)
     check_different(subjects.values, "imgs")
     values = subjects.values.astype(float)
@@ -305,11 +296,8 @@ def _described(asked, test):
 
 def _arrangements(asked, test, blocks, *, flips):
     """Return how the rows of the design are rearranged."""
-    how = {
-        "whole_blocks": asked.whole_blocks,
-        "n_permutations": asked.n_permutations,
-        "random_state": asked.random_state,
-    }
+    names = ("whole_blocks", "n_permutations", "random_state")
+    how = {name: getattr(asked, name) for name in names}
     if flips:
         return flipped(test, blocks, two_sided=asked.two_sided, **how)
     return permuted(test, blocks, **how)

@@ -47,11 +47,14 @@ def resolve_axes(ax):
     """
     if ax is not None and not hasattr(ax, "set_xlabel"):
         raise TypeError(f"ax must be axes of matplotlib or None, got {brief(ax)}")
-    if ax is not None:
-        return ax
+    return new_axes(4.5, 3.3) if ax is None else ax
+
+
+def new_axes(width, height):
+    """Return the axes of a new figure, its sides in inches."""
     import matplotlib.pyplot as plt
 
-    return plt.subplots(figsize=(4.5, 3.3), layout="constrained")[1]
+    return plt.subplots(figsize=(width, height), layout="constrained")[1]
 
 
 def draws_on_axes(function: Thing) -> Thing:

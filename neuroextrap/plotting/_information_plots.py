@@ -14,6 +14,7 @@ from neuroextrap.plotting._axes import (
     add_legend,
     draws_on_axes,
     log_set_sizes,
+    new_axes,
     resolve_axes,
     same_length,
 )
@@ -70,9 +71,7 @@ def _levels(column: Any) -> list[str]:
 
 def draw_both_accuracies(first, second, survives, names):
     """Draw accuracies (n_regions,) of two decoders against each other."""
-    import matplotlib.pyplot as plt
-
-    figure, ax = plt.subplots(figsize=(4.2, 4), layout="constrained")
+    ax = new_axes(4.2, 4)
     for rows, color, size, label in (
         (~survives & np.isfinite(second - first), "0.65", 6, "not shown to differ"),
         (survives, COLORS[1], 10, "survive correction"),
@@ -85,7 +84,7 @@ def draw_both_accuracies(first, second, survives, names):
     xlabel, ylabel = (f"accuracy of {name}" for name in names[::-1])
     ax.set(xlabel=xlabel, ylabel=ylabel, aspect="equal")
     ax.legend(**_ABOVE)
-    return figure
+    return ax.figure
 
 
 @draws_on_axes

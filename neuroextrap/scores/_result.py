@@ -19,18 +19,16 @@ from neuroextrap.maps._files import write_maps
 from neuroextrap.maps._provenance import json_text, provenance
 from neuroextrap.reporting._page import (
     answer,
+    format_confidence,
+    format_p_value,
     frame_table,
     list_of,
     make_page,
     page_title,
     sections_of,
-)
-from neuroextrap.reporting._pictures import embed_figure
-from neuroextrap.reporting._rendering import (
-    format_confidence,
-    format_p_value,
     sentences,
 )
+from neuroextrap.reporting._pictures import embed_figure
 from neuroextrap.scores._doubts import doubt
 from neuroextrap.scores._reading import Ranks
 from neuroextrap.stats import implied_information, paired_sign_flip_test
@@ -307,12 +305,10 @@ def _table(found, name, headings):
 
 def _curves(found):
     """Draw the curves of all decoders, measured and predicted."""
-    import matplotlib.pyplot as plt
-
     from neuroextrap.plotting import plot_accuracy_curve
-    from neuroextrap.plotting._axes import COLORS, log_set_sizes
+    from neuroextrap.plotting._axes import COLORS, log_set_sizes, new_axes
 
-    ax = plt.subplots(figsize=(6.4, 3.4), layout="constrained")[1]
+    ax = new_axes(6.4, 3.4)
     for number, (name, each) in enumerate(found.items()):
         color, inside = COLORS[number % len(COLORS)], each.measured
         ends = inside["set_size"], inside["lower"], inside["upper"]
