@@ -88,9 +88,7 @@ class RegionResults:
                 n_best=self._n_best,
             )
         if len(scores.maxima):
-            values |= permutation_statistics(
-                scores.score, scores.n_reached, scores.maxima
-            )
+            values |= permutation_statistics(scores)
         if self.discoveries is not None:
             values["true_discovery_proportion"] = self.discoveries.proportions()
         for name in ("p_value_tail", "p_value_fwe_step_down"):

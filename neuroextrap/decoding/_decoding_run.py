@@ -72,6 +72,11 @@ class DecodingRun(RegionRun):
     labels: Labels
     whole_runs: bool  # whether these are the test units
 
+    def all_notes(self, further=()):
+        """Return notes of findings, and those of the run but that of bounds=None."""
+        of_samples = (note for note in self.notes if "bounds=None" not in note)
+        return *(found.note for found in (*self.findings, *further)), *of_samples
+
     def findings_of_outcomes(self):
         """Return Findings, 0 or 1, about outcomes that depend on their run.
 
@@ -138,13 +143,10 @@ def plan_decoding(searchlight, imgs, y, groups, order=None, strata=None):
         drawn = few, given["n_partitions"], rng
         subsets = class_subsets(labels.codes, tests.design, *drawn)
     samples = read_labeled_samples(searchlight, kernel, imgs, labels)
-    examined = samples.X[:, samples.usable]
-    findings = tests.findings(examined, kernel.frequent_first, strata)
-    codes, pairing, _ = tests.permuted
+    X, (codes, pairing, _) = samples.X[:, samples.usable], tests.permuted
     plan = Plan(kernel, tests.design, codes, statistic, pairing, subsets=subsets)
-    run = planned_run(
-        parameters, samples, tests, plan, (*findings, *not_marginal(plan))
-    )
+    findings = tests.findings(X, kernel.frequent_first, strata) + not_marginal(plan)
+    run = planned_run(parameters, samples, tests, plan, findings)
     return DecodingRun(
         **run, set_sizes=set_sizes, labels=labels, whole_runs=tests.options.whole_runs
     )

@@ -159,8 +159,7 @@ def _without(usable, lost):
 
 def _p_values(searchlight, run, scores):
     """P-values of the whole (first) and of every rest: of accuracy, and of the loss."""
-    tested = permutation_statistics(scores.score, scores.n_reached, scores.maxima)
-    values = {name: tested[name] for name in ("p_value", "p_value_fwe")}
+    values = permutation_statistics(scores, ("p_value", "p_value_fwe"))
     known = ~np.isnan(scores.score)
     lost = stats.paired_sign_flip_test(
         _differences(searchlight, run, np.flatnonzero(known)),

@@ -199,7 +199,7 @@ def _between(plain, recorded, crossed):
     scores = counted.scores().items()
     scores = {name: values.reshape(n_times, n_times) for name, values in scores}
     none, maxima = np.empty(0), counted.counts.maxima
-    notes = _notes(run, few_names(n_classes) if len(exchanges) else ())
+    notes = run.all_notes(few_names(n_classes) if len(exchanges) else ())
     return TemporalGeneralization(recorded.times, scores, none, notes, maxima)
 
 
@@ -262,23 +262,13 @@ def _joined(times, run, wins, diagonal, counts):
     shape = wins.shape[:2]
     flat, n_test = wins.reshape(-1, wins.shape[2]), len(run.test_codes)
     scores = accuracy_statistics(flat, n_test=n_test, set_sizes=run.set_sizes)
-    notes = _notes(run)
+    notes = run.all_notes()
     if run.plan.n_permutations:
-        own = permutation_statistics(
-            diagonal.score, diagonal.n_reached, diagonal.maxima
-        )
-        other = permutation_statistics(counts.score, counts.n_reached, counts.maxima)
-        for name in _TESTED:
-            values = other[name].reshape(shape)
-            np.fill_diagonal(values, own[name])
-            scores[name] = values
+        own = permutation_statistics(diagonal, _TESTED)
+        for name, values in permutation_statistics(counts, _TESTED).items():
+            scores[name] = values.reshape(shape)
+            np.fill_diagonal(scores[name], own[name])
         notes += (_QUESTIONS, *(few.note for few in few_names(len(run.classes))))
     scores = {name: values.reshape(shape) for name, values in scores.items()}
     of_names = counts.maxima if len(times) > 1 else np.empty(0)
     return TemporalGeneralization(times, scores, diagonal.maxima, notes, of_names)
-
-
-def _notes(run, further=()):
-    """Return what is worth knowing of a run and what was found besides, as text."""
-    of_samples = (note for note in run.notes if "bounds=None" not in note)
-    return *(found.note for found in (*run.findings, *further)), *of_samples

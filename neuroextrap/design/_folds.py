@@ -36,10 +36,8 @@ def make_design(
             f"cv={brief(cv)} cannot split these samples "
             f"({str(error).rstrip('.')}); choose fewer folds or another splitter"
         ) from error
-    folds = tuple(
-        _checked_fold(number, fold, len(codes))
-        for number, fold in enumerate(folds, start=1)
-    )
+    numbered = enumerate(folds, start=1)
+    folds = tuple(_checked_fold(*each, len(codes)) for each in numbered)
     _check_folds(folds, codes, n_classes if trained else 0)
     return Design(folds, len(codes), n_classes)
 
@@ -70,9 +68,7 @@ def folds_follow_labels(
     return any(_differs(folds_of, order, expected) for order in orders)
 
 
-def _split_again(
-    splitter: Any, labels: np.ndarray, groups: np.ndarray | None
-) -> Iterator[Any]:
+def _split_again(splitter: Any, labels: Any, groups: Any) -> Iterator[Any]:
     """Yield the folds of a copy, without what the splitter has already warned of."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
@@ -138,9 +134,7 @@ def _checked_fold(
     return train, _checked_part(test, f"{where} has", "test", n_samples)
 
 
-def _checked_part(
-    part: np.ndarray, fold_has: str, name: str, n_samples: int
-) -> np.ndarray:
+def _checked_part(part: Any, fold_has: str, name: str, n_samples: int) -> np.ndarray:
     """Return the training or test samples of a fold, which may be a mask, as int."""
     part = np.flatnonzero(part) if part.dtype.kind == "b" else part
     if len(part) and part.dtype.kind not in "iu":

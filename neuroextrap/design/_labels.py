@@ -89,6 +89,12 @@ def without_means(X, codes, groups=None):
     return rest[:, spread > 0] / spread[spread > 0]
 
 
+def of_unit_length(values, axis, of_zero=1):
+    """Divide columns (axis 0) or rows by their length, zeros by a given number."""
+    length = np.linalg.norm(values, axis=axis, keepdims=True)
+    return values / np.where(length > 0, length, of_zero)
+
+
 def centered_within(X, codes, groups=None):
     """Subtract from rows of `X` the mean of their run, then that of their class."""
     rest = np.asarray(X, dtype=np.float64)

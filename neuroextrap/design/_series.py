@@ -5,7 +5,7 @@ import scipy.fft
 
 from neuroextrap import stats
 from neuroextrap.design._findings import P_VALUES, TOO_SMALL, Finding
-from neuroextrap.design._labels import means_of, runs_in_time
+from neuroextrap.design._labels import means_of, of_unit_length, runs_in_time
 from neuroextrap.stats._permutation import shift_rows
 from neuroextrap.stats._validation import brief
 
@@ -168,9 +168,7 @@ def _by_run(n_rows, groups):
 def _scaled(values, run):
     """Return some columns, without the means of runs, of length one or zero."""
     some = values[:, :: -(-values.shape[1] // _MOST_COLUMNS)].astype(float)
-    rest = some - means_of(some, run)[run]
-    length = np.sqrt(np.square(rest).sum(axis=0))
-    return rest / np.where(length > 0, length, 1)
+    return of_unit_length(some - means_of(some, run)[run], axis=0)
 
 
 def _autocorrelation(values, place, n_lags):
