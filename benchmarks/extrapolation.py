@@ -31,7 +31,7 @@ from scipy import special, stats
 
 from neuroextrap.stats import AccuracyExtrapolator, extrapolate_wins
 from neuroextrap.stats._accuracy import accuracy_weights
-from neuroextrap.stats._extrapolation._sample import LeftOut
+from neuroextrap.stats._extrapolation._sample import LeftOut, WinSample
 
 SEED = 30_000
 SEED_B2 = 40_000
@@ -293,10 +293,9 @@ def benchmark_maps(n_regions, n_classes=120, n_test=600, n_single=40):
 
 def scratch_refits(model, parts, sizes):
     """Predictions of the method fitted anew to every part of the sample."""
-    classes = np.arange(model.n_classes_)
     found = []
-    for group in parts.groups:
-        part = model.sample_.subset(classes[parts.group_of_class != group])
+    for sample in parts.samples():
+        part = WinSample.from_margins(sample.margins, sample.y_true)
         found.append(deepcopy(model.method_).fit(part).projected_accuracy(sizes))
     return np.array(found)
 

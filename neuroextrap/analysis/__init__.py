@@ -8,6 +8,6 @@ imported without anything heavy. ``Regions``, ``Curves``, ``Bounds`` and ``Keep`
 are values of parameters.
 """
 
-from neuroextrap.analysis._values import Bounds, Curves, Keep, Regions
+from neuroextrap.analysis._parameters import Bounds, Curves, Keep, Regions
 
 __all__ = ["Bounds", "Curves", "Keep", "Regions"]

@@ -35,33 +35,37 @@ def partial_note(results):
     )
 
 
-def join_parts(parts):
-    """Join RegionResults of parts of one run; ValueError if they do not match."""
+def join_parts(parts, *, allow_missing=False):
+    """Join RegionResults of parts; ValueError if they do not match or some miss."""
     whole, *others = parts
     for other in others:
         whole = _joined(whole, other)
+    if whole.missing_parts and not allow_missing:
+        raise ValueError(
+            f"parts {', '.join(whole.missing_parts)} are missing; merge all parts, or "
+            "set allow_missing=True (--allow-missing) for a partial result"
+        )
     return whole
 
 
-def _joined(first, second):
+def _joined(one, two):
     """Join two results."""
-    _check_same_run(first, second)
-    one, two = first.scores, second.scores
-    twice = int((one.done & two.done).sum())
-    n_parts = _common([*first.parts, *second.parts])
-    shared = _held(first.parts, n_parts) & _held(second.parts, n_parts)
+    _check_same_run(one, two)
+    twice = int((one.scores.done & two.scores.done).sum())
+    n_parts = _common([*one.parts, *two.parts])
+    shared = _held(one.parts, n_parts) & _held(two.parts, n_parts)
     if twice or shared:
         listed = _listed([f"{i}/{n_parts}" for i in sorted(shared)])
         raise ValueError(
             f"{twice} regions ({listed}) are in more than one part; merge each part "
             "once"
         )
-    parts = tuple(sorted((*first.parts, *second.parts)))
+    parts = tuple(sorted((*one.parts, *two.parts)))
     return replace(
-        first,
-        scores=_joined_scores(one, two),
+        one,
+        scores=_joined_scores(one.scores, two.scores),
         parts=parts if missing_parts(parts) else ((1, 1),),
-        fold_wins=_picked(two.done, first.fold_wins, second.fold_wins, second=True),
+        fold_wins=_picked(two.scores.done, one.fold_wins, two.fold_wins, axis=1),
     )
 
 
@@ -83,12 +87,12 @@ def _joined_scores(one, two):
     return replace(one, **picked, maxima=maxima, largest=largest, null=None, done=done)
 
 
-def _picked(pick, one, two, second=False):
-    """Return `two` where `pick` is True along the first (or second) axis, or None."""
+def _picked(pick, one, two, axis=0):
+    """Return `two` where `pick` is True along the axis of regions, or None."""
     if one is None or two is None:
         return None
     shape = [1] * one.ndim
-    shape[1 if second else 0] = -1
+    shape[axis] = -1
     return np.where(pick.reshape(shape), two, one)
 
 

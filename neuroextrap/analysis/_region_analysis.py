@@ -11,7 +11,6 @@ from sklearn.base import BaseEstimator
 
 from neuroextrap import stats
 from neuroextrap.analysis._analysis_files import origin_of
-from neuroextrap.analysis._extrapolated_maps import extrapolated_maps
 from neuroextrap.analysis._merging import partial_note
 from neuroextrap.analysis._presentation import (
     DiscoveryCounts,
@@ -20,6 +19,7 @@ from neuroextrap.analysis._presentation import (
 )
 from neuroextrap.analysis._region_files import RegionFiles, check_has_results
 from neuroextrap.analysis._region_inference import RegionInference
+from neuroextrap.analysis._region_maps import extrapolated_maps
 from neuroextrap.maps._identification import TrainedOnAll
 from neuroextrap.reporting._identification_page import identification_report, summary
 from neuroextrap.reporting._page import Report

@@ -171,13 +171,8 @@ class RegionFiles(FittedAttributes, ABC):
                     f"{type(other).__name__}"
                 )
         parts = [self, *others]
-        results = join_parts([part.results_ for part in parts])
-        if results.missing_parts and not allow_missing:
-            raise ValueError(
-                f"parts {', '.join(results.missing_parts)} are missing; merge all "
-                "parts, or set allow_missing=True (--allow-missing) for a partial "
-                "result"
-            )
+        of_parts = [part.results_ for part in parts]
+        results = join_parts(of_parts, allow_missing=allow_missing)
         errors = _joined_standard_errors(parts)
         self._publish(results)
         if self.table_ is not None and errors is not None:

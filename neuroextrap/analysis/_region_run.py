@@ -78,26 +78,8 @@ class RunParameters(SimpleNamespace):
         check_n_jobs(self.n_jobs)
         parse_shard(self.shard)
         parse_memory(self.max_memory)
-        self._check_paths()
-        if self.save_null is not None and self.n_permutations == 0:
-            raise ValueError("save_null needs permutations; set n_permutations")
-        if self.save_null is not None and self.shard is not None:
-            raise ValueError("save_null and shard do not go together; save in one run")
-
-    def _check_paths(self):
-        """Raise if the null maps or the checkpoint cannot be where they should."""
         if self.save_null is not None:
-            if not isinstance(self.save_null, (str, PathLike)):
-                raise TypeError(
-                    f"keep (save_null) is {brief(self.save_null)}; give the path of a "
-                    ".npy file for the permuted maps, or neuroextrap.analysis.Keep(...)"
-                )
-            path = Path(self.save_null).expanduser()
-            if path.is_dir() or not path.parent.is_dir():
-                raise ValueError(
-                    f"keep: save_null={str(path)!r} must be a file in a folder that "
-                    "exists; make the folder, or name another file"
-                )
+            self._check_null()
         given = self.checkpoint
         named = given is None or isinstance(given, (str, PathLike))
         if not named or (given is not None and Path(given).is_file()):
@@ -105,6 +87,24 @@ class RunParameters(SimpleNamespace):
                 f"checkpoint={brief(given)} must be the path of a folder, which may be "
                 "new; name another"
             )
+
+    def _check_null(self):
+        """Raise if the permuted maps cannot be saved where they should be."""
+        if not isinstance(self.save_null, (str, PathLike)):
+            raise TypeError(
+                f"keep (save_null) is {brief(self.save_null)}; give the path of a "
+                ".npy file for the permuted maps, or neuroextrap.analysis.Keep(...)"
+            )
+        path = Path(self.save_null).expanduser()
+        if path.is_dir() or not path.parent.is_dir():
+            raise ValueError(
+                f"keep: save_null={str(path)!r} must be a file in a folder that "
+                "exists; make the folder, or name another file"
+            )
+        if self.n_permutations == 0:
+            raise ValueError("save_null needs permutations; set n_permutations")
+        if self.shard is not None:
+            raise ValueError("save_null and shard do not go together; save in one run")
 
     def choose_regions(self, masker, n_features):
         """Return the regions, and where their values go (RegionChoice)."""

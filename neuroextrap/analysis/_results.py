@@ -88,9 +88,7 @@ class RegionResults:
                 n_best=self._n_best,
             )
         if len(scores.maxima):
-            values |= permutation_statistics(
-                scores.score, scores.n_reached, scores.maxima
-            )
+            values |= permutation_statistics(scores)
         if self.discoveries is not None:
             values["true_discovery_proportion"] = self.discoveries.proportions()
         for name in ("p_value_tail", "p_value_fwe_step_down"):
@@ -257,18 +255,11 @@ _FORWARD = "forward_design_"
 
 def write_arrays(results):
     """Return the arrays of RegionResults by name, all but `fold_wins`."""
-    named = {field.name: getattr(results, field.name) for field in fields(results)}
-    for name in (*_NESTED, "fold_wins"):
-        del named[name]
-    scores = {f.name: getattr(results.scores, f.name) for f in fields(RegionScores)}
-    del scores["null"]
+    named = _fields(results, *_NESTED, "fold_wins") | _fields(results.scores, "null")
     if results.forward is not None:
-        design = results.forward
-        scores |= {
-            f"{_FORWARD}{f.name}": getattr(design, f.name) for f in fields(design)
-        }
+        named |= {_FORWARD + n: each for n, each in _fields(results.forward).items()}
     choice, regions = results.choice, results.choice.regions
-    named |= scores | {
+    named |= {
         "indptr": regions.indptr,
         "indices": regions.indices,
         "shape": np.array(regions.shape),
@@ -277,6 +268,12 @@ def write_arrays(results):
         "names": None if choice.names is None else [str(n) for n in choice.names],
     }
     return {name: _packed(value) for name, value in named.items() if value is not None}
+
+
+def _fields(record, *left_out):
+    """Return the values of a dataclass by name, but for those `left_out`."""
+    names = [field.name for field in fields(record) if field.name not in left_out]
+    return {name: getattr(record, name) for name in names}
 
 
 def read_arrays(arrays, kind):

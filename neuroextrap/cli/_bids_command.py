@@ -74,7 +74,6 @@ _SAMPLES = {
         "said": "motion",
     },
 }
-
 _STIMULI = {
     "features": {"said": "none, needed for encoding"},
     "folds": {"said": "train and test stimuli as the column set of the events says"},
@@ -126,15 +125,21 @@ COMMAND = parser.Command(
 
 
 def run(args):
-    """Analyze participants, or the group."""
+    """Analyze participants, or the group, or list them; return the exit code."""
     args.given = _read_configuration(args)
+    if args.level == "participant":
+        return _run_participants(args)
     if args.level == "group":
-        return _run_group(args)
-    if args.level == "list":
-        from neuroextrap.images._bids_runs import find_participants
-
-        say("\n".join(find_participants(args.derivatives)))
+        say(_grouped(args))
         return 0
+    from neuroextrap.images._bids_runs import find_participants
+
+    say("\n".join(find_participants(args.derivatives)))
+    return 0
+
+
+def _run_participants(args):
+    """Analyze everyone; return the exit code."""
     from neuroextrap.cohorts import analyze_participants
     from neuroextrap.cohorts._cohort_records import tell_unlike
 
@@ -152,7 +157,6 @@ def run(args):
 
 def _tell(outcomes, args):
     """Say how it ended for everyone; return the exit code."""
-    from neuroextrap.cli._results import size_words
     from neuroextrap.cohorts._cohort_records import told_once
 
     causes: dict[str, str] = {}
@@ -162,31 +166,46 @@ def _tell(outcomes, args):
         if entry.reason:
             told = f": {told_once(causes, entry.reason, name)}"
         say(f"{name}: {entry.status}, {entry.n_runs} runs{told}")
-    if args.dry_run:
-        say(
-            f"dry run: {len(outcomes)} participants, about "
-            f"{outcomes['seconds'].sum():.0f} s one after another, "
-            f"{size_words(outcomes['memory'].max())} of data in memory and "
-            f"{size_words(outcomes['disk'].sum())} on disk; nothing written"
-        )
-    else:
-        say(f"open {args.out}/index.html")
+    say(_cost(outcomes) if args.dry_run else f"open {args.out}/index.html")
     return int((outcomes["status"] == "failed").any())
 
 
-def _run_group(args):
-    """Put the participants together."""
+def _cost(outcomes):
+    """Describe what the analysis of everyone would take."""
+    from neuroextrap.cli._results import size_words
+
+    return (
+        f"dry run: {len(outcomes)} participants, about "
+        f"{outcomes['seconds'].sum():.0f} s one after another, "
+        f"{size_words(outcomes['memory'].max())} of data in memory and "
+        f"{size_words(outcomes['disk'].sum())} on disk; nothing written"
+    )
+
+
+def _grouped(args):
+    """Put the participants together; return what was found."""
     import numpy as np
 
-    from neuroextrap.cli._results import background
     from neuroextrap.cohorts import analyze_group
-    from neuroextrap.cohorts._cohort_design import find_table
     from neuroextrap.group._group_maps import summary
     from neuroextrap.images._opening import flat_values
-    from neuroextrap.images._tables import read_text_table
 
     if args.dry_run:
         raise ValueError("--dry-run is for the step participant; leave it out")
+    maps: Any = analyze_group(args.out, **_group_options(args))
+    if "n_subjects" in maps:
+        n_subjects = int(np.nanmax(flat_values(maps["n_subjects"])))
+    else:
+        n_subjects = len(maps.summary.subjects)
+    return f"{summary(maps, n_subjects)}\nopen {args.out}/index.html"
+
+
+def _group_options(args):
+    """Return what ``analyze_group`` takes besides the folder."""
+    from neuroextrap.cli._results import background
+    from neuroextrap.cohorts._cohort_design import find_table
+    from neuroextrap.images._tables import read_text_table
+
     options = parser.parameters_of(args, "group")
     options["bg_img"] = background(args.bg_img)
     if args.labels is not None:
@@ -195,14 +214,7 @@ def _run_group(args):
         del options["n_permutations"]
     if args.participants_table is None:
         options["participants_table"] = find_table(args.derivatives)
-    maps: Any = analyze_group(args.out, **options)
-    if "n_subjects" in maps:
-        n_subjects = int(np.nanmax(flat_values(maps["n_subjects"])))
-    else:
-        n_subjects = len(maps.summary.subjects)
-    say(summary(maps, n_subjects))
-    say(f"open {args.out}/index.html")
-    return 0
+    return options
 
 
 def _read_configuration(args):
@@ -214,13 +226,11 @@ def _read_configuration(args):
 
     known = set(vars(args)) - {"derivatives", "out", "level", "config", "run", "argv"}
     options = read_configuration(args.config)
-    for key, value in options.items():
+    for key in options:
         if key.replace("-", "_") not in known:
             raise ValueError(
                 f"{args.config}: {key} is not an option of neuroextrap bids; see --help"
             )
-        if isinstance(value, dict):
-            raise ValueError(f"{args.config}: {key} is a table; give a value")
     values = typed_values(args.config, options)
     for name, value in values.items():
         if parser.word_of(name) not in given:
@@ -251,10 +261,9 @@ def _check_given(args):
     """Raise if an option belongs to the other analysis."""
     own = _words_of(args.analysis)
     for other in ("encoding", "searchlight", "continuous"):
-        for option in map(
-            parser.word_of, [w for w in _words_of(other) if w not in own]
-        ):
-            if option in args.given:
+        for word in _words_of(other):
+            option = parser.word_of(word)
+            if word not in own and option in args.given:
                 raise ValueError(f"{option} is for --analysis {other}; leave it out")
 
 
@@ -285,6 +294,8 @@ def typed_values(path, options):
     reader, values = parser.RaisingParser(_options()), {}
     for key, value in options.items():
         name = key.replace("-", "_")
+        if isinstance(value, dict):
+            raise ValueError(f"{path}: {key} is a table; give a value")
         try:
             values[name] = _typed(reader, name, value)
         except ValueError as error:
@@ -299,18 +310,10 @@ def typed_values(path, options):
 def _typed(reader, name, value):
     """Parse a value like words of the command line, and compare what comes out."""
     default = reader.get_default(name)
-    if isinstance(default, bool):
-        if not isinstance(value, bool):
-            raise ValueError("write true or false, without quotes")
-        return value
     values = value if isinstance(value, list) else [value]
-    for each in values:
-        if isinstance(each, bool) or not isinstance(each, str | int | float):
-            raise ValueError("write a number, or text in quotes")
-    if not values and isinstance(default, list | None):
+    _check_values(value, values, default)
+    if not values or isinstance(default, bool):
         return value
-    if not values:
-        raise ValueError("write one value")
     option = parser.word_of(name)
     words = [f"{option}={values[0]}"] if len(values) == 1 else [option, *values]
     read = getattr(reader.parse_args(list(map(str, words))), name)
@@ -321,3 +324,16 @@ def _typed(reader, name, value):
         if isinstance(each, str) and not isinstance(own, str):
             raise ValueError("write the number without quotes")
     return values if several else value
+
+
+def _check_values(value, values, default):
+    """Raise ValueError unless `values` of an option can stand on the command line."""
+    if isinstance(default, bool):
+        if not isinstance(value, bool):
+            raise ValueError("write true or false, without quotes")
+        return
+    for each in values:
+        if isinstance(each, bool) or not isinstance(each, str | int | float):
+            raise ValueError("write a number, or text in quotes")
+    if not values and not isinstance(default, list | None):
+        raise ValueError("write one value")

@@ -61,12 +61,8 @@ COMMAND = parser.Command(
 def run(args):
     """Read the samples and say what is found; simulate on request."""
     from neuroextrap.cli._planned_searchlight import Request
-    from neuroextrap.cohorts._cohort_records import read_toml
 
-    given = {} if args.config is None else read_toml(args.config)
-    reader, words = parser.RaisingParser(_options(required=True)), list(args.argv)
-    words.remove("check")
-    args = reader.parse_file(args.config or "neuroextrap check", given, words)
+    args = _with_configuration(args)
     planned = Request.of(args).plan()
     lines = planned.examined()
     say("\n".join(lines))
@@ -80,6 +76,16 @@ def run(args):
         light, n_regions, said = _affordable(planned)
         say(said)
         say(_simulated(planned._replace(light=light), n_regions))
+
+
+def _with_configuration(args):
+    """Return the options of the file that is named, those that are given first."""
+    from neuroextrap.cohorts._cohort_records import read_toml
+
+    given = {} if args.config is None else read_toml(args.config)
+    reader, words = parser.RaisingParser(_options(required=True)), list(args.argv)
+    words.remove("check")
+    return reader.parse_file(args.config or "neuroextrap check", given, words)
 
 
 def _affordable(planned):
@@ -141,7 +147,7 @@ def _simulated(planned, n_regions):
     started = time.perf_counter()
     table = simulate_design(light, *data, **how)
     seconds = time.perf_counter() - started
-    printed = text_table(table.reset_index(), ["effect", *table.columns])
+    printed = text_table(table.reset_index())
     return (
         f"{n_regions} simulated regions for each effect in {seconds:.0f} s "
         f"(successive samples correlate {table.attrs['correlation']:.2f}):\n{printed}\n"

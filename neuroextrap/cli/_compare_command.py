@@ -56,6 +56,7 @@ _OPTIONS = {
         "statistic that is compared: accuracy, pairwise_accuracy, or a number of "
         "classes (candidates)",
         "accuracy",
+        kind=option.set_size_or_name,
     ),
     "n_permutations": option.whole("number of exchanges of each pair", 1000),
     "one_sided": option.flag("ask only whether the model that comes first is better"),
@@ -64,8 +65,6 @@ _OPTIONS = {
     "report": option.flag("write an HTML page of every pair as well"),
     "overwrite": OVERWRITE,
 }
-
-
 COMMAND = Command(
     "compare encoding models, decoders, conditions or sessions",
     "A B [C ...] [options] OUT\n"
@@ -89,6 +88,7 @@ _SHOWN = (
     "first second region name x y z first_accuracy second_accuracy accuracy_difference "
     "p_value p_value_fwe"
 )
+_SHARED = ("statistic", "n_permutations", "two_sided", "n_jobs", "random_state")
 
 
 def run(args):
@@ -96,28 +96,28 @@ def run(args):
     from neuroextrap.cli._results import text_table
     from neuroextrap.maps._files import check_output_directory
 
-    # OUT may have been taken for the last of the names, or of the regions
-    last = args.names if len(args.names or []) > len(args.models) else args.models
     of_decoders = Path(args.models[0]).suffix == ".toml"
-    if of_decoders and len(args.models) == 1 and len(args.regions or []) > 2:
-        last = args.regions
-    args.out = last.pop()
+    args.out = _words_with_output(args, of_decoders).pop()
     compare = _decoders if of_decoders else _regions if args.regions else _models
     names = _names(args) if compare is _models else args.models
     _check_kind(args, compare)
-    how = {
-        "statistic": option.set_size_or_name(args.statistic),
-        "n_permutations": args.n_permutations,
-        "two_sided": not args.one_sided,
-        "n_jobs": args.n_jobs,
-        "random_state": args.random_state,
-    }
+    args.two_sided = not args.one_sided
+    how = {name: getattr(args, name) for name in _SHARED}
     check_output_directory(args.out, overwrite=args.overwrite)
     what, best = compare(args, names, how)
     say(
         f"{what} (accuracies are proportions; p_value_fwe holds for all regions and "
         f"pairs):\n{text_table(best, _SHOWN.split())}\ncomparison.tsv in {args.out}"
     )
+
+
+def _words_with_output(args, of_decoders):
+    """Return the words that OUT is last of: models, or what follows an option."""
+    if len(args.names or []) > len(args.models):
+        return args.names
+    if of_decoders and len(args.models) == 1 and len(args.regions or []) > 2:
+        return args.regions
+    return args.models
 
 
 def _check_kind(args, compare):
@@ -163,27 +163,12 @@ def _surest(table):
 
 def _regions(args, folders, options):
     """Compare regions over subjects, every pair; return what they are, and a table."""
-    from itertools import combinations
-
-    import pandas as pd
-
     from neuroextrap.analysis._region_maps import RegionMaps
-    from neuroextrap.group import second_level_test
     from neuroextrap.group._analyses import read_analyses
 
     subjects, findings = read_analyses(folders)
     frame = _accuracies(subjects, args.regions, options["statistic"])
-    pairs = pd.DataFrame(combinations(frame, 2), columns=["first", "second"])
-    first, second = (frame[names].to_numpy() for _, names in pairs.items())
-    used = {k: options[k] for k in ("n_permutations", "two_sided", "random_state")}
-    tested = second_level_test(first, paired_imgs=second, **used)
-    table = pairs.assign(
-        first_accuracy=first.mean(axis=0),
-        second_accuracy=second.mean(axis=0),
-        accuracy_difference=(first - second).mean(axis=0),
-        p_value=tested["p_value"],
-        p_value_fwe=tested["p_value_fwe"],
-    )
+    table = _tested_pairs(frame, options)
     found = RegionMaps(
         {},
         table=table,
@@ -194,6 +179,26 @@ def _regions(args, folders, options):
     )
     found.to_directory(args.out, overwrite=args.overwrite)
     return f"means over {len(subjects)} subjects", table
+
+
+def _tested_pairs(frame, options):
+    """Return every pair of columns with their means, and the test of the difference."""
+    from itertools import combinations
+
+    import pandas as pd
+
+    from neuroextrap.group import second_level_test
+
+    pairs = pd.DataFrame(combinations(frame, 2), columns=["first", "second"])
+    first, second = (frame[names].to_numpy() for _, names in pairs.items())
+    used = {k: options[k] for k in ("n_permutations", "two_sided", "random_state")}
+    tested = second_level_test(first, paired_imgs=second, **used)
+    return pairs.assign(
+        first_accuracy=first.mean(axis=0),
+        second_accuracy=second.mean(axis=0),
+        accuracy_difference=(first - second).mean(axis=0),
+        **{name: tested[name] for name in ("p_value", "p_value_fwe")},
+    )
 
 
 def _accuracies(subjects, regions, statistic):
@@ -216,29 +221,35 @@ def _accuracies(subjects, regions, statistic):
 
 def _decoders(args, files, options):
     """Compare the pipelines of a file; return their names, and the surest regions."""
-    from neuroextrap.cli._multiverse_command import planned_pipelines
-    from neuroextrap.cli._results import page_file
     from neuroextrap.decoding import compare_decoders
-    from neuroextrap.decoding._decoder_comparison import fit_to_compare
 
-    lights, data, backgrounds = {}, [], []
-    for name, (light, samples, given) in planned_pipelines(files[0], most=2):
-        lights[name] = light.set_params(bounds=None, n_permutations=0)
-        backgrounds.append(samples.bg_img)  # of the images before any cleaning
-        data.append((*given, samples.order))
     asked = {
         "paired": None if args.paired == "none" else args.paired or "samples",
         "statistic": options["statistic"],
         "regions": args.regions and [list(map(option.set_size_or_name, args.regions))],
     }
-    asked["regions"] = fit_to_compare(lights.values(), data, **asked)
+    lights, asked["regions"], background = _fitted(files[0], asked)
     found = compare_decoders(*lights.values(), **options | asked)
-    found.bg_img_ = backgrounds[0]
+    found.bg_img_ = background
     more = {}
     if args.report:
-        more = page_file(found.generate_report(names=tuple(lights)))
+        page = found.generate_report(names=tuple(lights))
+        more = {"report.html": page.save_as_html}
     found.to_directory(args.out, overwrite=args.overwrite, more=more)
     return " and ".join(lights), _surest(found.table_).head(10)
+
+
+def _fitted(file, asked):
+    """Fit both pipelines; return them by name, pairs of regions, and the background."""
+    from neuroextrap.cli._multiverse_command import planned_pipelines
+    from neuroextrap.decoding._decoder_comparison import fit_to_compare
+
+    lights, data, backgrounds = {}, [], []
+    for name, (light, samples, given) in planned_pipelines(file, most=2):
+        lights[name] = light.set_params(bounds=None, n_permutations=0)
+        backgrounds.append(samples.bg_img)  # of the images before any cleaning
+        data.append((*given, samples.order))
+    return lights, fit_to_compare(lights.values(), data, **asked), backgrounds[0]
 
 
 def _names(args):

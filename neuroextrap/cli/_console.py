@@ -38,7 +38,9 @@ class _BesideBars(logging.StreamHandler):
 @contextlib.contextmanager
 def console(*, quiet=False, verbose=False):
     """Send the package's log and warnings to stderr while a command runs."""
-    handler = _handler()
+    kind = _BesideBars if sys.stderr.isatty() else logging.StreamHandler
+    handler = kind(sys.stderr)  # as it is now
+    handler.setFormatter(_Formatter())
     level = logging.WARNING if quiet else logging.INFO
     before = logger.level
     logger.setLevel(logging.DEBUG if verbose else level)
@@ -50,15 +52,6 @@ def console(*, quiet=False, verbose=False):
     finally:
         logger.removeHandler(handler)
         logger.setLevel(before)
-
-
-def _handler():
-    """Return a handler for stderr as it is now."""
-    on_terminal = sys.stderr.isatty()
-    kind = _BesideBars if on_terminal else logging.StreamHandler
-    handler = kind(sys.stderr)
-    handler.setFormatter(_Formatter())
-    return handler
 
 
 class _Formatter(logging.Formatter):

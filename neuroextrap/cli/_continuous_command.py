@@ -63,15 +63,14 @@ COMMAND = parser.Command(
 
 def run(args):
     """Read, fit, score, and write maps, tables and page."""
-    from neuroextrap.cli._results import Output, bids_of_inputs, cost_of_regions
+    from neuroextrap.cli._results import Output, cost_of_regions
     from neuroextrap.encoding import ContinuousEncoding
     from neuroextrap.encoding._continuous_runs import read_table_of_runs
     from neuroextrap.encoding._cost import estimate_cost_of_runs
 
     table = read_table_of_runs(args.runs)
-    bids, files = bids_of_inputs(args, table.imgs)
     roles = "runs mask labels_img process_mask"
-    output = Output.of(args, bids, roles, **table.files | {"imgs": files})
+    output = Output.of_images(args, table.imgs, roles, **table.files)
     if args.confounds is not None:
         table = table.cleaned_by(args.confounds)
     model = ContinuousEncoding(**parser.parameters_of(args, "continuous"))
@@ -80,7 +79,11 @@ def run(args):
         say(cost_of_regions(cost, what=f"{len(table.sets)} runs, "))
         return
     maps: Any = model.fit_runs(table, seconds=args.segments)
-    shown = [name for name in maps.region_scores_ if name.startswith(_PRINTED)]
-    shown = [name for name in shown if "normalized" not in name]
+    say(output.write_maps(maps, _shown(maps.region_scores_)))
+
+
+def _shown(names):
+    """Return the names of maps that are printed, correlation first."""
+    shown = [name for name in names if name.startswith(_PRINTED)]
     shown.sort(key="correlation".__ne__)
-    say(output.write_maps(maps, shown))
+    return [name for name in shown if "normalized" not in name]

@@ -7,6 +7,8 @@ import numpy as np
 import pandas as pd
 from markupsafe import Markup
 
+from neuroextrap.analysis._analysis_files import write_analysis
+from neuroextrap.cli._console import logger, say
 from neuroextrap.cli._results import align_columns, shown_values
 from neuroextrap.datasets import (
     gaussian_code_accuracy,
@@ -15,13 +17,13 @@ from neuroextrap.datasets import (
 )
 from neuroextrap.decoding import IdentificationSearchLight
 from neuroextrap.images._loading import feature_coordinates, feature_values
+from neuroextrap.maps._provenance import Origin
 from neuroextrap.plotting._axes import add_legend
 from neuroextrap.reporting._finding import place_words
 from neuroextrap.reporting._identification_page import identification_sections
 from neuroextrap.reporting._identification_words import curve_axes
-from neuroextrap.reporting._page import folded, frame_table, make_page
+from neuroextrap.reporting._page import folded, frame_table, make_page, paragraphs
 from neuroextrap.reporting._pictures import embed_figure
-from neuroextrap.reporting._rendering import paragraphs
 from neuroextrap.stats import implied_information
 
 
@@ -71,6 +73,18 @@ ACTS = (
         information=(8.0, 16.0, 24.0),
     ),
 )
+
+
+def perform(act, folder, record, **how):
+    """Play an act, write maps and table, and say them; return what the page shows."""
+    logger.info("%s", act.title)
+    brain, fitted = play(act, **how)
+    table = compare_with_truth(act, brain, fitted)
+    more = {"truth.tsv": functools.partial(table.to_csv, sep="\t", index=False)}
+    origin = Origin(record=record)
+    write_analysis(fitted, folder / act.name, origin=origin, more=more)
+    say(truth_text(act, fitted, table))
+    return act, brain, fitted, table
 
 
 def play(act, *, size, random_state, **options):

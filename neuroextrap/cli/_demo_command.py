@@ -1,12 +1,10 @@
 """``neuroextrap demo``: whole-brain maps of simulated data whose truth is known."""
 
-import logging
+from pathlib import Path
 
 from neuroextrap.analysis._options import flag, whole
 from neuroextrap.cli._console import say
 from neuroextrap.cli._parser import OUT, OVERWRITE, Command
-
-logger = logging.getLogger(__name__)
 
 _DESCRIPTION = """\
 Simulate a brain in the MNI152 mask (3 mm, about 70,000 voxels) with three
@@ -30,8 +28,6 @@ _OPTIONS = {
     "n_jobs": whole("number of workers", 2),
     "random_state": whole("seed of the simulation and the permutations", 0, "SEED"),
 }
-
-
 COMMAND = Command(
     "maps of simulated data whose truth is known",
     "[options] OUT",
@@ -44,36 +40,19 @@ COMMAND = Command(
 
 def run(args):
     """Simulate and analyze both acts; write maps, tables and the report."""
-    from functools import partial
-    from pathlib import Path
-
-    from neuroextrap.analysis._analysis_files import write_analysis
     from neuroextrap.cli import _demo_acts as acts
     from neuroextrap.cli._results import command_record
-    from neuroextrap.maps._provenance import Origin
     from neuroextrap.maps._result_files import ResultFiles
     from neuroextrap.maps._transaction import replaced_results
 
-    how = {
-        "n_permutations": args.n_permutations,
-        "size": acts.QUICK if args.quick else acts.WHOLE,
-        "n_jobs": args.n_jobs,
-        "random_state": args.random_state,
-        "verbose": 0 if args.quiet else 1,
-    }
+    how = {name: getattr(args, name) for name in ("n_permutations", "random_state")}
+    how |= {"n_jobs": args.n_jobs, "verbose": int(not args.quiet)}
+    how["size"] = acts.QUICK if args.quick else acts.WHOLE
     if args.n_permutations is None:
         how["n_permutations"] = 99 if args.quick else 1000
-    out, played, record = Path(args.out), [], command_record(args)
-    files, overwrite = ResultFiles.below(out), args.overwrite
-    with replaced_results(files, overwrite=overwrite, provenance=record) as folder:
-        for act in acts.ACTS:
-            logger.info("%s", act.title)
-            brain, fitted = acts.play(act, **how)
-            table = acts.compare_with_truth(act, brain, fitted)
-            more = {"truth.tsv": partial(table.to_csv, sep="\t", index=False)}
-            origin = Origin(record=record)
-            write_analysis(fitted, folder / act.name, origin=origin, more=more)
-            say(acts.truth_text(act, fitted, table))
-            played.append((act, brain, fitted, table))
+    out, record = Path(args.out), command_record(args)
+    files, given = ResultFiles.below(out), {"overwrite": args.overwrite}
+    with replaced_results(files, provenance=record, **given) as folder:
+        played = [acts.perform(act, folder, record, **how) for act in acts.ACTS]
         acts.demo_page(played).save_as_html(folder / "report.html")
     say(f"maps, sidecars and truth.tsv of each act in {out}; open {out}/report.html")

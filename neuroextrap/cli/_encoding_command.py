@@ -1,5 +1,7 @@
 """``neuroextrap encoding``: from images and stimulus features to identification."""
 
+from math import nan
+
 from neuroextrap.analysis._options import path, paths, real, text, texts
 from neuroextrap.cli import _parser as parser
 from neuroextrap.cli._console import say
@@ -98,15 +100,14 @@ COMMAND = parser.Command(
 
 def run(args):
     """Read, fit, identify, and write maps and summary."""
-    from neuroextrap.cli._results import Output, bids_of_inputs, cost_of_regions
+    from neuroextrap.cli._results import Output, cost_of_regions
     from neuroextrap.cli._stimulus_tables import read_data
     from neuroextrap.encoding._cost import estimate_cost
 
     set_sizes = _set_sizes(args.extrapolate, args.interval_level)
     _check_options(args)
-    bids, files = bids_of_inputs(args, args.imgs)
     roles = "imgs stimuli features mask stimulus_images labels_img process_mask"
-    output = Output.of(args, bids, roles, imgs=files)
+    output = Output.of_images(args, args.imgs, roles)
     data = read_data(args)
     model = _model(args, data)
     if output.dry_run:
@@ -160,21 +161,18 @@ def extrapolation_table(fitted, set_sizes, confidence_level):
     """Return predicted accuracies of regions, and the ends of intervals if known."""
     if set_sizes is None:
         return None
-    import numpy as np
     import pandas as pd
 
     from neuroextrap.reporting import peak_table
 
     n_rows = 10 if fitted.table_ is None else len(fitted.wins_)
-    peaks = peak_table(fitted, n_peaks=n_rows)
-    placed = [name for name in ("region", "name", "x", "y", "z") if name in peaks]
-    sizes, parts = np.array(set_sizes), []
-    for peak in peaks[placed].to_dict("records"):
+    peaks = peak_table(fitted, n_peaks=n_rows).filter(["region", "name", *"xyz"])
+    parts = []
+    for peak in peaks.to_dict("records"):
         model = fitted.extrapolator(int(peak["region"]))
-        lower, upper = np.full((2, len(sizes)), np.nan)
+        found = {"set_size": set_sizes, "accuracy": model.predict(set_sizes)}
+        ends = nan, nan
         if fitted.results_.marginal:
-            lower, upper = model.predict_interval(sizes, confidence_level)
-        ends = {"lower": lower, "upper": upper}
-        found = {"set_size": sizes, "accuracy": model.predict(sizes)}
-        parts.append(pd.DataFrame(peak | found | ends))
+            ends = model.predict_interval(set_sizes, confidence_level)
+        parts.append(pd.DataFrame(peak | found).assign(lower=ends[0], upper=ends[1]))
     return pd.concat(parts, ignore_index=True)

@@ -1,5 +1,8 @@
 """``neuroextrap group``: inference over subjects, from their maps to maps of p."""
 
+import warnings
+from functools import partial
+
 from neuroextrap.analysis import _options as option
 from neuroextrap.cli import _parser as parser
 from neuroextrap.cli._console import say
@@ -130,37 +133,34 @@ def run(args):
     """Test and write maps."""
     _read_places(args)
     _check_options(args)
-    from neuroextrap.cli._results import Output, bids_of_inputs
+    from neuroextrap.cli._results import Output
     from neuroextrap.group._group_maps import summary
-    from neuroextrap.images._atlas import names_beside
-    from neuroextrap.maps._files import describe_map, write_maps
-    from neuroextrap.maps._provenance import provenance
-    from neuroextrap.maps._registry import GROUP_MAPS
 
-    bids, files = None, []
-    if args.imgs is not None:
-        bids, files = bids_of_inputs(args, args.imgs, keep_desc=True)
-    output = Output.of(args, bids, "imgs paired_imgs design null mask", imgs=files)
+    roles = "imgs paired_imgs design null mask"
+    output = Output.of_images(args, args.imgs, roles, keep_desc=True)
     if output.dry_run:
         say(_cost(args))
         return
     maps, given = _tested(args)
-    names = names_beside(output.atlas)
-    about = output.origin.sidecar()
-    about |= provenance(parameters=given, random_state=args.random_state)
-    write_maps(
-        output.folder,
-        maps,
-        {name: describe_map(GROUP_MAPS[name], about) for name in maps},
-        overwrite=output.overwrite,
-        bids=bids,
-        provenance=output.origin.record | about,
-        more=output.pages(maps, labels_img=output.atlas, names=names),
-    )
+    _write(output, maps, parameters=given, random_state=args.random_state)
     say(summary(maps, len(maps.summary.subjects)))
     say(f"maps and sidecars in {output.places.folder}")
     if output.report:
         say(f"open {output.places.path('report.html')}")
+
+
+def _write(output, maps, **about):
+    """Write maps with sidecars and the page; `about` is for their provenance."""
+    from neuroextrap.images._atlas import names_beside
+    from neuroextrap.maps._files import describe_map
+    from neuroextrap.maps._provenance import provenance
+    from neuroextrap.maps._registry import GROUP_MAPS
+
+    made = output.origin.sidecar() | provenance(**about)
+    sidecars = {name: describe_map(GROUP_MAPS[name], made) for name in maps}
+    names = names_beside(output.atlas)
+    pages = output.pages(maps, labels_img=output.atlas, names=names)
+    output.write_images(maps, sidecars, made, pages)
 
 
 def _read_places(args):
@@ -243,8 +243,7 @@ def _tested(args, n_permutations=None):
     kind = _kind(args)
     names = [*_OF_TESTS[kind], *([] if kind == "--subjects" else ["n_permutations"])]
     options = {name: getattr(args, name) for name in names if _is_given(args, name)}
-    if n_permutations is not None:
-        options["n_permutations"] = n_permutations
+    options |= {} if n_permutations is None else {"n_permutations": n_permutations}
     given = {name: getattr(args, name) for name in _SHARED} | options
     if kind == "--subjects":
         return group.group_information(args.subjects, **given), options
@@ -255,15 +254,12 @@ def _tested(args, n_permutations=None):
     options["two_sided"] = given["two_sided"] = args.two_sided
     if not _is_second_level(args):
         return group.sign_flip_test(args.imgs, **given), options
-    path = given.pop("design", None)
-    design = None if path is None else _read_design(path, args.imgs)
+    design = _read_design(given.pop("design", None), args.imgs)
     return group.second_level_test(args.imgs, design, **given), options
 
 
 def _cost(args):
     """Describe what the test would take."""
-    import warnings
-
     import numpy as np
 
     from neuroextrap.cli._results import cost_line, seconds_of
@@ -271,26 +267,33 @@ def _cost(args):
 
     if args.subjects is not None:
         return f"{len(args.subjects)} folders are read, no permutations are done"
-    plain = args.null is None and not _is_second_level(args)
-    n_permutations = args.n_permutations
-    if n_permutations is None:
-        n_permutations = 1000 if plain else 10_000
-    of_means, least = args.test == "mean", 0
-    if of_means and args.cluster_threshold:  # that a threshold needs
-        least = 1 / args.cluster_threshold
-    few = (int(10 + least), int(60 + least))
+    n_maps, test = len(args.imgs), partial(_tested, args)
+    n_permutations, few = _repetitions(args)
     with warnings.catch_warnings():  # of few permutations
         warnings.simplefilter("ignore", UserWarning)
-        maps, _ = _tested(args, few[0] if of_means else 2)
+        maps, _ = test(few[0] if args.test == "mean" else 2)
         n_voxels = int(np.isfinite(flat_values(maps["p_value"])).sum())
-        seconds = seconds_of(lambda n: _tested(args, n), n_permutations, few=few)
-    n_maps = len(args.imgs)
+        seconds = seconds_of(test, n_permutations, few=few)
     what = f"{n_maps} subjects, {n_voxels} voxels, {n_permutations} permutations"
     return cost_line(what, seconds, 8.0 * n_voxels * (4 * n_maps + 64))
 
 
+def _repetitions(args):
+    """Return the number of permutations, and two few ones that are timed."""
+    n_permutations = args.n_permutations
+    if n_permutations is None:
+        plain = args.null is None and not _is_second_level(args)
+        n_permutations = 1000 if plain else 10_000
+    least = 0
+    if args.test == "mean" and args.cluster_threshold:  # that a threshold needs
+        least = 1 / args.cluster_threshold
+    return n_permutations, (int(10 + least), int(60 + least))
+
+
 def _read_design(path, imgs):
     """Return the design of a table as numbers, its rows by participant if named."""
+    if path is None:
+        return None
     import pandas as pd
 
     from neuroextrap.images._bids_names import loose_entities

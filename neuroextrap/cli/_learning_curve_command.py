@@ -1,14 +1,11 @@
 """``neuroextrap learning-curve``: information against the number of subjects."""
 
-import logging
 from functools import partial
 from typing import Any
 
 from neuroextrap.analysis import _options as option
-from neuroextrap.cli._console import say
+from neuroextrap.cli._console import logger, say
 from neuroextrap.cli._parser import DRY_RUN, LAST, OUTPUT, Command
-
-logger = logging.getLogger(__name__)
 
 _EXAMPLES = """\
 scans: tab-separated, one row for each volume (of all images, in order) or each
@@ -90,8 +87,6 @@ _CURVE = {
     "random_state": option.whole("seed of the splits", 0, "SEED"),
     "n_jobs": option.whole("number of workers", 1),
 }
-
-
 _FILES = {name: OUTPUT[name] for name in ("overwrite", "bids", "report")}
 COMMAND = Command(
     "information about unseen subjects against training subjects",
@@ -135,55 +130,56 @@ _RECORDS: dict[str, dict[str, Any]] = {
 
 def run(args):
     """Read the scans, compute the curves, write tables and maps."""
-    from neuroextrap.cli._results import Output, bids_of_inputs
+    from neuroextrap.cli._results import Output
+
+    role = "imgs" if args.array is None else "array"
+    output = Output.of_images(args, getattr(args, role), f"{role} scans mask", role)
+    samples, data, labels = _read(args)
+    curve = _curve(args, data)
+    if output.dry_run:
+        say(_cost(curve, labels))
+        return
+    curves = {name: curve(y=y) for name, y in labels.items()}
+    maps: tuple[dict, dict] = {}, {}
+    if samples.masker is not None:
+        maps = _maps(output, samples, labels, curve.keywords)
+    asked = {name: getattr(args, name) for name in _PARAMETERS.split()}
+    asked["classifier"] = curve.keywords["classifier"]
+    about = {"parameters": asked, "random_state": args.random_state}
+    say(_written(output, curves, maps, inputs=data | labels, **about))
+
+
+def _curve(args, data):
+    """Return the function that computes the curve of labels."""
     from neuroextrap.learning_curves import (
         CanonicalVariates,
         information_learning_curve,
     )
 
-    role = "imgs" if args.array is None else "array"
-    bids, files = bids_of_inputs(args, getattr(args, role))
-    output = Output.of(args, bids, f"{role} scans mask", **{role: files})
-    samples, data, labels = _read(args)
-    classifier = CanonicalVariates(**{name: getattr(args, name) for name in _MODEL})
+    model = CanonicalVariates(**{name: getattr(args, name) for name in _MODEL})
     how = {name: each.value(getattr(args, name)) for name, each in _CURVE.items()}
-    curve: Any = partial(
-        information_learning_curve,
-        data["X"],
-        groups=data["groups"],
-        classifier=classifier,
-        **how,
-    )
-    if output.dry_run:
-        say(_cost(curve, data, labels))
-        return
-    curves = {name: curve(y) for name, y in labels.items()}
-    maps: tuple[dict, dict] = {}, {}
-    if samples.masker is not None:
-        maps = _maps(output, samples, data, labels, classifier, how)
-    asked = {name: getattr(args, name) for name in _PARAMETERS.split()}
-    about = {"parameters": asked | {"classifier": classifier}, "inputs": data | labels}
-    say(_written(output, curves, maps, about | {"random_state": args.random_state}))
+    return partial(information_learning_curve, classifier=model, **data, **how)
 
 
-def _cost(curve, data, labels):
+def _cost(curve, labels):
     """Describe what the curves would take, by timing a few splits of each."""
     from joblib import effective_n_jobs
 
     from neuroextrap.cli._results import cost_line, seconds_of
 
-    (n_scans, n_features), n_splits = data["X"].shape, curve.keywords["n_splits"]
-    n_workers = effective_n_jobs(curve.keywords["n_jobs"])
+    options, (n_scans, n_features) = curve.keywords, curve.keywords["X"].shape
+    n_splits, n_groups = options["n_splits"], len(set(options["groups"]))
+    n_workers = effective_n_jobs(options["n_jobs"])
     n_sizes, seconds = 0, 0.0
     for y in labels.values():
-        few = partial(curve, y, n_jobs=1)
+        few = partial(curve, y=y, n_jobs=1)
         n_sizes = len(few(n_splits=1).train_sizes)
         seconds += seconds_of(lambda n, f=few: f(n_splits=n), n_splits, few=(1, 4))
     what = (
         f"{len(labels)} curves of {n_sizes} training sizes, {n_splits} splits, "
-        f"{n_scans} scans of {len(set(data['groups']))} groups, {n_features} features"
+        f"{n_scans} scans of {n_groups} groups, {n_features} features"
     )
-    return cost_line(what, seconds / n_workers, (4 + n_workers) * data["X"].nbytes)
+    return cost_line(what, seconds / n_workers, (4 + n_workers) * options["X"].nbytes)
 
 
 def _source(args):
@@ -255,7 +251,7 @@ def _columns(args):
     return columns, rows
 
 
-def _maps(output, samples, data, labels, classifier, options):
+def _maps(output, samples, labels, options):
     """Return images and sidecars of models trained on all subjects, dicts by name."""
     from sklearn.base import clone
 
@@ -266,11 +262,12 @@ def _maps(output, samples, data, labels, classifier, options):
     from neuroextrap.maps._provenance import provenance
     from neuroextrap.maps._records import MapRecord
 
-    X = scale_scans(data["X"]) if options["scale"] == "mean" else data["X"]
-    X = center_groups(X, data["groups"]) if options["center"] == "group" else X
+    X, groups = options["X"], options["groups"]
+    X = scale_scans(X) if options["scale"] == "mean" else X
+    X = center_groups(X, groups) if options["center"] == "group" else X
     images, sidecars, about = {}, {}, output.origin.sidecar()
     for name, y in labels.items():
-        model = clone(classifier).fit(X, y, groups=data["groups"])
+        model = clone(options["classifier"]).fit(X, y, groups=groups)
         made = about | provenance(
             parameters={"labels": name, "n_components": model.n_components_},
             inputs={"X": X, "y": y},
@@ -286,12 +283,11 @@ def _maps(output, samples, data, labels, classifier, options):
     return images, sidecars
 
 
-def _written(output, curves, maps, about):
+def _written(output, curves, maps, **about):
     """Write tables, images and sidecars, and the page; return a summary."""
     from neuroextrap.analysis._region_maps import table_writer
     from neuroextrap.learning_curves import learning_curve_report
     from neuroextrap.learning_curves._comparison import table_of_curves
-    from neuroextrap.maps._files import write_maps
     from neuroextrap.maps._provenance import provenance
 
     table = table_of_curves(curves, "scheme")
@@ -299,20 +295,11 @@ def _written(output, curves, maps, about):
     more["confusion.tsv"] = partial(_confusions(curves).to_csv, sep="\t", index=False)
     if output.report:
         more["report.html"] = learning_curve_report(curves).save_as_html
-    write_maps(
-        output.folder,
-        *maps,
-        bids=output.bids,
-        provenance=output.origin.record | output.origin.sidecar() | provenance(**about),
-        more=more,
-        overwrite=output.overwrite,
-        sources=output.origin.paths,
-    )
-    places = output.places
-    names = ", ".join(places.name(n) for n in ("learning_curve.tsv", "confusion.tsv"))
+    made = output.origin.sidecar() | provenance(**about)
+    output.write_images(*maps, made, more, sources=output.origin.paths)
+    names = ", ".join(map(output.places.name, ("learning_curve.tsv", "confusion.tsv")))
     names += ", maps" if maps[0] else ""
-    page = f"; open {places.path('report.html')}" if output.report else ""
-    return f"{_summary(curves, table)}\n{names} in {places.folder}{page}"
+    return f"{_summary(curves, table)}\n{output.told(names)}"
 
 
 def _summary(curves, table):
@@ -335,17 +322,11 @@ def _confusions(curves):
     """Return mean predicted probabilities as a tidy table."""
     import pandas as pd
 
-    rows = [
-        {
-            "scheme": name,
-            "train_size": size,
-            "true": true,
-            "predicted": predicted,
-            "probability": probability,
-        }
+    # columns, then rows: those of the transpose are true and predicted classes
+    rows = {
+        (name, size): pd.DataFrame(matrix.T, curve.classes, curve.classes).unstack()
         for name, curve in curves.items()
         for size, matrix in zip(curve.train_sizes, curve.confusion, strict=True)
-        for true, row in zip(curve.classes, matrix, strict=True)
-        for predicted, probability in zip(curve.classes, row, strict=True)
-    ]
-    return pd.DataFrame(rows)
+    }
+    heads = ["scheme", "train_size", "true", "predicted"]
+    return pd.concat(rows, names=heads).rename("probability").reset_index()

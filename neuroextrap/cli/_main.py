@@ -2,7 +2,6 @@
 
 import argparse
 import importlib
-import logging
 import sys
 from collections.abc import Sequence
 
@@ -12,11 +11,10 @@ from neuroextrap.cli._console import (
     console,
     dask_cluster,
     ending_on_sigterm,
+    logger,
     say,
 )
 from neuroextrap.cli._parser import CommandParser, take_last_as_output
-
-logger = logging.getLogger(__name__)
 
 _COMMANDS = (
     "demo check searchlight multiverse bids merge encoding continuous compare scores "
@@ -27,6 +25,7 @@ _BAD_INPUT = (ValueError, TypeError, OSError, MemoryError, ModuleNotFoundError)
 # what ended a command: what is said, and the exit code, 128 and the signal
 _ENDS = {KeyboardInterrupt: ("interrupted", 130), Terminated: ("terminated", 143)}
 
+_ABOUT = "How much does each patch of brain tell about a stimulus."
 _EXAMPLES = """\
 examples:
   neuroextrap demo demo_output
@@ -43,23 +42,12 @@ def build_parser():
     """Return the parser of all commands."""
     from neuroextrap import __version__
 
+    version = f"neuroextrap {__version__}"
     parser = CommandParser(
-        is_command=False,
-        prog="neuroextrap",
-        description="How much does each patch of brain tell about a stimulus.",
-        epilog=_EXAMPLES,
+        is_command=False, prog="neuroextrap", description=_ABOUT, epilog=_EXAMPLES
     )
-    parser.add_argument(
-        "--version", action="version", version=f"neuroextrap {__version__}"
-    )
-    parser.add_argument(
-        "--print-completion",
-        choices=SHELLS,
-        action=_PrintCompletion,
-        default=argparse.SUPPRESS,
-        help="print a script by which this shell completes commands, options and "
-        "files, and exit (needs shtab)",
-    )
+    parser.add_argument("--version", action="version", version=version)
+    parser.add_argument("--print-completion", action=_PrintCompletion, choices=SHELLS)
     subparsers = parser.add_subparsers(
         title="commands", metavar="COMMAND", parser_class=CommandParser
     )
@@ -106,20 +94,25 @@ def main(argv: Sequence[str] | None = None) -> int:
         parser.error("name a command")
     args.argv = words
     with console(quiet=args.quiet, verbose=args.verbose):
-        try:
-            if getattr(args, "out", "") is None:
-                take_last_as_output(args)
-            with ending_on_sigterm(), dask_cluster(args):
-                return args.run(args) or 0
-        except _BAD_INPUT as error:
-            from neuroextrap.stats._warn import one_line
+        return _exit_code(args)
 
-            logger.error("%s", one_line(error), exc_info=args.debug)
-            return 2
-        except KeyboardInterrupt as interrupt:
-            end, code = _ENDS[type(interrupt)]
-            logger.warning("%s; %s", end, str(interrupt) or "no results were written")
-            return code
+
+def _exit_code(args):
+    """Run a command; say in one line what ended it, if anything did."""
+    try:
+        if getattr(args, "out", "") is None:
+            take_last_as_output(args)
+        with ending_on_sigterm(), dask_cluster(args):
+            return args.run(args) or 0
+    except _BAD_INPUT as error:
+        from neuroextrap.stats._warn import one_line
+
+        logger.error("%s", one_line(error), exc_info=args.debug)
+        return 2
+    except KeyboardInterrupt as interrupt:
+        end, code = _ENDS[type(interrupt)]
+        logger.warning("%s; %s", end, str(interrupt) or "no results were written")
+        return code
 
 
 SHELLS = ("bash", "zsh", "tcsh")
@@ -127,6 +120,14 @@ SHELLS = ("bash", "zsh", "tcsh")
 
 class _PrintCompletion(argparse.Action):
     """Print the script of a shell, and leave."""
+
+    def __init__(self, *args, **kwargs):
+        about = (
+            "print a script by which this shell completes commands, options and files, "
+            "and exit (needs shtab)"
+        )
+        kwargs |= {"default": argparse.SUPPRESS, "help": about}
+        super().__init__(*args, **kwargs)
 
     def __call__(self, parser, namespace, values, option_string=None):
         """Make the script of all commands from the parser."""

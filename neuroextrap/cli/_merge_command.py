@@ -1,6 +1,7 @@
 """``neuroextrap merge``: join the parts of a run that was split by ``--shard``."""
 
 from dataclasses import replace
+from pathlib import Path
 
 from neuroextrap.analysis._options import flag
 from neuroextrap.cli._console import say
@@ -43,6 +44,12 @@ def run(args):
     """Join the parts and write the whole."""
     from neuroextrap.cli._results import Output
 
+    for part in args.parts:
+        if not Path(part).exists():
+            raise FileNotFoundError(
+                f"PART {part} is not a folder; name the folders that "
+                "'neuroextrap searchlight --shard' wrote"
+            )
     kind, bids = _kind_and_bids(args)
     output = Output.of(args, bids)
     first, *others = [kind.from_directory(part) for part in args.parts]
@@ -53,18 +60,10 @@ def run(args):
 
 def _kind_and_bids(args):
     """Return what the parts are, and entities that name them if they are wanted."""
-    from pathlib import Path
-
     from neuroextrap.analysis._analysis_files import find_analysis
     from neuroextrap.decoding import IdentificationSearchLight, TargetSearchLight
     from neuroextrap.encoding import EncodingIdentification
 
-    for part in args.parts:
-        if not Path(part).exists():
-            raise FileNotFoundError(
-                f"PART {part} is not a folder; name the folders that "
-                "'neuroextrap searchlight --shard' wrote"
-            )
     classes = IdentificationSearchLight, TargetSearchLight, EncodingIdentification
     analyses = [find_analysis(part) for part in args.parts]
     kind = {each.kind: each for each in classes}[analyses[0][0]]

@@ -51,33 +51,39 @@ COMMAND = parser.Command(
 
 def run(args):
     """Read every pipeline's samples, test all, write maps, table and page."""
-    import numpy as np
-
-    from neuroextrap.cli._results import page_file, text_table
+    from neuroextrap.cli._results import text_table
     from neuroextrap.decoding import multiverse
     from neuroextrap.maps._files import check_output_directory
 
     check_output_directory(args.out, overwrite=args.overwrite)
-    pipelines: dict = {}
-    first: Any = None
-    for name, (light, samples, (data, *_)) in planned_pipelines(args.config):
-        pipelines[name], first = (light, data), first or samples
-        alike = [np.array_equal(samples.y, first.y)]
-        alike += [np.array_equal(samples.runs, first.runs)]
-        if not all(alike):
-            raise ValueError(
-                f"{args.config}: pipeline {name!r} has other samples than the first; "
-                "give all the same events, samples and exclude"
-            )
+    pipelines, first = _read(args.config)
     found = multiverse(pipelines, None, first.y, first.runs, order=first.order)
     found.bg_img_ = first.bg_img
-    pages = page_file(found.generate_report())
+    pages = {"report.html": found.generate_report().save_as_html}
     found.to_directory(args.out, overwrite=args.overwrite, more=pages)
     say(
         f"p_value_fwe holds for all voxels and pipelines together:\n"
         f"{text_table(found.table_, _SHOWN.split())}\n"
         f"maps and pipelines.tsv in {args.out}; open {args.out}/report.html"
     )
+
+
+def _read(path):
+    """Return searchlight and data of every pipeline, by name, and the first samples."""
+    import numpy as np
+
+    pipelines: dict = {}
+    first: Any = None
+    for name, (light, samples, (data, *_)) in planned_pipelines(path):
+        pipelines[name], first = (light, data), first or samples
+        alike = [np.array_equal(samples.y, first.y)]
+        alike += [np.array_equal(samples.runs, first.runs)]
+        if not all(alike):
+            raise ValueError(
+                f"{path}: pipeline {name!r} has other samples than the first; give all "
+                "the same events, samples and exclude"
+            )
+    return pipelines, first
 
 
 def planned_pipelines(path, most=None):

@@ -38,6 +38,8 @@ class _ShortHelp(argparse.RawDescriptionHelpFormatter):
 class _FullHelp(argparse.Action):
     """Print the help of all options, and leave."""
 
+    is_first = True
+
     def __call__(self, parser, namespace, values, option_string=None):
         """Print it."""
         del namespace, values, option_string
@@ -53,28 +55,20 @@ class CommandParser(argparse.ArgumentParser):
 
     def __init__(self, *args, is_command=True, intermixed=False, **kwargs):
         self._intermixed = intermixed
-        kwargs.setdefault("formatter_class", argparse.RawDescriptionHelpFormatter)
-        kwargs.setdefault("conflict_handler", "resolve")
-        kwargs.setdefault("allow_abbrev", False)
+        kwargs |= {"conflict_handler": "resolve", "allow_abbrev": False}
         super().__init__(*args, **kwargs)
+        self.formatter_class = argparse.RawDescriptionHelpFormatter
+        default: Any = argparse.SUPPRESS if is_command else False
+        how = {"action": "store_true", "default": default}
         group = self.add_argument_group("messages")
         volume = group.add_mutually_exclusive_group()
-        default = argparse.SUPPRESS if is_command else False
-        for where, name, what in (
-            (volume, "--quiet", "show warnings only"),
-            (volume, "--verbose", "show debug messages too"),
-            (group, "--debug", "show the traceback of an error"),
-        ):
-            where.add_argument(name, action="store_true", default=default, help=what)
+        volume.add_argument("--quiet", help="show warnings only", **how)
+        volume.add_argument("--verbose", help="show debug messages too", **how)
+        group.add_argument("--debug", help="show the traceback of an error", **how)
         if is_command:
-            whole: Any = group.add_argument(
-                "--help-all",
-                action=_FullHelp,
-                nargs=0,
-                default=argparse.SUPPRESS,
-                help="show all options and explanations, and exit",
-            )
-            whole.is_first = True
+            about = "show all options and explanations, and exit"
+            how = {"action": _FullHelp, "nargs": 0, "default": default}
+            group.add_argument("--help-all", help=about, **how)
 
     def format_help(self, *, short=True):
         """Return the help; the `short` one leaves out what few need, if it is long."""
@@ -285,18 +279,13 @@ def parameters_of(args, kind, *, without=()):
         if row.option is not None and row.word not in without
     }
     if kind == "encoding":
-        given["encoder"] = _encoder_of(args.encoder, args.n_jobs)
+        from neuroextrap.encoding import ElasticNetEncoder, RidgeEncoder
+
+        encoders = {"auto": None, "ridge": RidgeEncoder()}  # None is the default
+        elastic_net = ElasticNetEncoder(n_jobs=args.n_jobs)
+        given["encoder"] = encoders.get(args.encoder, elastic_net)
     is_analysis = kind in ("searchlight", "encoding", "targets")
     return given | {"verbose": 0 if args.quiet else 1} if is_analysis else given
-
-
-def _encoder_of(word, n_jobs):
-    """Return the encoder of a word, not fitted; None is the default."""
-    from neuroextrap.encoding import ElasticNetEncoder, RidgeEncoder
-
-    if word == "auto":
-        return None
-    return RidgeEncoder() if word == "ridge" else ElasticNetEncoder(n_jobs=n_jobs)
 
 
 def take_last_as_output(args):

@@ -1,12 +1,12 @@
 """A searchlight from the words of a command to what it is fitted to."""
 
-import logging
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from neuroextrap.analysis._parameters import command_words
+from neuroextrap.cli._console import logger
 from neuroextrap.cli._parser import parameters_of
 from neuroextrap.cli._results import cost_of_regions
 from neuroextrap.decoding import IdentificationSearchLight, TargetSearchLight
@@ -19,8 +19,6 @@ from neuroextrap.images._opening import image_files
 from neuroextrap.images._sample_options import SampleOptions
 from neuroextrap.images._tables import numbers, read_text_table
 from neuroextrap.maps._records import nested_parameters
-
-logger = logging.getLogger(__name__)
 
 
 class Planned(NamedTuple):

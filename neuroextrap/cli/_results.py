@@ -1,6 +1,5 @@
 """What commands say and write: names, origin and files of results, and dry runs."""
 
-import logging
 import textwrap
 import time
 from dataclasses import dataclass
@@ -12,10 +11,11 @@ import numpy as np
 
 from neuroextrap.analysis._analysis_files import write_analysis
 from neuroextrap.analysis._parameters import parameters
+from neuroextrap.cli._console import logger
 from neuroextrap.images._atlas import atlas_names_at
 from neuroextrap.images._opening import image_files
 from neuroextrap.maps._bids import file_entities, shared_entities
-from neuroextrap.maps._files import check_output_directory
+from neuroextrap.maps._files import check_output_directory, write_maps
 from neuroextrap.maps._provenance import Origin, SourceFile, relative_words
 from neuroextrap.maps._result_files import ResultFiles
 from neuroextrap.margins._resources import continue_line
@@ -23,9 +23,7 @@ from neuroextrap.margins.running._execution import clock
 from neuroextrap.plotting._brain_maps import read_volume
 from neuroextrap.reporting import peak_table
 from neuroextrap.reporting._identification_page import identification_report
-from neuroextrap.reporting._rendering import format_number, rounded_down
-
-logger = logging.getLogger(__name__)
+from neuroextrap.reporting._page import format_number, rounded_down
 
 _PRINTED = (
     "name x y z atlas_label n_voxels accuracy implied_information bayes_accuracy_bound "
@@ -63,6 +61,16 @@ class Output:
         origin = origin_of_command(args, roles, **sources)
         return cls(folder=args.out, origin=origin, bids=bids, **given)
 
+    @classmethod
+    def of_images(
+        cls, args, imgs, roles, role="imgs", /, *, keep_desc=False, **sources
+    ):
+        """Return the output for images, or an array, by whose names it may be named."""
+        bids, files = None, []
+        if imgs is not None:
+            bids, files = _bids_of_inputs(args, imgs, keep_desc=keep_desc)
+        return cls.of(args, bids, roles, **sources | {role: files})
+
     @property
     def places(self):
         """The ResultFiles."""
@@ -84,7 +92,7 @@ class Output:
             page = identification_report(fitted, self.title, **options, origin=origin)
         else:
             page = fitted.generate_report(self.title, **options)
-        return page_file(page)
+        return {"report.html": page.save_as_html}
 
     def write_analysis(self, fitted, tables=None, files=None):
         """Write a fitted analysis with tables and files by name; return a summary."""
@@ -96,15 +104,20 @@ class Output:
         }
         more |= (files or {}) | self.pages(fitted)
         write_analysis(fitted, self.folder, more=more, **self.how)
-        places = self.places
-        written = f"maps, sidecars and {places.name('peaks.tsv')} in {places.folder}"
-        if self.report:
-            written += f"; open {places.path('report.html')}"
-        shown = [
-            f"{name}:\n{text_table(table.head(_SHOWN), list(table.columns))}"
-            for name, table in tables.items()
-        ]
-        return "\n".join([summary(fitted, peaks), *shown, written])
+        shown = [f"{n}:\n{text_table(t.head(_SHOWN))}" for n, t in tables.items()]
+        written = f"maps, sidecars and {self.places.name('peaks.tsv')}"
+        return "\n".join([summary(fitted, peaks), *shown, self.told(written)])
+
+    def write_images(self, images, sidecars, about, more, **places):
+        """Write images, sidecars and further files; `about` them says provenance."""
+        places |= {"bids": self.bids, "overwrite": self.overwrite, "more": more}
+        record = self.origin.record | about
+        write_maps(self.folder, images, sidecars, provenance=record, **places)
+
+    def told(self, files):
+        """Say where files, in words, and the page are."""
+        page = f"; open {self.places.path('report.html')}" if self.report else ""
+        return f"{files} in {self.places.folder}{page}"
 
     def write_maps(self, maps, shown, fitted=None):
         """Write RegionMaps, of `fitted` or alone; return the strongest regions."""
@@ -144,11 +157,6 @@ def background(word):
     return False if word is not None and word.lower() == "none" else word
 
 
-def page_file(page):
-    """Return what writes a report to a path, by the name of its file, a dict."""
-    return {"report.html": page.save_as_html}
-
-
 def summary(fitted, peaks):
     """Describe the strongest regions, rows of a peak table, in lines of text."""
     n_classes = len(fitted.classes_)
@@ -163,8 +171,9 @@ def summary(fitted, peaks):
     return "\n".join([*lines, *notes])
 
 
-def text_table(frame, columns):
-    """Lay out columns that a frame has, by names or headings, as text."""
+def text_table(frame, columns=None):
+    """Lay out columns that a frame has, all or by names or headings, as text."""
+    columns = frame.columns if columns is None else columns
     names = [name for name in columns if name in frame.columns]
     if isinstance(columns, dict):
         heads = [[columns[name]] for name in names]
@@ -208,7 +217,7 @@ def _aligned_cells(values):
     ], False
 
 
-def bids_of_inputs(args, imgs, *, keep_desc=False):
+def _bids_of_inputs(args, imgs, *, keep_desc):
     """Return the entities that name the results of images, or None, and their files."""
     files = image_files(imgs)
     bids = None if args.bids is False else shared_entities(files)

@@ -1,13 +1,10 @@
 """``neuroextrap scores``: identification by the scores of any decoder."""
 
-import logging
 from pathlib import Path
 
 from neuroextrap.analysis import _options as option
-from neuroextrap.cli._console import say
+from neuroextrap.cli._console import logger, say
 from neuroextrap.cli._parser import OVERWRITE, Command
-
-logger = logging.getLogger(__name__)
 
 _EXAMPLES = """\
 Scores of trials (rows) for candidates (columns): .npy, .npz (scores, targets),
@@ -94,8 +91,6 @@ _PRINTED = (
     "pairwise_accuracy median_rank implied_information implied_information_lower "
     "implied_information_upper p_value"
 )
-
-
 _REPORT = option.flag("write a self-contained report.html as well")
 COMMAND = Command(
     "identification (top-1 among any number) by the scores of any decoder",
@@ -122,7 +117,25 @@ COMMAND = Command(
 
 def run(args):
     """Read the scores, analyze and compare them, write tables and page."""
-    # OUT may have been taken for the last of the set sizes
+    _take_output(args)
+    from neuroextrap.cli._results import Output, text_table
+    from neuroextrap.scores._result import joined, named_notes, write_results
+
+    roles = "scores decoded candidates targets names groups"
+    output = Output.of(args, None, roles)
+    found = _analyzed(args)
+    compared = _compared(found, max(1, args.n_permutations), args.random_state)
+    how = {name: getattr(output, name) for name in ("overwrite", "report", "origin")}
+    tables, written = write_results(found, compared, args.out, **how)
+    shown = [text_table(tables["summary"], _PRINTED.split())]
+    shown += [text_table(joined(found, "pools"))]
+    shown += [text_table(tables["comparison"]) for _ in compared]
+    notes = named_notes(found, compared)
+    say("\n\n".join([*shown, "\n".join([*notes, f"{written} in {args.out}"])]))
+
+
+def _take_output(args):
+    """Take OUT from the last words, which may be taken for one of the set sizes."""
     last = args.scores
     if args.set_sizes and isinstance(args.set_sizes[-1], str):
         last = args.set_sizes
@@ -131,25 +144,17 @@ def run(args):
         raise ValueError(
             "A ... OUT: name files of scores, or --decoded and --candidates, then OUT"
         )
-    from neuroextrap.cli._results import Output, text_table
-    from neuroextrap.scores._result import joined, named_notes, write_results
 
-    roles = "scores decoded candidates targets names groups"
-    output = Output.of(args, None, roles)
-    found, compared = _analyzed(args), {}
-    if len(found) == 2:
-        (first, second), how = found.values(), {"random_state": args.random_state}
-        how["n_permutations"] = max(1, args.n_permutations)
-        compared[tuple(found)] = first.compare(second, **how)
-    elif len(found) > 2:
+
+def _compared(found, n_permutations, random_state):
+    """Return the comparison of decoders by their names, if there are two."""
+    if len(found) > 2:
         logger.info("%d decoders are listed; give two to compare them", len(found))
-    how = {name: getattr(output, name) for name in ("overwrite", "report", "origin")}
-    tables, written = write_results(found, compared, args.out, **how)
-    frames = [joined(found, "pools"), *(tables["comparison"] for _ in compared)]
-    shown = [text_table(tables["summary"], _PRINTED.split())]
-    shown += [text_table(frame, list(frame.columns)) for frame in frames]
-    notes = named_notes(found, compared)
-    say("\n\n".join([*shown, "\n".join([*notes, f"{written} in {args.out}"])]))
+    if len(found) != 2:
+        return {}
+    first, second = found.values()
+    how = {"n_permutations": n_permutations, "random_state": random_state}
+    return {tuple(found): first.compare(second, **how)}
 
 
 def _analyzed(args):

@@ -1,12 +1,8 @@
 """``neuroextrap searchlight``: from images and events to maps."""
 
-import logging
-
 from neuroextrap.analysis._options import one_of, path, paths, text, texts
 from neuroextrap.cli import _parser as parser
-from neuroextrap.cli._console import say
-
-logger = logging.getLogger(__name__)
+from neuroextrap.cli._console import logger, say
 
 _EXAMPLES = """\
 events: tab-separated text, one table for each image or one for all volumes.
@@ -137,36 +133,33 @@ COMMAND = parser.Command(
     parser.LAST,
     _options,
 )
+_ROLES = (
+    "imgs events targets new_imgs new_events dissimilarities mask labels_img "
+    "process_mask confounds"
+)
+_ONE_BY_ONE = (
+    "volumes are permuted one by one; if several belong to one block or trial use "
+    "--samples blocks, or p-values are too small"
+)
 
 
 def run(args):
     """Read the samples, answer what is asked of them, write maps and summary."""
     from neuroextrap.cli._planned_searchlight import Request
-    from neuroextrap.cli._results import Output, bids_of_inputs
+    from neuroextrap.cli._results import Output
     from neuroextrap.cli._searchlight_questions import question_of
 
     if not args.check_t_r and args.t_r is None:
         raise ValueError("--no-check-t-r needs --t-r, the repetition time")
-    question = question_of(args)
-    request = Request.of(args, question)
-    bids, files = bids_of_inputs(args, request.files)
-    output = Output.of(
-        args,
-        bids,
-        "imgs events targets new_imgs new_events dissimilarities mask labels_img "
-        "process_mask confounds",
-        imgs=files,
-        mask=request.mask,
-        confounds=None if request.strategy else args.confounds,
-    )
+    request = Request.of(args, question_of(args))
+    given = {"mask": request.mask}
+    given["confounds"] = None if request.strategy else args.confounds
+    output = Output.of_images(args, request.files, _ROLES, **given)
     if args.samples == "volumes" and args.n_permutations and not request.of_model:
-        logger.warning(
-            "volumes are permuted one by one; if several belong to one block or trial "
-            "use --samples blocks, or p-values are too small"
-        )
+        logger.warning("%s", _ONE_BY_ONE)
     planned = request.plan()
-    question.check(planned)
+    request.question.check(planned)
     if output.dry_run:
-        say("\n".join(question.cost(planned)))
+        say("\n".join(request.question.cost(planned)))
     else:
-        say(question.answer(request, planned, output))
+        say(request.question.answer(request, planned, output))

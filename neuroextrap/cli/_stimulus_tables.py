@@ -1,11 +1,11 @@
 """Read the tables, features and responses of ``neuroextrap encoding``."""
 
-import logging
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
+from neuroextrap.cli._console import logger
 from neuroextrap.encoding._cost import EncodingData
 from neuroextrap.encoding._stimuli import feature_names, same_runs
 from neuroextrap.encoding._stimulus_features import image_feature_kinds, image_features
@@ -14,8 +14,6 @@ from neuroextrap.images import resolve_masker, to_img
 from neuroextrap.images._loading import load_samples
 from neuroextrap.images._opening import list_images
 from neuroextrap.images._tables import load_array, numbers, read_text_table, text_column
-
-logger = logging.getLogger(__name__)
 
 _NAMES = ("set", "run", "stimulus", "stim_file")
 # of the largest feature of a column: by this much single precision may round it

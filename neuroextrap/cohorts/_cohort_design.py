@@ -57,6 +57,11 @@ def read_participants(given, out):
     table = table.map(lambda entry: entry.strip() if isinstance(entry, str) else entry)
     missing = table.isna() | table.isin([MISSING, ""])
     table = table.where(~missing, None)[~missing.all(axis=1)]  # blank rows at the end
+    return _by_name(table, name)
+
+
+def _by_name(table, name):
+    """Return a table with one row a participant, indexed by "sub-<label>"."""
     if table[_ID].isna().any():
         raise ValueError(f"{name} has a row without {_ID}; name it, or remove the row")
     table.index = [f"sub-{str(x).removeprefix('sub-')}" for x in table.pop(_ID)]
@@ -67,11 +72,7 @@ def read_participants(given, out):
 
 
 def make_design(table, members, contrast, covariates):
-    """Return the CohortDesign of participants, None where their mean is tested.
-
-    Values of a column of text become columns of 0 and 1, any difference between them is
-    tested by F; other columns are centered, and without groups there is an intercept.
-    """
+    """Return the CohortDesign of participants, None where their mean is tested."""
     if contrast is None and not covariates:
         return None
     given = _INTERCEPT if contrast is None else contrast
@@ -128,15 +129,19 @@ def _columns(rows, used, texts, grouped, parts):
             raise ValueError(f"{taken[0]!r} is a column and a value; rename one")
         columns |= added
         words.append(told)
-    contrast = parts[0] if len(parts) == 1 else parts
-    if grouped and parts == grouped:
-        first, *others = sorted(set(rows[grouped[0]]))
-        contrast = [f"`{other}` - `{first}`" for other in others]
     if not grouped:
         columns[_INTERCEPT] = pd.Series(1.0, index=rows.index)
         words.append("an intercept")
     told = f"{len(rows)} participants: {'; '.join(words)}"
-    return pd.DataFrame(columns), contrast, (told,)
+    return pd.DataFrame(columns), _tested(rows, grouped, parts), (told,)
+
+
+def _tested(rows, grouped, parts):
+    """Return the contrast: a column of groups stands for all their differences."""
+    if grouped and parts == grouped:
+        first, *others = sorted(set(rows[grouped[0]]))
+        return [f"`{other}` - `{first}`" for other in others]
+    return parts[0] if len(parts) == 1 else parts
 
 
 def _of_numbers(name, values, _):

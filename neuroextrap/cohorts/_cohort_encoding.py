@@ -2,7 +2,6 @@
 
 import logging
 import os
-from collections import Counter
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -20,6 +19,7 @@ from neuroextrap.encoding import (
 from neuroextrap.encoding._cost import EncodingData
 from neuroextrap.encoding._stimuli import stimulus_names
 from neuroextrap.encoding._stimulus_features import image_features as features_of_images
+from neuroextrap.group._alike import places_of_repeats
 from neuroextrap.images import to_img
 from neuroextrap.images._events import event_labels, read_events
 from neuroextrap.images._feature_files import Photographs
@@ -38,16 +38,12 @@ _FOLDS = "give folds (n_folds, --folds)"
 
 @dataclass(frozen=True, kw_only=True)
 class StimulusDesign:
-    """What was shown, and which stimuli are tested: all in folds, or as events say.
+    """What was shown, and which stimuli are tested: all in folds, or as events say."""
 
-    `features` have the names of stimuli, as a `column` of the events has them, as
-    index; `source` are the options that say where they come from.
-    """
-
-    features: Any
-    column: str = "trial_type"
+    features: Any  # their index has the names of stimuli
+    column: str = "trial_type"  # of the events, with these names
     n_folds: int | None = None
-    source: dict = field(default_factory=dict)
+    source: dict = field(default_factory=dict)  # options that say where features are
 
     @property
     def identity(self):
@@ -82,8 +78,8 @@ class StimulusDesign:
         place = {str(name): row for row, name in enumerate(self.features.index)}
         rows = {}
         for name in dict.fromkeys(map(str, names)):
-            known = [n for n in (name, Path(name).name, Path(name).stem) if n in place]
-            rows[name] = place[known[0]] if known else None
+            own = (name, Path(name).name, Path(name).stem)
+            rows[name] = next((place[n] for n in own if n in place), None)
         missing = [name for name, row in rows.items() if row is None]
         if missing:
             raise ValueError(
@@ -91,14 +87,12 @@ class StimulusDesign:
                 f"{len(rows)} in all); give features of every stimulus, or exclude "
                 f"conditions that are none (column {self.column!r} of the events)"
             )
-        names_of: dict[int | None, str] = {}
-        for name, row in rows.items():
-            if names_of.setdefault(row, name) != name:
-                raise ValueError(
-                    f"stimuli {names_of[row]!r} and {name!r} have the same features "
-                    f"({self.features.index[row]!r}); give features of each by its "
-                    "whole name"
-                )
+        for row, first, second in places_of_repeats(rows.values()):
+            raise ValueError(
+                f"stimuli {list(rows)[first]!r} and {list(rows)[second]!r} have the "
+                f"same features ({self.features.index[row]!r}); give features of each "
+                "by its whole name"
+            )
         return np.array([rows[str(name)] for name in names], dtype=int)
 
     def tested(self, events):
@@ -133,9 +127,7 @@ def encoding_data(participant, samples):
     """Return the EncodingData of a participant's LabeledSamples."""
     design, runs = participant.request.stimuli, samples.runs
     rows, is_test, order = stimulus_rows(participant, samples.y)
-    place = np.full(len(design.features), -1)
-    place[order] = np.arange(len(order))
-    stimuli, train = place[rows[is_test]], {}
+    stimuli, train = pd.Index(order).get_indexer(rows[is_test]), {}
     if design.n_folds is None:
         runs = _runs_of_tests(participant, stimuli, runs[is_test])
         train = {"train": _imgs(samples, ~is_test), "shown": rows[~is_test]}
@@ -152,16 +144,13 @@ def encoding_data(participant, samples):
 
 
 def stimulus_rows(participant, y):
-    """Return the features' row of every sample, which are tested, and their order.
-
-    With folds the order is random, the same for everyone, so that no fold holds a
-    single category.
-    """
+    """Return the features' row of every sample, which are tested, and their order."""
     design, who = participant.request.stimuli, f"sub-{participant.label}"
     rows = design.rows_of(y)
     if design.n_folds is not None:
         seed = participant.request.analysis.random_state
         seed = seed if isinstance(seed, (int, np.integer)) else 0
+        # the same for everyone, and random: no fold of a single category
         order = random_generator(seed).permutation(len(design.features))
         shown = order[np.isin(order, rows)]
         if len(shown) < 2 * design.n_folds:
@@ -229,14 +218,11 @@ def read_stimuli(features, column, n_folds):
     if not isinstance(column, str) or not column:
         raise ValueError(f"stimulus_column={column!r} must be the name of a column")
     read = features
-    if isinstance(features, (str, os.PathLike)) and Path(features).is_dir():
-        read = image_features(features)
-    elif isinstance(features, (str, os.PathLike)):
-        source = {"features": str(Path(features))}
-        read = StimulusDesign(features=read_features(Path(features)), source=source)
+    if isinstance(features, (str, os.PathLike)):
+        read = _read_path(Path(features))
     elif not isinstance(features, StimulusDesign):
         read = StimulusDesign(features=features)
-    if not hasattr(read.features, "columns") or stimulus_names(read.features) is None:
+    if stimulus_names(read.features) is None:
         raise ValueError(
             "features have no names of stimuli; give a DataFrame whose index has them, "
             "a table with a column 'stimulus', or a folder of images"
@@ -244,21 +230,26 @@ def read_stimuli(features, column, n_folds):
     return replace(read, column=column, n_folds=n_folds)
 
 
+def _read_path(path):
+    """Return the StimulusDesign of a file of features, or a folder of images."""
+    if path.is_dir():
+        return image_features(path)
+    return StimulusDesign(features=read_features(path), source={"features": str(path)})
+
+
 def image_features(folder, *, model="gabor", image_size=128, verbose=0):
     """Return a StimulusDesign of the images of a folder, called by their file names."""
     folder = Path(folder)
     if not folder.is_dir():
         raise ValueError(f"{folder} is no folder of images of stimuli; check the path")
-    paths = sorted(path for path in folder.iterdir() if path.is_file())
-    paths = [path for path in paths if not path.name.startswith(".")]
+    paths = [path for path in sorted(folder.glob("[!.]*")) if path.is_file()]
     if not paths:
         raise ValueError(f"{folder} holds no images of stimuli; check the folder")
-    stems = [path.stem for path in paths]
-    twice = sorted(stem for stem, n in Counter(stems).items() if n > 1)
-    if twice:
+    stems = pd.Index([path.stem for path in paths])
+    if not stems.is_unique:
         raise ValueError(
-            f"{folder} holds several files named {twice[0]}; keep one image of each "
-            "stimulus"
+            f"{folder} holds several files named {min(stems[stems.duplicated()])}; "
+            "keep one image of each stimulus"
         )
     pictures = Photographs(paths, max_size=image_size)
     features = features_of_images(pictures, model, verbose=verbose)

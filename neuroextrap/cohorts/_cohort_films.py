@@ -4,6 +4,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from sklearn.base import clone
+
 from neuroextrap.analysis._analysis_files import origin_of
 from neuroextrap.encoding._continuous_runs import TableOfRuns
 from neuroextrap.images import _bids_names as names
@@ -18,16 +20,12 @@ _EXAMPLE = f"task-film_run-1{_BAND}"
 
 @dataclass(frozen=True, kw_only=True)
 class FilmDesign:
-    """Where the features of films are, and which runs are tested.
+    """Where the features of films are, and which runs are tested."""
 
-    Files in the folder `features` are called by runs or, if `column` of the events
-    names them, by stimuli, and end in ``_<band>``; segments have so many `seconds`.
-    """
-
-    features: Path
+    features: Path  # folder of files called by runs or stimuli, with _<band> at the end
     test_runs: dict
-    column: str | None = None
-    seconds: float | None = None
+    column: str | None = None  # of the events, if files are called by its stimuli
+    seconds: float | None = None  # of a segment
     files: dict = field(default_factory=dict)  # by what they are of, and band
 
     @property
@@ -178,8 +176,6 @@ def read_films(features, column, test_runs, seconds):
 
 def cleaning_by(analysis, options):
     """Return a ContinuousEncoding that cleans as SampleOptions say."""
-    from sklearn.base import clone
-
     defaults = type(options)(samples=options.samples)
     for name in ("exclude", "delay", "detrend", "standardize", "check_t_r"):
         if getattr(options, name) != getattr(defaults, name):

@@ -10,9 +10,8 @@ from neuroextrap.images._opening import open_file
 from neuroextrap.images._tables import read_text_table
 from neuroextrap.maps._provenance import file_hash, read_json
 from neuroextrap.reporting._finding import decide, place_words
-from neuroextrap.reporting._page import make_page
+from neuroextrap.reporting._page import format_number, make_page, render
 from neuroextrap.reporting._pictures import projections
-from neuroextrap.reporting._rendering import format_number, render
 
 INDEX = "index.html"
 _ENDING, _OF_FILMS = "desc-analysis_stat.json", "desc-voxels_stat.tsv"
@@ -101,12 +100,17 @@ def _rows(out):
             row |= _results(out, results)
             maps.append(row)
         rows.append(row)
+    return rows, _draw(maps)
+
+
+def _draw(maps):
+    """Make pictures of the values in rows; return from where to where colors go."""
     data = [row["picture"] for row in maps]
     ends = [(np.nanmin(each), np.nanmax(each)) for each in data if each is not None]
     span = (min(e[0] for e in ends), max(e[1] for e in ends)) if ends else None
     for row in maps:
         row["picture"] = "" if span is None else projections(row["picture"], span)
-    return rows, span
+    return span
 
 
 def _results(out, results):

@@ -46,7 +46,6 @@ def prepare_dataset(out, derivatives):
     text = ignored.read_text(encoding="utf-8") if ignored.exists() else ""
     if _IGNORED not in text.splitlines():
         write_text(ignored, f"{text}{_IGNORED}\n")
-    return out
 
 
 def record_path(out, name, *, failed=False):
@@ -208,11 +207,8 @@ def _without_folders(text, folders):
 
 def _lines(options):
     """Return options as lines of TOML; those that are None are left out."""
-    return [
-        f"{name} = {_value(value)}"
-        for name, value in options.items()
-        if value is not None
-    ]
+    given = {name: value for name, value in options.items() if value is not None}
+    return [f"{name} = {_value(value)}" for name, value in given.items()]
 
 
 def _value(value):
@@ -247,9 +243,7 @@ def entry_of(label, status, participant, start, reason=""):
 def tell_missing_runs(outcomes):
     """Log who has fewer runs than most."""
     counts = Counter(entry["n_runs"] for entry in outcomes if entry["n_runs"])
-    if not counts:
-        return
-    usual = max(counts, key=lambda n: (counts[n], n))
+    usual = max(counts, key=lambda n: (counts[n], n), default=0)
     for entry in outcomes:
         who, n_runs = entry["participant_id"], entry["n_runs"]
         if 0 < n_runs < usual:
@@ -264,9 +258,6 @@ def outcome_table(outcomes, more=()):
 def configuration(request, runs):
     """Return options as a configuration has them, inferred ones and Python's too."""
     own = runs[0].entities if runs else {}
-    raw = None if request.raw is None else request.raw.absolute()
-    if raw == find_raw(request.derivatives):
-        raw = None  # it will be found again
     options, python = _of_analysis(request.analysis)
     stimuli, more = ({}, {}) if request.stimuli is None else request.stimuli.options
     sessions = sorted({run.entities["ses"] for run in runs if "ses" in run.entities})
@@ -275,7 +266,7 @@ def configuration(request, runs):
         "space": request.asked.space or own.get("space"),
         "session_label": sessions or None,
         "filter": filter_texts(request.filters) or None,
-        "raw": None if raw is None else str(raw),
+        "raw": _told_raw(request),
         "confounds": list(request.confounds) or ["none"],
         **{name: _plain(value) for name, value in request.made_by.items()},
         "save_null": request.asked.save_null or None,
@@ -283,6 +274,12 @@ def configuration(request, runs):
         **options,
         "python": python | more,
     }
+
+
+def _told_raw(request):
+    """Return the path of the raw data set, None if it will be found again."""
+    raw = None if request.raw is None else request.raw.absolute()
+    return None if raw in (None, find_raw(request.derivatives)) else str(raw)
 
 
 def _of_analysis(analysis):

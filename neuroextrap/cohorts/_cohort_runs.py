@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 
 from neuroextrap.images._bids_runs import find_betas, find_runs
 from neuroextrap.images._event_samples import late_events
@@ -33,8 +34,6 @@ def mean_motion(tables):
 
 def _displacement(path):
     """Return the displacements of one run (mm), None if the table does not tell."""
-    import pandas as pd
-
     table = read_text_table(path, "confounds")
     table = table.apply(lambda column: pd.to_numeric(column, errors="coerce"))
     if "framewise_displacement" in table:
@@ -57,31 +56,35 @@ def voxels_lost(imgs):
 
 def found_runs(request, label):
     """Return runs, conditions of betas, and why further runs are left out."""
-    names = ("sessions", "task", "space")
-    wanted = {name: getattr(request.asked, name) for name in names}
+    wanted = {n: getattr(request.asked, n) for n in ("sessions", "task", "space")}
     wanted["filters"] = request.filters
     conditions, left_out = None, ()
     if request.of_betas:
         runs, conditions = find_betas(request.derivatives, label, **wanted)
-        if request.analysis.mask is None and None in [run.mask for run in runs]:
-            raise ValueError(
-                f"{runs[0].bold} has no brain mask beside it, and none can be computed "
-                "from betas; give one (the analysis's mask, --mask)"
-            )
     else:
         runs = find_runs(request.derivatives, request.raw, label, **wanted)
         if not request.of_films or request.stimuli.column is not None:
             runs, left_out = _with_events(request, runs)
     if request.of_films:
         request.stimuli.check(runs)
-    if request.confounds:
-        lacking = [run.bold for run in runs if run.confounds is None]
-        if lacking:
-            raise ValueError(
-                f"{lacking[0]} has no table of confounds (desc-confounds_timeseries) "
-                "beside it; use none (confounds=(), --confounds none)"
-            )
+    _check_files(request, runs)
     return runs, conditions, left_out
+
+
+def _check_files(request, runs):
+    """Raise if a run lacks confounds, or betas a mask."""
+    lacking = [run.bold for run in runs if run.confounds is None]
+    if request.confounds and lacking:
+        raise ValueError(
+            f"{lacking[0]} has no table of confounds (desc-confounds_timeseries) "
+            "beside it; use none (confounds=(), --confounds none)"
+        )
+    unmasked = request.of_betas and None in [run.mask for run in runs]
+    if unmasked and request.analysis.mask is None:
+        raise ValueError(
+            f"{runs[0].bold} has no brain mask beside it, and none can be computed "
+            "from betas; give one (the analysis's mask, --mask)"
+        )
 
 
 def _with_events(request, runs):

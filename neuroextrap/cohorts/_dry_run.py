@@ -38,6 +38,12 @@ def plan_participants(request, labels):
         entry = entry_of(label, status, participant, start, reason)
         entries.append(entry | (dict.fromkeys(COST, 0) if reason else cost))
     tell_missing_runs(entries)
+    _tell_left_out(classes)
+    return entries
+
+
+def _tell_left_out(classes):
+    """Log who would be left out of the group."""
     left_out: dict[str, str] = {}
     try:
         of_majority(classes, left_out)
@@ -45,7 +51,6 @@ def plan_participants(request, labels):
         logger.warning("%s", error)
     for name, reason in left_out.items():
         logger.warning("%s is left out of the group: %s", name, reason)
-    return entries
 
 
 def _classes(participant):
@@ -75,28 +80,33 @@ def _classes_of_design(analysis, y, runs):
 
 def _cost(participant):
     """Estimate seconds, memory and disk (bytes), from samples and a few regions."""
-    request, design = participant.request, participant.request.stimuli
+    request = participant.request
     if request.of_films:
         model = clone(request.analysis).set_params(mask=participant.mask)
-        table = design.table_of(participant)
-        cost = estimate_cost_of_runs(model, table, design.seconds)
+        table = request.stimuli.table_of(participant)
+        cost = estimate_cost_of_runs(model, table, request.stimuli.seconds)
         return _entry(cost["seconds"], cost["memory"], _N_MAPS * cost["n_features"])
     start = time.monotonic()
     samples = participant.samples()
     reading = time.monotonic() - start
-    if design is None:
-        light = clone(request.analysis).set_params(mask=samples.masker.mask_img_)
-        data = to_img(samples.data, samples.masker), samples.y, samples.runs
-        cost = light.estimate_cost(*data, order=samples.order)
-        n_tested = len(samples.y) + len(set(samples.y))
-    else:
-        data = encoding_data(participant, samples)
-        cost, n_tested = estimate_cost(request.analysis, data), 2 * len(data.tested)
+    cost, n_tested = _cost_of_samples(participant, samples)
     n_numbers = _N_MAPS * cost["n_features"] + cost["n_regions"] * n_tested
     if request.asked.save_null:
         n_numbers += cost["n_regions"] * cost["n_permutations"]
     memory = int(cost["memory"]) + samples.data.nbytes
     return _entry(reading + float(cost["seconds"]), memory, n_numbers)
+
+
+def _cost_of_samples(participant, samples):
+    """Return the cost once samples are read, and how many of them have margins."""
+    analysis = participant.request.analysis
+    if participant.request.stimuli is not None:
+        data = encoding_data(participant, samples)
+        return estimate_cost(analysis, data), 2 * len(data.tested)
+    light = clone(analysis).set_params(mask=samples.masker.mask_img_)
+    data = to_img(samples.data, samples.masker), samples.y, samples.runs
+    n_tested = len(samples.y) + len(set(samples.y))
+    return light.estimate_cost(*data, order=samples.order), n_tested
 
 
 def _entry(seconds, memory, n_numbers):

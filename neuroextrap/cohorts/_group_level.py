@@ -135,16 +135,15 @@ def analyze_group(
 
 def _made(group, asked, shared):
     """Return the RegionMaps of every analysis by kind, and what is told of each."""
-    given, about = asked.by_kind(1 / group.n_classes), group.told
+    given, about, told = asked.by_kind(1 / group.n_classes), group.told, {}
     if asked.is_comparison:
         made = {"accuracy": compared(group, given["accuracy"], shared, asked)}
     else:
         made = _tested(group.found, group.imgs[0], given, shared)
-    seed = asked.random_state
-    return made, {
-        kind: about | provenance(parameters=given[kind], random_state=seed)
-        for kind in made
-    }
+    for kind in made:
+        made_by = provenance(parameters=given[kind], random_state=asked.random_state)
+        told[kind] = about | made_by
+    return made, told
 
 
 def _tested(found, imgs, options, shared):
@@ -157,10 +156,8 @@ def _tested(found, imgs, options, shared):
     nulls = [beside(index, NULL) for index, _ in found.values()]
     n_saved = sum(path.is_file() for path in nulls)
     if n_saved == len(nulls):
-        seed = {"random_state": shared["random_state"]}
-        given = {name: value for name, value in shared.items() if name not in seed}
-        asked = PrevalenceOptions(**options["prevalence"], **seed)
-        made["prevalence"] = saved_prevalence(indices, nulls, asked, **given)
+        asked = PrevalenceOptions(**options["prevalence"])
+        made["prevalence"] = saved_prevalence(indices, nulls, asked, **shared)
     elif n_saved:
         logger.warning(
             "prevalence is left out: only %d of %d participants have permuted maps",
@@ -214,13 +211,10 @@ def _stage(made, files, told, folders):
     """Write the maps of every kind to its folder; return where they will be."""
     coming = []
     for (kind, maps), folder in zip(made.items(), folders, strict=True):
-        sidecars = {
-            name: describe_map(
-                GROUP_MAPS[name],
-                told[kind] | {"findings": findings_about(maps.findings_, name)},
-            )
-            for name in maps
-        }
+        sidecars = {}
+        for name in maps:
+            own = told[kind] | {"findings": findings_about(maps.findings_, name)}
+            sidecars[name] = describe_map(GROUP_MAPS[name], own)
         check_maps(maps, sidecars, files[kind])
         stage_maps(folder, maps, sidecars, files[kind])
         staged = sorted(folder.glob("*.nii.gz")) + sorted(folder.glob("*.gii"))

@@ -51,12 +51,7 @@ def differences(cells, allow_mixed):
     told: list[tuple] = []
     mixed: dict[str, str] = {}
     for found in cells:
-        own = []
-        for name, (path, _) in found.items():
-            index = read_json(path)
-            made_by = index.get("origin", {}).get("samples")
-            about = {"kind": index["kind"], "made_by": made_by}
-            own.append((name, index["parameters"] | about))
+        own = [(name, _about(path)) for name, (path, _) in found.items()]
         mixed |= check_alike(own, "participants", allow_mixed=allow_mixed)
         told += own
     if len(cells) > 1:
@@ -67,6 +62,13 @@ def differences(cells, allow_mixed):
     for words in mixed.values():
         logger.warning("participants differ, which is allowed, in %s", words)
     return mixed
+
+
+def _about(path):
+    """Return what an index file says of an analysis, as the sidecars of maps do."""
+    index = read_json(path)
+    made_by = index.get("origin", {}).get("samples")
+    return index["parameters"] | {"kind": index["kind"], "made_by": made_by}
 
 
 def beside(index, name):
@@ -159,16 +161,13 @@ _ACCURACY, _TABLE = "desc-accuracy_stat.nii.gz", "desc-table_stat.tsv"
 
 @dataclass(frozen=True)
 class Members:
-    """Index files and classes by participant, a dict for each analysis they have.
+    """Participants of a group, and how they are compared."""
 
-    `mixed` is what differs, `entities` name the group's files.
-    """
-
-    cells: list
+    cells: list  # of dicts by participant, index file and classes of one analysis
     left_out: dict
-    mixed: dict
+    mixed: dict  # what differs
     design: Any
-    entities: dict
+    entities: dict  # of the group's files
 
     @property
     def found(self):

@@ -40,11 +40,7 @@ from neuroextrap.stats._warn import one_line
 logger = logging.getLogger(__name__)
 
 
-@takes_options(
-    ParticipantOptions,
-    SampleOptions,
-    without="sample_mask label_column",
-)
+@takes_options(ParticipantOptions, SampleOptions, without="sample_mask label_column")
 def analyze_participants(
     derivatives: str | PathLike,
     out: str | PathLike,

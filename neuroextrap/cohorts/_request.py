@@ -40,20 +40,16 @@ _VERSIONS = ("ce", "rec", "echo", "part", "res", "den", "desc")
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
-    """The analysis of every participant, as `asked` for (ParticipantOptions).
+    """The analysis of every participant, as asked for."""
 
-    `analysis` is not fitted, its mask None stands for brain masks beside the images;
-    `stimuli` is a StimulusDesign, a FilmDesign or None, `options` are SampleOptions.
-    """
-
-    asked: Any
+    asked: Any  # ParticipantOptions
     derivatives: Path
     raw: Any
     filters: dict
     confounds: tuple
-    analysis: Any
-    options: Any
-    stimuli: Any = None
+    analysis: Any  # not fitted; mask None stands for brain masks beside the images
+    options: Any  # SampleOptions
+    stimuli: Any = None  # StimulusDesign or FilmDesign
     of_betas: bool = False
 
     def record_name(self, label):
@@ -82,20 +78,16 @@ class Request:
 
 @dataclass(frozen=True)
 class Participant:
-    """One participant's runs, and what makes the results what they are.
-
-    `conditions` are those and the runs of beta images, None if tables say it; `made_of`
-    must be the same in all members of a group.
-    """
+    """One participant's runs, and what makes the results what they are."""
 
     request: Request
     label: str
     runs: list
-    conditions: list | None
+    conditions: list | None  # and runs of beta images; None if tables say it
     left_out: tuple
     bids: dict
     identity: str
-    made_of: dict
+    made_of: dict  # the same in all members of a group
 
     @classmethod
     def find(cls, request, label):
@@ -226,17 +218,15 @@ def working_folder(participant, out):
         with suppress(FileNotFoundError):  # another job removed the empty root
             folder.mkdir(parents=True, exist_ok=True)
             break
-    done = False
     try:
         yield folder
-        done = True
+        shutil.rmtree(folder, ignore_errors=True)
     finally:
-        if done or given is None:
-            shutil.rmtree(folder, ignore_errors=True)
-        with suppress(OSError):  # there is work to continue, or others work in it
+        with suppress(OSError):  # there is work to continue
             folder.rmdir()
         if given is None:
-            with suppress(OSError):
+            shutil.rmtree(folder, ignore_errors=True)
+            with suppress(OSError):  # others work in it
                 root.rmdir()
 
 

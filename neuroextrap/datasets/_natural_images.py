@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -124,25 +125,19 @@ def photo_patches(n_patches, size, *, random_state=0):
     from sklearn.datasets import load_sample_images
 
     step = max(1, size // 4)
-    places = []
+    places: list = []
     for photo in load_sample_images().images:
         gray = photo.mean(axis=2)[:426] / 255
-        gray = (
-            gray[::2, ::2] + gray[1::2, ::2] + gray[::2, 1::2] + gray[1::2, 1::2]
-        ) / 4
-        rows = range(0, gray.shape[0] - size + 1, step)
-        columns = range(0, gray.shape[1] - size + 1, step)
-        places += [(gray, r, c) for r in rows for c in columns]
+        gray = sum(gray[i::2, j::2] for j in (0, 1) for i in (0, 1)) / 4
+        corners = product(*(range(0, n - size + 1, step) for n in gray.shape))
+        places += [gray[r : r + size, c : c + size] for r, c in corners]
     if n_patches > len(places):
         raise ValueError(
             f"size={size} leaves {len(places)} patches of the photographs for "
             f"{n_patches} stimuli (n_train, n_test); ask for fewer or smaller ones"
         )
-    rng = random_generator(random_state)
-    chosen = rng.permutation(len(places))[:n_patches]
-    cut = [places[i] for i in chosen]
-    patches = [gray[r : r + size, c : c + size] for gray, r, c in cut]
-    return np.array(patches, dtype=np.float32)
+    chosen = random_generator(random_state).permutation(len(places))[:n_patches]
+    return np.array([places[i] for i in chosen], dtype=np.float32)
 
 
 def _complex_cells(stimuli, n_voxels, rng):

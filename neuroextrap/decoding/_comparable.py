@@ -97,7 +97,11 @@ def _check_same_samples(one, two):
     for name in ("groups", "blocks"):
         if not np.array_equal(getattr(one.labels, name), getattr(two.labels, name)):
             raise ValueError(f"first and second have other {name}; give both the same")
-    folds = one.plan.design.arrays, two.plan.design.arrays
+    _check_same_folds(one.plan.design.arrays, two.plan.design.arrays)
+
+
+def _check_same_folds(*folds):
+    """Raise unless two designs have the same folds."""
     if len(folds[0]) != len(folds[1]) or not all(map(np.array_equal, *folds)):
         raise ValueError(
             "first and second have other folds; give both the same cv, with a fixed "
@@ -136,20 +140,7 @@ def _region_pairs(runs, regions):
     """Return the regions of the first and of the second that are compared."""
     n_regions = [run.choice.n_regions for run in runs]
     if regions is not None:
-        pairs = check_numbers(regions, "regions")
-        if pairs.ndim != 2 or pairs.shape[1] != 2 or pairs.dtype.kind not in "iu":
-            raise ValueError(
-                "regions must be pairs of indices of shape (n_pairs, 2), got "
-                f"{pairs.dtype} of shape {pairs.shape}; give one of first and one of "
-                "second each"
-            )
-        if (pairs < 0).any() or (pairs >= n_regions).any():
-            raise ValueError(
-                f"regions must lie below {n_regions[0]} (first) and {n_regions[1]} "
-                f"(second), got {pairs.min(axis=0).tolist()} to "
-                f"{pairs.max(axis=0).tolist()}"
-            )
-        return pairs[:, 0], pairs[:, 1]
+        return _given_pairs(regions, n_regions)
     members = [run.choice.regions for run in runs]
     if members[0].shape != members[1].shape or (members[0] != members[1]).nnz:
         raise ValueError(
@@ -157,6 +148,22 @@ def _region_pairs(runs, regions):
             "voxels; use the same mask and radius, or give pairs as regions"
         )
     return np.arange(n_regions[0]), np.arange(n_regions[0])
+
+
+def _given_pairs(regions, n_regions):
+    """Return both columns of pairs of regions."""
+    pairs = check_numbers(regions, "regions")
+    if pairs.ndim != 2 or pairs.shape[1] != 2 or pairs.dtype.kind not in "iu":
+        raise ValueError(
+            f"regions must be pairs of indices of shape (n_pairs, 2), got {pairs.dtype}"
+            f" of shape {pairs.shape}; give one of first and one of second each"
+        )
+    if (pairs < 0).any() or (pairs >= n_regions).any():
+        raise ValueError(
+            f"regions must lie below {n_regions[0]} (first) and {n_regions[1]} (second)"
+            f", got {pairs.min(axis=0).tolist()} to {pairs.max(axis=0).tolist()}"
+        )
+    return pairs[:, 0], pairs[:, 1]
 
 
 def _units_of_both(runs, unit, paired):
@@ -171,23 +178,25 @@ def _units_of_both(runs, unit, paired):
     return tuple(_units(run, "run")[0] for run in runs), "run"
 
 
+def _coarsest_unit(labels):
+    """Return the largest unit of which there are enough."""
+    if labels.groups is not None and len(np.unique(labels.groups)) >= _ENOUGH_RUNS:
+        return "run"
+    return "sample" if labels.blocks is None else "block"
+
+
 def _units(run, unit):
     """Return the unit of every test point as a number, and what a unit is."""
-    labels, test = run.labels, run.plan.design.test
     check_choice(unit, "unit", (None, *_UNITS))
-    groups, what = labels.groups, unit
-    if unit is None:  # the coarsest of which there are enough
-        many_runs = groups is not None and len(np.unique(groups)) >= _ENOUGH_RUNS
-        what = "sample" if labels.blocks is None else "block"
-        what = "run" if many_runs else what
+    labels, what = run.labels, unit or _coarsest_unit(run.labels)
     samples = np.arange(len(labels.codes))
-    of_samples = {"sample": samples, "block": labels.units, "run": groups}[what]
+    of_samples = {"sample": samples, "block": labels.units, "run": labels.groups}[what]
     if of_samples is None:
         raise ValueError(
             f"unit={unit!r} needs the {what} of every sample; fit with "
             f"{'blocks' if what == 'block' else 'groups'}"
         )
-    place = np.unique(of_samples[test], return_inverse=True)[1]
+    place = np.unique(of_samples[run.plan.design.test], return_inverse=True)[1]
     if place.max() == 0:
         raise ValueError(
             f"all test points are one {what}, which leaves nothing to exchange; use a "

@@ -234,10 +234,7 @@ class NamedCounts:
         scores["accuracy_above_names"] = accuracy[0] - 1 / n_classes
         scores["name_agreement"] = counts.score
         if len(self.exchanges):
-            found = permutation_statistics(
-                counts.score, counts.n_reached, counts.maxima
-            )
-            scores |= {name: found[name] for name in _TESTED}
+            scores |= permutation_statistics(counts, _TESTED)
         return scores
 
 

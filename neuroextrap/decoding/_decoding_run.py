@@ -72,6 +72,11 @@ class DecodingRun(RegionRun):
     labels: Labels
     whole_runs: bool  # whether these are the test units
 
+    def all_notes(self, further=()):
+        """Return notes of findings, and those of the run but that of bounds=None."""
+        of_samples = (note for note in self.notes if "bounds=None" not in note)
+        return *(found.note for found in (*self.findings, *further)), *of_samples
+
     def findings_of_outcomes(self):
         """Return Findings, 0 or 1, about outcomes that depend on their run.
 
@@ -138,13 +143,10 @@ def plan_decoding(searchlight, imgs, y, groups, order=None, strata=None):
         drawn = few, given["n_partitions"], rng
         subsets = class_subsets(labels.codes, tests.design, *drawn)
     samples = read_labeled_samples(searchlight, kernel, imgs, labels)
-    examined = samples.X[:, samples.usable]
-    findings = tests.findings(examined, kernel.frequent_first, strata)
-    codes, pairing, _ = tests.permuted
+    X, (codes, pairing, _) = samples.X[:, samples.usable], tests.permuted
     plan = Plan(kernel, tests.design, codes, statistic, pairing, subsets=subsets)
-    run = planned_run(
-        parameters, samples, tests, plan, (*findings, *not_marginal(plan))
-    )
+    findings = tests.findings(X, kernel.frequent_first, strata) + not_marginal(plan)
+    run = planned_run(parameters, samples, tests, plan, findings)
     return DecodingRun(
         **run, set_sizes=set_sizes, labels=labels, whole_runs=tests.options.whole_runs
     )
@@ -156,12 +158,8 @@ def planned_run(parameters, samples, tests, plan, findings, notes=()):
     sampled = samples.masker, samples.X.shape[1]
     choice = parameters.choose_regions(*sampled)
     usable = parameters.usable_regions(choice, samples.usable)
-    whitener = make_whitener(parameters.noise_covariance, *sampled)
-    plan = replace(plan, whitener=whitener, forward=tests.forward)
-    reason = why_untrainable(samples.X, usable.regions, plan)
-    if reason is not None:
-        tests = tests.without_forward(reason)
-    plan = replace(plan, forward=tests.forward, weightings=tests.weightings)
+    plan = replace(plan, whitener=make_whitener(parameters.noise_covariance, *sampled))
+    tests, plan = _trainable(tests, plan, samples.X, usable.regions)
     return samples.of_run | {
         "parameters": parameters,
         "choice": choice,
@@ -173,6 +171,13 @@ def planned_run(parameters, samples, tests, plan, findings, notes=()):
         "notes": (*samples.notes, *notes, *tests.notes()),
         "findings": findings,
     }
+
+
+def _trainable(tests, plan, X, regions):
+    """Return tests, without forward tests that cannot be trained, and their plan."""
+    reason = why_untrainable(X, regions, replace(plan, forward=tests.forward))
+    tests = tests if reason is None else tests.without_forward(reason)
+    return tests, replace(plan, forward=tests.forward, weightings=tests.weightings)
 
 
 def _measured_sizes(parameters, set_sizes, n_classes):

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import clone
 
 from neuroextrap import stats
-from neuroextrap.analysis._values import Regions
+from neuroextrap.analysis._parameters import Regions
 from neuroextrap.decoding._comparable import check_searchlight
 from neuroextrap.decoding._decoding_run import plan_decoding
 from neuroextrap.decoding._ensemble import rows_of_sets
@@ -104,17 +104,12 @@ def simulate_design(  # noqa: PLR0913 - the analysis, what fit takes, and the si
     (True, 1.0)
     """
     check_searchlight(searchlight, "searchlight")
-    sizes = np.atleast_1d(real_array(effects, "effects"))
-    if not ((sizes > 0) & (sizes < _LARGEST)).all():
-        raise ValueError(
-            f"effects={brief(effects)} must be numbers above 0, at most {_LARGEST:g}"
-        )
+    sizes = _checked_effects(effects)
     n_regions = check_integer(n_simulations, "n_simulations", minimum=1)
     rng = random_generator(random_state)
     run = plan_decoding(searchlight, imgs, y, groups, order)
     drawn = rng.choice(run.analyzed, n_regions, replace=n_regions > len(run.analyzed))
-    noise = _Noise.of(run, drawn, rng)
-    planned = _planned(searchlight, run.labels)
+    noise, planned = _Noise.of(run, drawn, rng), _planned(searchlight, run.labels)
     found: dict[float, list[dict]] = {effect: [] for effect in (0.0, *sizes)}
     size = min(int(np.diff(run.usable.regions.indptr).max()), _MOST_FEATURES)
     n_parts = min(n_regions, -(-n_regions * size * len(run.rows) // _MOST_NUMBERS))
@@ -125,6 +120,16 @@ def simulate_design(  # noqa: PLR0913 - the analysis, what fit takes, and the si
     table = _proportions(found, chance=1 / len(run.classes))
     table.attrs["correlation"] = noise.correlation
     return table
+
+
+def _checked_effects(effects):
+    """Return sizes of effects as an array; ValueError unless all are above 0."""
+    sizes = np.atleast_1d(real_array(effects, "effects"))
+    if not ((sizes > 0) & (sizes < _LARGEST)).all():
+        raise ValueError(
+            f"effects={brief(effects)} must be numbers above 0, at most {_LARGEST:g}"
+        )
+    return sizes
 
 
 def _members(run, region, rng):

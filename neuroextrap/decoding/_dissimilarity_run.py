@@ -235,7 +235,7 @@ def plan_dissimilarities(light, imgs, y, groups, order):
         found = few_exchanges(labelings)
         few = (found._replace(remedy="more classes have more orders"),) if found else ()
         tell(few)
-    splits, findings = halves(present), (*samples.findings, *few)
+    splits = halves(present)
     parts = [present, *(half for split in splits for half in split)]
     means = run_means(samples.rows, labels.codes, run)
     return DissimilarityRun(
@@ -247,12 +247,8 @@ def plan_dissimilarities(light, imgs, y, groups, order):
         features=features,
         n_exchanges=len(exchanges),
         n_runs=len(present),
-        findings=findings,
-        notes=(
-            *(finding.note for finding in findings),
-            *(note for note in samples.notes if "bounds=None" not in note),
-            *(() if splits else (_NO_CEILING,)),
-        ),
+        findings=(*samples.findings, *few),
+        notes=samples.all_notes(few) + (() if splits else (_NO_CEILING,)),
     )
 
 

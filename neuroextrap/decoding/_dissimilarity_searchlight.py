@@ -149,9 +149,13 @@ class DissimilaritySearchLight(FittedAttributes, BaseEstimator):
         self._choice, self.masker_ = samples.choice, samples.masker
         self.classes_, self.findings_ = samples.classes, list(run.findings)
         self.notes_, self.n_permutations_ = run.notes, run.n_exchanges
+        self.maps_ = self._maps(run)
+        return self
+
+    def _maps(self, run):
         names = "classes_", "n_permutations_", "dissimilarities_"
-        self.maps_ = maps_of_regions(
-            samples,
+        return maps_of_regions(
+            run.samples,
             self.region_scores_,
             records=dissimilarity_records([*run.models], self.method),
             parameters=described_parameters(self),
@@ -162,10 +166,9 @@ class DissimilaritySearchLight(FittedAttributes, BaseEstimator):
             agreement_=AGREEMENT[self.method],
             n_runs_=run.n_runs,
             further=[self._distances()],
+            notes_=list(run.notes),
             **{name: getattr(self, name) for name in names},
         )
-        self.maps_.notes_ = list(self.notes_)
-        return self
 
     def _distances(self):
         """Return the table of all distances, a row a region, with its file."""

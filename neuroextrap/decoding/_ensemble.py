@@ -8,9 +8,13 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import ArrayLike
 
-from neuroextrap.analysis._parameters import of_no_places, plain_maps, with_parameters
+from neuroextrap.analysis._parameters import (
+    Regions,
+    of_no_places,
+    plain_maps,
+    with_parameters,
+)
 from neuroextrap.analysis._samples import Samples, read_labeled_samples
-from neuroextrap.analysis._values import Regions
 from neuroextrap.decoding._comparable import taken_options
 from neuroextrap.decoding._decoding_run import plan_decoding
 from neuroextrap.decoding._searchlight import IdentificationSearchLight
@@ -241,8 +245,7 @@ def _table(statistics, cells, names, n_draws, sets):
     }
     for name, value in values.items():
         columns[name] = value.mean(axis=1)
-        spread = value.std(axis=1, ddof=1) if n_draws > 1 else np.nan
-        columns[f"{name}_sd"] = spread
+        columns[f"{name}_sd"] = value.std(axis=1, ddof=1) if n_draws > 1 else np.nan
     table = pd.DataFrame(columns)
     if len(sets) == n_drawn:
         return table

@@ -114,12 +114,7 @@ def lesion_identification(
     choice = parameters.choose_regions(masker, len(usable))
     removed = choice.regions.astype(np.int32) @ usable.astype(np.int32)
     least = max(1, parameters.min_voxels)
-    lesioned = np.flatnonzero(removed >= least)
-    if len(lesioned) == 0:
-        raise ValueError(
-            f"no region has min_voxels={least} usable voxels (largest: "
-            f"{removed.max()}); give a larger radius, or smaller min_voxels"
-        )
+    lesioned = _lesioned(removed, least)
     _check_memory(len(lesioned), usable.sum(), searchlight.max_memory)
     rows = np.split(choice.regions.indices, choice.regions.indptr[1:-1])
     sets = [_without(usable, rows[region]) for region in lesioned]
@@ -130,6 +125,17 @@ def lesion_identification(
     if searchlight.n_permutations:
         values |= _p_values(searchlight, run, scores)
     return _result(searchlight, values, choice, lesioned, removed, masker)
+
+
+def _lesioned(removed, least):
+    """Return the regions of at least so many usable voxels, one or more."""
+    lesioned = np.flatnonzero(removed >= least)
+    if len(lesioned) == 0:
+        raise ValueError(
+            f"no region has min_voxels={least} usable voxels (largest: "
+            f"{removed.max()}); give a larger radius, or smaller min_voxels"
+        )
+    return lesioned
 
 
 def _check_memory(n_regions, n_usable, max_memory):
@@ -153,8 +159,7 @@ def _without(usable, lost):
 
 def _p_values(searchlight, run, scores):
     """P-values of the whole (first) and of every rest: of accuracy, and of the loss."""
-    tested = permutation_statistics(scores.score, scores.n_reached, scores.maxima)
-    values = {name: tested[name] for name in ("p_value", "p_value_fwe")}
+    values = permutation_statistics(scores, ("p_value", "p_value_fwe"))
     known = ~np.isnan(scores.score)
     lost = stats.paired_sign_flip_test(
         _differences(searchlight, run, np.flatnonzero(known)),
@@ -204,14 +209,14 @@ def _result(searchlight, statistics, choice, lesioned, removed, masker):
     for loss, of in _LOSSES.items():
         values[loss] = whole[of] - values[of]
     values["n_voxels"] = np.where(np.isfinite(values["accuracy"]), removed, np.nan)
-    placed = masker is not None and choice.has_place
+    masker = masker if choice.has_place else None
     names = choice.names or [str(i) for i in range(choice.n_regions)]
     columns = ["accuracy", "pairwise_accuracy", "implied_information", *_LOSSES]
     columns += [name for name in statistics if "p_value" in name]
     table = {"name": names, "n_voxels": removed}
     return RegionMaps(
-        region_images(values, choice, masker if placed else None),
-        masker=masker if placed else None,
+        region_images(values, choice, masker),
+        masker=masker,
         region_scores=values,
         table=pd.DataFrame(table | {name: values[name] for name in columns}),
         parameters=described_parameters(searchlight),

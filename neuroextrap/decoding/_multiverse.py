@@ -13,7 +13,7 @@ from neuroextrap import stats
 from neuroextrap.analysis._presentation import feature_images
 from neuroextrap.analysis._region_maps import RegionMaps
 from neuroextrap.decoding._comparable import OF_FILES, taken_options
-from neuroextrap.decoding._decoding_run import DecodingRun, plan_decoding
+from neuroextrap.decoding._decoding_run import plan_decoding
 from neuroextrap.decoding._searchlight import IdentificationSearchLight
 from neuroextrap.images._loading import feature_coordinates
 from neuroextrap.maps._records import described_parameters
@@ -136,12 +136,11 @@ def multiverse(
         tested[name] = standardized_by_maxima(found.score, found.maxima)
     maxima = np.max([own for _, own in tested.values()], axis=0)
     first, *_ = runs.values()
-    p_values = np.stack(
-        [
-            _at_places(runs[name], stats.max_statistic_p_value(standard, maxima))
-            for name, (standard, _) in tested.items()
-        ]
-    )
+    p_values = []
+    for run, (standard, _) in zip(runs.values(), tested.values(), strict=True):
+        own = stats.max_statistic_p_value(standard, maxima)
+        p_values.append(run.choice.to_features(own) if _has_places(run) else own)
+    p_values = np.stack(p_values)
     unknown = np.isnan(p_values).all(axis=0)
     found = {
         "p_value_fwe_any": np.where(unknown, np.nan, np.fmin.reduce(p_values)),
@@ -227,30 +226,31 @@ def _check_alike(runs):
             raise ValueError(
                 f"{pair} permute labels differently; give all the same blocks and cv"
             )
-        if _has_places(first) != _has_places(run):
-            raise ValueError(f"{pair}: the regions of one have no place; compare alike")
-        if _has_places(first):
-            one, other = (feature_coordinates(each.masker) for each in (first, run))
-            same = one.shape == other.shape and np.allclose(one, other, 0, _MM)
-        else:
-            same = first.choice.n_regions == run.choice.n_regions
-        if not same:
-            sizes = (each.choice.regions.shape[::-1] for each in (first, run))
-            sizes = " and ".join(f"{n:,} voxels ({m:,} regions)" for n, m in sizes)
-            raise ValueError(
-                f"{pair} have other voxels (or, of arrays, numbers of regions): {sizes}"
-                "; give all the same mask, and process_mask_img for a part of it"
-            )
+        _check_places(pair, first, run)
+
+
+def _check_places(pair, *runs):
+    """Raise unless two runs have the same voxels, or as many regions without place."""
+    placed = [_has_places(run) for run in runs]
+    if placed[0] != placed[1]:
+        raise ValueError(f"{pair}: the regions of one have no place; compare alike")
+    if placed[0]:
+        one, other = (feature_coordinates(run.masker) for run in runs)
+        same = one.shape == other.shape and np.allclose(one, other, 0, _MM)
+    else:
+        same = runs[0].choice.n_regions == runs[1].choice.n_regions
+    if not same:
+        sizes = (run.choice.regions.shape[::-1] for run in runs)
+        sizes = " and ".join(f"{n:,} voxels ({m:,} regions)" for n, m in sizes)
+        raise ValueError(
+            f"{pair} have other voxels (or, of arrays, numbers of regions): {sizes}"
+            "; give all the same mask, and process_mask_img for a part of it"
+        )
 
 
 def _has_places(run):
     """Return whether values of regions belong to voxels or vertices."""
     return run.masker is not None and run.choice.has_place
-
-
-def _at_places(run: DecodingRun, values):
-    """Return values of regions at features, if these have a place."""
-    return run.choice.to_features(values) if _has_places(run) else values
 
 
 def _options(lights):

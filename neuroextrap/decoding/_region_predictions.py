@@ -135,12 +135,8 @@ class RegionPredictions(RegionAnalysis):
         rule, names = self._rule(region)
         values = rule.weights
         if of == "activation":
-            scores = x @ values
-            scores = scores - scores.mean(axis=0)
-            n = len(x) - 1
-            inverse = np.linalg.pinv(scores.T @ scores / n, rcond=1e-10, hermitian=True)
             raw = run.rows[:, features].astype(float) / run.scale
-            values = (raw - raw.mean(axis=0)).T @ scores / n @ inverse
+            values = _activation(raw, x @ values)
         else:
             if run.plan.whitener is not None:
                 values = run.plan.whitener(features, np.eye(len(features))) @ values
@@ -224,6 +220,13 @@ class RegionPredictions(RegionAnalysis):
                 f"there are {len(self.wins_)} regions; say which by region=..."
             )
         return 0
+
+
+def _activation(samples, outputs):
+    """Return cov(samples, outputs) times the pseudoinverse of cov(outputs)."""
+    outputs, n = outputs - outputs.mean(axis=0), len(outputs) - 1
+    inverse = np.linalg.pinv(outputs.T @ outputs / n, rcond=1e-10, hermitian=True)
+    return (samples - samples.mean(axis=0)).T @ outputs / n @ inverse
 
 
 class ClassPredictions(RegionPredictions):

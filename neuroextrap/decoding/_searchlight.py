@@ -11,7 +11,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from neuroextrap.analysis._analysis_files import recorded_options, source_files
-from neuroextrap.analysis._values import Bounds, Curves, Keep, RegionOptions, Regions
+from neuroextrap.analysis._parameters import (
+    Bounds,
+    Curves,
+    Keep,
+    RegionOptions,
+    Regions,
+)
 from neuroextrap.decoding._decoding_run import plan_decoding
 from neuroextrap.decoding._region_predictions import ClassPredictions
 from neuroextrap.images import to_img

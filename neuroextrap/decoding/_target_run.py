@@ -135,18 +135,15 @@ def check_targets(targets):
             f"targets has shape {np.shape(targets)}; give one number, or a row of "
             "numbers, for every sample"
         )
-    rows = np.flatnonzero(~np.isfinite(values).all(axis=1))
-    if len(rows):
-        raise ValueError(
-            f"targets has NaN or infinity in row {rows[0]} ({len(rows)} such rows in "
-            "all); leave these samples out"
-        )
-    constant = np.flatnonzero((values == values[:1]).all(axis=0))
-    if len(constant):
-        raise ValueError(
-            f"targets is constant in column {constant[0]} ({len(constant)} such "
-            "columns in all); leave these columns out"
-        )
+    for wrong, seen, kind, out in (
+        (~np.isfinite(values).all(axis=1), "has NaN or infinity in", "row", "samples"),
+        ((values == values[:1]).all(axis=0), "is constant in", "column", "columns"),
+    ):
+        if len(where := np.flatnonzero(wrong)):
+            raise ValueError(
+                f"targets {seen} {kind} {where[0]} ({len(where)} such {kind}s in all); "
+                f"leave these {out} out"
+            )
     return values
 
 

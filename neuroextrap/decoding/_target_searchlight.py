@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from neuroextrap.analysis._values import Bounds, Keep, Regions
+from neuroextrap.analysis._parameters import Bounds, Keep, Regions
 from neuroextrap.decoding._region_predictions import RegionPredictions
 from neuroextrap.decoding._searchlight import IdentificationSearchLight
 from neuroextrap.decoding._target_run import (

@@ -195,17 +195,24 @@ def _between(plain, recorded, crossed):
         given = (*tested.data, tested.analyzed, crossed.weights)
         for part, found in choice_tables(*given):
             tables[:, :, moment, part] = np.moveaxis(found, 0, 2)
+    counted = _counted_between(tables, exchanges)
+    scores = counted.scores().items()
+    scores = {name: values.reshape(n_times, n_times) for name, values in scores}
+    none, maxima = np.empty(0), counted.counts.maxima
+    notes = run.all_notes(few_names(n_classes) if len(exchanges) else ())
+    return TemporalGeneralization(recorded.times, scores, none, notes, maxima)
+
+
+def _counted_between(tables, exchanges):
+    """Count all pairs of moments of two conditions, from tables in both directions."""
+    n_times = tables.shape[2]
     counted = NamedCounts(n_times**2, exchanges)
     for moment in range(n_times):  # of the first condition; below all of the second
         there, back = tables[:, 0, moment], tables[:, 1, :, moment]
         known = np.flatnonzero(~np.isnan(there + back).any(axis=(0, 2, 3)))
         there, back = (each[:, known].swapaxes(0, 1) for each in (there, back))
         counted.add(there, back, moment * n_times + known)
-    scores = counted.scores().items()
-    scores = {name: values.reshape(n_times, n_times) for name, values in scores}
-    none, maxima = np.empty(0), counted.counts.maxima
-    notes = _notes(run, few_names(n_classes) if len(exchanges) else ())
-    return TemporalGeneralization(recorded.times, scores, none, notes, maxima)
+    return counted
 
 
 def _trained_at_each(run, recorded, plain):
@@ -214,16 +221,10 @@ def _trained_at_each(run, recorded, plain):
     if plain.within_runs is None:  # with the means that moments differ by
         samples = recorded.samples[run.labels.keep]
     regions, least = run.choice.regions, run.parameters.min_voxels
-    # every trial is there twice: first as it is trained on, then as it is tested
-    n_trials, old = len(samples), run.plan.design
-    folds = tuple((train, n_trials + test) for train, test in old.folds)
-    design, codes = Design(folds, 2 * n_trials, old.n_classes), run.plan.codes[:1]
-    twice = {"design": design, "codes": np.tile(codes, 2), "pairing": False}
-    plan = replace(run.plan, **twice, by_sums=None)
-    by_moment = samples.reshape(n_trials, -1, n_times)
+    plan, by_moment = _of_copies(run.plan), samples.reshape(len(samples), -1, n_times)
     for moment in range(n_times):
         trained = np.repeat(by_moment[:, :, [moment]], n_times, axis=2)
-        copies = trained.reshape(n_trials, -1), samples
+        copies = trained.reshape(samples.shape), samples
         usable = np.all([can_be_used(copy) for copy in copies], axis=0)
         rows = np.where(usable, np.concatenate(copies), 0)
         if not plan.kernel.as_given:
@@ -232,6 +233,15 @@ def _trained_at_each(run, recorded, plain):
             left = usable_regions(regions, usable, least)
             own = with_path(plan, left.regions)
             yield moment, replace(run, rows=rows, usable=left, plan=own)
+
+
+def _of_copies(plan):
+    """Return the plan of twice the trials: those trained on, then those tested."""
+    old, codes = plan.design, plan.codes[:1]
+    folds = tuple((train, old.n_samples + test) for train, test in old.folds)
+    design = Design(folds, 2 * old.n_samples, old.n_classes)
+    twice = {"design": design, "codes": np.tile(codes, 2), "pairing": False}
+    return replace(plan, **twice, by_sums=None)
 
 
 def _count_names(counts, exchanges, run, moment, off):
@@ -252,23 +262,13 @@ def _joined(times, run, wins, diagonal, counts):
     shape = wins.shape[:2]
     flat, n_test = wins.reshape(-1, wins.shape[2]), len(run.test_codes)
     scores = accuracy_statistics(flat, n_test=n_test, set_sizes=run.set_sizes)
-    notes = _notes(run)
+    notes = run.all_notes()
     if run.plan.n_permutations:
-        own = permutation_statistics(
-            diagonal.score, diagonal.n_reached, diagonal.maxima
-        )
-        other = permutation_statistics(counts.score, counts.n_reached, counts.maxima)
-        for name in _TESTED:
-            values = other[name].reshape(shape)
-            np.fill_diagonal(values, own[name])
-            scores[name] = values
+        own = permutation_statistics(diagonal, _TESTED)
+        for name, values in permutation_statistics(counts, _TESTED).items():
+            scores[name] = values.reshape(shape)
+            np.fill_diagonal(scores[name], own[name])
         notes += (_QUESTIONS, *(few.note for few in few_names(len(run.classes))))
     scores = {name: values.reshape(shape) for name, values in scores.items()}
     of_names = counts.maxima if len(times) > 1 else np.empty(0)
     return TemporalGeneralization(times, scores, diagonal.maxima, notes, of_names)
-
-
-def _notes(run, further=()):
-    """Return what is worth knowing of a run and what was found besides, as text."""
-    of_samples = (note for note in run.notes if "bounds=None" not in note)
-    return *(found.note for found in (*run.findings, *further)), *of_samples

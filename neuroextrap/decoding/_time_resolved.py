@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.sparse
 from numpy.typing import ArrayLike
 
 from neuroextrap.analysis._parameters import of_no_places, with_parameters
 from neuroextrap.decoding._comparable import taken_options
+from neuroextrap.decoding._ensemble import rows_of_sets
 from neuroextrap.decoding._searchlight import IdentificationSearchLight
 from neuroextrap.stats._validation import check_integer, check_numbers
 
@@ -52,10 +52,7 @@ def moment_regions(n_channels, n_times, window):
     first = np.arange(n_times - window + 1)
     moments = first[:, None] + np.arange(window)
     features = np.arange(n_channels)[:, None] * n_times + moments[:, None, :]
-    indices = features.reshape(-1).astype(np.int32)
-    indptr = np.arange(len(first) + 1) * n_channels * window
-    shape = len(first), n_channels * n_times
-    return scipy.sparse.csr_array((np.ones(len(indices), bool), indices, indptr), shape)
+    return rows_of_sets(features.reshape(len(first), -1), n_channels * n_times)
 
 
 def read_moments(searchlight, trials, times, window=1, **others):

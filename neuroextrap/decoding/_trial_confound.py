@@ -178,11 +178,11 @@ def trial_confound(
     alone = _class_from(light, run, strata)
     plan = replace(run.plan, codes=restricted.codes, forward=tests)
     found, maxima, tested = _within_strata(run, plan)
-    free, _ = run.score()
+    free = permutation_statistics(run.score()[0], _P_VALUES)
     scores = {
         "accuracy": _accuracy(found),
         **tested,
-        **{f"unrestricted_{name}": p for name, p in _tested(free).items()},
+        **{f"unrestricted_{name}": p for name, p in free.items()},
     }
     of_levels, why_not_levels = _levels(light, run, strata)
     scores |= of_levels
@@ -234,19 +234,13 @@ def _within_strata(run, plan):
         found = score_regions(*replace(run, plan=plan).data, null=null, **told)
         standard, maxima = standardized_by_region(found.score, null)
     p_fwe = stats.max_statistic_p_value(standard, maxima)
-    tested = {"p_value": _tested(found)["p_value"], "p_value_fwe": p_fwe}
+    tested = permutation_statistics(found, _P_VALUES) | {"p_value_fwe": p_fwe}
     return found, maxima, tested | {"neg_log10_p_fwe": -np.log10(p_fwe)}
 
 
 def _accuracy(found):
     """Return the accuracy among all classes, (n_regions,), of RegionScores."""
     return round_ties(stats.average_accuracy(found.wins, found.wins.shape[1]))
-
-
-def _tested(found):
-    """Return the p-values of RegionScores, by name."""
-    tested = permutation_statistics(found.score, found.n_reached, found.maxima)
-    return {name: tested[name] for name in _P_VALUES}
 
 
 def _share_exchanged(cells, codes):
@@ -268,7 +262,7 @@ def _levels(light, run, strata):
     drawn = {"codes": permuted.codes, "pairing": permuted.pairing}
     plan = replace(run.plan, design=design, statistic=statistic, **drawn)
     found, _ = replace(run, plan=plan).score()
-    maps = {"accuracy": _accuracy(found), **_tested(found)}
+    maps = {"accuracy": _accuracy(found), **permutation_statistics(found, _P_VALUES)}
     return {f"confound_{name}": values for name, values in maps.items()}, ()
 
 
@@ -285,7 +279,7 @@ def _class_from(light, run, strata):
     found = score_regions(read.X, one_region, plan)
     return {
         "accuracy": float(_accuracy(found)[0]),
-        "p_value": float(_tested(found)["p_value"][0]),
+        "p_value": float(permutation_statistics(found)["p_value"][0]),
     }
 
 

@@ -15,7 +15,8 @@ from neuroextrap.design._findings import (
 )
 from neuroextrap.design._labels import (
     centered_within,
-    row_codes,
+    is_nested,
+    of_unit_length,
     runs_in_time,
     without_means,
 )
@@ -59,9 +60,7 @@ def check_series_apart(series, names):
 def _changes(series):
     """Return changes from row to row without trends, of length one, or NaN."""
     changes = np.diff(series, axis=0)
-    changes = changes - changes.mean(axis=0)
-    length = np.linalg.norm(changes, axis=0)
-    return changes / np.where(length > 0, length, np.nan)
+    return of_unit_length(changes - changes.mean(axis=0), 0, np.nan)
 
 
 def _shared_changes(first, second):
@@ -70,19 +69,13 @@ def _shared_changes(first, second):
     known = np.isfinite(first[:1] + second[:1]).ravel()
     if n_rows < _FEWEST_VOLUMES or known.sum() < _FEWEST_DIRECTIONS:
         return 0.0
-    first, second = (_directions(each[:, known]) for each in (first, second))
+    first, second = (of_unit_length(each[:, known], 1) for each in (first, second))
     n_directions = min(1 / np.square(each @ each.T).mean() for each in (first, second))
     products = first @ second.T
     offsets = range(-_LONGEST_OFFSET, _LONGEST_OFFSET + 1)
     shared = max(np.median(np.diagonal(products, offset)) for offset in offsets)
     chance = _ERRORS * (n_rows * n_directions) ** -0.5
     return shared if n_directions >= _FEWEST_DIRECTIONS and shared > chance else 0.0
-
-
-def _directions(changes):
-    """Return rows of length one, zero where nothing changes."""
-    length = np.linalg.norm(changes, axis=1, keepdims=True)
-    return changes / np.where(length > 0, length, 1)
 
 
 _MOST_COLUMNS = 2000
@@ -127,10 +120,9 @@ def copied_samples(X, labels, design):
             effect = "classes would be told apart without any information"
             seen = "equal_samples", "refused", float(len(shared)), EVERYTHING
             return Finding(*seen, because, effect, _GIVE_ONCE)
-    units, n_distinct = labels.units, len(np.unique(number))
-    if units is not None and len(np.unique(row_codes(number, units))) == n_distinct:
+    if labels.units is not None and is_nested(number, labels.units):
         return None  # copies share their block
-    n_copies = len(number) - n_distinct
+    n_copies = len(number) - len(np.unique(number))
     because = f"{n_copies} of {len(number)} samples are {how} to others before them"
     remedy = (
         "give each sample once (classes count equally however many samples they have), "

@@ -140,10 +140,9 @@ def time_test(scores, labels):
 
     The generalized Cochran-Mantel-Haenszel test (Landis, Heyman & Koch 1978).
     """
-    cells = np.unique(labels.exchanged, return_inverse=True)[1]
-    units = np.arange(len(cells)) if labels.units is None else labels.units
+    units = np.arange(len(scores)) if labels.units is None else labels.units
     first = np.unique(units, return_index=True)[1]
-    cell, codes = cells[first], labels.codes[first]
+    cell, codes = row_codes(labels.exchanged)[first], labels.codes[first]
     of_units = means_of(scores[:, None], units)
     of_units = (of_units - means_of(of_units, cell)[cell]).ravel()
     size = np.bincount(cell)
@@ -153,11 +152,10 @@ def time_test(scores, labels):
     shares = counts / size[:, None]
     covariance = np.diag(spread @ counts) - (counts * spread[:, None]).T @ shares
     rank = np.linalg.matrix_rank(covariance, hermitian=True)
-    total = np.square(of_units).sum()
-    if not rank or not total:
+    if not rank:
         return TimeTest(1.0, 0.0, scores)
     statistic = sums @ np.linalg.pinv(covariance, hermitian=True) @ sums
-    share = float((sums**2 / np.bincount(codes)).sum() / total)
+    share = float((sums**2 / np.bincount(codes)).sum() / np.square(of_units).sum())
     return TimeTest(float(chi2.sf(statistic, rank)), share, of_units[units])
 
 
@@ -193,8 +191,6 @@ def order_agreement(codes, groups, order=None):
         return None
     rows, run = runs_in_time(groups, order)
     runs = np.split(codes[rows], np.flatnonzero(np.diff(run)) + 1)
-    if len(runs) < 2 or max(map(len, runs)) < 2:
-        return None
     observed = _agreement(runs)
     if observed <= _LARGE_AGREEMENT:
         return None

@@ -14,6 +14,7 @@ from neuroextrap.design._labels import (
     row_codes,
     without_means,
 )
+from neuroextrap.stats._null_counts import tie_floor
 
 _SHUFFLES = 199  # none of which may give as much: a level of 0.005
 _MOST_REGIONS = 64
@@ -86,7 +87,7 @@ def run_dispersion(outcomes, labels, design):
     for _ in range(_SHUFFLES):
         order[place] = np.lexsort((rng.random(len(cell)), cell))
         chance.append(variance(order))
-        if chance[-1] >= observed * (1 - 1e-10):
+        if chance[-1] >= tie_floor(observed, observed):
             return None
     return float(observed / np.mean(chance))
 

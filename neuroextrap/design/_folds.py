@@ -2,6 +2,7 @@
 
 import math
 import warnings
+from collections.abc import Iterator
 from copy import deepcopy
 from hashlib import blake2b
 from typing import Any
@@ -35,10 +36,8 @@ def make_design(
             f"cv={brief(cv)} cannot split these samples "
             f"({str(error).rstrip('.')}); choose fewer folds or another splitter"
         ) from error
-    folds = tuple(
-        _checked_fold(number, fold, len(codes))
-        for number, fold in enumerate(folds, start=1)
-    )
+    numbered = enumerate(folds, start=1)
+    folds = tuple(_checked_fold(*each, len(codes)) for each in numbered)
     _check_folds(folds, codes, n_classes if trained else 0)
     return Design(folds, len(codes), n_classes)
 
@@ -53,19 +52,15 @@ def folds_follow_labels(
     """
     groups = None if groups is None else np.asarray(groups)
     splitter = _resolve_cv(cv, groups)
-    given = cv is not None and not isinstance(cv, (int, np.integer))
-    if (given and not hasattr(cv, "split")) or _is_ready(splitter, codes, groups):
+    if _is_ready(splitter, codes, groups):
         return None
-    samples = np.zeros((len(codes), 1))
 
     def folds_of(labels: np.ndarray) -> bytes:
         digest = blake2b()  # many folds of many samples are not all kept
-        with warnings.catch_warnings():  # it already warned that it ignores groups
-            warnings.simplefilter("ignore", UserWarning)
-            for fold in deepcopy(splitter).split(samples, labels, groups):
-                for part in fold:
-                    digest.update(np.sort(part).tobytes())
-                    digest.update(b"|")
+        for fold in _split_again(splitter, labels, groups):
+            for part in fold:
+                digest.update(np.sort(part).tobytes())
+                digest.update(b"|")
         return digest.digest()
 
     expected = folds_of(codes)
@@ -73,16 +68,21 @@ def folds_follow_labels(
     return any(_differs(folds_of, order, expected) for order in orders)
 
 
+def _split_again(splitter: Any, labels: Any, groups: Any) -> Iterator[Any]:
+    """Yield the folds of a copy, without what the splitter has already warned of."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        samples = np.zeros((len(labels), 1))
+        yield from deepcopy(splitter).split(samples, labels, groups)
+
+
 def _is_ready(splitter: Any, codes: np.ndarray, groups: np.ndarray | None) -> bool:
     """Return whether a splitter ignores an additional sample, as fixed folds do."""
-    n_samples = len(codes)
     more = np.append(codes, codes[-1])
     of_more = None if groups is None else np.append(groups, groups[-1])
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)
-            folds = deepcopy(splitter).split(np.zeros((len(more), 1)), more, of_more)
-            return all(n_samples not in part for fold in folds for part in fold)
+        folds = _split_again(splitter, more, of_more)
+        return all(len(codes) not in part for fold in folds for part in fold)
     except (TypeError, ValueError, IndexError):
         return True
 
@@ -122,29 +122,32 @@ def _checked_fold(
     number: int, fold: Any, n_samples: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return (train, test) of a fold as indices of samples."""
+    where = f"fold {number} of cv"
     try:
         train, test = (np.asarray(part) for part in fold)
     except (TypeError, ValueError):
         raise TypeError(
-            f"fold {number} of cv={fold!r} must be a pair of index arrays; give a list "
-            "of (train, test)"
+            f"{where}={fold!r} must be a pair of index arrays; give a list of (train, "
+            "test)"
         ) from None
-    parts = []
-    for name, part in (("train", train), ("test", test)):
-        part = np.flatnonzero(part) if part.dtype.kind == "b" else part
-        if len(part) and part.dtype.kind not in "iu":
-            raise TypeError(
-                f"fold {number} of cv has {name} indices of dtype {part.dtype}; give "
-                "whole numbers"
-            )
-        wrong = part[(part < 0) | (part >= n_samples)]
-        if len(wrong):
-            raise ValueError(
-                f"fold {number} of cv has the {name} index {wrong[-1]}, samples are "
-                f"0 to {n_samples - 1}; count samples of the classes that are analyzed"
-            )
-        parts.append(part.astype(int))
-    return parts[0], parts[1]
+    train = _checked_part(train, f"{where} has", "train", n_samples)
+    return train, _checked_part(test, f"{where} has", "test", n_samples)
+
+
+def _checked_part(part: Any, fold_has: str, name: str, n_samples: int) -> np.ndarray:
+    """Return the training or test samples of a fold, which may be a mask, as int."""
+    part = np.flatnonzero(part) if part.dtype.kind == "b" else part
+    if len(part) and part.dtype.kind not in "iu":
+        raise TypeError(
+            f"{fold_has} {name} indices of dtype {part.dtype}; give whole numbers"
+        )
+    wrong = part[(part < 0) | (part >= n_samples)]
+    if len(wrong):
+        raise ValueError(
+            f"{fold_has} the {name} index {wrong[-1]}, samples are 0 to "
+            f"{n_samples - 1}; count samples of the classes that are analyzed"
+        )
+    return part.astype(int)
 
 
 def _check_folds(folds: tuple, codes: np.ndarray, n_classes: int) -> None:
@@ -152,14 +155,12 @@ def _check_folds(folds: tuple, codes: np.ndarray, n_classes: int) -> None:
     if not folds:
         raise ValueError("cv made no folds; give a splitter that yields (train, test)")
     for number, (train, test) in enumerate(folds, start=1):
+        has = f"fold {number} of cv has"
         if len(test) == 0 or len(train) == 0:
-            raise ValueError(
-                f"fold {number} of cv has no training or no test samples; leave it out"
-            )
+            raise ValueError(f"{has} no training or no test samples; leave it out")
         if len(np.intersect1d(train, test)):
             raise ValueError(
-                f"fold {number} of cv has samples in both training and test set; leave "
-                "them out of one"
+                f"{has} samples in both training and test set; leave them out of one"
             )
         lacking = np.setdiff1d(np.arange(n_classes), codes[train])
         if len(lacking):

@@ -1,6 +1,7 @@
 """Further tests as folds: in time, across conditions, of fewer classes."""
 
 import math
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -283,7 +284,7 @@ def class_subsets(
             "cv, or curves='trained_on_all'"
         )
     orders = [rng.permutation(n_classes) for _ in range(n_partitions)]
-    found = []
+    found: list[SubsetTests] = []
     for k in map(int, set_sizes):
         starts = range(0, n_classes - k + 1, k)
         subsets = [np.sort(order[a : a + k]) for order in orders for a in starts]
@@ -293,14 +294,14 @@ def class_subsets(
 
 def _tests(
     codes: np.ndarray, design: Design, subsets: list[np.ndarray]
-) -> list[SubsetTests]:
-    """Return the tests of subsets of one size; those that are alike together."""
+) -> Iterator[SubsetTests]:
+    """Yield the tests of subsets of one size; those that are alike together."""
     tested_in = np.full(design.n_samples, len(design.folds))
     tested_in[design.test] = design.fold_of_test
+    by_fold = np.lexsort((codes, tested_in))
     alike: dict[Any, list[np.ndarray]] = {}
     for classes in subsets:
-        rows = np.flatnonzero(np.isin(codes, classes))
-        rows = rows[np.lexsort((codes[rows], tested_in[rows]))]
+        rows = by_fold[np.isin(codes[by_fold], classes)]
         own = np.searchsorted(classes, codes[rows])
         place = np.full(design.n_samples, -1)
         place[rows] = np.arange(len(rows))
@@ -308,9 +309,7 @@ def _tests(
         kept = [tuple(tuple(p[p >= 0]) for p in fold) for fold in folds]
         key = tuple(own), tuple(fold for fold in kept if fold[1])
         alike.setdefault(key, []).append(rows)
-    found = []
     for (own, kept), together in alike.items():
         pairs = tuple((np.array(train), np.array(test)) for train, test in kept)
         of_subsets = Design(pairs, len(own), len(subsets[0]))
-        found.append(SubsetTests(np.stack(together), np.array(own), of_subsets))
-    return found
+        yield SubsetTests(np.stack(together), np.array(own), of_subsets)

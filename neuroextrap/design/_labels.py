@@ -1,6 +1,6 @@
 """Labels of the samples: classes, runs and blocks as codes."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse
@@ -49,6 +49,11 @@ def row_codes(*columns):
     return np.unique(np.stack(coded), axis=1, return_inverse=True)[1].ravel()
 
 
+def is_nested(inner, outer):
+    """Return whether samples of one `inner` code also have one `outer` code."""
+    return row_codes(inner, outer).max() == row_codes(inner).max()
+
+
 def in_order(values):
     """Return numbers of distinct values (n_samples,) in the order of their first."""
     _, first, code = np.unique(values, return_index=True, return_inverse=True)
@@ -84,6 +89,12 @@ def without_means(X, codes, groups=None):
     return rest[:, spread > 0] / spread[spread > 0]
 
 
+def of_unit_length(values, axis, of_zero=1):
+    """Divide columns (axis 0) or rows by their length, zeros by a given number."""
+    length = np.linalg.norm(values, axis=axis, keepdims=True)
+    return values / np.where(length > 0, length, of_zero)
+
+
 def centered_within(X, codes, groups=None):
     """Subtract from rows of `X` the mean of their run, then that of their class."""
     rest = np.asarray(X, dtype=np.float64)
@@ -96,9 +107,7 @@ def centered_within(X, codes, groups=None):
 def code_labels(y, classes, groups, blocks, order=None):
     """Turn labels into codes, and leave out classes that are not requested."""
     y = check_labels(y, "y")
-    groups = checked_entries(groups, "groups", y)
-    blocks = checked_entries(blocks, "blocks", y)
-    order = checked_entries(order, "order", y)
+    given = _checked(y, groups=groups, blocks=blocks, order=order)
     present = np.unique(y)
     chosen = present if classes is None else np.unique(check_labels(classes, "classes"))
     unknown = np.setdiff1d(chosen, present)
@@ -112,11 +121,13 @@ def code_labels(y, classes, groups, blocks, order=None):
             f"y has {len(chosen)} class ({chosen.tolist()}); give at least two classes"
         )
     keep = np.isin(y, chosen)
-    groups, blocks, order = (
-        None if each is None else each[keep] for each in (groups, blocks, order)
-    )
-    codes = np.searchsorted(chosen, y[keep])
-    return Labels(codes, chosen, groups, blocks, keep, order)
+    given = {name: v if v is None else v[keep] for name, v in given.items()}
+    return Labels(np.searchsorted(chosen, y[keep]), chosen, keep=keep, **given)
+
+
+def _checked(y, of="y", **given) -> dict[str, Any]:
+    """Return by name what is given for every sample, or None."""
+    return {name: checked_entries(v, name, y, of) for name, v in given.items()}
 
 
 def codes_of(classes, y):
@@ -137,8 +148,7 @@ def code_targets(targets, groups, blocks, order=None):
     if len(candidates) < 2:
         raise ValueError("targets are the same for all samples; give at least two")
     given = {"groups": groups, "blocks": blocks, "order": order}
-    for name, values in given.items():
-        given[name] = checked_entries(values, name, targets[:, 0], "targets")
+    given = _checked(targets[:, 0], "targets", **given)
     single, keep = targets.shape[1] == 1, np.ones(len(targets), dtype=bool)
     classes = candidates[:, 0] if single else np.arange(len(candidates))
     coded = {"codes": codes.ravel(), "classes": classes, "keep": keep}

@@ -1,14 +1,12 @@
 """Which labelings a permutation test compares, and strata to exchange within."""
 
-import warnings
 from typing import NamedTuple
 
 import numpy as np
 
-from neuroextrap import stats
 from neuroextrap.design._findings import EVERYTHING, P_VALUES, TOO_SMALL, Finding
 from neuroextrap.design._folds import check_labelings, folds_follow_labels
-from neuroextrap.design._labels import row_codes
+from neuroextrap.design._labels import is_nested, members, row_codes
 from neuroextrap.stats._label_checks import checked_entries
 from neuroextrap.stats._permutation import draw_labelings
 from neuroextrap.stats._pvalues import LEVEL
@@ -114,27 +112,23 @@ class Balance(NamedTuple):
 
 def fold_balance(labels, design):
     """Compare the class counts of folds with those of freely exchanged labelings."""
-    how = {"groups": labels.exchanged, "blocks": labels.blocks, "random_state": 0}
-    with warnings.catch_warnings():  # few labelings are enough to compare with
-        warnings.simplefilter("ignore", UserWarning)
-        others = stats.permute_labels(labels.codes, n_permutations=_COMPARED, **how)
-    rows = np.concatenate([labels.codes[None], others])
-    sizes = np.array([len(test) for _, test in design.folds])
-    unequal, proportional, moves = np.zeros(len(rows)), True, False
+    codes, in_fold = labels.codes, members(design.fold_of_test)
+    others, _ = draw_labelings(codes, labels.exchanged, labels.blocks, _COMPARED, 0)
+    tested = np.concatenate([codes[None], others])[:, design.test].T
+    sizes = np.bincount(design.fold_of_test)[:, None]
+    unequal, proportional, moves = np.zeros(tested.shape[1]), True, False
     for label in range(design.n_classes):
-        of_class = rows == label
-        counts = np.stack([of_class[:, test].sum(axis=1) for _, test in design.folds])
-        deviation = counts - sizes[:, None] * np.mean(labels.codes == label)
+        counts = in_fold @ (tested == label)  # (n_folds, 1 + n_others)
+        deviation = counts - sizes * np.mean(codes == label)
         unequal += (deviation**2).sum(axis=0)
         proportional &= bool((np.abs(deviation[:, 0]) < 1).all())
         moves |= bool((counts != counts[:, :1]).any())
     if not moves:
         return Balance(proportional)
     as_equal = np.mean(unequal[1:] <= unequal[0] * (1 + 1e-9))
-    excess = 0.0
-    if design.leaves_nothing_out:
-        excess = (unequal[0] - unequal[1:].mean()) / max(unequal[1:].std(), 1e-9)
-    return Balance(proportional, float(as_equal), float(excess))
+    excess = (unequal[0] - unequal[1:].mean()) / max(unequal[1:].std(), 1e-9)
+    excess = float(excess) if design.leaves_nothing_out else 0.0
+    return Balance(proportional, float(as_equal), excess)
 
 
 def _sorted_folds(balance):
@@ -166,19 +160,16 @@ def _without_groups(confined):
 
 def _cells(labels, design):
     """Return the group and test folds, balanced for the labels, of every sample."""
-    tested = np.zeros((len(design.folds), len(labels.codes)), dtype=bool)
-    for fold, (_, test) in enumerate(design.folds):
-        tested[fold, test] = True
+    tested = [np.isin(range(len(labels.codes)), test) for _, test in design.folds]
     within = [] if labels.exchanged is None else [labels.exchanged]
     cells = row_codes(*within, *tested)
-    if len(np.unique(row_codes(cells, labels.codes))) == len(np.unique(cells)):
+    if is_nested(cells, labels.codes):
         raise ValueError(
             "no labels can be exchanged: cv made its folds from the labels, and no "
             "test fold of a run holds two classes; leave whole runs out (cv=None), or "
             "use fewer folds"
         )
-    units = labels.units
-    if units is not None and len(np.unique(row_codes(units, cells))) > units.max() + 1:
+    if labels.units is not None and not is_nested(labels.units, cells):
         raise ValueError(
             "blocks are split over test folds that cv made from the labels, so that a "
             "block trains and tests; give groups=blocks and "
@@ -228,7 +219,7 @@ def confound_strata(confound, labels, stratum_size):
         strata = _by_rank(values, runs, lambda n: max(1, n // stratum_size))
         levels = _LEVELS[_by_rank(values, runs, lambda n: min(n, len(_LEVELS)))]
     cells = row_codes(strata, runs)
-    if len(np.unique(row_codes(cells, labels.codes[first]))) == cells.max() + 1:
+    if is_nested(cells, labels.codes[first]):
         raise ValueError(
             "the confound and the class cannot be told apart: in no run do samples of "
             "two classes have the same level of the confound; no label can be "

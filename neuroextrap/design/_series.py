@@ -5,7 +5,7 @@ import scipy.fft
 
 from neuroextrap import stats
 from neuroextrap.design._findings import P_VALUES, TOO_SMALL, Finding
-from neuroextrap.design._labels import means_of, runs_in_time
+from neuroextrap.design._labels import means_of, of_unit_length, runs_in_time
 from neuroextrap.stats._permutation import shift_rows
 from neuroextrap.stats._validation import brief
 
@@ -47,12 +47,16 @@ def exchanged(codes, *, exchange, groups, n_permutations, random_state):
         )
     if exchange == "shifts":
         return codes[shift_rows(len(codes), groups, **given)]
+    return _exchanged_blocks(codes, exchange, groups, given)
+
+
+def _exchanged_blocks(codes, length, groups, given):
+    """Return pairings by the exchange of blocks of consecutive rows within runs."""
     rows, run = _by_run(len(codes), groups)
     place = np.arange(len(rows)) - np.searchsorted(run, run)  # in the run
-    first = np.flatnonzero(place % exchange == 0)
+    first = np.flatnonzero(place % length == 0)
     blocks = np.split(rows, first[1:])
-    orders = np.arange(len(blocks))
-    orders = stats.permute_labels(orders, groups=run[first], **given)
+    orders = stats.permute_labels(range(len(blocks)), groups=run[first], **given)
     pairings = np.empty((len(orders), len(codes)), codes.dtype)
     for order, pairing in zip(orders, pairings, strict=True):
         pairing[rows] = codes[np.concatenate([blocks[i] for i in order])]
@@ -164,9 +168,7 @@ def _by_run(n_rows, groups):
 def _scaled(values, run):
     """Return some columns, without the means of runs, of length one or zero."""
     some = values[:, :: -(-values.shape[1] // _MOST_COLUMNS)].astype(float)
-    rest = some - means_of(some, run)[run]
-    length = np.sqrt(np.square(rest).sum(axis=0))
-    return rest / np.where(length > 0, length, 1)
+    return of_unit_length(some - means_of(some, run)[run], axis=0)
 
 
 def _autocorrelation(values, place, n_lags):

@@ -22,7 +22,7 @@ from neuroextrap.design._further_tests import (
     forward_folds,
     forward_parts,
 )
-from neuroextrap.design._labels import Labels, row_codes
+from neuroextrap.design._labels import Labels, is_nested, row_codes
 from neuroextrap.design._permutations import Permuted, permuted_codes
 from neuroextrap.stats import TestDesign
 from neuroextrap.stats._forward import ForwardDesign
@@ -158,10 +158,8 @@ def forward_tests(
     if options.bounds == "folds" or (single and options.bounds == "auto"):
         return None
     codes, n_weighed = labels.weighed
-    counting = {
-        "units": labels.units,
-        "runs": row_codes(labels.groups) if options.whole_runs else None,
-    }
+    runs = row_codes(labels.groups) if options.whole_runs else None
+    counting = {"units": labels.units, "runs": runs}
     if len(design.folds) == 1:  # one step of one order
         if len(np.unique(codes[design.test])) < n_weighed:
             return "the test set lacks a class"
@@ -170,9 +168,7 @@ def forward_tests(
         parts = forward_parts(codes, n_weighed, design, labels.groups)
         if isinstance(parts, str):
             return parts
-        if labels.units is not None and len(np.unique(labels.units)) < len(
-            np.unique(row_codes(labels.units, parts))
-        ):
+        if labels.units is not None and not is_nested(labels.units, parts):
             return "a block extends over several of the runs that are tested"
         counting["chronological"] = _runs_in_time(labels, design.n_classes, options)
         orders, first_steps = cyclic_folds(parts)

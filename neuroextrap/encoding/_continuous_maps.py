@@ -65,7 +65,7 @@ def cut_segments(run, width, apart):
     return Segments(windows, of_run, rivals)
 
 
-def score_segments(model, tested, segments, members):
+def score_segments(model, tested, segments, members, sizes):
     """Identify segments in all regions (n_regions, n_voxels): wins and scores."""
     place, variance = np.cumsum(tested.usable) - 1, model.residual_variance_
     wins = np.full((members.shape[0], segments.n_candidates), np.nan)
@@ -78,7 +78,6 @@ def score_segments(model, tested, segments, members):
         wins[region] = segment_wins(margins, segments)
         if n:
             shifted.append(shifted_scores(margins, segments))
-    sizes = default_set_sizes(segments.n_candidates)
     scores = accuracy_statistics(wins, n_test=len(segments.run), set_sizes=sizes)
     if n:
         runs = [np.stack(part) for part in zip(*shifted, strict=True)]
@@ -203,8 +202,8 @@ def segment_maps(model, tested, seconds):
     asked = {name: getattr(model, name) for name in names}
     choice = choose_regions(model.masker_, model.n_elements_, **asked)
     members = usable_regions(choice.regions, tested.usable, 1).regions
-    wins, scores = score_segments(model, tested, segments, members)
     sizes = default_set_sizes(segments.n_candidates)
+    wins, scores = score_segments(model, tested, segments, members, sizes)
     return _placed(
         model,
         choice,

@@ -33,6 +33,7 @@ from neuroextrap.images._maskers import smooth_by
 from neuroextrap.images._opening import list_images
 from neuroextrap.images._repetition_time import repetition_times
 from neuroextrap.images._tables import MISSING, load_array, read_text_table, text_column
+from neuroextrap.models._delayer import check_delays
 
 _SET, _IMGS, _CLEANING = "set", "imgs", ("confounds", "sample_mask")
 
@@ -81,9 +82,18 @@ def read_table_of_runs(runs):
     folder = None
     if isinstance(runs, (str, PathLike)):
         runs, folder = read_text_table(runs, "runs"), Path(runs).parent
-    missing = [name for name in (_SET, _IMGS) if name not in runs]
+    sets = _read_sets(runs)
+    named = [name for name in runs if name != _SET]
+    cells = {n: [_cell(each, folder, n) for each in runs[n]] for n in named}
+    imgs, cleaning = cells.pop(_IMGS), [cells.pop(name, None) for name in _CLEANING]
+    features = next(iter(cells.values())) if len(cells) == 1 else by_run(cells)
+    return TableOfRuns(sets, features, imgs, *cleaning)
+
+
+def _read_sets(runs):
+    """Return the set of each run; raise ValueError if the table lacks a column."""
     bands = [name for name in runs if name not in (_SET, _IMGS, *_CLEANING)]
-    if missing or not bands:
+    if _SET not in runs or _IMGS not in runs or not bands:
         raise ValueError(
             f"runs has columns {', '.join(map(str, runs.columns))}; give set (train or "
             "test), imgs, and one for each band of features"
@@ -94,11 +104,7 @@ def read_table_of_runs(runs):
             "runs: column set must hold train and test, got "
             f"{', '.join(sorted({*sets}))}"
         )
-    named = [name for name in runs if name != _SET]
-    cells = {n: [_cell(each, folder, n) for each in runs[n]] for n in named}
-    imgs, cleaning = cells.pop(_IMGS), [cells.pop(name, None) for name in _CLEANING]
-    features = next(iter(cells.values())) if len(bands) == 1 else by_run(cells)
-    return TableOfRuns(sets, features, imgs, *cleaning)
+    return sets
 
 
 def _cell(entry, folder, column):
@@ -185,13 +191,7 @@ class PlannedRuns(NamedTuple):
 
 def plan_runs(features, imgs, options, known=None):
     """Read features, what cleans responses, and headers of images; PlannedRuns."""
-    tables, entries = _as_list(features, "features"), _as_list(imgs, "imgs")
-    tables = [run if isinstance(run, dict) else {"": run} for run in tables]
-    if len(tables) != len(entries):
-        raise ValueError(
-            f"features has {len(tables)} runs, imgs {len(entries)}; give one table of "
-            "features for every run"
-        )
+    tables, entries = _entries(features, imgs)
     series = [load_array(run) if str(run)[-4:] == ".npy" else run for run in entries]
     if len({isinstance(run, np.ndarray) for run in series}) > 1:
         raise TypeError("imgs mixes arrays and images; give runs of one kind")
@@ -248,12 +248,19 @@ def _check_names(named, tables):
         refuse_other_names(named, alone, "features")
 
 
-def _as_list(given, name):
-    """Return entries of runs as a list; a single one may come without."""
-    runs = list(given) if isinstance(given, (list, tuple)) else [given]
-    if not runs:
-        raise ValueError(f"{name} is empty; give an entry for every run")
-    return runs
+def _entries(features, imgs):
+    """Return tables by band and images of every run; a single one needs no list."""
+    both = [list(x) if isinstance(x, (list, tuple)) else [x] for x in (features, imgs)]
+    for name, runs in zip(("features", "imgs"), both, strict=True):
+        if not runs:
+            raise ValueError(f"{name} is empty; give an entry for every run")
+    tables, entries = both
+    if len(tables) != len(entries):
+        raise ValueError(
+            f"features has {len(tables)} runs, imgs {len(entries)}; give one table of "
+            "features for every run"
+        )
+    return [run if isinstance(run, dict) else {"": run} for run in tables], entries
 
 
 def _named(entry, series):
@@ -315,13 +322,7 @@ def _of_volumes(run, n_volumes, t_r, name, known):
         where = f"{name}[{band!r}]" if band else name
         if has_onsets(table):
             table = features_of_volumes(table, n_volumes, t_r, where)
-        values, own = check_features(table, where), feature_names(table)
-        if len(values) != n_volumes:
-            raise ValueError(
-                f"{where} has {len(values)} rows, its run {n_volumes} volumes; give "
-                "one row for every volume, or a table with a column onset (seconds), "
-                "which is averaged over volumes"
-            )
+        values, own = _checked(table, n_volumes, where), feature_names(table)
         parts.append(values)
         if not band:
             check_feature_names(table, known, name)
@@ -331,6 +332,18 @@ def _of_volumes(run, n_volumes, t_r, name, known):
         bands = [*(bands or ()), *[band] * values.shape[1]]
     check_feature_names(SimpleNamespace(columns=names), known, name)
     return np.hstack(parts), np.array(names, dtype=object), np.array(bands)
+
+
+def _checked(table, n_volumes, where):
+    """Return features, checked, that have a row for every volume."""
+    values = check_features(table, where)
+    if len(values) != n_volumes:
+        raise ValueError(
+            f"{where} has {len(values)} rows, its run {n_volumes} volumes; give "
+            "one row for every volume, or a table with a column onset (seconds), "
+            "which is averaged over volumes"
+        )
+    return values
 
 
 def _one_set_of_columns(volumes):
@@ -357,11 +370,11 @@ def rescaled(values, run, how, kept):
     return centered / np.where(scale > 0, scale, 1)[run]
 
 
-def cross_validation_units(run, n_folds, n_delayed):
+def cross_validation_units(run, n_folds, delays):
     """Return runs, or blocks of a single run longer than twice the largest delay."""
     if run.max() > 0:
         return run
-    length = len(run) // n_folds
+    length, n_delayed = len(run) // n_folds, np.abs(check_delays(delays)).max()
     if length <= 2 * n_delayed:
         raise ValueError(
             f"a single run of {len(run)} volumes gives {n_folds} blocks of {length}, "

@@ -34,7 +34,7 @@ def estimate_cost(analysis, data):
     if "n_jobs" in getattr(model.encoder, "get_params", dict)():
         model.encoder.set_params(n_jobs=1)
     masker = None if data.mask is None else resolve_masker(data.mask)
-    data = data.as_arrays(masker)
+    data = data.loaded(masker).first_fold()
     voxels = data.train.shape[1]
     usable = np.isfinite(data.train).all(axis=0) & np.isfinite(data.test).all(axis=0)
     usable &= (data.train != data.train[:1]).any(axis=0)
@@ -100,26 +100,28 @@ class EncodingData:
         model.fit(self.features, self.train, self.groups, stimuli=self.shown)
         return model.identify(self.tested, self.test, **given)
 
-    def as_arrays(self, masker):
-        """Return the same with responses as arrays, of folds those of the first one."""
-        train, test = (
-            load_samples(each, masker)
-            if masker is not None and each is not None
-            else each
-            for each in (self.train, self.test)
-        )
+    def loaded(self, masker):
+        """Return the same with responses as arrays."""
+        if masker is None:
+            return self
+        given = {"train": self.train, "test": self.test}
+        read = {n: load_samples(v, masker) for n, v in given.items() if v is not None}
+        return replace(self, **read)
+
+    def first_fold(self):
+        """Return the same, of folds the training and test set of the first one."""
         if self.n_folds is None:
-            return replace(self, train=train, test=test)
+            return self
         n_stimuli, n_tested = len(self.tested), len(self.tested) // self.n_folds
         stimuli = np.arange(n_stimuli) if self.stimuli is None else self.stimuli
         is_test, features = stimuli < n_tested, np.asarray(self.tested)
         return replace(
             self,
             features=features,
-            train=test[~is_test],
+            train=self.test[~is_test],
             shown=stimuli[~is_test],
             tested=features[:n_tested],
-            test=test[is_test],
+            test=self.test[is_test],
             stimuli=stimuli[is_test],
             runs=None if self.runs is None else self.runs[is_test],
         )

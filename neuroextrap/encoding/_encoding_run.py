@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from neuroextrap.analysis._parameters import Keep
 from neuroextrap.analysis._region_run import RegionRun, RunParameters
 from neuroextrap.analysis._samples import read_samples
-from neuroextrap.analysis._values import Keep
 from neuroextrap.design._copies import check_copies_apart, check_new_rows
 from neuroextrap.design._tests import BoundDesign
 from neuroextrap.encoding._experiment import (
@@ -22,6 +22,7 @@ from neuroextrap.encoding._experiment import (
 from neuroextrap.encoding._margins import separate_repeats
 from neuroextrap.encoding._stimuli import (
     candidate_names,
+    check_as_trained,
     check_feature_names,
     check_features,
     pair_responses,
@@ -148,23 +149,19 @@ def planned_run(model, experiment, *, masker, notes, order=None, **others):
     parameters = RunParameters.of(model)
     set_sizes = parameters.resolve_set_sizes(experiment.n_candidates)
     plan = make_plan(model, experiment, set_sizes)
-    choice = parameters.choose_regions(masker, len(experiment.usable))
-    notes = (*notes, *notes_of(model, experiment))
     run = EncodingRun.of(
         parameters,
         experiment,
-        choice,
+        parameters.choose_regions(masker, len(experiment.usable)),
         n_repeats=experiment.bound_repeats(),
         masker=masker,
         plan=plan,
         set_sizes=set_sizes,
-        notes=notes,
+        notes=(*notes, *notes_of(model, experiment)),
         **others,
     )
-    exchange = others.get("exchange")
-    n_others = plan.n_permutations if exchange is None else len(exchange.codes)
-    notes = (*notes, *_residual_notes(run))
-    findings = findings_of_pairing(model, experiment, n_others, order)
+    notes = (*run.notes, *_residual_notes(run))
+    findings = findings_of_pairing(model, run, order)
     return replace(run, notes=notes, findings=findings)
 
 
@@ -195,15 +192,13 @@ def plan_identification(model, training, candidates, test):
     """Plan the run of a test set, by what came to ``identify``; return EncodingRun."""
     RunParameters.of(model)  # refuses what no run could use
     names, n_tested, features = _candidates(model, training, *candidates)
-    imgs, stimuli, *how = test
+    imgs, stimuli, groups, averaged = test
     stimuli = rows_of_stimuli(stimuli, candidates[0])
     samples = read_samples(model.masker_, imgs, dtype=None)
     finite = _check_test_samples(model, training, samples)
     responses = samples.X + samples.location
-    given = dict(zip(("groups", "averaged"), how, strict=True))
-    paired = pair_responses(
-        responses, n_tested, stimuli=stimuli, repeats=model.repeats, **given
-    )
+    how = {"groups": groups, "averaged": averaged, "repeats": model.repeats}
+    paired = pair_responses(responses, n_tested, stimuli=stimuli, **how)
     tested, codes = np.arange(len(paired.codes)), paired.codes
     predictions = model._predict(features) - training.location
     residuals, n_stimuli = separate_repeats(model.residuals_, training.stimuli)
@@ -242,11 +237,7 @@ def _candidates(model, training, features, distractors):
 
 def _check_test_samples(model, training, samples):
     """Return voxels that are finite in new samples; raise unless they can be tested."""
-    if samples.X.shape[1] != model.n_elements_:
-        raise ValueError(
-            f"imgs has {samples.X.shape[1]} voxels, the model was trained on "
-            f"{model.n_elements_}; give responses of the same voxels"
-        )
+    check_as_trained("imgs has", "voxels", samples.X.shape[1], model.n_elements_)
     finite = model.usable_ & samples.finite
     if finite.sum() == model.usable_.sum():
         both = training.data.shown.samples, samples

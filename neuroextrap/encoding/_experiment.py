@@ -180,10 +180,12 @@ def observed_plan(estimator, experiment, set_sizes):
     )
 
 
-def findings_of_pairing(estimator, experiment, n_others, order=None):
-    """Return Findings about the other pairings; `order` is that of acquisition."""
+def findings_of_pairing(estimator, run, order):
+    """Return Findings about other pairings of a run; `order` is that of acquisition."""
     if not estimator.n_permutations:
         return ()
+    experiment, exchange = run.test, run.exchange
+    n_others = run.plan.n_permutations if exchange is None else len(exchange.codes)
     ungrouped = experiment.groups is None and estimator.exchange == "rows"
     found = [_NO_GROUPS] if ungrouped else []
     if n_others < estimator.n_permutations:

@@ -7,9 +7,9 @@ from typing import Any, ClassVar, Self
 
 from numpy.typing import ArrayLike
 
+from neuroextrap.analysis._parameters import Keep, RegionOptions, Regions
 from neuroextrap.analysis._region_files import check_trained
 from neuroextrap.analysis._region_run import RunParameters
-from neuroextrap.analysis._values import Keep, RegionOptions, Regions
 from neuroextrap.encoding._encoding_run import plan_folds, plan_identification
 from neuroextrap.encoding._identified_responses import ResponsePredictions
 from neuroextrap.encoding._trained_model import trained_attributes

@@ -54,11 +54,7 @@ def response_covariance(residuals, n_stimuli, repeats, rule="mahalanobis"):
     if n_stimuli == len(residuals) or rule == "euclidean":
         return noise_covariance(residuals, rule)
     of_stimuli = residuals[:n_stimuli].astype(np.float64)
-    noise = noise_covariance(residuals[n_stimuli:], rule)
-    # rows that were merely written twice have no noise between them
-    least = _LEAST_NOISE * np.mean(np.square(of_stimuli), axis=0)
-    np.fill_diagonal(noise, np.maximum(np.diag(noise), least))
-    cholesky(noise)  # an error that says what to do if it is singular
+    noise = _repeat_noise(residuals[n_stimuli:], of_stimuli, rule)
     if rule == "diagonal":
         stimuli = noise_covariance(of_stimuli, rule)
     else:
@@ -71,6 +67,16 @@ def response_covariance(residuals, n_stimuli, repeats, rule="mahalanobis"):
     values, back = np.maximum(values, 0), stimuli @ vectors
     # stimuli = back @ back.T, and noise = (back * values) @ back.T
     return (back * (np.maximum(1 - values, 0) / shown + values / repeats)) @ back.T
+
+
+def _repeat_noise(residuals, of_stimuli, rule):
+    """Return the covariance of repeats, with least variances (p, p)."""
+    noise = noise_covariance(residuals, rule)
+    # rows that were merely written twice have no noise between them
+    least = _LEAST_NOISE * np.mean(np.square(of_stimuli), axis=0)
+    np.fill_diagonal(noise, np.maximum(np.diag(noise), least))
+    cholesky(noise)  # an error that says what to do if it is singular
+    return noise
 
 
 def _shrunk_towards(noise, residuals):

@@ -38,12 +38,17 @@ def check_features(features, name="features", n_columns=None):
             f"{name} hold NaN or infinity in {bad.size} columns (first: {first}); "
             "drop or repair them"
         )
-    if n_columns is not None and X.shape[1] != n_columns:
-        raise ValueError(
-            f"{name} have {X.shape[1]} columns, the model was trained with "
-            f"{n_columns}; give the same features"
-        )
+    check_as_trained(f"{name} have", "columns", X.shape[1], n_columns)
     return X
+
+
+def check_as_trained(who_has, what, n_given, n_known):
+    """Raise ValueError unless there are as many as in training, where that is known."""
+    if n_known is not None and n_given != n_known:
+        raise ValueError(
+            f"{who_has} {n_given} {what}, the model was trained on {n_known}; give "
+            "the same ones"
+        )
 
 
 def feature_names(features):
@@ -120,11 +125,10 @@ def rows_of_stimuli(stimuli, features):
             "with the names as its index, or rows of features"
         )
     rows = pd.Index(names).get_indexer(given)
-    unknown = given[rows < 0]
-    if len(unknown):
+    if (rows < 0).any():
         raise ValueError(
-            f"stimuli: {str(unknown[0])!r} is not in the index of features "
-            f"({len(unknown)} responses in all); give features of every stimulus"
+            f"stimuli: {str(given[rows < 0][0])!r} is not in the index of features "
+            f"({(rows < 0).sum()} responses in all); give features of every stimulus"
         )
     return rows
 
@@ -284,14 +288,12 @@ def check_groups(groups, n_responses):
 
 def response_rows(stimuli, n_responses, n_stimuli):
     """Return the row of the features (n_responses,) that each response belongs to."""
-    if stimuli is None:
-        if n_responses != n_stimuli:
-            raise ValueError(
-                f"imgs hold {n_responses} responses, features {n_stimuli} stimuli; "
-                "say by `stimuli` which response belongs to which row of features"
-            )
-        return np.arange(n_stimuli)
-    codes = np.asarray(stimuli)
+    if stimuli is None and n_responses != n_stimuli:
+        raise ValueError(
+            f"imgs hold {n_responses} responses, features {n_stimuli} stimuli; "
+            "say by `stimuli` which response belongs to which row of features"
+        )
+    codes = np.arange(n_stimuli) if stimuli is None else np.asarray(stimuli)
     if codes.shape != (n_responses,) or codes.dtype.kind not in "ui":
         raise ValueError(
             f"stimuli must be {n_responses} integers, one per response, got shape "

@@ -87,8 +87,7 @@ def model_arrays(model):
     columns = None if names is None else names.astype(str)
     arrays = {"usable": usable, "columns": columns, **training.scaling._asdict()}
     arrays |= _coefficients(model.encoder_, training, usable.sum())
-    words = _encoder_words(training.data.model)
-    if words is not None:
+    if (words := _encoder_words(training.data.model)) is not None:
         shown = training.data.shown
         arrays |= {
             "encoder": words,

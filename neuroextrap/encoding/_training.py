@@ -17,7 +17,11 @@ from neuroextrap.encoding._continuous_runs import (
     rescaled,
 )
 from neuroextrap.encoding._margins import RULES
-from neuroextrap.encoding._stimuli import FeatureScaling, pair_responses
+from neuroextrap.encoding._stimuli import (
+    FeatureScaling,
+    check_as_trained,
+    pair_responses,
+)
 from neuroextrap.encoding._stimulus_features import check_new_runs, same_features
 from neuroextrap.models._delayer import Delayer, check_delays
 from neuroextrap.models._ridge import RidgeEncoder
@@ -253,12 +257,10 @@ class TrainedRuns(NamedTuple):
         delayer = Delayer(model.delays).fit(runs.features[:, scaling.kept])
         whole = isinstance(model.cv, (int, np.integer))
         n_folds = model.cv if whole else _N_BLOCKS
-        reach = np.abs(check_delays(model.delays)).max()
-        units = cross_validation_units(runs.run, n_folds, reach)[runs.kept]
+        units = cross_validation_units(runs.run, n_folds, model.delays)[runs.kept]
         n_units = len(np.unique(units))
-        bands = None if runs.bands is None else runs.bands[scaling.kept]
         encoder, residuals = train_encoder(
-            with_fewer_folds(_encoder_of_delays(model, bands), n_units),
+            with_fewer_folds(_encoder_of_delays(model, runs, scaling.kept), n_units),
             _delayed(runs, scaling, delayer, model.within_runs)[runs.kept],
             runs.responses[runs.kept][:, runs.usable],
             cv=min(n_folds, n_units) if whole else model.cv,
@@ -271,15 +273,9 @@ class TrainedRuns(NamedTuple):
 
     def test(self, runs):
         """Predict new Runs, and average repeats; returns HeldOut."""
-        for what, given, known in (
-            ("imgs has {} voxels", runs.usable, self.runs.usable),
-            ("features has {} columns", runs.features[0], self.scaling.kept),
-        ):
-            if len(given) != len(known):
-                raise ValueError(
-                    f"{what.format(len(given))}, the model was trained on "
-                    f"{len(known)}; give the same ones"
-                )
+        n_voxels, n_columns = len(self.runs.usable), len(self.scaling.kept)
+        check_as_trained("imgs has", "voxels", len(runs.usable), n_voxels)
+        check_as_trained("features has", "columns", runs.features.shape[1], n_columns)
         check_new_runs(self.runs, runs)
         usable = self.runs.usable & runs.usable
         if not usable.any():
@@ -287,10 +283,8 @@ class TrainedRuns(NamedTuple):
                 "imgs has no voxel that varies in training and in these runs; check "
                 "the images"
             )
-        return average_repeats(
-            runs._replace(usable=usable),
-            self.predict(runs)[:, runs.usable[self.runs.usable]],
-        )
+        predictions = self.predict(runs)[:, runs.usable[self.runs.usable]]
+        return average_repeats(runs._replace(usable=usable), predictions)
 
     def predict(self, runs, band=None):
         """Predict all volumes of Runs, (n_volumes, n_usable), or the part of a band.
@@ -358,13 +352,14 @@ def with_bands(runs, encoder):
     return runs._replace(bands=None if one else bands)
 
 
-def _encoder_of_delays(model, bands):
-    """Return the encoder, with the `bands` (n_kept,) of all delays where it has any."""
+def _encoder_of_delays(model, runs, kept):
+    """Return the encoder, with bands of the `kept` columns at all delays if any."""
     encoder = model.encoder
     if encoder is None:
         encoder = RidgeEncoder(cv=model.cv, random_state=model.random_state)
     if not isinstance(encoder, RidgeEncoder):
         return encoder
+    bands: Any = None if runs.bands is None else runs.bands[kept]
     several = bands is not None and len(np.unique(bands)) > 1
     bands = np.tile(bands, len(check_delays(model.delays))) if several else None
     return clone(encoder).set_params(bands=bands)

@@ -40,26 +40,24 @@ _REMEDY = (
 
 
 def check_subjects(named, name, *, allow_mixed, allow_native_space, repeated):
-    """Raise unless maps (NamedImage) go together; return Findings about them.
-
-    No file may come twice and, unless `repeated`, no subject without a warning. Unless
-    `allow_mixed`, their sidecars must be of one analysis; unless `allow_native_space`,
-    they must lie in one space.
-    """
+    """Return Findings about maps (NamedImage); ValueError unless they go together."""
     files = [img.file for img in named]
     check_distinct(files, name, repeated=repeated)
     records = [{} if file is None else sidecar_of(file) for file in files]
-    analyses = []
-    for file, about in zip(files, records, strict=True):
-        known = about.get("parameters")
-        more = {"kind": about.get("description"), "made_by": about.get("samples")}
-        analyses.append((file, known | more if isinstance(known, dict) else None))
-    mixed = check_alike(analyses, name, allow_mixed=allow_mixed)
+    analyses = zip(files, map(_analysis_in, records), strict=True)
+    mixed = check_alike(list(analyses), name, allow_mixed=allow_mixed)
     if not allow_native_space:
         check_one_space(named, name)
     one_each = all(img.n_samples is None for img in named)
     doubts = findings_of_subjects(records) if one_each else ()
     return doubts + findings_of_differences(mixed)
+
+
+def _analysis_in(sidecar):
+    """Return the parameters of the analysis of a map, None if they are unknown."""
+    more = {"kind": sidecar.get("description"), "made_by": sidecar.get("samples")}
+    known = sidecar.get("parameters")
+    return known | more if isinstance(known, dict) else None
 
 
 def check_distinct(files, name, *, repeated=False):
@@ -143,11 +141,9 @@ def check_alike(analyses, name, *, allow_mixed=False):
     """Return in words what differs by its name; ValueError if that is not allowed.
 
     `analyses` are pairs of a subject's name or file and the parameters of its analysis
-    (and `kind`, `made_by`), or None if unknown. What is not known of a subject is not
-    judged.
+    (and `kind`, `made_by`), or None if unknown.
     """
-    allowed = allowed_names(allow_mixed)
-    differing = _differences(analyses)
+    allowed, differing = allowed_names(allow_mixed), _differences(analyses)
     refused = [key for key in differing if key[1] not in allowed]
     if refused:
         first = differing[refused[0]][0]
@@ -210,9 +206,8 @@ def findings_of_differences(differences):
 
 def findings_of_variances(groups):
     """Return a Finding about groups of too few subjects, if there are any."""
-    if groups is None:
-        return ()
-    fewest = int(np.unique(groups, return_counts=True)[1].min())
+    sizes = () if groups is None else np.unique(groups, return_counts=True)[1]
+    fewest = int(min(sizes, default=_FEWEST))
     if fewest >= _FEWEST:
         return ()
     few = Finding(
@@ -270,15 +265,19 @@ def check_one_space(named, name):
             f"not correspond; {_REMEDY}"
         )
     untold = [img for img in volumes if img.space is None and img.code != MNI]
-    for first in untold[:1]:  # of an unknown space, so grids must be one
-        for other in volumes:
-            if not other.shares_grid(first):
-                raise ValueError(
-                    f"{first.name} and {other.name} have different grids, and neither "
-                    f"a name (space-MNI...) nor the header (code {first.code}, "
-                    f"{CODES.get(first.code)}) says that they lie in one space; "
-                    f"{_REMEDY}"
-                )
+    if untold:
+        _check_one_grid(untold[0], volumes)
+
+
+def _check_one_grid(first, volumes):
+    """Raise if one of the volumes has another grid than a first of unknown space."""
+    for other in volumes:
+        if not other.shares_grid(first):
+            raise ValueError(
+                f"{first.name} and {other.name} have different grids, and neither a "
+                f"name (space-MNI...) nor the header (code {first.code}, "
+                f"{CODES.get(first.code)}) says that they lie in one space; {_REMEDY}"
+            )
 
 
 def name_subjects(files, otherwise=None):
@@ -351,16 +350,18 @@ def _matching_order(first, second, names):
     if alike and is_unique and set(first) == set(second):
         return [second.index(label) for label in first]
     told = differing[0] if alike else f"there are {len(first)} and {len(second)}"
-    alone = [
-        ", ".join(x for x in these if x not in {None, *those}) or "none"
-        for these, those in ((first, second), (second, first))
-    ]
     raise ValueError(
         f"{names[0]} and {names[1]} cannot be matched by the names of subjects ("
-        f"{told}; only in {names[0]}: {alone[0]}; only in {names[1]}: "
-        f"{alone[1]}); give the same subjects in both, each once, or, if the order is "
-        "right, an array or a table without names (reset_index(drop=True))"
+        f"{told}; only in {names[0]}: {_lacking(second, first)}; only in {names[1]}: "
+        f"{_lacking(first, second)}); give the same subjects in both, each once, or, "
+        "if the order is right, an array or a table without names "
+        "(reset_index(drop=True))"
     )
+
+
+def _lacking(labels, others):
+    """Name what is among the others only."""
+    return ", ".join(x for x in others if x not in {None, *labels}) or "none"
 
 
 def label_keys(*lists):

@@ -94,7 +94,7 @@ class SharedRegions:
         )
 
 
-def share_regions(analyses, findings, mask, allow_native_space):
+def share_regions(analyses, findings, mask, native_allowed):
     """Return the `SharedRegions` of subjects' analyses, in images or arrays."""
     index = [subject.region_index for subject in analyses]
     if analyses[0].masker is None:
@@ -105,8 +105,7 @@ def share_regions(analyses, findings, mask, allow_native_space):
                 f"{', '.join(map(str, n_regions))}; analyze the same regions"
             )
         index = np.stack(index)
-    native = {"allow_native_space": allow_native_space}
-    placed = read_subjects(index, mask, "subjects", **native)
+    placed = read_subjects(index, mask, "subjects", allow_native_space=native_allowed)
     names = name_subjects([subject.file for subject in analyses])
     placed = placed._replace(names=names, findings=findings)
     numbers = placed.values[:, placed.usable]
@@ -128,29 +127,23 @@ def known_columns(values):
 
 def _subject(item, number):
     """Return one subject's analysis."""
+    name = f"subjects[{number}]"
     if isinstance(item, RegionAnalysis):
-        return Subject(
-            f"subjects[{number}]",
-            item.kind,
-            item.results_,
-            item.masker_,
-            np.asarray(item.classes_),
-            described_parameters(item),
-            described_value(item.origin_.samples),
-        )
+        results, classes = item.results_, np.asarray(item.classes_)
+        about = described_parameters(item), described_value(item.origin_.samples)
+        return Subject(name, item.kind, results, item.masker_, classes, *about)
     if not isinstance(item, (str, os.PathLike)):
         raise TypeError(
-            f"subjects[{number}] is a {type(item).__name__}; give folders that "
-            "to_directory wrote, or fitted analyses"
+            f"{name} is a {type(item).__name__}; give folders that to_directory wrote, "
+            "or fitted analyses"
         )
     if not os.path.exists(item):
-        raise ValueError(f"subjects[{number}]: no folder {item}; check the path")
-    kind, _ = find_analysis(item)
+        raise ValueError(f"{name}: no folder {item}; check the path")
+    file, kind = os.fspath(item), find_analysis(item)[0]
     saved = read_analysis(item, kind)
     parameters = saved.origin.parameters | saved.parameters
     about = saved.classes, parameters, saved.origin.samples
-    file = os.fspath(item)
-    return Subject(file, kind, saved.results, saved.masker, *about, file=file)
+    return Subject(file, kind, saved.results, saved.masker, *about, file)
 
 
 def _check_together(analyses):

@@ -64,8 +64,13 @@ def _weights(contrast, names, n_columns):
         )
     if isinstance(contrast, (list, tuple)) and isinstance(contrast[0], str):
         return np.stack([_weights(each, names, n_columns) for each in contrast])
-    if not isinstance(contrast, str):
-        return np.asarray(contrast, dtype=np.float64)
+    if isinstance(contrast, str):
+        return _named_weights(contrast, names)
+    return np.asarray(contrast, dtype=np.float64)
+
+
+def _named_weights(contrast, names):
+    """Return the weights of a column's name or an expression of columns."""
     if not names:
         raise ValueError(
             f"contrast={contrast!r} is a name, and design_matrix is an array; give a "
@@ -83,11 +88,8 @@ def _weights(contrast, names, n_columns):
 
 def _expressed(contrast, names):
     """Return the weights of an expression, which must be linear in the columns."""
-    *units, one = np.eye(len(names) + 1)
     try:
-        tree, known = _parsed(contrast, dict(zip(names, units, strict=True)))
-        with np.errstate(over="raise", invalid="raise"):
-            *weights, constant = _evaluated(tree, known, one)
+        *weights, constant = _read(contrast, names)
         if constant:
             raise ArithmeticError
     except ArithmeticError:
@@ -105,19 +107,22 @@ def _expressed(contrast, names):
     return np.array(weights)
 
 
-def _parsed(contrast, columns):
-    """Return the syntax tree of an expression, and `columns` by the words in it."""
+def _read(contrast, names):
+    """Return the weights of the columns, and last the constant, of an expression."""
+    *units, one = np.eye(len(names) + 1)
+    known = dict(zip(names, units, strict=True))
     pieces, mark = contrast.split("`"), "_"
     if len(pieces) % 2 == 0:
         raise SyntaxError
     while mark in contrast:
         mark += "_"
-    known = dict(columns)
     for number in range(1, len(pieces), 2):
         word = f"{mark}{number}"
-        known[word] = columns[pieces[number]]
+        known[word] = known[pieces[number]]
         pieces[number] = f" {word} "
-    return ast.parse("".join(pieces).strip(), mode="eval").body, known
+    tree = ast.parse("".join(pieces).strip(), mode="eval").body
+    with np.errstate(over="raise", invalid="raise"):
+        return _evaluated(tree, known, one)
 
 
 def _evaluated(node, known, one):

@@ -1,5 +1,6 @@
 """Permuted first-level maps of subjects, theirs by name, and how they are combined."""
 
+import itertools
 import math
 import os
 from collections.abc import Sequence
@@ -183,9 +184,8 @@ class FirstLevels(NamedTuple):
         n = len(self.picks)
         rows = 2 * n + max(len(null) for null in self.nulls)
         width = max(_BYTE, _BATCH_BYTES // (8 * rows) // _BYTE * _BYTE)
-        starts = range(0, len(floor), width)
-        ends = [*starts[1:], len(floor)]
-        parts = [Part(slice(n), slice(*e)) for e in zip(starts, ends, strict=True)]
+        ends = itertools.pairwise([*range(0, len(floor), width), len(floor)])
+        parts = [Part(slice(n), slice(*each)) for each in ends]
         return permute(score, floor, n, parts=parts)
 
 

@@ -137,10 +137,9 @@ def group_information(
     )
     known = known_columns(accuracy)
     n_test = np.array([subject.results.n_test for subject in analyses], dtype=float)
-    maps = _means(accuracy[:, known], information[:, known], n_test)
-    maps |= _bootstrap(
-        information[:, known], confidence_level, n_bootstrap, random_state
-    )
+    bits = information[:, known]
+    maps = _means(accuracy[:, known], bits, n_test)
+    maps |= _bootstrap(bits, confidence_level, n_bootstrap, random_state)
     maps |= _bounds(analyses, shared, np.flatnonzero(known), confidence_level)
     return group_maps(
         "information",
@@ -233,26 +232,25 @@ def _has_forward_tests(results):
 def _of_these_subjects(results, shared, columns, options):
     """Bound the mean Bayes accuracy of these subjects, a batch of regions at a time."""
     designs = [result.forward for result in results]
-    n_units, first_steps = designs[0].n_units, designs[0].first_steps
-    of_one = all(
-        np.array_equal(design.n_units, n_units)
-        and np.array_equal(design.first_steps, first_steps)
-        for design in designs
-    )
+    layouts = [(each.n_units.tolist(), each.first_steps.tolist()) for each in designs]
+    of_one = layouts.count(layouts[0]) == len(layouts)
     width = max(1, _BATCH_NUMBERS // sum(design.n_units.size for design in designs))
     bounds = []
     for first in range(0, len(columns), width):
-        told = []  # outcomes (n_regions, n_orders, n_steps) of each
         rows = shared.index[:, columns[first : first + width]]
-        for result, design, own in zip(results, designs, rows, strict=True):
-            units = design.n_units
-            counts = result.scores.n_correct[own, : units.size]
-            counts = counts.reshape(len(own), *units.shape)
-            told.append((counts, units, design.first_steps))
+        told = list(map(_outcomes, results, rows))
         if of_one:
             counts = np.stack([counts for counts, *_ in told])
+            _, n_units, first_steps = told[0]
             own = options | {"first_steps": first_steps}
             bounds.append(subjects_accuracy_lower_bound(counts, n_units, **own))
         else:
             bounds.append(mixed_subjects_lower_bound(told, **options))
     return np.concatenate(bounds)
+
+
+def _outcomes(result, rows):
+    """Return outcomes (n_rows, n_orders, n_steps), their units, and first steps."""
+    units = result.forward.n_units
+    counts = result.scores.n_correct[rows, : units.size]
+    return counts.reshape(len(rows), *units.shape), units, result.forward.first_steps

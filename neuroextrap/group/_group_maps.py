@@ -105,7 +105,7 @@ def group_report(
 
 def summary(maps, n_subjects):
     """Describe the results in one or two lines."""
-    from neuroextrap.reporting._rendering import bits_at_least
+    from neuroextrap.reporting._page import bits_at_least
 
     voxels = "vertices" if hasattr(next(iter(maps.values())), "mesh") else "voxels"
     data = {name: flat_values(img) for name, img in maps.items()}
@@ -134,20 +134,17 @@ def summary(maps, n_subjects):
 
 def _information_summary(data, n_subjects, voxels):
     """Describe information over subjects: where it is highest, what is certain."""
-    from neuroextrap.reporting._rendering import bits_at_least
+    from neuroextrap.reporting._page import bits_at_least
 
-    n_known = int(np.isfinite(data["accuracy"]).sum())
     best = int(np.nanargmax(data["implied_information"]))
-    ends = ("implied_information_lower", "implied_information_upper")
-    low, high = (data[name][best] for name in ends)
+    low, high = (data[f"implied_information_{end}"][best] for end in ("lower", "upper"))
     lines = [
-        f"{n_subjects} subjects, {n_known} {voxels}; mean implied information at most "
-        f"{data['implied_information'][best]:.2f} bits, interval {low:.2f} to "
-        f"{high:.2f} (of one of them, chosen by looking)"
+        f"{n_subjects} subjects, {np.isfinite(data['accuracy']).sum()} {voxels}; mean "
+        f"implied information at most {data['implied_information'][best]:.2f} bits, "
+        f"interval {low:.2f} to {high:.2f} (of one of them, chosen by looking)"
     ]
     for whose, subjects in SUBJECTS_OF_BOUNDS.items():
-        name = f"{whose}_bayes_accuracy_bound_fwe"
-        if name in data:
+        if (name := f"{whose}_bayes_accuracy_bound_fwe") in data:
             bits = np.nanmax(data[f"{whose}_class_information_bound_fwe"])
             lines.append(
                 f"mean Bayes accuracy over {subjects}, all {voxels} at once: at least "

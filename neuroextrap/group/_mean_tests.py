@@ -13,10 +13,7 @@ from neuroextrap.group._group_maps import group_maps
 from neuroextrap.group._prevalence import prevalence_test
 from neuroextrap.group._second_level import second_level_test
 from neuroextrap.group._second_level_options import SecondLevelOptions
-from neuroextrap.group._subjects import (
-    check_count,
-    usable_neighbors,
-)
+from neuroextrap.group._subjects import check_count, usable_neighbors
 from neuroextrap.stats import _pvalues
 from neuroextrap.stats._null_counts import tie_floor
 from neuroextrap.stats._rearrangement_test import find_clusters

@@ -125,7 +125,7 @@ def prevalence_test(  # noqa: PLR0913 - the options of one documented call
     >>> bool(maps["p_value"][0] < 1e-16), bool(maps["p_value_prevalence"][0] < 0.05)
     (True, True)
     """
-    asked = PrevalenceOptions(gamma, confidence_level, n_permutations, random_state)
+    asked = PrevalenceOptions(gamma, confidence_level, n_permutations)
     how = {"allow_mixed": allow_mixed, "allow_native_space": allow_native_space}
     drawn = n_permutations, random_state
     maps = read_first_levels(scores, null_scores, mask, *drawn, **how)
@@ -139,7 +139,6 @@ class PrevalenceOptions:
     gamma: float = 0.5
     confidence_level: float = 0.95
     n_permutations: int = 10_000
-    random_state: Any = 0
 
     def __post_init__(self):
         """Check the numbers."""
@@ -224,6 +223,7 @@ def saved_prevalence(
     mask=None,
     allow_mixed=False,
     allow_native_space=False,
+    random_state=0,
 ):
     """Test prevalence in saved analyses against what ``save_null`` wrote of each."""
     analyses, findings = read_analyses(subjects, allow_mixed=allow_mixed)
@@ -235,6 +235,16 @@ def saved_prevalence(
         )
     shared = share_regions(analyses, findings, mask, allow_native_space)
     scores = shared.gather(analyses, lambda results: results.scores.score)
+    nulls = _open_nulls(null_files, analyses)
+    quantity = tested.pop().replace("_", " ")
+    columns = shared.columns(scores, known_columns(scores), quantity)
+    drawn = asked.n_permutations, random_state
+    maps = FirstLevels.drawn(columns, nulls, *drawn, shared.index)
+    return run_prevalence(maps, asked, column=shared.shown)
+
+
+def _open_nulls(null_files, analyses):
+    """Return the permuted maps of analyses, mapped, which must have their regions."""
     check_results(null_files)
     nulls = [load_array(file, mmap_mode="r") for file in null_files]
     for file, null, subject in zip(null_files, nulls, analyses, strict=True):
@@ -244,8 +254,4 @@ def saved_prevalence(
                 f"{file} has {null.shape[1]} regions and {subject.name} {n_regions}; "
                 "analyze the subject again"
             )
-    quantity = tested.pop().replace("_", " ")
-    columns = shared.columns(scores, known_columns(scores), quantity)
-    drawn = asked.n_permutations, asked.random_state
-    maps = FirstLevels.drawn(columns, nulls, *drawn, shared.index)
-    return run_prevalence(maps, asked, column=shared.shown)
+    return nulls

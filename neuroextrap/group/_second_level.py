@@ -179,32 +179,22 @@ def second_level_test(  # noqa: PLR0913 - eight that every test has
     about = {"contrast": contrast, **_described(asked, test)}
     data = _Tested.of(test, subjects, values, groups, asked.min_subjects)
     maps, found, options = _rearranged(asked, data, blocks, flips=about["flips"])
-    return group_maps(
-        "second_level",
-        maps,
-        subjects,
-        options=about | options,
-        **found,
-    )
+    return group_maps("second_level", maps, subjects, options=about | options, **found)
 
 
 def _rearranged(asked, data, blocks, *, flips):
     """Return maps, what else was found, and what the rearrangements were."""
     scorer, name = _scorer(asked, data)
-    estimates = _estimates(data)
     tell(findings := findings_of_variances(data.groups))
     corrections = _corrections(asked, data)
     arrangements = _arrangements(asked, data.test, blocks, flips=flips)
+    run = partial(_in_threads, asked.n_jobs)
+    progress = Progress(asked.verbose, unit="permutations")
     tested, maxima, discoveries = rearrangement_test(
-        scorer,
-        arrangements,
-        data.test.rows,
-        corrections,
-        run=partial(_in_threads, asked.n_jobs),
-        progress=Progress(asked.verbose, unit="permutations"),
+        scorer, arrangements, data.test.rows, corrections, run=run, progress=progress
     )
     maxima[name] = maxima.pop("statistic")
-    maps = estimates | {name: tested.pop("statistic")} | tested
+    maps = _estimates(data) | {name: tested.pop("statistic")} | tested
     options = {"statistic": name, "all": arrangements.are_all}
     options["n_permutations"] = arrangements.n_permutations
     found = {"null_maxima": maxima, "discoveries": discoveries, "findings": findings}
@@ -214,11 +204,8 @@ def _rearranged(asked, data, blocks, *, flips):
 def _read(imgs, asked, *, repeated):
     """Return subjects, and their values (n_subjects, n_features) above the baseline."""
     least, mask = asked.min_subjects, asked.mask
-    how = {
-        "allow_mixed": asked.allow_mixed,
-        "allow_native_space": asked.allow_native_space,
-        "repeated": repeated,
-    }
+    allowed = ("allow_mixed", "allow_native_space")
+    how = {name: getattr(asked, name) for name in allowed} | {"repeated": repeated}
     subjects = read_subjects(imgs, mask, "imgs", least, **how)
     check_different(subjects.values, "imgs")
     values = subjects.values.astype(float)
@@ -226,17 +213,22 @@ def _read(imgs, asked, *, repeated):
         return subjects, values - asked.baseline
     where = mask if subjects.masker is None else subjects.masker
     others = read_subjects(asked.paired_imgs, where, "paired_imgs", least, **how)
-    if others.values.shape != values.shape:
-        raise ValueError(
-            f"imgs and paired_imgs have shapes {values.shape} and "
-            f"{others.values.shape}; give two maps of each subject, in one order"
-        )
-    check_different(others.values, "paired_imgs")
-    order = order_of_pairs(subjects.files, others.files, ("imgs", "paired_imgs"))
-    second = others.values if order is None else others.values[order]
-    values = values - second - asked.baseline
+    values = values - _paired_values(subjects, others) - asked.baseline
     usable = np.isfinite(values).sum(axis=0) >= (least or len(values))
     return subjects._replace(usable=usable), values
+
+
+def _paired_values(subjects, others):
+    """Return the values of the others in the order of the subjects."""
+    values = others.values
+    if values.shape != subjects.values.shape:
+        raise ValueError(
+            f"imgs and paired_imgs have shapes {subjects.values.shape} and "
+            f"{values.shape}; give two maps of each subject, in one order"
+        )
+    check_different(values, "paired_imgs")
+    order = order_of_pairs(subjects.files, others.files, ("imgs", "paired_imgs"))
+    return values if order is None else values[order]
 
 
 def _varying(asked, test, subjects, values):
@@ -304,11 +296,8 @@ def _described(asked, test):
 
 def _arrangements(asked, test, blocks, *, flips):
     """Return how the rows of the design are rearranged."""
-    how = {
-        "whole_blocks": asked.whole_blocks,
-        "n_permutations": asked.n_permutations,
-        "random_state": asked.random_state,
-    }
+    names = ("whole_blocks", "n_permutations", "random_state")
+    how = {name: getattr(asked, name) for name in names}
     if flips:
         return flipped(test, blocks, two_sided=asked.two_sided, **how)
     return permuted(test, blocks, **how)
@@ -329,17 +318,22 @@ def _estimates(data):
 
 def _scorer(asked, data):
     """Return the statistic as a function of designs, and its name among the maps."""
-    test, n_known = data.test, data.n_known
-    residuals, freedom = test.residuals(data.values), test.degrees_of_freedom
+    test, residuals = data.test, data.test.residuals(data.values)
     if asked.statistic == "mean":
         length = np.linalg.norm(test.effect)
-        return linear_scores.Mean(residuals, length, n_known), "effect"
+        return linear_scores.Mean(residuals, length, data.n_known), "effect"
     if asked.statistic == "median":
         return linear_scores.Median(residuals), "median"
     if data.groups is not None:
         groups = np.unique(data.groups, return_inverse=True)[1]
         linear_scores.check_variance_groups(groups, test)
         return linear_scores.AspinWelch(residuals, groups), "v"
+    return _scorer_of_t(asked, data, residuals)
+
+
+def _scorer_of_t(asked, data, residuals):
+    """Return t of one variance, smoothed or not, or F, and its name."""
+    test, freedom = data.test, data.test.degrees_of_freedom
     if asked.variance_fwhm is not None:
         masker, usable = data.subjects.masker, np.flatnonzero(data.subjects.usable)
         smooth = variance_smoother(masker, usable, asked.variance_fwhm)
@@ -348,7 +342,7 @@ def _scorer(asked, data):
     unit = linear_scores.unit_length(residuals)
     if test.effect.ndim > 1:
         return linear_scores.FRatio(unit, test.n_effects, freedom), "f"
-    return linear_scores.StudentT(unit, freedom, n_known), "t"
+    return linear_scores.StudentT(unit, freedom, data.n_known), "t"
 
 
 def _corrections(asked, data):

@@ -123,10 +123,13 @@ class SecondLevelOptions:
             )
         check_n_jobs(self.n_jobs)
         random_generator(self.random_state)
+        check_count(self.n_permutations, "n_permutations")
+        if self.min_subjects is not None:
+            check_count(self.min_subjects, "min_subjects", least=2)
         self._check_numbers()
 
     def _check_numbers(self):
-        """Check thresholds, widths and counts."""
+        """Check thresholds, widths and the baseline."""
         for name in ("variance_fwhm", "cluster_threshold"):
             value = getattr(self, name)
             if value is not None and self.statistic != "t":
@@ -141,9 +144,6 @@ class SecondLevelOptions:
                 f"cluster_threshold={p!r} must be the p-value of a voxel, between 0 "
                 f"and {_LARGEST_P} (0.001 is usual)"
             )
-        if self.min_subjects is not None:
-            check_count(self.min_subjects, "min_subjects", least=2)
-        check_count(self.n_permutations, "n_permutations")
         if not np.isfinite(check_number(self.baseline, "baseline")):
             raise ValueError(f"baseline={self.baseline!r} must be a finite number")
 

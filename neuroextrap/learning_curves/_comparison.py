@@ -160,8 +160,13 @@ def _check_curves(curves):
     return sizes
 
 
-def _check_splits(curve, name):
-    """Raise ValueError if a curve rests on a single split."""
+def _check_splits(curve, name, n_fewest=1):
+    """Raise ValueError if a curve has too few sizes, or rests on a single split."""
+    if len(curve.train_sizes) < n_fewest:
+        raise ValueError(
+            f"{name} must have at least {n_fewest} training sizes, got "
+            f"{len(curve.train_sizes)}; compute it with more train_sizes"
+        )
     if curve.information.shape[1] < 2:
         raise ValueError(
             f"{name} must have at least 2 splits per size, got 1; compute with "
@@ -246,12 +251,7 @@ def limiting_factor(
     tolerance = check_number(tolerance, "tolerance")
     threshold = check_number(threshold, "threshold")
     sizes, means = curve.train_sizes, curve.information.mean(axis=1)
-    if len(sizes) < _FEWEST_SIZES:
-        raise ValueError(
-            f"curve must have at least {_FEWEST_SIZES} training sizes, got "
-            f"{len(sizes)}; compute it with more train_sizes"
-        )
-    _check_splits(curve, "curve")
+    _check_splits(curve, "curve", _FEWEST_SIZES)
     with np.errstate(invalid="ignore"):  # minus infinity is not above 0
         error = _corrected_error(curve.information, sizes, curve.n_groups)
     if not (means > threshold * error).any():

@@ -201,10 +201,7 @@ def _warn_of_negative(curve, run, prior_weight):
     sizes, remedies = curve.train_sizes[far], ["larger train_sizes", "coarser labels"]
     cause = ""
     if run.is_canonical:
-        freedom = ", ".join(str(residual_freedom(run, size)) for size in sizes)
-        components = ", ".join(f"{n:.0f}" for n in curve.n_components.mean(axis=1)[far])
-        cause = f", with {freedom} residual degrees of freedom for {components} "
-        cause += "components"
+        cause = _little_freedom(run, sizes, curve.n_components[far])
         remedies.append("fewer n_components")
     if prior_weight != "cross-validated":
         remedies.append("prior_weight='cross-validated'")
@@ -214,6 +211,13 @@ def _warn_of_negative(curve, run, prior_weight):
         f"bits): the classifier is far too confident when it is wrong{cause}; use "
         f"{', '.join(remedies[:-1])} or {remedies[-1]}"
     )
+
+
+def _little_freedom(run, sizes, n_components):
+    """Say how few degrees of freedom the noise has at some sizes."""
+    freedom = ", ".join(str(residual_freedom(run, size)) for size in sizes)
+    components = ", ".join(f"{n:.0f}" for n in n_components.mean(axis=1))
+    return f", with {freedom} residual degrees of freedom for {components} components"
 
 
 @described_by(information_learning_curve)
@@ -308,7 +312,7 @@ def _signal_to_noise(correlation):
         return np.sqrt(2 * signal / (1 - signal))
 
 
-def _half_sizes(train_sizes, n_groups, pattern):
+def _half_sizes(sizes, n_groups, pattern):
     """Return the sizes of the two sets, at most half of the groups."""
     if pattern is None:
         raise ValueError(
@@ -320,9 +324,7 @@ def _half_sizes(train_sizes, n_groups, pattern):
             f"groups must name at least 2 subjects for disjoint halves, got {n_groups}"
             "; add subjects"
         )
-    if train_sizes is None:
-        return np.array([n_groups // 2])
-    sizes = check_train_sizes(train_sizes, n_groups)
+    sizes = check_train_sizes(n_groups // 2 if sizes is None else sizes, n_groups)
     if 2 * sizes[-1] > n_groups:
         raise ValueError(
             f"train_sizes={sizes.tolist()}: two disjoint sets of {sizes[-1]} do not "

@@ -15,14 +15,16 @@ from neuroextrap.plotting._learning_curves import check_curves
 from neuroextrap.reporting._page import (
     Report,
     answer,
+    format_percent,
     frame_table,
     make_page,
     page_title,
+    render,
     sections_of,
+    sentences,
     tsv_uri,
 )
 from neuroextrap.reporting._pictures import embed_figure
-from neuroextrap.reporting._rendering import format_percent, render, sentences
 
 _MOST_CLASSES = 30
 _HEADINGS = {

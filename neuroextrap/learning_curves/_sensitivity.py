@@ -27,16 +27,7 @@ def linear_scores(classifier, X):
     """
     if isinstance(classifier, VoxelwiseGaussian):
         return _voxelwise_scores(classifier, X)
-    steps, last = _unwrap(classifier)
-    needed = ("coef_", "decision_function", "predict_proba")
-    missing = [name for name in needed if not hasattr(last, name)]
-    if missing:
-        raise TypeError(
-            f"{type(last).__name__} has no {', '.join(missing)}: sensitivity maps "
-            "need posteriors of linear scores (CanonicalVariates, LogisticRegression, "
-            "LinearDiscriminantAnalysis, ...); use pattern=None for learning curves "
-            "without maps"
-        )
+    steps, last = _linear_steps(classifier)
     weights = np.asarray(last.coef_, dtype=np.float64)
     scores = np.asarray(classifier.decision_function(X), dtype=np.float64)
     for step in reversed(steps):
@@ -57,13 +48,21 @@ def posterior_of_scores(scores, link):
     return parts - logsumexp(parts, axis=1, keepdims=True), expit(-scores)
 
 
-def _unwrap(classifier):
-    """Split a pipeline into transformers and last step; a classifier has none."""
-    steps = getattr(classifier, "steps", None)
-    if steps is None:
-        return [], classifier
+def _linear_steps(classifier):
+    """Return transformers of a pipeline, if it is one, and what has linear scores."""
+    steps = getattr(classifier, "steps", [(None, classifier)])
     chain = [step for _, step in steps if step is not None and step != "passthrough"]
-    return chain[:-1], chain[-1]
+    *transformers, last = chain
+    needed = ("coef_", "decision_function", "predict_proba")
+    missing = [name for name in needed if not hasattr(last, name)]
+    if missing:
+        raise TypeError(
+            f"{type(last).__name__} has no {', '.join(missing)}: sensitivity maps "
+            "need posteriors of linear scores (CanonicalVariates, LogisticRegression, "
+            "LinearDiscriminantAnalysis, ...); use pattern=None for learning curves "
+            "without maps"
+        )
+    return transformers, last
 
 
 def _through(step, weights):

@@ -234,30 +234,26 @@ _PERMUTATION_MAPS = (
 )
 
 
-def permutation_statistics(score, n_reached, maxima):
-    """Return p-values of every region from the counts of a permutation run.
+def permutation_statistics(found, names=_PERMUTATION_MAPS):
+    """Return p-values of every region from the counts of a permutation run, by name.
 
-    `n_reached` (n_regions,) counts the permutations whose statistic reaches the
-    observed `score` (n_regions,), and `maxima` (n_permutations,) are the largest
-    statistics over regions.
+    These `found` are NullCounts, or RegionScores.
     """
-    known = ~np.isnan(score)
+    score, maxima, known = found.score, found.maxima, ~np.isnan(found.score)
     if not known.any():  # a shard without tasks
-        return {name: np.full(known.shape, np.nan) for name in _PERMUTATION_MAPS}
-    counts = NullCounts(score[known], n_reached[known], maxima)
+        return {name: np.full(known.shape, np.nan) for name in names}
+    counts = NullCounts(score[known], found.n_reached[known], maxima)
     p, p_fwe = counts.p_value(), counts.p_value_fwe()
     p_tail, _ = stats.tail_p_value(score[known], maxima)
-    return spread_known(
-        known,
-        {
-            "p_value": p,
-            "p_value_fwe": p_fwe,
-            "p_value_fwe_tail": p_tail,
-            "p_value_fdr": false_discovery_control(p) if len(p) else p,
-            "neg_log10_p_fwe": -np.log10(p_fwe),
-            "z": z_from_p(p, len(maxima)),
-        },
-    )
+    values = {
+        "p_value": p,
+        "p_value_fwe": p_fwe,
+        "p_value_fwe_tail": p_tail,
+        "p_value_fdr": false_discovery_control(p) if len(p) else p,
+        "neg_log10_p_fwe": -np.log10(p_fwe),
+        "z": z_from_p(p, len(maxima)),
+    }
+    return spread_known(known, {name: values[name] for name in names})
 
 
 def null_statistics(score, null, *, most=None):

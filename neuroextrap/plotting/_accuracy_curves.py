@@ -84,8 +84,7 @@ def plot_accuracy_curve(  # noqa: PLR0913
         draw_interval(ax, sizes, interval, 0.95, of="set_sizes", color=color)
     if lower_bound is not None:
         ax.plot(sizes, lower_bound, "--", color=color, label=_BOUND)
-    _finish(ax, sizes, chance)
-    return ax
+    return _finish(ax, sizes, chance)
 
 
 @draws_on_axes
@@ -158,8 +157,7 @@ def plot_extrapolation_fan(  # noqa: PLR0913
     if truth is not None:
         ax.plot(targets, truth, color="0.25", lw=2.5, alpha=0.5, label="truth")
     ax.axvline(sizes.max(), color="0.7", lw=0.8)
-    _finish(ax, np.concatenate([sizes, targets]), chance=True)
-    return ax
+    return _finish(ax, np.concatenate([sizes, targets]), chance=True)
 
 
 def draw_interval(
@@ -177,7 +175,7 @@ def draw_interval(
 
 
 def _finish(ax, sizes, chance):
-    """Draw chance; label the axes."""
+    """Draw chance; label the axes, and return them."""
     if not (np.isfinite(sizes).all() and (sizes > 0).all()):
         raise ValueError("set_sizes and target_sizes must be numbers above 0")
     if chance:
@@ -186,7 +184,7 @@ def _finish(ax, sizes, chance):
     ax.set_ylim(0, 1.02)
     ax.set_ylabel("identification accuracy")
     log_set_sizes(ax)
-    add_legend(ax)
+    return add_legend(ax)
 
 
 @draws_on_axes
@@ -242,28 +240,23 @@ def plot_time_course(  # noqa: PLR0913
     >>> ax.get_xlabel(), ax.get_ylabel()
     ('time', 'identification accuracy')
     """
-    needed = {"times": times, "scores": scores}
     times, scores, p_value, lower_bound = same_length(
-        needed, p_value=p_value, lower_bound=lower_bound
+        {"times": times, "scores": scores}, p_value=p_value, lower_bound=lower_bound
     )
     level = check_level(level, "level")
     chance = None if chance is None else check_number(chance, "chance")
     ax = resolve_axes(ax)
-    (curve,) = ax.plot(
-        times, scores, **({"color": COLORS[0], "label": "observed"} | line)
-    )
-    color = curve.get_color()
+    line = {"color": COLORS[0], "label": "observed"} | line
+    color = ax.plot(times, scores, **line)[0].get_color()
     if lower_bound is not None:
         ax.plot(times, lower_bound, "--", color=color, label="lower bound")
     if p_value is not None:
-        survives = p_value <= level
-        marks = {"color": color, "ms": 4, "label": f"p ≤ {level:g}"}
-        ax.plot(times[survives], scores[survives], "o", **marks)
+        places, heights = np.array([times, scores])[:, p_value <= level]
+        ax.plot(places, heights, "o", color=color, ms=4, label=f"p ≤ {level:g}")
     if chance is not None:
         ax.axhline(chance, ls=":", color="0.5", label="chance")
     ax.set(xlabel=xlabel, ylabel=ylabel)
-    add_legend(ax)
-    return ax
+    return add_legend(ax)
 
 
 @draws_on_axes

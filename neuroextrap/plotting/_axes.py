@@ -47,11 +47,14 @@ def resolve_axes(ax):
     """
     if ax is not None and not hasattr(ax, "set_xlabel"):
         raise TypeError(f"ax must be axes of matplotlib or None, got {brief(ax)}")
-    if ax is not None:
-        return ax
+    return new_axes(4.5, 3.3) if ax is None else ax
+
+
+def new_axes(width, height):
+    """Return the axes of a new figure, its sides in inches."""
     import matplotlib.pyplot as plt
 
-    return plt.subplots(figsize=(4.5, 3.3), layout="constrained")[1]
+    return plt.subplots(figsize=(width, height), layout="constrained")[1]
 
 
 def draws_on_axes(function: Thing) -> Thing:
@@ -95,12 +98,13 @@ def same_length(needed, **others):
 
 
 def add_legend(ax):
-    """Draw the legend inside the axes, readable over lines; below them when long."""
+    """Draw the legend, readable over lines, below axes when long; return the axes."""
     # "best" by name: otherwise matplotlib warns that the search is slow
     look = {"fontsize": "small", "framealpha": 0.85, "edgecolor": "none", "loc": "best"}
     if len(ax.get_legend_handles_labels()[1]) > _LONG_LEGEND:
         look |= {"loc": "upper center", "bbox_to_anchor": (0.5, -0.2), "ncols": 2}
     ax.legend(**look)
+    return ax
 
 
 def class_ticks(ax, names):

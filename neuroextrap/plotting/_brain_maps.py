@@ -345,6 +345,16 @@ def _percent(text):
     return float(number[1])
 
 
+_LOOK = {
+    "cmap": COLORMAP,
+    "symmetric_cbar": False,
+    "black_bg": False,
+    "draw_cross": False,
+    "resampling_interpolation": "nearest",
+    "cbar_tick_format": "%.3g",
+}
+
+
 def draw_map(data, affine, below, *, threshold=None, **options):
     """Plot slices of a map, NaN where unknown, over a volume (or None) as it is."""
     from nibabel import Nifti1Image
@@ -352,21 +362,13 @@ def draw_map(data, affine, below, *, threshold=None, **options):
 
     finite = np.isfinite(data)
     low, high = float(data[finite].min()), float(data[finite].max())
-    settings = {
-        "cmap": COLORMAP,
-        "symmetric_cbar": False,
-        "vmin": min(low, 0.0),
-        "vmax": high if high > min(low, 0.0) else low + 1,
-        "black_bg": False,
-        "draw_cross": False,
-        "resampling_interpolation": "nearest",
-        "cbar_tick_format": "%.3g",
-    } | options
+    vmin = min(low, 0.0)
+    ends = {"vmin": vmin, "vmax": high if high > vmin else low + 1}
     return plot_stat_map(
         Nifti1Image(np.where(finite, data, 0.0), affine),
         bg_img=below,
         threshold=max(_TRANSPARENT, threshold or 0.0),
-        **settings,
+        **(_LOOK | ends | options),
     )
 
 

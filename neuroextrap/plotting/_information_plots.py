@@ -14,12 +14,16 @@ from neuroextrap.plotting._axes import (
     add_legend,
     draws_on_axes,
     log_set_sizes,
+    new_axes,
     resolve_axes,
     same_length,
 )
 from neuroextrap.stats._validation import brief, check_level, real_array
 
 _CURVE, _ROW, _LETTER = 2.2, 0.2, 0.06  # inch
+# a legend above the axes: dots of a whole brain leave no free corner to search for
+_ABOVE = {"loc": "lower left", "bbox_to_anchor": (0, 1), "borderaxespad": 0}
+_ABOVE |= {"frameon": False, "fontsize": "small", "ncols": 2}
 
 
 def draw_specification_curve(table: Any, options: list[str], maxima: Any) -> Any:
@@ -67,25 +71,20 @@ def _levels(column: Any) -> list[str]:
 
 def draw_both_accuracies(first, second, survives, names):
     """Draw accuracies (n_regions,) of two decoders against each other."""
-    import matplotlib.pyplot as plt
-
-    figure, ax = plt.subplots(figsize=(4.2, 4), layout="constrained")
+    ax = new_axes(4.2, 4)
     for rows, color, size, label in (
         (~survives & np.isfinite(second - first), "0.65", 6, "not shown to differ"),
         (survives, COLORS[1], 10, "survive correction"),
     ):
         if rows.any():
-            x, y = second[rows], first[rows]
-            dots = ax.scatter(x, y, s=size, color=color, lw=0, label=label)
-            dots.set_rasterized(rows.sum() > 500)
+            look = {"s": size, "color": color, "rasterized": rows.sum() > 500}
+            ax.scatter(second[rows], first[rows], lw=0, label=label, **look)
     ends = np.nanmin([first, second]), np.nanmax([first, second])
     ax.plot(ends, ends, color="0.4", lw=0.8)
     xlabel, ylabel = (f"accuracy of {name}" for name in names[::-1])
     ax.set(xlabel=xlabel, ylabel=ylabel, aspect="equal")
-    # above the axes: dots of a whole brain leave no free corner to search for
-    look = {"frameon": False, "fontsize": "small", "borderaxespad": 0, "ncols": 2}
-    ax.legend(loc="lower left", bbox_to_anchor=(0, 1), **look)
-    return figure
+    ax.legend(**_ABOVE)
+    return ax.figure
 
 
 @draws_on_axes
@@ -143,8 +142,7 @@ def plot_information_vs_size(
         ax.plot(sizes, truth, color="0.25", label="truth")
     log_set_sizes(ax, "voxels in the region")
     ax.set(ylabel="information (bits)", ylim=(min(0, ax.get_ylim()[0]), None))
-    add_legend(ax)
-    return ax
+    return add_legend(ax)
 
 
 @draws_on_axes
@@ -202,8 +200,7 @@ def plot_null_distribution(
         name = "observed" if number == 0 else None
         ax.axvline(value, color=COLORS[1], label=name)
     ax.set(xlabel=xlabel, ylabel="permutations")
-    add_legend(ax)
-    return ax
+    return add_legend(ax)
 
 
 def _binned(null_scores, n_bins):

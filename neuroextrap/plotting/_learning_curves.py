@@ -78,8 +78,7 @@ def plot_canonical_coordinates(
         ax.add_patch(Circle(means[i], 1, fill=False, color=color, label=name))
     ax.set(xlabel=names[0], ylabel=names[1], aspect="equal")
     ax.autoscale_view()
-    add_legend(ax)
-    return ax
+    return add_legend(ax)
 
 
 def _checked(coordinates, labels, class_means):
@@ -195,8 +194,7 @@ def plot_learning_curves(
     _draw_reference(ax, list(curves.values()), panel)
     ax.set(xlabel="training subjects", ylabel=_PANELS[panel][0])
     ax.xaxis.get_major_locator().set_params(integer=True)
-    add_legend(ax)
-    return ax
+    return add_legend(ax)
 
 
 def check_curves(curves):
@@ -239,8 +237,7 @@ def _draw_tradeoff(ax, curves):
             ax.annotate(str(curve.train_sizes[finite][end]), (x[end], y[end]), **place)
     ax.axhline(0, ls=":", color="0.5")
     ax.set(xlabel=_PANELS["reproducibility"][0], ylabel=_PANELS["information"][0])
-    add_legend(ax)
-    return ax
+    return add_legend(ax)
 
 
 def _draw_curve(ax, curve, panel, name, color, spread):

@@ -13,15 +13,16 @@ from scipy.spatial import cKDTree
 from neuroextrap.images._atlas import atlas_labels, labels_of
 from neuroextrap.images._loading import neighbor_pairs
 from neuroextrap.images._maskers import is_surface_masker
-from neuroextrap.plotting._axes import COLORS
-from neuroextrap.reporting._page import frame_table, tsv_uri
-from neuroextrap.reporting._pictures import embed_figure
-from neuroextrap.reporting._rendering import (
+from neuroextrap.plotting._axes import COLORS, new_axes
+from neuroextrap.reporting._page import (
     format_confidence,
     format_p_value,
+    frame_table,
     percent_at_least,
     render,
+    tsv_uri,
 )
+from neuroextrap.reporting._pictures import embed_figure
 from neuroextrap.reporting._viewer_data import packed
 from neuroextrap.stats._pvalues import LEVEL
 from neuroextrap.stats._rearrangement_test import find_clusters
@@ -253,7 +254,6 @@ def discoveries_section(counted, areas=None):
     """Tabulate how many regions of sets are informative, as HTML; "" if unknown."""
     if counted is None or counted.known.sum() < 2:
         return ""
-    one, many = counted.words
     clusters = counted.clusters()
     rows = [
         (name, int((chosen & counted.known).sum()), counted.bounds.count(chosen))
@@ -264,18 +264,13 @@ def discoveries_section(counted, areas=None):
     in_areas = [row for row in rows if areas is not None and row[0] in areas.tolist()]
     return render(
         "discoveries",
+        everywhere=rows[0],
         area=in_areas[0] if len(in_areas) == 1 else None,
-        n_regions=rows[0][1],
-        n_true=rows[0][2],
-        one=one,
-        many=many,
-        claim=counted.claim,
-        level=format_confidence(counted.bounds.confidence_level),
+        counted=counted,
         table=_table_of_sets(counted, frame),
         tsv=tsv_uri(frame),
         curve=_curve(counted),
-        forming=None if clusters is None else f"{counted.forming:.2g}",
-        n_clusters=0 if clusters is None else int(clusters.max()) + 1,
+        n_clusters=None if clusters is None else int(clusters.max()) + 1,
         n_shown=sum(name.startswith(_CLUSTER) for name, *_ in rows),
     )
 
@@ -295,27 +290,21 @@ def _table_of_sets(counted, frame):
 
 def _curve(counted):
     """Draw how many reach each threshold, and how many of them count; "" if none do."""
-    import matplotlib.pyplot as plt
-
     levels, n_reached, n_true = counted.bounds.curve()
     if not n_true[-1]:
         return ""
     n_drawn = np.searchsorted(n_reached, max(3 * n_true[-1], n_reached[0]), "right")
     steps = np.unique(np.linspace(0, n_drawn - 1, _MOST_STEPS).astype(int))
-    figure, ax = plt.subplots(figsize=(5, 3), layout="constrained")
-    what = f"{counted.claim.split()[-1]}, at least"
-    drawn = ((n_reached, "0.6", "all of them"), (n_true, COLORS[1], what))
-    for numbers, color, label in drawn:
-        ax.step(levels[steps], numbers[steps], color, where="post", label=label)
-    many = counted.words[1]
+    ax, many, claim = new_axes(5, 3), counted.words[1], counted.claim
+    ax.step(levels[steps], n_reached[steps], "0.6", where="post", label="all of them")
+    label = f"{claim.split()[-1]}, at least"
+    ax.step(levels[steps], n_true[steps], COLORS[1], where="post", label=label)
     ax.set(xlabel="threshold of the tested statistic", ylabel=f"{many} that reach it")
     ax.legend(frameon=False)
-    caption = (
-        f"Of the {many} that reach a threshold, how many {counted.claim}, at least."
-    )
+    caption = f"Of the {many} that reach a threshold, how many {claim}, at least."
     if n_drawn < len(levels):
         caption += f" Lower ones are not drawn: of all {many}, at least {n_true[-1]:,}."
-    return embed_figure(figure, caption, "true_discovery_curve.svg")
+    return embed_figure(ax.figure, caption, "true_discovery_curve.svg")
 
 
 def viewer_discoveries(counted):

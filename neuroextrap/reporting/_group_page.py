@@ -1,37 +1,38 @@
 """The page of a group: clusters, every subject at the peaks, null distributions."""
 
+import re
+
 import numpy as np
 import pandas as pd
 from markupsafe import Markup
 from scipy.stats import t as student
 
 from neuroextrap.images._loading import neighbor_pairs
-from neuroextrap.plotting._axes import COLORS
+from neuroextrap.plotting._axes import COLORS, new_axes
 from neuroextrap.regions._coordinates import peak_features
 from neuroextrap.reporting._finding import discoveries_section, viewer_discoveries
 from neuroextrap.reporting._group_results import (
     found_in_group,
     group_methods,
+    of_clusters,
     read_group,
 )
 from neuroextrap.reporting._maps_section import Pictures, choose_background
 from neuroextrap.reporting._page import (
     answer,
-    key_value_table,
-    make_page,
-    page_title,
-    sections_of,
-)
-from neuroextrap.reporting._peaks import tables_of_peaks
-from neuroextrap.reporting._pictures import embed_figure, null_figure
-from neuroextrap.reporting._rendering import (
     format_number,
     format_of,
     format_p_value,
+    key_value_table,
+    make_page,
+    page_title,
     render,
+    sections_of,
     sentence_case,
     sentences,
 )
+from neuroextrap.reporting._peaks import tables_of_peaks
+from neuroextrap.reporting._pictures import embed_figure, null_figure
 from neuroextrap.reporting._viewer import draw_viewer, or_note
 from neuroextrap.reporting._viewer_data import rounded, viewer_data
 from neuroextrap.stats._rearrangement_test import find_clusters
@@ -92,23 +93,20 @@ def make_group_page(analyses, records, *, title, atlas, bg_img, left_out, links)
 
 def _viewer(result, clusters, background):
     """Return a viewer whose click shows the value of every subject, as HTML."""
-    view, about = result.view, result.about
+    view, labels = result.view, result.labels
     kept = _kept_features(result, clusters["feature"].to_numpy())
-    labels = result.labels
     names = None if labels is None else [labels[each] or "no region" for each in kept]
-    trends = bool(view.finding.criterion and not view.finding.n_surviving)
     shown = result.names[result.shown]
-    data = viewer_data(view, shown, kept, names=names, trends=trends)
-    baseline, baseline_words = result.baseline
+    data = viewer_data(view, shown, kept, names=names, only=True)
     data |= {
         "set_sizes": [],
         "discoveries": viewer_discoveries(result.counted),
         "subjects": {
-            "names": list(about.subjects),
+            "names": list(result.about.subjects),
             "label": result.value_words,
-            "values": rounded(about.values[:, kept].T),
-            "baseline": baseline,
-            "baseline_label": baseline_words,
+            "values": rounded(result.about.values[:, kept].T),
+            "baseline": result.baseline[0],
+            "baseline_label": result.baseline[1],
         },
     }
     return draw_viewer(view, shown, data, background)
@@ -207,12 +205,9 @@ def group_clusters(result):
 def _surviving_peaks(result):
     """Return the peaks of clusters, strongest first, and columns with their sizes."""
     view, strength = result.view, result.strength
-    pairs, sign = neighbor_pairs(view.masker), np.ones(len(strength))
-    if view.two_sided:
-        sign = np.sign(result.scores[result.shown])
-    clusters = {}
-    for side in (1, -1):
-        inside = view.finding.survives & (sign == side)
+    sign = np.sign(result.scores[result.shown]) if view.two_sided else 1
+    pairs, clusters = neighbor_pairs(view.masker), {}
+    for inside in (view.finding.survives & (sign == side) for side in (1, -1)):
         number = find_clusters(inside.astype(float), pairs).number
         for members in (number == n for n in range(number.max() + 1)):
             clusters[int(np.argmax(np.where(members, strength, -np.inf)))] = members
@@ -230,7 +225,7 @@ def _surviving_peaks(result):
 
 def _clusters_section(result, clusters):
     """Show the table of clusters, or of trends; places move the viewer."""
-    finding = result.view.finding
+    survive = f"Clusters of what survives ({result.view.finding.words})"
     hint = sentences(
         "group_clusters",
         on_surface=result.view.on_surface,
@@ -239,12 +234,9 @@ def _clusters_section(result, clusters):
     )
     return tables_of_peaks(
         clusters,
-        np.full(len(clusters), finding.n_surviving > 0),
+        np.full(len(clusters), result.view.finding.n_surviving > 0),
         _columns(result, clusters),
-        captions=(
-            f"Clusters of what survives ({finding.words})",
-            "The strongest places; none survives correction",
-        ),
+        captions=(survive, "The strongest places; none survives correction"),
         hint=Markup(" ").join(hint),
         viewer_index="feature",
         file_name="clusters.tsv",
@@ -275,38 +267,21 @@ _WITHOUT_SPREAD = 3  # fewer subjects have no interval
 
 def _subjects_figure(result, clusters):
     """Draw every subject's value at the first peaks, with mean and interval."""
-    import matplotlib.pyplot as plt
-
     about, peaks = result.about, clusters["feature"].to_numpy()[:_N_PEAKS]
-    size = 3.4 + 1.1 * len(peaks), 3.4
-    figure, ax = plt.subplots(figsize=size, layout="constrained")
+    ax = new_axes(3.4 + 1.1 * len(peaks), 3.4)
     baseline, name = result.baseline
     if baseline is not None:
         ax.axhline(baseline, ls="--", color="0.4", lw=1, label=name)
     for column, peak in enumerate(peaks):
         _draw_subjects(ax, about, column, peak)
-    words = [
-        result.place_words(peak)
-        .replace(", ", ",\N{NO-BREAK SPACE}", 2)
-        .replace(" mm", " mm\n")
-        .replace("\n, ", "\n")
-        for peak in peaks
-    ]
+    words = [re.sub(" mm(, )?", " mm\n", result.place_words(peak)) for peak in peaks]
+    words = [each.replace(", ", ",\N{NO-BREAK SPACE}", 2) for each in words]
     ax.set_xticks(range(len(peaks)), words, fontsize="x-small")
     ax.set_ylabel(result.value_words)
     ax.set_xlim(-0.6, len(peaks) - 0.2)
     ax.legend(loc="upper left", bbox_to_anchor=(1, 1), fontsize="small", frameon=False)
-    caption = (
-        "Every subject at the strongest places. The places were chosen because the "
-        "values are large there: means and intervals are too high on average."
-    )
-    if not about.options.get("of_mean", True):
-        caption = (
-            "Every subject at the strongest places, from left to right by what the "
-            "contrast compares (other columns of the design taken out). The places "
-            "were chosen because the differences are large there."
-        )
-    return embed_figure(figure, caption, "subjects.svg")
+    (caption,) = sentences("group_caption", options=about.options)
+    return embed_figure(ax.figure, caption, "subjects.svg")
 
 
 def _draw_subjects(ax, about, column, peak):
@@ -332,12 +307,12 @@ def _null_figures(result):
     """Yield figures of the largest statistic of every permutation, and the observed."""
     maxima = result.about.null_maxima
     # the statistic itself comes before clusters
-    for name in sorted(maxima, key=lambda each: "cluster" in each or "tfce" in each):
+    for name in sorted(maxima, key=of_clusters):
         shown = name if name in result.scores else "mean"
         finite = maxima[name][np.isfinite(maxima[name])]
-        if shown not in result.scores or not len(finite):
+        values = result.scores.get(shown)
+        if values is None or not len(finite):
             continue
-        values = result.scores[shown]
         observed = np.nanmax(np.abs(values) if result.view.two_sided else values)
         label = result.record(shown).label
         where = "" if "cluster" in name else f" over {result.view.words[1]}"

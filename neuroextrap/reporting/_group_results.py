@@ -17,7 +17,7 @@ from neuroextrap.reporting._finding import (
     words_of_features,
 )
 from neuroextrap.reporting._maps_section import PageMaps, features_as_regions
-from neuroextrap.reporting._rendering import sentences
+from neuroextrap.reporting._page import sentences
 
 _SHOWN = {
     "permutation": "mean",
@@ -71,7 +71,7 @@ class GroupResult:
     @property
     def has_clusters(self):
         """Whether p-values of clusters, or enhanced by them, are among the maps."""
-        return any("cluster" in name or "tfce" in name for name in self.names)
+        return any(map(of_clusters, self.names))
 
     def record(self, name):
         """Return what is known of one of its maps."""
@@ -99,6 +99,11 @@ class GroupResult:
         if self.about.test == "second_level" and options["of_mean"]:
             return float(options["baseline"]), "baseline"
         return None, "baseline"
+
+
+def of_clusters(name):
+    """Return whether a map is of clusters, or enhanced by them."""
+    return "cluster" in name or "tfce" in name
 
 
 def read_group(analyses, records, atlas):

@@ -22,24 +22,22 @@ from neuroextrap.reporting._identification_words import (
 from neuroextrap.reporting._maps_section import Pictures, choose_background, page_maps
 from neuroextrap.reporting._page import (
     answer,
-    key_value_table,
-    list_of,
-    make_page,
-    page_title,
-    sections_of,
-)
-from neuroextrap.reporting._peaks import ranked_peaks, short_table, tables_of_peaks
-from neuroextrap.reporting._pictures import null_figure
-from neuroextrap.reporting._rendering import (
     bits_at_least,
     format_number,
     format_p_value,
     format_percent,
+    key_value_table,
+    list_of,
+    make_page,
+    page_title,
     paragraphs,
     percent_at_least,
     render,
+    sections_of,
     sentences,
 )
+from neuroextrap.reporting._peaks import ranked_peaks, short_table, tables_of_regions
+from neuroextrap.reporting._pictures import null_figure
 from neuroextrap.reporting._viewer import or_note, viewer_of_curves
 
 _COLUMNS = {
@@ -136,14 +134,11 @@ def summary(fitted, *, n_peaks=5):
 def _peaks_section(view, peaks, *, has_viewer):
     """Tabulate the peaks; their places move the viewer, if there is one."""
     one, many = view.words
-    trends = f"Strongest {many} that do not survive correction: trends"
-    if not view.finding.criterion:
-        trends = f"Strongest {many}; nothing was tested"
-    return tables_of_peaks(
+    return tables_of_regions(
+        view,
         peaks,
-        view.finding.survives[peaks["region"].to_numpy()],
         _COLUMNS,
-        captions=(f"Strongest {many} that survive correction", trends),
+        f"Strongest {many}",
         hint=Markup(" ").join(sentences("identification_peaks", peaks=peaks, one=one)),
         viewer_index="region" if has_viewer else "",
     )
@@ -151,19 +146,16 @@ def _peaks_section(view, peaks, *, has_viewer):
 
 def _summary(fitted):
     """Tabulate what was analyzed and what was left out."""
-    scores = fitted.region_scores_
-    analyzed = np.isfinite(scores["accuracy"])
-    n_voxels = scores["n_voxels"][analyzed]
+    analyzed = np.isfinite(fitted.region_scores_["accuracy"])
+    n_voxels = fitted.region_scores_["n_voxels"][analyzed]
+    fewest, median, most = np.nanquantile(n_voxels, (0, 0.5, 1))
     names = ", ".join(str(name) for name in fitted.classes_[:12])
     names += ", ..." if len(fitted.classes_) > 12 else ""
     items = {
         "classes": f"{len(fitted.classes_)}: {names}",
         "voxels or features": fitted.n_elements_,
         "regions analyzed": f"{analyzed.sum()} of {len(analyzed)}",
-        "voxels per region": (
-            f"{np.nanmin(n_voxels):.0f} to {np.nanmax(n_voxels):.0f}, "
-            f"median {np.nanmedian(n_voxels):.0f}"
-        ),
+        "voxels per region": f"{fewest:.0f} to {most:.0f}, median {median:.0f}",
         "dropped voxels": _dropped(fitted),
         "test points": fitted.results_.n_test,
         "permutations": fitted.n_permutations_,

@@ -21,7 +21,13 @@ from neuroextrap.maps._registry import MAPS, record_of
 from neuroextrap.margins.running._described import WITHOUT_EFFECT
 from neuroextrap.plotting import plot_accuracy_curve
 from neuroextrap.plotting._accuracy_curves import draw_interval
-from neuroextrap.plotting._axes import LINES, add_legend, line_words, log_set_sizes
+from neuroextrap.plotting._axes import (
+    LINES,
+    add_legend,
+    line_words,
+    log_set_sizes,
+    new_axes,
+)
 from neuroextrap.reporting._finding import (
     LEVEL,
     find,
@@ -30,15 +36,16 @@ from neuroextrap.reporting._finding import (
     place_words,
     region_words,
 )
-from neuroextrap.reporting._page import key_value_table, tsv_uri
-from neuroextrap.reporting._peaks import surviving_clusters
-from neuroextrap.reporting._pictures import embed_figure
-from neuroextrap.reporting._rendering import (
+from neuroextrap.reporting._page import (
     format_confidence,
+    key_value_table,
     paragraphs,
     render,
     sentences,
+    tsv_uri,
 )
+from neuroextrap.reporting._peaks import surviving_clusters
+from neuroextrap.reporting._pictures import embed_figure
 
 _LONGEST = 300
 
@@ -262,6 +269,7 @@ INTERVAL_LEVEL = 0.9
 
 _FEWEST_CLASSES = 10
 _N_CURVES = 4
+_CURVE = "set_size", "accuracy"
 _ENDS = "accuracy_lower_95", "accuracy_upper_95"
 _BOUND = "bayes_accuracy_bound_fwe"
 
@@ -272,13 +280,14 @@ def curves_section(fitted, finding, peaks):
         return ""
     survives = finding.survives[peaks["region"].to_numpy()]
     shown = peaks[survives].head(_N_CURVES) if survives.any() else peaks.head(1)
-    figures = []
+    figures, tables = [], []
     for number, (_, row) in enumerate(shown.iterrows(), start=1):
         caption = named_place(row)
         if finding.criterion and not survives.any():
             caption += ": a trend that does not survive correction"
         axes = curve_axes(fitted, int(row["region"]))
         figures.append(embed_figure(axes.figure, caption, f"curve_{number}.svg"))
+        tables.append(_curve_table(fitted, row))
     return render(
         "curves",
         figures=Markup("\n").join(figures),
@@ -292,34 +301,29 @@ def curves_section(fitted, finding, peaks):
         measured=len(fitted.results_.measured_sizes) > 0,
         n_classes=len(fitted.classes_),
         lines={name: line_words(name) for name in LINES},
-        tsv=tsv_uri(_curve_table(fitted, shown)),
+        tsv=tsv_uri(pd.concat(tables, ignore_index=True)),
     )
 
 
-def _curve_table(fitted, rows):
-    """Tabulate the curves of peaks: one row per region and set size."""
-    tables = []
-    for _, row in rows.iterrows():
-        region = int(row["region"])
-        sizes, accuracy = fitted.accuracy_curve(region)
-        columns = {
-            "region": region,
-            "place": place_words(row).replace("\N{MINUS SIGN}", "-"),
-            "set_size": sizes,
-            "accuracy": accuracy,
-            "standard_error": fitted.standard_error(region),
-            **dict(zip(_ENDS, known_interval(fitted, region), strict=True)),
-        }
-        table = pd.DataFrame(columns)
-        if not fitted.results_.marginal:
-            table["n_classes_trained"] = fitted.results_.n_classes_trained
-        if fitted.results_.n_repeats is not None:
-            bounds = dict(zip(*fitted.bound_curve(region), strict=True))
-            table["average_bayes_accuracy_bound"] = table["set_size"].map(bounds)
-        here = table["set_size"] == len(fitted.classes_)
-        table[_BOUND] = np.where(here, class_bounds(fitted)[region], np.nan)
-        tables.append(table)
-    return pd.concat(tables, ignore_index=True)
+def _curve_table(fitted, peak):
+    """Tabulate the curve of a row of the peak table: one row per set size."""
+    region, results = int(peak["region"]), fitted.results_
+    columns = {
+        "region": region,
+        "place": place_words(peak).replace("\N{MINUS SIGN}", "-"),
+        **dict(zip(_CURVE, fitted.accuracy_curve(region), strict=True)),
+        "standard_error": fitted.standard_error(region),
+        **dict(zip(_ENDS, known_interval(fitted, region), strict=True)),
+    }
+    table = pd.DataFrame(columns)
+    if not results.marginal:
+        table["n_classes_trained"] = results.n_classes_trained
+    if results.n_repeats is not None:
+        bounds = dict(zip(*fitted.bound_curve(region), strict=True))
+        table["average_bayes_accuracy_bound"] = table["set_size"].map(bounds)
+    bound = {len(fitted.classes_): class_bounds(fitted)[region]}
+    table[_BOUND] = table["set_size"].map(bound)
+    return table
 
 
 def curve_axes(fitted, region, ax=None):
@@ -328,14 +332,10 @@ def curve_axes(fitted, region, ax=None):
     `region` is an index, a name, or a place (x, y, z) in mm. What is not known (the
     band of results read from a folder, say) is left out. Returns the axes.
     """
-    import matplotlib.pyplot as plt
-
-    sizes, accuracy = fitted.accuracy_curve(region)
     interval = known_interval(fitted, region)
-    if ax is None:
-        ax = plt.subplots(figsize=(4.5, 3.6), layout="constrained")[1]
     interval = None if np.isnan(interval).any() else interval
-    ax = plot_accuracy_curve(sizes, accuracy, interval=interval, ax=ax)
+    ax = new_axes(4.5, 3.6) if ax is None else ax
+    plot_accuracy_curve(*fitted.accuracy_curve(region), interval=interval, ax=ax)
     bound = class_bounds(fitted)[fitted.find_region(region)]
     if np.isfinite(bound):
         level = format_confidence(fitted.results_.confidence_level)

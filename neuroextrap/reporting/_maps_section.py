@@ -20,7 +20,14 @@ from neuroextrap.plotting._brain_maps import (
     volume_background,
 )
 from neuroextrap.reporting._finding import Verdict, find, region_words
-from neuroextrap.reporting._page import figure_tag
+from neuroextrap.reporting._page import (
+    capitalized,
+    figure_tag,
+    format_p_value,
+    paragraphs,
+    sentence_case,
+    sentences,
+)
 from neuroextrap.reporting._pictures import (
     FAINT,
     TREND,
@@ -30,13 +37,6 @@ from neuroextrap.reporting._pictures import (
     data_uri,
     signed_range,
     trend_limit,
-)
-from neuroextrap.reporting._rendering import (
-    capitalized,
-    format_p_value,
-    paragraphs,
-    sentence_case,
-    sentences,
 )
 from neuroextrap.stats._pvalues import LEVEL
 

@@ -20,8 +20,7 @@ from neuroextrap.reporting._finding import (
     find,
     place_words,
 )
-from neuroextrap.reporting._page import frame_table, tsv_uri
-from neuroextrap.reporting._rendering import render
+from neuroextrap.reporting._page import frame_table, render, tsv_uri
 from neuroextrap.stats._validation import (
     brief,
     check_choice,
@@ -236,6 +235,16 @@ def tables_of_peaks(
         file_name=file_name,
         everything=frame_table(peaks, "All columns"),
     )
+
+
+def tables_of_regions(view, peaks, columns, what, **options):
+    """Tabulate peaks of the PageMaps `view`; captions begin with `what` they are."""
+    trends = f"{what} that do not survive correction: trends"
+    if not view.finding.criterion:
+        trends = f"{what}; nothing was tested"
+    captions = f"{what} that survive correction", trends
+    survives = view.finding.survives[peaks["region"].to_numpy()]
+    return tables_of_peaks(peaks, survives, columns, captions=captions, **options)
 
 
 def short_table(peaks, columns, caption, kind="", index=""):

@@ -87,15 +87,13 @@ def _surface_figure(img, masker, opacity, bg_img, colors):
     sides, views = [*_hemispheres(img, masker, opacity, bg_img)], ("lateral", "medial")
     mesh = copy.deepcopy(img.mesh)  # nilearn moves the vertices of the mesh it is given
     figure = plt.figure(figsize=(2 * len(sides) + 0.6, 3.5))
-    axes = figure.subplots(
-        2, len(sides), squeeze=False, subplot_kw={"projection": "3d"}
-    )
+    in_3d = {"projection": "3d"}
+    axes = figure.subplots(2, len(sides), squeeze=False, subplot_kw=in_3d)
     how = {"symmetric_cbar": False, "threshold": _TRANSPARENT, "colorbar": False}
-    how |= colors | {"figure": figure}
     panels = zip(axes.flat, product(views, sides), strict=True)
     for ax, (view, (name, values, gray)) in panels:
         side = {"hemi": name, "view": view, "bg_map": gray, "axes": ax}
-        plot_surf_stat_map(mesh.parts[name], values, **side, **how)
+        plot_surf_stat_map(mesh.parts[name], values, **side, **how, **colors)
         ax.set_box_aspect(None, zoom=1.5)
         ax.set_title(f"{name}, {view}", y=0.98, fontsize="medium")
     figure.subplots_adjust(0, 0.02, 0.78, 0.94, 0, 0.1)

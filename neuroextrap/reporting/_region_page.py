@@ -1,6 +1,7 @@
 """Pages about one number of every region: its best places, maps and words."""
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 from markupsafe import Markup
@@ -25,22 +26,20 @@ from neuroextrap.reporting._maps_section import (
 )
 from neuroextrap.reporting._page import (
     answer,
-    frame_table,
-    make_page,
-    page_title,
-    sections_of,
-)
-from neuroextrap.reporting._peaks import peaks_of, tables_of_peaks
-from neuroextrap.reporting._pictures import color_range, embed_figure, signed_range
-from neuroextrap.reporting._rendering import (
     capitalized,
     format_p_value,
     format_percent,
+    frame_table,
+    make_page,
+    page_title,
     paragraphs,
     percentage_points,
+    sections_of,
     sentence_case,
     sentences,
 )
+from neuroextrap.reporting._peaks import peaks_of, tables_of_regions
+from neuroextrap.reporting._pictures import color_range, embed_figure, signed_range
 from neuroextrap.stats._pvalues import LEVEL
 
 _OF_PIPELINES = {
@@ -91,20 +90,22 @@ def multiverse_page(maps, title=None, **options):
         "n_all": _n_surviving(maps, "p_value_fwe_all"),
         "unusual": table.loc[table["largest_standardized"].idxmax()],
     }
-
-    def draw(*_):
-        differ = list(next(iter(maps.parameters["pipelines"].values())))
-        curve = draw_specification_curve(table, differ, maps.null_maxima_)
-        caption = sentences("multiverse_caption", many=maps.words_[1])[0]
-        formats = dict.fromkeys(("p_value_fwe", "p_value_fwe_alone"), format_p_value)
-        title = "Every pipeline, in its own right and among all"
-        rows = frame_table(table, title, headings=_OF_PIPELINES, formats=formats)
-        figure = embed_figure(curve, caption, "specification_curve.svg")
-        return [("Pipelines", figure), ("Table of pipelines", rows)]
-
-    shown = {"by": "n_pipelines", "tested": "p_value_fwe_any", "drawn": ()}
+    shown = {"by": "n_pipelines", "tested": "p_value_fwe_any"}
+    more = partial(_pipelines, maps)
     title = page_title(title, f"{len(table)} pipelines, one test")
-    return _region_page(maps, title, "multiverse", about, **shown, more=draw, **options)
+    return _region_page(maps, title, "multiverse", about, **shown, more=more, **options)
+
+
+def _pipelines(maps, *_):
+    """Draw and tabulate what every pipeline found, as sections."""
+    differ = list(next(iter(maps.parameters["pipelines"].values())))
+    curve = draw_specification_curve(maps.table_, differ, maps.null_maxima_)
+    caption = sentences("multiverse_caption", many=maps.words_[1])[0]
+    formats = dict.fromkeys(("p_value_fwe", "p_value_fwe_alone"), format_p_value)
+    title = "Every pipeline, in its own right and among all"
+    rows = frame_table(maps.table_, title, headings=_OF_PIPELINES, formats=formats)
+    figure = embed_figure(curve, caption, "specification_curve.svg")
+    return [("Pipelines", figure), ("Table of pipelines", rows)]
 
 
 def confound_page(maps, title=None, **options):
@@ -127,12 +128,8 @@ def continuous_page(maps, title=None, **options):
         "runs": maps.n_runs_,
         "model": maps.parameters,
         "bands": [
-            {
-                "name": band,
-                "most": float(np.nanmax(scores[unique])),
-                "n": _n_surviving(maps, p_value),
-            }
-            for band, (unique, _, p_value) in names.items()
+            {"name": band, "most": _most(maps, one), "n": _n_surviving(maps, p_value)}
+            for band, (one, _, p_value) in names.items()
         ],
         "segments": _about_segments(maps.segments_),
     }
@@ -149,17 +146,21 @@ def _n_surviving(maps, name):
     return int((scores[name] <= LEVEL).sum()) if name in scores else None
 
 
+def _most(maps, name):
+    """Return the largest number of any region."""
+    return float(np.nanmax(maps.region_scores_[name]))
+
+
 def _about_segments(maps):
     """Return what words say of segments, None if none were identified."""
     if maps is None:
         return None
-    scores = maps.region_scores_
     return {
         "seconds": maps.seconds_,
-        "n": len(scores["accuracy"]),
+        "n": len(maps.region_scores_["accuracy"]),
         "n_candidates": maps.n_candidates_,
-        "pairwise": float(np.nanmax(scores["pairwise_accuracy"])),
-        "accuracy": float(np.nanmax(scores["accuracy"])),
+        "pairwise": _most(maps, "pairwise_accuracy"),
+        "accuracy": _most(maps, "accuracy"),
         "notes": maps.notes_,
         "n_found": _n_surviving(maps, "p_value_fwe"),
     }
@@ -300,6 +301,15 @@ def _peaks_table(view, peaks, by):
 
 _DIFFERENCE = "accuracy_difference"
 _BOTH = "first_accuracy", "second_accuracy"
+_OF_DIFFERENCES = {
+    _DIFFERENCE: ("Difference (percentage points)", percentage_points),
+    "information_difference": (
+        "Difference of implied information (bits)",
+        lambda bits: f"{bits:+.2f}".replace("-", "\N{MINUS SIGN}"),
+    ),
+    "p_value_fwe_step_down": ("p (step-down)", format_p_value),
+    "p_value_fwe": ("p (family-wise)", format_p_value),
+}
 
 
 def comparison_page(maps, title=None, *, names=("first", "second"), **options):
@@ -314,13 +324,11 @@ def comparison_page(maps, title=None, *, names=("first", "second"), **options):
         yield "Both accuracies", _scatter(view, names)
         yield "Largest differences", _table(view, names, peaks)
 
-    drawn, looks = (
-        ("information_difference", *_BOTH),
-        _looks(maps.region_scores_, names),
-    )
+    drawn = "information_difference", *_BOTH
     shown = {"by": _DIFFERENCE, "drawn": drawn, "more": more, "table": False}
+    shown["looks"] = _looks(maps.region_scores_, names)
     title = page_title(title, f"{capitalized(names[0])} against {names[1]}")
-    about, shown = _about_comparison(maps, names), shown | {"looks": looks}
+    about = _about_comparison(maps, names)
     return _region_page(maps, title, "comparison", about, **shown, **options)
 
 
@@ -365,27 +373,15 @@ def _scatter(view, names):
 
 def _table(view, names, peaks):
     """Tabulate the largest differences, those that survive apart."""
-    start = f"Largest differences of {view.words[1]} that"
-    columns = {
-        "atlas_label": ("Atlas", str),
-        "first_accuracy": (f"Accuracy of {names[0]}", format_percent),
-        "second_accuracy": (f"Accuracy of {names[1]}", format_percent),
-        _DIFFERENCE: ("Difference (percentage points)", percentage_points),
-        "information_difference": (
-            "Difference of implied information (bits)",
-            lambda bits: f"{bits:+.2f}".replace("-", "\N{MINUS SIGN}"),
-        ),
-        "p_value_fwe_step_down": ("p (step-down)", format_p_value),
-        "p_value_fwe": ("p (family-wise)", format_p_value),
+    accuracies = {
+        name: (f"Accuracy of {each}", format_percent)
+        for name, each in zip(_BOTH, names, strict=True)
     }
-    return tables_of_peaks(
+    return tables_of_regions(
+        view,
         peaks,
-        view.finding.survives[peaks["region"].to_numpy()],
-        columns,
-        captions=(
-            f"{start} survive correction",
-            f"{start} do not survive correction: trends",
-        ),
+        {"atlas_label": ("Atlas", str)} | accuracies | _OF_DIFFERENCES,
+        f"Largest differences of {view.words[1]}",
         hint="The largest differences were found by looking, so that they are too "
         "large on average; the family-wise p-values allow for that.",
         file_name="differences.tsv",

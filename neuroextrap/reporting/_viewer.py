@@ -17,9 +17,9 @@ from neuroextrap.plotting._brain_maps import COLORMAP, voxel_sizes, with_cubes
 from neuroextrap.reporting._finding import Counted, viewer_discoveries
 from neuroextrap.reporting._identification_words import class_bounds
 from neuroextrap.reporting._maps_section import page_maps
+from neuroextrap.reporting._page import paragraphs, read_text, render
 from neuroextrap.reporting._peaks import peak_table
 from neuroextrap.reporting._pictures import glass_outlines, gray_png
-from neuroextrap.reporting._rendering import paragraphs, read_text, render
 from neuroextrap.reporting._viewer_data import (
     compressed,
     in_volume,
@@ -149,7 +149,7 @@ def viewer_of_curves(
     of the regions `peaks` in any case, of atlas regions all.
     """
     view, results = page_maps(fitted), fitted.results_
-    finding, names, accuracy = view.finding, view.choice.names, view.scores["accuracy"]
+    names, accuracy = view.choice.names, view.scores["accuracy"]
     # strongest first; ties go to the more accurate, NaN comes last
     kept = np.lexsort((-accuracy, -view.strength(map_name)))
     kept = kept[np.isfinite(accuracy[kept])]
@@ -162,7 +162,7 @@ def viewer_of_curves(
         kept,
         names=None if names is None else [str(names[region]) for region in kept],
         start=int(np.argmax(kept == peak)),
-        trends=bool(only_surviving and finding.criterion and not finding.n_surviving),
+        only=only_surviving,
     )
     bounds = class_bounds(fitted)[kept, np.newaxis]
     data |= {
@@ -179,8 +179,7 @@ def draw_viewer(view, first, data, background, *, only=True):
     """Return a viewer as HTML; `data` are its viewer_data, and what a click shows."""
     if view.on_surface:
         data |= on_surface(view.masker, background.img)
-        names = [side["name"] for side in data["hemispheres"]]
-        views = render("hemispheres", names=names, looks=_LOOKS)
+        views = render("hemispheres", sides=data["hemispheres"], looks=_LOOKS)
     else:
         data |= in_volume(view, np.array(data["regions"]), background.in_mni152)
         views = _volume_views(view, first, data, background)
@@ -189,11 +188,10 @@ def draw_viewer(view, first, data, background, *, only=True):
         "viewer",
         style=Markup(read_text("viewer.css")),
         content=data,
-        n_regions=view.choice.n_regions,
+        view=view,
         data=compressed(json.dumps(data, allow_nan=False).encode("utf-8")),
         script=Markup("\n".join(read_text(f"{name}.js") for name in scripts)),
         views=views,
-        criterion=view.finding.words if view.finding.n_surviving else "",
         only=only,
     )
 

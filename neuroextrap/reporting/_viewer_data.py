@@ -7,21 +7,22 @@ import numpy as np
 
 from neuroextrap.images._loading import feature_coordinates, mask_lattice, surface_mesh
 from neuroextrap.plotting._brain_maps import surface_grays
+from neuroextrap.reporting._page import rounded_down
 from neuroextrap.reporting._pictures import TREND_SHARE, glass_outlines, trend_limit
-from neuroextrap.reporting._rendering import rounded_down
 
 _REACH = 4.0
 _MOST_NUMBERS = 600_000
 
 
-def viewer_data(view, first, kept, *, names=None, start=0, trends=False):
+def viewer_data(view, first, kept, *, names=None, start=0, only=False):
     """Collect what every viewer reads but for places, ready for JSON.
 
     `kept` are the regions whose numbers the page holds, one row each, `names` what
-    these are called (or None), and `start` is the row to begin with. With `trends` maps
-    begin with their strongest 5% of regions.
+    these are called (or None), and `start` is the row to begin with. With `only` what
+    survives, maps of which nothing does begin with their strongest 5% of regions.
     """
     offered = _offered_maps(view, first)
+    trends = bool(only and view.finding.criterion and not view.finding.n_surviving)
     columns = [
         name
         for name, record in view.records.items()
@@ -114,9 +115,8 @@ def in_volume(view, kept, in_mni152):
     row = row[features].astype(int)
     places = feature_coordinates(view.masker)[features]
     size = np.linalg.norm(affine[:3, :3], axis=0).max()
-    glass = None
-    if in_mni152:
-        glass = {axis: side["frame"] for axis, side in glass_outlines().items()}
+    sides = glass_outlines() if in_mni152 else {}
+    glass = {axis: side["frame"] for axis, side in sides.items()} or None
     return {
         "element": "voxel",
         "elements": "voxels",

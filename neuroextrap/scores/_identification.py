@@ -265,16 +265,19 @@ def _measure(
     best = stats.resolution_information(n_candidates, n_trials, usual)
     bits = stats.implied_information(accuracy[np.isin(sizes, usual)], usual)
     left_out, ends, bit_ends = _intervals(matrix, sizes, accuracy, chosen)
-    n_others = n_candidates - 1
-    above = np.arange(n_others, -1, -1)[:, np.newaxis]
-    within = laws.hypergeom.cdf(_BEST - 1, n_others, above, sizes - 1)
-    top = np.clip(wins @ within, 0, 1)  # chance to be among the best five of some sets
-    curve = _curve(sizes, accuracy, ends, top, "measured")
+    curve = _curve(sizes, accuracy, ends, _top_5(wins, sizes), "measured")
     curve["confidence_level"] = chosen.confidence_level
     if len(beyond):
         curve = pd.concat([curve, _predicted(matrix, beyond)], ignore_index=True)
     values = zip(("", "_lower", "_upper"), (min(bits, best), *bit_ends), strict=True)
     return curve, left_out, {f"implied_information{e}": float(v) for e, v in values}
+
+
+def _top_5(wins: FloatArray, sizes: np.ndarray) -> FloatArray:
+    """Return the chance to be among the best five of random sets (n_sizes,)."""
+    above = np.arange(len(wins))[::-1, np.newaxis]
+    within = laws.hypergeom.cdf(_BEST - 1, len(wins) - 1, above, sizes - 1)
+    return np.clip(wins @ within, 0, 1)
 
 
 def _intervals(

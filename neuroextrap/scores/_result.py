@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import reduce
 from operator import methodcaller
 from typing import Any
 
@@ -18,18 +19,16 @@ from neuroextrap.maps._files import write_maps
 from neuroextrap.maps._provenance import json_text, provenance
 from neuroextrap.reporting._page import (
     answer,
+    format_confidence,
+    format_p_value,
     frame_table,
     list_of,
     make_page,
     page_title,
     sections_of,
-)
-from neuroextrap.reporting._pictures import embed_figure
-from neuroextrap.reporting._rendering import (
-    format_confidence,
-    format_p_value,
     sentences,
 )
+from neuroextrap.reporting._pictures import embed_figure
 from neuroextrap.scores._doubts import doubt
 from neuroextrap.scores._reading import Ranks
 from neuroextrap.stats import implied_information, paired_sign_flip_test
@@ -96,11 +95,9 @@ class ScoreIdentification:
             "n_candidates": len(self.names),
         }
         named = {"accuracy": len(self.names), "pairwise_accuracy": 2}
-        named |= {
-            f"accuracy_among_{size}": int(size)
-            for size in self.options.pool_sizes(len(self.names))
-            if size not in named.values()
-        }
+        sizes = self.options.pool_sizes(len(self.names))
+        others = np.setdiff1d(sizes, [*named.values()])
+        named |= {f"accuracy_among_{size}": int(size) for size in others}
         ends = {"": "accuracy", "_lower": "lower", "_upper": "upper"}
         for name, size in named.items():
             row |= {name + end: curve.loc[size, key] for end, key in ends.items()}
@@ -194,8 +191,7 @@ def _differences(
 ) -> pd.DataFrame:
     """Tabulate both decoders, their differences and the intervals of these."""
     sizes = np.unique([*both[0].pools["set_size"], *both[1].pools["set_size"], 2, size])
-    for each in both:
-        sizes = np.intersect1d(sizes, each.measured["set_size"])
+    sizes = reduce(np.intersect1d, [sizes, *(e.measured["set_size"] for e in both)])
     values, left_out = zip(*(_quantities(each, sizes) for each in both), strict=True)
     if place is None:
         error = np.hypot(*map(jackknife_error, left_out))
@@ -206,13 +202,11 @@ def _differences(
         n_test = min(len(each.ranks.tied) for each in both)
         error[1:] = np.maximum(error[1:], lost_point_error(sizes, n_fewest, n_test))
     n_targets = min(len(np.unique(each.ranks.columns)) for each in both)
-    level = both[0].options.confidence_level
-    half = stdtrit(n_targets - 1, (1 + level) / 2) * error
-    difference = values[0] - values[1]
+    half = stdtrit(n_targets - 1, (1 + both[0].options.confidence_level) / 2) * error
     names = ["implied_information", *(f"accuracy_among_{k}" for k in sizes)]
-    table = {"quantity": names, "first": values[0], "second": values[1]}
-    table |= {"difference": difference, "lower": difference - half}
-    return pd.DataFrame(table | {"upper": difference + half})
+    table = pd.DataFrame({"quantity": names, "first": values[0], "second": values[1]})
+    gap = table["first"] - table["second"]
+    return table.assign(difference=gap, lower=gap - half, upper=gap + half)
 
 
 def _quantities(
@@ -311,12 +305,10 @@ def _table(found, name, headings):
 
 def _curves(found):
     """Draw the curves of all decoders, measured and predicted."""
-    import matplotlib.pyplot as plt
-
     from neuroextrap.plotting import plot_accuracy_curve
-    from neuroextrap.plotting._axes import COLORS, log_set_sizes
+    from neuroextrap.plotting._axes import COLORS, log_set_sizes, new_axes
 
-    ax = plt.subplots(figsize=(6.4, 3.4), layout="constrained")[1]
+    ax = new_axes(6.4, 3.4)
     for number, (name, each) in enumerate(found.items()):
         color, inside = COLORS[number % len(COLORS)], each.measured
         ends = inside["set_size"], inside["lower"], inside["upper"]
@@ -360,12 +352,7 @@ def write_results(found, compared, out, *, overwrite=False, report=False, origin
     pairs = {" and ".join(names): each for names, each in compared.items()}
     tables = {name: joined(found, name) for name in ("summary", "curve", "stimuli")}
     tables |= {"comparison": joined(pairs, "table")} if pairs else {}
-    about = {
-        name: {"findings": [finding._asdict() for finding in each.findings]}
-        for name, each in [*found.items(), *pairs.items()]
-    }
-    for name, pair in pairs.items():
-        about[name]["p_value"] = pair.p_value
+    about = {name: _doubts_of(each) for name, each in (found | pairs).items()}
     options = vars(next(iter(found.values())).options)
     text = json_text("scores.json", {"parameters": options, "scores": about})
     more = {f"{name}.tsv": table_writer(table) for name, table in tables.items()}
@@ -376,6 +363,13 @@ def write_results(found, compared, out, *, overwrite=False, report=False, origin
     record |= {} if origin is None else origin.record | origin.sidecar()
     write_maps(out, {}, {}, overwrite=overwrite, provenance=record, more=more)
     return tables, ", ".join(more)
+
+
+def _doubts_of(each):
+    """Return the findings of a decoder, or of a pair with its p-value, as records."""
+    record: dict[str, Any] = {"findings": [f._asdict() for f in each.findings]}
+    p_value = getattr(each, "p_value", None)
+    return record if p_value is None else record | {"p_value": p_value}
 
 
 def joined(several, name):

@@ -82,19 +82,12 @@ def count_wins(margins: ArrayLike, y_true: ArrayLike) -> FloatArray:
     lead = np.broadcast_shapes(scores.shape[:-2], y.shape[:-1])
     n_test, n_classes = scores.shape[-2:]
     y = np.broadcast_to(y, (*lead, n_test))
-    true_scores = np.take_along_axis(
-        np.broadcast_to(scores, (*lead, *scores.shape[-2:])),
-        y[..., np.newaxis],
-        axis=-1,
-    )
+    every = np.broadcast_to(scores, (*lead, n_test, n_classes))
+    true_scores = np.take_along_axis(every, y[..., np.newaxis], axis=-1)
     beaten = np.count_nonzero(np.less(scores, true_scores), axis=-1)
     tied = np.count_nonzero(np.equal(scores, true_scores), axis=-1) - 1
-    wins = spread_ties(
-        beaten.reshape(-1, n_test),
-        tied.reshape(-1, n_test),
-        y.reshape(-1, n_test),
-        n_classes,
-    )
+    beaten, tied, y = (each.reshape(-1, n_test) for each in (beaten, tied, y))
+    wins = spread_ties(beaten, tied, y, n_classes)
     return wins.reshape(*lead, n_classes)
 
 
@@ -135,10 +128,9 @@ class TieMeans:
         last = len(self.weights) - 1
         low = np.clip(n_beaten, 0, last)
         high = np.clip(n_beaten + n_tied, low, last)
-        several = (self.sums[high + 1] - self.sums[low]) / (high - low + 1)[
-            :, np.newaxis
-        ]
-        return np.where((high == low)[:, np.newaxis], self.weights[low], several)
+        n_bins = (high - low + 1)[:, np.newaxis]
+        several = (self.sums[high + 1] - self.sums[low]) / n_bins
+        return np.where(n_bins == 1, self.weights[low], several)
 
 
 def _counts(
@@ -152,21 +144,18 @@ def _counts(
 def warn_if_reversed(wins: NDArray[np.float64], n_test: int) -> None:
     """Warn where pairwise accuracy lies far below chance and nowhere far above.
 
-    Far is 0.25 from one half, and farther than independent guesses of `n_test` points
-    get in one of 10,000 analyses. Guesses of cross-validation depend on one another and
-    get farther, so that among many regions one in a hundred must lie there.
+    Far is 0.25 from one half, and farther than independent guesses get in one of 10,000
+    analyses; those of cross-validation depend on one another and get farther, so that
+    of many regions one in a hundred must.
     """
     n_classes = wins.shape[-1]
     pairwise = (wins @ np.arange(n_classes) / (n_classes - 1)).ravel()
     pairwise = pairwise[~np.isnan(pairwise)]
-    if not pairwise.size:
-        return
     spread = np.sqrt((n_classes + 1) / (12 * (n_classes - 1)) / n_test)
-    quantile = -special.ndtri(_FALSE_ALARM / pairwise.size)
+    quantile = -special.ndtri(_FALSE_ALARM / max(1, pairwise.size))
     distance = max(_FAR_BELOW, quantile * spread)
     below = np.count_nonzero(pairwise < 0.5 - distance)
-    few = below < max(1, _FEW * pairwise.size)
-    if few or (pairwise > 0.5 + distance).any():
+    if below < max(1, _FEW * pairwise.size) or (pairwise > 0.5 + distance).any():
         return
     where = f" in {below} of {pairwise.size} regions" if pairwise.size > 1 else ""
     warn(
@@ -347,9 +336,8 @@ def _cost_at_rank(
 ) -> FloatArray:
     """Return (n_test, K): expected cost of the class with that many below it.
 
-    Zero where the true class would not be below. Classes of equal margin share their
-    ranks evenly; rank j of g of the true class's is below it with chance (j - 1) / (g -
-    1).
+    Classes of equal margin share their ranks evenly; rank j of the g of the true class
+    is below it with chance (j - 1) / (g - 1).
     """
     n_test = len(scores)
     order = np.argsort(scores, axis=1, kind="stable")
@@ -366,8 +354,5 @@ def _cost_at_rank(
     first = np.flatnonzero(new)
     inside = (np.arange(scores.size) - first[group]).reshape(scores.shape)
     others = np.maximum(size - 1, 1)[group].reshape(scores.shape)
-    return np.where(
-        ordered > true_scores,
-        even,
-        np.where(ordered == true_scores, even * inside / others, 0),
-    )
+    reached = np.where(ordered > true_scores, even, even * inside / others)
+    return np.where(ordered >= true_scores, reached, 0)

@@ -62,9 +62,8 @@ class NameExchanges:
         """Return agreement of names, (n_regions,), and under every exchange.
 
         Entry [c, d] of `tables` (n_regions, K, K) says how strongly class c was taken
-        for d. The statistic is the sum over classes of the same name less its mean over
-        all K! exchanges, in units of its standard deviation over them, both known in
-        closed form.
+        for d. The statistic is the sum over classes of the same name, standardized by
+        its mean and deviation over all K! exchanges, known in closed form.
         """
         by_row, by_column = (tables.mean(axis=i, keepdims=True) for i in (2, 1))
         centered = tables - by_row - by_column + by_row.mean(axis=1, keepdims=True)
@@ -91,7 +90,7 @@ def count_sign_flips(n_units: int, *, two_sided: bool) -> int:
 
 
 def sign_flips(
-    n_units: int, n_permutations: int, *, two_sided: bool, random_state: Seed
+    n_units: int, n_permutations: int, random_state: Seed, *, two_sided: bool
 ) -> FloatArray:
     """Return signs (n_flips, n_units): all others, or draws (the +1 rule is exact)."""
     n_distinct = count_sign_flips(n_units, two_sided=two_sided)
@@ -129,9 +128,7 @@ def flipped(
             f"{'blocks' if n_units < n else 'subjects'} exist; all are used and no "
             f"p-value can be below {1 / n_flips:.3g}"
         )
-    flips = sign_flips(
-        n_units, n_permutations, two_sided=two_sided, random_state=random_state
-    )
+    flips = sign_flips(n_units, n_permutations, random_state, two_sided=two_sided)
     signs = np.concatenate([np.ones((1, n_units)), flips])[:, units]
     source = np.broadcast_to(np.arange(n), signs.shape)
     return Arrangements(source, signs.astype(np.int8), n_flips <= n_permutations + 1)
@@ -271,9 +268,12 @@ def paired_sign_flip_test(
     (array([0.125, 1.   ]), 7)
     """
     n_permutations = check_integer(n_permutations, "n_permutations", minimum=1)
-    check_flags(
-        two_sided=two_sided, step_down=step_down, cross_validated=cross_validated
-    )
+    options = {
+        "two_sided": two_sided,
+        "step_down": step_down,
+        "cross_validated": cross_validated,
+    }
+    check_flags(**options)
     values = real_array(differences, "differences")
     if values.ndim != 2 or values.shape[1] == 0 or not np.isfinite(values).all():
         raise ValueError(
@@ -281,17 +281,8 @@ def paired_sign_flip_test(
             f"least one unit; got shape {values.shape}: leave out regions without them"
         )
     n = values.shape[1]
-    seed = random_state
-    flips = sign_flips(n, n_permutations, two_sided=two_sided, random_state=seed)
-    return _exchanged(
-        values,
-        np.ones(n),
-        flips,
-        (1 / n, n),
-        two_sided=two_sided,
-        step_down=step_down,
-        cross_validated=cross_validated,
-    )
+    flips = sign_flips(n, n_permutations, random_state, two_sided=two_sided)
+    return _exchanged(values, np.ones(n), flips, (1 / n, n), **options)
 
 
 def two_sample_exchange_test(

@@ -60,11 +60,10 @@ def _chebyshev(accuracy: FloatArray, sizes: Sizes, design: TestDesign) -> FloatA
 def _hybrid(accuracy: FloatArray, sizes: Sizes, design: TestDesign) -> FloatArray:
     """Return the smallest average Bayes accuracy that the data do not exclude.
 
-    An accuracy A is excluded at a level exp(-log_term) if some rate x >= 0 has ``n
-    log(1 + A (e^x - 1)) + psi(theta; A) - x n a < -log_term``, with n test points, a
-    the observed accuracy, theta the slope of the first term in the number of classes
-    identified, and psi, which bounds the log-moment generating function of that number,
-    ``min(theta^2 K / 8, K A (e^theta - 1 - theta), K (1 - A) theta^2)``.
+    A is excluded if some rate x >= 0 has ``n log(1 + A (e^x - 1)) + psi(theta; A) - x n
+    a < -log_term``, with n test points, a the observed accuracy, theta the slope of the
+    first term in the number of classes identified, and ``psi = min(theta^2 K / 8, K A
+    (e^theta - 1 - theta), K (1 - A) theta^2)``, which bounds its log-moments.
     """
     del sizes
     candidates, critical = _critical_accuracies(
@@ -93,14 +92,10 @@ def _critical_accuracies(
     """Tabulate candidates A and the observed accuracy above which A is excluded."""
     half = np.geomspace(1e-7, 0.5, 5000)
     candidates = np.concatenate([half, 1 - half[-2::-1]])
-    critical = np.concatenate(
-        [
-            _critical_accuracy(part, n_classes, n_repeats, log_term)
-            for part in np.array_split(candidates, 40)
-        ]
-    )
+    parts = np.array_split(candidates, 40)
+    critical = [_critical_accuracy(a, n_classes, n_repeats, log_term) for a in parts]
     # the bound is the smallest A that is not excluded
-    return candidates, np.maximum.accumulate(critical)
+    return candidates, np.maximum.accumulate(np.concatenate(critical))
 
 
 def _critical_accuracy(
@@ -117,10 +112,8 @@ def _critical_accuracy(
         )
         best = value.argmin(axis=1)
         width = (high - low) / (_N_RATES - 1)
-        low, high = (
-            low + width * np.maximum(best - 1, 0),
-            low + width * np.minimum(best + 1, _N_RATES - 1),
-        )
+        high = low + width * np.minimum(best + 1, _N_RATES - 1)
+        low = low + width * np.maximum(best - 1, 0)
     return value.min(axis=1)
 
 
@@ -136,10 +129,8 @@ def _exclusion(
     theta = n_repeats * gain / (1 + accuracy * gain)
     allowed = theta <= _LARGEST_TILT
     theta = np.minimum(theta, _LARGEST_TILT)
-    psi = n_classes * np.minimum(
-        np.minimum(theta**2 / 8, accuracy * (np.expm1(theta) - theta)),
-        (1 - accuracy) * theta**2,
-    )
+    lower = np.minimum(theta**2 / 8, accuracy * (np.expm1(theta) - theta))
+    psi = n_classes * np.minimum(lower, (1 - accuracy) * theta**2)
     n_test = n_classes * n_repeats
     total = n_test * np.log1p(accuracy * gain) + psi + log_term
     return np.where(allowed, total / (rate * n_test), np.inf)
@@ -200,11 +191,7 @@ def count_correct(accuracy: FloatArray, design: TestDesign) -> tuple[FloatArray,
             "n_repeats must be equal for all classes for method='clopper_pearson'; "
             f"got {repeats.min():g}..{repeats.max():g}: use method='kl'"
         )
-    if design.alpha / design.n_bounds > 0.25:
-        raise ValueError(
-            f"confidence_level={design.confidence_level} must be at least 0.75 for "
-            "method='clopper_pearson', whose worst case is known from there on"
-        )
+    check_binomial_worst(design.confidence_level, design.n_bounds)
     n_test = float(repeats.sum())
     n_correct = np.asarray(accuracy * n_test)
     whole = np.rint(n_correct)
@@ -216,6 +203,17 @@ def count_correct(accuracy: FloatArray, design: TestDesign) -> tuple[FloatArray,
             "method='kl'"
         )
     return whole, n_test
+
+
+def check_binomial_worst(confidence_level: float, n_bounds: int) -> None:
+    """Raise unless the binomial law is the worst case of independent test points."""
+    alpha = (1 - confidence_level) / n_bounds
+    if alpha > 0.25:
+        raise ValueError(
+            f"confidence_level={confidence_level!r} must be at least 0.75 for Clopper-"
+            "Pearson bounds (the error of each of several bounds at most 0.25); got an "
+            f"error of {alpha:.3g}"
+        )
 
 
 def clopper_pearson_lower(
@@ -236,12 +234,15 @@ def kl_lower(
     share: FloatArray, n_test: float, log_goal: float | FloatArray
 ) -> FloatArray:
     """Return the rate L < share (...) with ``n_test * KL(share, L) = log_goal``."""
-    goal = log_goal / n_test
-    bound = largest_reached(
-        lambda rate: _binary_divergence(share, rate) > goal,
-        np.zeros_like(share),
-        np.asarray(share, dtype=np.float64),
-    )
+
+    def diverges(rate: FloatArray) -> NDArray[np.bool_]:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            gain = xlogy(share, share) - xlogy(share, rate)
+            loss = xlogy(1 - share, 1 - share) - xlogy(1 - share, 1 - rate)
+        return np.asarray(gain + loss > log_goal / n_test)
+
+    highest = np.asarray(share, dtype=np.float64)
+    bound = largest_reached(diverges, np.zeros_like(share), highest)
     return np.where(np.isnan(share), np.nan, bound)
 
 
@@ -256,11 +257,3 @@ def largest_reached(
         reaches = reached(middle)
         low, high = np.where(reaches, middle, low), np.where(reaches, high, middle)
     return low
-
-
-def _binary_divergence(p: FloatArray, q: FloatArray) -> FloatArray:
-    """Return KL(p, q) of two coins, nats; infinite where q excludes what p allows."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        gain = xlogy(p, p) - xlogy(p, q)
-        loss = xlogy(1 - p, 1 - p) - xlogy(1 - p, 1 - q)
-    return np.asarray(gain + loss)

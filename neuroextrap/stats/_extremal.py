@@ -7,10 +7,11 @@ from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
+from numpy.polynomial.polynomial import polyval
 from numpy.typing import ArrayLike
 
 from neuroextrap.stats._gaussian_limit import gauss_legendre_panels
-from neuroextrap.stats._implied import quintic, quintic_coefficients, quintic_root
+from neuroextrap.stats._implied import quintic_coefficients, quintic_root
 from neuroextrap.stats._validation import (
     FloatArray,
     check_information,
@@ -76,11 +77,8 @@ def max_average_accuracy(
     >>> max_average_accuracy([0, 1, 4], 20)
     array([0.05      , 0.33395842, 0.73607879])
     """
-    unit = nats_per_unit(base)
-    nats, k = np.broadcast_arrays(
-        check_information(information) * unit, check_n_classes(n_classes)
-    )
-    return _per_size(_accuracy_of, nats, k)
+    nats = nats_per_unit(base) * check_information(information)
+    return _per_size(_accuracy_of, nats, check_n_classes(n_classes))
 
 
 def min_information(
@@ -124,9 +122,7 @@ def min_information(
     array([0.      , 1.415258, 4.137655, 6.540039])
     """
     unit = nats_per_unit(base)
-    values, k = np.broadcast_arrays(
-        check_probabilities(accuracy, "accuracy"), check_n_classes(n_classes)
-    )
+    values, k = check_probabilities(accuracy, "accuracy"), check_n_classes(n_classes)
     return np.asarray(_per_size(_information_of, values, k) / unit)
 
 
@@ -135,7 +131,8 @@ def _per_size(
     values: FloatArray,
     k: FloatArray,
 ) -> FloatArray:
-    """Apply function(values, k) to the values of each distinct k."""
+    """Apply function(values, k) to the broadcast values of each distinct k."""
+    values, k = np.broadcast_arrays(values, k)
     out = np.empty(values.shape)
     for size in np.unique(k):
         of_size = k == size
@@ -153,7 +150,8 @@ def _information_of(accuracy: FloatArray, k: float) -> FloatArray:
     logit = np.log((a - 1 / k) / (1 - a))
     x = np.clip(logit, table.logit[0], table.logit[-1])
     start, step, low, high = table.cells(table.logit, x)
-    values = quintic(quintic_coefficients(low, high, step), (x - start) / step)
+    coefficients = quintic_coefficients(low, high, step)
+    values = polyval((x - start) / step, coefficients, tensor=False)
     # below the table information is quadratic in the excess accuracy
     out[inside] = np.exp(values + 2 * np.minimum(logit - x, 0))
     return out
@@ -181,13 +179,8 @@ def _accuracy_of(nats: FloatArray, k: float) -> FloatArray:
 @lru_cache(maxsize=512)
 def _table(k: float) -> _Table:
     """Tabulate log information against the logit of the accuracy for one k."""
-    tilt = np.concatenate(
-        [
-            np.exp(np.arange(np.log(1e-7), 0, 0.08)),
-            np.arange(1, 60, 0.08),
-            np.exp(np.arange(np.log(60), np.log(1e17), 0.08)),
-        ]
-    )
+    ends = np.arange(np.log(1e-7), 0, 0.08), np.arange(np.log(60), np.log(1e17), 0.08)
+    tilt = np.concatenate([np.exp(ends[0]), np.arange(1, 60, 0.08), np.exp(ends[1])])
     parts = [extremal_channel(part, k) for part in np.array_split(tilt, 16)]
     excess, lost, variance, nats = np.concatenate(parts, axis=-1)
     logit = np.log(excess / lost)

@@ -63,9 +63,8 @@ def gaussian_identification_accuracy(
     """
     sizes = check_real_set_sizes(set_sizes)
     nats = check_information(information) * nats_per_unit(base)
-    return gaussian_accuracy(
-        np.sqrt(2 * nats).reshape(nats.shape + (1,) * sizes.ndim), sizes
-    )
+    shift = np.sqrt(2 * nats).reshape(nats.shape + (1,) * sizes.ndim)
+    return gaussian_accuracy(shift, sizes)
 
 
 def gaussian_accuracy(shift: ArrayLike, set_size: ArrayLike) -> FloatArray:
@@ -75,20 +74,16 @@ def gaussian_accuracy(shift: ArrayLike, set_size: ArrayLike) -> FloatArray:
     # beyond this shift every distractor is out of reach of double precision
     todo = np.flatnonzero(np.isfinite(c.ravel()) & (c.ravel() < 60))
     flat = out.reshape(-1)
-    for batch in batches(len(todo), _BATCH):
-        part = todo[batch]
-        flat[part] = _integrate(c.ravel()[part], k.ravel()[part])
-    return flat.reshape(c.shape)
-
-
-def _integrate(c: FloatArray, k: FloatArray) -> FloatArray:
-    """Integrate around the mode of the log-concave integrand; c, k are (n,)."""
-    # it falls at least like exp(-z**2 / 2) from there
+    # the integrand is log-concave, and falls at least like exp(-z**2 / 2) from its mode
     nodes, weights = gauss_legendre_panels(np.linspace(-9.5, 9.5, 65), 20)
-    z = _mode(c, k)[:, np.newaxis] + nodes
-    log_density = -0.5 * (z - c[:, np.newaxis]) ** 2 - 0.5 * np.log(2 * np.pi)
-    power = (k[:, np.newaxis] - 1) * log_ndtr(z)
-    return np.minimum((np.exp(log_density + power) * weights).sum(axis=-1), 1.0)
+    for batch in batches(len(todo), _BATCH):
+        shift, size = c.ravel()[todo[batch]], k.ravel()[todo[batch]]
+        z = _mode(shift, size)[:, np.newaxis] + nodes
+        log_density = -0.5 * (z - shift[:, np.newaxis]) ** 2 - 0.5 * np.log(2 * np.pi)
+        power = (size[:, np.newaxis] - 1) * log_ndtr(z)
+        total = (np.exp(log_density + power) * weights).sum(axis=-1)
+        flat[todo[batch]] = np.minimum(total, 1.0)
+    return flat.reshape(c.shape)
 
 
 def _mode(c: FloatArray, k: FloatArray) -> FloatArray:

@@ -9,6 +9,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
+from numpy.polynomial.polynomial import polyder, polyval
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import log_ndtr
 
@@ -193,14 +194,13 @@ def quintic_root(
     a, b = np.zeros(low.shape[1:]), np.ones(low.shape[1:])
     for _ in range(12):
         middle = (a + b) / 2
-        below = quintic(coefficients, middle) < 0
+        below = polyval(middle, coefficients, tensor=False) < 0
         a, b = np.where(below, middle, a), np.where(below, b, middle)
-    root = (a + b) / 2
+    root, slopes = (a + b) / 2, polyder(coefficients)
     for _ in range(4):
-        slope = quintic_slope(coefficients, root)
-        change = np.divide(
-            quintic(coefficients, root), slope, out=np.zeros_like(root), where=slope > 0
-        )
+        value = polyval(root, coefficients, tensor=False)
+        slope = polyval(root, slopes, tensor=False)
+        change = np.divide(value, slope, out=np.zeros_like(root), where=slope > 0)
         root = np.clip(root - change, a, b)
     return root
 
@@ -212,32 +212,10 @@ def quintic_coefficients(
     f0, d0, s0 = low[0], low[1] * step, low[2] * step**2
     f1, d1, s1 = high[0], high[1] * step, high[2] * step**2
     rise, turn, bend = f1 - f0 - d0 - s0 / 2, d1 - d0 - s0, s1 - s0
-    return np.stack(
-        [
-            f0,
-            d0,
-            s0 / 2,
-            10 * rise - 4 * turn + bend / 2,
-            -15 * rise + 7 * turn - bend,
-            6 * rise - 3 * turn + bend / 2,
-        ]
-    )
-
-
-def quintic(coefficients: FloatArray, t: FloatArray) -> FloatArray:
-    """Evaluate the polynomial of `coefficients` (6, ...) at t (...)."""
-    value = coefficients[5]
-    for power in range(4, -1, -1):
-        value = value * t + coefficients[power]
-    return value
-
-
-def quintic_slope(coefficients: FloatArray, t: FloatArray) -> FloatArray:
-    """Evaluate the derivative of :func:`quintic`."""
-    value = 5 * coefficients[5]
-    for power in range(4, 0, -1):
-        value = value * t + power * coefficients[power]
-    return value
+    cubic = 10 * rise - 4 * turn + bend / 2
+    quartic = -15 * rise + 7 * turn - bend
+    quintic = 6 * rise - 3 * turn + bend / 2
+    return np.stack([f0, d0, s0 / 2, cubic, quartic, quintic])
 
 
 def information_drift(

@@ -43,9 +43,8 @@ def leave_one_class_out_accuracy(
     sizes = check_set_sizes(set_sizes, n_classes=n_classes - 1)
     true_scores = scores[np.arange(len(y)), y][:, np.newaxis]
     beaten, tied = np.less(scores, true_scores), np.equal(scores, true_scores)
-    tied[np.arange(len(y)), y] = False
     above = ~(beaten | tied)
-    above[np.arange(len(y)), y] = False
+    tied[np.arange(len(y)), y] = False
     n_beaten, n_tied = beaten.sum(axis=1), tied.sum(axis=1)
     mean = TieMeans(subset_weights(n_classes - 2, np.atleast_1d(sizes) - 1))
     weight = 1 / repeats[y][:, np.newaxis]

@@ -256,9 +256,7 @@ class AspinWelch(Scorer):
             weight = free[rows].sum() / squares
             product = design[rows].T @ design[rows]
             information += weight[:, np.newaxis, np.newaxis] * product
-        first = np.zeros((n_columns, 1))
-        first[0] = 1
-        variance = np.linalg.solve(information, first)[:, 0, 0]
+        variance = np.linalg.solve(information, np.eye(n_columns, 1))[:, 0, 0]
         return fitted[0] / np.sqrt(variance)
 
 

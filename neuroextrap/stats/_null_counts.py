@@ -177,9 +177,8 @@ def standardized_by_region(
 ) -> tuple[FloatArray, FloatArray]:
     """Standardize statistics (n_regions,) and `null` by region, and return its maxima.
 
-    Mean and deviation are over all labelings, the observed one among them: a region in
-    which permuted statistics are large, too, hides no other; -inf where all are the
-    same.
+    Mean and deviation are over all labelings, the observed one among them, so that no
+    region hides others by large permuted statistics; -inf where all are the same.
     """
     score = score.astype(null.dtype).astype(np.float64)  # rounded as permuted ones are
     n = len(null) + 1

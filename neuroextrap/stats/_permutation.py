@@ -167,16 +167,10 @@ def draw_labelings(
             f"n_permutations={n_permutations} of {len(units.of_sample)} labels are "
             f"{n_entries:,} entries; ask for {_MOST_ENTRIES:,} at most"
         )
-    rng = random_generator(random_state)
-    if others <= _LISTED * n_permutations:
-        codes = _listed(units, min(others, n_permutations), others, rng)
-    else:
-        codes = _drawn(units, n_permutations, rng)
-    few = others < n_permutations
-    return (
-        units.labels[codes[:, units.of_sample]],
-        FewLabelings(others, _n_renamings(units)) if few else None,
-    )
+    draw = _listed if others <= _LISTED * n_permutations else _drawn
+    codes = draw(units, min(others, n_permutations), random_generator(random_state))
+    few = FewLabelings(others, _n_renamings(units)) if others < n_permutations else None
+    return units.labels[codes[:, units.of_sample]], few
 
 
 def permute_rows(
@@ -238,9 +232,8 @@ def _units(y: ArrayLike, groups: ArrayLike | None, blocks: ArrayLike | None) -> 
     labels, code = _distinct(values, "y", n)
     group = np.zeros(n, int) if groups is None else _distinct(groups, "groups", n)[1]
     block = np.arange(n) if blocks is None else _distinct(blocks, "blocks", n)[1]
-    _, first, of_sample = np.unique(
-        group * n + block, return_index=True, return_inverse=True
-    )
+    unit = group * n + block
+    _, first, of_sample = np.unique(unit, return_index=True, return_inverse=True)
     mixed = code != code[first][of_sample]
     if mixed.any():
         at = int(np.flatnonzero(mixed)[0])
@@ -300,15 +293,15 @@ def _drawn(units: _Units, n: int, rng: np.random.Generator) -> Codes:
     return np.stack(rows)
 
 
-def _listed(units: _Units, n: int, others: int, rng: np.random.Generator) -> Codes:
-    """Choose n of the `others` other labelings from the full list, in its order."""
+def _listed(units: _Units, n: int, rng: np.random.Generator) -> Codes:
+    """Choose n of the other labelings from the full list, in its order."""
     per_group = [np.array(list(_orders(units.code[m]))) for m in units.groups]
     observed, radix = 0, 1
     for members, orders in zip(units.groups, per_group, strict=True):
         is_observed = (orders == units.code[members]).all(axis=1)
         observed += radix * int(np.flatnonzero(is_observed)[0])
         radix *= len(orders)
-    index = np.sort(rng.choice(others, size=n, replace=False))
+    index = np.sort(rng.choice(radix - 1, size=n, replace=False))
     index += index >= observed
     codes = np.tile(units.code, (n, 1))
     for members, orders in zip(units.groups, per_group, strict=True):

@@ -9,6 +9,7 @@ from functools import partial
 import numpy as np
 from scipy.stats import binom
 
+from neuroextrap.stats._bound_methods import check_binomial_worst
 from neuroextrap.stats._forward import cyclic_orders, forward_e_value, joined_runs
 from neuroextrap.stats._shared_options import described_by
 from neuroextrap.stats._test_design import TestDesign
@@ -23,7 +24,6 @@ from neuroextrap.stats._validation import (
 _MOST_CLASSES = 2**40
 _MOST_TESTS = 2**36
 _LOOKED_AT = 2**12  # numbers of repeats below one that has the power
-_LARGEST_ALPHA = 0.25  # of Hoeffding 1956, as in the bounds that are planned for
 _DRAWS = 10_000  # simulated experiments: a power has a standard error of .004
 
 
@@ -165,15 +165,10 @@ def required_repeats(  # noqa: PLR0913 - the options of one documented call
     n_regions = check_integer(n_regions, "n_regions", minimum=1)
     alpha = (1 - check_level(confidence_level, "confidence_level")) / n_regions
     n_runs = _check_runs(analysis, n_runs)
-    if analysis == "split" and alpha > _LARGEST_ALPHA:
-        raise ValueError(
-            f"confidence_level={confidence_level!r} must be such that (1 - "
-            f"confidence_level) / n_regions is at most {_LARGEST_ALPHA}, got "
-            f"{alpha:.3g}; Clopper-Pearson bounds hold from there on"
-        )
+    if analysis == "split":
+        check_binomial_worst(confidence_level, n_regions)
     power = check_level(power, "power")
-    goal = 1 / n_classes if bound is None else bound
-    _check_goal(accuracy, goal)
+    goal = _check_goal(accuracy, 1 / n_classes if bound is None else bound)
 
     def reached(n_repeats: int) -> bool:
         n_test = n_repeats * n_classes
@@ -223,14 +218,15 @@ def _check_runs(analysis: str, n_runs: int | None) -> int:
     return 1 if n_runs is None else check_integer(n_runs, "n_runs", minimum=2)
 
 
-def _check_goal(accuracy: float, bound: float) -> None:
-    """Raise unless the bound is a proportion below the accuracy."""
+def _check_goal(accuracy: float, bound: float) -> float:
+    """Return the bound; raise unless it is a proportion below the accuracy."""
     expected = check_number(accuracy, "accuracy")
     if not 0 < check_number(bound, "bound") < expected <= 1:
         raise ValueError(
             f"accuracy={accuracy!r} and bound={bound!r} must be proportions, the bound "
             "above 0 and below the accuracy; a bound cannot exceed what is observed"
         )
+    return bound
 
 
 def _smallest(reached: Callable[[int], bool], low: int, most: int, what: str) -> int:

@@ -182,13 +182,12 @@ def step_down_p_value(scores: ArrayLike, null_scores: ArrayLike) -> FloatArray:
     """
     values = _at_precision_of(null_scores, scores)
     null = np.asarray(check_real(null_scores, "null_scores"))
-    if values.ndim != 1 or null.ndim != 2 or null.shape[1:] != values.shape:
+    if values.ndim != 1 or null.shape[1:] != values.shape or not len(null):
         raise ValueError(
             "scores must have shape (n_regions,) and null_scores (n_permutations, "
-            f"n_regions); got {values.shape} and {null.shape}"
+            "n_regions), with at least one permutation; got "
+            f"{values.shape} and {null.shape}"
         )
-    if not len(null):
-        raise ValueError("null_scores must have at least one permutation; got none")
     known = np.flatnonzero(~np.isnan(values))
     order = np.argsort(values[known], kind="stable")
     n_reached = np.zeros(len(order), dtype=np.int64)
@@ -271,18 +270,15 @@ def binomial_p_value(n_correct: ArrayLike, n_test: int, n_classes: int) -> Float
             f"class); got {n_test} and {n_classes}: use a permutation test"
         )
     correct = real_array(n_correct, "n_correct")
-    lost = np.isnan(correct)
-    if (
-        not (lost | ((correct == np.rint(correct)) & (correct >= 0))).all()
-        or (correct > n_test).any()
-    ):
+    valid = (correct == np.rint(correct)) & (correct >= 0) & (correct <= n_test)
+    if not (np.isnan(correct) | valid).all():
         raise ValueError(
             f"n_correct must be whole numbers of 0..{n_test} (break ties at random, "
             "once); use a permutation test for averaged scores"
         )
     at_least_one = np.maximum(correct, 1)
     p = betainc(at_least_one, n_test - at_least_one + 1, 1 / n_classes)
-    return np.where(lost, np.nan, np.where(correct == 0, 1.0, p))
+    return np.where(correct == 0, 1.0, p)
 
 
 def e_value_false_discovery_rate(e_values: ArrayLike) -> FloatArray:

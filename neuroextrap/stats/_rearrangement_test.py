@@ -38,8 +38,7 @@ class Clusters(NamedTuple):
 
     def spread(self, values: FloatArray) -> FloatArray:
         """Give every feature the value of its cluster, 0 outside."""
-        padded = np.append(np.asarray(values, dtype=np.float64), 0.0)
-        return padded[self.number]
+        return np.append(values, 0.0)[self.number]
 
 
 def find_clusters(excess: FloatArray, neighbors: NDArray[np.intp]) -> Clusters:
@@ -95,11 +94,10 @@ def enhance(integral, pairs, joined, powers):
     """Grow clusters downward from the peaks; return each feature's integral.
 
     `integral` (n,) is that of height ** H from 0 to each feature's height, `pairs`
-    (n_pairs, 2) are in falling order of `joined` (n_pairs,), the integral at the height
-    at which the two are in one cluster, `powers` (n + 1,) are extents to their
-    exponent. What a cluster has gathered since it was formed is kept at its root, less
-    what is kept at the roots above, so that a feature's value is the sum on its way to
-    the root.
+    (n_pairs, 2) are in falling order of `joined` (n_pairs,), the integral where the two
+    join, `powers` (n + 1,) are extents to their exponent. What a cluster has gathered
+    is kept at its root, less what roots above keep: a feature's value is the sum on its
+    way to the root.
     """
     n = len(integral)
     parent = np.arange(n)
@@ -179,10 +177,8 @@ class Permuted:
 
     def p_values(self) -> dict[str, FloatArray]:
         """Return p-values by name, each (n_features,)."""
-        p_values = {
-            "p_value": self.counts.p_value(),
-            "p_value_fwe": self.counts.p_value_fwe(),
-        }
+        p_values = {"p_value": self.counts.p_value()}
+        p_values["p_value_fwe"] = self.counts.p_value_fwe()
         if self.n_left is not None and self.order is not None:
             p_values["p_value_fwe_step_down"] = _pvalues.step_down_from_counts(
                 self.n_left, self.order, self.n_permutations
@@ -219,16 +215,14 @@ def permute(  # noqa: PLR0913 - how work is cut and run changes no result
     """Score every permutation, and compare with what was observed.
 
     `score(permutations, features)` returns scores (n, n_features) of slices of both,
-    `floor` (n_features,) are the least that tie with the observed ones, and `heights`
-    turns scores into those of clusters. Work is cut into all features of some
-    permutations, or into `parts`: all permutations of some features, without clusters
-    and step-down. `run(function, parts)` is ``map`` or does so in threads.
+    `floor` (n_features,) are the least that tie with the observed ones, `heights` turns
+    scores into those of clusters, and `run` is ``map`` or does so in threads. Work is
+    cut by permutations, or into `parts` of features, without clusters and step-down.
     """
-    counts = NullCounts.start(floor, n_permutations)
     n_kept = n_largest(len(floor), n_permutations)
     largest = np.full((n_permutations, n_kept), -np.inf)
     features = np.arange(len(floor))
-    total = Permuted(counts, largest)
+    total = Permuted(NullCounts.start(floor, n_permutations), largest)
     if corrections.step_down:
         total.order = np.argsort(floor, kind="stable")
         total.n_left = np.zeros(len(floor), dtype=np.int64)
@@ -320,18 +314,15 @@ def _cluster_maps(
     heights: FloatArray, corrections: Corrections
 ) -> dict[str, FloatArray]:
     """Return extents, masses and enhanced heights of a map, 0 outside of clusters."""
-    maps, pairs = {}, corrections.neighbors
+    maps, pairs, signs = {}, corrections.neighbors, corrections.signs
     if corrections.threshold is not None:
-        excess = [s * heights - corrections.threshold for s in corrections.signs]
+        excess = [s * heights - corrections.threshold for s in signs]
         found = [find_clusters(each, pairs) for each in excess]
         for name in ("extent", "mass"):
             spread = [each.spread(getattr(each, name)) for each in found]
             maps[f"cluster_{name}"] = np.sum(spread, axis=0)
     if corrections.enhance:
-        signed = [
-            s * threshold_free_enhancement(s * heights, pairs)
-            for s in corrections.signs
-        ]
+        signed = [s * threshold_free_enhancement(s * heights, pairs) for s in signs]
         maps["tfce"] = np.sum(signed, axis=0)
     return maps
 

@@ -6,7 +6,7 @@ import difflib
 import functools
 import inspect
 from collections.abc import Callable
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import dataclass, fields
 from typing import Any, TypeVar, dataclass_transform
 
 Thing = TypeVar("Thing")
@@ -27,15 +27,10 @@ def takes_options(*kinds: Any, without: str = "") -> Callable[[Thing], Thing]:
         *first, _ = own.parameters.values()
         lacking = {*without.split(), *own.parameters}
         words = [
-            inspect.Parameter(
-                field.name,
-                inspect.Parameter.KEYWORD_ONLY,
-                default=own.empty if field.default is MISSING else field.default,
-                annotation=field.type,
-            )
+            word.replace(kind=inspect.Parameter.KEYWORD_ONLY)
             for kind in kinds
-            for field in fields(kind)
-            if field.init and field.name not in lacking
+            for word in inspect.signature(kind).parameters.values()
+            if word.name not in lacking
         ]
         function.__signature__ = own.replace(parameters=[*first, *words])
         sources = [base for kind in kinds for base in kind.__mro__[:-1]]
@@ -47,15 +42,16 @@ def takes_options(*kinds: Any, without: str = "") -> Callable[[Thing], Thing]:
 def as_options(kind: Any, function: Any, given: dict[str, Any], **fixed: Any) -> Any:
     """Return a `kind` of words that a function was given; `fixed` it sets itself."""
     _check_words(function.__name__, given, inspect.signature(function).parameters)
-    required = [f.name for f in fields(kind) if f.init and f.default is MISSING]
-    missing = [name for name in required if name not in {**given, **fixed}]
+    words = inspect.signature(kind).parameters
+    options = {name: given[name] for name in words if name in given} | fixed
+    required = (name for name, word in words.items() if word.default is word.empty)
+    missing = [name for name in required if name not in options]
     if missing:
         raise TypeError(
             f"{function.__name__}() missing 1 required keyword-only argument: "
             f"{missing[0]!r}"
         )
-    names = {field.name for field in fields(kind)} & given.keys()
-    return kind(**{name: given[name] for name in names}, **fixed)
+    return kind(**options)
 
 
 @dataclass_transform(eq_default=False)

@@ -20,6 +20,7 @@ from neuroextrap.stats._validation import (
     check_integer,
     check_level,
     check_number,
+    check_probabilities,
     real_array,
 )
 
@@ -47,20 +48,17 @@ def population_accuracy_lower_bound(
     (Waudby-Smith & Ramdas 2024, "Estimating means of bounded random variables by
     betting", proposition 2).
 
-    With `chance`, bounds are of the regions that are selected because they exceed it
-    (e-BH): those k of n regions with e-values of at least n / (k (1 -
+    With `chance`, the k of n regions with e-values against it of at least n / (k (1 -
     confidence_level)), k as large as possible, have bounds at this threshold instead.
     Of these an expected proportion of at most 1 - confidence_level exceeds the truth,
     however regions depend on one another (Xu, Wang & Ramdas 2024, "Post-selection
-    inference for e-value based confidence intervals"); those of the others lie below
-    chance and say nothing.
+    inference for e-value based confidence intervals"); the others say nothing.
     """
-    values = np.asarray(accuracy, dtype=np.float64)
+    values = check_probabilities(accuracy, "accuracy")
     goal = log_e_value_needed(confidence_level, n_regions)
-    if values.ndim == 0 or ((values < 0) | (values > 1)).any():
+    if values.ndim == 0:
         raise ValueError(
-            "accuracy must hold proportions between 0 and 1, one row per subject; got "
-            f"shape {values.shape}"
+            f"accuracy must have one row per subject; got {brief(accuracy)}"
         )
     flat = values.reshape(len(values), -1)
 
@@ -97,34 +95,23 @@ def subjects_accuracy_lower_bound(
 ) -> FloatArray:
     """Bound the mean Bayes accuracy of exactly these subjects, from forward tests.
 
-    By the concavity of log, the product of the subjects' e-values at one lambda is an
-    e-value against a mean of at most beta. `n_correct` (n_subjects, ..., n_orders,
-    n_steps), `n_units` and `first_steps`, the same in all subjects, are those of
-    :func:`forward_bayes_accuracy_lower_bound`; NaN gives NaN.
+    By the concavity of log, the product of their e-values at one lambda is an e-value
+    against a mean of at most beta. Arguments are those of
+    :func:`forward_bayes_accuracy_lower_bound`, `n_correct` with subjects first.
     """
-    counts = np.asarray(n_correct, dtype=np.float64)
     goal = log_e_value_needed(confidence_level, n_regions)
-    if counts.ndim < 3:
-        raise ValueError(
-            "n_correct must have shape (n_subjects, ..., n_orders, n_steps); got "
-            f"{counts.shape}"
-        )
-    units = np.broadcast_to(np.asarray(n_units, dtype=np.float64), counts.shape[-2:])
-    if ((counts < -_SLACK) | (counts > units + _SLACK)).any():
-        raise ValueError("n_correct must lie between 0 and n_units in every step")
-    sums, totals = _from_first_steps(counts, units, first_steps)
-    shape = counts.shape[1:-2]
-    flat = sums.reshape(len(counts), -1, *sums.shape[-2:])
+    sums, totals = _from_first_steps(n_correct, n_units, first_steps)
+    flat = sums.reshape(len(sums), -1, *sums.shape[-2:])
 
     def log_largest(beta: FloatArray) -> FloatArray:
         rate = np.log1p(np.expm1(LAMBDAS) * beta[:, np.newaxis])
-        return rate[..., np.newaxis] * (len(counts) * totals)
+        return rate[..., np.newaxis] * (len(sums) * totals)
 
     bounds = []
     for part in batches(flat.shape[1], _BATCH_NUMBERS // flat[:, 0].size):
         gained = _gained(flat[:, part], LAMBDAS[:, np.newaxis])
         bounds.append(_product_bound(gained.sum(axis=0), log_largest, goal))
-    return np.concatenate(bounds).reshape(shape)
+    return np.concatenate(bounds).reshape(sums.shape[1:-2])
 
 
 def mixed_subjects_lower_bound(
@@ -132,17 +119,13 @@ def mixed_subjects_lower_bound(
 ) -> FloatArray:
     """Bound the mean Bayes accuracy of exactly these subjects, of different designs.
 
-    `designs` holds what :func:`subjects_accuracy_lower_bound` takes, for each subject.
-    Each bets in proportion to 1 / its number of units, so that all weigh alike, and the
-    product of e-values is compared with the largest expectation that a mean of at most
-    beta allows. Of the first steps, those that all subjects have by position are used.
+    `designs` holds `n_correct`, `n_units` and `first_steps` of each subject, of which
+    those first steps are used that all have by position. Bets are in proportion to 1 /
+    number of units, so that all weigh alike; the product of e-values is compared with
+    the largest expectation that a mean of at most beta allows.
     """
     goal = log_e_value_needed(confidence_level, n_regions)
-    parts = []
-    for n_correct, n_units, first_steps in designs:
-        counts = np.asarray(n_correct, dtype=np.float64)
-        units = np.broadcast_to(np.asarray(n_units, float), counts.shape[-2:])
-        parts.append(_from_first_steps(counts, units, first_steps))
+    parts = [_from_first_steps(*design) for design in designs]
     n_first = min(len(totals) for _, totals in parts)
     units = np.stack([totals[:n_first] for _, totals in parts])
     bets = LAMBDAS[:, np.newaxis] * (units.mean(axis=0) / units)[:, np.newaxis]
@@ -182,11 +165,27 @@ def _largest_growth(units: FloatArray, bets: FloatArray) -> FloatArray:
     return np.asarray((number.sum() * shares * growth).sum(axis=0))
 
 
+def _checked_counts(
+    n_correct: ArrayLike, n_units: ArrayLike
+) -> tuple[FloatArray, FloatArray]:
+    """Return outcomes within 0..n_units, and the units (n_orders, n_steps)."""
+    counts = np.asarray(n_correct, dtype=np.float64)
+    if counts.ndim < 3:
+        raise ValueError(
+            "n_correct must have shape (n_subjects, ..., n_orders, n_steps); got "
+            f"{counts.shape}"
+        )
+    units = np.broadcast_to(np.asarray(n_units, dtype=np.float64), counts.shape[-2:])
+    if ((counts < -_SLACK) | (counts > units + _SLACK)).any():
+        raise ValueError("n_correct must lie between 0 and n_units in every step")
+    return np.clip(counts, 0, units), units
+
+
 def _from_first_steps(
-    counts: FloatArray, units: FloatArray, first_steps: ArrayLike
+    n_correct: ArrayLike, n_units: ArrayLike, first_steps: ArrayLike
 ) -> tuple[FloatArray, FloatArray]:
     """Return outcomes (..., n_first, n_orders) and units (n_first,) from steps on."""
-    counts = np.clip(counts, 0, units)
+    counts, units = _checked_counts(n_correct, n_units)
     firsts = check_first_steps(first_steps, counts.shape[-1])
     sums = np.stack([counts[..., first:].sum(axis=-1) for first in firsts], axis=-2)
     totals = np.stack([units[:, first:].sum(axis=-1) for first in firsts])

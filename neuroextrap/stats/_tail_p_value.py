@@ -164,9 +164,8 @@ def _fit_tail(ordered: FloatArray, first: int, confidence_level: float) -> _Tail
     """Return the tails within the confidence limit, for increasing null scores (n,).
 
     For each ratio t = shape / scale, the log-likelihood of n excesses y with scale s is
-    ``-n (log s + L + g / s)`` with L = mean(log(1 + t y)) and g = L / t the best s.
-    What the ratio leaves of the allowed loss is split between the scale and the
-    binomial share.
+    ``-n (log s + L + g / s)`` with L = mean(log(1 + t y)) and g = L / t the best s. The
+    rest of the allowed loss is split between the scale and the binomial share.
     """
     step = np.diff(np.unique(ordered[first:])).min()
     threshold = (ordered[first - 1] + ordered[first]) / 2

@@ -283,9 +283,9 @@ def _stepped_down(
 ) -> FloatArray:
     """Return thresholds that are calibrated again without the regions found one by one.
 
-    Regions above the first threshold are informative wherever the thresholds hold at
-    all, so that those calibrated with the others hold as well; and so on, until none
-    joins. Ranks that not every permutation has left keep the thresholds they had.
+    Where thresholds hold, regions above the first are informative, so that those
+    calibrated with the others hold as well. Ranks that not every permutation has left
+    keep the thresholds they had.
     """
     sorted_values, precision = _sorted_largest(values)
     family = _Family.of(sorted_values, precision)

@@ -279,9 +279,8 @@ def check_wins(wins: ArrayLike) -> FloatArray:
             f"got {array.shape}"
         )
     # a missing region is all NaN; a row that is part NaN is a mistake
-    lost = np.isnan(array).all(axis=-1)
     total = array.sum(axis=-1)
-    if not (np.isnan(total) == lost).all() or (array < 0).any():
+    if (np.isnan(total) != np.isnan(array).all(axis=-1)).any() or (array < 0).any():
         raise ValueError("wins must not be negative and NaN only in whole rows")
     wrong = np.abs(total - 1) > 1e-6
     if wrong.any():

@@ -178,7 +178,7 @@ def test_constant_columns_are_dropped_and_told(experiment, encoder):
     plain.identify(e.test, e.Y_test)
     np.testing.assert_allclose(more.wins_, plain.wins_, atol=1e-12)
     assert "2 of 10 feature columns are constant" in " ".join(more.notes_)
-    with pytest.raises(ValueError, match="model was trained with 10"):
+    with pytest.raises(ValueError, match="model was trained on 10"):
         more.predict(e.test)
     twins = np.insert(e.test, [2, 5], [[4.0, 3.0]], axis=1)
     twins[1] = twins[0]

@@ -18,11 +18,8 @@ from neuroextrap.reporting._group_results import read_group
 from neuroextrap.reporting._identification_page import identification_sections
 from neuroextrap.reporting._identification_words import curve_axes, found, methods
 from neuroextrap.reporting._maps_section import choose_background
-from neuroextrap.reporting._page import Report, frame_table, make_page, methods_section
-from neuroextrap.reporting._peaks import ranked_peaks
-from neuroextrap.reporting._pictures import few_colors, gray_png
-from neuroextrap.reporting._region_page import comparison_page
-from neuroextrap.reporting._rendering import (
+from neuroextrap.reporting._page import (
+    Report,
     bits_at_least,
     bits_in_words,
     format_confidence,
@@ -30,12 +27,18 @@ from neuroextrap.reporting._rendering import (
     format_of,
     format_p_value,
     format_percent,
+    frame_table,
+    make_page,
+    methods_section,
     paragraphs,
     percent_at_least,
     percentage_points,
     read_text,
     sentence_case,
 )
+from neuroextrap.reporting._peaks import ranked_peaks
+from neuroextrap.reporting._pictures import few_colors, gray_png
+from neuroextrap.reporting._region_page import comparison_page
 from neuroextrap.reporting._viewer import viewer_of_curves
 from neuroextrap.reporting._viewer_data import rounded
 from neuroextrap.stats._true_discoveries import DiscoveryBounds

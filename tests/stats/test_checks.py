@@ -44,7 +44,7 @@ def function(
 def test_plain_types_are_checked(options, message):
     with pytest.raises(TypeError, match=message):
         function(**options)
-    assert function(number=None, count=3) == ("", True, None, 3, "")
+    assert function("f", number=None, count=3) == ("f", True, None, 3, "")
 
 
 def test_fields_of_a_class_are_checked():

@@ -161,8 +161,10 @@ def test_the_bounds_cover(spread, n_sets):
 
 
 def test_bad_arguments_are_named():
-    with pytest.raises(ValueError, match="between 0 and 1"):
+    with pytest.raises(ValueError, match=r"accuracy must lie in \[0, 1\]"):
         population_accuracy_lower_bound([0.5, 1.5])
+    with pytest.raises(ValueError, match="one row per subject"):
+        population_accuracy_lower_bound(0.5)
     with pytest.raises(ValueError, match="n_subjects"):
         subjects_accuracy_lower_bound([[1, 2]], 8)
     with pytest.raises(ValueError, match="between 0 and n_units"):

@@ -39,9 +39,8 @@ _FEWEST_FOR_TAIL = 4
 class LogitMean(ExtrapolationMethod):
     """Weighted mean of predictions on the logit scale, joined to the measured curve.
 
-    Each of `opinions` predicts the mean of one method or of several similar ones. Up to
-    K classes the measured curve is unbiased and needs no method. Its difference from
-    the mean at K falls linearly in the log of the set size, to 0 at 2 K.
+    Each of `opinions` predicts the mean of one or of several similar methods. From K on
+    the curve's difference from the mean falls in the log of the size, to 0 at 2 K.
     """
 
     name = "logit_mean"
@@ -242,9 +241,8 @@ def extrapolate_wins(
     n_test = np.broadcast_to(n_test, len(wins))[valid]
     accuracy = np.full((len(wins), sizes.size), np.nan)
     if valid.any():
-        predicted = _METHODS[method](wins[valid], n_test, np.atleast_1d(sizes))
-        accuracy[valid] = np.clip(predicted, 0.0, 1.0)
-    return accuracy.reshape(len(wins), *sizes.shape)
+        accuracy[valid] = _METHODS[method](wins[valid], n_test, np.atleast_1d(sizes))
+    return np.clip(accuracy, 0.0, 1.0).reshape(len(wins), *sizes.shape)
 
 
 def _auto(wins: np.ndarray, n_test: np.ndarray, set_sizes: np.ndarray) -> np.ndarray:

@@ -193,9 +193,8 @@ class GaussianMixture(Gaussian):
             minimize_pairs(objective, start[batch], lower, upper)
             for batch, objective in self._objectives(wins, n_points)
         ]
-        return np.concatenate([f[0] for f in fits]), np.concatenate(
-            [f[1] for f in fits]
-        )
+        parameters, converged = zip(*fits, strict=True)
+        return np.concatenate(parameters), np.concatenate(converged)
 
     def _objectives(
         self, wins: np.ndarray, n_test: np.ndarray
@@ -227,8 +226,8 @@ def minimize_pairs(
     """Minimize many functions of two bounded parameters, each by damped Newton.
 
     ``objective(parameters, rows)`` returns values (m,), gradients (m, 2) and Hessians
-    (m, 2, 2). A problem is done when a step is as small as `tol`, or gains less than
-    its square. Returns minimizers (n, 2) and whether each met the tolerance (n,).
+    (m, 2, 2). Returns minimizers (n, 2), and whether the last step of each was as small
+    as `tol`, or gained less than its square (n,).
     """
     points = np.clip(np.array(start, float), lower, upper)
     rows = np.arange(len(points))

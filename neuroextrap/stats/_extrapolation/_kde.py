@@ -131,8 +131,5 @@ def _golden_section(
         fresh = lower + np.where(go_left, _GOLDEN, 1 - _GOLDEN) * (upper - lower)
         at_fresh = score(fresh)
         left, right = np.where(go_left, fresh, right), np.where(go_left, left, fresh)
-        at_left, at_right = (
-            np.where(go_left, at_fresh, at_right),
-            np.where(go_left, at_left, at_fresh),
-        )
+        at_left, at_right = np.where(go_left, (at_fresh, at_left), (at_right, at_fresh))
     return np.where(at_left < at_right, left, right)

@@ -201,9 +201,8 @@ class PointMethod(ExtrapolationMethod):
 def split_ties(tied: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Split points that are `tied` (n_test,) into equally likely ways of breaking them.
 
-    With ties U = Pr(less) + s Pr(equal), s uniform on (0, 1), in cells that shrink
-    towards both ends. Returned are the point of each part, s, and its share of the
-    point (n_split,).
+    U = Pr(less) + s Pr(equal), s uniform on (0, 1), in cells that shrink towards both
+    ends. Returned are the point of each part, s, and its share of the point (n_split,).
     """
     left = np.geomspace(1e-9, 0.5, 48)
     edges = np.r_[0.0, left, 1 - left[-2::-1], 1.0]

@@ -115,7 +115,6 @@ def _pairwise(mean: np.ndarray, log_sd: np.ndarray) -> np.ndarray:
     s, s_mean = mean / root, 1 / root
     s_mixed = -variance / total / root
     s_log_sd = mean * s_mixed
-    s_log_sd2 = s_log_sd * (2 - 3 * variance / total)
     phi = np.exp(-0.5 * s * s) / np.sqrt(2 * np.pi)
     return np.stack(
         [
@@ -124,7 +123,7 @@ def _pairwise(mean: np.ndarray, log_sd: np.ndarray) -> np.ndarray:
             phi * s_log_sd,
             -phi * s * s_mean**2,
             phi * (s_mixed - s * s_mean * s_log_sd),
-            phi * (s_log_sd2 - s * s_log_sd**2),
+            phi * (s_log_sd * (2 - 3 * variance / total) - s * s_log_sd**2),
         ]
     )
 
@@ -141,10 +140,9 @@ def simplex_least_squares(
 ) -> tuple[np.ndarray, float]:
     """Minimize ||columns @ w - target|| over w >= 0, sum(w) = 1; return w and the gap.
 
-    The answer is the point of least norm in the hull of Z = columns - target. A row of
-    ones with target 1 makes it an ordinary non-negative problem: for a total s the cost
-    is s^2 ||Z w||^2 + (s - 1)^2, so that the direction w is exact and only its total
-    shrinks. The duality gap bounds what half the squared error could still gain.
+    With Z = columns - target, a row of ones with target 1 makes it a non-negative
+    problem: for a total s the cost is s^2 ||Z w||^2 + (s - 1)^2, so that the direction
+    is exact and only the total shrinks. The gap bounds what half the squares may gain.
     """
     shifted = columns - target[:, None]
     rows = np.vstack([shifted, np.ones(columns.shape[1])])
@@ -197,9 +195,8 @@ class CurveMixture(ExtrapolationMethod):
     def fit(self, sample: WinSample) -> Self:
         sizes = log_spaced_set_sizes(sample.n_classes, self.max_fit_sizes)
         atoms = self.grid(sample.n_classes)
-        weights, gap = simplex_least_squares(
-            self.curves(atoms, sizes), sample.curve(sizes)
-        )
+        columns, target = self.curves(atoms, sizes), sample.curve(sizes)
+        weights, gap = simplex_least_squares(columns, target)
         used = weights > 0
         self.atoms_, self.weights_ = atoms[used], weights[used]
         self.certificate_ = {

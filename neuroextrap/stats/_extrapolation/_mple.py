@@ -57,15 +57,11 @@ def maximize_likelihood(
 ) -> MixtureFit:
     """Maximize sum_v counts_v log (dictionary @ weights)_v over a hull of vertices.
 
-    Each step gives the vertices that `propose` finds (gradient -> gap, vertices) what
-    raises the likelihood, takes a few EM steps, maximizes the quadratic approximation
-    over the simplex, halves that step until the likelihood grows, and drops vertices
-    without weight (Wang 2007, "On fast computation of the non-parametric maximum
-    likelihood estimate of a mixing distribution", algorithm CNM). It stops at a gap of
-    `tol` times the size of the log-likelihood, or where rounding stops the ascent.
-
-    EM steps rescue an outcome to which the mixture gives next to nothing: a quadratic
-    step can only double a share, where one EM step multiplies it by its gain.
+    The steps of algorithm CNM (Wang 2007, "On fast computation of the non-parametric
+    maximum likelihood estimate of a mixing distribution") over the vertices that
+    `propose` finds (gradient -> gap, vertices), each after a few EM steps: a quadratic
+    step can only double a share, where an EM step multiplies it by its gain. It stops
+    at a gap of `tol` times the size of the log-likelihood, or at rounding.
     """
     vertices, shares = start, np.full(len(start), 1 / len(start))
     best, ceiling = MixtureFit(shares @ vertices, -np.inf, np.inf, 0), np.inf

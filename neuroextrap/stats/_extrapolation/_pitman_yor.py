@@ -12,8 +12,7 @@ from neuroextrap.stats._extrapolation._method import ExtrapolationMethod
 from neuroextrap.stats._extrapolation._sample import WinSample, log_spaced_set_sizes
 from neuroextrap.stats._validation import check_integer
 
-_LOWER = np.array([np.log(1e-4), -9.0])
-_UPPER = np.array([np.log(1e8), 9.0])
+_BOUNDS = np.array([np.log(1e-4), -9.0]), np.array([np.log(1e8), 9.0])
 
 
 class PitmanYor(ExtrapolationMethod):
@@ -52,8 +51,7 @@ class PitmanYor(ExtrapolationMethod):
 
         starts = [(np.log(12.0), -1.0), (np.log(12.0), 1.0), (np.log(sizes[-1]), -3.0)]
         fits = [
-            least_squares(residual, s, bounds=(_LOWER, _UPPER), max_nfev=2000)
-            for s in starts
+            least_squares(residual, s, bounds=_BOUNDS, max_nfev=2000) for s in starts
         ]
         best = min(fits, key=lambda fit: fit.cost)
         self.concentration_, self.discount_ = _parameters(best.x)

@@ -175,16 +175,8 @@ class PredictionIntervals:
         """
         sizes = check_real_set_sizes(set_sizes)
         ends = self.predict_interval(sizes, confidence_level)
-        flat = np.atleast_1d(sizes)
-        lower, upper = (
-            np.array(
-                [
-                    implied_information(accuracy, size, base=base)
-                    for accuracy, size in zip(np.atleast_1d(end), flat, strict=True)
-                ]
-            ).reshape(sizes.shape)
-            for end in ends
-        )
+        implied = np.vectorize(partial(implied_information, base=base), otypes=[float])
+        lower, upper = (implied(end, sizes) for end in ends)
         return lower, upper
 
     def _prediction_error(self) -> PredictionError:
@@ -223,10 +215,9 @@ class PredictionIntervals:
 class PredictionError:
     """Interval of a prediction around its center on the logit scale.
 
-    Its variance is 0.55 times that of the measured accuracy, plus 0.3 times the
-    variance between predictions of the change from K to k, plus 0.004 log(k / K)^2; the
-    quantile is Student's t with five degrees of freedom. The factors were fitted to the
-    populations of ``benchmarks/populations.py`` that are for tuning.
+    Factors of the variances of the measured accuracy, between predictions of the change
+    from K to k, and of log(k / K)^2, and the degrees of freedom of Student's t, were
+    fitted to the populations of ``benchmarks/populations.py`` that are for tuning.
     """
 
     def __init__(self, method: LogitMean, sample: WinSample):

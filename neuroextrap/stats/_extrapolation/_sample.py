@@ -68,10 +68,7 @@ class WinSample:
         return np.take_along_axis(self.margins, self.y_true[:, None], 1)[:, 0]
 
     def distractor_scores(self) -> Iterator[tuple[slice, np.ndarray, np.ndarray]]:
-        """Yield batches of test points, their own scores, and those for other classes.
-
-        Own scores (n_rows, 1), others in column order, (n_rows, K - 1).
-        """
+        """Yield rows, their own scores (n_rows, 1), the others (n_rows, K - 1)."""
         for rows in batches(self.n_test, _BATCH_NUMBERS // self.n_classes):
             margins, y_true = self.margins[rows], self.y_true[rows, None]
             others = np.ones(margins.shape, bool)
@@ -131,15 +128,6 @@ class WinSample:
                 hits = compare(self.margins[rows], true_scores[rows])
                 count[rows] = hits.astype(np.float32) @ members
         return counts
-
-    def subset(self, classes: np.ndarray) -> WinSample:
-        """Return the sample of only these classes, as targets and distractors."""
-        columns = np.full(self.n_classes, -1)
-        columns[classes] = np.arange(len(classes))
-        rows = np.flatnonzero(columns[self.y_true] >= 0)
-        return WinSample.from_margins(
-            self.margins[np.ix_(rows, classes)], columns[self.y_true[rows]]
-        )
 
 
 def half_of_classes(

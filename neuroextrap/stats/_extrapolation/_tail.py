@@ -69,11 +69,7 @@ class Tails:
     def log_lose(
         self, n_others: int
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray, float, float]:
-        """Return log q of points, q the chance to lose to one distractor; split ties.
-
-        The point and its share of each part follow, then shape and scale of the pooled
-        tail.
-        """
+        """Return log q of losing to a distractor, points, shares, shape and scale."""
         n_tail, threshold = self.best.shape[1] - 1, self.best[:, -1]
         mean = self.best[:, :-1].mean(1) - threshold
         mean = np.where(mean > 0, mean, 1.0)
@@ -84,12 +80,8 @@ class Tails:
         ahead = ahead[rows]
         beaten_by = self.above[rows] + share * self.tied[rows]
         with np.errstate(divide="ignore"):
-            log_lose = np.where(
-                ahead > 0,
-                np.log(n_tail)
-                + _pareto_log_survival(np.maximum(ahead, 0), shape, scale),
-                np.log(beaten_by),
-            )
+            survival = _pareto_log_survival(np.maximum(ahead, 0), shape, scale)
+            log_lose = np.where(ahead > 0, np.log(n_tail) + survival, np.log(beaten_by))
         log_lose = np.maximum(log_lose - np.log(n_others), _LOG_LOSE_FLOOR)
         return log_lose, rows, part, shape, scale
 
@@ -189,7 +181,7 @@ def calibrate_log_lose(
         slope *= weights[inside]
         return np.stack([slope.sum(1), slope @ values], 1)
 
-    fitted = least_squares(
+    return least_squares(
         residual,
         [0.0, 1.0],
         jac=jacobian,
@@ -198,8 +190,7 @@ def calibrate_log_lose(
         xtol=1e-10,
         ftol=1e-12,
         gtol=1e-12,
-    )
-    return fitted.x
+    ).x
 
 
 def compress(
