@@ -22,8 +22,11 @@ from neuroextrap.images import resolve_masker
 from neuroextrap.images._loading import feature_coordinates, mask_lattice
 from neuroextrap.images._maskers import mni152_mask
 from neuroextrap.regions import coordinate_spheres
-from neuroextrap.regions._coordinates import nearest_features, surface_discs
-from neuroextrap.regions._lattice import lattice_spheres
+from neuroextrap.regions._coordinates import (
+    lattice_spheres,
+    nearest_features,
+    surface_discs,
+)
 
 SETTINGS = [(3, 6.0), (3, 9.0), (2, 6.0), (2, 9.0)]
 ROW = "{:<34}{:>10}{:>14}{:>10}{:>12}"

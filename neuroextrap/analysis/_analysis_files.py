@@ -40,8 +40,7 @@ from neuroextrap.maps._records import (
 from neuroextrap.maps._registry import record_of
 from neuroextrap.maps._result_files import ResultFiles
 from neuroextrap.maps._transaction import replaced_results
-from neuroextrap.margins.running._checkpoint import identity_hash
-from neuroextrap.margins.running._described import class_name
+from neuroextrap.margins.running._checkpoint import class_name, identity_hash
 
 
 def origin_of(sources, options=None):

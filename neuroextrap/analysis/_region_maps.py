@@ -25,8 +25,7 @@ from neuroextrap.reporting._maps_section import features_as_regions
 from neuroextrap.reporting._page import Report, frame_table
 from neuroextrap.reporting._peaks import place_columns
 from neuroextrap.stats._null_counts import spread_known
-from neuroextrap.stats._validation import check_level, check_set_sizes
-from neuroextrap.stats._warn import warn
+from neuroextrap.stats._validation import check_level, check_set_sizes, warn
 
 _SHOWN = 10
 _TABLE = "table.tsv"

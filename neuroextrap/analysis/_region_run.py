@@ -37,8 +37,7 @@ from neuroextrap.margins._resources import (
     quick_seconds,
 )
 from neuroextrap.margins._wins import InformationStatistic
-from neuroextrap.margins.running._checkpoint import identity_hash
-from neuroextrap.margins.running._described import array_hash
+from neuroextrap.margins.running._checkpoint import array_hash, identity_hash
 from neuroextrap.margins.running._execution import Progress, clock
 from neuroextrap.margins.running._null import null_file
 from neuroextrap.regions._membership import UsableRegions, usable_regions

@@ -105,7 +105,7 @@ def _exit_code(args):
         with ending_on_sigterm(), dask_cluster(args):
             return args.run(args) or 0
     except _BAD_INPUT as error:
-        from neuroextrap.stats._warn import one_line
+        from neuroextrap.stats._validation import one_line
 
         logger.error("%s", one_line(error), exc_info=args.debug)
         return 2

@@ -14,9 +14,14 @@ from neuroextrap.analysis._parameters import parameters
 from neuroextrap.cli._console import logger
 from neuroextrap.images._atlas import atlas_names_at
 from neuroextrap.images._opening import image_files
-from neuroextrap.maps._bids import file_entities, shared_entities
 from neuroextrap.maps._files import check_output_directory, write_maps
-from neuroextrap.maps._provenance import Origin, SourceFile, relative_words
+from neuroextrap.maps._provenance import (
+    Origin,
+    SourceFile,
+    file_entities,
+    relative_words,
+    shared_entities,
+)
 from neuroextrap.maps._result_files import ResultFiles
 from neuroextrap.margins._resources import continue_line
 from neuroextrap.margins.running._execution import clock

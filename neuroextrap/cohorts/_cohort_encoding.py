@@ -24,7 +24,7 @@ from neuroextrap.images import to_img
 from neuroextrap.images._events import event_labels, read_events
 from neuroextrap.images._feature_files import Photographs
 from neuroextrap.images._sample_options import BETAS
-from neuroextrap.margins.running._described import array_hash
+from neuroextrap.margins.running._checkpoint import array_hash
 from neuroextrap.stats._validation import random_generator
 
 logger = logging.getLogger(__name__)

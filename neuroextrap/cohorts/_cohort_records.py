@@ -15,8 +15,11 @@ from neuroextrap.analysis._parameters import parameters, path_words
 from neuroextrap.encoding import ElasticNetEncoder, RidgeEncoder
 from neuroextrap.images._bids_names import filter_texts
 from neuroextrap.images._bids_runs import find_raw
-from neuroextrap.maps._bids import check_dataset, describe_dataset
-from neuroextrap.maps._provenance import described_value
+from neuroextrap.maps._provenance import (
+    check_dataset,
+    describe_dataset,
+    described_value,
+)
 from neuroextrap.maps._records import (
     changed_parameters,
     described_parameters,

@@ -14,7 +14,7 @@ from neuroextrap.cohorts._group_members import of_majority
 from neuroextrap.cohorts._request import Participant
 from neuroextrap.encoding._cost import check_runs, estimate_cost, estimate_cost_of_runs
 from neuroextrap.images import to_img
-from neuroextrap.stats._warn import one_line
+from neuroextrap.stats._validation import one_line
 
 logger = logging.getLogger(__name__)
 

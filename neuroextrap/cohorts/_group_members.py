@@ -22,8 +22,7 @@ from neuroextrap.group import second_level_test
 from neuroextrap.group._alike import check_alike
 from neuroextrap.group._subjects import differences_of
 from neuroextrap.maps import read_maps
-from neuroextrap.maps._bids import shared_entities
-from neuroextrap.maps._provenance import read_json
+from neuroextrap.maps._provenance import read_json, shared_entities
 
 logger = logging.getLogger(__name__)
 

@@ -34,8 +34,7 @@ from neuroextrap.margins._resources import parse_shard
 from neuroextrap.reporting import peak_table
 from neuroextrap.reporting._peaks import peaks_of
 from neuroextrap.stats._shared_options import as_options, takes_options
-from neuroextrap.stats._validation import check_choice
-from neuroextrap.stats._warn import one_line
+from neuroextrap.stats._validation import check_choice, one_line
 
 logger = logging.getLogger(__name__)
 

@@ -25,8 +25,12 @@ from neuroextrap.images._events import read_events, read_runs
 from neuroextrap.images._fits import ready_betas
 from neuroextrap.images._maskers import shared_mask
 from neuroextrap.images._surface_files import other_hemisphere
-from neuroextrap.maps._bids import shared_entities
-from neuroextrap.maps._provenance import describe_file, described_value, json_text
+from neuroextrap.maps._provenance import (
+    describe_file,
+    described_value,
+    json_text,
+    shared_entities,
+)
 from neuroextrap.maps._records import described_parameters
 from neuroextrap.maps._result_files import ATTEMPTS, ResultFiles
 from neuroextrap.maps._transaction import PROVENANCE_FILE

@@ -248,7 +248,7 @@ def simulate_brain(  # noqa: PLR0913
 def _spheres(masker, coordinates, radius):
     """Return the features of each sphere and its center, moved to a voxel."""
     from neuroextrap.images._loading import feature_coordinates, mask_lattice
-    from neuroextrap.regions._lattice import lattice_spheres
+    from neuroextrap.regions._coordinates import lattice_spheres
 
     mask, affine = mask_lattice(masker)
     voxels = feature_coordinates(masker)

@@ -10,8 +10,8 @@ from neuroextrap.analysis._region_run import RegionRun, RunParameters
 from neuroextrap.analysis._samples import read_labeled_samples, read_residuals
 from neuroextrap.design._doubts import overdispersed_runs, shared_classifiers
 from neuroextrap.design._findings import tell
+from neuroextrap.design._folds import Labels, code_labels
 from neuroextrap.design._further_tests import class_subsets
-from neuroextrap.design._labels import Labels, code_labels
 from neuroextrap.design._tests import BoundOptions, Tests
 from neuroextrap.maps._identification import is_measured, not_marginal
 from neuroextrap.maps._records import flat_parameters
@@ -22,7 +22,7 @@ from neuroextrap.margins._resources import check_labelings_fit
 from neuroextrap.margins._wins import resolve_statistic
 from neuroextrap.margins.algebra._grams import check_shrinkage
 from neuroextrap.margins.classifiers._classifier_names import resolve_classifier
-from neuroextrap.margins.running._described import array_hash
+from neuroextrap.margins.running._checkpoint import array_hash
 from neuroextrap.stats._extrapolation._sample import log_spaced_set_sizes
 from neuroextrap.stats._validation import random_generator
 

@@ -15,7 +15,7 @@ from neuroextrap.decoding._comparable import check_searchlight
 from neuroextrap.decoding._decoding_run import plan_decoding
 from neuroextrap.decoding._ensemble import rows_of_sets
 from neuroextrap.decoding._searchlight import IdentificationSearchLight
-from neuroextrap.design._labels import (
+from neuroextrap.design._folds import (
     Labels,
     centered_within,
     runs_in_time,

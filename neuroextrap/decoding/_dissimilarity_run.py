@@ -12,7 +12,7 @@ from scipy.stats import rankdata
 from neuroextrap.decoding._decoding_run import DecodingRun, plan_decoding
 from neuroextrap.decoding._searchlight import IdentificationSearchLight
 from neuroextrap.design._findings import tell
-from neuroextrap.design._labels import code_labels
+from neuroextrap.design._folds import code_labels
 from neuroextrap.design._permutations import few_exchanges
 from neuroextrap.maps._named_records import dissimilarity_names
 from neuroextrap.margins._engine import map_parts

@@ -18,7 +18,7 @@ from neuroextrap.analysis._samples import Samples, read_labeled_samples
 from neuroextrap.decoding._comparable import taken_options
 from neuroextrap.decoding._decoding_run import plan_decoding
 from neuroextrap.decoding._searchlight import IdentificationSearchLight
-from neuroextrap.design._labels import code_labels
+from neuroextrap.design._folds import code_labels
 from neuroextrap.images._loading import load_samples
 from neuroextrap.images._region_choice import choose_regions
 from neuroextrap.maps._identification import accuracy_statistics

@@ -12,7 +12,7 @@ from neuroextrap import stats
 from neuroextrap.analysis._presentation import feature_images
 from neuroextrap.analysis._region_analysis import RegionAnalysis
 from neuroextrap.analysis._samples import check_within_runs, read_samples, within_runs
-from neuroextrap.design._labels import codes_of
+from neuroextrap.design._folds import codes_of
 from neuroextrap.margins._engine import task_data
 from neuroextrap.margins.classifiers._classifier_names import (
     linear_rule,

@@ -12,8 +12,7 @@ from sklearn.base import BaseEstimator
 from neuroextrap import stats
 from neuroextrap.decoding._searchlight import IdentificationSearchLight
 from neuroextrap.design._design import Labelings
-from neuroextrap.design._folds import make_design
-from neuroextrap.design._labels import code_labels
+from neuroextrap.design._folds import code_labels, make_design
 from neuroextrap.margins._wins import resolve_statistic
 from neuroextrap.margins.classifiers._classifier_names import resolve_classifier
 from neuroextrap.stats._accuracy import default_set_sizes

@@ -9,7 +9,7 @@ from neuroextrap.analysis._region_run import RegionRun, RunParameters
 from neuroextrap.analysis._samples import read_labeled_samples
 from neuroextrap.decoding._decoding_run import check_row_order, planned_run
 from neuroextrap.design._findings import EVERYTHING, Finding
-from neuroextrap.design._labels import code_targets, row_codes
+from neuroextrap.design._folds import code_targets, row_codes
 from neuroextrap.design._permutations import Permuted
 from neuroextrap.design._series import EXCHANGES, OF_TARGETS, findings_of_series
 from neuroextrap.design._tests import BoundOptions, Tests

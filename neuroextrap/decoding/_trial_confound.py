@@ -19,9 +19,8 @@ from neuroextrap.decoding._comparable import OF_FILES, taken_options
 from neuroextrap.decoding._decoding_run import plan_decoding
 from neuroextrap.decoding._searchlight import IdentificationSearchLight
 from neuroextrap.design._findings import P_VALUES, TOO_SMALL, Finding, tell
-from neuroextrap.design._folds import make_design
+from neuroextrap.design._folds import code_labels, counts_of, make_design
 from neuroextrap.design._further_tests import ForwardFolds
-from neuroextrap.design._labels import code_labels, counts_of
 from neuroextrap.design._permutations import confound_strata, permuted_codes
 from neuroextrap.design._tests import BoundOptions, forward_tests
 from neuroextrap.maps._identification import permutation_statistics

@@ -13,7 +13,7 @@ from neuroextrap.design._findings import (
     TOO_OPTIMISTIC,
     Finding,
 )
-from neuroextrap.design._labels import (
+from neuroextrap.design._folds import (
     centered_within,
     is_nested,
     of_unit_length,

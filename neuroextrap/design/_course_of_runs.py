@@ -7,7 +7,7 @@ import numpy as np
 from scipy.stats import chi2
 
 from neuroextrap.design._findings import EVERYTHING, TOO_OPTIMISTIC, Finding
-from neuroextrap.design._labels import (
+from neuroextrap.design._folds import (
     counts_of,
     means_of,
     members,

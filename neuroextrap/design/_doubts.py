@@ -6,7 +6,7 @@ from neuroextrap.design._copies import copied_samples
 from neuroextrap.design._course_of_runs import finding_of_time
 from neuroextrap.design._design import Design
 from neuroextrap.design._findings import BOUNDS, EVERYTHING, P_VALUES, Finding
-from neuroextrap.design._labels import (
+from neuroextrap.design._folds import (
     counts_of,
     in_order,
     means_of,

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from fnmatch import fnmatchcase
 from typing import NamedTuple
 
-from neuroextrap.stats._warn import warn
+from neuroextrap.stats._validation import warn
 
 logger = logging.getLogger(__name__)
 

@@ -9,8 +9,7 @@ import scipy.linalg
 import scipy.sparse
 
 from neuroextrap.design._design import Design
-from neuroextrap.design._folds import class_weights, point_weights
-from neuroextrap.design._labels import in_order, row_codes
+from neuroextrap.design._folds import class_weights, in_order, point_weights, row_codes
 from neuroextrap.stats._forward import ForwardDesign, cyclic_orders, joined_runs
 from neuroextrap.stats._label_checks import check_labels, checked_entries
 from neuroextrap.stats._validation import brief, check_integer

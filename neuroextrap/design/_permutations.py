@@ -5,8 +5,13 @@ from typing import NamedTuple
 import numpy as np
 
 from neuroextrap.design._findings import EVERYTHING, P_VALUES, TOO_SMALL, Finding
-from neuroextrap.design._folds import check_labelings, folds_follow_labels
-from neuroextrap.design._labels import is_nested, members, row_codes
+from neuroextrap.design._folds import (
+    check_labelings,
+    folds_follow_labels,
+    is_nested,
+    members,
+    row_codes,
+)
 from neuroextrap.stats._label_checks import checked_entries
 from neuroextrap.stats._permutation import draw_labelings
 from neuroextrap.stats._pvalues import LEVEL

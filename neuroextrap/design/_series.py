@@ -5,7 +5,7 @@ import scipy.fft
 
 from neuroextrap import stats
 from neuroextrap.design._findings import P_VALUES, TOO_SMALL, Finding
-from neuroextrap.design._labels import means_of, of_unit_length, runs_in_time
+from neuroextrap.design._folds import means_of, of_unit_length, runs_in_time
 from neuroextrap.stats._permutation import shift_rows
 from neuroextrap.stats._validation import brief
 

@@ -14,7 +14,14 @@ from neuroextrap.design._doubts import (
     findings_of_samples,
 )
 from neuroextrap.design._findings import Finding, tell
-from neuroextrap.design._folds import class_weights, fold_weightings, make_design
+from neuroextrap.design._folds import (
+    Labels,
+    class_weights,
+    fold_weightings,
+    is_nested,
+    make_design,
+    row_codes,
+)
 from neuroextrap.design._further_tests import (
     ForwardFolds,
     chronological_order,
@@ -22,7 +29,6 @@ from neuroextrap.design._further_tests import (
     forward_folds,
     forward_parts,
 )
-from neuroextrap.design._labels import Labels, is_nested, row_codes
 from neuroextrap.design._permutations import Permuted, permuted_codes
 from neuroextrap.stats import TestDesign
 from neuroextrap.stats._forward import ForwardDesign

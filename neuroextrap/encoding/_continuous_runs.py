@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from neuroextrap.analysis._samples import read_samples
-from neuroextrap.design._labels import means_of
+from neuroextrap.design._folds import means_of
 from neuroextrap.encoding._stimuli import (
     check_feature_names,
     check_features,
@@ -28,10 +28,10 @@ from neuroextrap.images._events import (
     features_of_volumes,
     has_onsets,
 )
+from neuroextrap.images._labeled_samples import repetition_times
 from neuroextrap.images._loading import cleans_over_time
 from neuroextrap.images._maskers import smooth_by
 from neuroextrap.images._opening import list_images
-from neuroextrap.images._repetition_time import repetition_times
 from neuroextrap.images._tables import MISSING, load_array, read_text_table, text_column
 from neuroextrap.models._delayer import check_delays
 

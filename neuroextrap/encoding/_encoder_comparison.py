@@ -16,7 +16,7 @@ from neuroextrap.analysis._region_maps import (
     maps_of_regions,
 )
 from neuroextrap.design._findings import P_VALUES, TRAINED_ON_TESTS, Finding, tell
-from neuroextrap.design._labels import means_of, row_codes
+from neuroextrap.design._folds import means_of, row_codes
 from neuroextrap.encoding._experiment import findings_of_rows
 from neuroextrap.margins._wins import accuracy_set_size, win_chances
 from neuroextrap.reporting._region_page import comparison_page

@@ -45,12 +45,11 @@ from neuroextrap.encoding._training_folds import (
 from neuroextrap.maps._records import value_of
 from neuroextrap.margins._engine import score_regions
 from neuroextrap.margins._resources import parse_shard
-from neuroextrap.margins.running._described import array_hash
+from neuroextrap.margins.running._checkpoint import array_hash
 from neuroextrap.margins.running._execution import Progress
 from neuroextrap.models._splitters import deal_folds
 from neuroextrap.stats._null_counts import NullCounts
-from neuroextrap.stats._validation import check_integer
-from neuroextrap.stats._warn import warn
+from neuroextrap.stats._validation import check_integer, warn
 
 _PENALTY = "penalty of "  # before the names of penalties among stored arrays
 _FAR_FEWER = 2

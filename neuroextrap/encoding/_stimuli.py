@@ -6,8 +6,7 @@ import numpy as np
 import pandas as pd
 
 from neuroextrap.stats._label_checks import check_labels
-from neuroextrap.stats._validation import check_integer, check_numbers
-from neuroextrap.stats._warn import warn
+from neuroextrap.stats._validation import check_integer, check_numbers, warn
 
 
 class TestSet(NamedTuple):

@@ -14,7 +14,7 @@ from neuroextrap.encoding._stimuli import check_groups
 from neuroextrap.margins.running._execution import Progress
 from neuroextrap.models._gabor import GaborPyramid
 from neuroextrap.models._retinotopic import RetinotopicFeatures
-from neuroextrap.stats._warn import warn
+from neuroextrap.stats._validation import warn
 
 _ROUNDING = 1e-5
 """Share of the largest value of a column by which equal features may differ."""

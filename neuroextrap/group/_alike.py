@@ -12,8 +12,7 @@ from neuroextrap.design._findings import EVERYTHING, P_VALUES, Finding
 from neuroextrap.images._bids_names import loose_entities
 from neuroextrap.images._opening import CODES, MNI
 from neuroextrap.maps._provenance import read_json
-from neuroextrap.stats._validation import brief
-from neuroextrap.stats._warn import warn
+from neuroextrap.stats._validation import brief, warn
 
 _EXTENSIONS = (".nii.gz", ".nii")
 _ID = "participant_id"

@@ -21,8 +21,7 @@ from neuroextrap.images._tables import load_array
 from neuroextrap.maps._files import check_results
 from neuroextrap.margins.running._null import read_about_null
 from neuroextrap.stats._rearrangement_test import Part, permute
-from neuroextrap.stats._validation import random_generator
-from neuroextrap.stats._warn import warn
+from neuroextrap.stats._validation import random_generator, warn
 
 _BATCH_BYTES = 2**27
 _BYTE = 8  # features whose marks fit a byte

@@ -11,10 +11,14 @@ from scipy.stats import t as student
 
 from neuroextrap.analysis._region_maps import RegionMaps
 from neuroextrap.group._alike import allowed_names
-from neuroextrap.group._analyses import known_columns, read_analyses, share_regions
 from neuroextrap.group._group_maps import group_maps
 from neuroextrap.group._second_level_options import SecondLevelOptions
-from neuroextrap.group._subjects import check_count
+from neuroextrap.group._subjects import (
+    check_count,
+    known_columns,
+    read_analyses,
+    share_regions,
+)
 from neuroextrap.stats import average_accuracy, fano_information
 from neuroextrap.stats._shared_options import described_by
 from neuroextrap.stats._subject_bounds import (

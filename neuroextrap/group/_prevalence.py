@@ -9,16 +9,19 @@ from typing import Any
 import numpy as np
 
 from neuroextrap.analysis._region_maps import RegionMaps
-from neuroextrap.group._analyses import known_columns, read_analyses, share_regions
 from neuroextrap.group._first_levels import FirstLevels, read_first_levels
 from neuroextrap.group._group_maps import group_maps
 from neuroextrap.group._second_level_options import SecondLevelOptions
-from neuroextrap.group._subjects import check_count
+from neuroextrap.group._subjects import (
+    check_count,
+    known_columns,
+    read_analyses,
+    share_regions,
+)
 from neuroextrap.images._tables import load_array
 from neuroextrap.maps._files import check_results
 from neuroextrap.stats._shared_options import described_by
-from neuroextrap.stats._validation import check_level
-from neuroextrap.stats._warn import warn
+from neuroextrap.stats._validation import check_level, warn
 
 
 @described_by(SecondLevelOptions)

@@ -13,7 +13,7 @@ from neuroextrap.images._opening import (
     read_image,
 )
 from neuroextrap.images._tables import read_text_table
-from neuroextrap.stats._warn import warn
+from neuroextrap.stats._validation import warn
 
 _BACKGROUND = ("background", "unknown", "none", "???", "*", "0", "")
 """What atlases call the entry of label 0, in small letters."""

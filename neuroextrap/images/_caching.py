@@ -10,7 +10,7 @@ import joblib
 import numpy as np
 
 from neuroextrap.images._opening import is_surface_image
-from neuroextrap.margins.running._described import array_hash
+from neuroextrap.margins.running._checkpoint import array_hash
 from neuroextrap.stats._validation import brief
 
 _WITHOUT_EFFECT = ("memory", "memory_level", "verbose", "reports", "cmap", "mask_img")

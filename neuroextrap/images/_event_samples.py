@@ -21,6 +21,7 @@ from neuroextrap.images._labeled_samples import (
     read_blocks,
     read_tables,
     read_volumes,
+    repetition_times,
 )
 from neuroextrap.images._loading import (
     check_masker,
@@ -30,7 +31,6 @@ from neuroextrap.images._loading import (
 )
 from neuroextrap.images._maskers import resolve_masker, smooth_by
 from neuroextrap.images._opening import list_images
-from neuroextrap.images._repetition_time import repetition_times
 from neuroextrap.images._sample_options import SampleOptions
 from neuroextrap.stats._shared_options import as_options, takes_options
 

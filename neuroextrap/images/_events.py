@@ -14,7 +14,7 @@ from neuroextrap.images._tables import (
     read_text_table,
     text_column,
 )
-from neuroextrap.stats._warn import warn
+from neuroextrap.stats._validation import warn
 
 _logger = logging.getLogger(__name__)
 

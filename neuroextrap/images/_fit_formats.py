@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from neuroextrap.images._opening import open_image
-from neuroextrap.stats._warn import warn
+from neuroextrap.stats._validation import warn
 
 _HDF5 = b"\x89HDF\r\n\x1a\n"
 _USER_BLOCK = 512

@@ -17,10 +17,11 @@ from neuroextrap.images._loading import (
 )
 from neuroextrap.regions._coordinates import (
     cached_surface_discs,
+    lattice_spheres,
     nearest_features,
+    strided_centers,
     surface_discs,
 )
-from neuroextrap.regions._lattice import lattice_spheres, strided_centers
 from neuroextrap.regions._membership import check_centers, check_regions, label_regions
 
 

@@ -21,8 +21,7 @@ from neuroextrap.learning_curves._splits import (
 )
 from neuroextrap.models._canonical_variates import CanonicalVariates
 from neuroextrap.stats._shared_options import as_options, described_by, takes_options
-from neuroextrap.stats._validation import brief
-from neuroextrap.stats._warn import warn
+from neuroextrap.stats._validation import brief, warn
 
 _LOG = logging.getLogger(__name__)
 

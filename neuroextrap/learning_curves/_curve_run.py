@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import has_fit_parameter
 
 from neuroextrap.design._copies import check_copies_apart
-from neuroextrap.design._labels import means_of
+from neuroextrap.design._folds import means_of
 from neuroextrap.images._caching import check_memory
 from neuroextrap.learning_curves._sensitivity import check_pattern
 from neuroextrap.models._canonical_space import class_priors

@@ -23,8 +23,8 @@ from neuroextrap.stats._validation import (
     check_n_jobs,
     nats_per_unit,
     real_array,
+    warn,
 )
-from neuroextrap.stats._warn import warn
 
 
 def _class_numbers(y, classes, n_classes):

@@ -13,7 +13,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from neuroextrap.design._labels import members
+from neuroextrap.design._folds import members
 from neuroextrap.models._canonical_space import check_priors, class_priors
 from neuroextrap.stats._shared_options import described_by, takes_fields
 from neuroextrap.stats._validation import brief, check_choice

@@ -5,7 +5,7 @@ from dataclasses import KW_ONLY, dataclass, fields
 from fractions import Fraction
 
 from neuroextrap.maps._provenance import described_value
-from neuroextrap.margins.running._described import WITHOUT_EFFECT
+from neuroextrap.margins.running._checkpoint import WITHOUT_EFFECT
 from neuroextrap.stats._validation import check_flags_of
 
 _LABELS = {

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from neuroextrap.maps._bids import (
+from neuroextrap.maps._provenance import (
     BESIDE,
     DESCRIPTION,
     check_dataset,

@@ -19,10 +19,16 @@ from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
-from neuroextrap.maps._bids import DESCRIPTION, check_dataset, dataset_of
-from neuroextrap.maps._provenance import file_hash, json_text, read_json
+from neuroextrap.maps._provenance import (
+    DESCRIPTION,
+    check_dataset,
+    dataset_of,
+    file_hash,
+    json_text,
+    read_json,
+)
 from neuroextrap.margins.running._checkpoint import Lock
-from neuroextrap.stats._warn import warn
+from neuroextrap.stats._validation import warn
 
 STAGING = ".neuroextrap-partial-"
 """What the names of hidden folders with new files begin with."""

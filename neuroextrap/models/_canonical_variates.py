@@ -28,7 +28,7 @@ from neuroextrap.models._canonical_space import (
     supported_components,
 )
 from neuroextrap.stats._shared_options import described_by, takes_fields
-from neuroextrap.stats._warn import warn
+from neuroextrap.stats._validation import warn
 
 
 @takes_fields

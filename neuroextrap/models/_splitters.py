@@ -5,8 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from neuroextrap.stats._validation import brief, random_generator
-from neuroextrap.stats._warn import warn
+from neuroextrap.stats._validation import brief, random_generator, warn
 
 
 def check_cv_argument(cv: Any) -> None:

@@ -18,7 +18,7 @@ from neuroextrap.maps._records import (
     flat_parameters,
 )
 from neuroextrap.maps._registry import MAPS, record_of
-from neuroextrap.margins.running._described import WITHOUT_EFFECT
+from neuroextrap.margins.running._checkpoint import WITHOUT_EFFECT
 from neuroextrap.plotting import plot_accuracy_curve
 from neuroextrap.plotting._accuracy_curves import draw_interval
 from neuroextrap.plotting._axes import (

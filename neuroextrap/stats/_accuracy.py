@@ -15,8 +15,8 @@ from neuroextrap.stats._validation import (
     check_set_sizes,
     check_wins,
     real_array,
+    warn,
 )
-from neuroextrap.stats._warn import warn
 
 _FAR_BELOW = 0.25  # pairwise accuracy: half of what guessing gives
 _FALSE_ALARM = 1e-4

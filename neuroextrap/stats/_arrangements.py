@@ -23,8 +23,8 @@ from neuroextrap.stats._validation import (
     check_integer,
     random_generator,
     real_array,
+    warn,
 )
-from neuroextrap.stats._warn import warn
 
 
 @dataclass(frozen=True)

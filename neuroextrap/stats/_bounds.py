@@ -20,8 +20,8 @@ from neuroextrap.stats._validation import (
     check_choice,
     check_probabilities,
     check_set_sizes,
+    warn,
 )
-from neuroextrap.stats._warn import warn
 
 
 @described_by(TestDesign.average_bayes_accuracy_bound)

@@ -14,8 +14,8 @@ from neuroextrap.stats._validation import (
     check_integer,
     check_real,
     random_generator,
+    warn,
 )
-from neuroextrap.stats._warn import warn
 
 _MOST_ENTRIES = 10**9  # of permuted labels at once, 8 GB
 _LISTED = 8  # list all labelings when they are at most this many times those asked

@@ -31,6 +31,5 @@ from neuroextrap.margins.classifiers._classifier_names import (
     CLASSIFIERS,
     resolve_classifier,
 )
-from neuroextrap.margins.running._checkpoint import differing
-from neuroextrap.margins.running._described import WITHOUT_EFFECT
+from neuroextrap.margins.running._checkpoint import WITHOUT_EFFECT, differing
 from neuroextrap.stats._null_counts import unpacked_largest

@@ -20,8 +20,8 @@ from neuroextrap.cli._stimulus_tables import unique_stimuli
 from neuroextrap.datasets._natural_images import photo_patches
 from neuroextrap.images._sample_options import SampleOptions
 from neuroextrap.maps import _files
-from neuroextrap.maps._bids import file_entities
+from neuroextrap.maps._provenance import file_entities
 from neuroextrap.maps._records import flat_parameters
 from neuroextrap.margins.classifiers._classifier_names import CLASSIFIERS
 from neuroextrap.margins.running._execution import Progress
-from neuroextrap.stats._warn import one_line
+from neuroextrap.stats._validation import one_line

@@ -18,5 +18,5 @@ from neuroextrap.images._bids_runs import find_participants, find_raw, find_runs
 from neuroextrap.images._cleaning import fmriprep_confounds
 from neuroextrap.images._event_samples import event_samples, labels_of_samples
 from neuroextrap.images._sample_options import SampleOptions
-from neuroextrap.maps._bids import file_entities
+from neuroextrap.maps._provenance import file_entities
 from neuroextrap.reporting._page import make_page

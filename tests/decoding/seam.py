@@ -11,8 +11,13 @@ from neuroextrap.design._copies import copies
 from neuroextrap.design._course_of_runs import order_agreement
 from neuroextrap.design._design import Design, Labelings
 from neuroextrap.design._doubts import neighbor_correlation
-from neuroextrap.design._folds import folds_follow_labels, make_design
-from neuroextrap.design._labels import Labels, code_labels, without_means
+from neuroextrap.design._folds import (
+    Labels,
+    code_labels,
+    folds_follow_labels,
+    make_design,
+    without_means,
+)
 from neuroextrap.design._permutations import permuted_codes
 from neuroextrap.design._tests import BoundOptions, bound_design
 from neuroextrap.maps._identification import bound_set_sizes

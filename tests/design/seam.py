@@ -18,6 +18,8 @@ from neuroextrap.design._doubts import run_dispersion, shared_classifiers
 from neuroextrap.design._folds import (
     check_labelings,
     class_weights,
+    code_labels,
+    code_targets,
     fold_weightings,
     folds_follow_labels,
     make_design,
@@ -29,7 +31,6 @@ from neuroextrap.design._further_tests import (
     forward_folds,
     forward_parts,
 )
-from neuroextrap.design._labels import code_labels, code_targets
 from neuroextrap.design._permutations import (
     Balance,
     _sorted_folds,

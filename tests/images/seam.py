@@ -15,7 +15,7 @@ from neuroextrap.images._events import (
     read_runs,
 )
 from neuroextrap.images._feature_files import Photographs, photograph_files
-from neuroextrap.images._labeled_samples import read_tables
+from neuroextrap.images._labeled_samples import read_tables, repetition_times
 from neuroextrap.images._loading import (
     feature_coordinates,
     feature_values,
@@ -33,7 +33,6 @@ from neuroextrap.images._opening import (
     space_code,
 )
 from neuroextrap.images._region_choice import center_features, surface_regions
-from neuroextrap.images._repetition_time import repetition_times
 from neuroextrap.images._sample_options import SampleOptions
 from neuroextrap.images._tables import (
     load_array,
@@ -45,5 +44,8 @@ from neuroextrap.images._writing import load_image, save_image
 from neuroextrap.learning_curves._curve_run import read_scans
 from neuroextrap.maps._transaction import finish_interrupted
 from neuroextrap.margins.running._null import read_about_null
-from neuroextrap.regions._coordinates import peak_features, surface_discs
-from neuroextrap.regions._lattice import lattice_spheres
+from neuroextrap.regions._coordinates import (
+    lattice_spheres,
+    peak_features,
+    surface_discs,
+)

@@ -46,8 +46,7 @@ from neuroextrap.margins.classifiers._nearest_centroid import (
 from neuroextrap.margins.classifiers._qda import QDAMargins, qda_shrinkage
 from neuroextrap.margins.classifiers._ridge import RidgeMargins
 from neuroextrap.margins.running import _checkpoint, _execution, _null
-from neuroextrap.margins.running._checkpoint import Checkpoint, Lock
-from neuroextrap.margins.running._described import array_hash
+from neuroextrap.margins.running._checkpoint import Checkpoint, Lock, array_hash
 from neuroextrap.margins.running._execution import (
     MAX_LOSSES,
     Progress,
@@ -57,5 +56,5 @@ from neuroextrap.margins.running._execution import (
 )
 from neuroextrap.margins.running._null import null_file, read_about_null
 from neuroextrap.margins.running._pools import DaskPool
-from neuroextrap.regions._lattice import lattice_spheres
+from neuroextrap.regions._coordinates import lattice_spheres
 from neuroextrap.stats._null_counts import unpacked_largest

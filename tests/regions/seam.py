@@ -2,8 +2,9 @@
 
 from neuroextrap.regions._coordinates import (
     cached_surface_discs,
+    lattice_spheres,
     nearest_features,
+    strided_centers,
     surface_discs,
 )
-from neuroextrap.regions._lattice import lattice_spheres, strided_centers
 from neuroextrap.regions._membership import check_regions, label_regions, usable_regions

@@ -135,5 +135,9 @@ from neuroextrap.stats._subject_bounds import (
 )
 from neuroextrap.stats._tail_p_value import _fit_tail
 from neuroextrap.stats._true_discoveries import DiscoveryBounds
-from neuroextrap.stats._validation import check_n_jobs, check_numbers, random_generator
-from neuroextrap.stats._warn import one_line
+from neuroextrap.stats._validation import (
+    check_n_jobs,
+    check_numbers,
+    one_line,
+    random_generator,
+)

@@ -19,7 +19,7 @@ from neuroextrap.margins.classifiers._nearest_centroid import (
 )
 from neuroextrap.margins.classifiers._qda import QDAMargins
 from neuroextrap.margins.classifiers._ridge import RidgeMargins
-from neuroextrap.margins.running._described import described
+from neuroextrap.margins.running._checkpoint import described
 from neuroextrap.stats._validation import brief
 
 

@@ -15,7 +15,7 @@ from neuroextrap.margins.classifiers._ridge import (
     inner_fold_bytes,
     out_of_fold,
 )
-from neuroextrap.margins.running._described import array_hash
+from neuroextrap.margins.running._checkpoint import array_hash
 
 METRICS = ("cosine", "correlation", "euclidean")
 """How a decoded vector is compared with candidates."""

@@ -12,9 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from neuroextrap.margins.running._checkpoint import Lock
-from neuroextrap.margins.running._described import array_hash
-from neuroextrap.stats._warn import warn
+from neuroextrap.margins.running._checkpoint import Lock, array_hash
+from neuroextrap.stats._validation import warn
 
 _BLOCK = 2**22  # numbers written at a time
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)

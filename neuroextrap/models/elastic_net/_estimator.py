@@ -23,8 +23,8 @@ from neuroextrap.stats._validation import (
     check_integer,
     check_n_jobs,
     real_array,
+    warn,
 )
-from neuroextrap.stats._warn import warn
 
 _LOGGER = logging.getLogger(__name__)
 

@@ -36,8 +36,8 @@ from neuroextrap.stats._validation import (
     check_real_set_sizes,
     check_wins,
     real_array,
+    warn,
 )
-from neuroextrap.stats._warn import warn
 
 # a new method needs its file and a line here
 _METHODS: tuple[type[ExtrapolationMethod], ...] = (

@@ -20,8 +20,7 @@ from neuroextrap.stats._extrapolation._sample import WinSample
 from neuroextrap.stats._implied import implied_information
 from neuroextrap.stats._jackknife import average_accuracy_jackknife
 from neuroextrap.stats._shared_options import described_by
-from neuroextrap.stats._validation import check_level, check_real_set_sizes
-from neuroextrap.stats._warn import warn
+from neuroextrap.stats._validation import check_level, check_real_set_sizes, warn
 
 CALIBRATED_FACTOR = 10  # up to how many times K the width of intervals was calibrated
 FEWEST_CALIBRATED = 8  # smallest number of classes for which it was
