@@ -277,12 +277,13 @@ def check_groups(groups, n_responses):
     """Return groups as an array with one entry for every response, or None."""
     if groups is None:
         return None
-    if np.shape(groups) != (n_responses,):
+    groups = check_labels(groups, "groups")
+    if len(groups) != n_responses:
         raise ValueError(
-            f"groups has shape {np.shape(groups)}, there are {n_responses} responses; "
+            f"groups has shape {groups.shape}, there are {n_responses} responses; "
             "give one entry for every response"
         )
-    return check_labels(groups, "groups")
+    return groups
 
 
 def response_rows(stimuli, n_responses, n_stimuli):

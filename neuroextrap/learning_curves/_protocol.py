@@ -212,7 +212,7 @@ def fine_probabilities(
 def protocol_setups(y, groups, *, per_label=2):
     """Choose scans (rows), labels and n_components of the four setups (table 1)."""
     groups = check_labels(groups, "groups")
-    y = checked_entries(y, "y", groups, "groups")
+    y = checked_entries(check_labels(y, "y"), "y", groups, "groups")
     check_integer(per_label, "per_label", minimum=1)
     states = len(np.unique(y))
     rows = balanced_scans(y, groups, per_label=per_label)

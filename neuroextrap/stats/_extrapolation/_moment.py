@@ -158,7 +158,7 @@ def as_basis(
     """Turn a number of splines, or "probit" for an accuracy at K, into a basis."""
     if callable(basis):
         return basis
-    if basis == "probit" and accuracy is not None:
+    if isinstance(basis, str) and basis == "probit" and accuracy is not None:
         return ProbitBasis(accuracy, n_classes, PROBIT_SDS)
     if isinstance(basis, int | np.integer) and 1 <= basis <= _MOST_SPLINES:
         return SplineBasis(basis, n_classes)
