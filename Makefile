@@ -7,8 +7,6 @@ export OPENBLAS_NUM_THREADS = 1
 export OMP_NUM_THREADS = 1
 export MKL_NUM_THREADS = 1
 export MPLBACKEND = Agg
-# tests start many processes: the package is compiled to bytecode once
-unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: demo test test-slow faults coverage validity mutation lint docs bench clean minimum newest
 .PHONY: wheel licenses bad-calls man compiled
