@@ -381,8 +381,8 @@ def a_check(root):
 
     def hook(event, args):
         writes = event == "open" and args[2] & (os.O_WRONLY | os.O_RDWR)
-        if event in CHANGES or writes:
-            opened.append(f"{event} {args[0]}")
+        if (event in CHANGES or writes) and "__pycache__" not in str(args[0]):
+            opened.append(f"{event} {args[0]}")  # compiled code is kept beside its own
 
     sys.addaudithook(hook)
     with contextlib.redirect_stdout(io.StringIO()):
