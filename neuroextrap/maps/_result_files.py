@@ -216,7 +216,7 @@ def _check_writable(folder):
         try:
             return _probe(folder)
         except OSError as error:
-            if left and isinstance(error, FileNotFoundError):
+            if left and isinstance(error, FileNotFoundError | FileExistsError):
                 continue  # another process removed the empty folder
             raise ValueError(
                 f"output folder {folder} cannot be written ({error.strerror or error})"

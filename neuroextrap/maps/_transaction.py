@@ -271,7 +271,7 @@ def _begin(files, sources, made):
             finish_interrupted(files.folder)
             _remove_abandoned(files.folder)
             return _new_staging(files.folder)
-        except FileNotFoundError:
+        except (FileNotFoundError, FileExistsError):
             if not left:
                 raise
     raise AssertionError
