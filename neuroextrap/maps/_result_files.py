@@ -207,7 +207,7 @@ def _check_writable(folder):
             f"output folder {folder} is a link to {os.readlink(folder)}, which is not "
             "there (or is a loop of links); remove the link or choose another folder"
         )
-    if folder.exists() and not folder.is_dir():
+    if folder.is_file():
         raise ValueError(
             f"output folder {folder} is a file; choose another name or remove it"
         )
@@ -241,16 +241,17 @@ def _probe(folder):
 
 def _check_permission(folder):
     """Check the permissions of the folder, or of the one that it would be made in."""
-    if folder.exists():
-        if not os.access(folder, os.W_OK | os.X_OK):
-            raise ValueError(
-                f"output folder {folder} is not writable; choose another or change its "
-                "permissions"
-            )
+    place = next(p for p in (folder, *folder.absolute().parents) if p.exists())
+    if place.is_dir() and os.access(place, os.W_OK | os.X_OK):
         return
-    parent = next(p for p in folder.absolute().parents if p.exists())
-    if not parent.is_dir() or not os.access(parent, os.W_OK | os.X_OK):
+    if not place.exists():  # another process removed the empty folder
+        return _check_permission(folder)
+    if place == folder:
         raise ValueError(
-            f"output folder {folder} cannot be created, {parent} is not a writable "
-            "folder; choose another"
+            f"output folder {folder} is not writable; choose another or change its "
+            "permissions"
         )
+    raise ValueError(
+        f"output folder {folder} cannot be created, {place} is not a writable "
+        "folder; choose another"
+    )
