@@ -321,7 +321,7 @@ def commands(page):
 def test_commands_on_a_page_are_understood(page):
     for words in commands(page):
         if not {"--help", "--help-all"} & set(words):
-            build_parser().parse_args(words)
+            assert callable(build_parser().parse_args(words).run)
 
 
 def _examples():
@@ -340,4 +340,4 @@ def _examples():
 @pytest.mark.parametrize("words", list(_examples()))
 def test_examples_of_the_help_are_understood(words):
     if "..." not in words:
-        build_parser().parse_args(words)
+        assert callable(build_parser().parse_args(words).run)
