@@ -210,10 +210,8 @@ def write_analysis(
         maps, sidecars = maps_and_sidecars(fitted, about)
         check_maps(maps, sidecars, files)
     record = {**origin.record, **call_record(fitted, about)}
-    places = {"sources": origin.paths, "elsewhere": elsewhere}
-    with replaced_results(
-        files, overwrite=overwrite, provenance=record, **places
-    ) as folder:
+    how = {"sources": origin.paths, "elsewhere": elsewhere, "overwrite": overwrite}
+    with replaced_results([(files, record)], **how) as [folder]:
         if maps:
             run = identity_hash(fitted.results_.identity)
             stage_maps(folder, maps, sidecars, files, run)

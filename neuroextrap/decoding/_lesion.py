@@ -16,6 +16,7 @@ from neuroextrap.decoding._ensemble import read_sample_set, score_sets
 from neuroextrap.decoding._searchlight import IdentificationSearchLight
 from neuroextrap.design._folds import class_weights
 from neuroextrap.maps._identification import permutation_statistics
+from neuroextrap.maps._named_records import lesion_record
 from neuroextrap.maps._records import described_parameters
 from neuroextrap.margins._resources import parse_memory
 from neuroextrap.margins._wins import accuracy_set_size, win_chances
@@ -216,6 +217,7 @@ def _result(searchlight, statistics, choice, lesioned, removed, masker):
     table = {"name": names, "n_voxels": removed}
     return RegionMaps(
         region_images(values, choice, masker),
+        records={name: lesion_record(name) for name in values},
         masker=masker,
         region_scores=values,
         table=pd.DataFrame(table | {name: values[name] for name in columns}),

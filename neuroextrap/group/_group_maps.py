@@ -76,31 +76,9 @@ def _record(name, test):
 
 def _page(maps, title, **options):
     """Make the page of one analysis."""
+    from neuroextrap.reporting._group_page import group_report
+
     return group_report([maps], title, **options)
-
-
-def group_report(
-    analyses,
-    title=None,
-    *,
-    labels_img=None,
-    names=None,
-    bg_img=None,
-    left_out=None,
-    links=None,
-):
-    """Make one page of several analyses; the first decides what survives."""
-    from neuroextrap.reporting._group_page import make_group_page
-
-    return make_group_page(
-        analyses,
-        GROUP_MAPS,
-        title=title,
-        atlas=None if labels_img is None else (labels_img, names),
-        bg_img=bg_img,
-        left_out=left_out or {},
-        links=links or {},
-    )
 
 
 def summary(maps, n_subjects):
