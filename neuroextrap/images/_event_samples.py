@@ -79,8 +79,10 @@ def trials_of_runs(imgs, events, options):
         if late := late_event(table, name, img, time):
             raise ValueError(late)
     cleaning = Cleaning.of(options, named, times)
-    series = range(len(named))
-    runs = [_trials_of_run(named[i], *tables[i], cleaning, i) for i in series]
+    runs = [
+        _trials_of_run(img, table, name, cleaning, i)
+        for i, (img, (table, name)) in enumerate(zip(named, tables, strict=True))
+    ]
     present = np.concatenate([table["trial_type"] for table, _ in tables])
     left = any(run.keep.any() for run in runs)
     check_excluded(options.excluded, present, left, "trial")
