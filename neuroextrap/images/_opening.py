@@ -49,10 +49,7 @@ class NamedImage:
     @property
     def file(self):
         """Path of the file that the image was read from, or None."""
-        if self.path is not None:
-            return self.path
-        get = getattr(self.img, "get_filename", None)
-        return None if get is None else get()
+        return file_of(self.img) if self.path is None else self.path
 
     @property
     def n_samples(self):
@@ -230,6 +227,20 @@ def _with_file(name, path):
 def _one_line(error):
     """Return an exception's message without line breaks."""
     return " ".join(str(error).split()) or type(error).__name__
+
+
+def file_of(img):
+    """Return the path that an image is, or was read from; None for another."""
+    if isinstance(img, (str, os.PathLike)):
+        return os.fspath(img)
+    get = getattr(img, "get_filename", None)
+    return None if get is None else get()
+
+
+def files_of(imgs, name="imgs"):
+    """Return the files that images are, or were read from; none is opened."""
+    files = [file_of(img) for _, img in _expand(imgs, name)]
+    return [file for file in files if file is not None]
 
 
 def series_of(named, over_time):
