@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from neuroextrap.analysis._region_maps import RegionMaps
-from neuroextrap.group._subjects import to_maps
+from neuroextrap.images import to_img
 from neuroextrap.images._opening import flat_values
 from neuroextrap.maps._registry import GROUP_MAPS, SUBJECTS_OF_BOUNDS
 from neuroextrap.stats._null_counts import spread_known
@@ -47,7 +47,10 @@ def group_maps(
     records = {name: _record(name, test) for name in GROUP_MAPS}
     if discoveries is not None:
         statistics |= {"true_discovery_proportion": discoveries.proportions()}
-    maps = to_maps(statistics, subjects, column)
+    maps = spread_known(subjects.usable, statistics)
+    maps = {name: values[column] for name, values in maps.items()}
+    if subjects.masker is not None:
+        maps = {name: to_img(each, subjects.masker) for name, each in maps.items()}
     if discoveries is not None:
         scores = spread_known(subjects.usable, {"": discoveries.scores})[""]
         discoveries = replace(discoveries, scores=scores[column])
@@ -76,9 +79,9 @@ def _record(name, test):
 
 def _page(maps, title, **options):
     """Make the page of one analysis."""
-    from neuroextrap.reporting._group_page import group_report
+    from neuroextrap.reporting._group_page import make_group_page
 
-    return group_report([maps], title, **options)
+    return make_group_page([maps], title, **options)
 
 
 def summary(maps, n_subjects):

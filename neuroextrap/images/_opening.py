@@ -11,6 +11,7 @@ import numpy as np
 
 from neuroextrap.images._bids_names import loose_entities, name_order
 from neuroextrap.images._surface_files import is_surface_file, open_surface
+from neuroextrap.stats._validation import brief, one_line
 
 _GRID_TOLERANCE = 1e-3
 """Grids are one when no voxel moves by more than this fraction of a voxel."""
@@ -49,10 +50,7 @@ class NamedImage:
     @property
     def file(self):
         """Path of the file that the image was read from, or None."""
-        if self.path is not None:
-            return self.path
-        get = getattr(self.img, "get_filename", None)
-        return None if get is None else get()
+        return file_of(self.img) if self.path is None else self.path
 
     @property
     def n_samples(self):
@@ -121,7 +119,7 @@ def _read_surface(path, name):
         raise
     except Exception as error:  # whatever is wrong with the bytes of others
         raise ValueError(
-            f"{_with_file(name, path)} is not a readable series ({_one_line(error)}); "
+            f"{_with_file(name, path)} is not a readable series ({one_line(error)}); "
             "copy or compute it again"
         ) from error
 
@@ -162,7 +160,11 @@ def list_images(imgs, name="imgs"):
 
 def image_files(imgs, name="imgs"):
     """Return the paths that paths and patterns stand for, without opening them."""
-    return [os.fspath(path) for _, path in _expand(imgs, name)]
+    found = _expand(imgs, name)
+    for own_name, path in found:
+        if not isinstance(path, (str, os.PathLike)):
+            raise TypeError(f"{own_name} must be a path; got {brief(path)}")
+    return [os.fspath(path) for _, path in found]
 
 
 def read_image(named):
@@ -174,7 +176,7 @@ def read_image(named):
     except _UNREADABLE as error:
         raise ValueError(
             f"{named.name} cannot be read, it is truncated or corrupt "
-            f"({_one_line(error)}); copy or compute it again"
+            f"({one_line(error)}); copy or compute it again"
         ) from error
     if data.dtype.kind in "iu" and data.dtype.itemsize == 8:
         data = data.astype(np.float64)
@@ -195,7 +197,7 @@ def open_file(path, name):
         return nibabel.load(path)
     except (*_UNREADABLE, *unknown) as error:
         raise ValueError(
-            f"{_with_file(name, path)} is not a readable image ({_one_line(error)}); "
+            f"{_with_file(name, path)} is not a readable image ({one_line(error)}); "
             "give NIfTI files"
         ) from error
 
@@ -227,9 +229,18 @@ def _with_file(name, path):
     return name if path in (None, name) else f"{name} ({path})"
 
 
-def _one_line(error):
-    """Return an exception's message without line breaks."""
-    return " ".join(str(error).split()) or type(error).__name__
+def file_of(img):
+    """Return the path that an image is, or was read from; None for another."""
+    if isinstance(img, (str, os.PathLike)):
+        return os.fspath(img)
+    get = getattr(img, "get_filename", None)
+    return None if get is None else get()
+
+
+def files_of(imgs, name="imgs"):
+    """Return the files that images are, or were read from; none is opened."""
+    files = [file_of(img) for _, img in _expand(imgs, name)]
+    return [file for file in files if file is not None]
 
 
 def series_of(named, over_time):

@@ -54,8 +54,8 @@ def new_axes(width, height, *shape, **options):
     """Return the axes of a new figure, its sides in inches, one or of a shape."""
     import matplotlib.pyplot as plt
 
-    size = {"figsize": (width, height), "layout": "constrained"}
-    return plt.subplots(*shape, **size, **options)[1]
+    size = width, height
+    return plt.subplots(*shape, figsize=size, layout="constrained", **options)[1]
 
 
 def draws_on_axes(function: Thing) -> Thing:

@@ -43,7 +43,7 @@ _MOST_NUMBERS = 120_000
 _MOST_PLACES = 3000
 
 
-def group_report(
+def make_group_page(
     analyses,
     title=None,
     *,

@@ -13,7 +13,7 @@ from neuroextrap.reporting._finding import (
     discovery_curve,
     forming_clusters,
 )
-from neuroextrap.reporting._group_page import group_report
+from neuroextrap.reporting._group_page import make_group_page
 from neuroextrap.reporting._group_results import read_group
 from neuroextrap.reporting._identification_page import identification_sections
 from neuroextrap.reporting._identification_words import curve_axes, found, methods

@@ -18,7 +18,7 @@ from neuroextrap.group import (
     second_level_test,
     sign_flip_test,
 )
-from tests.reporting.seam import group_report, read_group
+from tests.reporting.seam import make_group_page, read_group
 
 SHAPE, AFFINE = (8, 7, 6), np.diag([4.0, 4, 4, 1])
 N = 10
@@ -165,7 +165,7 @@ def test_two_analyses_on_one_page(imgs, tested):
         np.testing.assert_array_equal(result.scores["p_value_fwe"], expected)
         shown = result.view.scores[result.names["p_value_fwe"]]
         np.testing.assert_array_equal(shown, expected)
-    page = group_report(
+    page = make_group_page(
         [tested, found],
         bg_img=False,
         links={"sub-03": "../sub-03/func/page.html"},
