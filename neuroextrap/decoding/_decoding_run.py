@@ -114,10 +114,13 @@ def check_row_order(imgs, **others):
             )
 
 
-def plan_decoding(searchlight, imgs, y, groups, order=None, strata=None):
+def plan_decoding(
+    searchlight, imgs, y, groups, order=None, *, strata=None, placed=True
+):
     """Check everything, then read the samples, choose regions and plan the run.
 
-    `strata` (n_samples,) are those within which labels are exchanged afterwards.
+    `strata` (n_samples,) are those within which labels are exchanged afterwards; unless
+    features are `placed`, all of them are one region if none are given.
     """
     parameters, given = RunParameters.of(searchlight), flat_parameters(searchlight)
     check_shrinkage(searchlight.shrinkage)
@@ -146,17 +149,17 @@ def plan_decoding(searchlight, imgs, y, groups, order=None, strata=None):
     X, (codes, pairing, _) = samples.X[:, samples.usable], tests.permuted
     plan = Plan(kernel, tests.design, codes, statistic, pairing, subsets=subsets)
     findings = tests.findings(X, kernel.frequent_first, strata) + not_marginal(plan)
-    run = planned_run(parameters, samples, tests, plan, findings)
+    run = planned_run(parameters, samples, tests, plan, findings, placed=placed)
     return DecodingRun(
         **run, set_sizes=set_sizes, labels=labels, whole_runs=tests.options.whole_runs
     )
 
 
-def planned_run(parameters, samples, tests, plan, findings, notes=()):
+def planned_run(parameters, samples, tests, plan, findings, *, notes=(), placed=True):
     """Tell what is doubtful, choose regions and settle bounds; fields of a run."""
     tell(findings)
     sampled = samples.masker, samples.X.shape[1]
-    choice = parameters.choose_regions(*sampled)
+    choice = parameters.choose_regions(samples.masker if placed else None, sampled[1])
     usable = parameters.usable_regions(choice, samples.usable)
     plan = replace(plan, whitener=make_whitener(parameters.noise_covariance, *sampled))
     tests, plan = _trainable(tests, plan, samples.X, usable.regions)

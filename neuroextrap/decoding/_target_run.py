@@ -9,7 +9,7 @@ from neuroextrap.analysis._region_run import RegionRun, RunParameters
 from neuroextrap.analysis._samples import read_labeled_samples
 from neuroextrap.decoding._decoding_run import check_row_order, planned_run
 from neuroextrap.design._findings import EVERYTHING, Finding
-from neuroextrap.design._folds import code_targets, row_codes
+from neuroextrap.design._folds import code_targets, row_codes, some_columns
 from neuroextrap.design._permutations import Permuted
 from neuroextrap.design._series import EXCHANGES, OF_TARGETS, findings_of_series
 from neuroextrap.design._tests import BoundOptions, Tests
@@ -99,7 +99,7 @@ def plan_targets(light, imgs, targets, groups, order=None):
         *((_TESTED,) if light.n_permutations and by_correlation else ()),
     )
     plan = Plan(kernel, tests.design, tests.permuted.codes, statistic)
-    run = planned_run(parameters, samples, tests, plan, findings, notes)
+    run = planned_run(parameters, samples, tests, plan, findings, notes=notes)
     return TargetRun(**run, set_sizes=set_sizes, candidates=candidates)
 
 
@@ -242,5 +242,5 @@ def _explained(X, targets):
     """Return some columns of X, and what the main directions of targets explain."""
     left, _, _ = np.linalg.svd(targets - targets.mean(axis=0), full_matrices=False)
     main = left[:, : max(1, min(_MAIN_DIRECTIONS, len(X) // 4))]
-    some = X[:, :: -(-X.shape[1] // _FEATURES)]
+    some = some_columns(X, _FEATURES)
     return some, main @ (main.T @ some)

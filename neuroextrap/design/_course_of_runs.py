@@ -13,7 +13,6 @@ from neuroextrap.design._folds import (
     members,
     row_codes,
     runs_in_time,
-    without_means,
 )
 
 _SHUFFLES = 99
@@ -23,7 +22,7 @@ _SURELY = 1e-3  # p-value at which classes are said to follow the time in runs,
 _PROBABLY = 0.05  # and where the samples change in the course of runs
 _SELDOM = 0.4  # changes of class over those in random order, in stretches
 _CHANGES = 2.3  # standard errors by which these changes are alike in all runs
-_MOST_COLUMNS = _MOST_SAMPLES = 2000
+_MOST_SAMPLES = 2000
 _LOOKS = (
     "so that whatever changes in the course of a run (drift, fatigue, habituation) "
     "looks like a difference between classes"
@@ -39,12 +38,12 @@ _LISTED = (
 )
 
 
-def finding_of_time(X, labels):
-    """Return a Finding about when the classes come, or None; `X` may be None."""
+def finding_of_time(rest, labels):
+    """Return a Finding about when the classes come, or None; `rest` may be None."""
     return (
         same_order(labels.codes, labels.groups, labels.order)
         or classes_in_turn(labels)
-        or classes_follow_time(X, labels)
+        or classes_follow_time(rest, labels)
     )
 
 
@@ -82,7 +81,7 @@ def classes_in_turn(labels):
     return Finding(*seen, because, effect, remedy)
 
 
-def classes_follow_time(X, labels):
+def classes_follow_time(rest, labels):
     """Return a Finding where a class comes earlier in runs than another, else None.
 
     Scans of blocks that are not given differ in their times anyhow, and are left to
@@ -94,7 +93,7 @@ def classes_follow_time(X, labels):
     tests = [time_test(place**power, labels) for power in (1, 2)]
     test = min(tests, key=lambda each: each.p_value)
     probable = [each for each in tests if each.p_value <= _PROBABLY]
-    drift = next((each for each in probable if drifts(X, each.scores, labels)), None)
+    drift = next((each for each in probable if drifts(rest, each.scores, labels)), None)
     if drift is None and test.p_value > _SURELY:
         return None
     test = drift or test
@@ -159,17 +158,14 @@ def time_test(scores, labels):
     return TimeTest(float(chi2.sf(statistic, rank)), share, of_units[units])
 
 
-def drifts(X, scores, labels):
+def drifts(rest, scores, labels):
     """Return whether samples change with scores of time (n_samples,) alike in all runs.
 
     Slow noise of each run its own is none: its signs, and so products, are random.
     """
-    if X is None or len(X) > _MOST_SAMPLES:
+    if rest is None or len(rest) > _MOST_SAMPLES:
         return False
-    every = -(-X.shape[1] // _MOST_COLUMNS)
-    rest = without_means(X[:, ::every], labels.codes, labels.groups)
-    run = row_codes(labels.groups)
-    patterns = members(run) @ (rest * scores[:, None])
+    patterns = members(row_codes(labels.groups)) @ (rest * scores[:, None])
     products = patterns @ patterns.T
     np.fill_diagonal(products, 0.0)
     return bool(products.sum() > _CHANGES * np.sqrt(2 * np.square(products).sum()))

@@ -12,6 +12,7 @@ from neuroextrap.design._folds import (
     means_of,
     members,
     row_codes,
+    some_columns,
     without_means,
 )
 from neuroextrap.stats._null_counts import tie_floor
@@ -95,7 +96,7 @@ def run_dispersion(outcomes, labels, design):
 _FEWEST_PAIRS = 8
 _SMALLEST_CORRELATION = 0.05
 _ERRORS = 3.0
-_MOST_FEATURES = 2000
+_MOST_COLUMNS = 2000
 CROSS_NOTE = (
     "a small p-value {where} says that the labels matter there, not that the code is "
     "shared: with few classes the patterns of two unrelated codes are never quite "
@@ -108,13 +109,17 @@ _OF_ACCURACY = ("accuracy*", "pairwise_accuracy*", "*information")
 
 def findings_of_samples(X, labels, design, frequent_first=""):
     """Return Findings about labels, their order and samples (None: not known)."""
+    rest = None
+    if X is not None:
+        rest = without_means(some_columns(X, _MOST_COLUMNS), labels)
     found = [
-        finding_of_time(X, labels),
+        finding_of_time(rest, labels),
         unequal_classes(labels.codes, frequent_first),
         continuous_target(labels),
     ]
-    if X is not None:
-        found += [alike_neighbors(X, labels), copied_samples(X, labels, design)]
+    if rest is not None:
+        found += [alike_neighbors(rest, labels)]
+        found += [copied_samples(X, rest, labels, design)]
     return tuple(finding for finding in found if finding is not None)
 
 
@@ -217,11 +222,11 @@ def cross_notes(design):
     return (CROSS_NOTE.format(where=where),)
 
 
-def alike_neighbors(X, labels):
+def alike_neighbors(rest, labels):
     """Return a Finding where neighboring samples correlate beyond class and run."""
     if labels.blocks is not None:
         return None
-    correlation = neighbor_correlation(X, labels.codes, labels.groups)
+    correlation = neighbor_correlation(rest, labels)
     if correlation is None:
         return None
     because = (
@@ -243,15 +248,11 @@ _AVERAGE = (
 )
 
 
-def neighbor_correlation(X, codes, groups):
+def neighbor_correlation(rest, labels):
     """Return the mean correlation of neighbors of a class in a run; None if small."""
-    of_run = np.zeros(len(codes), dtype=int) if groups is None else groups
-    first = np.flatnonzero((codes[1:] == codes[:-1]) & (of_run[1:] == of_run[:-1]))
-    if len(first) < _FEWEST_PAIRS:
-        return None
-    every = -(-X.shape[1] // _MOST_FEATURES)
-    rest = without_means(X[:, ::every], codes, groups)
-    if not rest.shape[1]:
+    cells = row_codes(labels.codes, *([] if labels.groups is None else [labels.groups]))
+    first = np.flatnonzero(np.diff(cells) == 0)
+    if len(first) < _FEWEST_PAIRS or not rest.shape[1]:
         return None
     products = np.einsum("if,if->i", rest[first], rest[first + 1]) / rest.shape[1]
     mean, error = products.mean(), products.std(ddof=1) / np.sqrt(len(products))

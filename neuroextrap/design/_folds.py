@@ -80,9 +80,11 @@ def means_of(values, codes):
     return (members(codes) @ values) / np.bincount(codes)[:, np.newaxis]
 
 
-def members(codes):
+def members(codes, n_codes=None, dtype=float):
     """Return which rows have a code, a sparse array of shape (n_codes, n_rows)."""
-    return scipy.sparse.csr_array((np.ones(len(codes)), (codes, range(len(codes)))))
+    entries = np.ones(len(codes), dtype), (codes, range(len(codes)))
+    shape = codes.max() + 1 if n_codes is None else n_codes, len(codes)
+    return scipy.sparse.csr_array(entries, shape)
 
 
 def counts_of(first, second):
@@ -90,9 +92,14 @@ def counts_of(first, second):
     return (members(first) @ members(second).T).toarray().astype(int)
 
 
-def without_means(X, codes, groups=None):
+def some_columns(X, most):
+    """Return evenly spaced columns of `X`, at most so many."""
+    return X[:, :: -(-X.shape[1] // most)]
+
+
+def without_means(X, labels):
     """Return standardized samples without the means of their run and class."""
-    rest = centered_within(X, codes, groups)
+    rest = centered_within(X, labels.codes, labels.groups)
     spread = rest.std(axis=0)
     return rest[:, spread > 0] / spread[spread > 0]
 
@@ -175,7 +182,6 @@ def make_design(
     trained: bool = True,
 ) -> Design:
     """Split samples into folds and check that every fold can be trained and tested."""
-    groups = checked_entries(groups, "groups", codes)
     splitter = _resolve_cv(cv, groups)
     samples = np.zeros((len(codes), 1))
     try:

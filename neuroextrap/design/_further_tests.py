@@ -39,10 +39,12 @@ def forward_parts(
     One that lacks a class is joined with the next: accuracy among some classes says
     nothing of the Bayes accuracy among all.
     """
-    part = _tested_in(design)
-    several = len(design.folds) > 1 and design.leaves_nothing_out
-    if part is None and groups is not None and several and not design.splits(groups):
-        part = np.unique(groups, return_inverse=True)[1].ravel()
+    part = None
+    if len(design.folds) > 1 and design.leaves_nothing_out:
+        if np.array_equal(np.sort(design.test), np.arange(design.n_samples)):
+            part = design.fold_of_test[np.argsort(design.test)]
+        elif groups is not None and not design.splits(groups):
+            part = groups
     if part is None:
         return "the folds do not leave whole runs out, each once"
     part, n_parts = _joined(in_order(part), codes, n_classes)
@@ -126,17 +128,6 @@ def forward_folds(
         of_time if chronological else False,
     )
     return ForwardFolds(design, sums, weights * np.repeat(shares, sizes), outcomes)
-
-
-def _tested_in(design: Design) -> np.ndarray | None:
-    """Return the fold that tests each sample; None unless folds partition them."""
-    if len(design.folds) < 2 or not design.leaves_nothing_out:
-        return None
-    if not np.array_equal(np.sort(design.test), np.arange(design.n_samples)):
-        return None
-    part = np.empty(design.n_samples, dtype=int)
-    part[design.test] = design.fold_of_test
-    return part
 
 
 def _joined(

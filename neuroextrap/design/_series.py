@@ -5,7 +5,12 @@ import scipy.fft
 
 from neuroextrap import stats
 from neuroextrap.design._findings import P_VALUES, TOO_SMALL, Finding
-from neuroextrap.design._folds import means_of, of_unit_length, runs_in_time
+from neuroextrap.design._folds import (
+    means_of,
+    of_unit_length,
+    runs_in_time,
+    some_columns,
+)
 from neuroextrap.stats._permutation import shift_rows
 from neuroextrap.stats._validation import brief
 
@@ -167,7 +172,7 @@ def _by_run(n_rows, groups):
 
 def _scaled(values, run):
     """Return some columns, without the means of runs, of length one or zero."""
-    some = values[:, :: -(-values.shape[1] // _MOST_COLUMNS)].astype(float)
+    some = some_columns(values, _MOST_COLUMNS).astype(float)
     return of_unit_length(some - means_of(some, run)[run], axis=0)
 
 

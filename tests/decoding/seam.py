@@ -28,3 +28,9 @@ from neuroextrap.regions._coordinates import surface_discs
 from neuroextrap.reporting._finding import Counted, area_names, discoveries_section
 from neuroextrap.reporting._identification_page import identification_sections
 from neuroextrap.stats._arrangements import two_sample_exchange_test
+
+
+def beyond(X, y, runs):
+    """Return the residuals of samples beyond class and run, and their Labels."""
+    labels = code_labels(y, None, runs, None)
+    return without_means(X, labels), labels

@@ -17,6 +17,7 @@ from neuroextrap.stats import (
     forward_bayes_accuracy_lower_bound,
 )
 from tests.decoding.seam import (
+    beyond,
     copies,
     identification_sections,
     neighbor_correlation,
@@ -97,12 +98,12 @@ def test_independent_trials_in_the_order_of_their_classes_are_not():
         signal = np.random.default_rng(seed).normal(size=(2, 6))
         offsets = 5 * np.random.default_rng(seed + 1).normal(size=(4, 6))
         X = X + 3 * signal[y] + offsets[runs]
-        assert neighbor_correlation(X, y, runs) is None
+        assert neighbor_correlation(*beyond(X, y, runs)) is None
 
 
 def test_few_neighbors_say_nothing():
     X = np.random.default_rng(0).normal(size=(6, 3))
-    assert neighbor_correlation(X, np.array([0, 0, 1, 1, 0, 0]), None) is None
+    assert neighbor_correlation(*beyond(X, [0, 0, 1, 1, 0, 0], None)) is None
 
 
 @pytest.mark.real_data

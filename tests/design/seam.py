@@ -24,6 +24,8 @@ from neuroextrap.design._folds import (
     folds_follow_labels,
     make_design,
     point_weights,
+    some_columns,
+    without_means,
 )
 from neuroextrap.design._further_tests import (
     chronological_order,
@@ -48,3 +50,9 @@ from neuroextrap.margins.classifiers._classifier_names import resolve_classifier
 from neuroextrap.reporting._identification_page import identification_sections
 from neuroextrap.stats._permutation import FewLabelings
 from neuroextrap.stats._true_discoveries import fewest_permutations
+
+
+def beyond(X, y, runs):
+    """Return the residuals of samples beyond class and run, and their Labels."""
+    labels = code_labels(y, None, runs, None)
+    return without_means(some_columns(X, 2000), labels), labels
