@@ -8,10 +8,11 @@ from sklearn.model_selection import KFold
 from neuroextrap.analysis._region_run import RegionRun, RunParameters
 from neuroextrap.analysis._samples import read_labeled_samples
 from neuroextrap.decoding._decoding_run import check_row_order, planned_run
-from neuroextrap.design._findings import EVERYTHING, Finding
+from neuroextrap.design._course_of_runs import OF_TARGETS, findings_of_series
+from neuroextrap.design._doubts import findings_of_tests
+from neuroextrap.design._findings import EVERYTHING, Finding, tell
 from neuroextrap.design._folds import code_targets, row_codes, some_columns
-from neuroextrap.design._permutations import Permuted
-from neuroextrap.design._series import EXCHANGES, OF_TARGETS, findings_of_series
+from neuroextrap.design._permutations import EXCHANGES, Permuted
 from neuroextrap.design._tests import BoundOptions, Tests
 from neuroextrap.maps._records import flat_parameters
 from neuroextrap.margins._plan import Plan
@@ -89,10 +90,11 @@ def plan_targets(light, imgs, targets, groups, order=None):
     samples = read_labeled_samples(light, kernel, imgs, labels, "targets")
     usable = samples.X[:, samples.usable]
     findings = (
-        *tests.findings(usable),
+        *findings_of_tests(tests, usable),
         *_of_series(light, usable, vectors, labels),
         *(_of_sorted_folds(vectors, tests.design) if groups is None else ()),
     )
+    tell(findings)
     notes = (
         _CANDIDATES.format(n=n_classes),
         _penalty_note(kernel),

@@ -3,9 +3,13 @@
 import numpy as np
 
 from neuroextrap.design._copies import copied_samples
-from neuroextrap.design._course_of_runs import finding_of_time
+from neuroextrap.design._course_of_runs import (
+    alike_neighbors,
+    finding_of_time,
+    runs_out_of_time,
+)
 from neuroextrap.design._design import Design
-from neuroextrap.design._findings import BOUNDS, EVERYTHING, P_VALUES, Finding
+from neuroextrap.design._findings import BOUNDS, EVERYTHING, Finding
 from neuroextrap.design._folds import (
     counts_of,
     in_order,
@@ -93,9 +97,6 @@ def run_dispersion(outcomes, labels, design):
     return float(observed / np.mean(chance))
 
 
-_FEWEST_PAIRS = 8
-_SMALLEST_CORRELATION = 0.05
-_ERRORS = 3.0
 _MOST_COLUMNS = 2000
 CROSS_NOTE = (
     "a small p-value {where} says that the labels matter there, not that the code is "
@@ -107,20 +108,27 @@ _UNEQUAL = 1.2
 _OF_ACCURACY = ("accuracy*", "pairwise_accuracy*", "*information")
 
 
-def findings_of_samples(X, labels, design, frequent_first=""):
-    """Return Findings about labels, their order and samples (None: not known)."""
-    rest = None
+def findings_of_tests(tests, X, frequent_first="", strata=None):
+    """Return Findings about Tests, and about samples X unless these are None.
+
+    `frequent_first` names a classifier that may favor frequent classes; `strata`
+    (n_samples,) are those of a confound.
+    """
+    labels = tests.labels if strata is None else tests.labels._replace(strata=strata)
+    rest = copied = None
     if X is not None:
         rest = without_means(some_columns(X, _MOST_COLUMNS), labels)
-    found = [
+        copied = copied_samples(X, rest, labels, tests.design)
+    in_time = tests.options.e_value_order == "chronological"
+    found = (
         finding_of_time(rest, labels),
         unequal_classes(labels.codes, frequent_first),
         continuous_target(labels),
-    ]
-    if rest is not None:
-        found += [alike_neighbors(rest, labels)]
-        found += [copied_samples(X, rest, labels, design)]
-    return tuple(finding for finding in found if finding is not None)
+        alike_neighbors(rest, labels),
+        copied,
+        runs_out_of_time(labels.groups) if in_time else None,
+    )
+    return *(each for each in found if each is not None), *tests.permuted.findings
 
 
 def unequal_classes(codes, frequent_first=""):
@@ -220,41 +228,3 @@ def cross_notes(design):
         "another (such as two conditions, tasks or sessions)"
     )
     return (CROSS_NOTE.format(where=where),)
-
-
-def alike_neighbors(rest, labels):
-    """Return a Finding where neighboring samples correlate beyond class and run."""
-    if labels.blocks is not None:
-        return None
-    correlation = neighbor_correlation(rest, labels)
-    if correlation is None:
-        return None
-    because = (
-        "neighboring samples of one class depend on each other, as scans of one block "
-        f"or overlapping trials do (they correlate {correlation:.2f} beyond their "
-        "class and run)"
-    )
-    seen = "correlated_neighbors", "doubtful", correlation, P_VALUES + BOUNDS
-    return Finding(*seen, because, _OF_NEIGHBORS, _AVERAGE)
-
-
-_OF_NEIGHBORS = (
-    "lower bounds may be too large and, unless their order was random, p-values too "
-    "small"
-)
-_AVERAGE = (
-    "average them (fit_events(samples='blocks')), or give blocks=... with one number "
-    "per block"
-)
-
-
-def neighbor_correlation(rest, labels):
-    """Return the mean correlation of neighbors of a class in a run; None if small."""
-    cells = row_codes(labels.codes, *([] if labels.groups is None else [labels.groups]))
-    first = np.flatnonzero(np.diff(cells) == 0)
-    if len(first) < _FEWEST_PAIRS or not rest.shape[1]:
-        return None
-    products = np.einsum("if,if->i", rest[first], rest[first + 1]) / rest.shape[1]
-    mean, error = products.mean(), products.std(ddof=1) / np.sqrt(len(products))
-    surely = mean - _ERRORS * error > _SMALLEST_CORRELATION
-    return float(mean) if surely else None

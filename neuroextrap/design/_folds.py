@@ -12,7 +12,7 @@ import scipy.sparse
 
 from neuroextrap.design._design import Design, Labelings
 from neuroextrap.models._splitters import check_cv_argument
-from neuroextrap.stats._label_checks import check_labels, checked_entries
+from neuroextrap.stats._label_checks import check_labels, checked_labels
 from neuroextrap.stats._validation import brief
 
 
@@ -32,14 +32,15 @@ class Labels(NamedTuple):
     @property
     def units(self):
         """Block of every sample, within groups, (n_kept,); None without blocks."""
-        return None if self.blocks is None else self._in_groups(self.blocks)
+        return None if self.blocks is None else self.in_groups(self.blocks)
 
     @property
     def exchanged(self):
         """Runs (or their strata) within which labels are exchanged, (n_kept,)."""
-        return self.groups if self.strata is None else self._in_groups(self.strata)
+        return self.groups if self.strata is None else self.in_groups(self.strata)
 
-    def _in_groups(self, values):
+    def in_groups(self, values):
+        """Return codes of values (n_kept,) of which none belongs to two groups."""
         return row_codes(values, *([] if self.groups is None else [self.groups]))
 
     @property
@@ -73,6 +74,11 @@ def runs_in_time(groups, order=None):
     run = row_codes(groups)
     rows = np.lexsort((np.zeros(len(run)) if order is None else order, run))
     return rows, run[rows]
+
+
+def rows_by_run(n_rows, groups):
+    """Return the rows ordered by run, and the run of each, as codes."""
+    return runs_in_time(np.zeros(n_rows) if groups is None else groups)
 
 
 def means_of(values, codes):
@@ -121,8 +127,7 @@ def centered_within(X, codes, groups=None):
 
 def code_labels(y, classes, groups, blocks, order=None):
     """Turn labels into codes, and leave out classes that are not requested."""
-    y = check_labels(y, "y")
-    given = _checked(y, groups=groups, blocks=blocks, order=order)
+    y, given = checked_labels(y, groups=groups, blocks=blocks, order=order)
     present = np.unique(y)
     chosen = present if classes is None else np.unique(check_labels(classes, "classes"))
     unknown = np.setdiff1d(chosen, present)
@@ -138,11 +143,6 @@ def code_labels(y, classes, groups, blocks, order=None):
     keep = np.isin(y, chosen)
     given = {name: v if v is None else v[keep] for name, v in given.items()}
     return Labels(np.searchsorted(chosen, y[keep]), chosen, keep=keep, **given)
-
-
-def _checked(y, of="y", **given) -> dict[str, Any]:
-    """Return by name what is given for every sample, or None."""
-    return {name: checked_entries(v, name, y, of) for name, v in given.items()}
 
 
 def codes_of(classes, y):
@@ -163,7 +163,7 @@ def code_targets(targets, groups, blocks, order=None):
     if len(candidates) < 2:
         raise ValueError("targets are the same for all samples; give at least two")
     given = {"groups": groups, "blocks": blocks, "order": order}
-    given = _checked(targets[:, 0], "targets", **given)
+    _, given = checked_labels(targets[:, 0], "targets", **given)
     single, keep = targets.shape[1] == 1, np.ones(len(targets), dtype=bool)
     classes = candidates[:, 0] if single else np.arange(len(candidates))
     coded = {"codes": codes.ravel(), "classes": classes, "keep": keep}

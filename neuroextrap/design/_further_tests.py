@@ -11,7 +11,7 @@ import scipy.sparse
 from neuroextrap.design._design import Design
 from neuroextrap.design._folds import class_weights, in_order, point_weights, row_codes
 from neuroextrap.stats._forward import ForwardDesign, cyclic_orders, joined_runs
-from neuroextrap.stats._label_checks import check_labels, checked_entries
+from neuroextrap.stats._label_checks import check_labels, checked_labels
 from neuroextrap.stats._validation import brief, check_integer
 
 # orders, each a list of (train, test), the same number in all
@@ -163,14 +163,13 @@ def cross_samples(
 
     Samples of a run never train classifiers that are tested on the same run.
     """
-    y = check_labels(y, "y")
     if groups is None:
         raise ValueError(
             "groups is None, but samples of a run must not train and test together; "
             "give the run of every sample"
         )
-    groups = checked_entries(groups, "groups", y)
-    conditions = checked_entries(conditions, "conditions", y)
+    y, given = checked_labels(y, groups=groups, conditions=conditions)
+    groups, conditions = given.values()
     members = [_members(conditions, role, name) for role, name in pair.items()]
     if (members[0] & members[1]).any():
         raise ValueError(

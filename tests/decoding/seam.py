@@ -19,7 +19,7 @@ from neuroextrap.design._folds import (
     without_means,
 )
 from neuroextrap.design._permutations import permuted_codes
-from neuroextrap.design._tests import BoundOptions, bound_design
+from neuroextrap.design._tests import BoundOptions, forward_tests
 from neuroextrap.maps._identification import bound_set_sizes
 from neuroextrap.margins.classifiers._classifier_names import resolve_classifier
 from neuroextrap.margins.classifiers._targets import TargetMargins

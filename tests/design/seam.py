@@ -10,6 +10,8 @@ from neuroextrap.design._copies import (
 from neuroextrap.design._course_of_runs import (
     classes_follow_time,
     drifts,
+    findings_of_series,
+    neighbor_inflation,
     position_in_run,
     time_test,
 )
@@ -36,12 +38,12 @@ from neuroextrap.design._further_tests import (
 from neuroextrap.design._permutations import (
     Balance,
     _sorted_folds,
+    exchanged,
     few_exchanges,
     few_permutations,
     fold_balance,
     permuted_codes,
 )
-from neuroextrap.design._series import exchanged, findings_of_series, neighbor_inflation
 from neuroextrap.design._tests import BoundOptions, forward_tests
 from neuroextrap.margins._engine import score_regions
 from neuroextrap.margins._plan import Plan
