@@ -8,14 +8,14 @@ from neuroextrap.decoding._dissimilarity_run import (
     halves,
 )
 from neuroextrap.design._copies import copies
-from neuroextrap.design._course_of_runs import order_agreement
+from neuroextrap.design._course_of_runs import neighbor_correlation, order_agreement
 from neuroextrap.design._design import Design, Labelings
-from neuroextrap.design._doubts import neighbor_correlation
 from neuroextrap.design._folds import (
     Labels,
     code_labels,
     folds_follow_labels,
     make_design,
+    some_columns,
     without_means,
 )
 from neuroextrap.design._permutations import permuted_codes
@@ -33,4 +33,4 @@ from neuroextrap.stats._arrangements import two_sample_exchange_test
 def beyond(X, y, runs):
     """Return the residuals of samples beyond class and run, and their Labels."""
     labels = code_labels(y, None, runs, None)
-    return without_means(X, labels), labels
+    return without_means(some_columns(X, 2000), labels), labels

@@ -120,10 +120,10 @@ def test_volumes_of_real_blocks_are_found_and_their_averages_are_not(real_data):
     keep = (table["label"] != "rest").to_numpy()
     codes = np.unique(table["label"][keep], return_inverse=True)[1]
     runs = table["run"][keep].to_numpy()
-    assert neighbor_correlation(X[keep], codes, runs) > 0.3
+    assert neighbor_correlation(*beyond(X[keep], codes, runs)) > 0.3
     cells = pd.DataFrame(X[keep]).groupby([runs, codes]).mean()
     run, code = (cells.index.get_level_values(i).to_numpy() for i in (0, 1))
-    assert neighbor_correlation(cells.to_numpy(), code, run) is None
+    assert neighbor_correlation(*beyond(cells.to_numpy(), code, run)) is None
 
 
 ORDERED = np.tile([0, 1, 2, 3], 6), np.repeat(np.arange(6), 4)
@@ -345,5 +345,5 @@ def test_eight_pairs_of_neighbors_are_enough_to_tell(n_pairs, seen):
     codes = np.repeat(np.tile([0, 1], n_pairs)[:n_pairs], 2)
     x = np.random.default_rng(0).normal(size=(n_pairs, 50))
     noise = 0.1 * np.random.default_rng(1).normal(size=(2 * n_pairs, 50))
-    found = neighbor_correlation(np.repeat(x, 2, axis=0) + noise, codes, None)
+    found = neighbor_correlation(*beyond(np.repeat(x, 2, axis=0) + noise, codes, None))
     assert (found is not None) == seen
