@@ -12,7 +12,7 @@ from neuroextrap.cli._results import cost_of_regions
 from neuroextrap.decoding import IdentificationSearchLight, TargetSearchLight
 from neuroextrap.design import examine
 from neuroextrap.images import to_img
-from neuroextrap.images._cleaning import STRATEGIES, fmriprep_confounds
+from neuroextrap.images._bids_runs import STRATEGIES, fmriprep_confounds
 from neuroextrap.images._event_samples import event_samples
 from neuroextrap.images._fits import ready_betas
 from neuroextrap.images._opening import image_files

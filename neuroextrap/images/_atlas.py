@@ -8,6 +8,7 @@ import numpy as np
 from neuroextrap.images._loading import feature_values, is_surface_masker
 from neuroextrap.images._opening import (
     NamedImage,
+    check_single,
     flat_values,
     open_image,
     read_image,
@@ -62,11 +63,7 @@ def _unpacked(labels_img, names):
 
 def _whole_numbers(opened):
     """Return the distinct labels of an atlas, after checking them."""
-    if opened.n_samples not in (None, 1):
-        raise ValueError(
-            f"{opened.name} has {opened.n_samples} maps, a labels image has one; use "
-            "the maximum-probability atlas"
-        )
+    check_single(opened, "of several maps use the maximum-probability atlas")
     values = np.unique(flat_values(opened.img))
     if not np.isfinite(values).all() or (values != np.round(values)).any():
         raise ValueError(

@@ -6,7 +6,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from neuroextrap.design._copies import check_series_apart, some_columns
-from neuroextrap.images._cleaning import Cleaning
 from neuroextrap.images._events import (
     check_excluded,
     event_labels,
@@ -31,7 +30,7 @@ from neuroextrap.images._loading import (
 )
 from neuroextrap.images._maskers import resolve_masker, smooth_by
 from neuroextrap.images._opening import list_images
-from neuroextrap.images._sample_options import SampleOptions
+from neuroextrap.images._sample_options import Cleaning, SampleOptions
 from neuroextrap.stats._shared_options import as_options, takes_options
 
 _TIMED = ["onset", "duration", "trial_type"]

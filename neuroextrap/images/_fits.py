@@ -102,7 +102,10 @@ def load_betas(path: Any, events: Any = None, *, mask: Any = None) -> Betas:
 
 def ready_betas(imgs, events, mask):
     """Return images, tables and mask; those of a program's model are read."""
-    if is_fit(imgs):
+    given = list(imgs) if isinstance(imgs, (list, tuple)) else [imgs]
+    named = given and all(isinstance(each, (str, os.PathLike)) for each in given)
+    files = image_files(given) if named else [""]
+    if all(os.path.isdir(file) or Path(file).suffix in _ARRAYS for file in files):
         return tuple(load_betas(imgs, events, mask=mask))
     if events is None:
         raise ValueError(
@@ -110,16 +113,6 @@ def ready_betas(imgs, events, mask):
             "say what their images are of; give a table of events for each image"
         )
     return imgs, events, mask
-
-
-def is_fit(imgs):
-    """Return whether what came as images are results of a program's models."""
-    given = list(imgs) if isinstance(imgs, (list, tuple)) else [imgs]
-    named = given and all(isinstance(each, (str, os.PathLike)) for each in given)
-    return bool(named) and all(
-        os.path.isdir(each) or Path(each).suffix in _ARRAYS
-        for each in image_files(given)
-    )
 
 
 def effects_of(paths):

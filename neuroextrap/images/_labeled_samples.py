@@ -11,7 +11,6 @@ import numpy as np
 from neuroextrap.design._copies import check_series_apart, some_columns
 from neuroextrap.images._bids_names import file_entities, pair_by_name, refuse_same
 from neuroextrap.images._bids_runs import find_raw, fitting_files
-from neuroextrap.images._cleaning import Cleaning, clean_runs
 from neuroextrap.images._events import (
     check_excluded,
     has_onsets,
@@ -22,7 +21,7 @@ from neuroextrap.images._events import (
 )
 from neuroextrap.images._loading import cleans_over_time, load_opened, mean_gray_levels
 from neuroextrap.images._opening import is_pattern, list_images, matching_files
-from neuroextrap.images._sample_options import LONGEST
+from neuroextrap.images._sample_options import LONGEST, Cleaning, clean_runs
 from neuroextrap.images._surface_files import SURFACES
 
 _logger = logging.getLogger(__name__)

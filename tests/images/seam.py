@@ -7,7 +7,7 @@ from neuroextrap.design._copies import check_series_apart
 from neuroextrap.images import _loading
 from neuroextrap.images._atlas import REACH, atlas_labels, atlas_names_at
 from neuroextrap.images._bids_names import file_entities, loose_entities, pair_by_name
-from neuroextrap.images._cleaning import fmriprep_confounds
+from neuroextrap.images._bids_runs import fmriprep_confounds
 from neuroextrap.images._events import (
     features_of_volumes,
     labels_of_volumes,
@@ -25,7 +25,7 @@ from neuroextrap.images._loading import (
     mean_gray_levels,
     surface_mesh,
 )
-from neuroextrap.images._maskers import finite_mask, mni152_mask
+from neuroextrap.images._maskers import finite_mask, load_image, mni152_mask, save_image
 from neuroextrap.images._opening import (
     NamedImage,
     list_images,
@@ -41,7 +41,6 @@ from neuroextrap.images._tables import (
     read_text_table,
     text_column,
 )
-from neuroextrap.images._writing import load_image, save_image
 from neuroextrap.learning_curves._curve_run import read_scans
 from neuroextrap.maps._transaction import finish_interrupted
 from neuroextrap.margins.running._null import read_about_null

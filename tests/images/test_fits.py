@@ -500,4 +500,4 @@ def test_participants(tmp_path, program):
 def test_one_fit_to_all_runs_says_so(tmp_path):
     write_nilearn(tmp_path / "n", together=True, name="../../fits/sub-01/fit")
     with pytest.raises(ValueError, match=r"of one fit, .* fit every run by itself"):
-        find_betas(tmp_path / "fits", "01")
+        find_betas(tmp_path / "fits", "01", {}, {})

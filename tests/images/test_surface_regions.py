@@ -31,13 +31,11 @@ def test_equal_to_discs_on_each_whole_mesh(surface_mask, masker, tmp_path):
     assert (some.toarray() == wanted[[30, 1]]).all()
 
 
-def test_bad_input_is_refused(masker, volume):
+def test_bad_input_is_refused(masker):
     with pytest.raises(ValueError, match="radius=-1 must be a positive"):
         surface_regions(masker, -1)
     with pytest.raises(ValueError, match="centers must lie in"):
         surface_regions(masker, 3.0, centers=[999])
-    with pytest.raises(TypeError, match="must be a SurfaceMasker"):
-        surface_regions(resolve_masker(volume(np.ones((2, 2, 2)))), 3.0)
 
 
 def test_fsaverage5_that_comes_with_nilearn():
