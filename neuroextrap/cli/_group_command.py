@@ -151,15 +151,13 @@ def run(args):
 
 def _write(output, maps, **about):
     """Write maps with sidecars and the page; `about` is for their provenance."""
-    from neuroextrap.images._atlas import names_beside
     from neuroextrap.maps._files import describe_map
     from neuroextrap.maps._provenance import provenance
     from neuroextrap.maps._registry import GROUP_MAPS
 
     made = output.origin.sidecar() | provenance(**about)
     sidecars = {name: describe_map(GROUP_MAPS[name], made) for name in maps}
-    names = names_beside(output.atlas)
-    pages = output.pages(maps, labels_img=output.atlas, names=names)
+    pages = output.pages(maps, labels_img=output.atlas)
     output.write_images(maps, sidecars, made, pages)
 
 

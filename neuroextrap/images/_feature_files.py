@@ -270,15 +270,13 @@ def photograph_tree(folder):
 def photograph_files(folder, names):
     """Return the file of every name, with suffix or not, in a folder or .zip file."""
     tree = photograph_tree(folder)
-    files = sorted(entry.name for entry in tree.iterdir() if entry.is_file())
-    by_name = {name: [name] for name in files}
-    for name in files:
-        stem = os.path.splitext(name)[0]
-        if stem not in files:
-            by_name.setdefault(stem, []).append(name)
+    files = {entry.name for entry in tree.iterdir() if entry.is_file()}
+    by_stem: dict[str, list[str]] = {}
+    for file in sorted(files):
+        by_stem.setdefault(os.path.splitext(file)[0], []).append(file)
+    found_of = {n: [n] if n in files else by_stem.get(n, []) for n in names}
     remedy = "give the name of the file in a column stim_file"
-    for name in names:
-        found = by_name.get(name, [])
+    for name, found in found_of.items():
         if not found:
             raise FileNotFoundError(
                 f"{folder} holds no image of stimulus {name!r}; name the file like the "
@@ -289,7 +287,7 @@ def photograph_files(folder, names):
                 f"{folder} holds {' and '.join(found)}: which is stimulus {name!r}; "
                 f"{remedy}"
             )
-    return [str(tree / by_name[name][0]) for name in names]
+    return [str(tree / found_of[name][0]) for name in names]
 
 
 @contextmanager

@@ -354,8 +354,6 @@ def _is_mask(values):
 
 def _save_surface(img, directory, name):
     """Write each hemisphere's values, and its mesh unless the folder has it."""
-    from nilearn.surface import PolyData, PolyMesh
-
     files = {}
     for side, values in img.data.parts.items():
         if values.dtype.kind != "f" and not _is_mask(values):
@@ -365,8 +363,8 @@ def _save_surface(img, directory, name):
             )
         files[side] = f"{name}_{_SIDES[side]}.gii"
         files[f"{side}_mesh"] = f"mesh_{_SIDES[side]}.gii"
-        PolyData(**{side: values}).to_filename(directory / files[side])
+        img.data.to_filename(directory / files[side])
         mesh_path = directory / files[f"{side}_mesh"]
         if not mesh_path.exists():
-            PolyMesh(**{side: img.mesh.parts[side]}).to_filename(mesh_path)
+            img.mesh.to_filename(mesh_path)
     return files

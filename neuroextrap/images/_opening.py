@@ -140,7 +140,7 @@ def _checked_volume(named):
 
 def list_images(imgs, name="imgs"):
     """Open the image, path or pattern, or all of a list of these; all of one kind."""
-    entries = _expand(imgs, name)
+    entries = expanded(imgs, name)
     if not entries:
         raise ValueError(f"{name} is empty; give at least one image")
     opened = [open_image(img, entry_name) for entry_name, img in entries]
@@ -153,7 +153,7 @@ def list_images(imgs, name="imgs"):
 
 def image_files(imgs, name="imgs"):
     """Return the paths that paths and patterns stand for, without opening them."""
-    found = _expand(imgs, name)
+    found = expanded(imgs, name)
     for own_name, path in found:
         if not isinstance(path, (str, os.PathLike)):
             raise TypeError(f"{own_name} must be a path; got {brief(path)}")
@@ -194,26 +194,16 @@ def open_file(path, name):
         ) from error
 
 
-def is_pattern(given):
-    """Return whether a text is a pattern of names of files, such as run-*.tsv."""
-    return isinstance(given, str) and any(sign in given for sign in "*?[")
-
-
-def matching_files(pattern, name):
-    """Return the files that match a pattern, sorted; ValueError if there are none."""
-    paths = sorted(glob(os.path.expanduser(pattern)), key=name_order)
-    if not paths and not os.path.exists(pattern):
-        raise ValueError(f"{name}: no file matches {pattern!r}; check the pattern")
-    return paths or [pattern]
-
-
-def _expand(imgs, name):
-    """Return (name, image or path) of every image."""
-    if is_pattern(imgs):
-        return [(path, path) for path in matching_files(imgs, name)]
-    if not isinstance(imgs, (list, tuple)):
-        return [(name, imgs)]
-    return [e for i, img in enumerate(imgs) for e in _expand(img, f"{name}[{i}]")]
+def expanded(given, name):
+    """Return (name, entry) of all entries; patterns such as run-*.tsv stand for files."""
+    if isinstance(given, str) and any(sign in given for sign in "*?["):
+        paths = sorted(glob(os.path.expanduser(given)), key=name_order)
+        if not paths and not os.path.exists(given):
+            raise ValueError(f"{name}: no file matches {given!r}; check the pattern")
+        return [(path, path) for path in paths or [given]]
+    if not isinstance(given, (list, tuple)):
+        return [(name, given)]
+    return [e for i, one in enumerate(given) for e in expanded(one, f"{name}[{i}]")]
 
 
 def _with_file(name, path):
