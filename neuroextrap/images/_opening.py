@@ -195,7 +195,7 @@ def open_file(path, name):
 
 
 def expanded(given, name):
-    """Return (name, entry) of all entries; patterns such as run-*.tsv stand for files."""
+    """Return (name, entry) of all entries; patterns (run-*.tsv) stand for files."""
     if isinstance(given, str) and any(sign in given for sign in "*?["):
         paths = sorted(glob(os.path.expanduser(given)), key=name_order)
         if not paths and not os.path.exists(given):
