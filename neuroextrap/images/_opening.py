@@ -218,7 +218,7 @@ def file_of(img):
 
 def files_of(imgs, name="imgs"):
     """Return the files that images are, or were read from; none is opened."""
-    files = [file_of(img) for _, img in _expand(imgs, name)]
+    files = [file_of(img) for _, img in expanded(imgs, name)]
     return [file for file in files if file is not None]
 
 
