@@ -269,7 +269,7 @@ def _read_design(path, imgs):
     import pandas as pd
 
     from neuroextrap.images._bids_names import loose_entities
-    from neuroextrap.images._opening import image_files
+    from neuroextrap.images._opening import files_of
     from neuroextrap.images._tables import numbers, read_text_table
 
     table, names = read_text_table(path, "--design"), None
@@ -278,5 +278,5 @@ def _read_design(path, imgs):
     design = pd.DataFrame(numbers(table, path), names, table.columns)
     if names is None:
         return design
-    shown = {loose_entities(file).get("sub") for file in image_files(imgs)}
+    shown = {loose_entities(file).get("sub") for file in files_of(imgs)}
     return design[names.str.removeprefix("sub-").isin(shown)]

@@ -13,7 +13,7 @@ from neuroextrap.analysis._analysis_files import write_analysis
 from neuroextrap.analysis._parameters import parameters
 from neuroextrap.cli._console import logger
 from neuroextrap.images._atlas import atlas_names_at
-from neuroextrap.images._opening import image_files
+from neuroextrap.images._opening import files_of
 from neuroextrap.maps._files import check_output_directory, write_maps
 from neuroextrap.maps._provenance import (
     Origin,
@@ -210,7 +210,7 @@ def _aligned_cells(values):
 
 def _bids_of_inputs(args, imgs, *, keep_desc):
     """Return the entities that name the results of images, or None, and their files."""
-    files = image_files(imgs)
+    files = files_of(imgs)
     bids = None if args.bids is False else shared_entities(files)
     if bids is None and args.bids:
         odd = next(path for path in files if file_entities(path) is None)

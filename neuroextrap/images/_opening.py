@@ -11,7 +11,7 @@ import numpy as np
 
 from neuroextrap.images._bids_names import loose_entities, name_order
 from neuroextrap.images._surface_files import is_surface_file, open_surface
-from neuroextrap.stats._validation import brief, one_line
+from neuroextrap.stats._validation import one_line
 
 _GRID_TOLERANCE = 1e-3
 """Grids are one when no voxel moves by more than this fraction of a voxel."""
@@ -148,15 +148,6 @@ def list_images(imgs, name="imgs"):
     return opened
 
 
-def image_files(imgs, name="imgs"):
-    """Return the paths that paths and patterns stand for, without opening them."""
-    found = expanded(imgs, name)
-    for own_name, path in found:
-        if not isinstance(path, (str, os.PathLike)):
-            raise TypeError(f"{own_name} must be a path; got {brief(path)}")
-    return [os.fspath(path) for _, path in found]
-
-
 def read_image(named):
     """Return a named image with its data in memory; ValueError names a corrupt file."""
     if named.is_surface or isinstance(named.img.dataobj, np.ndarray):
@@ -217,7 +208,7 @@ def file_of(img):
 
 
 def files_of(imgs, name="imgs"):
-    """Return the files that images are, or were read from; none is opened."""
+    """Return the files that images or patterns are, or were read from, all unopened."""
     files = [file_of(img) for _, img in expanded(imgs, name)]
     return [file for file in files if file is not None]
 
