@@ -195,13 +195,19 @@ def fitting_files(entities, folder, ending):
     return sorted(found)
 
 
+def _beside(path, *names):
+    """Return the first file of some names that is beside a path, or None."""
+    found = (path.with_name(name) for name in names)
+    return next((str(file) for file in found if file.is_file()), None)
+
+
 def _companion(path, candidates):
     """Return the first file beside a series, of (entities, ending), or None."""
+    names = []
     for entities, ending in candidates:
         pairs = [f"{key}-{label}" for key, label in entities.items()]
-        if (beside := path.with_name("_".join([*pairs, ending]))).is_file():
-            return str(beside)
-    return None
+        names.append("_".join([*pairs, ending]))
+    return _beside(path, *names)
 
 
 def _without(entities, *keys):
@@ -238,7 +244,11 @@ def find_betas(derivatives, participant, wanted, filters):
     elif found[0][0].name == "SPM.mat" or found[0][0].is_dir():
         fits, runs = _of_models(found, participant)
     else:
-        return [_of_trials(path, entities) for path, entities in found], None
+        runs = [
+            BidsRun(str(path), _beside(path, TABLE), _beside(path, _MASK), None, own)
+            for path, own in found
+        ]
+        return runs, None
     check_inputs(fits)
     table = labeled_by_name(fits, [None])
     if table["run"].nunique() < 2:
@@ -272,13 +282,6 @@ def _of_models(found, participant):
     return fits, runs
 
 
-def _of_trials(path, entities):
-    """Return the files that belong to a result of GLMsingle."""
-    beside = [path.with_name(name) for name in (TABLE, "mask.nii.gz")]
-    table, mask = (str(each) if each.is_file() else None for each in beside)
-    return BidsRun(str(path), table, mask, None, entities)
-
-
 def _files(derivatives, participant):
     """Return (path, entities) of betas, and what they are: series, maps, or models."""
     folder = Path(derivatives) / f"sub-{participant}"
@@ -302,11 +305,10 @@ def _run(path, entities):
     table, stem = None, path.name.partition(".")[0]
     if stem.endswith(_SERIES):
         start = stem.removesuffix(_SERIES)
-        tables = [path.with_name(f"{start}{end}.tsv") for end in (_SERIES, "events")]
-        table = next((str(each) for each in tables if each.is_file()), None)
+        table = _beside(path, f"{stem}.tsv", f"{start}events.tsv")
         if table is None:
             raise ValueError(
-                f"{path} has no table {tables[0].name} beside it; give one row per "
+                f"{path} has no table {stem}.tsv beside it; give one row per "
                 "volume with columns trial_type and run"
             )
     plain = _without(entities, *_OWN)
