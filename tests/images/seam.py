@@ -1,13 +1,15 @@
 """All private names of the package that the tests of images use."""
 
 from neuroextrap.analysis._analysis_files import find_analysis
+from neuroextrap.cli._main import build_parser
+from neuroextrap.cli._planned_searchlight import Request
 from neuroextrap.cli._stimulus_tables import read_table
 from neuroextrap.cohorts._cohort_records import read_configuration
 from neuroextrap.design._copies import check_series_apart
 from neuroextrap.images import _loading
 from neuroextrap.images._atlas import REACH, atlas_labels, atlas_names_at
 from neuroextrap.images._bids_names import file_entities, loose_entities, pair_by_name
-from neuroextrap.images._bids_runs import fmriprep_confounds
+from neuroextrap.images._bids_runs import find_betas, fmriprep_confounds
 from neuroextrap.images._events import (
     features_of_volumes,
     labels_of_volumes,

@@ -15,7 +15,7 @@ from scipy.io import loadmat, savemat
 from neuroextrap.cli import main
 from neuroextrap.decoding import IdentificationSearchLight
 from neuroextrap.images import load_betas
-from neuroextrap.images._bids_runs import find_betas
+from tests.images.seam import find_betas
 
 SHAPE, AFFINE = (4, 4, 3), np.diag([3.0, 3, 3, 1])
 CONDITIONS = ("face", "house", "word")
