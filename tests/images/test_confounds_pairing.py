@@ -10,7 +10,6 @@ import pytest
 from nilearn.maskers import NiftiMasker
 
 from neuroextrap.images import labeled_samples, resolve_masker
-from tests.images.seam import load_samples
 
 volume_samples = partial(labeled_samples, samples="volumes")
 trial_betas = partial(labeled_samples, samples="lsa")
@@ -64,10 +63,14 @@ def test_files_may_come_in_any_order(study, read):
 
 def test_maskers_that_clean_themselves_get_them_in_order(study):
     mask = nibabel.Nifti1Image(np.ones((2, 2, 2), np.uint8), np.eye(4))
-    masker = NiftiMasker(mask, standardize=None).fit()
-    right = load_samples(study["bold"], masker, confounds=study["confounds"])
-    other = load_samples(study["bold"], masker, confounds=study["confounds"][::-1])
-    np.testing.assert_array_equal(other, right)
+    masker = resolve_masker(NiftiMasker(mask, standardize=None, detrend=True))
+    right, other = (
+        volume_samples(
+            study["bold"], study["events"], masker=masker, t_r=T_R, confounds=confounds
+        )
+        for confounds in (study["confounds"], study["confounds"][::-1])
+    )
+    np.testing.assert_array_equal(other.data, right.data)
 
 
 @pytest.mark.parametrize("read", READERS)
@@ -140,7 +143,7 @@ def test_at_the_command_line(study, tmp_path):
         words = ["--imgs", *study["bold"], "--events", *study["events"]]
         words += ["--t-r", str(T_R), "--mask", str(mask), "--confounds", *confounds]
         args = build_parser().parse_args(["searchlight", str(tmp_path), *words])
-        return Request.of(args).read()[0].data
+        return Request(args).read()[0].data
 
     right = samples(study["confounds"])
     turned = study["confounds"][::-1]
