@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from neuroextrap.stats._accuracy import warn_if_reversed
-from neuroextrap.stats._extrapolation._auto import Auto
-from neuroextrap.stats._extrapolation._curves import Logistic, PitmanYor
+from neuroextrap.stats._extrapolation._auto import Auto, Logistic, PitmanYor
 from neuroextrap.stats._extrapolation._gaussian import Gaussian, GaussianMixture
 from neuroextrap.stats._extrapolation._method import (
     ExtrapolationMethod,
