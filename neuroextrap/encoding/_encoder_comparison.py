@@ -20,7 +20,7 @@ from neuroextrap.design._folds import means_of, row_codes
 from neuroextrap.encoding._experiment import findings_of_rows
 from neuroextrap.margins._wins import accuracy_set_size, win_chances
 from neuroextrap.reporting._region_page import comparison_page
-from neuroextrap.stats._label_checks import check_labels
+from neuroextrap.stats._label_checks import checked_entries
 from neuroextrap.stats._shared_options import as_options, takes_options
 from neuroextrap.stats._validation import check_flags, check_integer, check_n_jobs
 
@@ -150,7 +150,9 @@ def compare_pairs(models, names, asked, about, blocks=None):
     for other, name in zip(others, names[1:], strict=True):
         _check_pair(first, other, (names[0], name))
     size = accuracy_set_size(asked.statistic, first.wins_.shape[1])
-    blocks = _block_codes(blocks, len(np.unique(first.run_.test.stimuli)))
+    each = np.arange(len(np.unique(first.run_.test.stimuli)))
+    blocks = checked_entries(blocks, "blocks", each, "features")
+    blocks = each if blocks is None else row_codes(blocks)
     outcomes = {n: _outcomes(model, size, asked.n_jobs) for n, model in models.items()}
     pairs = list(itertools.combinations(models, 2))
     recorded = ("statistic", "n_permutations", "two_sided")
@@ -193,19 +195,6 @@ def _compare_outcomes(models, outcomes, asked, blocks, n_pairs, about):
         names_=models[0].results_.choice.names,
         table_file="comparison.tsv",
     )
-
-
-def _block_codes(blocks, n_stimuli):
-    """Return blocks as numbers (n_stimuli,); without any each stimulus is one."""
-    if blocks is None:
-        return np.arange(n_stimuli)
-    blocks = check_labels(blocks, "blocks")
-    if blocks.shape != (n_stimuli,):
-        raise ValueError(
-            f"blocks has shape {blocks.shape}, {n_stimuli} stimuli were tested; "
-            "give the block of each"
-        )
-    return row_codes(blocks)
 
 
 def _findings_of_neighbors(models, shortest):
@@ -265,12 +254,7 @@ def _check_pair(first, second, names):
     _check_designs(first, second, both)
     one, two = first.run_, second.run_
     usable = one.test.usable & two.test.usable
-    if not np.allclose(
-        one.responses()[:, usable],
-        two.responses()[:, usable],
-        rtol=1e-4,
-        atol=1e-6 * np.abs(one.test.responses).max(),
-    ):
+    if not _nearly_equal(*(run.responses()[:, usable] for run in (one, two))):
         raise ValueError(f"{both} identified other responses; use the same")
 
 

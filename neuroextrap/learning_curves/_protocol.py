@@ -21,7 +21,6 @@ from neuroextrap.stats._label_checks import (
 from neuroextrap.stats._validation import (
     check_choice,
     check_integer,
-    check_level,
     random_generator,
     real_array,
 )
@@ -283,10 +282,8 @@ def protocol_learning_curves(
 
     Examples
     --------
-    >>> from neuroextrap.learning_curves import (
-    ...     protocol_learning_curves,
-    ...     simulate_hierarchical_scans,
-    ... )
+    >>> from neuroextrap.learning_curves import protocol_learning_curves
+    >>> from neuroextrap.learning_curves import simulate_hierarchical_scans
     >>> data = simulate_hierarchical_scans(n_subjects=6, n_repeats=2)
     >>> options = {"scale": None, "train_sizes": [5], "n_splits": 4, "pattern": None}
     >>> curves = protocol_learning_curves(data.X, data.coarse, data.groups, **options)
@@ -301,8 +298,6 @@ def protocol_learning_curves(
         raise ValueError(
             f"X of shape {X.shape} must have a row for each of {len(groups)} groups"
         )
-    if significance_level is not None:
-        check_level(significance_level, "significance_level")
     curves = {}
     n_groups = len(np.unique(groups))
     published = {"prior_weight": None, "train_sizes": np.arange(2, n_groups)}

@@ -7,6 +7,7 @@ from dataclasses import KW_ONLY
 from typing import Any, Self
 
 import numpy as np
+from scipy.special import log_softmax
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.discriminant_analysis import QuadraticDiscriminantAnalysis
 from sklearn.naive_bayes import GaussianNB
@@ -14,20 +15,11 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from neuroextrap.design._folds import members
-from neuroextrap.models._canonical_space import check_priors, class_priors
+from neuroextrap.models._canonical_space import class_priors
 from neuroextrap.stats._shared_options import described_by, takes_fields
 from neuroextrap.stats._validation import brief, check_choice
 
 _STEP = 1e-4  # standard deviations of a feature, on either side
-
-
-def macroscopic_log_posterior(log_likelihood, priors):
-    """Return log p(g|x) of log p(x|g) (n_samples, n_classes), by Bayes' rule."""
-    from scipy.special import log_softmax
-
-    log_likelihood = np.asarray(log_likelihood, dtype=np.float64)
-    priors = check_priors(priors, log_likelihood.shape[-1])
-    return log_softmax(log_likelihood + np.log(priors), axis=-1)
 
 
 def mean_squared_slopes(
@@ -261,7 +253,7 @@ class VoxelwiseGaussian(ClassifierMixin, BaseEstimator):
         ndarray of shape (n_samples, n_classes)
             Natural logarithms of the posterior probabilities.
         """
-        return macroscopic_log_posterior(self.log_likelihood(X), self.priors_)
+        return log_softmax(self.log_likelihood(X) + np.log(self.priors_), axis=1)
 
     @described_by(fit)
     def predict_proba(self, X: Any) -> np.ndarray:
