@@ -390,11 +390,7 @@ class ContinuousEncoding(BaseEstimator):
 
     def _sample_options(self, confounds=None, sample_mask=None):
         """Return the SampleOptions by which responses are read."""
-        return SampleOptions(
-            samples="volumes",
-            t_r=self.t_r,
-            smoothing_fwhm=self.smoothing_fwhm,
-            high_pass=self.high_pass,
-            confounds=confounds,
-            sample_mask=sample_mask,
-        )
+        names = ("t_r", "smoothing_fwhm", "high_pass")
+        given = {name: getattr(self, name) for name in names}
+        given |= {"confounds": confounds, "sample_mask": sample_mask}
+        return SampleOptions(samples="volumes", **given)

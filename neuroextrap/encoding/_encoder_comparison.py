@@ -251,38 +251,35 @@ def _check_pair(first, second, names):
             f"{both} are one model, compared with itself: fit and identify return the "
             "model; make one for each"
         )
-    _check_designs(first, second, both)
-    one, two = first.run_, second.run_
-    usable = one.test.usable & two.test.usable
-    if not _nearly_equal(*(run.responses()[:, usable] for run in (one, two))):
-        raise ValueError(f"{both} identified other responses; use the same")
+    for differs, text in _differences(first, second):
+        if differs:
+            raise ValueError(f"{both} {text}")
 
 
-def _check_designs(first, second, both):
-    """Raise unless test points, candidates and regions of two models are the same."""
-    one, two = first.run_, second.run_
-    if not np.array_equal(one.test.stimuli, two.test.stimuli):
-        raise ValueError(f"{both} identified other test points; use the same")
-    in_folds = [run.test.folds is not None for run in (one, two)]
-    if in_folds[0] != in_folds[1] or (
-        in_folds[0] and not np.array_equal(one.test_stimuli, two.test_stimuli)
-    ):
-        raise ValueError(
-            f"{both} were tested in other folds; use the same stimuli, n_folds and "
-            "random_state, or identify for both"
-        )
-    if first.wins_.shape != second.wins_.shape:
-        raise ValueError(
-            f"{both} have other regions or candidates: wins of shapes "
-            f"{first.wins_.shape} and {second.wins_.shape}"
-        )
+def _differences(first, second):
+    """Yield whether models judged other things, one after the other, and a text."""
+    one, two = runs = first.run_, second.run_
+    other_points = not np.array_equal(one.test.stimuli, two.test.stimuli)
+    yield other_points, "identified other test points; use the same"
+    in_folds = [run.test.folds is not None for run in runs]
+    same = in_folds[0] == in_folds[1]
+    if all(in_folds):
+        same = np.array_equal(one.test_stimuli, two.test_stimuli)
+    text = "use the same stimuli, n_folds and random_state, or identify for both"
+    yield not same, f"were tested in other folds; {text}"
+    shapes = [model.wins_.shape for model in (first, second)]
+    text = f"wins of shapes {shapes[0]} and {shapes[1]}"
+    yield shapes[0] != shapes[1], f"have other regions or candidates: {text}"
     named = [model.classes_ for model in (first, second)]
     in_words = all(classes.dtype.kind in "US" for classes in named)
-    if in_words and not np.array_equal(*named):
-        raise ValueError(f"{both} have candidates of other names; use the same")
-    members = [run.choice.regions for run in (one, two)]
-    if members[0].shape != members[1].shape or (members[0] != members[1]).nnz:
-        raise ValueError(f"{both} have other regions; use the same radius")
+    other_names = in_words and not np.array_equal(*named)
+    yield other_names, "have candidates of other names; use the same"
+    members = [run.choice.regions for run in runs]
+    same = members[0].shape == members[1].shape and not (members[0] != members[1]).nnz
+    yield not same, "have other regions; use the same radius"
+    usable = one.test.usable & two.test.usable
+    same = _nearly_equal(*(run.responses()[:, usable] for run in runs))
+    yield not same, "identified other responses; use the same"
 
 
 def _outcomes(model, size, n_jobs):

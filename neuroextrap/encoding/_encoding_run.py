@@ -85,12 +85,13 @@ class EncodingRun(RegionRun):
         if self.exchange is None:
             return scores, from_null
         regions, asked = self.usable.regions, self.parameters
-        n_permutations, shard = len(self.exchange.codes), parse_shard(asked.shard)
+        model, shown, permuted_codes, folds = self.exchange
+        n_permutations, shard = len(permuted_codes), parse_shard(asked.shard)
         counts = NullCounts.start(scores.score, n_permutations)
         progress = Progress(asked.verbose, unit="permutations")
-        for number, codes in enumerate(self.exchange.codes):
-            experiment = self.exchange.experiment(codes)
-            plan = observed_plan(self.exchange.model, experiment, self.set_sizes)
+        for number, codes in enumerate(permuted_codes):
+            experiment = fold_experiment(model, shown._replace(codes=codes), folds)[0]
+            plan = observed_plan(model, experiment, self.set_sizes)
             permuted = score_regions(
                 experiment.rows, regions, plan, n_jobs=self.n_workers, shard=shard
             )
@@ -222,7 +223,9 @@ def _candidates(model, training, features, distractors):
         more = check_features(distractors, "distractors", len(n_columns))
         X = np.concatenate([X, more])
     # candidates that differ only in dropped columns are the same to the model
-    check_candidates(training.scaling.varying(X), n_tested, training.known, names)
+    varying = training.scaling.varying
+    trained = varying(training.data.shown.X), training.names
+    check_candidates(varying(X), n_tested, trained, names)
     return names, n_tested, X
 
 

@@ -92,13 +92,12 @@ class ComparedPairs(dict):
     def generate_report(self, pair=None, title=None, **options):
         """Make the page of two models, with ``bg_img`` and ``atlas`` if given."""
         pairs = ", ".join(f"({first!r}, {second!r})" for first, second in self)
-        if pair is None and len(self) != 1:
+        pair = next(iter(self)) if pair is None and len(self) == 1 else pair
+        if pair is None or tuple(pair) not in self:
             raise ValueError(
-                f"pair=None must name one of {len(self)} pairs; choose {pairs}"
+                f"pair={pair!r} must name one of {len(self)} pairs; choose {pairs}"
             )
-        pair = tuple(pair or next(iter(self)))
-        if pair not in self:
-            raise ValueError(f"pair={pair!r} was not compared; choose {pairs}")
+        pair = tuple(pair)
         return self[pair].generate_report(title, names=pair, **options)
 
     def to_directory(self, path, *, overwrite=False, report=False):

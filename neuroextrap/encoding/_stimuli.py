@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from neuroextrap.design._folds import means_of
+from neuroextrap.design._folds import counts_of, means_of
 from neuroextrap.stats._label_checks import check_labels, checked_entries
 from neuroextrap.stats._validation import check_integer, check_numbers, warn
 
@@ -220,13 +220,14 @@ def pair_responses(
     place, shown = pd.factorize(codes)  # in the order in which they first come
     first, counts = np.unique(place, return_index=True, return_counts=True)[1:]
     groups = None if groups is None else same_runs(groups, place)
-    single = single_response_variance(responses, place, counts)
+    means, freedom, single = means_of(responses, place), len(codes) - len(counts), None
+    if freedom:  # the variance of repeats about their means
+        single = np.square(responses - means[place]).sum(axis=0) / freedom
     if repeats == "keep":
         each = np.full(len(codes), averaged)
         return TestSet(responses, codes, each, groups, single)
     noise = None if single is None else single * np.mean(1 / counts)
     groups = None if groups is None else groups[first]
-    means = means_of(responses, place)
     return TestSet(means, shown, counts * averaged, groups, noise)
 
 
@@ -252,19 +253,8 @@ def same_runs(groups, place):
     first = np.unique(place, return_index=True)[1]
     if (groups == groups[first][place]).all():
         return groups
-    runs = np.unique(groups, return_inverse=True)[1]
-    shown = np.zeros((place.max() + 1, runs.max() + 1), dtype=bool)
-    shown[place, runs] = True
+    shown = counts_of(place, np.unique(groups, return_inverse=True)[1]) > 0
     return np.unique(shown, axis=0, return_inverse=True)[1].ravel()[place]
-
-
-def single_response_variance(responses, place, counts):
-    """Return the variance (n_features,) of repeats about their means; None without."""
-    freedom = counts.sum() - len(counts)
-    if not freedom:
-        return None
-    deviations = responses - means_of(responses, place)[place]
-    return np.square(deviations).sum(axis=0) / freedom
 
 
 def response_rows(stimuli, n_responses, n_stimuli):

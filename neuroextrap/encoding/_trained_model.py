@@ -47,11 +47,6 @@ class Training(NamedTuple):
         """Stimuli of the residuals, (n_observations,); None of the user's own."""
         return self.data.shown.codes if self.data.noise is None else None
 
-    @property
-    def known(self):
-        """Features and names of the stimuli that were trained on."""
-        return self.scaling.varying(self.data.shown.X), self.names
-
 
 def trained_attributes(model, features, imgs, groups, stimuli):
     """Train an analysis on what came to ``fit``; return its attributes by name."""

@@ -215,19 +215,13 @@ def fold_experiment(model, shown, folds, groups=None):
     return experiment, (paired.codes[rows], np.argsort(rows)), notes
 
 
-@dataclass(frozen=True)
-class FoldExchange:
-    """Experiments in folds of stimuli that are exchanged before anything is fitted."""
+class FoldExchange(NamedTuple):
+    """Stimuli in folds that are exchanged before anything is fitted."""
 
     model: Any
     shown: Shown
     codes: np.ndarray  # stimuli of the responses, (n_permutations, n_samples)
     folds: list  # of stimuli, whatever the permutation
-
-    def experiment(self, codes):
-        """Return the Experiment of a permutation, of stimuli (n_samples,)."""
-        shown = self.shown._replace(codes=codes)
-        return fold_experiment(self.model, shown, self.folds)[0]
 
 
 def fold_exchange(model, shown, groups, folds):

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import clone
 
 from neuroextrap.design._copies import check_copies_apart
-from neuroextrap.design._folds import means_of
+from neuroextrap.design._folds import counts_of, means_of
 from neuroextrap.images._caching import check_memory
 from neuroextrap.learning_curves._sensitivity import check_pattern
 from neuroextrap.models._canonical_space import class_priors
@@ -147,9 +147,7 @@ class CurveRun:
     @property
     def holds(self):
         """Whether each group has samples of each class, (n_groups, n_classes)."""
-        table = np.zeros((len(self.group_names), len(self.classes)), dtype=bool)
-        table[self.groups, self.codes] = True
-        return table
+        return counts_of(self.groups, self.codes) > 0
 
 
 @dataclasses.dataclass(frozen=True)

@@ -9,6 +9,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 from sklearn.utils import Bunch
 
+from neuroextrap.design._folds import counts_of
 from neuroextrap.learning_curves._curve import information_learning_curve
 from neuroextrap.learning_curves._curve_run import balanced_scans, scale_scans
 from neuroextrap.models._canonical_space import check_priors
@@ -142,8 +143,7 @@ def _coarse_of_fine(fine, coarse):
     coarse_names, coarse_codes = np.unique(coarse, return_inverse=True)
     if len(fine_codes) != len(coarse_codes):
         raise ValueError("fine and coarse must hold labels of the same samples")
-    table = np.zeros((len(fine_names), len(coarse_names)), dtype=bool)
-    table[fine_codes, coarse_codes] = True
+    table = counts_of(fine_codes, coarse_codes) > 0
     split = table.sum(axis=1) > 1
     if split.any():
         raise ValueError(
