@@ -31,7 +31,7 @@ from scipy import special, stats
 
 from neuroextrap.stats import AccuracyExtrapolator, extrapolate_wins
 from neuroextrap.stats._accuracy import accuracy_weights
-from neuroextrap.stats._extrapolation._sample import LeftOut, WinSample
+from neuroextrap.stats._extrapolation._method import LeftOut, WinSample
 
 SEED = 30_000
 SEED_B2 = 40_000

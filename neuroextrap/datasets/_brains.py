@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from neuroextrap.datasets._gaussian_code import gaussian_code_snr
 from neuroextrap.stats._label_checks import plain_types_checked
 from neuroextrap.stats._validation import check_numbers, random_generator, real_array
 
@@ -91,6 +90,8 @@ def plant_codes(
             f"information must hold one number for each of the {len(planted)} planted "
             f"regions, got shape {information.shape}; pass as many"
         )
+    if not np.all(np.isfinite(information) & (information >= 0)):
+        raise ValueError(f"information={information} must be finite and not negative")
     if n_classes < 2 or n_runs < 1:
         raise ValueError(
             f"n_classes={n_classes} must be >= 2 and n_runs={n_runs} must be >= 1"
@@ -99,8 +100,8 @@ def plant_codes(
     y = np.concatenate([rng.permutation(n_classes) for _ in range(n_runs)])
     runs = np.repeat(np.arange(n_runs), n_classes)
     X = rng.standard_normal((len(y), n_features), dtype=np.float32)
-    told = zip(information, planted, strict=True)
-    snr = np.array([gaussian_code_snr(bits, len(region)) for bits, region in told])
+    sizes = np.array([len(region) for region in planted])
+    snr = np.expm1(2 * information * np.log(2) / sizes)
     for ratio, region in zip(snr, planted, strict=True):
         means = rng.standard_normal((n_classes, len(region)), dtype=np.float32)
         X[:, region] += np.float32(np.sqrt(ratio)) * means[y]
@@ -123,7 +124,8 @@ def _check_planted(planted, n_features):
     together = np.concatenate([np.zeros(0, np.intp), *planted])
     if len(np.unique(together)) < len(together):
         raise ValueError(
-            "planted regions overlap; put every feature in one region only"
+            "planted regions overlap; put every feature in one region only (spheres: "
+            "a finer resolution, a smaller radius, or centers farther apart)"
         )
     return planted
 
@@ -219,11 +221,6 @@ def simulate_brain(  # noqa: PLR0913
         )
     masker = resolve_masker(mni152_mask(resolution) if mask_img is None else mask_img)
     planted, centers = _spheres(masker, coordinates, radius)
-    if len(np.unique(np.concatenate([[], *planted]))) < sum(map(len, planted)):
-        raise ValueError(
-            f"planted regions overlap: spheres of radius={radius:g} mm share voxels; "
-            "use a finer resolution, a smaller radius, or centers farther apart"
-        )
     samples = plant_codes(
         masker.n_elements_,
         planted,
@@ -254,5 +251,4 @@ def _spheres(masker, coordinates, radius):
     voxels = feature_coordinates(masker)
     nearest = [int(np.argmin(((voxels - c) ** 2).sum(axis=1))) for c in coordinates]
     spheres = lattice_spheres(mask, affine, radius, centers=np.array(nearest))
-    bounds = zip(spheres.indptr[:-1], spheres.indptr[1:], strict=True)
-    return [spheres.indices[a:b] for a, b in bounds], voxels[nearest]
+    return np.split(spheres.indices, spheres.indptr[1:-1]), voxels[nearest]

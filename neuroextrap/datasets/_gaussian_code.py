@@ -82,15 +82,6 @@ def gaussian_code_information(
     return -0.5 * n_features * np.log1p(-shared) / nats_per_unit(base)
 
 
-def gaussian_code_snr(information, n_features, *, base=2):
-    """Return the signal-to-noise ratio at which expected accuracy is as given."""
-    n_features = check_integer(n_features, "n_features", minimum=1)
-    information = np.asarray(information, dtype=float)
-    if not np.all(np.isfinite(information) & (information >= 0)):
-        raise ValueError(f"information={information} must be finite and not negative")
-    return np.expm1(2 * information * nats_per_unit(base) / n_features)
-
-
 @plain_types_checked
 def gaussian_code_accuracy(
     n_features: int,

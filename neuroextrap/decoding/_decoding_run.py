@@ -23,7 +23,7 @@ from neuroextrap.margins._wins import resolve_statistic
 from neuroextrap.margins.algebra._grams import check_shrinkage
 from neuroextrap.margins.classifiers._classifier_names import resolve_classifier
 from neuroextrap.margins.running._checkpoint import array_hash
-from neuroextrap.stats._extrapolation._sample import log_spaced_set_sizes
+from neuroextrap.stats._extrapolation._method import log_spaced_set_sizes
 from neuroextrap.stats._validation import random_generator
 
 

@@ -17,13 +17,7 @@ from neuroextrap.encoding._stimuli import (
 )
 from neuroextrap.images import resolve_masker
 from neuroextrap.images._bids_names import refuse_other_names
-from neuroextrap.images._cleaning import (
-    Cleaning,
-    clean_runs,
-    fmriprep_confounds,
-    read_confounds,
-    read_sample_mask,
-)
+from neuroextrap.images._cleaning import Cleaning, clean_runs, fmriprep_confounds
 from neuroextrap.images._events import (
     feature_tables,
     features_of_volumes,
@@ -222,7 +216,7 @@ def plan_runs(features, imgs, options, known=None):
     _check_names(named, tables)
     tables = _by_band(tables, () if known is None else known)
     timed = any(has_onsets(table) for run in tables for table in run.values())
-    times = _times_of(named, options.t_r, needed=timed or bool(options.high_pass))
+    times = _times_of(named, options, needed=timed or bool(options.high_pass))
     volumes = [
         _of_volumes(run, img.n_samples, time, f"features[{i}]", known)
         for i, (run, img, time) in enumerate(zip(tables, named, times, strict=True))
@@ -235,19 +229,13 @@ def plan_runs(features, imgs, options, known=None):
 
 def _read_cleaning(named, options, times):
     """Return what cleans runs, a Cleaning."""
-    kept = read_sample_mask(options.sample_mask, named)
-    for number, own in enumerate(kept):
-        if not own.any():
+    cleaning = Cleaning.of(options, named, times)
+    for number in range(len(named)):
+        if not cleaning.kept[cleaning.series == number].any():
             raise ValueError(
                 f"sample_mask[{number}] keeps no volume; leave the run out"
             )
-    return Cleaning(
-        options=options,
-        times=times,
-        confounds=read_confounds(options.confounds, named, options.sample_mask),
-        kept=np.concatenate(kept),
-        series=np.repeat(np.arange(len(named)), [img.n_samples for img in named]),
-    )
+    return cleaning
 
 
 def _check_cleaning(masker, cleaning, *, arrays):
@@ -302,20 +290,19 @@ def _named(entry, series):
     return SimpleNamespace(name=first.name, file=first.file, n_samples=n, first=first)
 
 
-def _times_of(named, t_r, *, needed):
+def _times_of(named, options, *, needed):
     """Return the seconds between volumes of every run; None where nothing says them."""
     if named[0].first is None:
-        repetition_times([], t_r)  # checks what was given
-        if needed and t_r is None:
+        if needed and options.t_r is None:
             raise ValueError(
                 "features have onsets, or high_pass is given, and arrays do not tell "
                 "the time between their rows; give t_r, in seconds"
             )
-        return [t_r] * len(named)
+        return [options.t_r] * len(named)
     try:
-        return repetition_times([img.first for img in named], t_r)
+        return repetition_times([img.first for img in named], options)
     except ValueError:  # nothing, or not the same, is stated
-        if needed or t_r is not None:
+        if needed or options.t_r is not None:
             raise
         return [None] * len(named)
 

@@ -22,7 +22,6 @@ from neuroextrap.group._subjects import (
 from neuroextrap.stats import average_accuracy, fano_information
 from neuroextrap.stats._shared_options import described_by
 from neuroextrap.stats._subject_bounds import (
-    mixed_subjects_lower_bound,
     population_accuracy_lower_bound,
     subjects_accuracy_lower_bound,
 )
@@ -236,20 +235,12 @@ def _has_forward_tests(results):
 def _of_these_subjects(results, shared, columns, options):
     """Bound the mean Bayes accuracy of these subjects, a batch of regions at a time."""
     designs = [result.forward for result in results]
-    layouts = [(each.n_units.tolist(), each.first_steps.tolist()) for each in designs]
-    of_one = layouts.count(layouts[0]) == len(layouts)
     width = max(1, _BATCH_NUMBERS // sum(design.n_units.size for design in designs))
     bounds = []
     for first in range(0, len(columns), width):
         rows = shared.index[:, columns[first : first + width]]
         told = list(map(_outcomes, results, rows))
-        if of_one:
-            counts = np.stack([counts for counts, *_ in told])
-            _, n_units, first_steps = told[0]
-            own = options | {"first_steps": first_steps}
-            bounds.append(subjects_accuracy_lower_bound(counts, n_units, **own))
-        else:
-            bounds.append(mixed_subjects_lower_bound(told, **options))
+        bounds.append(subjects_accuracy_lower_bound(told, **options))
     return np.concatenate(bounds)
 
 

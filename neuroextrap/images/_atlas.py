@@ -29,9 +29,9 @@ def atlas_labels(
     that does not holds one per label of the image. Without names, labels are their
     numbers.
     """
-    labels_img, names = unpack_atlas(labels_img, names)
+    labels_img, names = _unpacked(labels_img, names)
     opened = read_image(open_image(labels_img, "labels_img"))
-    image_labels = whole_numbers(opened)
+    image_labels = _whole_numbers(opened)
     if not opened.is_surface and not is_surface_masker(masker):
         opened = _resampled(opened, masker.mask_img_)
     labels = np.round(feature_values(opened.img, masker, opened.name)).astype(np.int64)
@@ -40,7 +40,7 @@ def atlas_labels(
         raise ValueError(
             f"{opened.name} has no label inside the mask; check that the two overlap"
         )
-    name_of = names_by_label(names, image_labels[image_labels != 0])
+    name_of = _names_by_label(names, image_labels[image_labels != 0])
     missing = [int(value) for value in present if int(value) not in name_of]
     if missing:
         raise ValueError(
@@ -50,23 +50,17 @@ def atlas_labels(
     return labels, {int(value): name_of[int(value)] for value in present}
 
 
-def unpack_atlas(labels_img, names):
-    """Take image and names out of a fetched atlas."""
-    if names is not None and hasattr(names, "maps"):
-        names = _names_of_atlas(names)
-    if hasattr(labels_img, "maps"):
-        names = _names_of_atlas(labels_img) if names is None else names
-        labels_img = labels_img.maps
-    return labels_img, names
+def _unpacked(labels_img, names):
+    """Take image and names out of fetched atlases."""
+    if names is None and hasattr(labels_img, "maps"):
+        names = labels_img
+    if hasattr(names, "maps"):
+        table = getattr(names, "lut", None)
+        names = getattr(names, "labels", None) if table is None else table
+    return getattr(labels_img, "maps", labels_img), names
 
 
-def _names_of_atlas(atlas):
-    """Return the look-up table of a fetched atlas, else its list of labels."""
-    table = getattr(atlas, "lut", None)
-    return getattr(atlas, "labels", None) if table is None else table
-
-
-def whole_numbers(opened):
+def _whole_numbers(opened):
     """Return the distinct labels of an atlas, after checking them."""
     if opened.n_samples not in (None, 1):
         raise ValueError(
@@ -100,12 +94,10 @@ def _resampled(opened, mask_img):
     return NamedImage(opened.name, resample_to_img(opened.img, mask_img, **how))
 
 
-def names_by_label(names, values):
+def _names_by_label(names, values):
     """Return names by label for the labels ``values`` (ascending) that have one."""
     if names is None:
         return {int(value): str(value) for value in values}
-    if isinstance(names, dict):
-        return _names_of_pairs(names.items())
     if hasattr(names, "columns"):
         missing = [key for key in ("index", "name") if key not in names.columns]
         if missing:
@@ -114,13 +106,15 @@ def names_by_label(names, values):
                 "table with columns index and name"
             )
         return _names_of_pairs(zip(names["index"], names["name"], strict=True))
+    if isinstance(names, dict) or (
+        hasattr(names, "items") and list(names.index) != list(range(len(names)))
+    ):  # a Series whose index is the label
+        return _names_of_pairs(names.items())
     if isinstance(names, str) or not hasattr(names, "__len__"):
         raise TypeError(
             f"names must be a list, dict, DataFrame or fetched atlas, got "
             f"{type(names).__name__}; give one name per label"
         )
-    if hasattr(names, "items") and list(names.index) != list(range(len(names))):
-        return _names_of_pairs(names.items())  # a Series whose index is the label
     return _names_of_list([_text(name) for name in names], values)
 
 
@@ -155,16 +149,15 @@ def _names_of_list(names, values):
     background = names and (names[0] or "").strip().lower() in _BACKGROUND
     own = names[1:] if background else names
     if background and values.max() < len(names):
-        pairs = zip(values.tolist(), [names[value] for value in values], strict=True)
-    elif len(own) == len(values):
-        pairs = zip(values.tolist(), own, strict=True)
-    else:
+        own = [names[value] for value in values]
+    elif len(own) != len(values):
         raise ValueError(
             f"names has {len(names)} entries for {len(values)} labels (largest "
             f"{values.max()}), so that it may be of labels that are not in the image; "
             "give one per label, in ascending order, or one for every number from 0 to "
             "the largest, the first of them 'Background', or a dict label: name"
         )
+    pairs = zip(values.tolist(), own, strict=True)
     return {label: name for label, name in pairs if name is not None}
 
 
@@ -185,8 +178,8 @@ def atlas_names_at(atlas, places):
     """Return an atlas's name of each of `places` (n_places, 3), in mm; "" for none."""
     labels_img, names = _with_names(atlas)
     opened = read_image(open_image(labels_img, "atlas"))
-    numbers = whole_numbers(opened)
-    name_of = _mask_named(labels_img, names_by_label(names, numbers[numbers != 0]))
+    numbers = _whole_numbers(opened)
+    name_of = _mask_named(labels_img, _names_by_label(names, numbers[numbers != 0]))
     unnamed = [int(number) for number in numbers if number and number not in name_of]
     if unnamed:
         raise ValueError(
@@ -203,7 +196,7 @@ def atlas_names_at(atlas, places):
 
 def _with_names(atlas):
     """Return the image of an atlas, and its names or those of the table beside it."""
-    labels_img, names = unpack_atlas(atlas, None)
+    labels_img, names = _unpacked(atlas, None)
     return labels_img, names_beside(labels_img) if names is None else names
 
 

@@ -8,9 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from neuroextrap.stats._validation import brief, check_real
+from neuroextrap.stats._validation import brief
 
 _logger = logging.getLogger(__name__)
 
@@ -70,44 +68,23 @@ def name_order(path):
     return [int(part) if part.isdecimal() else part for part in parts]
 
 
-def pair_tables(named, tables):
-    """Return tables of events in the order in which no name disagrees with images."""
-    _refuse_same(
-        [img.file for img in named], [img.name for img in named], "give every run once"
-    )
-    return _in_order(named, tables, "events")
+def pair_by_name(named, entries, what):
+    """Return entries in the order in which no name disagrees with its image's.
 
-
-def pair_confounds(series, entries):
-    """Return confounds in the order of their series (lists of NamedImage), by names."""
-    names = [f"confounds[{i}]" for i in range(len(entries))]
-    remedy = "every series has confounds of its own, give them"
-    _refuse_same(entries, names, remedy)
-    for entry, name in zip(entries, names, strict=True):
-        if np.ma.is_masked(entry):
-            raise TypeError(
-                f"{name} is a masked array; fill its masked entries with numbers, or "
-                "leave their volumes out by sample_mask"
-            )
-        if isinstance(entry, np.ndarray) or hasattr(entry, "columns"):
-            check_real(np.asarray(entry), name)
-    return _in_order([img for own in series for img in own], entries, "confounds")
-
-
-def _in_order(named, tables, what):
-    """Return tables in the order in which no name disagrees with its image's."""
+    Entries without a file, and images (NamedImage) without one, fit everything.
+    """
     images = [_entities(img.file) for img in named]
-    found = [_entities(table) for table in tables]
-    pairs = [(i, i if len(tables) > 1 else 0) for i in range(len(images))]
+    found = [_entities(entry) for entry in entries]
+    pairs = [(i, i if len(entries) > 1 else 0) for i in range(len(images))]
     odd = [(i, j) for i, j in pairs if _disagreement(images[i], found[j])]
     if not odd:
-        return list(tables)
+        return list(entries)
     order = _only_order(images, found) if len(images) == len(found) else None
     if order is None:
         i, j = odd[0]
-        return refuse_other_names([named[i]], [tables[j]], what)
+        return refuse_other_names([named[i]], [entries[j]], what)
     _logger.info("%s were put into the order of the images, by their names", what)
-    return [tables[j] for j in order]
+    return [entries[j] for j in order]
 
 
 def refuse_other_names(named, tables, what):
@@ -150,7 +127,7 @@ def _only_order(images, tables):
     return order if len(set(order)) == len(order) else None
 
 
-def _refuse_same(values, names, remedy):
+def refuse_same(values, names, remedy):
     """Raise if a file, or a table in memory, is given twice."""
     seen: dict[Any, str] = {}
     for value, name in zip(values, names, strict=True):
@@ -202,25 +179,6 @@ def read_filters(filters, file=None):
 def filter_texts(filters):
     """Return filters, as ``read_filters`` returns them, as its texts."""
     return [f"{key}={label or ''}" for key in filters for label in filters[key]]
-
-
-def apply_filters(found, filters, participant):
-    """Return the (path, entities) whose labels are among those of every filter."""
-    for key, wanted in filters.items():
-        kept = [
-            (path, entities)
-            for path, entities in found
-            if any(same_label(entities.get(key), label) for label in wanted)
-        ]
-        if not kept:
-            labels = sorted({entities.get(key, "(none)") for _, entities in found})
-            asked = " ".join(filter_texts({key: wanted}))
-            raise ValueError(
-                f"sub-{participant} has no series with {asked} (filters, --filter); "
-                f"there are {', '.join(labels)}"
-            )
-        found = kept
-    return found
 
 
 def _of_texts(texts):

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from neuroextrap.images._bids_names import (
     RUN_KEYS,
-    apply_filters,
     bids_files,
+    filter_texts,
     label_key,
     loose_entities,
     same_label,
@@ -104,35 +104,44 @@ def _series(derivatives, participant, space, *, any_version=False):
     return found if any_version else preprocessed or found
 
 
+_OPTIONS = {"task": "task, --task", "space": "space, --space"}
+
+
 def _chosen(found, filters, wanted, participant):
     """Return the series that pass filters and have the labels wanted, by entity."""
-    found = apply_filters(found, filters, participant)
+    for key, labels in filters.items():
+        keys = {label_key(label) for label in labels}
+        kept = [each for each in found if label_key(each[1].get(key)) in keys]
+        asked = f"{' '.join(filter_texts({key: labels}))} (filters, --filter)"
+        found = _some(kept, found, key, asked, participant)
     for key, labels in wanted.items():
-        found = _selected(found, key, labels, participant)
+        there = _labels(found, key)
+        if labels is None and len(there) > 1 and key in _OPTIONS:
+            raise ValueError(
+                f"sub-{participant} has series of several {key} entities: "
+                f"{', '.join(there)}; choose one ({_OPTIONS[key]})"
+            )
+        if labels is not None:
+            labels = {labels} if isinstance(labels, str) else set(labels)
+            kept = [each for each in found if each[1].get(key) in labels]
+            asked = f"{key}-{', '.join(sorted(labels))}"
+            found = _some(kept, found, key, asked, participant)
     return found
 
 
-def _selected(found, key, wanted, participant):
-    """Return the series that have the label wanted; one label there must be."""
-    labels = sorted({entities.get(key, "(none)") for _, entities in found})
-    if wanted is None:
-        if len(labels) > 1 and key != "ses":
-            raise ValueError(
-                f"sub-{participant} has series of several {key} entities: "
-                f"{', '.join(labels)}; choose one ({_OPTIONS[key]})"
-            )
-        return found
-    wanted = {wanted} if isinstance(wanted, str) else set(wanted)
-    kept = [(path, e) for path, e in found if e.get(key) in wanted]
+def _labels(found, key):
+    """Return the labels that an entity has in the names of series."""
+    return sorted({entities.get(key, "(none)") for _, entities in found})
+
+
+def _some(kept, found, key, asked, participant):
+    """Return the series that are kept; ValueError if there are none."""
     if not kept:
         raise ValueError(
-            f"sub-{participant} has no series with {key}-{', '.join(sorted(wanted))}; "
-            f"there are {', '.join(labels)}"
+            f"sub-{participant} has no series with {asked}; there are "
+            f"{', '.join(_labels(found, key))}"
         )
     return kept
-
-
-_OPTIONS = {"task": "task, --task", "space": "space, --space"}
 
 
 def refuse_copies(found, participant, more=()):
@@ -234,6 +243,7 @@ def find_betas(
         fits, runs = _of_models(found, participant)
     else:
         return [_of_trials(path, entities) for path, entities in found], None
+    check_inputs(fits)
     table = labeled_by_name(fits, [None])
     if table["run"].nunique() < 2:
         raise ValueError(
@@ -258,7 +268,6 @@ def _of_maps(found, participant):
 def _of_models(found, participant):
     """Return Fits and BidsRuns of the models of SPM and FEAT."""
     fits = [read_fits(path)[0] for path, _ in found]
-    check_inputs(fits)
     runs = [
         BidsRun(img, None, fit.mask, None, {"sub": participant, **entities})
         for fit, (_, entities) in zip(fits, found, strict=True)

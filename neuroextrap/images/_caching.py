@@ -1,6 +1,7 @@
 """Fingerprints of images, and samples kept in a cache by them."""
 
 import copy
+import functools
 import os
 import stat
 from itertools import chain
@@ -50,7 +51,7 @@ def check_private(folder):
     The folder above may have the sticky bit, as /tmp does.
     """
     above, inside = folder.absolute().parent, folder / "joblib"
-    alone: dict[tuple[int, int], bool] = {}
+    alone = functools.cache(_is_alone)
     for path in chain([above, folder, inside], inside.rglob("*")):
         try:
             status = path.stat()
@@ -68,15 +69,10 @@ def check_private(folder):
 
 
 def _others_can_write(status, alone):
-    """Return whether anyone but a file's owner may write (`alone`: known groups)."""
-    if status.st_mode & stat.S_IWOTH:
-        return True
-    if not status.st_mode & stat.S_IWGRP:
-        return False
-    both = status.st_uid, status.st_gid
-    if both not in alone:
-        alone[both] = _is_alone(*both)
-    return not alone[both]
+    """Return whether anyone but a file's owner may write; a group may be its own."""
+    by_group = status.st_mode & stat.S_IWGRP
+    by_group = by_group and not alone(status.st_uid, status.st_gid)
+    return bool(status.st_mode & stat.S_IWOTH or by_group)
 
 
 def _is_alone(uid, gid):

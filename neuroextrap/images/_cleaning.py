@@ -6,21 +6,34 @@ from typing import Any
 
 import numpy as np
 
-from neuroextrap.images._bids_names import pair_confounds
+from neuroextrap.images._bids_names import pair_by_name, refuse_same
 from neuroextrap.images._opening import series_of
 from neuroextrap.images._tables import numbers, read_text_table
-from neuroextrap.stats._validation import brief, check_numbers, real_array
+from neuroextrap.stats._validation import brief, check_numbers, check_real, real_array
 
 
 @dataclass(frozen=True)
 class Cleaning:
     """What is removed from every run, for all volumes of all series in a row."""
 
-    options: Any
-    times: list[Any]
-    confounds: list[Any]
-    kept: np.ndarray
-    series: np.ndarray
+    options: Any  # SampleOptions
+    times: list  # seconds between volumes of each series, or None
+    confounds: list  # of each series, float64 (n_volumes, n_columns), or None
+    kept: np.ndarray  # volumes that sample_mask keeps, (n_volumes,)
+    series: np.ndarray  # number of the series of each volume, (n_volumes,)
+
+    @classmethod
+    def of(cls, options, named, times=None):
+        """Read what SampleOptions say of images (NamedImage)."""
+        members = series_of(named, True)
+        n_volumes = [sum(img.n_samples or 1 for img in own) for own in members]
+        masks = _one_per_series(options.sample_mask, len(members), "sample_mask")
+        kept = _read_each(masks, "sample_mask", n_volumes, _kept_of_series)
+        paired = _ordered_confounds(options, members)
+        confounds = _read_each(paired, "confounds", n_volumes, _confounds_of_series)
+        series = np.repeat(np.arange(len(members)), n_volumes)
+        times = [None] * len(members) if times is None else times
+        return cls(options, times, confounds, np.concatenate(kept), series)
 
     @property
     def changes(self):
@@ -67,36 +80,26 @@ def _with_drifts(options):
     return own | {"confounds": np.hstack([confounds, drifts])}
 
 
-def read_confounds(confounds, named, sample_mask=None):
-    """Return the confounds of every series, float64 (n_volumes, n_columns), or None."""
-    series = series_of(named, True)
-    entries = _one_per_series(confounds, len(series), "confounds")
-    paired = pair_confounds(series, entries)
+def _ordered_confounds(options, members):
+    """Return the confounds of every series as they were given, in order by names."""
+    entries = _one_per_series(options.confounds, len(members), "confounds")
+    names = [f"confounds[{i}]" for i in range(len(entries))]
+    refuse_same(entries, names, "every series has confounds of its own, give them")
+    named = [img for own in members for img in own]
+    paired = pair_by_name(named, entries, "confounds")
     moved = any(one is not two for one, two in zip(paired, entries, strict=True))
-    if moved and isinstance(sample_mask, (list, tuple)):
+    if moved and isinstance(options.sample_mask, (list, tuple)):
         raise ValueError(
             "confounds are in another order than imgs, by their names, and whether "
             "sample_mask is in that order too is unknown; give all in one order"
         )
-    return [
-        _confounds_of_series(entry, f"confounds[{i}]", n)
-        for i, (entry, n) in enumerate(zip(paired, _lengths(series), strict=True))
-    ]
+    return paired
 
 
-def read_sample_mask(sample_mask, named):
-    """Return which volumes of every series are kept, booleans (n_volumes,) each."""
-    lengths = _lengths(series_of(named, True))
-    entries = _one_per_series(sample_mask, len(lengths), "sample_mask")
-    return [
-        _kept_of_series(entry, f"sample_mask[{i}]", n)
-        for i, (entry, n) in enumerate(zip(entries, lengths, strict=True))
-    ]
-
-
-def _lengths(series):
-    """Return the number of volumes of each series of named images."""
-    return [sum(img.n_samples or 1 for img in members) for members in series]
+def _read_each(entries, name, n_volumes, read):
+    """Return what ``read(entry, name, n)`` makes of the entry of every series."""
+    pairs = enumerate(zip(entries, n_volumes, strict=True))
+    return [read(entry, f"{name}[{i}]", n) for i, (entry, n) in pairs]
 
 
 def _one_per_series(values, n_series, name):
@@ -138,8 +141,13 @@ def _confounds_of_series(entry, name, n_volumes):
     """Return the confounds of one series as an array, or None."""
     if entry is None:
         return None
+    if np.ma.is_masked(entry):
+        raise TypeError(
+            f"{name} is a masked array; fill its masked entries with numbers, or leave "
+            "their volumes out by sample_mask"
+        )
     if hasattr(entry, "columns"):
-        values = numbers(entry, name)
+        values = numbers(check_real(entry, name), name)
     elif isinstance(entry, (str, os.PathLike)):
         values = numbers(read_text_table(entry, name), os.fspath(entry))
         name = f"{name} ({entry})"

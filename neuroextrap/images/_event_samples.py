@@ -6,13 +6,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from neuroextrap.design._copies import check_series_apart, some_columns
-from neuroextrap.images._cleaning import read_confounds, read_sample_mask
+from neuroextrap.images._cleaning import Cleaning
 from neuroextrap.images._events import (
+    check_excluded,
     event_labels,
-    is_timed,
+    has_onsets,
     late_event,
     read_events,
-    warn_unknown,
 )
 from neuroextrap.images._labeled_samples import (
     LabeledSamples,
@@ -72,42 +72,37 @@ class RunTrials(NamedTuple):
 
 def trials_of_runs(imgs, events, options):
     """Return the RunTrials of every run; of the images, only headers are read."""
-    exclude = options.excluded
     named, tables = read_tables(imgs, events)
-    _check_tables(tables, named)
-    times = repetition_times(named, options.t_r, check_t_r=options.check_t_r)
+    _check_tables(tables)
+    times = repetition_times(named, options)
     for (table, name), img, time in zip(tables, named, times, strict=True):
         if late := late_event(table, name, img, time):
             raise ValueError(late)
-    runs, present = _fits_of_runs(named, tables, times, options)
-    warn_unknown(exclude, present)
-    if not any(run.keep.any() for run in runs):
-        raise ValueError(
-            f"exclude={exclude!r} leaves no trial; conditions are "
-            f"{sorted({str(name) for name in present} - {''})}; exclude fewer"
-        )
+    cleaning = Cleaning.of(options, named, times)
+    runs = [
+        _trials_of_run(img, table, name, cleaning, i)
+        for i, (img, (table, name)) in enumerate(zip(named, tables, strict=True))
+    ]
+    present = np.concatenate([table["trial_type"] for table, _ in tables])
+    left = any(run.keep.any() for run in runs)
+    check_excluded(options.excluded, present, left, "trial")
     return [run._replace(keep=_seen_trials(run)) for run in runs]
 
 
-def _fits_of_runs(named, tables, times, options):
-    """Return the RunTrials of every run before censoring, and all conditions."""
-    confounds = read_confounds(options.confounds, named, options.sample_mask)
-    volumes = read_sample_mask(options.sample_mask, named)
+def _trials_of_run(img, table, name, cleaning, i):
+    """Return the RunTrials of the i-th series before censoring."""
+    options = cleaning.options
+    labels = event_labels(table, name, options.label_column)
+    trials = table[_TIMED].assign(label=labels)[table["trial_type"] != ""]
+    trials = trials.sort_values("onset", kind="stable").reset_index(drop=True)
+    excluded = trials["trial_type"].isin(options.excluded)
     design = {"high_pass": options.high_pass}
     if not options.high_pass:  # None: nilearn's own drifts, 0: none
         design = {} if options.high_pass is None else {"drift_model": None}
-    runs = []
-    parts = zip(named, tables, times, confounds, volumes, strict=True)
-    for img, (table, name), time, regressed, in_fit in parts:
-        labels = event_labels(table, name, options.label_column)
-        trials = table[_TIMED].assign(label=labels)[table["trial_type"] != ""]
-        trials = trials.sort_values("onset", kind="stable").reset_index(drop=True)
-        excluded = trials["trial_type"].isin(options.excluded)
-        keep = ~(excluded | (trials["label"] == "")).to_numpy()
-        fit = {"model": options.samples, "design": design, "t_r": time}
-        fit |= {"confounds": regressed, "volumes": in_fit}
-        runs.append(RunTrials(img, trials, keep, fit))
-    return runs, np.concatenate([table["trial_type"] for table, _ in tables])
+    fit = {"model": options.samples, "design": design, "t_r": cleaning.times[i]}
+    volumes = cleaning.kept[cleaning.series == i]
+    fit |= {"confounds": cleaning.confounds[i], "volumes": volumes}
+    return RunTrials(img, trials, ~(excluded | (trials["label"] == "")).to_numpy(), fit)
 
 
 def labels_of_trials(run_trials):
@@ -117,15 +112,10 @@ def labels_of_trials(run_trials):
     return np.concatenate(y), runs
 
 
-def _check_tables(tables, named):
-    """Raise for too few tables, and for tables without onsets."""
-    if len(tables) != len(named):
-        raise ValueError(
-            f"events must hold one table for each of the {len(named)} images, got "
-            f"{len(tables)}; onsets count from the first volume of each"
-        )
+def _check_tables(tables):
+    """Raise for tables without onsets."""
     for table, name in tables:
-        if not is_timed(table):
+        if not has_onsets(table):
             raise ValueError(
                 f"{name} lacks columns ['onset', 'duration'], it has "
                 f"{list(table.columns)}; single-trial betas need BIDS events, give "
@@ -303,20 +293,17 @@ def labels_of_samples(imgs, events, options):
         return labels_of_trials(trials_of_runs(imgs, events, options))
     volumes = labeled_volumes(imgs, events, options)
     y, runs = volumes.labels[volumes.kept], volumes.runs[volumes.kept]
-    if options.samples == "volumes":
-        return y, runs
-    cells = cells_of(y, runs)
-    return np.array([name for _, name in cells]), np.array([run for run, _ in cells])
+    return (y, runs) if options.samples == "volumes" else cells_of(y, runs)
 
 
 def late_events(imgs, events, options):
     """Say of every run which event starts after its last volume, "" for none."""
     named = list_images(imgs)
     tables = [read_events(table) for table in events]
-    timed = [img for img, (t, _) in zip(named, tables, strict=True) if is_timed(t)]
-    times = iter(repetition_times(timed, options.t_r, check_t_r=options.check_t_r))
+    timed = [img for img, (t, _) in zip(named, tables, strict=True) if has_onsets(t)]
+    times = iter(repetition_times(timed, options))
     delay = None if options.of_trials else options.delay
     return [
-        late_event(table, name, img, next(times), delay) if is_timed(table) else ""
+        late_event(table, name, img, next(times), delay) if has_onsets(table) else ""
         for img, (table, name) in zip(named, tables, strict=True)
     ]

@@ -18,6 +18,7 @@ from neuroextrap.stats._validation import warn
 
 _logger = logging.getLogger(__name__)
 
+ONSET, DURATION, CONDITION = "onset", "duration", "trial_type"
 _INTEGER = re.compile("0|-?[1-9][0-9]{0,16}")  # as Python writes it
 _ROUNDING = 1e-3
 """Seconds by which a volume may precede an event and still belong to it."""
@@ -87,9 +88,9 @@ def tell_missing(tables):
         )
 
 
-def is_timed(table):
-    """Return whether a table of `read_events` holds BIDS events."""
-    return "onset" in table.columns
+def has_onsets(table):
+    """Return whether events or features are a table with times of its rows."""
+    return ONSET in getattr(table, "columns", ())
 
 
 def labels_of_volumes(table, name, n_volumes, t_r, delay=0.0):
@@ -135,13 +136,19 @@ def late_event(table, name, img, t_r, delay=None):
     )
 
 
-def warn_unknown(exclude, present):
-    """Log a warning for each condition to exclude that does not occur."""
-    for condition in sorted(set(exclude) - set(present)):
+def check_excluded(excluded, present, left, what):
+    """Warn of conditions to exclude that do not occur; raise if nothing is `left`."""
+    known = sorted({str(name) for name in present} - {""})
+    for condition in sorted(set(excluded) - set(present)):
         _logger.warning(
             "condition %r is to be excluded but does not occur; there are %s",
             condition,
-            sorted({str(name) for name in present} - {""}),
+            known,
+        )
+    if not left:
+        raise ValueError(
+            f"exclude={excluded!r} leaves no {what}; conditions are {known}; exclude "
+            "fewer"
         )
 
 
@@ -160,7 +167,6 @@ def _as_frame(events, name):
     return read_text_table(events, name), os.fspath(events)
 
 
-ONSET, DURATION, CONDITION = "onset", "duration", "trial_type"
 _COMMON = 0.5  # share of time, of rows or run, that is in both; less may be other units
 
 
@@ -235,11 +241,6 @@ def features_of_events(events, column, files, band):
         timed = part.assign(onset=onset + start, duration=end - onset)
         parts.append(timed[end > onset])
     return pd.concat(parts, ignore_index=True)
-
-
-def has_onsets(features):
-    """Say whether features are a table with times of its rows."""
-    return ONSET in getattr(features, "columns", ())
 
 
 def features_of_volumes(features, n_volumes, t_r, name="features"):

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from neuroextrap.images._opening import open_image
+from neuroextrap.images._tables import load_array
 from neuroextrap.stats._validation import warn
 
 _HDF5 = b"\x89HDF\r\n\x1a\n"
@@ -149,7 +150,7 @@ class Fit(NamedTuple):
     names: list | None
     runs: list | None
     mask: Any
-    series: str | None = None  # what it was fitted to, if that is one run
+    series: tuple = ()  # names of the runs that it was fitted to, where known
 
 
 def read_spm(path):
@@ -192,9 +193,10 @@ def read_feat(path):
     standard = path / "reg_standard"
     root = standard if any(standard.glob("stats/*pe*.nii*")) else path
     stems = [[copes[k], f"pe{k}"] if k in copes else [f"pe{k}"] for k in evs]
+    series = (design["series"],) if "series" in design else ()
     images = [_image(root / "stats", *own) for own in stems]
     runs, mask = [path.stem] * len(evs), _image(root, "mask")
-    return Fit(images, list(evs.values()), runs, mask, design.get("series"))
+    return Fit(images, list(evs.values()), runs, mask, series)
 
 
 def check_places(fits):
@@ -283,18 +285,17 @@ def _on_grid(betas, mask, path):
 
 
 def _plain_array(path):
-    """Return the array of a file of numpy that holds no pickled objects."""
+    """Return the array of a file of numpy; of pickles say what to do instead."""
     try:
-        return np.load(path, allow_pickle=False)
-    except Exception as error:  # whatever is wrong with the bytes of others
-        reason = f"cannot be read as an array of numpy ({error}); save it again"
-        if "pickle" in str(error):
-            reason = (
-                "is a pickled dict, which can run any code when it is opened and is "
-                "not read; let GLMsingle write HDF5 (wanthdf5=1), or save the array "
-                "alone: numpy.save('betas.npy', results['typed']['betasmd'])"
-            )
-        raise ValueError(f"{path} {reason}") from error
+        return load_array(path)
+    except ValueError as error:
+        if "pickle" not in str(error.__cause__):
+            raise
+        raise ValueError(
+            f"{path} is a pickled dict, which can run any code when it is opened and "
+            "is not read; let GLMsingle write HDF5 (wanthdf5=1), or save the array "
+            "alone: numpy.save('betas.npy', results['typed']['betasmd'])"
+        ) from error
 
 
 def _texts(content, part):

@@ -18,7 +18,6 @@ from neuroextrap.images._fit_formats import (
 from neuroextrap.images._maskers import shared_mask
 from neuroextrap.images._opening import image_files
 from neuroextrap.images._tables import read_text_table
-from neuroextrap.stats._validation import brief
 
 _logger = logging.getLogger(__name__)
 
@@ -83,7 +82,9 @@ def load_betas(path: Any, events: Any = None, *, mask: Any = None) -> Betas:
     Traceback (most recent call last):
     ValueError: spm/SPM.mat: no such file or folder; check the path
     """
-    fits = [fit for each in _paths(path) for fit in read_fits(Path(each), mask)]
+    fits = [
+        fit for each in image_files(path, "path") for fit in read_fits(Path(each), mask)
+    ]
     if not fits:
         raise ValueError("path names no model; give at least one")
     check_inputs(fits)
@@ -116,7 +117,8 @@ def is_fit(imgs):
     given = list(imgs) if isinstance(imgs, (list, tuple)) else [imgs]
     named = given and all(isinstance(each, (str, os.PathLike)) for each in given)
     return bool(named) and all(
-        os.path.isdir(each) or Path(each).suffix in _ARRAYS for each in _paths(given)
+        os.path.isdir(each) or Path(each).suffix in _ARRAYS
+        for each in image_files(given)
     )
 
 
@@ -126,39 +128,42 @@ def effects_of(paths):
     for path in map(Path, paths):
         if match := _EFFECT.fullmatch(path.name):
             fits.setdefault((path.parent, match[1]), []).append((match[2], str(path)))
-    designs = {fit: _designs(*fit) for fit in fits}
-    _check_apart(designs)
-    labels = [_run_of(*fit, tables) for fit, tables in designs.items()]
-    if None in labels or len(set(labels)) < len(labels):
-        labels = [str(i) for i in range(1, len(fits) + 1)]
-    found = []
-    for (fit, tables), label in zip(designs.items(), labels, strict=True):
-        mask = fit[0] / f"{fit[1]}_mask.nii.gz".lstrip("_")
-        names, images = map(list, zip(*_conditions(fits[fit], tables), strict=True))
-        own = str(mask) if mask.is_file() else None
-        found.append(Fit(images, names, [label] * len(names), own))
-    return found
+    designs = [_designs(*fit) for fit in fits]
+    runs = [_run_of(*fit, own) for fit, own in zip(fits, designs, strict=True)]
+    if None in runs or len(set(runs)) < len(runs):
+        runs = [str(i) for i in range(1, len(fits) + 1)]
+    known = zip(fits, fits.values(), designs, runs, strict=True)
+    return [_effects(*fit, *of_fit) for fit, *of_fit in known]
+
+
+def _effects(folder, start, maps, designs, run):
+    """Return the Fit of the effect maps of one design, which may be of several runs."""
+    names, images = map(list, zip(*_conditions(maps, designs), strict=True))
+    mask = folder / f"{start}_mask.nii.gz".lstrip("_")
+    own = str(mask) if mask.is_file() else None
+    entities = map(loose_entities, designs or [folder / start])
+    series = tuple(_run_name(each) for each in entities if {"sub", "run"} <= set(each))
+    return Fit(images, names, [run] * len(names), own, series)
+
+
+def _run_name(entities):
+    """Return what tells a run apart, numbers as numbers."""
+    known = [key for key in ("sub", *RUN_KEYS) if key in entities]
+    return "_".join(f"{key}-{label_key(entities[key])}" for key in known)
 
 
 def check_inputs(fits):
-    """Raise if two fits are of the same series."""
-    seen = set()
-    for fit in fits:
-        if fit.series is not None and fit.series in seen:
-            raise ValueError(
-                f"{fit.images[0]} is of a second model of {fit.series}, which would be "
-                "tested by its own data; give one model of every run"
-            )
-        seen.add(fit.series)
-
-
-def _paths(path):
-    """Return the paths that one, a pattern or a list stands for."""
-    if isinstance(path, (list, tuple)):
-        return [each for one in path for each in _paths(one)]
-    if not isinstance(path, (str, os.PathLike)):
-        raise TypeError(f"path must be a path, or a list of paths; got {brief(path)}")
-    return image_files(path)
+    """Raise if two fits are of the same run."""
+    seen: dict[str, int] = {}
+    for number, fit in enumerate(fits):
+        for run in fit.series:
+            other = seen.setdefault(run, number)
+            if other != number:
+                raise ValueError(
+                    f"{fits[other].images[0]} and {fit.images[0]} are of the same run, "
+                    f"which would be tested by its own data ({run}); give one model of "
+                    "every run"
+                )
 
 
 def read_fits(path, mask=None):
@@ -280,23 +285,6 @@ def _designs(folder, start):
         if "_".join(p for p in parts if not p.startswith("run-")) == start:
             plain.append(path)
     return {path: read_text_table(path, "design") for path in own or plain}
-
-
-def _check_apart(designs):
-    """Raise if a run, by its BIDS name, belongs to two fits."""
-    seen: dict[tuple, Path] = {}
-    for (folder, start), tables in designs.items():
-        for path in tables or [folder / start]:
-            entities = loose_entities(path)
-            if not {"sub", "run"} <= set(entities):
-                continue
-            run = tuple(label_key(entities.get(key)) for key in ("sub", *RUN_KEYS))
-            other = seen.setdefault(run, path)
-            if other != path:
-                raise ValueError(
-                    f"{path} and {other} are of the same run, which would be tested by "
-                    "its own data; give the folders of separate fits"
-                )
 
 
 def _run_of(folder, start, designs):

@@ -2,73 +2,57 @@
 
 import json
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
 from neuroextrap.design._copies import check_series_apart, some_columns
-from neuroextrap.images._bids_names import file_entities, pair_tables
+from neuroextrap.images._bids_names import file_entities, pair_by_name, refuse_same
 from neuroextrap.images._bids_runs import find_raw, fitting_files
-from neuroextrap.images._cleaning import (
-    Cleaning,
-    clean_runs,
-    read_confounds,
-    read_sample_mask,
-)
+from neuroextrap.images._cleaning import Cleaning, clean_runs
 from neuroextrap.images._events import (
-    is_timed,
+    check_excluded,
+    has_onsets,
     labels_of_volumes,
     read_events,
     read_runs,
     tell_missing,
-    warn_unknown,
 )
 from neuroextrap.images._loading import cleans_over_time, load_opened, mean_gray_levels
 from neuroextrap.images._opening import is_pattern, list_images, matching_files
+from neuroextrap.images._sample_options import LONGEST
 from neuroextrap.images._surface_files import SURFACES
-from neuroextrap.stats._validation import brief, check_flags, check_number
 
 _logger = logging.getLogger(__name__)
 
 _TOLERANCE = 1e-3
 """Seconds by which two statements of a repetition time may differ."""
 
-_LONGEST = 1e4
-"""Seconds between volumes that no scanner needs: what is larger is no time."""
-
 _SECONDS = {"sec": 1.0, "msec": 1e-3, "usec": 1e-6}
 _EXTENSIONS = (*SURFACES, ".nii.gz", ".nii", ".img.gz", ".img", ".hdr")
 
 
-def repetition_times(named, t_r, *, check_t_r=True):
+def repetition_times(named, options):
     """Return the time between volumes of every series in seconds.
 
-    `t_r`, header and sidecar must agree within a millisecond, or (without `check_t_r`)
-    the first of `t_r`, sidecar and header counts.
+    ``t_r`` of SampleOptions, header and sidecar must agree within a millisecond, or
+    (without ``check_t_r``) the first of ``t_r``, sidecar and header counts.
     """
-    check_flags(check_t_r=check_t_r)
-    if t_r is not None:
-        given = np.nan if isinstance(t_r, bool) else check_number(t_r, "t_r")
-        if not 0 < given <= _LONGEST:
-            raise ValueError(
-                f"t_r={brief(t_r)} must be a positive number of seconds, at most "
-                f"{_LONGEST:g}; for example 2.0"
-            )
-        t_r = given
-    found = [_of_series(img, t_r, check_t_r) for img in named]
-    for said in dict.fromkeys(found if t_r is None else ()):
+    found = [_of_series(img, options) for img in named]
+    for said in dict.fromkeys(found if options.t_r is None else ()):
         series = [img for img, own in zip(named, found, strict=True) if own == said]
         more = f" and {len(series) - 1} more" if len(series) > 1 else ""
         _logger.info("%s%s: repetition time %g s (%s)", series[0].name, more, *said)
     return [time for time, _ in found]
 
 
-def _of_series(img, t_r, check_t_r):
+def _of_series(img, options):
     """Return the time between volumes of one series, and what tells it."""
-    found = {"t_r": t_r, "its sidecar": _of_sidecar(img), "its header": _of_header(img)}
-    stated = {source: value for source, value in found.items() if value is not None}
+    found = {"t_r": options.t_r, "its sidecar": _of_sidecar(img)}
+    found["its header"] = _of_header(img)
+    stated = {source: float(t) for source, t in found.items() if t is not None}
     if not stated:
         raise ValueError(
             f"t_r is needed with BIDS events, got None, and neither the header nor a "
@@ -76,7 +60,7 @@ def _of_series(img, t_r, check_t_r):
             "volumes in seconds"
         )
     times = list(stated.values())
-    if check_t_r and max(times) - min(times) > _TOLERANCE + 1e-6:
+    if options.check_t_r and max(times) - min(times) > _TOLERANCE + 1e-6:
         said = ", ".join(f"{source} says {t:g} s" for source, t in stated.items())
         raise ValueError(
             f"{img.name}: repetition times disagree: {said}; correct the wrong one, or "
@@ -100,25 +84,15 @@ def _of_sidecar(img):
     if img.file is None:
         return None
     path = Path(img.file)
-    stem = next(
-        (path.name.removesuffix(e) for e in _EXTENSIONS if path.name.endswith(e)), None
-    )
-    beside = [] if stem is None else [path.with_name(f"{stem}.json")]
-    times = map(_time_in, [each for each in beside if each.is_file()])
-    told = next((time for time in times if time is not None), None)
-    return _inherited(path) if told is None else told
-
-
-def _inherited(path):
-    """Return RepetitionTime of the most specific file of the image's data sets."""
+    stems = [path.name.removesuffix(e) for e in _EXTENSIONS if path.name.endswith(e)]
+    sidecars = [path.with_name(f"{stem}.json") for stem in stems[:1]]
     entities, root = file_entities(path), find_raw(path)
-    while entities is not None and "sub" in entities and root is not None:
-        for _, _, sidecar in reversed(fitting_files(entities, root, "bold.json")):
-            time = _time_in(sidecar)
-            if time is not None:
-                return time
+    while entities is not None and root is not None:
+        fitting = fitting_files(entities, root, "bold.json")
+        sidecars += [sidecar for *_, sidecar in reversed(fitting)]
         root = find_raw(root)
-    return None
+    times = map(_time_in, filter(Path.is_file, sidecars))
+    return next((time for time in times if time is not None), None)
 
 
 def _time_in(sidecar):
@@ -133,7 +107,7 @@ def _time_in(sidecar):
     if value is None:
         return None
     number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    if not (number and 0 < value < _LONGEST):
+    if not (number and 0 < value < LONGEST):
         raise ValueError(
             f"{sidecar}: RepetitionTime={value!r} must be a positive number of "
             "seconds; correct the sidecar"
@@ -156,12 +130,17 @@ class LabeledSamples:
 def read_volumes(imgs, events, masker, options):
     """Return a sample of every labeled volume (LabeledSamples), by SampleOptions."""
     over_time = cleans_over_time(masker)
-    labels, runs, kept, cleaning = labeled_volumes(
-        imgs, events, options, over_time=over_time
-    )
-    named = list_images(imgs)
-    confounds = options.confounds if over_time else None
-    data = load_opened(named, masker, confounds=confounds)
+    if over_time and (options.sample_mask is not None or options.high_pass):
+        raise ValueError(
+            "sample_mask and high_pass need a masker that does not detrend, "
+            "standardize or filter itself; give one without"
+        )
+    named, labels, runs, kept, cleaning = labeled_volumes(imgs, events, options)
+    confounds = None
+    if over_time:  # confounds go with what the masker removes
+        confounds = cleaning.confounds
+        cleaning = replace(cleaning, confounds=[None] * len(confounds))
+    data = load_opened(named, masker, confounds)
     own = {run: np.flatnonzero(runs == run) for run in np.unique(runs)}
     told = [named[cleaning.series[rows[0]]].name for rows in own.values()]
     if len(set(told)) < len(told):
@@ -175,52 +154,42 @@ def read_volumes(imgs, events, masker, options):
 def read_blocks(imgs, events, masker, options):
     """Return the mean of every condition in every run (LabeledSamples)."""
     volumes = read_volumes(imgs, events, masker, options)
-    cells = cells_of(volumes.y, volumes.runs)
-    members = [np.flatnonzero((volumes.runs == r) & (volumes.y == c)) for r, c in cells]
-    return LabeledSamples(
-        np.array([volumes.data[rows].mean(axis=0) for rows in members]),
-        np.array([condition for _, condition in cells]),
-        np.array([run for run, _ in cells]),
-        masker,
-        volumes.bg_img,
-        np.array([rows.mean() for rows in members]),
-    )
+    y, runs = cells_of(volumes.y, volumes.runs)
+    cells = zip(y, runs, strict=True)
+    rows = [np.flatnonzero((volumes.y == c) & (volumes.runs == r)) for c, r in cells]
+    data = np.array([volumes.data[own].mean(axis=0) for own in rows])
+    order = np.array([own.mean() for own in rows])
+    return replace(volumes, data=data, y=y, runs=runs, order=order)
 
 
 def cells_of(y, runs):
-    """Return (run, condition) of every block average, in their order."""
-    return [
-        (run, condition)
-        for run in np.unique(runs)
-        for condition in np.unique(y[runs == run])
-    ]
+    """Return condition and run of every block average, in their order."""
+    cells = [(c, r) for r in np.unique(runs) for c in np.unique(y[runs == r])]
+    return tuple(map(np.array, zip(*cells, strict=True)))
 
 
 class LabeledVolumes(NamedTuple):
     """Label and run of every volume, which give a sample, and how they are cleaned."""
 
+    named: list  # NamedImage
     labels: np.ndarray
     runs: np.ndarray
     kept: np.ndarray
     cleaning: Cleaning
 
 
-def labeled_volumes(imgs, events, options, *, over_time=False):
+def labeled_volumes(imgs, events, options):
     """Return LabeledVolumes; of the images, only headers are read."""
     named, tables = read_tables(imgs, events)
     runs, labels = _runs_and_labels(named, tables, options)
-    warn_unknown(options.excluded, labels)
     kept = (labels != "") & ~np.isin(labels, options.excluded)
-    if not kept.any():
-        raise ValueError(
-            f"exclude={options.excluded!r} leaves no sample; conditions are "
-            f"{sorted(set(labels.tolist()) - {''})}; exclude fewer"
-        )
-    cleaning = _cleaning(named, options, over_time=over_time)
+    check_excluded(options.excluded, labels, kept.any(), "sample")
+    times = repetition_times(named, options) if options.high_pass else None
+    cleaning = Cleaning.of(options, named, times)
     kept &= cleaning.kept
     if not kept.any():
         raise ValueError("sample_mask leaves no labeled volume; censor fewer")
-    return LabeledVolumes(labels, runs, kept, cleaning)
+    return LabeledVolumes(named, labels, runs, kept, cleaning)
 
 
 def read_tables(imgs, events):
@@ -235,9 +204,16 @@ def read_tables(imgs, events):
             f"events must hold one table for each of the {len(named)} images (or one "
             f"for all volumes), got {len(given)}; give them in the order of imgs"
         )
-    given = pair_tables(named, given)
+    files, names = [img.file for img in named], [img.name for img in named]
+    refuse_same(files, names, "give every run once")
+    given = pair_by_name(named, given, "events")
     names = [f"events[{i}]" if several else "events" for i in range(len(given))]
     tables = [read_events(*pair) for pair in zip(given, names, strict=True)]
+    if len(tables) < len(named) and has_onsets(tables[0][0]):
+        raise ValueError(
+            f"{tables[0][1]} holds BIDS events for {len(named)} images; give one "
+            "table for each image, onsets counting from its first volume"
+        )
     tell_missing(tables)
     return named, tables
 
@@ -246,16 +222,9 @@ def _runs_and_labels(named, tables, options):
     """Return the run and the condition of every volume, series after series."""
     n_volumes = [img.n_samples or 1 for img in named]
     if len(tables) < len(named):
-        table, name = tables[0]
-        if is_timed(table):
-            raise ValueError(
-                f"{name} holds BIDS events for {len(named)} images; give one events "
-                "table for each image, onsets counting from its first volume"
-            )
         n_volumes = [sum(n_volumes)]
-    timed = [i for i, (table, _) in enumerate(tables) if is_timed(table)]
-    series = [named[i] for i in timed]
-    times = repetition_times(series, options.t_r, check_t_r=options.check_t_r)
+    timed = [i for i, (table, _) in enumerate(tables) if has_onsets(table)]
+    times = repetition_times([named[i] for i in timed], options)
     times = dict(zip(timed, times, strict=True))
     labels, runs = [], []
     for i, ((table, name), n) in enumerate(zip(tables, n_volumes, strict=True)):
@@ -276,22 +245,3 @@ def _labels_of(table, name, n_volumes, t_r, delay):
             "column it must have one row per volume"
         )
     return table["trial_type"].to_numpy(dtype=str)
-
-
-def _cleaning(named, options, *, over_time):
-    """Return the Cleaning of the series of images."""
-    confounds, high_pass = options.confounds, options.high_pass
-    if over_time:  # confounds go with what the masker removes
-        if options.sample_mask is not None or high_pass:
-            raise ValueError(
-                "sample_mask and high_pass need a masker that does not detrend, "
-                "standardize or filter itself; give one without"
-            )
-        confounds = None
-    kept = read_sample_mask(options.sample_mask, named)
-    times = [None] * len(kept)
-    if high_pass:
-        times = repetition_times(named, options.t_r, check_t_r=options.check_t_r)
-    confounds = read_confounds(confounds, named, options.sample_mask)
-    series = np.repeat(np.arange(len(kept)), [len(k) for k in kept])
-    return Cleaning(options, times, confounds, np.concatenate(kept), series)

@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 
 from neuroextrap.images._caching import cached
-from neuroextrap.images._cleaning import read_confounds, read_sample_mask
 from neuroextrap.images._opening import (
     MNI,
     NamedImage,
@@ -16,7 +15,6 @@ from neuroextrap.images._opening import (
     new_volume,
     open_image,
     read_image,
-    same_affine,
     series_of,
 )
 from neuroextrap.regions._coordinates import mesh_edges
@@ -118,30 +116,21 @@ def at_features(img, masker):
     return np.asanyarray(img.dataobj)[mask_lattice(masker)[0]]
 
 
-def load_samples(
-    imgs: Any, masker: Any, *, confounds: Any = None, sample_mask: Any = None
-) -> np.ndarray:
+def load_samples(imgs: Any, masker: Any) -> np.ndarray:
     """Return samples (n_samples, n_features) of images, with the masker's cleaning.
 
     Every 4-D image is cleaned as one run; single ones are one series if the masker does
-    anything over time. `confounds` and `sample_mask` have an entry per series, as in
-    nilearn. NaN where the image is not finite (in a whole series, if cleaned over
-    time).
+    anything over time. NaN where the image is not finite (in a whole series, if cleaned
+    over time).
     """
     check_masker(masker)
-    how = {"confounds": confounds, "sample_mask": sample_mask}
-    return load_opened(list_images(imgs), masker, **how)
+    return load_opened(list_images(imgs), masker)
 
 
-def load_opened(named, masker, *, confounds=None, sample_mask=None):
-    """Return the same of images that were opened (`NamedImage`)."""
+def load_opened(named, masker, confounds=None):
+    """Return the same of opened images (`NamedImage`), with confounds by series."""
     _check_grids(named, masker)
-    if confounds is not None:
-        confounds = read_confounds(confounds, named, sample_mask)
-    if sample_mask is not None:
-        kept = read_sample_mask(sample_mask, named)
-        sample_mask = [np.flatnonzero(of_series) for of_series in kept]
-    return cached(_load, named, masker, confounds, sample_mask)
+    return cached(_load, named, masker, confounds)
 
 
 def load_maps(named, masker):
@@ -157,41 +146,33 @@ def _check_grids(named, masker):
         check_same_grid(img, mask)
 
 
-def _load(named, masker, confounds=None, sample_mask=None):
+def _load(named, masker, confounds=None):
     """Return the samples of all series; a function of a module, for `cached`."""
-    series = series_of(named, cleans_over_time(masker, confounds, sample_mask))
-    none = [None] * len(series)
-    given = confounds or none, sample_mask or none
-    samples = [
-        _load_series(members, masker, *cleaning)
-        for members, *cleaning in zip(series, *given, strict=True)
-    ]
+    series = series_of(named, cleans_over_time(masker))
+    pairs = zip(series, confounds or [None] * len(series), strict=True)
+    samples = [_load_series(members, masker, own) for members, own in pairs]
     return samples[0] if len(samples) == 1 else np.concatenate(samples)
 
 
-def cleans_over_time(masker, confounds=None, sample_mask=None):
+def cleans_over_time(masker):
     """Return whether the result for a sample depends on the other samples."""
     names = "detrend standardize low_pass high_pass high_variance_confounds clean_args"
-    return (
-        confounds is not None
-        or sample_mask is not None
-        or getattr(masker, "runs", None) is not None
-        or any(getattr(masker, n, None) not in (None, False, {}) for n in names.split())
+    return getattr(masker, "runs", None) is not None or any(
+        getattr(masker, n, None) not in (None, False, {}) for n in names.split()
     )
 
 
-def _load_series(members, masker, confounds, sample_mask):
+def _load_series(members, masker, confounds):
     """Clean one series; NaN where the images had no finite value."""
     members = [_on_the_masks_grid(read_image(img), masker) for img in members]
     holes = _holes(members, masker)
     img = members[0].img if len(members) == 1 else _concatenated(members)
-    data = masker.transform(img, confounds=confounds, sample_mask=sample_mask)
-    data = np.atleast_2d(data)
+    data = np.atleast_2d(masker.transform(img, confounds=confounds))
     if data.dtype.kind != "f":
         data = data.astype(np.result_type(data.dtype, np.float32))
     if holes is None:
         return data
-    if cleans_over_time(masker, confounds, sample_mask):
+    if cleans_over_time(masker):
         data[:, holes.any(axis=0)] = np.nan
     else:
         data[holes] = np.nan
@@ -303,12 +284,16 @@ _LEVELS = 255
 
 def mean_gray_levels(named, mask_img):
     """Return the first series' mean, 0 to 255; None in MNI space or without anatomy."""
-    if is_surface_image(mask_img) or NamedImage("the mask", mask_img).code == MNI:
+    mask = NamedImage("the mask", mask_img)
+    if mask.is_surface or mask.code == MNI:
         return None
     series = [img for img in named if (img.n_samples or 1) > 1]
     chosen = series[:1] or named[:_MOST_SINGLE]
     mean = np.nan_to_num(mean_volume(chosen), posinf=0, neginf=0)
-    inside = mean[_seen(mean, chosen[0].img, mask_img)]
+    brain = mean != 0
+    if chosen[0].shares_grid(mask):
+        brain = np.asanyarray(mask_img.dataobj).astype(bool)
+    inside = mean[brain]
     if not len(inside) or (inside > 0).mean() < _LEAST_POSITIVE:
         return None
     brightest = np.percentile(inside, _BRIGHTEST)
@@ -316,12 +301,3 @@ def mean_gray_levels(named, mask_img):
         return None
     levels = np.rint(_LEVELS * np.clip(mean / brightest, 0, 1)).astype(np.float32)
     return new_volume(levels, chosen[0].img)
-
-
-def _seen(mean, img, mask_img):
-    """Return where the mask is, or all that is not zero if it has another grid."""
-    mask = np.asanyarray(mask_img.dataobj).astype(bool)
-    same = mask.shape == mean.shape
-    if same and same_affine(mask_img.affine, img.affine, mask.shape):
-        return mask
-    return mean != 0

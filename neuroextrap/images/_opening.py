@@ -11,6 +11,7 @@ import numpy as np
 
 from neuroextrap.images._bids_names import loose_entities, name_order
 from neuroextrap.images._surface_files import is_surface_file, open_surface
+from neuroextrap.stats._validation import brief, one_line
 
 _GRID_TOLERANCE = 1e-3
 """Grids are one when no voxel moves by more than this fraction of a voxel."""
@@ -121,7 +122,7 @@ def _read_surface(path, name):
         raise
     except Exception as error:  # whatever is wrong with the bytes of others
         raise ValueError(
-            f"{_with_file(name, path)} is not a readable series ({_one_line(error)}); "
+            f"{_with_file(name, path)} is not a readable series ({one_line(error)}); "
             "copy or compute it again"
         ) from error
 
@@ -162,7 +163,11 @@ def list_images(imgs, name="imgs"):
 
 def image_files(imgs, name="imgs"):
     """Return the paths that paths and patterns stand for, without opening them."""
-    return [os.fspath(path) for _, path in _expand(imgs, name)]
+    found = _expand(imgs, name)
+    for own_name, path in found:
+        if not isinstance(path, (str, os.PathLike)):
+            raise TypeError(f"{own_name} must be a path; got {brief(path)}")
+    return [os.fspath(path) for _, path in found]
 
 
 def read_image(named):
@@ -174,7 +179,7 @@ def read_image(named):
     except _UNREADABLE as error:
         raise ValueError(
             f"{named.name} cannot be read, it is truncated or corrupt "
-            f"({_one_line(error)}); copy or compute it again"
+            f"({one_line(error)}); copy or compute it again"
         ) from error
     if data.dtype.kind in "iu" and data.dtype.itemsize == 8:
         data = data.astype(np.float64)
@@ -195,7 +200,7 @@ def open_file(path, name):
         return nibabel.load(path)
     except (*_UNREADABLE, *unknown) as error:
         raise ValueError(
-            f"{_with_file(name, path)} is not a readable image ({_one_line(error)}); "
+            f"{_with_file(name, path)} is not a readable image ({one_line(error)}); "
             "give NIfTI files"
         ) from error
 
@@ -225,11 +230,6 @@ def _expand(imgs, name):
 def _with_file(name, path):
     """Name an image by its argument and by its file, if it has one."""
     return name if path in (None, name) else f"{name} ({path})"
-
-
-def _one_line(error):
-    """Return an exception's message without line breaks."""
-    return " ".join(str(error).split()) or type(error).__name__
 
 
 def series_of(named, over_time):

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
+import joblib
 import numpy as np
 import scipy.sparse
 
@@ -16,7 +17,6 @@ from neuroextrap.images._loading import (
     surface_mesh,
 )
 from neuroextrap.regions._coordinates import (
-    cached_surface_discs,
     lattice_spheres,
     nearest_features,
     strided_centers,
@@ -181,15 +181,16 @@ def surface_regions(
     masker: Any, radius: float, *, centers: Any = None, cache_dir: Any = None
 ) -> Any:
     """Return discs along the whole mesh, (n_regions, n_features), radius in mm."""
+    discs_of = joblib.Memory(cache_dir, verbose=0).cache(surface_discs)
     discs = []
     for side in surface_mesh(masker):
         mesh, vertices = (side.coordinates, side.faces), side.vertices
         if not len(vertices):  # the mask may lie in one hemisphere
             continue
         if cache_dir is None:
-            own = surface_discs(*mesh, radius, centers=vertices)
-        else:
-            own = cached_surface_discs(*mesh, radius, cache_dir=cache_dir)[vertices]
+            own = discs_of(*mesh, radius, centers=vertices)
+        else:  # of all vertices, for every mask
+            own = discs_of(*mesh, radius)[vertices]
         whole = len(vertices) == len(side.coordinates)
         discs.append(own if whole else own[:, vertices])
     blocks = scipy.sparse.block_diag(discs, format="csr")

@@ -15,6 +15,8 @@ from neuroextrap.stats._validation import (
 BETAS = ("lsa", "lss")
 """Samples that are estimates of a general linear model, one for each trial."""
 SAMPLES = ("blocks", "volumes", *BETAS)
+LONGEST = 1e4
+"""Seconds between volumes that no scanner needs: what is larger is no time."""
 _WIDEST = 100.0
 """Full width in mm from which on a kernel is as wide as a brain."""
 
@@ -86,7 +88,7 @@ class SampleOptions:
         check_number(self.delay, "delay")
         self._check_names()
         self._check_cleaning()
-        check_flags(check_t_r=self.check_t_r)
+        self._check_t_r()
         check_fwhm(self.smoothing_fwhm, "smoothing_fwhm")
         if self.of_trials and (self.detrend or self.standardize):
             raise ValueError(
@@ -117,6 +119,20 @@ class SampleOptions:
             raise ValueError(
                 f"label_column={self.label_column!r} is for betas; blocks and volumes "
                 "are labeled by trial_type, rename the column"
+            )
+
+    def _check_t_r(self):
+        """Raise unless the time between volumes is None or a time."""
+        check_flags(check_t_r=self.check_t_r)
+        if self.t_r is None:
+            return
+        if (
+            isinstance(self.t_r, bool)
+            or not 0 < check_number(self.t_r, "t_r") <= LONGEST
+        ):
+            raise ValueError(
+                f"t_r={brief(self.t_r)} must be a positive number of seconds, at most "
+                f"{LONGEST:g}; for example 2.0"
             )
 
     def _check_cleaning(self):

@@ -5,6 +5,7 @@ import gzip
 import io
 import os
 import zlib
+from zipfile import BadZipFile
 
 import numpy as np
 
@@ -150,7 +151,7 @@ def load_array(path, *, mmap_mode=None):
     path = os.fspath(path)
     try:
         array = np.load(path, mmap_mode=mmap_mode, allow_pickle=False)
-    except (EOFError, OSError, ValueError) as error:
+    except (EOFError, OSError, ValueError, BadZipFile) as error:
         if getattr(error, "filename", None) is not None:  # not there, or not to be read
             raise
         raise ValueError(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,11 +15,14 @@ from neuroextrap.regions._membership import (
     check_radius,
     rows_to_regions,
 )
+from neuroextrap.stats._validation import is_integer
 
 RADIUS_TOLERANCE = 1e-9
 """A feature at distance <= radius * (1 + RADIUS_TOLERANCE) belongs to the sphere."""
 
 _BATCH_PAIRS = 2**20  # (center, offset) pairs looked up together
+_BATCH_CENTERS = 2048  # centers searched for together
+_BATCH_DISTANCES = 2**22  # distances of a batch of centers
 
 
 def lattice_spheres(
@@ -29,14 +31,26 @@ def lattice_spheres(
     """Return the voxels of a mask within `radius` mm of each center, csr_array of bool.
 
     Distances are those of voxel centers in world space, of any affine. Offsets within
-    the radius are computed once, and gathered per batch of centers in a padded index
-    volume (Kriegeskorte, Goebel & Bandettini 2006, PNAS 103).
+    the radius are computed once, and looked up for a batch of centers in a padded
+    volume of indices (Kriegeskorte, Goebel & Bandettini 2006, PNAS 103).
     """
-    radius = check_radius(radius)
-    centers = check_centers(centers, int(mask.sum()))
-    offsets = _stencil(affine[:3, :3], radius, mask.shape)
-    lookup, start, steps = _padded_lookup(mask, offsets)
-    return _gather(lookup, start[centers], steps, len(start))
+    offsets = _stencil(affine[:3, :3], check_radius(radius), mask.shape)
+    number = np.full(mask.shape, -1, dtype=np.int32)
+    number[mask] = np.arange(mask.sum())
+    border = np.abs(offsets).max(axis=0)
+    padded = np.pad(number, border[:, None], constant_values=-1)
+    steps = offsets @ (np.array(padded.strides) // padded.itemsize)
+    lookup = padded.ravel()
+    positions = np.flatnonzero(lookup >= 0)
+
+    def near(batch: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        # -1 where the offset leaves the mask: the border is as wide as the stencil
+        neighbors = lookup[positions[batch, None] + steps]
+        inside = neighbors >= 0
+        return inside.sum(axis=1), neighbors[inside]
+
+    width = max(1, _BATCH_PAIRS // len(steps))
+    return _collected(near, centers, width, len(positions))
 
 
 def strided_centers(mask: np.ndarray, stride: Any) -> np.ndarray:
@@ -65,45 +79,6 @@ def _stencil(axes: np.ndarray, radius: float, shape: tuple) -> np.ndarray:
     offsets = np.stack([grid.ravel() for grid in grids], axis=1)
     distances = np.linalg.norm(offsets @ axes.T, axis=1)
     return offsets[distances <= radius * (1 + RADIUS_TOLERANCE)]
-
-
-def _padded_lookup(
-    mask: np.ndarray, offsets: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the features of a padded volume (-1: none), places, offset steps."""
-    border = np.abs(offsets).max(axis=0)
-    padded = np.full(np.array(mask.shape) + 2 * border, -1, dtype=np.int32)
-    inner = tuple(
-        slice(b, b + n) for b, n in zip(border.tolist(), mask.shape, strict=True)
-    )
-    padded[inner][mask] = np.arange(int(mask.sum()), dtype=np.int32)
-    flat = padded.ravel()
-    strides = np.array([padded.shape[1] * padded.shape[2], padded.shape[2], 1])
-    return flat, np.flatnonzero(flat >= 0), offsets @ strides
-
-
-def _gather(
-    lookup: np.ndarray, positions: np.ndarray, steps: np.ndarray, n_features: int
-) -> csr_array:
-    """Collect the members of all spheres, a batch of centers at a time."""
-    counts = np.empty(len(positions), dtype=np.int64)
-    indices = np.empty(len(positions) * min(len(steps), n_features), dtype=np.int32)
-    width, used = max(1, _BATCH_PAIRS // len(steps)), 0
-    for first in range(0, len(positions), width):
-        rows = slice(first, first + width)
-        # -1 where the offset leaves the mask: the border is as wide as the stencil
-        neighbors = lookup[positions[rows, None] + steps]
-        inside = neighbors >= 0
-        counts[rows] = inside.sum(axis=1)
-        members = neighbors[inside]
-        check_n_pairs(used + len(members))
-        indices[used : used + len(members)] = members
-        used += len(members)
-    indices.resize(used, refcheck=False)
-    return rows_to_regions(indices, counts, n_features)
-
-
-_BATCH_CENTERS = 2048  # centers searched for together
 
 
 def coordinate_spheres(
@@ -145,14 +120,13 @@ def coordinate_spheres(
 
     coordinates = check_coordinates(coordinates)
     reach = check_radius(radius) * (1 + RADIUS_TOLERANCE)
-    centers = check_centers(centers, len(coordinates))
     tree = cKDTree(coordinates)
 
-    def near(batch: np.ndarray) -> Any:
+    def near(batch: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         own = cKDTree(coordinates[batch])
         pairs = own.sparse_distance_matrix(tree, reach, output_type="ndarray")
         order = np.lexsort((pairs["j"], pairs["i"]))
-        return pairs["i"][order], pairs["j"][order]
+        return np.bincount(pairs["i"], minlength=len(batch)), pairs["j"][order]
 
     return _collected(near, centers, _BATCH_CENTERS, len(coordinates))
 
@@ -165,27 +139,19 @@ def nearest_features(
 
     coordinates = check_coordinates(coordinates)
     n_features = len(coordinates)
-    n_nearest = _check_n_nearest(n_nearest, n_features)
-    centers = check_centers(centers, n_features)
-    check_n_pairs(len(centers) * n_nearest)
-    tree = cKDTree(coordinates)
-    members = np.empty((len(centers), n_nearest), dtype=np.int32)
-    for first in range(0, len(centers), _BATCH_CENTERS):
-        rows = slice(first, first + _BATCH_CENTERS)
-        members[rows] = _nearest_of_batch(tree, coordinates, centers[rows], n_nearest)
-    counts = np.full(len(centers), n_nearest)
-    return rows_to_regions(members.ravel(), counts, n_features)
-
-
-def _check_n_nearest(n_nearest: Any, n_features: int) -> int:
-    """Return n_nearest as an int in 1..n_features."""
-    whole = isinstance(n_nearest, (int, np.integer)) and not isinstance(n_nearest, bool)
-    if not (whole and 1 <= n_nearest <= n_features):
+    if not is_integer(n_nearest) or not 1 <= n_nearest <= n_features:
         raise ValueError(
             f"n_nearest={n_nearest!r} must be an integer in 1..{n_features}; it counts "
             "the center itself"
         )
-    return int(n_nearest)
+    centers, tree = check_centers(centers, n_features), cKDTree(coordinates)
+    check_n_pairs(len(centers) * n_nearest)
+
+    def near(batch: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        members = _nearest_of_batch(tree, coordinates, batch, n_nearest)
+        return np.full(len(batch), n_nearest), members.ravel()
+
+    return _collected(near, centers, _BATCH_CENTERS, n_features)
 
 
 def _nearest_of_batch(
@@ -216,9 +182,7 @@ def _query_past_ties(
         n_query = min(tree.n, 2 * n_query)
 
 
-def peak_features(
-    values, coordinates, *, n_peaks=10, min_distance=16.0, threshold=None
-):
+def peak_features(values, coordinates, *, n_peaks, min_distance):
     """Return at most `n_peaks` features that are the highest within `min_distance` mm.
 
     `values` (n_features,) may be NaN, `coordinates` are (n_features, 3). The highest
@@ -226,41 +190,19 @@ def peak_features(
     """
     from scipy.spatial import cKDTree
 
-    values, coordinates = _check_peaks(values, coordinates, n_peaks, min_distance)
+    if not min_distance >= 0:
+        raise ValueError(f"min_distance must be >= 0 (mm), got {min_distance}; use 16")
     usable = np.flatnonzero(np.isfinite(values))
     order = usable[np.argsort(-values[usable], kind="stable")]
-    if not len(order):
-        return order
     # ranks instead of values: a feature is a peak if no neighbor has a smaller rank
     tree, highest = cKDTree(coordinates[order]), []
-    above = values[order] > (-np.inf if threshold is None else threshold)
-    for rank in np.flatnonzero(above):
-        neighbors = tree.query_ball_point(coordinates[order[rank]], min_distance)
+    for rank, feature in enumerate(order):
+        neighbors = tree.query_ball_point(coordinates[feature], min_distance)
         if min(neighbors, default=rank) >= rank:
-            highest.append(order[rank])
+            highest.append(feature)
         if len(highest) == n_peaks:
             break
     return np.array(highest, dtype=np.intp)
-
-
-def _check_peaks(values, coordinates, n_peaks, min_distance):
-    """Return arrays of matching shapes, after checking the numbers."""
-    values = np.asarray(values, dtype=float)
-    coordinates = np.asarray(coordinates, dtype=float)
-    if values.ndim != 1 or coordinates.shape != (len(values), 3):
-        raise ValueError(
-            "values and coordinates must have shapes (n_features,) and (n_features, "
-            f"3), got {values.shape} and {coordinates.shape}; give one row per feature"
-        )
-    if n_peaks < 1 or not min_distance >= 0:
-        raise ValueError(
-            f"n_peaks must be >= 1 and min_distance >= 0 (mm), got {n_peaks} and "
-            f"{min_distance}; use 10 and 16"
-        )
-    return values, coordinates
-
-
-_BATCH_DISTANCES = 2**22  # distances of a batch of centers
 
 
 def surface_discs(
@@ -280,39 +222,26 @@ def surface_discs(
     lengths = np.linalg.norm(coordinates[first] - coordinates[second], axis=1)
     ends = np.concatenate([first, second]), np.concatenate([second, first])
     graph = coo_array((np.tile(lengths, 2), ends), shape=(n, n)).tocsr()
-    centers, width = check_centers(centers, n), max(1, _BATCH_DISTANCES // n)
 
-    def near(batch: np.ndarray) -> Any:
-        return np.nonzero(dijkstra(graph, indices=batch, limit=reach) <= reach)
+    def near(batch: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        inside = dijkstra(graph, indices=batch, limit=reach) <= reach
+        return inside.sum(axis=1), np.nonzero(inside)[1]
 
-    return _collected(near, centers, width, n)
+    return _collected(near, centers, max(1, _BATCH_DISTANCES // n), n)
 
 
-def _collected(
-    near: Callable, centers: np.ndarray, width: int, n_features: int
-) -> csr_array:
-    """Return regions of the (row, member) pairs that are near each batch of centers."""
-    counts, members, n_pairs = [], [], 0
+def _collected(near: Callable, centers: Any, width: int, n_features: int) -> csr_array:
+    """Return regions of how many members, and which, are near batches of centers."""
+    centers = check_centers(centers, n_features)
+    counts, members = [], np.empty(0, dtype=np.int32)
     for start in range(0, len(centers), width):
-        batch = centers[start : start + width]
-        rows, columns = near(batch)
-        counts.append(np.bincount(rows, minlength=len(batch)))
-        members.append(columns.astype(np.int32))
-        n_pairs += len(columns)
-        check_n_pairs(n_pairs)
-    return rows_to_regions(np.concatenate(members), np.concatenate(counts), n_features)
-
-
-def cached_surface_discs(
-    coordinates: Any, faces: Any, radius: float, *, cache_dir: str | Path
-) -> csr_array:
-    """Return the discs around every vertex, kept in the folder ``cache_dir``."""
-    from joblib import Memory
-
-    coordinates = check_coordinates(coordinates)
-    faces, radius = check_faces(faces, len(coordinates)), check_radius(radius)
-    discs = Memory(cache_dir, verbose=0).cache(surface_discs)
-    return discs(coordinates, faces, radius)
+        sizes, found = near(centers[start : start + width])
+        counts.append(sizes)
+        used = len(members)
+        check_n_pairs(used + len(found))
+        members.resize(used + len(found), refcheck=False)
+        members[used:] = found
+    return rows_to_regions(members, np.concatenate(counts), n_features)
 
 
 def check_faces(faces: Any, n_vertices: int) -> np.ndarray:

@@ -31,15 +31,10 @@ def rows_to_regions(
     indices: np.ndarray, counts: np.ndarray, n_features: int
 ) -> sparse.csr_array:
     """Return regions of the members (n_pairs,) and their counts (n_regions,)."""
-    n_pairs = int(np.sum(counts, dtype=np.int64))
-    check_n_pairs(n_pairs)
     indptr = np.zeros(len(counts) + 1, dtype=np.int32)
     np.cumsum(counts, out=indptr[1:])
-    regions = sparse.csr_array(
-        (np.ones(n_pairs, dtype=bool), indices, indptr),
-        shape=(len(counts), n_features),
-        copy=False,
-    )
+    data, shape = np.ones(len(indices), dtype=bool), (len(counts), n_features)
+    regions = sparse.csr_array((data, indices, indptr), shape=shape, copy=False)
     regions.has_sorted_indices = True
     regions.has_canonical_format = True
     return regions
@@ -74,7 +69,7 @@ def check_centers(centers: Any, n_features: int) -> np.ndarray:
 
 def check_radius(radius: Any) -> float:
     """Return the radius as a float, or say that it must be positive and finite."""
-    number = isinstance(radius, (int, float, np.number)) and not isinstance(
+    number = isinstance(radius, int | float | np.number) and not isinstance(
         radius, bool
     )
     value = float(radius) if number else np.nan
@@ -156,9 +151,6 @@ def usable_regions(
     if whole and large.all():
         return UsableRegions(regions, counts)
     wanted = kept & np.repeat(large, sizes)
-    indptr = np.concatenate([[0], np.cumsum(np.where(large, counts, 0))])
     indices = regions.indices[wanted].astype(np.int32, copy=False)
-    left = sparse.csr_array(
-        (np.ones(len(indices), dtype=bool), indices, indptr), shape=regions.shape
-    )
-    return UsableRegions(left, counts)
+    sizes = np.where(large, counts, 0)
+    return UsableRegions(rows_to_regions(indices, sizes, regions.shape[1]), counts)

@@ -14,14 +14,14 @@ from neuroextrap.stats._extrapolation._extrapolator import (
     EXTRAPOLATION_METHODS,
     AccuracyExtrapolator,
 )
-from neuroextrap.stats._extrapolation._moment import extrapolate_risk
+from neuroextrap.stats._extrapolation._regressions import extrapolate_risk
 from neuroextrap.stats._extremal import max_average_accuracy, min_information
 from neuroextrap.stats._forward import (
     forward_bayes_accuracy_lower_bound,
     forward_e_value,
 )
-from neuroextrap.stats._gaussian_limit import gaussian_identification_accuracy
-from neuroextrap.stats._implied import (
+from neuroextrap.stats._gaussian_limit import (
+    gaussian_identification_accuracy,
     implied_information,
     information_drift,
     resolution_information,
@@ -32,6 +32,7 @@ from neuroextrap.stats._jackknife import (
     implied_information_interval,
     implied_information_jackknife,
 )
+from neuroextrap.stats._null_counts import tail_p_value
 from neuroextrap.stats._permutation import permute_labels
 from neuroextrap.stats._planning import required_classes, required_repeats
 from neuroextrap.stats._pvalues import (
@@ -42,7 +43,6 @@ from neuroextrap.stats._pvalues import (
     step_down_p_value,
 )
 from neuroextrap.stats._subject_bounds import required_subjects
-from neuroextrap.stats._tail_p_value import tail_p_value
 from neuroextrap.stats._test_design import TestDesign
 from neuroextrap.stats._true_discoveries import (
     true_discoveries,

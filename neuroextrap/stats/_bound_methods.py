@@ -1,10 +1,10 @@
 """The inequalities behind lower bounds on accuracy.
 
 A method is a function of accuracies and a design that returns the bound before it is
-cut off at chance; `_METHODS` names those on average Bayes accuracy, for accuracies
-(..., n_sizes) of some set sizes, `_CLASS_METHODS` those on the Bayes accuracy of the
-given classes, for accuracies (...). Of these, Hoeffding covers folds; the others need a
-single train/test split.
+cut off at chance. `BOUND_METHODS` are those on average Bayes accuracy, for accuracies
+(..., n_sizes) of some set sizes; `CLASS_BOUND_METHODS` those on the Bayes accuracy of
+the given classes, for accuracies (...). Of these, Hoeffding covers folds; the others
+need a single train/test split.
 """
 
 from __future__ import annotations
@@ -18,16 +18,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betaincinv, xlogy
 
-from neuroextrap.stats._validation import FloatArray, check_choice
+from neuroextrap.stats._validation import FloatArray
 
 if TYPE_CHECKING:
     from neuroextrap.stats._test_design import TestDesign
 
 
 Sizes = NDArray[np.int64]
-BoundMethod = Callable[[FloatArray, Sizes, "TestDesign"], FloatArray]
-
-ClassBoundMethod = Callable[[FloatArray, "TestDesign"], FloatArray]
 
 _BISECTIONS = 50
 _WHOLE = 1e-6  # how near a number of correct outcomes must lie to a whole one
@@ -73,16 +70,11 @@ def _hybrid(accuracy: FloatArray, sizes: Sizes, design: TestDesign) -> FloatArra
     return np.asarray(np.where(np.isnan(accuracy), np.nan, bound))
 
 
-_METHODS: dict[str, BoundMethod] = {
-    "subgaussian": _subgaussian,
+BOUND_METHODS = {
     "chebyshev": _chebyshev,
     "hybrid": _hybrid,
+    "subgaussian": _subgaussian,
 }
-
-
-def bound_method(name: str) -> BoundMethod:
-    """Return the bound of this name."""
-    return _METHODS[check_choice(name, "method", sorted(_METHODS))]
 
 
 @lru_cache(maxsize=32)
@@ -154,16 +146,11 @@ def kl_of_design(accuracy: FloatArray, design: TestDesign) -> FloatArray:
     return kl_lower(accuracy, n_test, design.log_term)
 
 
-_CLASS_METHODS: dict[str, ClassBoundMethod] = {
-    "hoeffding": _hoeffding,
+CLASS_BOUND_METHODS = {
     "clopper_pearson": _clopper_pearson,
+    "hoeffding": _hoeffding,
     "kl": kl_of_design,
 }
-
-
-def class_bound_method(name: str) -> ClassBoundMethod:
-    """Return the bound of this name."""
-    return _CLASS_METHODS[check_choice(name, "method", sorted(_CLASS_METHODS))]
 
 
 def split_repeats(design: TestDesign, method: str) -> FloatArray:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from neuroextrap.stats._bound_methods import (
-    bound_method,
+    BOUND_METHODS,
     clopper_pearson_lower,
     count_correct,
     kl_of_design,
@@ -235,7 +235,8 @@ def accuracy_upper_bound(
 def _warn_if_vacuous(design: TestDesign, set_sizes: ArrayLike, method: str) -> None:
     """Warn at which set sizes not even perfect accuracy would be above chance."""
     sizes = np.atleast_1d(check_set_sizes(set_sizes, n_classes=design.n_classes))
-    margin = 1 - bound_method(method)(np.ones(len(sizes)), sizes, design)
+    check_choice(method, "method", BOUND_METHODS)
+    margin = 1 - BOUND_METHODS[method](np.ones(len(sizes)), sizes, design)
     vacuous = margin >= 1 - 1 / sizes
     if vacuous.any():
         warn(

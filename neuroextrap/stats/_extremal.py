@@ -10,8 +10,11 @@ import numpy as np
 from numpy.polynomial.polynomial import polyval
 from numpy.typing import ArrayLike
 
-from neuroextrap.stats._gaussian_limit import gauss_legendre_panels
-from neuroextrap.stats._implied import quintic_coefficients, quintic_root
+from neuroextrap.stats._gaussian_limit import (
+    gauss_legendre_panels,
+    quintic_coefficients,
+    quintic_root,
+)
 from neuroextrap.stats._validation import (
     FloatArray,
     check_information,

@@ -107,13 +107,12 @@ def forward_e_value(
     >>> forward_e_value([[1, 1, 0, 1]], 8, 1 / 8)
     array(0.21)
     """
-    design = _forward_design(n_correct, n_units, first_steps, unit_weights)
-    level = real_array(accuracy, "accuracy")
+    design = forward_design(n_correct, n_units, first_steps, unit_weights)
+    sums, shape = design.sums()
+    level = _broadcast(accuracy, "accuracy", shape).ravel()
     if not ((level >= 0) & (level <= 1)).all():
         raise ValueError(f"accuracy must lie between 0 and 1; got {brief(accuracy)}")
-    sums, shape = design.sums()
-    flat = _broadcast(accuracy, "accuracy", shape).ravel()
-    log_e_values = _in_blocks(design, sums, flat, lambda *at: _log_e_values(*at)[0])
+    log_e_values = _in_blocks(design, sums, level, lambda *at: _log_e_values(*at)[0])
     return np.exp(log_e_values).reshape(shape)
 
 
@@ -173,7 +172,7 @@ def forward_bayes_accuracy_lower_bound(
     >>> forward_bayes_accuracy_lower_bound(n_correct, 8)
     array(0.73)
     """
-    design = _forward_design(n_correct, n_units, first_steps, unit_weights)
+    design = forward_design(n_correct, n_units, first_steps, unit_weights)
     sums, shape = design.sums()
     goals = np.full(len(sums), log_e_value_needed(confidence_level, n_regions))
     return _in_blocks(design, sums, goals, _where_reached).reshape(shape)
@@ -211,11 +210,11 @@ class _Forward(NamedTuple):
         return powers
 
 
-def _forward_design(
+def forward_design(
     n_correct: ArrayLike,
     n_units: ArrayLike,
     first_steps: ArrayLike,
-    unit_weights: ArrayLike | None,
+    unit_weights: ArrayLike | None = None,
 ) -> _Forward:
     """Check what forward tests are given, and count steps of equal design."""
     correct = real_array(n_correct, "n_correct")
@@ -233,7 +232,7 @@ def _forward_design(
     first = check_first_steps(first_steps, correct.shape[-1])
     after = np.cumsum(largest[:, ::-1], axis=1)[:, ::-1]
     totals, design = np.unique(after[:, first].round(9), return_inverse=True)
-    return _Forward(correct, first, totals, design.ravel())
+    return _Forward(np.clip(correct, 0, largest), first, totals, design.ravel())
 
 
 def _unit_weights(

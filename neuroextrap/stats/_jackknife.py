@@ -16,8 +16,10 @@ from neuroextrap.stats._accuracy import (
     subset_weights,
     win_distribution,
 )
-from neuroextrap.stats._gaussian_limit import gaussian_identification_accuracy
-from neuroextrap.stats._implied import implied_information
+from neuroextrap.stats._gaussian_limit import (
+    gaussian_identification_accuracy,
+    implied_information,
+)
 from neuroextrap.stats._shared_options import described_by
 from neuroextrap.stats._validation import (
     FloatArray,
@@ -163,10 +165,6 @@ def implied_information_jackknife(
         If the arguments are not those of :func:`average_accuracy_jackknife`, or if
         `base` is not above 1.
 
-    References
-    ----------
-    Efron & Stein 1981, "The jackknife estimate of variance".
-
     Examples
     --------
     >>> import numpy as np
@@ -222,10 +220,6 @@ def average_accuracy_interval(
     See Also
     --------
     average_bayes_accuracy_lower_bound : A guarantee without approximation.
-
-    References
-    ----------
-    Efron & Stein 1981, "The jackknife estimate of variance".
 
     Examples
     --------
@@ -285,10 +279,6 @@ def implied_information_interval(
     See Also
     --------
     information_lower_bound : A guarantee about the mutual information.
-
-    References
-    ----------
-    Efron & Stein 1981, "The jackknife estimate of variance".
 
     Examples
     --------

@@ -19,9 +19,9 @@ from neuroextrap.stats._null_counts import (
     keep_largest,
     n_largest,
     packed_largest,
+    tail_p_value,
     tie_floor,
 )
-from neuroextrap.stats._tail_p_value import tail_p_value
 from neuroextrap.stats._true_discoveries import DiscoveryBounds
 from neuroextrap.stats._validation import FloatArray, batches
 

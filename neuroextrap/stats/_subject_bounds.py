@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from itertools import count
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import logsumexp, nctdtr, ndtr, ndtri, stdtrit
 
 from neuroextrap.stats._bound_methods import largest_reached
-from neuroextrap.stats._forward import LAMBDAS, check_first_steps, log_e_value_needed
+from neuroextrap.stats._forward import LAMBDAS, forward_design, log_e_value_needed
 from neuroextrap.stats._pvalues import e_value_false_discovery_rate
 from neuroextrap.stats._validation import (
     FloatArray,
-    batches,
     brief,
     check_choice,
     check_integer,
@@ -28,8 +28,6 @@ from neuroextrap.stats._validation import (
 # largest is the best one where subjects differ little
 SHARES = np.array([0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.7, 0.85, 1.0])
 WEIGHTS = np.append(np.full(8, 1 / 16), 1 / 2)
-_BATCH_NUMBERS = 2**22
-_SLACK = 1e-6  # outcomes of runs are kept in float32, whose rounding can exceed one
 
 
 def population_accuracy_lower_bound(
@@ -86,58 +84,51 @@ def betting_gains(ratio: FloatArray) -> FloatArray:
 
 
 def subjects_accuracy_lower_bound(
-    n_correct: ArrayLike,
-    n_units: ArrayLike,
-    *,
-    first_steps: ArrayLike = (0,),
-    confidence_level: float = 0.95,
-    n_regions: int = 1,
+    designs: list, *, confidence_level: float = 0.95, n_regions: int = 1
 ) -> FloatArray:
     """Bound the mean Bayes accuracy of exactly these subjects, from forward tests.
 
-    By the concavity of log, the product of their e-values at one lambda is an e-value
-    against a mean of at most beta. Arguments are those of
-    :func:`forward_bayes_accuracy_lower_bound`, `n_correct` with subjects first.
-    """
-    goal = log_e_value_needed(confidence_level, n_regions)
-    sums, totals = _from_first_steps(n_correct, n_units, first_steps)
-    flat = sums.reshape(len(sums), -1, *sums.shape[-2:])
-
-    def log_largest(beta: FloatArray) -> FloatArray:
-        rate = np.log1p(np.expm1(LAMBDAS) * beta[:, np.newaxis])
-        return rate[..., np.newaxis] * (len(sums) * totals)
-
-    bounds = []
-    for part in batches(flat.shape[1], _BATCH_NUMBERS // flat[:, 0].size):
-        gained = _gained(flat[:, part], LAMBDAS[:, np.newaxis])
-        bounds.append(_product_bound(gained.sum(axis=0), log_largest, goal))
-    return np.concatenate(bounds).reshape(sums.shape[1:-2])
-
-
-def mixed_subjects_lower_bound(
-    designs: list, *, confidence_level: float = 0.95, n_regions: int = 1
-) -> FloatArray:
-    """Bound the mean Bayes accuracy of exactly these subjects, of different designs.
-
-    `designs` holds `n_correct`, `n_units` and `first_steps` of each subject, of which
-    those first steps are used that all have by position. Bets are in proportion to 1 /
-    number of units, so that all weigh alike; the product of e-values is compared with
-    the largest expectation that a mean of at most beta allows.
+    `designs` holds `n_correct` (..., n_orders, n_steps), `n_units` and `first_steps` of
+    each subject, as in :func:`forward_bayes_accuracy_lower_bound`; of the latter those
+    are used that all have by position. Bets are in proportion to 1 / number of units,
+    so that all weigh alike; the product of e-values is compared with the largest
+    expectation that a mean of at most beta allows: by the concavity of log, that of
+    equal accuracies where all have the same design.
     """
     goal = log_e_value_needed(confidence_level, n_regions)
     parts = [_from_first_steps(*design) for design in designs]
     n_first = min(len(totals) for _, totals in parts)
     units = np.stack([totals[:n_first] for _, totals in parts])
     bets = LAMBDAS[:, np.newaxis] * (units.mean(axis=0) / units)[:, np.newaxis]
-    gained = np.zeros((len(parts[0][0]), *bets.shape[1:]))
+    gained: Any = 0.0
     for (sums, _), bet in zip(parts, bets, strict=True):
-        gained += _gained(sums[:, :n_first], bet)
-    largest = _largest_growth(units, bets)
+        scaled = bet[..., np.newaxis] * sums[..., np.newaxis, :n_first, :]
+        gained = gained + logsumexp(scaled, axis=-1) - np.log(sums.shape[-1])
+    log_largest = _log_largest(units, bets)
+    rows = gained.reshape(-1, *bets.shape[1:])
+
+    def log_e_value(beta: FloatArray) -> FloatArray:
+        terms = rows - log_largest(beta)
+        return np.asarray(logsumexp(terms, axis=(1, 2)) - np.log(bets[0].size))
+
+    bound = _largest_mean(log_e_value, goal, len(rows))
+    known = ~np.isnan(rows).any(axis=(1, 2))
+    return np.where(known, bound, np.nan).reshape(gained.shape[:-2])
+
+
+def _log_largest(
+    units: FloatArray, bets: FloatArray
+) -> Callable[[FloatArray], FloatArray]:
+    """Return the largest growth as a function of means (n,), (n, n_lambda, n_first)."""
+    table = None if (units == units[0]).all() else _largest_growth(units, bets)
 
     def log_largest(beta: FloatArray) -> FloatArray:
-        return largest[np.ceil(beta * _STEPS).astype(int)]
+        if table is not None:
+            return table[np.ceil(beta * _STEPS).astype(int)]
+        rate = np.log1p(np.expm1(LAMBDAS) * beta[:, np.newaxis])
+        return rate[..., np.newaxis] * (len(units) * units[0])
 
-    return _product_bound(gained, log_largest, goal)
+    return log_largest
 
 
 _STEPS = 1000  # of the means for which the largest growth is tabulated
@@ -165,56 +156,19 @@ def _largest_growth(units: FloatArray, bets: FloatArray) -> FloatArray:
     return np.asarray((number.sum() * shares * growth).sum(axis=0))
 
 
-def _checked_counts(
-    n_correct: ArrayLike, n_units: ArrayLike
-) -> tuple[FloatArray, FloatArray]:
-    """Return outcomes within 0..n_units, and the units (n_orders, n_steps)."""
-    counts = np.asarray(n_correct, dtype=np.float64)
-    if counts.ndim < 3:
-        raise ValueError(
-            "n_correct must have shape (n_subjects, ..., n_orders, n_steps); got "
-            f"{counts.shape}"
-        )
-    units = np.broadcast_to(np.asarray(n_units, dtype=np.float64), counts.shape[-2:])
-    if ((counts < -_SLACK) | (counts > units + _SLACK)).any():
-        raise ValueError("n_correct must lie between 0 and n_units in every step")
-    return np.clip(counts, 0, units), units
-
-
 def _from_first_steps(
     n_correct: ArrayLike, n_units: ArrayLike, first_steps: ArrayLike
 ) -> tuple[FloatArray, FloatArray]:
     """Return outcomes (..., n_first, n_orders) and units (n_first,) from steps on."""
-    counts, units = _checked_counts(n_correct, n_units)
-    firsts = check_first_steps(first_steps, counts.shape[-1])
-    sums = np.stack([counts[..., first:].sum(axis=-1) for first in firsts], axis=-2)
-    totals = np.stack([units[:, first:].sum(axis=-1) for first in firsts])
-    if (totals != totals[:, :1]).any():
+    design = forward_design(n_correct, n_units, first_steps)
+    sums, shape = design.sums()
+    totals = design.totals[design.design].reshape(-1, len(design.first_steps))
+    if (totals != totals[0]).any():
         raise ValueError(
             "n_units from a first step on must be the same in every order; use "
             "orders that test as many units"
         )
-    return sums, totals[:, 0]
-
-
-def _gained(sums: FloatArray, bets: FloatArray) -> FloatArray:
-    """Return log means over orders of exp(bet S), (..., n_lambda, n_first)."""
-    scaled = bets[..., np.newaxis] * sums[..., np.newaxis, :, :]
-    return np.asarray(logsumexp(scaled, axis=-1) - np.log(sums.shape[-1]))
-
-
-def _product_bound(
-    gained: FloatArray, log_largest: Callable[[FloatArray], FloatArray], goal: float
-) -> FloatArray:
-    """Return where mean e-values (n_regions, n_lambda, n_first) fall to a goal."""
-
-    def log_e_value(beta: FloatArray) -> FloatArray:
-        terms = gained - log_largest(beta)
-        n_terms = terms.shape[1] * terms.shape[2]
-        return np.asarray(logsumexp(terms, axis=(1, 2)) - np.log(n_terms))
-
-    bound = _largest_mean(log_e_value, goal, len(gained))
-    return np.where(np.isnan(gained).any(axis=(1, 2)), np.nan, bound)
+    return sums.reshape(*shape, *totals.shape).swapaxes(-1, -2), totals[0]
 
 
 def _largest_mean(

@@ -9,12 +9,13 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from neuroextrap.stats._bound_methods import bound_method, class_bound_method
+from neuroextrap.stats._bound_methods import BOUND_METHODS, CLASS_BOUND_METHODS
 from neuroextrap.stats._classical import fano_information
 from neuroextrap.stats._extremal import min_information
 from neuroextrap.stats._shared_options import described_by
 from neuroextrap.stats._validation import (
     FloatArray,
+    check_choice,
     check_curves,
     check_integer,
     check_level,
@@ -142,7 +143,8 @@ class TestDesign:
             Never below 1/K.
         """
         values = check_probabilities(accuracy, "accuracy")
-        bound = class_bound_method(method)(values, self)
+        check_choice(method, "method", CLASS_BOUND_METHODS)
+        bound = CLASS_BOUND_METHODS[method](values, self)
         return np.asarray(np.maximum(bound, 1 / self.n_classes))
 
     def class_information_bound(self, bayes_bound: ArrayLike) -> FloatArray:
@@ -190,7 +192,8 @@ class TestDesign:
         """
         sizes = check_set_sizes(set_sizes, n_classes=self.n_classes)
         curve = check_curves(accuracy, sizes)
-        bound = bound_method(method)(curve, sizes, self)
+        check_choice(method, "method", BOUND_METHODS)
+        bound = BOUND_METHODS[method](curve, sizes, self)
         return np.asarray(np.maximum(bound, 1 / sizes))
 
     @described_by(average_bayes_accuracy_bound)

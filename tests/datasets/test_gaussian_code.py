@@ -3,8 +3,11 @@
 import numpy as np
 import pytest
 
-from neuroextrap.datasets import gaussian_code_accuracy, gaussian_code_information
-from neuroextrap.datasets._gaussian_code import gaussian_code_snr
+from neuroextrap.datasets import (
+    gaussian_code_accuracy,
+    gaussian_code_information,
+    plant_codes,
+)
 
 
 def _information_of_correlated_pair(covariance):
@@ -31,12 +34,14 @@ def test_training_responses_never_add_information_and_reach_it_in_the_limit():
     np.testing.assert_allclose(trained[-1], full, rtol=1e-4)
 
 
-def test_snr_inverts_information_in_any_base():
+def test_planted_samples_have_the_information_asked_for():
     information = np.array([0.0, 0.5, 12.0])
-    for base in (2, np.e):
-        snr = gaussian_code_snr(information, 81, base=base)
-        back = gaussian_code_information(81, snr, base=base)
-        np.testing.assert_allclose(back, information, atol=1e-13)
+    regions = np.arange(243).reshape(3, 81)
+    samples = plant_codes(243, list(regions), information, n_runs=1)
+    found = gaussian_code_information(81, samples.snr)
+    np.testing.assert_allclose(found, information, atol=1e-13)
+    in_nats = gaussian_code_information(81, samples.snr, base=np.e)
+    np.testing.assert_allclose(in_nats, information * np.log(2), atol=1e-13)
 
 
 def _accuracy_by_drawing_all_classes(d, snr, k, n_train, rng, n_tasks):
@@ -88,9 +93,6 @@ def test_accuracy_is_repeatable_and_block_free():
         ),
         (lambda: gaussian_code_information(2, -1.0), r"snr=.* must be finite"),
         (lambda: gaussian_code_information(2, 1.0, n_train=0), "n_train must be"),
-        (lambda: gaussian_code_snr(-1.0, 3), r"information=.* must be finite"),
-        (lambda: gaussian_code_snr(np.inf, 3), r"information=.* must be finite"),
-        (lambda: gaussian_code_snr(1.0, 2.5), "n_features must be an integer"),
         (lambda: gaussian_code_accuracy(3, 1.0, [1]), r"set_sizes=.* must be"),
         (lambda: gaussian_code_accuracy(3, np.nan, [2]), r"snr=.* must be finite"),
         (lambda: gaussian_code_accuracy(3, 1.0, [2], n_draws=0), "n_draws must be"),

@@ -54,7 +54,8 @@ def test_seed_decides_everything():
         ([[]], [1.0], "must be a non-empty list"),
         ([[0, 10]], [1.0], "must lie in 0..9"),
         ([[0]], [1.0, 2.0], "one number for each of the 1 planted"),
-        ([[0]], [-1.0], "information=-1.0 must be finite"),
+        ([[0]], [-1.0], r"information=\[-1\.\] must be finite"),
+        ([[0]], [np.inf], r"information=\[inf\] must be finite"),
     ],
 )
 def test_bad_regions_are_named(planted, information, message):

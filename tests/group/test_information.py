@@ -78,9 +78,10 @@ def test_bounds_of_three_regions_hold_at_once():
         s.results_.scores.n_correct.reshape(3, *s.results_.forward.n_units.shape)
         for s in some
     ]
-    units, first = N_CLASSES * 5, some[0].results_.forward.first_steps
+    first = some[0].results_.forward.first_steps
+    designs = [(own, N_CLASSES * 5, first) for own in counts]
     of_subjects = {
-        ending: subjects_accuracy_lower_bound(counts, units, first_steps=first, **more)
+        ending: subjects_accuracy_lower_bound(designs, **more)
         for ending, more in (("", {}), ("_fwe", {"n_regions": 3}))
     }
     of_population = {
@@ -172,14 +173,15 @@ def test_nothing_is_claimed_where_there_is_nothing(n_sets):
 
 def test_accuracies_of_runs_may_exceed_one_by_rounding():
     """They are kept in single precision; more than that is an error."""
-    ones = np.ones((4, 2, 6, 4))
-    options = {"first_steps": (0, 1)}
-    exact = subjects_accuracy_lower_bound(ones, 1, **options)
-    rounded = subjects_accuracy_lower_bound(ones * (1 + 2e-7), 1, **options)
+    ones = np.ones((2, 6, 4))
+    exact, rounded = (
+        subjects_accuracy_lower_bound([(ones * more, 1, (0, 1))] * 4)
+        for more in (1, 1 + 2e-7)
+    )
     np.testing.assert_array_equal(rounded, exact)
     assert (exact > 0.5).all()
     with pytest.raises(ValueError, match="n_correct must lie between 0 and n_units"):
-        subjects_accuracy_lower_bound(ones * 1.001, 1, **options)
+        subjects_accuracy_lower_bound([(ones * 1.001, 1, (0, 1))] * 4)
 
 
 def test_subjects_with_different_numbers_of_runs_have_a_common_bound():

@@ -6,7 +6,7 @@ from neuroextrap.cohorts._cohort_records import read_configuration
 from neuroextrap.design._copies import check_series_apart
 from neuroextrap.images import _loading
 from neuroextrap.images._atlas import REACH, atlas_labels, atlas_names_at
-from neuroextrap.images._bids_names import file_entities, loose_entities, pair_tables
+from neuroextrap.images._bids_names import file_entities, loose_entities, pair_by_name
 from neuroextrap.images._cleaning import fmriprep_confounds
 from neuroextrap.images._events import (
     features_of_volumes,
@@ -19,6 +19,7 @@ from neuroextrap.images._labeled_samples import read_tables, repetition_times
 from neuroextrap.images._loading import (
     feature_coordinates,
     feature_values,
+    load_opened,
     load_samples,
     mask_lattice,
     mean_gray_levels,

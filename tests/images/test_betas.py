@@ -131,7 +131,7 @@ def test_bad_requests_are_refused(bold, masker, volume):
         ({"t_r": 1.0}, "an event starts at 84 s, after the 60 s of imgs"),
         ({"events": labels}, r"events lacks columns \['onset', 'duration'\]"),
         ({"events": [EVENTS] * 2}, r"one table for each of the 1 images"),
-        ({"imgs": [bold, bold]}, "one table for each of the 2 images, got 1"),
+        ({"imgs": [bold, bold]}, "holds BIDS events for 2 images; give one table"),
         ({"exclude": ["rest", "face", "cat"]}, "leaves no trial"),
     ]
     for changes, message in cases:

@@ -13,7 +13,13 @@ from sklearn.base import clone
 from neuroextrap.decoding import IdentificationSearchLight
 from neuroextrap.encoding import EncodingIdentification
 from neuroextrap.images import resolve_masker
-from tests.images.seam import _loading, load_samples, read_scans
+from tests.images.seam import (
+    _loading,
+    list_images,
+    load_opened,
+    load_samples,
+    read_scans,
+)
 
 
 @pytest.fixture
@@ -74,9 +80,8 @@ def test_what_has_changed_is_read_anew(paths, mask_img, volume, tmp_path, reads)
 
     def load(mask=mask_img, **cleaning):
         before = len(reads)
-        data = load_samples(
-            paths, resolve_masker(mask, paths, memory=memory), **cleaning
-        )
+        masker = resolve_masker(mask, paths, memory=memory)
+        data = load_opened(list_images(paths), masker, **cleaning)
         return data, len(reads) - before
 
     first, n_read = load()
@@ -86,12 +91,9 @@ def test_what_has_changed_is_read_anew(paths, mask_img, volume, tmp_path, reads)
     smaller[np.unravel_index(smaller.argmax(), smaller.shape)] = 0
     assert load(volume(smaller.astype("uint8")))[1] == 2
     assert load(NiftiMasker(mask_img, smoothing_fwhm=4, standardize=None))[1] == 2
-    nuisance = tmp_path / "nuisance.csv"
-    for value in (1, 2):
-        rows = [f"{i**value},{i % 3}" for i in range(8)]
-        nuisance.write_text("\n".join(["a,b", *rows]))
-        os.utime(nuisance, ns=(value, value))
-        assert load(confounds=[str(nuisance), None])[1] == 2
+    for power in (1, 2):
+        confounds = [np.arange(8.0)[:, np.newaxis] ** power, None]
+        assert load(confounds=confounds)[1] == 2
     nibabel.save(volume(np.zeros((4, 5, 3, 8))), paths[1])
     changed, n_read = load()
     assert n_read == 2

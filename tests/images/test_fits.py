@@ -429,7 +429,7 @@ def test_two_models_of_the_same_runs(tmp_path):
     assert load_betas(tmp_path / "sessions").events["run"].nunique() == 4
     for name in ("a", "b"):
         write_feat(tmp_path / f"feat/run-1_model-{name}.feat", series="run-1")
-    with pytest.raises(ValueError, match="is of a second model of /data/run-1"):
+    with pytest.raises(ValueError, match=r"are of the same run, .*\(/data/run-1\)"):
         load_betas(tmp_path / "feat")
     write_glmsingle(tmp_path / "feat/glm", ending="npy")
     with pytest.raises(ValueError, match="several models"):

@@ -1,9 +1,10 @@
 import nibabel
 import numpy as np
+import pandas as pd
 import pytest
 from nilearn.maskers import NiftiMasker
 
-from neuroextrap.images import resolve_masker
+from neuroextrap.images import labeled_samples, resolve_masker
 from tests.images.seam import load_samples, mask_lattice
 
 
@@ -65,22 +66,33 @@ def test_the_maskers_cleaning_is_nilearns(volume, mask_img, settings):
     np.testing.assert_array_equal(load_samples([img, img], masker), runs)
 
 
-def test_confounds_and_sample_masks_one_a_run(volume, mask_img, bold_data):
+def test_confounds_one_a_run_beside_the_maskers_own_cleaning(
+    volume, mask_img, bold_data
+):
     masker = resolve_masker(NiftiMasker(mask_img, standardize=None, detrend=True))
-    img = volume(bold_data)
+    noise = np.random.default_rng(2).normal(size=bold_data.shape)
+    imgs = [volume(bold_data), volume(bold_data + noise)]
+    tables = [pd.DataFrame({"trial_type": ["a", "b"] * 4})] * 2
     confounds = [np.random.default_rng(i).normal(size=(8, 1)) for i in range(2)]
-    kept = [np.arange(6), np.arange(2, 8)]
-    together = load_samples([img, img], masker, confounds=confounds, sample_mask=kept)
-    apart = [
-        load_samples(img, masker, confounds=c, sample_mask=k)
-        for c, k in zip(confounds, kept, strict=True)
-    ]
+
+    def samples(imgs, tables, **options):
+        return labeled_samples(
+            imgs, tables, masker=masker, samples="volumes", **options
+        ).data
+
+    together = samples(imgs, tables, confounds=confounds)
+    pairs = list(zip(imgs, tables, confounds, strict=True))
+    apart = [samples(img, table, confounds=own) for img, table, own in pairs]
     np.testing.assert_array_equal(together, np.concatenate(apart))
-    assert len(together) == 12
+    wanted = [masker.transform(img, confounds=own) for img, _, own in pairs]
+    np.testing.assert_array_equal(together, np.concatenate(wanted))
     with pytest.raises(ValueError, match="confounds must hold one entry for each of"):
-        load_samples([img, img], masker, confounds=confounds[0])
+        samples(imgs, tables, confounds=confounds[0])
+    with pytest.raises(ValueError, match="sample_mask and high_pass need a masker"):
+        samples(imgs[0], tables[0], sample_mask=np.arange(6))
+    plain = {"masker": resolve_masker(mask_img), "samples": "volumes"}
     with pytest.raises(ValueError, match="sample_mask must hold one entry"):
-        load_samples([img, img], masker, sample_mask=[kept[0]] * 3)
+        labeled_samples(imgs, tables, sample_mask=[np.arange(6)] * 3, **plain)
 
 
 def test_integers_become_floats(volume, mask_img, bold_data):

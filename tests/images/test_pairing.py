@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from neuroextrap.images import labeled_samples, resolve_masker
-from tests.images.seam import NamedImage, list_images, pair_tables
+from tests.images.seam import NamedImage, pair_by_name, read_tables
 
 trial_betas = partial(labeled_samples, samples="lsa")
 
@@ -37,17 +37,21 @@ def events(*runs, sub="01", task="x"):
 
 def test_named_tables_may_come_in_any_order(caplog):
     with caplog.at_level("INFO", logger="neuroextrap"):
-        assert pair_tables(bolds(1, 2, 3), events(3, 1, 2)) == events(1, 2, 3)
+        assert pair_by_name(bolds(1, 2, 3), events(3, 1, 2), "events") == events(
+            1, 2, 3
+        )
     assert "put into the order of the images" in caplog.text
     caplog.clear()
-    assert pair_tables(bolds(1, 2), events(1, 2)) == events(1, 2)
+    assert pair_by_name(bolds(1, 2), events(1, 2), "events") == events(1, 2)
     assert not caplog.records
 
 
 def test_indices_of_runs_are_numbers():
     for written in (("01", "02"), ("001", "2"), ("1", "02")):
-        assert pair_tables(bolds(1, 2), events(*written)) == events(*written)
-    assert pair_tables(bolds("01", "10"), events("10", "1")) == events("1", "10")
+        assert pair_by_name(bolds(1, 2), events(*written), "events") == events(*written)
+    assert pair_by_name(bolds("01", "10"), events("10", "1"), "events") == events(
+        "1", "10"
+    )
 
 
 @pytest.mark.parametrize(
@@ -68,26 +72,25 @@ def test_tables_of_something_else_are_refused(tables, key):
     with pytest.raises(
         ValueError, match=f"disagree in {key}: .* and .*; give"
     ) as error:
-        pair_tables(bolds(1, 2), tables)
+        pair_by_name(bolds(1, 2), tables, "events")
     assert "_bold.nii.gz" in str(error.value)
     assert ".tsv" in str(error.value)
 
 
 def test_names_without_entities_keep_their_order():
     plain = ["b.tsv", "a.tsv"]
-    assert pair_tables(bolds(1, 2), plain) == plain
-    assert pair_tables(images("x.nii", None), events(2, 1)) == events(2, 1)
+    assert pair_by_name(bolds(1, 2), plain, "events") == plain
+    assert pair_by_name(images("x.nii", None), events(2, 1), "events") == events(2, 1)
     frames = [pd.DataFrame(), pd.DataFrame()]
-    assert all(
-        a is b for a, b in zip(pair_tables(bolds(1, 2), frames), frames, strict=True)
-    )
+    paired = pair_by_name(bolds(1, 2), frames, "events")
+    assert all(a is b for a, b in zip(paired, frames, strict=True))
 
 
 def test_entities_that_only_one_has_do_not_matter():
     inherited = ["task-x_events.tsv"] * 2
-    assert pair_tables(bolds(1, 2), inherited) == inherited
+    assert pair_by_name(bolds(1, 2), inherited, "events") == inherited
     named = images("sub-01_ses-a_task-x_run-1_space-T1w_desc-preproc_bold.nii.gz")
-    assert pair_tables(named, events(1)) == events(1)
+    assert pair_by_name(named, events(1), "events") == events(1)
 
 
 def test_several_sessions_and_tasks_are_told_apart():
@@ -96,16 +99,16 @@ def test_several_sessions_and_tasks_are_told_apart():
     cells = [("a", "x"), ("a", "y"), ("b", "x"), ("b", "y")]
     named = images(*(bold.format(*cell) for cell in cells))
     tables = [event.format(*cell) for cell in cells]
-    assert pair_tables(named, tables[::-1]) == tables
+    assert pair_by_name(named, tables[::-1], "events") == tables
     with pytest.raises(ValueError, match="disagree in ses"):
-        pair_tables(named, [tables[2], *tables[1:]])
+        pair_by_name(named, [tables[2], *tables[1:]], "events")
 
 
 def test_one_table_for_all_belongs_to_all():
     table = ["sub-01_task-x_volumes.tsv"]
-    assert pair_tables(bolds(1, 2), table) == table
+    assert pair_by_name(bolds(1, 2), table, "events") == table
     with pytest.raises(ValueError, match="disagree in sub: 01 and 02"):
-        pair_tables(bolds(1, 2), ["sub-02_task-x_volumes.tsv"])
+        pair_by_name(bolds(1, 2), ["sub-02_task-x_volumes.tsv"], "events")
 
 
 def test_a_run_is_not_given_twice(tmp_path):
@@ -115,7 +118,7 @@ def test_a_run_is_not_given_twice(tmp_path):
     linked.symlink_to(path)
     for twice in ([path, path], [path, linked], [nibabel.load(path), str(path)]):
         with pytest.raises(ValueError, match=r"is the same file as imgs\[0\]"):
-            pair_tables(list_images(twice), ["a.tsv", "b.tsv"])
+            read_tables(twice, ["a.tsv", "b.tsv"])
 
 
 @pytest.fixture

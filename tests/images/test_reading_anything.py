@@ -12,6 +12,7 @@ from neuroextrap.images import resolve_masker
 from neuroextrap.maps import read_maps
 from tests.images.seam import (
     NamedImage,
+    SampleOptions,
     find_analysis,
     finish_interrupted,
     load_array,
@@ -155,7 +156,7 @@ def test_sidecars_of_images(content, tmp_path):
     img.to_filename(path)
     write_document(tmp_path / "bold.json", content)
     named = NamedImage("imgs", nibabel.load(path))
-    times = assert_result_or_refusal(lambda: repetition_times([named], None))
+    times = assert_result_or_refusal(lambda: repetition_times([named], SampleOptions()))
     assert times is None or np.isfinite(times).all()
     assert times is None or min(times) > 0
 

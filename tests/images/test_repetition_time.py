@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from neuroextrap.images import labeled_samples, resolve_masker
-from tests.images.seam import list_images, repetition_times
+from tests.images.seam import SampleOptions, list_images, repetition_times
 
 volume_samples = partial(labeled_samples, samples="volumes")
 trial_betas = partial(labeled_samples, samples="lsa")
@@ -35,7 +35,7 @@ def series(tmp_path):
 
 
 def times(imgs, t_r=None, **options):
-    return repetition_times(list_images(imgs), t_r, **options)
+    return repetition_times(list_images(imgs), SampleOptions(t_r=t_r, **options))
 
 
 @pytest.mark.parametrize(

@@ -57,3 +57,26 @@ def test_fsaverage5_that_comes_with_nilearn():
         gaps = np.linalg.norm(places[row] - places[center], axis=1)
         assert len(row) > 10
         assert gaps.max() <= 10.0
+
+
+def test_the_cache_is_read_and_keyed_by_radius(masker, tmp_path):
+    first = surface_regions(masker, 5.0, cache_dir=tmp_path)
+    stored = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("output.pkl")}
+    assert len(stored) == 2
+    again = surface_regions(masker, 5.0, cache_dir=tmp_path)
+    assert {path: path.stat().st_mtime_ns for path in stored} == stored
+    assert (again.toarray() == first.toarray()).all()
+    assert again.has_canonical_format
+    surface_regions(masker, 6.0, cache_dir=tmp_path)
+    assert len(list(tmp_path.rglob("output.pkl"))) == 4
+
+
+def test_an_unreadable_cache_file_is_replaced_and_said(masker, tmp_path, caplog):
+    first = surface_regions(masker, 5.0, cache_dir=tmp_path)
+    path = next(tmp_path.rglob("output.pkl"))
+    size = path.stat().st_size
+    path.write_bytes(path.read_bytes()[:200])
+    again = surface_regions(masker, 5.0, cache_dir=tmp_path)
+    assert (again.toarray() == first.toarray()).all()
+    assert "Exception while loading results" in caplog.text
+    assert path.stat().st_size == size

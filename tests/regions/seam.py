@@ -1,7 +1,6 @@
 """All private names of the package that the tests of regions use."""
 
 from neuroextrap.regions._coordinates import (
-    cached_surface_discs,
     lattice_spheres,
     nearest_features,
     strided_centers,

@@ -6,7 +6,7 @@ import pytest
 from scipy.spatial import ConvexHull
 
 from neuroextrap.regions import _coordinates as surfaces
-from tests.regions.seam import cached_surface_discs, surface_discs
+from tests.regions.seam import surface_discs
 
 
 def ball_mesh(n_vertices=120, seed=0):
@@ -85,7 +85,7 @@ def test_bad_faces_are_refused(faces, message):
         surface_discs(ball_mesh()[0], faces, 1.0)
 
 
-def test_bad_mesh_radius_and_centers_are_refused(tmp_path):
+def test_bad_mesh_radius_and_centers_are_refused():
     coordinates, faces = ball_mesh()
     with pytest.raises(ValueError, match="coordinates must have shape"):
         surface_discs(coordinates[:, :2], faces, 1.0)
@@ -93,32 +93,3 @@ def test_bad_mesh_radius_and_centers_are_refused(tmp_path):
         surface_discs(coordinates, faces, 0)
     with pytest.raises(ValueError, match="centers must lie in"):
         surface_discs(coordinates, faces, 1.0, centers=[120])
-    with pytest.raises(ValueError, match=r"radius=.* must be a positive"):
-        cached_surface_discs(coordinates, faces, 0, cache_dir=tmp_path)
-
-
-def test_the_cache_is_read_and_keyed_by_mesh_and_radius(tmp_path):
-    coordinates, faces = ball_mesh()
-    first = cached_surface_discs(coordinates, faces, 5.0, cache_dir=tmp_path / "new")
-    (stored,) = (tmp_path / "new").rglob("output.pkl")
-    written = stored.stat().st_mtime_ns
-    again = cached_surface_discs(coordinates, faces, 5.0, cache_dir=tmp_path / "new")
-    assert stored.stat().st_mtime_ns == written
-    assert (again.toarray() == first.toarray()).all()
-    assert again.indices.dtype == np.int32
-    assert again.has_canonical_format
-    cached_surface_discs(coordinates, faces, 6.0, cache_dir=tmp_path / "new")
-    cached_surface_discs(coordinates + 1, faces, 5.0, cache_dir=tmp_path / "new")
-    assert len(list((tmp_path / "new").rglob("output.pkl"))) == 3
-
-
-def test_an_unreadable_cache_file_is_replaced_and_said(tmp_path, caplog):
-    coordinates, faces = ball_mesh()
-    first = cached_surface_discs(coordinates, faces, 5.0, cache_dir=tmp_path)
-    (path,) = tmp_path.rglob("output.pkl")
-    size = path.stat().st_size
-    path.write_bytes(path.read_bytes()[:200])
-    again = cached_surface_discs(coordinates, faces, 5.0, cache_dir=tmp_path)
-    assert (again.toarray() == first.toarray()).all()
-    assert "Exception while loading results" in caplog.text
-    assert path.stat().st_size == size

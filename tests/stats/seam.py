@@ -23,23 +23,22 @@ from neuroextrap.stats._arrangements import (
 )
 from neuroextrap.stats._bound_methods import clopper_pearson_lower, kl_lower
 from neuroextrap.stats._classical import _relevant_responses
-from neuroextrap.stats._extrapolation import _auto, _gaussian, _mple, _sample
+from neuroextrap.stats._extrapolation import _auto, _gaussian, _method, _mple
 from neuroextrap.stats._extrapolation._auto import Auto, LogitMean
+from neuroextrap.stats._extrapolation._curves import Logistic, pitman_yor_accuracy
 from neuroextrap.stats._extrapolation._gaussian import (
     Gaussian,
     GaussianMixture,
     invert_gaussian_accuracy,
     minimize_pairs,
 )
-from neuroextrap.stats._extrapolation._kde import (
-    cross_validated_bandwidth,
-    pair_lag_counts,
-)
-from neuroextrap.stats._extrapolation._logistic import Logistic
 from neuroextrap.stats._extrapolation._method import (
     ExtrapolationMethod,
+    LeftOut,
     PointWins,
-    split_ties,
+    UniformWins,
+    WinSample,
+    log_spaced_set_sizes,
 )
 from neuroextrap.stats._extrapolation._mixtures import (
     binomial_table,
@@ -47,13 +46,6 @@ from neuroextrap.stats._extrapolation._mixtures import (
     simplex_least_squares,
     table_derivatives,
     table_means,
-    uniform_mixture_accuracy,
-)
-from neuroextrap.stats._extrapolation._moment import (
-    Moment,
-    ProbitBasis,
-    SplineBasis,
-    basis_moments,
 )
 from neuroextrap.stats._extrapolation._mple import (
     _angle_grid,
@@ -64,25 +56,26 @@ from neuroextrap.stats._extrapolation._mple import (
     peaks_over_columns,
     uniform_columns,
 )
-from neuroextrap.stats._extrapolation._pitman_yor import pitman_yor_accuracy
-from neuroextrap.stats._extrapolation._prediction_intervals import measured_logit_error
-from neuroextrap.stats._extrapolation._radial_basis import (
-    RadialBasis,
-    equispaced_set_sizes,
-    radial_columns,
-    radial_knots,
-)
-from neuroextrap.stats._extrapolation._sample import (
-    LeftOut,
-    WinSample,
-    log_spaced_set_sizes,
-)
-from neuroextrap.stats._extrapolation._tail import (
+from neuroextrap.stats._extrapolation._point_methods import (
     Tail,
     best_distractors,
     calibrate_log_lose,
     compress,
+    cross_validated_bandwidth,
     fit_generalized_pareto,
+    pair_lag_counts,
+    split_ties,
+)
+from neuroextrap.stats._extrapolation._prediction_intervals import measured_logit_error
+from neuroextrap.stats._extrapolation._regressions import (
+    Moment,
+    ProbitBasis,
+    RadialBasis,
+    SplineBasis,
+    basis_moments,
+    equispaced_set_sizes,
+    radial_columns,
+    radial_knots,
 )
 from neuroextrap.stats._extremal import extremal_channel
 from neuroextrap.stats._forward import LAMBDAS, ForwardDesign
@@ -101,6 +94,7 @@ from neuroextrap.stats._linear_scores import Mean, Median, linear_test
 from neuroextrap.stats._null_counts import (
     LargestValues,
     NullCounts,
+    _fit_tail,
     n_largest,
     packed_largest,
     round_ties,
@@ -129,11 +123,9 @@ from neuroextrap.stats._shared_options import (
 )
 from neuroextrap.stats._subject_bounds import (
     _largest_growth,
-    mixed_subjects_lower_bound,
     population_accuracy_lower_bound,
     subjects_accuracy_lower_bound,
 )
-from neuroextrap.stats._tail_p_value import _fit_tail
 from neuroextrap.stats._true_discoveries import DiscoveryBounds
 from neuroextrap.stats._validation import (
     check_n_jobs,

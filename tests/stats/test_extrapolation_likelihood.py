@@ -6,6 +6,7 @@ from scipy import integrate, optimize, stats
 
 from tests.stats.seam import (
     AccuracyExtrapolator,
+    UniformWins,
     _angle_grid,
     _mple,
     average_accuracy,
@@ -15,7 +16,6 @@ from tests.stats.seam import (
     pair_proposer,
     peaks_over_columns,
     uniform_columns,
-    uniform_mixture_accuracy,
 )
 
 
@@ -170,8 +170,9 @@ def test_mple_certificate_holds_between_the_points_of_its_grid():
     """The gain of any atom whatever stays at one, not only of those tried."""
     wins = mixed_wins(25, 400, 8)
     model = AccuracyExtrapolator("mple").fit_wins(wins, 400)
-    fitted = model.method_
-    mixture = binomial_columns(25, fitted.angles_, range(25)) @ fitted.weights_
+    fitted = model.method_.mixture_
+    win = np.exp(fitted.atoms)
+    mixture = stats.binom.pmf(np.arange(25)[:, None], 24, win) @ fitted.weights
     everywhere = binomial_columns(25, np.linspace(0, np.pi / 2, 20_001), range(25))
     seen = wins > 0
     gains = (wins[seen] / mixture[seen]) @ everywhere[seen]
@@ -185,13 +186,11 @@ def test_monotone_mple_equals_a_dense_constrained_solve(seed):
     wins = mixed_wins(n_classes, 200, 20 + seed)
     distances = knot_distances(n_classes, 6)
     dictionary = uniform_columns(n_classes, distances, range(n_classes))
-    moments = uniform_mixture_accuracy(distances, [n_classes])[0]
+    moments = UniformWins.curves(distances, [n_classes])[0]
     model = AccuracyExtrapolator("monotone_mple", n_knots=6).fit_wins(wins, 200)
-    fitted = model.method_
-    mixture = (
-        uniform_columns(n_classes, fitted.distances_, range(n_classes))
-        @ fitted.weights_
-    )
+    fitted = model.method_.mixture_
+    columns = uniform_columns(n_classes, fitted.atoms, range(n_classes))
+    mixture = columns @ fitted.weights
     reached = log_likelihood(wins, mixture)
     start = np.full(len(distances), 1 / len(distances))
     twin = optimize.minimize(
@@ -217,7 +216,7 @@ def test_monotone_mple_reproduces_the_observed_accuracy(n_classes):
     np.testing.assert_allclose(model.predict(n_classes), wins[-1], atol=1e-9)
     assert model.certificate_["converged"]
     assert model.certificate_["relative_gap"] <= 1e-4
-    np.testing.assert_allclose(model.method_.weights_.sum(), 1, atol=1e-9)
+    np.testing.assert_allclose(model.method_.mixture_.weights.sum(), 1, atol=1e-9)
 
 
 def test_monotone_mple_below_chance_is_uniform():

@@ -18,6 +18,7 @@ from tests.stats.seam import (
     ProbitBasis,
     RadialBasis,
     SplineBasis,
+    UniformWins,
     WinSample,
     basis_moments,
     binomial_table,
@@ -27,7 +28,6 @@ from tests.stats.seam import (
     radial_knots,
     simplex_least_squares,
     table_means,
-    uniform_mixture_accuracy,
 )
 
 
@@ -76,7 +76,7 @@ def test_the_gap_bounds_what_any_other_point_gains():
 @pytest.mark.parametrize("distance", [1.0, 0.3, 1e-3, 1e-9, 0.0])
 @pytest.mark.parametrize("k", [2, 50, 1e9])
 def test_uniform_columns_equal_their_integral(distance, k):
-    found = uniform_mixture_accuracy(np.array([distance]), [k])[0, 0]
+    found = UniformWins.curves(np.array([distance]), [k])[0, 0]
     if distance == 0:
         assert found == 1
         return

@@ -10,7 +10,7 @@ from tests.stats.seam import (
     LeftOut,
     PointWins,
     WinSample,
-    _sample,
+    _method,
     best_distractors,
     calibrate_log_lose,
     compress,
@@ -245,17 +245,17 @@ def test_options_out_of_range():
 @pytest.mark.parametrize("largest", [10**6, 7])
 def test_wins_of_many_subsets_are_those_of_each(monkeypatch, largest):
     """Counted at once or one by one; ties, repeats and a class without test points."""
-    monkeypatch.setattr(_sample, "_MAX_COMPARISONS", largest)
+    monkeypatch.setattr(_method, "_MAX_COMPARISONS", largest)
     rng = np.random.default_rng(3)
     y = np.r_[rng.integers(0, 8, size=30), np.arange(8)]
     margins = rng.integers(0, 4, size=(len(y), 9)) + 2 * (y[:, None] == np.arange(9))
     sample = WinSample.from_margins(margins.astype(float), y)
     subsets = [np.sort(rng.permutation(9)[:5]) for _ in range(6)]
-    found = sample.subset_wins(subsets)
-    for wins, subset in zip(found, subsets, strict=True):
+    members = np.array([np.isin(np.arange(9), subset) for subset in subsets])
+    for part, subset in zip(sample.subsets(members), subsets, strict=True):
         rows = np.isin(y, subset)
         some = margins[np.ix_(rows, subset)], np.searchsorted(subset, y[rows])
-        np.testing.assert_array_equal(wins, WinSample.from_margins(*some).wins)
+        np.testing.assert_array_equal(part.wins, WinSample.from_margins(*some).wins)
     curves = sample.half_curves(5, np.array([2, 5]), n_draws=4, random_state=0)
     assert curves.shape == (4, 2)
     assert len(np.unique(curves[:, 1])) > 1
@@ -273,7 +273,7 @@ def test_groups_that_hold_all_tested_classes_stay():
 def test_half_of_the_classes_holds_a_tested_one():
     rng, tested = np.random.default_rng(0), np.array([3])
     for _ in range(20):
-        assert 3 in _sample.half_of_classes(rng, 10, tested, 5)
+        assert _method.half_of_classes(rng, 10, tested, 5)[3]
 
 
 def test_an_exponential_tail_has_shape_zero(monkeypatch):

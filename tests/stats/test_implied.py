@@ -75,7 +75,7 @@ def test_rows_do_not_depend_on_their_neighbors(monkeypatch):
     sizes = default_set_sizes(20)
     curves = average_accuracy(wins, sizes)
     whole = implied_information(curves, sizes)
-    monkeypatch.setattr("neuroextrap.stats._implied._BATCH", 7)
+    monkeypatch.setattr("neuroextrap.stats._gaussian_limit._CURVES_AT_ONCE", 7)
     np.testing.assert_array_equal(implied_information(curves, sizes), whole)
     one = [implied_information(curve, sizes) for curve in curves]
     np.testing.assert_array_equal(one, whole)

@@ -13,6 +13,12 @@ from tests.stats.seam import (
 )
 
 
+def of_one_design(n_correct, n_units, first_steps=(0,), **options):
+    """Bound the mean of subjects (n_subjects, ...) who were tested alike."""
+    designs = [(own, n_units, first_steps) for own in n_correct]
+    return subjects_accuracy_lower_bound(designs, **options)
+
+
 def test_the_population_bound_is_the_root_of_the_mean_wager():
     accuracy = np.random.default_rng(0).uniform(0.3, 0.9, size=(9, 3))
     bounds = population_accuracy_lower_bound(accuracy, n_regions=5)
@@ -98,7 +104,7 @@ def test_one_subject_has_the_forward_bound():
     rng = np.random.default_rng(1)
     n_correct = rng.integers(3, 9, size=(1, 6, 4, 5))
     options = {"first_steps": (0, 2), "n_regions": 6}
-    bounds = subjects_accuracy_lower_bound(n_correct, 8, **options)
+    bounds = of_one_design(n_correct, 8, **options)
     expected = forward_bayes_accuracy_lower_bound(n_correct[0], 8, **options)
     np.testing.assert_allclose(bounds, expected, atol=1e-9)
 
@@ -106,7 +112,7 @@ def test_one_subject_has_the_forward_bound():
 def test_the_bound_of_these_subjects_is_a_product_of_e_values():
     rng = np.random.default_rng(2)
     n_correct = rng.integers(0, 9, size=(4, 3, 5))  # subjects, orders, steps
-    bound = subjects_accuracy_lower_bound(n_correct, 8, first_steps=(0, 2))
+    bound = of_one_design(n_correct, 8, first_steps=(0, 2))
     values = []
     for rate in LAMBDAS:
         for first in (0, 2):
@@ -133,9 +139,7 @@ def test_more_subjects_say_more_and_nothing_is_nan():
     )
     n_correct = np.full((5, 2, 1, 4), 6.0)
     n_correct[0, 1, 0, 0] = np.nan
-    np.testing.assert_array_equal(
-        np.isnan(subjects_accuracy_lower_bound(n_correct, 8)), [False, True]
-    )
+    np.testing.assert_array_equal(np.isnan(of_one_design(n_correct, 8)), [False, True])
     assert population_accuracy_lower_bound(np.zeros(5)) == 0
     assert population_accuracy_lower_bound(np.ones(5)) < 1
 
@@ -152,7 +156,7 @@ def test_the_bounds_cover(spread, n_sets):
     }[spread]
     outcomes = rng.binomial(n_trials // 4, np.repeat(true[..., None], 4, axis=-1))
     population = population_accuracy_lower_bound(outcomes.sum(axis=-1) / n_trials)
-    these = subjects_accuracy_lower_bound(outcomes[:, :, None], n_trials // 4)
+    these = of_one_design(outcomes[:, :, None], n_trials // 4)
     for bound, truth in ((population, 0.3), (these, true.mean(axis=0))):
         misses = int((bound > truth).sum())
         p = scipy_stats.binomtest(misses, n_sets, 0.05, alternative="greater").pvalue
@@ -165,14 +169,14 @@ def test_bad_arguments_are_named():
         population_accuracy_lower_bound([0.5, 1.5])
     with pytest.raises(ValueError, match="one row per subject"):
         population_accuracy_lower_bound(0.5)
-    with pytest.raises(ValueError, match="n_subjects"):
-        subjects_accuracy_lower_bound([[1, 2]], 8)
+    with pytest.raises(ValueError, match="n_orders, n_steps"):
+        of_one_design([[1, 2]], 8)
     with pytest.raises(ValueError, match="between 0 and n_units"):
-        subjects_accuracy_lower_bound([[[9.0]]], 8)
+        of_one_design([[[9.0]]], 8)
     with pytest.raises(ValueError, match="integers of 0"):
-        subjects_accuracy_lower_bound([[[4.0]]], 8, first_steps=(1,))
+        of_one_design([[[4.0]]], 8, first_steps=(1,))
     with pytest.raises(ValueError, match="same in every order"):
-        subjects_accuracy_lower_bound(np.zeros((2, 2, 2)), [[8, 8], [8, 7]])
+        of_one_design(np.zeros((2, 2, 2)), [[8, 8], [8, 7]])
 
 
 def test_the_population_bound_is_near_students_limit_with_twenty_subjects():

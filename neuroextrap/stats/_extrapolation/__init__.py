@@ -1,1 +1,1 @@
-"""Extrapolation methods, one file each, behind one registry."""
+"""Extrapolation methods behind one registry."""

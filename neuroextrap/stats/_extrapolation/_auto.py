@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator, Sequence
 from typing import Self
 
@@ -10,19 +9,20 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
 
+from neuroextrap.stats._extrapolation._curves import Logistic
 from neuroextrap.stats._extrapolation._gaussian import (
     Gaussian,
     GaussianMixture,
     clip_to_resolution,
 )
-from neuroextrap.stats._extrapolation._logistic import Logistic
 from neuroextrap.stats._extrapolation._method import (
     ExtrapolationMethod,
-    WinMethod,
+    LeftOut,
+    WinSample,
     falling,
+    measured_curve,
 )
-from neuroextrap.stats._extrapolation._sample import LeftOut, WinSample, measured_curve
-from neuroextrap.stats._extrapolation._tail import Tail
+from neuroextrap.stats._extrapolation._point_methods import Tail
 from neuroextrap.stats._validation import (
     check_choice,
     check_real_set_sizes,
@@ -71,75 +71,62 @@ class LogitMean(ExtrapolationMethod):
 
     def _join(self, sample: WinSample) -> Self:
         """Keep the measured curve, and what the fitted members predict at K."""
-        self.wins_, self.n_test_ = sample.wins, sample.n_test
+        self.wins_ = sample.wins
+        n_test = np.asarray(sample.n_test, float)[..., None]
+        self.highest_ = 1 - np.minimum(0.5 / n_test, 0.25)
         self.mean_at_all_ = self._mean(np.array([sample.n_classes]))
         return self
 
     def refits(self, parts: LeftOut) -> Iterator[LogitMean]:
         """Join the members' refits."""
         members = zip(*(member.refits(parts) for member in self.members), strict=True)
-        samples = parts.samples(scores=False)
-        for refitted, sample in zip(members, samples, strict=True):
+        for refitted, sample in zip(members, parts.win_samples, strict=True):
             rest = iter(refitted)
             opinions = [[next(rest) for _ in opinion] for opinion in self.opinions]
             yield LogitMean(opinions, self.n_classes)._join(sample)
 
     def accuracy(self, set_sizes: ArrayLike) -> np.ndarray:
-        """Return the measured curve up to K, the predicted one beyond."""
-        sizes = np.asarray(set_sizes, float)
-        return join_measured(self.wins_, sizes, self._mean(sizes), self.mean_at_all_)
+        """Return the measured curve up to K, the mean beyond, joined until 2 K."""
+        sizes, n_classes = np.asarray(set_sizes, float), self.wins_.shape[-1]
+        share = np.clip(1 - np.log2(sizes / n_classes), 0, 1)
+        missed = self.wins_[..., -1:] - self.mean_at_all_
+        accuracy = self._mean(sizes) + share * missed
+        measured = sizes <= n_classes
+        if measured.any():
+            accuracy[..., measured] = measured_curve(self.wins_, sizes[measured])
+        return accuracy
 
     def projected_accuracy(self, set_sizes: np.ndarray) -> np.ndarray:
         """Predict as the base class does; the measured curve never rises by itself."""
-        first = len(self.wins_)
+        first = self.wins_.shape[-1]
         return np.clip(falling(self.accuracy, set_sizes, first), 0.0, 1.0)
 
     def logits(self, set_sizes: ArrayLike) -> np.ndarray:
-        """Return the logit accuracy of each prediction, shape (n_opinions, n_sizes)."""
+        """Return the logit of each prediction, as far as the data resolve it.
+
+        The shape is (n_opinions, n_sizes), or (n_opinions, n_regions, n_sizes) after a
+        fit to wins of many regions.
+        """
         sizes = np.asarray(set_sizes, float)
         logits = []
         for members in self.opinions:
-            accuracies = [m.accuracy(sizes) for m in members]
-            logits.append(mean_logit(accuracies, sizes, self.n_test_))
+            accuracies = np.stack([member.accuracy(sizes) for member in members])
+            clipped = np.clip(accuracies, 0.5 / sizes, self.highest_)
+            logits.append(special.logit(clipped).mean(axis=0))
         return np.stack(logits)
 
     def _mean(self, set_sizes: np.ndarray) -> np.ndarray:
-        """Return the mean of the predictions as an accuracy."""
-        weights = opinion_weights(self.n_classes, len(self.opinions), set_sizes)
-        return special.expit(np.sum(weights * self.logits(set_sizes), axis=0))
+        """Return the mean of the predictions as an accuracy.
 
-
-def mean_logit(
-    accuracies: Sequence[np.ndarray], set_sizes: np.ndarray, n_test: ArrayLike
-) -> np.ndarray:
-    """Return mean logits of predictions (..., n_sizes), as far as the data resolve."""
-    highest = 1 - np.minimum(0.5 / np.asarray(n_test, float), 0.25)
-    clipped = np.clip(np.stack(accuracies), 0.5 / set_sizes, highest)
-    return special.logit(clipped).mean(axis=0)
-
-
-def join_measured(
-    wins: np.ndarray, set_sizes: np.ndarray, mean: np.ndarray, mean_at_all: np.ndarray
-) -> np.ndarray:
-    """Return the measured curve up to K, joined to the mean until 2 K."""
-    n_classes = wins.shape[-1]
-    share = np.clip(1 - np.log2(set_sizes / n_classes), 0, 1)
-    accuracy = mean + share * (wins[..., -1:] - mean_at_all)
-    measured = set_sizes <= n_classes
-    if measured.any():
-        accuracy[..., measured] = measured_curve(wins, set_sizes[measured])
-    return accuracy
-
-
-def opinion_weights(
-    n_classes: int, n_opinions: int, set_sizes: np.ndarray
-) -> np.ndarray:
-    """Return weights (n_opinions, n_sizes): the first opinion has what others leave."""
-    share = n_classes / (n_classes + FEW_CLASSES) / n_opinions
-    weights = np.full((n_opinions, len(set_sizes)), share)
-    weights[2:] *= np.sqrt(np.minimum(TAIL_FACTOR * n_classes / set_sizes, 1))
-    weights[0] = 1 - weights[1:].sum(axis=0)
-    return weights
+        The first has the weight that others leave: K / (K + 10) by their number, and
+        less of the third, `tail`, beyond 10 K.
+        """
+        logits, n_classes = self.logits(set_sizes), self.n_classes
+        share = n_classes / (n_classes + FEW_CLASSES) / len(logits)
+        weights = np.full((len(logits), len(set_sizes)), share)
+        weights[2:] *= np.sqrt(np.minimum(TAIL_FACTOR * n_classes / set_sizes, 1))
+        weights[0] = 1 - weights[1:].sum(axis=0)
+        return special.expit(sum(w * x for w, x in zip(weights, logits, strict=True)))
 
 
 class Auto(LogitMean):
@@ -165,7 +152,11 @@ class Auto(LogitMean):
 
     def resolve(self, sample: WinSample) -> ExtrapolationMethod:
         n_classes = sample.n_classes
-        opinions: list[Sequence[ExtrapolationMethod]] = [*opinions_of_wins(n_classes)]
+        loss = "likelihood" if n_classes <= _LARGEST_LIKELIHOOD else "curve"
+        opinions: list[list[ExtrapolationMethod]] = [
+            [Gaussian(), GaussianMixture(loss=loss)],
+            [Logistic()],
+        ]
         if n_classes >= _FEWEST_FOR_TAIL and sample.has_continuous_scores():
             plain = Tail(calibrate=False).fit(sample).accuracy([n_classes])[0]
             resolved = clip_to_resolution(sample.wins[-1], sample.n_test)
@@ -176,10 +167,7 @@ class Auto(LogitMean):
         return LogitMean(opinions, n_classes)
 
 
-def opinions_of_wins(n_classes: int) -> list[list[WinMethod]]:
-    """Return the methods of the opinions that wins alone give."""
-    loss = "likelihood" if n_classes <= _LARGEST_LIKELIHOOD else "curve"
-    return [[Gaussian(), GaussianMixture(loss=loss)], [Logistic()]]
+OF_MANY = {method.name: method for method in (Auto, GaussianMixture, Gaussian)}
 
 
 def extrapolate_wins(
@@ -226,7 +214,7 @@ def extrapolate_wins(
     array([[0.05  , 0.01  ],
            [0.9975, 0.9906]])
     """
-    check_choice(method, "method", _METHODS)
+    check_choice(method, "method", OF_MANY)
     wins = check_wins(wins)
     sizes = check_real_set_sizes(set_sizes)
     n_test = real_array(n_test, "n_test")
@@ -238,35 +226,9 @@ def extrapolate_wins(
     if not (n_test >= 1).all():
         raise ValueError(f"n_test must be at least 1, got {n_test.min()}")
     valid = np.isfinite(wins).all(1)
-    n_test = np.broadcast_to(n_test, len(wins))[valid]
     accuracy = np.full((len(wins), sizes.size), np.nan)
     if valid.any():
-        accuracy[valid] = _METHODS[method](wins[valid], n_test, np.atleast_1d(sizes))
-    return np.clip(accuracy, 0.0, 1.0).reshape(len(wins), *sizes.shape)
-
-
-def _auto(wins: np.ndarray, n_test: np.ndarray, set_sizes: np.ndarray) -> np.ndarray:
-    """Predict by the default for wins only, shape (n_regions, n_sizes)."""
-    n_classes, rows = wins.shape[1], n_test[:, None]
-    opinions = opinions_of_wins(n_classes)
-    for member in itertools.chain(*opinions):
-        member.parameters_ = member.fit_many(wins, n_test)[0]
-
-    def curve(sizes: np.ndarray) -> np.ndarray:
-        logits = []
-        for members in opinions:
-            accuracies = [m.curves(m.parameters_, sizes) for m in members]
-            logits.append(mean_logit(accuracies, sizes, rows))
-        weights = opinion_weights(n_classes, len(logits), sizes)
-        mean = special.expit(sum(w * x for w, x in zip(weights, logits, strict=True)))
-        at_all = mean[:, sizes == n_classes]
-        return np.clip(join_measured(wins, sizes, mean, at_all), 0.0, 1.0)
-
-    return falling(curve, set_sizes, n_classes)
-
-
-_METHODS = {
-    "auto": _auto,
-    "gaussian_mixture": GaussianMixture().predict_many,
-    "gaussian": Gaussian().predict_many,
-}
+        sample = WinSample(wins[valid], np.broadcast_to(n_test, len(wins))[valid])
+        fitted = OF_MANY[method]().resolve(sample).fit(sample)
+        accuracy[valid] = fitted.projected_accuracy(np.atleast_1d(sizes))
+    return accuracy.reshape(len(wins), *sizes.shape)

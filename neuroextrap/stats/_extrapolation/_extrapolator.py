@@ -12,21 +12,26 @@ from numpy.typing import ArrayLike
 
 from neuroextrap.stats._accuracy import warn_if_reversed
 from neuroextrap.stats._extrapolation._auto import Auto
+from neuroextrap.stats._extrapolation._curves import Logistic, PitmanYor
 from neuroextrap.stats._extrapolation._gaussian import Gaussian, GaussianMixture
-from neuroextrap.stats._extrapolation._kde import BiasedKernelDensity, KernelDensity
-from neuroextrap.stats._extrapolation._logistic import Logistic
-from neuroextrap.stats._extrapolation._method import ExtrapolationMethod, first_crossing
+from neuroextrap.stats._extrapolation._method import (
+    ExtrapolationMethod,
+    LeftOut,
+    WinSample,
+    first_crossing,
+)
 from neuroextrap.stats._extrapolation._mixtures import Exponential, Spline
-from neuroextrap.stats._extrapolation._moment import Moment
 from neuroextrap.stats._extrapolation._mple import (
     MonotonePseudoLikelihood,
     PseudoLikelihood,
 )
-from neuroextrap.stats._extrapolation._pitman_yor import PitmanYor
+from neuroextrap.stats._extrapolation._point_methods import (
+    BiasedKernelDensity,
+    KernelDensity,
+    Tail,
+)
 from neuroextrap.stats._extrapolation._prediction_intervals import PredictionIntervals
-from neuroextrap.stats._extrapolation._radial_basis import RadialBasis
-from neuroextrap.stats._extrapolation._sample import LeftOut, WinSample
-from neuroextrap.stats._extrapolation._tail import Tail
+from neuroextrap.stats._extrapolation._regressions import Moment, RadialBasis
 from neuroextrap.stats._jackknife import lost_point_error
 from neuroextrap.stats._shared_options import described_by
 from neuroextrap.stats._validation import (
@@ -39,7 +44,7 @@ from neuroextrap.stats._validation import (
     warn,
 )
 
-# a new method needs its file and a line here
+# a new method needs a line here
 _METHODS: tuple[type[ExtrapolationMethod], ...] = (
     Auto,
     Exponential,
@@ -112,7 +117,13 @@ class AccuracyExtrapolator(PredictionIntervals):
 
     def __init__(self, method: str = "auto", **options: Any) -> None:
         check_choice(method, "method", EXTRAPOLATION_METHODS)
-        _check_options(method, options)
+        known = list(inspect.signature(EXTRAPOLATION_METHODS[method]).parameters)
+        unknown = sorted(set(options) - set(known))
+        if unknown:
+            raise TypeError(
+                f"method={method!r} has no option {unknown[0]!r}; its options are: "
+                f"{', '.join(known) or 'none'}"
+            )
         self.method = method
         self.options = options
         EXTRAPOLATION_METHODS[method](**options)
@@ -377,14 +388,3 @@ if AccuracyExtrapolator.__doc__:  # pragma: no branch (python -OO has none)
     names = ", ".join(f'"{name}"' for name in EXTRAPOLATION_METHODS)
     lines = textwrap.fill(f"{names}.", 76).replace("\n", "\n        ")
     AccuracyExtrapolator.__doc__ = AccuracyExtrapolator.__doc__.replace("NAMES", lines)
-
-
-def _check_options(method: str, options: dict[str, Any]) -> None:
-    """Check that the method has these options."""
-    known = list(inspect.signature(EXTRAPOLATION_METHODS[method]).parameters)
-    unknown = sorted(set(options) - set(known))
-    if unknown:
-        raise TypeError(
-            f"method={method!r} has no option {unknown[0]!r}; its options are: "
-            f"{', '.join(known) or 'none'}"
-        )

@@ -9,7 +9,11 @@ from numpy.typing import ArrayLike
 from scipy import special
 
 from neuroextrap.stats._accuracy import accuracy_weights
-from neuroextrap.stats._extrapolation._method import WinMethod
+from neuroextrap.stats._extrapolation._method import (
+    WinMethod,
+    WinSample,
+    log_spaced_set_sizes,
+)
 from neuroextrap.stats._extrapolation._mixtures import (
     LOG_SD_RANGE,
     MEAN_RANGE,
@@ -19,7 +23,6 @@ from neuroextrap.stats._extrapolation._mixtures import (
     table_derivatives,
     table_means,
 )
-from neuroextrap.stats._extrapolation._sample import WinSample, log_spaced_set_sizes
 from neuroextrap.stats._validation import batches, check_choice
 
 

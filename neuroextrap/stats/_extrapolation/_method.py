@@ -1,21 +1,251 @@
-"""What an extrapolation method is."""
+"""What an extrapolation method is, what it is fitted to, and distributions of U."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from copy import copy, deepcopy
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from neuroextrap.stats._extrapolation._sample import LeftOut, WinSample
-from neuroextrap.stats._gaussian_limit import gauss_legendre_panels
-from neuroextrap.stats._validation import batches
+from neuroextrap.stats._accuracy import (
+    accuracy_weights,
+    average_accuracy,
+    count_wins,
+    spread_ties,
+)
+from neuroextrap.stats._validation import batches, random_generator
+
+_MOST_TIES = 0.05
+_BATCH_NUMBERS = 4_000_000
+_MAX_COMPARISONS = 2**20  # at once: counts in float32 stay whole, memory small
+
+
+def log_spaced_set_sizes(n_classes: int, n_sizes: int) -> np.ndarray:
+    """Return at most `n_sizes` distinct, log-spaced sizes, from 2 up to K with both."""
+    sizes = np.geomspace(2, n_classes, min(n_sizes, n_classes - 1))
+    return np.unique(np.r_[2, np.rint(sizes).astype(int), n_classes])
+
+
+def measured_curve(wins: np.ndarray, set_sizes: np.ndarray) -> np.ndarray:
+    """Return accuracy at sizes of 2..K, linear between, (..., n_sizes)."""
+    below = np.floor(set_sizes)
+    ends = np.stack([below, np.ceil(set_sizes)]).astype(int)
+    curves = average_accuracy(wins, ends.ravel())
+    low, high = np.split(curves, 2, axis=-1)
+    return low + (set_sizes - below) * (high - low)
+
+
+@dataclass(frozen=True)
+class WinSample:
+    """The data of one fit."""
+
+    wins: np.ndarray  # (n_classes,) class-averaged distribution of distractors beaten
+    n_test: Any  # number of test points, or (n_regions,) with wins of many
+    margins: Any = None  # (n_test, n_classes), or None where there are no scores
+    y_true: Any = None  # (n_test,) column of each point's true class
+
+    @classmethod
+    def from_margins(cls, margins: ArrayLike, y_true: ArrayLike) -> WinSample:
+        """Count the wins of `margins` and keep the scores."""
+        wins = count_wins(margins, y_true)
+        y_true = np.asarray(y_true)
+        return cls(wins, len(y_true), np.asarray(margins), y_true)
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes K."""
+        return self.wins.shape[-1]
+
+    def curve(self, set_sizes: ArrayLike) -> np.ndarray:
+        """Return average accuracy at `set_sizes`, each within 2..K."""
+        return self.wins @ accuracy_weights(self.n_classes, set_sizes)
+
+    def own_scores(self) -> np.ndarray:
+        """Return the score of each test point for its own class, shape (n_test,)."""
+        return np.take_along_axis(self.margins, self.y_true[:, None], 1)[:, 0]
+
+    def distractor_scores(self) -> Iterator[tuple[slice, np.ndarray, np.ndarray]]:
+        """Yield rows, their own scores (n_rows, 1), the others (n_rows, K - 1)."""
+        for rows in batches(self.n_test, _BATCH_NUMBERS // self.n_classes):
+            margins, y_true = self.margins[rows], self.y_true[rows, None]
+            others = np.ones(margins.shape, bool)
+            np.put_along_axis(others, y_true, False, 1)
+            own = np.take_along_axis(margins, y_true, 1)
+            yield rows, own, margins[others].reshape(len(margins), -1)
+
+    def point_weights(self) -> np.ndarray:
+        """Return weights of the test points: one class, one vote; they sum to one."""
+        counts = np.bincount(self.y_true)
+        return 1 / (counts[self.y_true] * np.count_nonzero(counts))
+
+    def has_continuous_scores(self) -> bool:
+        """Check that there are scores, and few test points that tie with a class."""
+        if self.margins is None:
+            return False
+        tied = (self.margins == self.own_scores()[:, None]).sum(axis=1) > 1
+        return bool(tied.mean() <= _MOST_TIES)
+
+    def half_curves(
+        self,
+        n_half: int,
+        set_sizes: np.ndarray,
+        *,
+        n_draws: int,
+        random_state: int | np.random.Generator | None,
+    ) -> np.ndarray:
+        """Return curves among random halves; without scores the whole's own."""
+        if self.margins is None:
+            return self.curve(set_sizes)[None]
+        rng = random_generator(random_state)
+        tested = np.unique(self.y_true)
+        halves = [
+            half_of_classes(rng, self.n_classes, tested, n_half) for _ in range(n_draws)
+        ]
+        wins = np.stack([half.wins for half in self.subsets(np.stack(halves))])
+        return wins @ accuracy_weights(n_half, set_sizes)
+
+    def subsets(self, members: np.ndarray) -> list[WinSample]:
+        """Return the samples, without scores, of sets (n_sets, n_classes) of bool."""
+        beaten, tied = self._counts(members.T.astype(np.float32))
+        samples = []
+        for s, member in enumerate(members):
+            rows, columns = self.part(member)
+            counts = beaten[None, rows, s], tied[None, rows, s] - 1  # not with itself
+            wins = spread_ties(*counts, columns[None], int(np.count_nonzero(member)))
+            samples.append(WinSample(wins[0], len(rows)))
+        return samples
+
+    def part(self, member: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the test points of a set of classes, and the column of each."""
+        rows = np.flatnonzero(member[self.y_true])
+        return rows, (np.cumsum(member) - 1)[self.y_true[rows]]
+
+    def _counts(self, members: np.ndarray) -> np.ndarray:
+        """Count the classes that points beat and tie with, (2, n_test, n_sets)."""
+        counts = np.empty((2, self.n_test, members.shape[1]), np.int32)
+        true_scores = self.own_scores()[:, None]
+        for rows in batches(self.n_test, _MAX_COMPARISONS // self.n_classes):
+            for count, compare in zip(counts, (np.less, np.equal), strict=True):
+                hits = compare(self.margins[rows], true_scores[rows])
+                count[rows] = hits.astype(np.float32) @ members
+        return counts
+
+
+def half_of_classes(
+    rng: np.random.Generator, n_classes: int, tested: np.ndarray, n_half: int
+) -> np.ndarray:
+    """Draw a set of classes (n_classes,) of bool, one of them with test points."""
+    while True:
+        member = np.zeros(n_classes, bool)
+        member[rng.permutation(n_classes)[:n_half]] = True
+        if member[tested].any():
+            return member
+
+
+class LeftOut:
+    """The parts of a sample that lack one of interleaved groups of classes each."""
+
+    def __init__(self, sample: WinSample, max_refits: int):
+        tested = np.unique(sample.y_true)
+        if len(tested) < 4:
+            raise ValueError(
+                "a jackknife over classes needs at least 4 classes with test points, "
+                f"got {len(tested)}"
+            )
+        n_groups = min(max_refits, sample.n_classes)
+        left = np.arange(n_groups)[:, None] != np.arange(sample.n_classes) % n_groups
+        self.sample = sample
+        self.members = left[left[:, tested].any(axis=1)]  # (n_parts, n_classes)
+        self.win_samples = sample.subsets(self.members)
+
+    def __len__(self) -> int:
+        """Return the number of parts."""
+        return len(self.members)
+
+    def same_size(self) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+        """Yield places, wins (m, n_classes), numbers of points by size of part."""
+        sizes = np.count_nonzero(self.members, axis=1)
+        for size in np.unique(sizes):
+            places = np.flatnonzero(sizes == size)
+            same = [self.win_samples[i] for i in places]
+            n_test = np.array([sample.n_test for sample in same])
+            yield places, np.stack([sample.wins for sample in same]), n_test
+
+    def samples(self, *, scores: bool = True) -> Iterator[WinSample]:
+        """Yield the parts, with their scores or without."""
+        for member, sample in zip(self.members, self.win_samples, strict=True):
+            if not scores:
+                yield sample
+                continue
+            rows, columns = self.sample.part(member)
+            margins = self.sample.margins[np.ix_(rows, member)]
+            yield replace(sample, margins=margins, y_true=columns)
+
 
 _ANCHORS_PER_E_FOLD = 20
 _LARGEST_LOG10 = 15.0
+
+
+@dataclass(frozen=True)
+class Mixture(ABC):
+    """A mixture of distributions of U, one an atom; `weights` sum to one."""
+
+    atoms: np.ndarray  # (n_atoms,)
+    weights: np.ndarray  # (n_atoms,)
+
+    @staticmethod
+    @abstractmethod
+    def curves(atoms: np.ndarray, set_sizes: ArrayLike) -> np.ndarray:
+        """Return the accuracy curve of each atom, E U^(k - 1), (n_sizes, n_atoms)."""
+
+    @abstractmethod
+    def cdf(self, u: ArrayLike) -> np.ndarray:
+        """Return Pr(U <= u) at u (...)."""
+
+    @classmethod
+    def of_used(cls, atoms: np.ndarray, weights: np.ndarray) -> Self:
+        """Leave atoms without weight out."""
+        return cls(atoms[weights > 0], weights[weights > 0])
+
+    def accuracy(self, set_sizes: ArrayLike) -> np.ndarray:
+        """Return the weighted mean of the atoms' curves at set sizes (n_sizes,)."""
+        sizes = np.asarray(set_sizes, float)
+        every = batches(len(sizes), _BATCH_NUMBERS // len(self.atoms))
+        parts = [self.curves(self.atoms, sizes[part]) @ self.weights for part in every]
+        return np.concatenate(parts)
+
+
+class PointWins(Mixture):
+    """U is one of some numbers, as of test points; the atoms are log U."""
+
+    @staticmethod
+    def curves(atoms: np.ndarray, set_sizes: ArrayLike) -> np.ndarray:
+        return np.exp(np.multiply.outer(np.asarray(set_sizes, float) - 1, atoms))
+
+    def cdf(self, u: ArrayLike) -> np.ndarray:
+        return (np.exp(self.atoms) <= np.asarray(u, float)[..., None]) @ self.weights
+
+
+class UniformWins(Mixture):
+    """U is uniform on (a, 1); the atoms are 1 - a, 0 for a U that is one."""
+
+    @staticmethod
+    def curves(atoms: np.ndarray, set_sizes: ArrayLike) -> np.ndarray:
+        """Return (1 - a^k) / (k (1 - a))."""
+        k = np.asarray(set_sizes, float)[:, None]
+        safe = np.where(atoms > 0, atoms, 1.0)
+        with np.errstate(divide="ignore"):
+            power = -np.expm1(k * np.log1p(-safe))
+        return np.where(atoms > 0, power / (k * safe), 1.0)
+
+    def cdf(self, u: ArrayLike) -> np.ndarray:
+        u, atoms = np.asarray(u, float)[..., None], self.atoms
+        share = np.clip((u - (1 - atoms)) / np.where(atoms > 0, atoms, 1.0), 0, 1)
+        return np.where(atoms > 0, share, u >= 1) @ self.weights
 
 
 class ExtrapolationMethod(ABC):
@@ -28,6 +258,7 @@ class ExtrapolationMethod(ABC):
     reliable_factor: ClassVar[float] = np.inf  # how many times K data identify it
     monotone: ClassVar[bool] = True  # in [0, 1] and never increasing by itself
     has_cdf: ClassVar[bool] = True  # it models the distribution of U
+    mixture_: Mixture  # that was fitted, unless a method predicts in another way
     #: how an iterative method ended: "converged", the same in words, "message", and, if
     #: convex, "duality_gap"
     certificate_: dict[str, Any] | None = None
@@ -46,9 +277,9 @@ class ExtrapolationMethod(ABC):
         for sample in parts.samples(scores=self.uses_scores):
             yield deepcopy(self).fit(sample)
 
-    @abstractmethod
     def accuracy(self, set_sizes: ArrayLike) -> np.ndarray:
         """Predict average accuracy at set sizes (n_sizes,), which need not be whole."""
+        return self.mixture_.accuracy(set_sizes)
 
     def projected_accuracy(self, set_sizes: np.ndarray) -> np.ndarray:
         """Predict in [0, 1] and never increasing, at set sizes (n_sizes,)."""
@@ -60,15 +291,17 @@ class ExtrapolationMethod(ABC):
 
     def cdf(self, u: ArrayLike) -> np.ndarray:
         """Return the fitted Pr(U <= u) at u (...)."""
-        raise NotImplementedError(f"method={self.name!r} has no distribution of U")
+        if not self.has_cdf:
+            raise NotImplementedError(f"method={self.name!r} has no distribution of U")
+        return self.mixture_.cdf(u)
 
 
 class WinMethod(ExtrapolationMethod):
     """A method of a few parameters, fitted to many win distributions at once."""
 
     uses_scores = False
-    parameters_: np.ndarray  # (1, n_parameters)
-    wins_: np.ndarray  # (n_classes,) of the sample
+    parameters_: np.ndarray  # (n_regions, n_parameters), one region if wins are of one
+    wins_: np.ndarray  # (n_classes,) of the sample, or (n_regions, n_classes)
 
     @abstractmethod
     def fit_many(
@@ -80,20 +313,14 @@ class WinMethod(ExtrapolationMethod):
     def curves(self, parameters: np.ndarray, set_sizes: ArrayLike) -> np.ndarray:
         """Predict average accuracy of each row of parameters, (n, n_sizes)."""
 
-    def predict_many(
-        self, wins: np.ndarray, n_test: np.ndarray, set_sizes: ArrayLike
-    ) -> np.ndarray:
-        """Predict average accuracy of each win distribution, (n, n_sizes)."""
-        return self.curves(self.fit_many(wins, n_test)[0], set_sizes)
-
     def fit(self, sample: WinSample) -> Self:
-        n_test = np.array([sample.n_test])
-        self.parameters_, converged = self.fit_many(sample.wins[None], n_test)
+        wins, n_test = np.atleast_2d(sample.wins), np.atleast_1d(sample.n_test)
+        self.parameters_, converged = self.fit_many(wins, n_test)
         self.wins_ = sample.wins
         if converged is not None:
-            ended = "reached" if converged[0] else "ran out of steps before"
+            ended = "reached" if converged.all() else "ran out of steps before"
             message = f"Newton's method {ended} a minimum"
-            self.certificate_ = {"converged": bool(converged[0]), "message": message}
+            self.certificate_ = {"converged": bool(converged.all()), "message": message}
         return self
 
     def refits(self, parts: LeftOut) -> Iterator[Self]:
@@ -107,7 +334,9 @@ class WinMethod(ExtrapolationMethod):
             yield refit
 
     def accuracy(self, set_sizes: ArrayLike) -> np.ndarray:
-        return self.curves(self.parameters_, set_sizes)[0]
+        """Predict, (n_sizes,), or (n_regions, n_sizes) after a fit to wins of many."""
+        curves = self.curves(self.parameters_, set_sizes)
+        return curves if self.wins_.ndim > 1 else curves[0]
 
 
 def falling(
@@ -145,70 +374,3 @@ def first_crossing(curve: Callable[[np.ndarray], np.ndarray], level: float) -> f
         above = curve(np.array([10**middle]))[0] > level
         low, high = (middle, high) if above else (low, middle)
     return float(10**high)
-
-
-_BATCH_NUMBERS = 4_000_000
-
-
-class PointWins:
-    """Accuracy and distribution of U by point; `log_win` and `weights` (n_test,)."""
-
-    def __init__(self, log_win: np.ndarray, weights: np.ndarray):
-        self.log_win = log_win
-        self.weights = weights
-
-    def accuracy(self, set_sizes: ArrayLike) -> np.ndarray:
-        """Return the weighted mean of U^(k - 1) at each set size."""
-        power = np.asarray(set_sizes, float) - 1
-        parts = [
-            np.exp(np.multiply.outer(power[part], self.log_win)) @ self.weights
-            for part in batches(len(power), _BATCH_NUMBERS // len(self.log_win))
-        ]
-        return np.concatenate(parts)
-
-    def cdf(self, u: ArrayLike) -> np.ndarray:
-        """Return the weighted share of points with U at most `u`."""
-        return (np.exp(self.log_win) <= np.asarray(u, float)[..., None]) @ self.weights
-
-
-class PointMethod(ExtrapolationMethod):
-    """A method that gives every test point a win probability of its own."""
-
-    needs_scores = True
-    fewest_classes: ClassVar[int]
-    points_: PointWins
-
-    def fit(self, sample: WinSample) -> Self:
-        if sample.n_classes < self.fewest_classes:
-            raise ValueError(
-                f"method={self.name!r} needs at least {self.fewest_classes} classes, "
-                f"got {sample.n_classes}; use method='gaussian_mixture'"
-            )
-        self.points_ = self._points(sample)
-        return self
-
-    @abstractmethod
-    def _points(self, sample: WinSample) -> PointWins:
-        """Return the win probabilities of a sample of enough classes."""
-
-    def accuracy(self, set_sizes: ArrayLike) -> np.ndarray:
-        return self.points_.accuracy(set_sizes)
-
-    def cdf(self, u: ArrayLike) -> np.ndarray:
-        return self.points_.cdf(u)
-
-
-def split_ties(tied: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Split points that are `tied` (n_test,) into equally likely ways of breaking them.
-
-    U = Pr(less) + s Pr(equal), s uniform on (0, 1), in cells that shrink towards both
-    ends. Returned are the point of each part, s, and its share of the point (n_split,).
-    """
-    left = np.geomspace(1e-9, 0.5, 48)
-    edges = np.r_[0.0, left, 1 - left[-2::-1], 1.0]
-    node, part = gauss_legendre_panels(edges, 2)
-    rows = np.repeat(np.arange(len(tied)), np.where(tied, len(node), 1))
-    share, weight = np.zeros(len(rows)), np.ones(len(rows))
-    share[tied[rows]] = np.tile(node, np.count_nonzero(tied))
-    weight[tied[rows]] = np.tile(part, np.count_nonzero(tied))
-    return rows, share, weight

@@ -4,14 +4,20 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import Self
+from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
 
-from neuroextrap.stats._extrapolation._method import ExtrapolationMethod
-from neuroextrap.stats._extrapolation._sample import WinSample, log_spaced_set_sizes
+from neuroextrap.stats._extrapolation._method import (
+    ExtrapolationMethod,
+    Mixture,
+    PointWins,
+    UniformWins,
+    WinSample,
+    log_spaced_set_sizes,
+)
 from neuroextrap.stats._validation import check_integer
 
 LOWEST, HIGHEST = -9.0, 14.0
@@ -152,25 +158,6 @@ def simplex_least_squares(
     return weights, float(gradient @ weights - gradient.min())
 
 
-def uniform_mixture_accuracy(distances: np.ndarray, set_sizes: ArrayLike) -> np.ndarray:
-    """Return (1 - a^k) / (k (1 - a)), (n_sizes, n_points); `distances` are 1 - a."""
-    k = np.asarray(set_sizes, float)[:, None]
-    safe = np.where(distances > 0, distances, 1.0)
-    with np.errstate(divide="ignore"):
-        power = -np.expm1(k * np.log1p(-safe))
-    return np.where(distances > 0, power / (k * safe), 1.0)
-
-
-def uniform_mixture_cdf(
-    u: ArrayLike, distances: np.ndarray, weights: np.ndarray
-) -> np.ndarray:
-    """Return D(u) of a mixture of uniforms on (1 - distance, 1) and an atom at one."""
-    u = np.asarray(u, float)[..., None]
-    safe = np.where(distances > 0, distances, 1.0)
-    parts = np.where(distances > 0, np.clip((u - (1 - distances)) / safe, 0, 1), u >= 1)
-    return parts @ weights
-
-
 _TOLERANCE = 1e-6
 
 
@@ -179,6 +166,7 @@ class CurveMixture(ExtrapolationMethod):
 
     uses_scores = False
     reliable_factor = 2.0
+    mixture: ClassVar[type[Mixture]]
 
     def __init__(self, n_atoms: int, option: str, max_fit_sizes: int):
         self.n_atoms = check_integer(n_atoms, option, minimum=2)
@@ -188,17 +176,12 @@ class CurveMixture(ExtrapolationMethod):
     def grid(self, n_classes: int) -> np.ndarray:
         """Return the atoms of the dictionary, shape (n_atoms,)."""
 
-    @abstractmethod
-    def curves(self, atoms: np.ndarray, set_sizes: ArrayLike) -> np.ndarray:
-        """Return the accuracy curve of each atom, shape (n_sizes, n_atoms)."""
-
     def fit(self, sample: WinSample) -> Self:
         sizes = log_spaced_set_sizes(sample.n_classes, self.max_fit_sizes)
         atoms = self.grid(sample.n_classes)
-        columns, target = self.curves(atoms, sizes), sample.curve(sizes)
+        columns, target = self.mixture.curves(atoms, sizes), sample.curve(sizes)
         weights, gap = simplex_least_squares(columns, target)
-        used = weights > 0
-        self.atoms_, self.weights_ = atoms[used], weights[used]
+        self.mixture_ = self.mixture.of_used(atoms, weights)
         self.certificate_ = {
             "converged": gap < _TOLERANCE,
             "message": (
@@ -208,9 +191,6 @@ class CurveMixture(ExtrapolationMethod):
             "duality_gap": gap,
         }
         return self
-
-    def accuracy(self, set_sizes: ArrayLike) -> np.ndarray:
-        return self.curves(self.atoms_, set_sizes) @ self.weights_
 
 
 class Exponential(CurveMixture):
@@ -233,22 +213,14 @@ class Exponential(CurveMixture):
     """
 
     name = "exponential"
+    mixture = PointWins
 
     def __init__(self, *, n_rates: int = 1000, max_fit_sizes: int = 200):
         super().__init__(n_rates, "n_rates", max_fit_sizes)
 
     def grid(self, n_classes: int) -> np.ndarray:
         rates = np.geomspace(1e-5 / n_classes, 30.0, self.n_atoms)
-        return np.r_[0.0, rates, np.inf]
-
-    def curves(self, atoms: np.ndarray, set_sizes: ArrayLike) -> np.ndarray:
-        power = np.asarray(set_sizes, float) - 1
-        return np.exp(-np.multiply.outer(power, atoms))
-
-    def cdf(self, u: ArrayLike) -> np.ndarray:
-        with np.errstate(divide="ignore"):
-            rate = -np.log(np.asarray(u, float))[..., None]
-        return (self.atoms_ >= rate) @ self.weights_
+        return -np.r_[0.0, rates, np.inf]
 
 
 class Spline(CurveMixture):
@@ -271,6 +243,7 @@ class Spline(CurveMixture):
     """
 
     name = "spline"
+    mixture = UniformWins
 
     def __init__(self, *, n_knots: int = 10_000, max_fit_sizes: int = 200):
         super().__init__(n_knots, "n_knots", max_fit_sizes)
@@ -278,9 +251,3 @@ class Spline(CurveMixture):
     def grid(self, n_classes: int) -> np.ndarray:
         """Return 1 - a for every knot a, and 0 for the atom at one."""
         return np.r_[np.geomspace(1.0, 1e-5 / n_classes, self.n_atoms), 0.0]
-
-    def curves(self, atoms: np.ndarray, set_sizes: ArrayLike) -> np.ndarray:
-        return uniform_mixture_accuracy(atoms, set_sizes)
-
-    def cdf(self, u: ArrayLike) -> np.ndarray:
-        return uniform_mixture_cdf(u, self.atoms_, self.weights_)

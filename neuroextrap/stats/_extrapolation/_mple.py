@@ -10,13 +10,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
 
-from neuroextrap.stats._extrapolation._method import ExtrapolationMethod
-from neuroextrap.stats._extrapolation._mixtures import (
-    simplex_least_squares,
-    uniform_mixture_accuracy,
-    uniform_mixture_cdf,
+from neuroextrap.stats._extrapolation._method import (
+    ExtrapolationMethod,
+    PointWins,
+    UniformWins,
+    WinSample,
 )
-from neuroextrap.stats._extrapolation._sample import WinSample
+from neuroextrap.stats._extrapolation._mixtures import simplex_least_squares
 from neuroextrap.stats._validation import check_integer
 
 Propose = Callable[[np.ndarray], tuple[float, np.ndarray]]
@@ -34,6 +34,25 @@ class MixtureFit:
     log_likelihood: float  # mean per test point
     duality_gap: float  # an upper bound on what could still be gained
     n_iter: int
+
+    @property
+    def relative_gap(self) -> float:
+        """The gap by the size of the log-likelihood."""
+        return self.duality_gap / max(abs(self.log_likelihood), 1e-3)
+
+    def certificate(self, tol: float) -> dict[str, Any]:
+        """Describe how near the fit is to its optimum, in words too."""
+        return {
+            "converged": self.relative_gap <= tol,
+            "message": (
+                f"after {self.n_iter} steps the mean log-likelihood per test point, "
+                f"{self.log_likelihood:.6g}, is at most {self.duality_gap:.2g} below "
+                f"its maximum ({self.relative_gap:.2g} of its size, {tol:g} asked for)"
+            ),
+            "duality_gap": self.duality_gap,
+            "relative_gap": self.relative_gap,
+            "n_iter": self.n_iter,
+        }
 
 
 def peaks_over_columns(gradient: np.ndarray) -> tuple[float, np.ndarray]:
@@ -75,7 +94,7 @@ def maximize_likelihood(
         if stuck:
             weights, value = best.weights, best.log_likelihood
         best = MixtureFit(weights, value, ceiling - value, n_iter)
-        if stuck or best.duality_gap <= tol * _size(value):
+        if stuck or best.relative_gap <= tol:
             break
         vertices = np.vstack([vertices, new])
         columns = dictionary @ vertices.T
@@ -85,11 +104,6 @@ def maximize_likelihood(
         kept = shares > 0
         vertices, shares = vertices[kept], shares[kept]
     return best
-
-
-def _size(log_likelihood: float) -> float:
-    """Return the size of a log-likelihood that gaps are measured by."""
-    return max(abs(log_likelihood), 1e-3)
 
 
 def _value(counts: np.ndarray, columns: np.ndarray, shares: np.ndarray) -> float:
@@ -140,22 +154,6 @@ def _improve(counts: np.ndarray, columns: np.ndarray, shares: np.ndarray) -> np.
     return shares
 
 
-def certificate(fit: MixtureFit, tol: float) -> dict[str, Any]:
-    """Describe a fit's certificate as a dict, in words too."""
-    relative = fit.duality_gap / _size(fit.log_likelihood)
-    return {
-        "converged": relative <= tol,
-        "message": (
-            f"after {fit.n_iter} steps the mean log-likelihood per test point, "
-            f"{fit.log_likelihood:.6g}, is at most {fit.duality_gap:.2g} below its "
-            f"maximum ({relative:.2g} of its size, {tol:g} asked for)"
-        ),
-        "duality_gap": fit.duality_gap,
-        "relative_gap": relative,
-        "n_iter": fit.n_iter,
-    }
-
-
 _TOLERANCE = 1e-6
 
 
@@ -191,9 +189,10 @@ class PseudoLikelihood(ExtrapolationMethod):
         for _ in range(2):
             angles = _refined(angles, fit.weights)
             fit = self._solve(sample.wins, angles)
-        used = fit.weights > 0
-        self.angles_, self.weights_ = angles[used], fit.weights[used]
-        self.certificate_ = certificate(fit, _TOLERANCE)
+        with np.errstate(divide="ignore"):
+            log_win = np.log1p(-(np.sin(angles) ** 2))
+        self.mixture_ = PointWins.of_used(log_win, fit.weights)
+        self.certificate_ = fit.certificate(_TOLERANCE)
         return self
 
     def _solve(self, wins: np.ndarray, angles: np.ndarray) -> MixtureFit:
@@ -207,16 +206,6 @@ class PseudoLikelihood(ExtrapolationMethod):
             tol=_TOLERANCE,
             max_iter=self.max_iter,
         )
-
-    def accuracy(self, set_sizes: ArrayLike) -> np.ndarray:
-        power = np.asarray(set_sizes, float) - 1
-        with np.errstate(divide="ignore"):
-            log_win = np.log1p(-(np.sin(self.angles_) ** 2))
-        return np.exp(np.multiply.outer(power, log_win)) @ self.weights_
-
-    def cdf(self, u: ArrayLike) -> np.ndarray:
-        atoms = np.cos(self.angles_) ** 2
-        return (atoms <= np.asarray(u, float)[..., None]) @ self.weights_
 
 
 def binomial_columns(
@@ -285,14 +274,13 @@ class MonotonePseudoLikelihood(ExtrapolationMethod):
     def fit(self, sample: WinSample) -> Self:
         distances = knot_distances(sample.n_classes, self.n_knots)
         fit = self._solve(sample.wins, distances)
-        used = fit.weights > 0
-        self.distances_, self.weights_ = distances[used], fit.weights[used]
-        self.certificate_ = certificate(fit, _MONOTONE_TOLERANCE)
+        self.mixture_ = UniformWins.of_used(distances, fit.weights)
+        self.certificate_ = fit.certificate(_MONOTONE_TOLERANCE)
         return self
 
     def _solve(self, wins: np.ndarray, distances: np.ndarray) -> MixtureFit:
         """Maximize the likelihood over pairs of uniforms."""
-        moments = uniform_mixture_accuracy(distances, [len(wins)])[0]
+        moments = UniformWins.curves(distances, [len(wins)])[0]
         if wins[-1] <= moments.min() or wins[-1] >= 1:
             perfect = wins[-1] >= 1
             only = np.zeros(len(distances))
@@ -308,12 +296,6 @@ class MonotonePseudoLikelihood(ExtrapolationMethod):
             tol=_AIM,
             max_iter=self.max_iter,
         )
-
-    def accuracy(self, set_sizes: ArrayLike) -> np.ndarray:
-        return uniform_mixture_accuracy(self.distances_, set_sizes) @ self.weights_
-
-    def cdf(self, u: ArrayLike) -> np.ndarray:
-        return uniform_mixture_cdf(u, self.distances_, self.weights_)
 
 
 def knot_distances(n_classes: int, n_knots: int) -> np.ndarray:

@@ -13,11 +13,11 @@ from neuroextrap.stats._accuracy import accuracy_weights, half_lost_point
 from neuroextrap.stats._extrapolation._auto import LogitMean
 from neuroextrap.stats._extrapolation._method import (
     ExtrapolationMethod,
+    WinSample,
     falling,
     first_crossing,
 )
-from neuroextrap.stats._extrapolation._sample import WinSample
-from neuroextrap.stats._implied import implied_information
+from neuroextrap.stats._gaussian_limit import implied_information
 from neuroextrap.stats._jackknife import average_accuracy_jackknife
 from neuroextrap.stats._shared_options import described_by
 from neuroextrap.stats._validation import check_level, check_real_set_sizes, warn
