@@ -1,25 +1,25 @@
 """Fitted analyses as folders of maps, tables and arrays, with their provenance."""
 
 import json
-import os
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from neuroextrap.analysis._region_maps import table_writer
 from neuroextrap.analysis._results import RegionResults, read_npz
 from neuroextrap.design._findings import findings_about
 from neuroextrap.images import resolve_masker
 from neuroextrap.images._maskers import mask_of
-from neuroextrap.images._opening import image_files
+from neuroextrap.images._opening import files_of
 from neuroextrap.maps._files import (
     MAPS_FILE,
     check_hash,
-    check_maps,
     describe_map,
     read_maps,
-    stage_maps,
+    write_maps,
 )
 from neuroextrap.maps._identification import OF_CURVES
 from neuroextrap.maps._provenance import (
@@ -39,7 +39,6 @@ from neuroextrap.maps._records import (
 )
 from neuroextrap.maps._registry import record_of
 from neuroextrap.maps._result_files import ResultFiles
-from neuroextrap.maps._transaction import replaced_results
 from neuroextrap.margins.running._checkpoint import class_name, identity_hash
 
 
@@ -65,13 +64,9 @@ def source_files(value):
     """Return the files behind what came in, SourceFiles, in the state they are in."""
     if isinstance(value, SourceFile):
         return [value]
-    if isinstance(value, (str, os.PathLike)):
-        return [SourceFile.of(path) for path in image_files(value)]
     if isinstance(value, (list, tuple)):
         return [path for item in value for path in source_files(item)]
-    get_filename = getattr(value, "get_filename", None)
-    path = get_filename() if callable(get_filename) else None
-    return [] if path is None else [SourceFile.of(path)]
+    return [SourceFile.of(path) for path in files_of(value)]
 
 
 BACKGROUND, _MASK = "mean_image", "mask"
@@ -115,24 +110,6 @@ def maps_and_sidecars(fitted, about):
             n_classes=len(fitted.classes_),
         )
         for name, record in records.items()
-    }
-
-
-def index_content(fitted, about):
-    """Return what the index says of an analysis, the hashes of its files apart."""
-    results, given = fitted.results_, flat_parameters(fitted)
-    plain = described_parameters(fitted)
-    return {
-        "kind": fitted.kind,
-        "run": identity_hash(results.identity),
-        "missing_parts": results.missing_parts,
-        "parameters": plain,
-        # those that JSON holds as they are
-        "restored": [n for n, value in plain.items() if _same(value, given[n])],
-        "classes": fitted.classes_.tolist(),
-        "n_elements": fitted.n_elements_,
-        "has_images": fitted.masker_ is not None,
-        "origin": {name: about[name] for name in ("sources", "samples")},
     }
 
 
@@ -208,27 +185,50 @@ def write_analysis(
     maps, sidecars = {}, {}
     if fitted.masker_ is not None:
         maps, sidecars = maps_and_sidecars(fitted, about)
-        check_maps(maps, sidecars, files)
+    written = _arrays_and_tables(fitted) | (more or {})
+    written[_INDEX] = partial(_write_index, fitted, about, files)
+    places = {"sources": origin.paths, "elsewhere": elsewhere, "overwrite": overwrite}
     record = {**origin.record, **call_record(fitted, about)}
-    places = {"sources": origin.paths, "elsewhere": elsewhere}
-    with replaced_results(
-        files, overwrite=overwrite, provenance=record, **places
-    ) as folder:
-        if maps:
-            run = identity_hash(fitted.results_.identity)
-            stage_maps(folder, maps, sidecars, files, run)
-        fitted.results_.save(folder / _RESULTS)
-        if fitted.table_ is not None:
-            fitted.table_.to_csv(folder / _TABLE, sep="\t", index=False)
-        _write_run(fitted, folder)
-        for name, write in (more or {}).items():
-            write(folder / name)
-        kept = MAPS_FILE, _RESULTS, _TABLE, _RUN, _FEATURES
-        checked = [name for name in kept if (folder / name).exists()]
-        hashes = {files.name(name): file_hash(folder / name) for name in checked}
-        index = index_content(fitted, about) | {"files": hashes}
-        text = json_text(_INDEX, index)
-        (folder / _INDEX).write_text(text, encoding="utf-8")
+    run = identity_hash(fitted.results_.identity)
+    how = {"bids": bids, "provenance": record, "more": written, "run": run}
+    write_maps(path, maps, sidecars, **how, **places)
+
+
+def _arrays_and_tables(fitted):
+    """Return what writes the arrays to read an analysis back, and its tables."""
+    write: dict = {_RESULTS: fitted.results_.save}
+    if fitted.table_ is not None:
+        write[_TABLE] = partial(fitted.table_.to_csv, sep="\t", index=False)
+    if arrays := fitted.run_arrays():
+        write[_RUN] = partial(np.savez, **arrays)
+    features = {} if fitted.masker_ is not None else fitted.further_maps()[0]
+    if features:  # numbers that are no images
+        import pandas as pd
+
+        write[_FEATURES] = table_writer(pd.DataFrame(features))
+    return write
+
+
+def _write_index(fitted, about, files, path):
+    """Write what reads an analysis back, with hashes of the files beside it."""
+    results, given = fitted.results_, flat_parameters(fitted)
+    plain = described_parameters(fitted)
+    kept = MAPS_FILE, _RESULTS, _TABLE, _RUN, _FEATURES
+    there = [path.with_name(name) for name in kept if path.with_name(name).exists()]
+    index = {
+        "kind": fitted.kind,
+        "run": identity_hash(results.identity),
+        "missing_parts": results.missing_parts,
+        "parameters": plain,
+        # those that JSON holds as they are
+        "restored": [n for n, value in plain.items() if _same(value, given[n])],
+        "classes": fitted.classes_.tolist(),
+        "n_elements": fitted.n_elements_,
+        "has_images": fitted.masker_ is not None,
+        "origin": {name: about[name] for name in ("sources", "samples")},
+        "files": {files.name(each.name): file_hash(each) for each in there},
+    }
+    path.write_text(json_text(_INDEX, index), encoding="utf-8")
 
 
 def find_analysis(path):
@@ -286,16 +286,3 @@ def _read_index(files):
             "the results again"
         )
     return index
-
-
-def _write_run(fitted, folder):
-    """Write the arrays of the run, and numbers of features that are no images."""
-    arrays = fitted.run_arrays()
-    if arrays:
-        np.savez(folder / _RUN, **arrays)
-    features = {} if fitted.masker_ is not None else fitted.further_maps()[0]
-    if features:
-        import pandas as pd
-
-        table = pd.DataFrame(features)
-        table.to_csv(folder / _FEATURES, sep="\t", index=False, na_rep="n/a")

@@ -1,10 +1,12 @@
 """Words of the command line: what each is for, its default, and what it may be.
 
-They are declared here without a parser, so that the table of parameters can have them.
+They are declared in text without a parser, so that the table of parameters can have
+them, and read as help shows them.
 """
 
+import re
+from ast import literal_eval
 from collections.abc import Callable
-from functools import partial
 from numbers import Integral, Real
 from typing import Any, NamedTuple
 
@@ -17,8 +19,8 @@ class Option(NamedTuple):
 
     A flag (bool) with a default of True becomes ``--no-...``, one of None both. `said`
     stands for the default in help; `word` is the name on the command line, if another.
-    "none" among the choices stands for None. Short help lists what comes `first`, or is
-    required.
+    "none" among the choices stands for None. Values are at least `least`, or lie
+    `within` two numbers. Short help lists what comes `first`, or is required.
     """
 
     help: str
@@ -30,8 +32,7 @@ class Option(NamedTuple):
     said: str = ""
     required: bool = False
     least: int | None = None
-    within: tuple[Any, Any] | None = None
-    allowed: str = ""
+    within: tuple[Any, ...] | None = None
     word: str | None = None
     first: bool = False
 
@@ -70,40 +71,10 @@ class Option(NamedTuple):
         if self.within is not None:
             low, high = self.within
             if not (number and isinstance(value, Real) and low < value < high):
-                raise ValueError(f"{name}={brief(value)} must be {self.allowed}")
-
-
-def flag(sentence, default=False, **more):
-    """Return an option without a value."""
-    return Option(sentence, default, kind=bool, **more)
-
-
-def text(sentence, default=None, metavar="NAME", **more):
-    """Return an option whose value is text."""
-    return Option(sentence, default, metavar, **more)
-
-
-def path(sentence, metavar="IMG", **more):
-    """Return an option whose value is a file or a folder."""
-    return Option(sentence, None, metavar, **more)
-
-
-texts, paths = partial(text, many=True), partial(path, many=True)
-
-
-def real(sentence, default=None, metavar="X", **more):
-    """Return an option whose value is a number."""
-    return Option(sentence, default, metavar, float, **more)
-
-
-def whole(sentence, default=None, metavar="N", **more):
-    """Return an option whose value is a whole number."""
-    return Option(sentence, default, metavar, int, **more)
-
-
-def one_of(sentence, choices, default=None, **more):
-    """Return an option whose value is one of the words of a text."""
-    return Option(sentence, default, choices=tuple(choices.split()), **more)
+                what = "a length in mm" if self.metavar == "MM" else "a number"
+                range_ = f"between {low:g} and {high:g}"
+                range_ = f"above {low:g}" if high == float("inf") else range_
+                raise ValueError(f"{name}={brief(value)} must be {what} {range_}")
 
 
 def number_or_auto(given):
@@ -124,3 +95,60 @@ def number_or_name(given):
         return float(given)
     except ValueError:
         return given
+
+
+_KINDS: dict[str, Callable] = {
+    "flag": bool,
+    "one_of": str,
+    "text": str,
+    "path": str,
+    "real": float,
+    "whole": int,
+    "number_or_auto": number_or_auto,
+    "number_or_name": number_or_name,
+    "set_size_or_name": set_size_or_name,
+}
+_SENTENCE = re.compile(r"(.*?)(?: \(default: ([^()]*)\))?")
+
+
+def read_options(table):
+    """Return the Options of a text by name, None for a name without more.
+
+    An entry is ``name: kind METAVAR mark ... = default: what help says``, its further
+    lines indented. Kinds in the plural take several values, a flag has no METAVAR, and
+    one_of has its choices instead (``a|b``). Marks are fields of Option: ``first``,
+    ``required``, ``least=1``, ``within=0,1``, ``word=other_name``. What help says may
+    end with the default in words, ``(default: all)``.
+    """
+    options = {}
+    for entry in re.split(r"\n(?=\w)", table.strip()):
+        name, _, rest = " ".join(entry.split()).partition(": ")
+        options[name] = _option(*rest.partition(": ")[::2]) if rest else None
+    return options
+
+
+def _option(head, sentence):
+    """Return the Option of an entry."""
+    head, _, default = head.partition(" = ")
+    name, *marks = head.split()
+    kind = _KINDS.get(name) or _KINDS[name.removesuffix("s")]
+    given: dict[str, Any] = {"kind": kind, "many": name not in _KINDS}
+    if name == "one_of":
+        given["choices"] = tuple(marks.pop(0).split("|"))
+    elif kind is not bool:
+        given["metavar"] = marks.pop(0)
+    for mark, _, value in (mark.partition("=") for mark in marks):
+        given[mark] = _MARKS[mark](value) if value else True
+    given["default"] = False if kind is bool else None
+    if default:
+        given["default"] = literal_eval(default)
+    words: Any = _SENTENCE.fullmatch(sentence)
+    return Option(words[1], said=words[2] or "", **given)
+
+
+def _numbers(given):
+    """Read two numbers."""
+    return tuple(map(float, given.split(",")))
+
+
+_MARKS: dict[str, Callable] = {"least": int, "within": _numbers, "word": str}

@@ -10,9 +10,8 @@ from dataclasses import dataclass
 from os import PathLike
 from typing import Any, NamedTuple
 
-from neuroextrap.analysis._data_table import DATA
-from neuroextrap.analysis._options import Option
-from neuroextrap.analysis._parameter_table import ANALYSES
+from neuroextrap.analysis._options import Option, read_options
+from neuroextrap.analysis._parameter_table import TABLE
 
 
 @dataclass(frozen=True, eq=False)
@@ -221,11 +220,13 @@ class Parameter(NamedTuple):
 
 
 def _rows():
-    """Yield the Parameters of both tables."""
-    for (section, kinds, roles), options in (ANALYSES | DATA).items():
+    """Yield the Parameters of the table."""
+    parts = re.split(r"^\[(.*)\]\n", TABLE, flags=re.MULTILINE)
+    for head, table in zip(parts[1::2], parts[2::2], strict=True):
+        section, kinds, roles = head.split("; ")
         role, *marks = roles.split()
         marked = {mark: mark in marks for mark in ("own", "extra")}
-        for name, option in options.items():
+        for name, option in read_options(table).items():
             yield Parameter(name, role, tuple(kinds.split()), option, section, **marked)
 
 

@@ -94,7 +94,7 @@ class RegionAnalysis(RegionFiles, RegionInference, DiscoveryCounts, BaseEstimato
         placed = self.masker_ is not None and results.choice.has_place
         if results.choice.names is None and placed:
             return None
-        errors = [self._standard_error(i) for i in range(len(self.wins_))]
+        errors = [self.standard_error(i) for i in range(len(self.wins_))]
         return region_table(results, self.region_scores_, np.stack(errors))
 
     @property

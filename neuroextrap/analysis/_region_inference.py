@@ -130,10 +130,7 @@ class RegionInference(FittedAttributes):
             from a folder (which holds no margins). Where accuracy is measured, that of
             the mean over disjoint subsets of the classes; NaN beyond half of them.
         """
-        return self._standard_error(self.find_region(region))
-
-    def _standard_error(self, region):
-        """Return the standard errors of a region by its index."""
+        region = self.find_region(region)
         errors = zip(self.set_sizes_, self._jackknife_error(region), strict=True)
         measured = self.results_.measured_errors(region)
         return np.array([measured.get(k, error) for k, error in errors])

@@ -60,11 +60,15 @@ class RegionResults:
         return scores.weighted_wins[0] if len(scores.weighted_wins) else scores.wins
 
     @property
+    def n_classes(self):
+        """Number of classes, K."""
+        return self.scores.wins.shape[1]
+
+    @property
     def n_units(self):
         """Number of independent test points; one for every class if it is unknown."""
-        n_classes = self.scores.wins.shape[1]
         repeats = np.asarray(1 if self.n_repeats is None else self.n_repeats)
-        units = repeats.sum() if repeats.ndim else repeats * n_classes
+        units = repeats.sum() if repeats.ndim else repeats * self.n_classes
         return int(min(units, self.n_test))
 
     def statistics(self):
@@ -110,8 +114,8 @@ class RegionResults:
     @property
     def _n_best(self):
         """Correct outcomes of a single split of independent points, or None."""
-        units, n_classes = np.atleast_2d(self.n_repeats), self.scores.wins.shape[1]
-        n_units = np.broadcast_to(units, (len(units), n_classes)).sum()
+        units = np.atleast_2d(self.n_repeats)
+        n_units = np.broadcast_to(units, (len(units), self.n_classes)).sum()
         return self.scores.n_best if self.is_split and n_units == self.n_test else None
 
     @property
@@ -123,7 +127,7 @@ class RegionResults:
         """Return what to say of the implied information among named numbers."""
         return information_notes(
             values["implied_information"],
-            n_classes=self.scores.wins.shape[1],
+            n_classes=self.n_classes,
             n_test=self.n_test,
             set_sizes=self.set_sizes,
         )
@@ -139,7 +143,7 @@ class RegionResults:
         """Return set sizes (None: those of the run) and a region's accuracy at each."""
         if set_sizes is None:
             return self.set_sizes, self._accuracy(region, self.set_sizes)
-        sizes, n_classes = np.atleast_1d(set_sizes), self.scores.wins.shape[1]
+        sizes, n_classes = np.atleast_1d(set_sizes), self.n_classes
         if np.issubdtype(sizes.dtype, np.number) and (sizes > n_classes).any():
             raise ValueError(
                 f"set_sizes={sizes.tolist()} must not exceed the {n_classes} classes "
@@ -157,7 +161,7 @@ class RegionResults:
         accuracy = stats.average_accuracy(self.scores.wins[regions], sizes)
         if self.scores.measured is None:
             return accuracy
-        below, known = sizes < self.scores.wins.shape[1], self.measured_sizes
+        below, known = sizes < self.n_classes, self.measured_sizes
         unknown = np.setdiff1d(sizes[below], known)
         if len(unknown):
             raise ValueError(
@@ -172,14 +176,14 @@ class RegionResults:
     @property
     def measured_sizes(self):
         """Set sizes whose classifiers were trained on as many classes, increasing."""
-        n_classes = 0 if self.scores.measured is None else self.scores.wins.shape[1]
+        n_classes = 0 if self.scores.measured is None else self.n_classes
         return np.unique(self.set_sizes[self.set_sizes < n_classes])
 
     @property
     def n_classes_trained(self):
         """Number of classes that classifiers were trained on, at every set size."""
         measured = np.isin(self.set_sizes, self.measured_sizes)
-        return np.where(measured, self.set_sizes, self.scores.wins.shape[1])
+        return np.where(measured, self.set_sizes, self.n_classes)
 
     def measured_errors(self, region):
         """Return standard errors over disjoint subsets of classes, by set size."""
@@ -188,7 +192,7 @@ class RegionResults:
 
     def trained(self, set_size):
         """Say of which classifiers accuracy among classes is; "" where all agree."""
-        n_classes = self.scores.wins.shape[1]
+        n_classes = self.n_classes
         if self.marginal or set_size == n_classes:
             return ""
         if set_size in self.measured_sizes:
@@ -200,8 +204,7 @@ class RegionResults:
         """Return set sizes, and a region's bound on average Bayes accuracy at each."""
         if self.n_repeats is None:
             raise ValueError(f"no bound holds for this design: {'; '.join(self.notes)}")
-        n_classes = self.scores.wins.shape[1]
-        sizes = bound_set_sizes(n_classes)
+        sizes = bound_set_sizes(self.n_classes)
         return sizes, self.bounds_at(self.bound_wins[region], sizes)
 
     def bounds_at(self, wins, set_sizes):
@@ -212,7 +215,7 @@ class RegionResults:
     def test_design(self, n_regions=1):
         """Return the TestDesign behind the bounds, simultaneous over `n_regions`."""
         return stats.TestDesign(
-            self.scores.wins.shape[1],
+            self.n_classes,
             self.n_repeats,
             confidence_level=self.confidence_level,
             n_regions=n_regions,
@@ -225,18 +228,49 @@ class RegionResults:
 
     def save(self, path):
         """Write everything but `fold_wins` to one .npz file, arrays only."""
-        np.savez_compressed(path, **write_arrays(self))
+        named = _fields(self, *_NESTED, "fold_wins") | _fields(self.scores, "null")
+        if self.forward is not None:
+            named |= {_FORWARD + n: each for n, each in _fields(self.forward).items()}
+        choice, regions = self.choice, self.choice.regions
+        named |= {"indptr": regions.indptr, "indices": regions.indices}
+        named |= {"shape": np.array(regions.shape)} | _fields(choice, "regions")
+        if choice.names is not None:
+            named["names"] = list(map(str, choice.names))
+        arrays = {
+            name: _packed(each) for name, each in named.items() if each is not None
+        }
+        np.savez_compressed(path, **arrays)
 
     @classmethod
     def load(cls, path):
         """Read what :meth:`save` wrote."""
+        values = {name: _unpacked(array) for name, array in read_npz(path).items()}
         try:
-            return cls(**read_arrays(read_npz(path), cls))
+            return cls._of(values)
         except (KeyError, TypeError) as error:
             raise ValueError(
                 f"{path} lacks {error}; it was written by another version, write the "
                 "results again"
             ) from error
+
+    @classmethod
+    def _of(cls, values):
+        """Return the results whose fields, those of its parts too, are `values`."""
+        members = np.ones(len(values["indices"]), dtype=bool)
+        regions = scipy.sparse.csr_array(
+            (members, values["indices"], values["indptr"]), shape=tuple(values["shape"])
+        )
+        if "names" in values:
+            values["names"] = list(values["names"])
+        values.setdefault("n_repeats", None)  # not written if no bounds hold
+        values["findings"] = tuple(Finding(*f) for f in values.get("findings", ()))
+        forward: dict[str, Any] = _known(ForwardDesign, values, _FORWARD)
+        return cls(
+            scores=RegionScores(null=None, **_known(RegionScores, values)),
+            choice=RegionChoice(regions, **_known(RegionChoice, values)),
+            forward=ForwardDesign(**forward) if forward else None,
+            **_known(cls, values),
+        )
 
 
 def read_npz(path):
@@ -253,56 +287,16 @@ _JSON = "json:"
 _FORWARD = "forward_design_"
 
 
-def write_arrays(results):
-    """Return the arrays of RegionResults by name, all but `fold_wins`."""
-    named = _fields(results, *_NESTED, "fold_wins") | _fields(results.scores, "null")
-    if results.forward is not None:
-        named |= {_FORWARD + n: each for n, each in _fields(results.forward).items()}
-    choice, regions = results.choice, results.choice.regions
-    named |= {
-        "indptr": regions.indptr,
-        "indices": regions.indices,
-        "shape": np.array(regions.shape),
-        "centers": choice.centers,
-        "owner": choice.owner,
-        "names": None if choice.names is None else [str(n) for n in choice.names],
-    }
-    return {name: _packed(value) for name, value in named.items() if value is not None}
-
-
 def _fields(record, *left_out):
     """Return the values of a dataclass by name, but for those `left_out`."""
     names = [field.name for field in fields(record) if field.name not in left_out]
     return {name: getattr(record, name) for name in names}
 
 
-def read_arrays(arrays, kind):
-    """Return the fields of `kind` from what :func:`write_arrays` made."""
-    values = {name: _unpacked(array) for name, array in arrays.items()}
-    values.setdefault("n_repeats", None)  # not written if no bounds hold
-    members = np.ones(len(values["indices"]), dtype=bool)
-    regions = scipy.sparse.csr_array(
-        (members, values["indices"], values["indptr"]), shape=tuple(values["shape"])
-    )
-    names = values.get("names")
-    scores: dict[str, Any] = {f.name: values.get(f.name) for f in fields(RegionScores)}
-    forward: dict[str, Any] = {
-        f.name: values.get(f"{_FORWARD}{f.name}") for f in fields(ForwardDesign)
-    }
-    findings = tuple(Finding(*finding) for finding in values.get("findings", ()))
-    own = {f.name for f in fields(kind)} - {*_NESTED, "findings"}
-    return {
-        "scores": RegionScores(**scores),
-        "choice": RegionChoice(
-            regions,
-            centers=values.get("centers"),
-            owner=values.get("owner"),
-            names=None if names is None else list(names),
-        ),
-        "forward": None if forward["n_units"] is None else ForwardDesign(**forward),
-        **{name: value for name, value in values.items() if name in own},
-        "findings": findings,
-    }
+def _known(kind, values, prefix=""):
+    """Return the fields of a dataclass that are among values, which have a prefix."""
+    names = [field.name for field in fields(kind) if prefix + field.name in values]
+    return {name: values[prefix + name] for name in names}
 
 
 def _packed(value):

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from neuroextrap.analysis._options import one_of, path
 from neuroextrap.analysis._parameters import parameters
 from neuroextrap.cli import _parser as parser
 from neuroextrap.cli._console import say
@@ -39,20 +38,16 @@ examples:
 _OF_PARTICIPANTS = ("checkpoint", "save_null", "shard")
 """Parameters of an analysis that mean something else here, or are given by the step."""
 _OF_FILMS = ["features", "stimulus_column", "test_runs", "segments"]
-_CONFIG = {
-    "config": path(
-        "options from a file; options given on the command line take precedence", "TOML"
-    )
-}
-_ANALYSIS = {
-    "analysis": one_of(
-        "what is done with every participant: conditions are identified from "
-        "responses (in spheres, or regions of an atlas), or stimuli through an "
-        "encoding model; or responses to films and stories are predicted",
-        "searchlight encoding continuous",
-        "searchlight",
-    )
-}
+_CONFIG = parser.read_options("""
+config: path TOML:
+    options from a file; options given on the command line take precedence
+""")
+_ANALYSIS = parser.read_options("""
+analysis: one_of searchlight|encoding|continuous = 'searchlight':
+    what is done with every participant: conditions are identified from responses (in
+    spheres, or regions of an atlas), or stimuli through an encoding model; or responses
+    to films and stories are predicted
+""")
 _SAMPLES = {
     "samples": {
         "help": "what a sample is, as in neuroextrap searchlight; betas for images "
@@ -308,32 +303,24 @@ def typed_values(path, options):
 
 
 def _typed(reader, name, value):
-    """Parse a value like words of the command line, and compare what comes out."""
+    """Return a value that words of the command line could have as well."""
     default = reader.get_default(name)
     values = value if isinstance(value, list) else [value]
-    _check_values(value, values, default)
-    if not values or isinstance(default, bool):
-        return value
-    option = parser.word_of(name)
-    words = [f"{option}={values[0]}"] if len(values) == 1 else [option, *values]
-    read = getattr(reader.parse_args(list(map(str, words))), name)
+    if isinstance(default, bool):
+        if isinstance(value, bool):
+            return value
+        raise ValueError("write true or false, without quotes")
+    if any(isinstance(v, bool) or not isinstance(v, str | int | float) for v in values):
+        raise ValueError("write a number, or text in quotes")
+    if not values:
+        if isinstance(default, list | None):
+            return value
+        raise ValueError("write one value")
+    read = getattr(reader.parse_args(reader.words_of(name, value)), name)
     several = isinstance(read, list)
-    if isinstance(value, list) and not several:
+    if values is value and not several:
         raise ValueError("write one value, without brackets")
     for each, own in zip(values, read if several else [read], strict=True):
         if isinstance(each, str) and not isinstance(own, str):
             raise ValueError("write the number without quotes")
     return values if several else value
-
-
-def _check_values(value, values, default):
-    """Raise ValueError unless `values` of an option can stand on the command line."""
-    if isinstance(default, bool):
-        if not isinstance(value, bool):
-            raise ValueError("write true or false, without quotes")
-        return
-    for each in values:
-        if isinstance(each, bool) or not isinstance(each, str | int | float):
-            raise ValueError("write a number, or text in quotes")
-    if not values and not isinstance(default, list | None):
-        raise ValueError("write one value")

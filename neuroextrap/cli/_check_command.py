@@ -25,18 +25,13 @@ examples:
 _N_SIMULATIONS, _EFFECTS = 500, (0.1, 0.2, 0.4)
 _SECONDS = 120  # of a simulation; what takes longer is simulated in part
 _FEWEST_PERMUTATIONS, _FEWEST_REGIONS, _ENOUGH_REGIONS = 19, 5, 100
-_CHECK = {
-    "config": parser.path(
-        "options from a file, as of a pipeline of neuroextrap multiverse; those of the "
-        "command line take precedence",
-        "TOML",
-        first=True,
-    ),
-    "simulate": parser.flag(
-        "simulate the level and power of the analysis in this design, in minutes",
-        first=True,
-    ),
-}
+_CHECK = parser.read_options("""
+config: path TOML first:
+    options from a file, as of a pipeline of neuroextrap multiverse; those of the
+    command line take precedence
+simulate: flag first:
+    simulate the level and power of the analysis in this design, in minutes
+""")
 
 
 def _options(*, required=False):
@@ -63,7 +58,7 @@ def run(args):
     from neuroextrap.cli._planned_searchlight import Request
 
     args = _with_configuration(args)
-    planned = Request.of(args).plan()
+    planned = Request(args).plan()
     lines = planned.examined()
     say("\n".join(lines))
     refused = sum(line.startswith("refused") for line in lines)

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from neuroextrap.analysis import _options as option
+from neuroextrap.analysis._options import read_options, set_size_or_name
 from neuroextrap.cli._console import say
 from neuroextrap.cli._parser import OVERWRITE, Command
 
@@ -39,32 +39,25 @@ examples:
   neuroextrap compare attention.toml --paired runs --report comparison
   neuroextrap compare results/sub-* comparison --regions V1 V2 FFA
 """
-_OPTIONS = {
-    "paired": option.one_of(
-        "what both pipelines of CONFIG.toml have in common: the same samples (two "
-        "classifiers), the same runs (two conditions), or none (two sessions)",
-        "samples runs none",
-        said="samples",
-    ),
-    "regions": option.texts(
-        "regions by name or number: one of the first pipeline and one of the second; "
-        "or of subjects' folders, compared over subjects, every pair",
-        said="every region with itself",
-    ),
-    "names": option.texts("names of the models", said="those of their folders"),
-    "statistic": option.text(
-        "statistic that is compared: accuracy, pairwise_accuracy, or a number of "
-        "classes (candidates)",
-        "accuracy",
-        kind=option.set_size_or_name,
-    ),
-    "n_permutations": option.whole("number of exchanges of each pair", 1000),
-    "one_sided": option.flag("ask only whether the model that comes first is better"),
-    "random_state": option.whole("seed of the exchanges", 0, "SEED"),
-    "n_jobs": option.whole("number of workers", 1),
-    "report": option.flag("write an HTML page of every pair as well"),
-    "overwrite": OVERWRITE,
-}
+_OPTIONS = read_options("""
+paired: one_of samples|runs|none:
+    what both pipelines of CONFIG.toml have in common: the same samples (two
+    classifiers), the same runs (two conditions), or none (two sessions) (default:
+    samples)
+regions: texts NAME:
+    regions by name or number: one of the first pipeline and one of the second; or of
+    subjects' folders, compared over subjects, every pair (default: every region with
+    itself)
+names: texts NAME: names of the models (default: those of their folders)
+statistic: set_size_or_name NAME = 'accuracy':
+    statistic that is compared: accuracy, pairwise_accuracy, or a number of classes
+    (candidates)
+n_permutations: whole N = 1000: number of exchanges of each pair
+one_sided: flag: ask only whether the model that comes first is better
+random_state: whole SEED = 0: seed of the exchanges
+n_jobs: whole N = 1: number of workers
+report: flag: write an HTML page of every pair as well
+""")
 COMMAND = Command(
     "compare encoding models, decoders, conditions or sessions",
     "A B [C ...] [options] OUT\n"
@@ -81,7 +74,7 @@ COMMAND = Command(
             "the last word, OUT, is the folder for the comparison",
         }
     },
-    {None: _OPTIONS},
+    {None: _OPTIONS | OVERWRITE},
     intermixed=True,
 )
 _SHOWN = (
@@ -164,7 +157,7 @@ def _surest(table):
 def _regions(args, folders, options):
     """Compare regions over subjects, every pair; return what they are, and a table."""
     from neuroextrap.analysis._region_maps import RegionMaps
-    from neuroextrap.group._subjects import read_analyses
+    from neuroextrap.group._analyses import read_analyses
 
     subjects, findings = read_analyses(folders)
     frame = _accuracies(subjects, args.regions, options["statistic"])
@@ -212,7 +205,7 @@ def _accuracies(subjects, regions, statistic):
 
     def accuracy(subject, word):
         """Return the accuracy in a region that is named or numbered by a word."""
-        known, region = subject.results, option.set_size_or_name(word)
+        known, region = subject.results, set_size_or_name(word)
         index = find_region(region, known.choice, subject.masker, None)
         return float(known.curve(index, size)[1][0])
 
@@ -226,7 +219,7 @@ def _decoders(args, files, options):
     asked = {
         "paired": None if args.paired == "none" else args.paired or "samples",
         "statistic": options["statistic"],
-        "regions": args.regions and [list(map(option.set_size_or_name, args.regions))],
+        "regions": args.regions and [list(map(set_size_or_name, args.regions))],
     }
     lights, asked["regions"], background = _fitted(files[0], asked)
     found = compare_decoders(*lights.values(), **options | asked)

@@ -44,7 +44,7 @@ def _options():
             "continuous", "voxels", "regions"
         ),
         "analysis": parser.options_of("continuous", "analysis"),
-        None: segments | {"dry_run": parser.DRY_RUN},
+        None: segments | parser.DRY_RUN,
         "cleaning": parser.options_of("continuous", "samples") | cleaning,
         "output": parser.OUTPUT,
     }
@@ -58,6 +58,7 @@ COMMAND = parser.Command(
     _EXAMPLES,
     {"runs": {"metavar": "RUNS", "help": "table of runs (.tsv)"}, "out": parser.OUT},
     _options,
+    parser.PICTURES,
 )
 
 

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from neuroextrap.analysis._options import flag, whole
+from neuroextrap.analysis._options import read_options
 from neuroextrap.cli._console import say
 from neuroextrap.cli._parser import OUT, OVERWRITE, Command
 
@@ -19,15 +19,13 @@ examples:
   neuroextrap demo demo_output
   neuroextrap demo demo_output --quick --overwrite    (10 mm voxels, seconds)
 """
-_OPTIONS = {
-    "overwrite": OVERWRITE,
-    "quick": flag("take voxels of 10 mm instead of 3 mm, and 99 permutations"),
-    "n_permutations": whole(
-        "number of permutations in each act", said="1000, or 99 with --quick"
-    ),
-    "n_jobs": whole("number of workers", 2),
-    "random_state": whole("seed of the simulation and the permutations", 0, "SEED"),
-}
+_OPTIONS = OVERWRITE | read_options("""
+quick: flag: take voxels of 10 mm instead of 3 mm, and 99 permutations
+n_permutations: whole N:
+    number of permutations in each act (default: 1000, or 99 with --quick)
+n_jobs: whole N = 2: number of workers
+random_state: whole SEED = 0: seed of the simulation and the permutations
+""")
 COMMAND = Command(
     "maps of simulated data whose truth is known",
     "[options] OUT",

@@ -2,7 +2,7 @@
 
 from math import nan
 
-from neuroextrap.analysis._options import path, paths, real, text, texts
+from neuroextrap.analysis._options import read_options
 from neuroextrap.cli import _parser as parser
 from neuroextrap.cli._console import say
 
@@ -32,41 +32,24 @@ examples:
       --stimulus-images photographs --folds 5 --extrapolate 1000 10000 results
   neuroextrap compare results_gabor results_layer5 comparison
 """
-_INPUT = {
-    "imgs": paths(
-        "images with one volume for each stimulus shown, or a .npy of volumes x "
-        "neurons",
-        required=True,
-    ),
-    "stimuli": path(
-        "table with one row for each volume (see --help-all)", "TSV", required=True
-    ),
-    "groups": text(
-        "column of --stimuli, such as run, whose entries cross-validation of the "
-        "encoder keeps together",
-        None,
-        "COLUMN",
-        said="stimuli",
-    ),
-    "bands": text(
-        "give each band of features a penalty of its own (--encoder ridge): kinds, of "
-        "features that --model computes, or a file with one line for each: its name "
-        "and its band, or, without names, the bands in the order of the features",
-        None,
-        "kinds|FILE",
-        said="one band",
-    ),
-}
-_EXTRAPOLATION = {
-    "extrapolate": texts(
-        "predict accuracy among these numbers of candidates, with intervals, in "
-        "extrapolation.tsv: for the strongest regions, or all of an atlas",
-        None,
-        "K",
-        first=True,
-    ),
-    "interval_level": real("confidence level of these intervals", 0.9, "P"),
-}
+_INPUT = read_options("""
+imgs: paths IMG required:
+    images with one volume for each stimulus shown, or a .npy of volumes x neurons
+stimuli: path TSV required: table with one row for each volume (see --help-all)
+groups: text COLUMN:
+    column of --stimuli, such as run, whose entries cross-validation of the encoder
+    keeps together (default: stimuli)
+bands: text kinds|FILE:
+    give each band of features a penalty of its own (--encoder ridge): kinds, of
+    features that --model computes, or a file with one line for each: its name and its
+    band, or, without names, the bands in the order of the features (default: one band)
+""")
+_EXTRAPOLATION = read_options("""
+extrapolate: texts K first:
+    predict accuracy among these numbers of candidates, with intervals, in
+    extrapolation.tsv: for the strongest regions, or all of an atlas
+interval_level: real P = 0.9: confidence level of these intervals
+""")
 
 
 def _options():
@@ -82,7 +65,7 @@ def _options():
         "input": _INPUT | features,
         "regions": parser.options_of("encoding", "voxels", "regions"),
         "analysis": parser.options_of("encoding", "analysis") | folds | _EXTRAPOLATION,
-        parser.RESOURCES: resources | parser.DASK | {"dry_run": parser.DRY_RUN},
+        parser.RESOURCES: resources | parser.DASK | parser.DRY_RUN,
         "output": parser.OUTPUT,
     }
 
@@ -95,6 +78,8 @@ COMMAND = parser.Command(
     _EXAMPLES,
     parser.LAST,
     _options,
+    "groups excludes folds: it is of training volumes, and all stimuli are tested\n"
+    + parser.PICTURES,
 )
 
 
@@ -123,11 +108,6 @@ def _check_options(args):
     """Raise before any work if options do not go together."""
     if args.folds is not None and args.folds < 2:
         raise ValueError(f"--folds {args.folds} must be at least 2")
-    if args.folds is not None and args.groups is not None:
-        raise ValueError(
-            f"--groups {args.groups} is of training volumes, and with --folds all "
-            "stimuli are tested; give one"
-        )
     if args.bands is not None and args.encoder != "ridge":
         raise ValueError(f"--bands {args.bands} needs --encoder ridge")
 

@@ -2,8 +2,9 @@
 
 import warnings
 from functools import partial
+from typing import Any
 
-from neuroextrap.analysis import _options as option
+from neuroextrap.analysis._options import read_options
 from neuroextrap.cli import _parser as parser
 from neuroextrap.cli._console import say
 
@@ -33,70 +34,43 @@ examples:
       --test mean --cluster-threshold 0.001 --report group_mean
 """
 _ID = "participant_id"
-_INPUT = {
-    "imgs": option.paths("maps, one for each subject", first=True),
-    "subjects": option.paths(
-        "folders of one analysis each, instead of maps: means, spread and lower bounds "
-        "of information over subjects",
-        "DIR",
-        first=True,
-    ),
-    "paired_imgs": option.paths(
-        "a second map of each subject, subtracted from the first; paired by the "
-        "sub-<label> of the maps, in any order, else in the same order",
-        first=True,
-    ),
-    "design": option.path(
-        "model of the subjects: a table with one row each; if it has a column "
-        "participant_id, rows are matched to the sub-<label> of the maps, else they "
-        "are in their order",
-        "TSV",
-        first=True,
-    ),
-    "contrast": option.text(
-        "what is tested of the design: a column, or an expression such as "
-        "'patients - controls'",
-        None,
-        "TEXT",
-        first=True,
-    ),
-    "null": option.paths(
-        "permuted maps of every subject, written by --save-null, in the order of "
-        "--imgs; those of another run or subject are refused",
-        "NPY",
-        first=True,
-    ),
-    "mask": option.path("voxels that are tested", said="those finite in all subjects"),
-}
-_TEST = {
-    "test": option.one_of(
-        "what is tested with --null: prevalence (in how many of the population there "
-        "is information), or mean (whether the mean is larger than means of permuted "
-        "maps; with --cluster-threshold also clusters)",
-        "prevalence mean",
-        said="prevalence",
-        first=True,
-    ),
-    "baseline": option.real(
-        "mean over subjects under the null hypothesis, such as chance", said="0"
-    ),
-    "step_down": option.flag(
-        "add step-down p-values, never larger than the family-wise ones"
-    ),
-    "min_subjects": option.whole(
-        "test voxels that at least N subjects have, each over those it has",
-        said="voxels that all have",
-    ),
-    "confidence_level": option.real(
-        "confidence level of the bound on the prevalence", None, "P", said="0.95"
-    ),
-    "n_permutations": option.whole(
-        "number of sign flips (default: 1000), of permutations with a design or "
-        "clusters, or of combinations of permuted maps (both 10000)",
-        first=True,
-    ),
-    "random_state": option.whole("seed of the permutations", 0, "SEED"),
-}
+_INPUT = read_options("""
+imgs: paths IMG first: maps, one for each subject
+subjects: paths DIR first:
+    folders of one analysis each, instead of maps: means, spread and lower bounds of
+    information over subjects
+paired_imgs: paths IMG first:
+    a second map of each subject, subtracted from the first; paired by the sub-<label>
+    of the maps, in any order, else in the same order
+design: path TSV first:
+    model of the subjects: a table with one row each; if it has a column participant_id,
+    rows are matched to the sub-<label> of the maps, else they are in their order
+contrast: text TEXT first:
+    what is tested of the design: a column, or an expression such as 'patients -
+    controls'
+null: paths NPY first:
+    permuted maps of every subject, written by --save-null, in the order of --imgs;
+    those of another run or subject are refused
+mask: path IMG: voxels that are tested (default: those finite in all subjects)
+""")
+_TEST = read_options("""
+test: one_of prevalence|mean first:
+    what is tested with --null: prevalence (in how many of the population there is
+    information), or mean (whether the mean is larger than means of permuted maps; with
+    --cluster-threshold also clusters) (default: prevalence)
+baseline: real X:
+    mean over subjects under the null hypothesis, such as chance (default: 0)
+step_down: flag: add step-down p-values, never larger than the family-wise ones
+min_subjects: whole N:
+    test voxels that at least N subjects have, each over those it has (default: voxels
+    that all have)
+confidence_level: real P:
+    confidence level of the bound on the prevalence (default: 0.95)
+n_permutations: whole N first:
+    number of sign flips (default: 1000), of permutations with a design or clusters, or
+    of combinations of permuted maps (both 10000)
+random_state: whole SEED = 0: seed of the permutations
+""")
 
 
 def _options():
@@ -107,7 +81,7 @@ def _options():
     tests = {name: shared[name] for name in names}
     return {
         "input": _INPUT | mixed,
-        "test": _TEST | tests | {"dry_run": parser.DRY_RUN},
+        "test": _TEST | tests | parser.DRY_RUN,
         "output": parser.OUTPUT,
     }
 
@@ -126,6 +100,8 @@ COMMAND = parser.Command(
         }
     },
     _options,
+    "test needs null: it says what is tested of permuted maps\n"
+    "atlas needs report: it is for the report only\n" + parser.PICTURES,
 )
 
 
@@ -223,8 +199,6 @@ def _check_options(args):
         )
     if args.subjects is not None and args.null is not None:
         raise ValueError("--null does not go with --subjects; give maps by --imgs")
-    if args.test is not None and args.null is None:
-        raise ValueError(f"--test {args.test} needs --null; leave it out")
     kind = _kind(args)
     for other in _OF_TESTS.keys() - {kind}:
         for name in set(_OF_TESTS[other]) - set(_OF_TESTS[kind]):
@@ -232,8 +206,6 @@ def _check_options(args):
                 needed = other in ("--null", "--subjects") and kind != "--test mean"
                 text = f"needs {other}" if needed else f"does not go with {kind}"
                 raise ValueError(f"{parser.word_of(name)} {text}; leave it out")
-    if args.atlas is not None and not args.report:
-        raise ValueError("--atlas is for the report only; add --report")
 
 
 def _tested(args, n_permutations=None):
@@ -245,12 +217,14 @@ def _tested(args, n_permutations=None):
     options = {name: getattr(args, name) for name in names if _is_given(args, name)}
     options |= {} if n_permutations is None else {"n_permutations": n_permutations}
     given = {name: getattr(args, name) for name in _SHARED} | options
-    if kind == "--subjects":
-        return group.group_information(args.subjects, **given), options
-    if kind == "--test mean":
-        return group.group_permutation_test(args.imgs, args.null, **given), options
-    if kind == "--null":
-        return group.prevalence_test(args.imgs, args.null, **given), options
+    test: Any = {
+        "--subjects": group.group_information,
+        "--test mean": group.group_permutation_test,
+        "--null": group.prevalence_test,
+    }.get(kind)
+    if test is not None:
+        read = [each for each in (args.subjects, args.imgs, args.null) if each]
+        return test(*read, **given), options
     options["two_sided"] = given["two_sided"] = args.two_sided
     if not _is_second_level(args):
         return group.sign_flip_test(args.imgs, **given), options

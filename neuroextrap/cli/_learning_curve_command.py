@@ -3,7 +3,7 @@
 from functools import partial
 from typing import Any
 
-from neuroextrap.analysis import _options as option
+from neuroextrap.analysis._options import read_options
 from neuroextrap.cli._console import logger, say
 from neuroextrap.cli._parser import DRY_RUN, LAST, OUTPUT, Command
 
@@ -18,75 +18,43 @@ examples:
   neuroextrap learning-curve --array scans.npy --scans scans.tsv \\
       --train-sizes 4 8 12 --labels condition agnostic results
 """
-_SOURCES = {
-    "imgs": option.paths("3-D or 4-D images of scans", first=True),
-    "array": option.path(".npy of scans x features", "NPY", first=True),
-}
-_INPUT = {
-    "scans": option.path(
-        "table with one row for each scan (see --help-all)", "TSV", required=True
-    ),
-    "labels": option.texts(
-        "columns of labels, one curve for each; 'agnostic' labels every scan of a "
-        "subject by its position",
-        ["trial_type"],
-        "COLUMN",
-        said="trial_type",
-        first=True,
-    ),
-    "groups": option.text(
-        "column of subjects or runs", "subject", "COLUMN", first=True
-    ),
-    "exclude": option.texts("labels whose scans are left out", [], said="none"),
-    "mask": option.path("brain mask", said="computed from the images", first=True),
-}
-_MODEL = {
-    "n_components": option.whole(
-        "number of principal components", None, "P", said="scans per subject"
-    ),
-    "basis": option.one_of(
-        "use singular values as they are (svd), or re-estimate them with each group "
-        "left out (generalizable)",
-        "svd generalizable",
-        "svd",
-    ),
-    "significance_level": option.real(
-        "keep only canonical directions that are significant at this level",
-        None,
-        "P",
-        said="keep all",
-    ),
-}
-_CURVE = {
-    "center": option.one_of(
-        "subtract each group's mean scan, or nothing", "group none", "group"
-    ),
-    "scale": option.one_of(
-        "divide each scan by its mean, or leave it", "mean none", "none"
-    ),
-    "pattern": option.one_of(
-        "map whose reproducibility is measured",
-        "sensitivity log_sensitivity canonical none",
-        "sensitivity",
-    ),
-    "prior_weight": option.text(
-        "weight of the prior in predicted probabilities: a number, cross-validated, or "
-        "none for no regularization",
-        "cross-validated",
-        "E",
-        kind=option.number_or_name,
-    ),
-    "train_sizes": option.whole(
-        "numbers of training subjects",
-        many=True,
-        said="all sizes that leave twice as many residual degrees of freedom as "
-        "components",
-        first=True,
-    ),
-    "n_splits": option.whole("number of random splits at every size", 150, first=True),
-    "random_state": option.whole("seed of the splits", 0, "SEED"),
-    "n_jobs": option.whole("number of workers", 1),
-}
+_SOURCES = read_options("""
+imgs: paths IMG first: 3-D or 4-D images of scans
+array: path NPY first: .npy of scans x features
+""")
+_INPUT = read_options("""
+scans: path TSV required: table with one row for each scan (see --help-all)
+labels: texts COLUMN first = ['trial_type']:
+    columns of labels, one curve for each; 'agnostic' labels every scan of a subject by
+    its position (default: trial_type)
+groups: text COLUMN first = 'subject': column of subjects or runs
+exclude: texts NAME = []: labels whose scans are left out (default: none)
+mask: path IMG first: brain mask (default: computed from the images)
+""")
+_MODEL = read_options("""
+n_components: whole P: number of principal components (default: scans per subject)
+basis: one_of svd|generalizable = 'svd':
+    use singular values as they are (svd), or re-estimate them with each group left out
+    (generalizable)
+significance_level: real P:
+    keep only canonical directions that are significant at this level (default: keep
+    all)
+""")
+_CURVE = read_options("""
+center: one_of group|none = 'group': subtract each group's mean scan, or nothing
+scale: one_of mean|none = 'none': divide each scan by its mean, or leave it
+pattern: one_of sensitivity|log_sensitivity|canonical|none = 'sensitivity':
+    map whose reproducibility is measured
+prior_weight: number_or_name E = 'cross-validated':
+    weight of the prior in predicted probabilities: a number, cross-validated, or none
+    for no regularization
+train_sizes: wholes N first:
+    numbers of training subjects (default: all sizes that leave twice as many residual
+    degrees of freedom as components)
+n_splits: whole N first = 150: number of random splits at every size
+random_state: whole SEED = 0: seed of the splits
+n_jobs: whole N = 1: number of workers
+""")
 _FILES = {name: OUTPUT[name] for name in ("overwrite", "bids", "report")}
 COMMAND = Command(
     "information about unseen subjects against training subjects",
@@ -98,7 +66,7 @@ COMMAND = Command(
     {
         "input": _INPUT | {"source": _SOURCES},
         "model": _MODEL,
-        "curve": _CURVE | {"dry_run": DRY_RUN},
+        "curve": _CURVE | DRY_RUN,
         "output": _FILES,
     },
 )

@@ -3,9 +3,9 @@
 from dataclasses import replace
 from pathlib import Path
 
-from neuroextrap.analysis._options import flag
+from neuroextrap.analysis._options import read_options
 from neuroextrap.cli._console import say
-from neuroextrap.cli._parser import OUT, OUTPUT, Command
+from neuroextrap.cli._parser import OUT, OUTPUT, PICTURES, Command
 
 _EXAMPLES = """\
 examples:
@@ -20,12 +20,11 @@ Parts of neuroextrap encoding are joined in the same way. A part is a folder, or
 its file analysis.json (under BIDS names sub-.._desc-analysis_stat.json) where
 a folder holds several.
 """
-_OPTIONS = {
-    "allow_missing": flag(
-        "join the parts that are there although others are missing, and mark the "
-        "results as partial"
-    )
-}
+_OPTIONS = read_options("""
+allow_missing: flag:
+    join the parts that are there although others are missing, and mark the results as
+    partial
+""")
 COMMAND = Command(
     "join the parts of a run that was split by --shard",
     "PART [PART ...] [options] OUT",
@@ -36,6 +35,7 @@ COMMAND = Command(
         "out": OUT,
     },
     {None: _OPTIONS, "output": OUTPUT},
+    PICTURES,
     intermixed=True,
 )
 

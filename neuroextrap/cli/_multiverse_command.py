@@ -44,7 +44,7 @@ COMMAND = parser.Command(
         "config": {"metavar": "CONFIG.toml", "help": "options and pipelines"},
         "out": parser.OUT,
     },
-    {None: {"overwrite": parser.OVERWRITE}},
+    {None: parser.OVERWRITE},
     intermixed=True,
 )
 
@@ -97,7 +97,7 @@ def planned_pipelines(path, most=None):
         for name, given in _pipelines(path, most).items()
     }
     for name, own in parsed.items():
-        yield name, Request.of(own).plan()
+        yield name, Request(own).plan()
 
 
 def _pipelines(path, most):

@@ -5,7 +5,7 @@ import difflib
 import re
 from typing import Any, NamedTuple
 
-from neuroextrap.analysis._options import flag, path, text
+from neuroextrap.analysis._options import read_options
 from neuroextrap.analysis._parameters import parameters
 from neuroextrap.cli._console import say
 
@@ -116,21 +116,23 @@ class RaisingParser(CommandParser):
         """Raise ValueError."""
         raise ValueError(message)
 
+    def words_of(self, key, value):
+        """Return an option of a file as words of the command line."""
+        option = word_of(key)
+        if isinstance(value, bool):
+            is_default = value == bool(self.get_default(key.replace("-", "_")))
+            return [] if is_default else [option if value else f"--no-{option[2:]}"]
+        values = value if isinstance(value, list) else [value]
+        one = len(values) == 1
+        return [f"{option}={values[0]}"] if one else [option, *map(str, values)]
+
     def parse_file(self, where, options, words=()):
         """Parse options of a file, by name, as if they were given before the words."""
         given: list[str] = []
         for key, value in options.items():
-            option = word_of(key)
             if isinstance(value, dict):
                 raise ValueError(f"{where}: {key} is a table; give a value")
-            if isinstance(value, bool):
-                off = f"--no-{option[2:]}"
-                default = bool(self.get_default(key.replace("-", "_")))
-                given += [] if value == default else [option if value else off]
-            elif isinstance(value, list):
-                given += [option, *map(str, value)]
-            else:
-                given.append(f"{option}={value}")
+            given += self.words_of(key, value)
         try:
             return self.parse_args([*given, *words])
         except ValueError as error:
@@ -146,11 +148,29 @@ class _NamesOrAll(argparse.Action):
         setattr(namespace, self.dest, values or True)
 
 
+def _check_rules(rules, args, default):
+    """Raise ValueError unless `args` agree with rules, as ``a needs b c: why``.
+
+    They are about options with other values than ``default(name)``.
+    """
+
+    def is_given(name):
+        return getattr(args, name, None) != default(name)
+
+    for rule in rules.splitlines():
+        asked, _, why = rule.partition(": ")
+        option, what, *others = asked.split()
+        wrong = [name for name in others if is_given(name) is (what == "excludes")]
+        if wrong and is_given(option):
+            word = word_of(f"no_{option}" if default(option) is True else option)
+            raise ValueError(f"{word} {what} {', '.join(map(word_of, wrong))}: {why}")
+
+
 class Command(NamedTuple):
     """What a parser needs to know of a command.
 
     `usage` has a line for every way to call it; `options` are those by group of help,
-    or what returns them.
+    or what returns them; `rules` are lines that say which go together.
     """
 
     help: str
@@ -159,10 +179,11 @@ class Command(NamedTuple):
     examples: str
     arguments: dict[str, dict]
     options: Any
+    rules: str = ""
     intermixed: bool = False
 
     def add_to(self, subparsers, name, run):
-        """Add the command, which `run` carries out."""
+        """Add the command, which `run` carries out once the rules hold."""
         called = f"neuroextrap {name} "
         parser = subparsers.add_parser(
             name,
@@ -172,10 +193,15 @@ class Command(NamedTuple):
             epilog=self.examples,
             intermixed=self.intermixed,
         )
-        parser.set_defaults(run=run)
         for word, about in self.arguments.items():
             parser.add_argument(word, **about)
         add_options(parser, self.options() if callable(self.options) else self.options)
+
+        def run_by_rules(args):
+            _check_rules(self.rules, args, parser.get_default)
+            return run(args)
+
+        parser.set_defaults(run=run_by_rules)
 
 
 OUT = {"metavar": "OUT", "help": "folder for the results"}
@@ -232,42 +258,38 @@ def options_of(kind, *sections, **changed):
     }
 
 
-DRY_RUN = flag(
-    "check the input and print size, memory and time of the run, but write nothing",
-    first=True,
-)
-OVERWRITE = flag("replace results that are already in the output folder", first=True)
-DASK = {
-    "dask": text(
-        "run on the Dask cluster of this scheduler instead of --n-jobs workers: an "
-        "address such as tcp://host:8786, or its scheduler file; the work of a worker "
-        "that dies is repeated",
-        None,
-        "ADDRESS",
-    )
-}
-OUTPUT = {
-    "overwrite": OVERWRITE,
-    "bids": flag(
-        "name and place results as BIDS derivatives, or not",
-        None,
-        said="do so if all inputs have BIDS names",
-    ),
-    "report": flag("also write a self-contained report.html", first=True),
-    "title": text("title of the report", None, said='"Identification report"'),
-    "bg_img": path(
-        "image drawn under the maps of the report: an anatomy in their space, mni152 "
-        "(the template), or none",
-        said="the template if the images are in MNI space by their header's code 4 or "
-        "their name's space-MNI..., else their mean",
-    ),
-    "atlas": path(
-        "labels image in the space of the maps that names the places of peaks in the "
-        "report and in peaks.tsv; names are read from the table beside it (atlas.tsv "
-        "for atlas.nii.gz, columns index and name)",
-        said="none",
-    ),
-}
+DRY_RUN = read_options("""
+dry_run: flag first:
+    check the input and print size, memory and time of the run, but write nothing
+""")
+OVERWRITE = read_options("""
+overwrite: flag first: replace results that are already in the output folder
+""")
+DASK = read_options("""
+dask: text ADDRESS:
+    run on the Dask cluster of this scheduler instead of --n-jobs workers: an address
+    such as tcp://host:8786, or its scheduler file; the work of a worker that dies is
+    repeated
+""")
+OUTPUT = OVERWRITE | read_options("""
+bids: flag = None:
+    name and place results as BIDS derivatives, or not (default: do so if all inputs
+    have BIDS names)
+report: flag first: also write a self-contained report.html
+title: text NAME: title of the report (default: "Identification report")
+bg_img: path IMG:
+    image drawn under the maps of the report: an anatomy in their space, mni152 (the
+    template), or none (default: the template if the images are in MNI space by their
+    header's code 4 or their name's space-MNI..., else their mean)
+atlas: path IMG:
+    labels image in the space of the maps that names the places of peaks in the report
+    and in peaks.tsv; names are read from the table beside it (atlas.tsv for
+    atlas.nii.gz, columns index and name) (default: none)
+""")
+PICTURES = """\
+bg_img needs report: it is drawn in the report only
+atlas excludes labels_img: it names places of spheres, --labels-img has regions instead
+"""
 RESOURCES = "resources (without an effect on results)"
 
 

@@ -1,6 +1,6 @@
 """A searchlight from the words of a command to what it is fitted to."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -39,25 +39,6 @@ class Planned(NamedTuple):
         return lines or ["nothing doubtful was found in the design or the samples"]
 
 
-@dataclass(frozen=True)
-class Question:
-    """What is asked of samples; how they are read, here all conditions together."""
-
-    def read(self, imgs, events, mask, options):
-        """Return LabeledSamples, and a list of what else is known of each."""
-        return event_samples(imgs, events, mask, options), []
-
-    def check(self, planned):
-        """Raise ValueError for what cannot be answered, before any work."""
-
-    def cost(self, planned):
-        """Return lines about the cost; permutations of maps take next to no time."""
-        light, n_permutations = planned.light, planned.light.n_permutations
-        cost = light.set_params(n_permutations=0).estimate_cost(*planned.data[:3])
-        return [cost_of_regions(cost | {"n_permutations": n_permutations})]
-
-
-@dataclass(frozen=True, kw_only=True)
 class Request:
     """What one searchlight is to analyze, and how; no data have been read.
 
@@ -65,35 +46,21 @@ class Request:
     `light` is not fitted, `targets` are their table.
     """
 
-    imgs: Any
-    events: Any
-    mask: Any
-    files: list
-    of_model: bool
-    options: Any
-    light: Any
-    test_runs: Any
-    targets: Any = None
-    question: Question = Question()
-
-    @classmethod
-    def of(cls, args, question=Question()):
-        """Return the request that words make; ValueError if they do not fit."""
-        imgs, events, mask = ready_betas(args.imgs, args.events, args.mask)
-        of_model = imgs is not args.imgs
-        named = [img if isinstance(img, str) else img.get_filename() for img in imgs]
-        return cls(
-            imgs=imgs,
-            events=[events] if of_model else events,
-            mask=mask,
-            files=image_files(named),
-            of_model=of_model,
-            options=SampleOptions(**parameters_of(args, "samples")),
-            light=_light_of(args),
-            test_runs=args.test_runs,
-            targets=getattr(args, "targets", None),
-            question=question,
-        )
+    def __init__(self, args):
+        self.imgs, events, self.mask = ready_betas(args.imgs, args.events, args.mask)
+        self.of_model = self.imgs is not args.imgs
+        self.events = [events] if self.of_model else events
+        named = [i if isinstance(i, str) else i.get_filename() for i in self.imgs]
+        self.files = image_files(named)
+        self.options = SampleOptions(**parameters_of(args, "samples"))
+        self.test_runs, self.targets = args.test_runs, getattr(args, "targets", None)
+        kind, given = IdentificationSearchLight, parameters_of(args, "searchlight")
+        if self.targets is not None:
+            kind = TargetSearchLight
+            given = parameters_of(args, "targets", without=("exchange",))
+            if not any(word.startswith("--statistic") for word in args.argv):
+                del given["statistic"]  # its default is that of classes
+        self.light = kind(**nested_parameters(kind, given))
 
     @property
     def strategy(self):
@@ -102,7 +69,7 @@ class Request:
         return named if named is not None and set(named) <= set(STRATEGIES) else None
 
     def read(self):
-        """Return LabeledSamples, and what the question knows of each besides."""
+        """Return LabeledSamples, and a list of what else is known of each."""
         options = self.options
         if self.strategy is not None:
             confounds, kept = fmriprep_confounds(self.files, self.strategy)
@@ -110,7 +77,11 @@ class Request:
         imgs, events = (
             given if len(given) > 1 else given[0] for given in (self.imgs, self.events)
         )
-        return self.question.read(imgs, events, self.mask, options)
+        return self.labeled(imgs, events, options)
+
+    def labeled(self, imgs, events, options):
+        """Return what `read` does, here of all conditions together."""
+        return event_samples(imgs, events, self.mask, options), []
 
     def plan(self):
         """Return the Planned analysis of the samples, which are read."""
@@ -129,7 +100,18 @@ class Request:
         light = self.light.set_params(mask=samples.masker.mask_img_, cv=cv)
         y = samples.y if self.targets is None else targets_of(self.targets, samples.y)
         data = to_img(samples.data, samples.masker)
-        return Planned(light, samples, (data, y, samples.runs, *more))
+        planned = Planned(light, samples, (data, y, samples.runs, *more))
+        self.check(planned)
+        return planned
+
+    def check(self, planned):
+        """Raise ValueError for what cannot be answered, before any work."""
+
+    def cost(self, planned):
+        """Return lines about the cost; permutations of maps take next to no time."""
+        light, n_permutations = planned.light, planned.light.n_permutations
+        cost = light.set_params(n_permutations=0).estimate_cost(*planned.data[:3])
+        return [cost_of_regions(cost | {"n_permutations": n_permutations})]
 
     def _check_runs(self, samples):
         """Raise unless there are runs to leave out, or some to test on are named."""
@@ -158,17 +140,6 @@ class Request:
         if tested.all():
             raise ValueError("--test-runs names every run; leave some to train on")
         return [(np.flatnonzero(~tested), np.flatnonzero(tested))]
-
-
-def _light_of(args):
-    """Return the searchlight, of conditions or of targets, that words describe."""
-    kind, given = IdentificationSearchLight, parameters_of(args, "searchlight")
-    if getattr(args, "targets", None) is not None:
-        kind = TargetSearchLight
-        given = parameters_of(args, "targets", without=("exchange",))
-        if not any(word.startswith("--statistic") for word in args.argv):
-            del given["statistic"]  # its default is that of classes
-    return kind(**nested_parameters(kind, given))
 
 
 def targets_of(file, conditions):

@@ -59,10 +59,13 @@ class Output:
         """Return the output that words ask for; ValueError if it cannot be written."""
         names = ("overwrite", "dry_run", "report", "title", "bg_img", "atlas")
         given = {name: getattr(args, name) for name in names if hasattr(args, name)}
-        _check_pictures(**given, labels_img=getattr(args, "labels_img", None))
+        if given.get("atlas") is not None:  # can its names be read?
+            atlas_names_at(given["atlas"], [(0.0, 0.0, 0.0)])
+        drawn = given["bg_img"] = background(given.get("bg_img"))
+        if drawn and drawn.lower() != "mni152":
+            read_volume(drawn, "--bg-img", "give a volume, mni152 or none")
         if not given.get("dry_run"):
             check_output_directory(args.out, overwrite=args.overwrite, bids=bids)
-        given["bg_img"] = background(given.get("bg_img"))
         origin = origin_of_command(args, roles, **sources)
         return cls(folder=args.out, origin=origin, bids=bids, **given)
 
@@ -138,23 +141,6 @@ class Output:
             f"maps, sidecars and {maps.table_file} in {self.folder}",
         ]
         return "\n".join(lines)
-
-
-def _check_pictures(*, bg_img=None, atlas=None, labels_img=None, report=None, **_):
-    """Raise before any work if --bg-img or --atlas cannot be used."""
-    if atlas is not None:
-        if labels_img is not None:
-            raise ValueError(
-                f"--atlas {atlas} names the centers of spheres, but --labels-img has "
-                "regions instead; give one of them"
-            )
-        atlas_names_at(atlas, [(0.0, 0.0, 0.0)])
-    if bg_img is None:
-        return
-    if not report:
-        raise ValueError(f"--bg-img {bg_img} is drawn in the report only; add --report")
-    if bg_img.lower() not in ("none", "mni152"):
-        read_volume(bg_img, "--bg-img", "give a volume, mni152 or none")
 
 
 def background(word):

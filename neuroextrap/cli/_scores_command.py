@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from neuroextrap.analysis import _options as option
+from neuroextrap.analysis._options import read_options
 from neuroextrap.cli._console import logger, say
 from neuroextrap.cli._parser import OVERWRITE, Command
 
@@ -21,77 +21,48 @@ examples:
   neuroextrap scores --decoded decoded.npy --candidates embeddings.npy \\
       --metric correlation --targets shown.tsv results
 """
-_INPUT = {
-    "decoded": option.path(
-        "vectors decoded from trials, instead of scores", "FILE", first=True
-    ),
-    "candidates": option.path(
-        "vectors of the candidates, with --decoded", "FILE", first=True
-    ),
-    "targets": option.path(
-        "candidate of every trial: a .npy array, or a table with a column target; "
-        "names, or column numbers from 0",
-        "FILE",
-        said="those of the scores, else trial i belongs to candidate i",
-        first=True,
-    ),
-    "names": option.path(
-        "names of the candidates: a .npy array or a table of one column",
-        "FILE",
-        said="the first row of a table",
-    ),
-    "kind": option.one_of(
-        "whether larger scores are more alike or less; auto takes them as similarities "
-        "unless targets come last far oftener than guessing explains",
-        "auto similarity distance",
-        "auto",
-        first=True,
-    ),
-    "metric": option.one_of(
-        "how decoded vectors are compared with those of candidates",
-        "cosine correlation euclidean",
-        "cosine",
-    ),
-}
-_ANALYSIS = {
-    "set_sizes": option.texts(
-        "report accuracy (top-1) among that many candidates",
-        metavar="N",
-        kind=option.set_size_or_name,
-        said="50 200 1000, up to ten times the pool",
-        first=True,
-    ),
-    "statistic": option.text(
-        "accuracy that is tested: pairwise_accuracy (two-way), accuracy (among all), "
-        "or a number of candidates",
-        "pairwise_accuracy",
-        kind=option.set_size_or_name,
-    ),
-    "n_permutations": option.whole(
-        "number of exchanges of targets between trials", 1000, first=True
-    ),
-    "groups": option.path(
-        "run or subject of every trial, within which targets are exchanged: a .npy "
-        "array or a table of one column",
-        "FILE",
-        said="exchange all",
-    ),
-    "cross_validated": option.flag(
-        "trials that are tested trained the decoder of other trials: no lower bounds, "
-        "and an approximate p-value"
-    ),
-    "confidence_level": option.real(
-        "confidence level of intervals and bounds", 0.95, "P"
-    ),
-    "random_state": option.whole("seed of the exchanges", 0, "SEED"),
-}
+_INPUT = read_options("""
+decoded: path FILE first: vectors decoded from trials, instead of scores
+candidates: path FILE first: vectors of the candidates, with --decoded
+targets: path FILE first:
+    candidate of every trial: a .npy array, or a table with a column target; names, or
+    column numbers from 0 (default: those of the scores, else trial i belongs to
+    candidate i)
+names: path FILE:
+    names of the candidates: a .npy array or a table of one column (default: the first
+    row of a table)
+kind: one_of auto|similarity|distance first = 'auto':
+    whether larger scores are more alike or less; auto takes them as similarities unless
+    targets come last far oftener than guessing explains
+metric: one_of cosine|correlation|euclidean = 'cosine':
+    how decoded vectors are compared with those of candidates
+""")
+_ANALYSIS = read_options("""
+set_sizes: set_size_or_names N first:
+    report accuracy (top-1) among that many candidates (default: 50 200 1000, up to ten
+    times the pool)
+statistic: set_size_or_name NAME = 'pairwise_accuracy':
+    accuracy that is tested: pairwise_accuracy (two-way), accuracy (among all), or a
+    number of candidates
+n_permutations: whole N first = 1000: number of exchanges of targets between trials
+groups: path FILE:
+    run or subject of every trial, within which targets are exchanged: a .npy array or a
+    table of one column (default: exchange all)
+cross_validated: flag:
+    trials that are tested trained the decoder of other trials: no lower bounds, and an
+    approximate p-value
+confidence_level: real P = 0.95: confidence level of intervals and bounds
+random_state: whole SEED = 0: seed of the exchanges
+""")
 _ROWS = ("target", "targets", "name")  # columns of tables that name rows
 _PRINTED = (
     "scores n_trials n_candidates accuracy accuracy_lower accuracy_upper top_5 "
     "pairwise_accuracy median_rank implied_information implied_information_lower "
     "implied_information_upper p_value"
 )
-_REPORT = option.flag("write a self-contained report.html as well")
+_REPORT = read_options("""
+report: flag: write a self-contained report.html as well
+""")
 COMMAND = Command(
     "identification (top-1 among any number) by the scores of any decoder",
     "(A [B ...] | --decoded D --candidates C) [options] OUT",
@@ -109,7 +80,7 @@ COMMAND = Command(
     {
         "input": _INPUT,
         "analysis": _ANALYSIS,
-        "output": {"report": _REPORT, "overwrite": OVERWRITE},
+        "output": _REPORT | OVERWRITE,
     },
     intermixed=True,
 )

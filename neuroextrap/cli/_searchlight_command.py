@@ -1,6 +1,6 @@
 """``neuroextrap searchlight``: from images and events to maps."""
 
-from neuroextrap.analysis._options import one_of, path, paths, text, texts
+from neuroextrap.analysis._options import read_options
 from neuroextrap.cli import _parser as parser
 from neuroextrap.cli._console import logger, say
 
@@ -39,25 +39,17 @@ examples:
   neuroextrap searchlight --imgs bold.nii.gz --events volumes.tsv \\
       --dissimilarities model.tsv --n-permutations 1000 --report results
 """
-_INPUT = {
-    "imgs": paths(
-        "images, one for each run, or one of all runs; or models of other programs",
-        required=True,
-    ),
-    "events": paths(
-        "tables of events, one for each image, or one for all (see --help-all)",
-        "TSV",
-        said="what a model says",
-    ),
-}
-_TESTED = {
-    "test_runs": texts(
-        "test on these runs, train on the others",
-        None,
-        "RUN",
-        said="leave one run out",
-    )
-}
+_INPUT = read_options("""
+imgs: paths IMG required:
+    images, one for each run, or one of all runs; or models of other programs
+events: paths TSV:
+    tables of events, one for each image, or one for all (see --help-all) (default: what
+    a model says)
+""")
+_TESTED = read_options("""
+test_runs: texts RUN:
+    test on these runs, train on the others (default: leave one run out)
+""")
 
 
 def analysis_options(*, required=True):
@@ -75,40 +67,32 @@ def analysis_options(*, required=True):
     }
 
 
-_TARGETS = {
-    "targets": path(
-        "decode numbers or vectors instead of conditions: a table with a row for each "
-        "condition, a column trial_type, and columns of numbers",
-        "TSV",
-        said="conditions are identified",
-    ),
-    "metric": parser.options_of("targets", "analysis")["metric"],
-    "dissimilarities": paths(
-        "measure cross-validated distances between conditions instead, and compare "
-        "them with these models: square tables with a row and a column for each "
-        "condition, and a column trial_type; without a table, distances only",
-        "TSV",
-        said="conditions are identified",
-    )._replace(default=False),
-    "agreement": one_of(
-        "how distances are compared with models: by rank correlation, Kendall's tau-a, "
-        "or cosine",
-        "spearman kendall cosine",
-        "spearman",
-    ),
-}
-_DECODER = {
-    "decoder": text(
-        "also write the decoder of this region, trained on all samples: the activation "
-        "patterns and weights of its outputs; its index, name in the atlas, or place "
-        "x,y,z in mm",
-        None,
-        "REGION",
-        said="none",
-    ),
-    "new_imgs": paths("images of new samples that --decoder predicts", said="none"),
-    "new_events": paths("tables of their events", "TSV", said="none"),
-}
+_TARGETS = (
+    read_options("""
+targets: path TSV:
+    decode numbers or vectors instead of conditions: a table with a row for each
+    condition, a column trial_type, and columns of numbers (default: conditions are
+    identified)
+""")
+    | {"metric": parser.options_of("targets", "analysis")["metric"]}
+    | read_options("""
+dissimilarities: paths TSV = False:
+    measure cross-validated distances between conditions instead, and compare them with
+    these models: square tables with a row and a column for each condition, and a column
+    trial_type; without a table, distances only (default: conditions are identified)
+agreement: one_of spearman|kendall|cosine = 'spearman':
+    how distances are compared with models: by rank correlation, Kendall's tau-a, or
+    cosine
+""")
+)
+_DECODER = read_options("""
+decoder: text REGION:
+    also write the decoder of this region, trained on all samples: the activation
+    patterns and weights of its outputs; its index, name in the atlas, or place x,y,z in
+    mm (default: none)
+new_imgs: paths IMG: images of new samples that --decoder predicts (default: none)
+new_events: paths TSV: tables of their events (default: none)
+""")
 
 
 def _options():
@@ -119,9 +103,36 @@ def _options():
         "decoder of one region": _DECODER,
         "from one condition to another": parser.options_of("cross"),
         "confound of the trials": parser.options_of("confound"),
-        parser.RESOURCES: resources | parser.DASK | {"dry_run": parser.DRY_RUN},
+        parser.RESOURCES: resources | parser.DASK | parser.DRY_RUN,
         "output": parser.OUTPUT,
     }
+
+
+_RULES = """\
+check_t_r needs t_r: the repetition time in seconds
+train needs test: classifiers train in one condition and are tested in the other
+train excludes test_runs: all runs are tested
+test needs train: classifiers train in one condition and are tested in the other
+targets excludes estimator classes curves curve_partitions: ridge regression decodes
+targets excludes train conditions_column: they are those of all conditions
+metric needs targets: it compares decoded targets
+dissimilarities excludes {others}: distances are measured
+trial_confound needs samples: give lss, lsa or volumes, a sample of every trial
+trial_confound needs n_permutations: 1000, say
+trial_confound excludes train targets dissimilarities: one of them is analyzed
+new_imgs needs decoder new_events: they are predicted by one region
+new_events needs decoder new_imgs: they are predicted by one region
+decoder excludes train trial_confound dissimilarities shard: one region decodes
+"""
+
+
+def _rules():
+    """Return the rules; distances go with few options of searchlights."""
+    of_distances = ("n_permutations", "random_state", "n_jobs", "max_memory")
+    words = parser.options_of("searchlight", "analysis", "resources")
+    words |= parser.options_of("cross") | _TESTED | {"targets": None}
+    others = " ".join(word for word in words if word not in of_distances)
+    return _RULES.format(others=others) + parser.PICTURES
 
 
 COMMAND = parser.Command(
@@ -132,6 +143,7 @@ COMMAND = parser.Command(
     _EXAMPLES,
     parser.LAST,
     _options,
+    _rules(),
 )
 _ROLES = (
     "imgs events targets new_imgs new_events dissimilarities mask labels_img "
@@ -145,21 +157,17 @@ _ONE_BY_ONE = (
 
 def run(args):
     """Read the samples, answer what is asked of them, write maps and summary."""
-    from neuroextrap.cli._planned_searchlight import Request
     from neuroextrap.cli._results import Output
     from neuroextrap.cli._searchlight_questions import question_of
 
-    if not args.check_t_r and args.t_r is None:
-        raise ValueError("--no-check-t-r needs --t-r, the repetition time")
-    request = Request.of(args, question_of(args))
-    given = {"mask": request.mask}
-    given["confounds"] = None if request.strategy else args.confounds
-    output = Output.of_images(args, request.files, _ROLES, **given)
-    if args.samples == "volumes" and args.n_permutations and not request.of_model:
+    asked = question_of(args)
+    given = {"mask": asked.mask}
+    given["confounds"] = None if asked.strategy else args.confounds
+    output = Output.of_images(args, asked.files, _ROLES, **given)
+    if args.samples == "volumes" and args.n_permutations and not asked.of_model:
         logger.warning("%s", _ONE_BY_ONE)
-    planned = request.plan()
-    request.question.check(planned)
+    planned = asked.plan()
     if output.dry_run:
-        say("\n".join(request.question.cost(planned)))
+        say("\n".join(asked.cost(planned)))
     else:
-        say(request.question.answer(request, planned, output))
+        say(asked.answer(planned, output))

@@ -1,9 +1,11 @@
 """What a searchlight is asked: conditions, new samples, a confound, or distances.
 
-A question reads and checks the samples, says what its answer costs, and writes it.
+A question is a Request that reads and checks the samples in its own way, says what its
+answer costs, and writes it.
 """
 
-from dataclasses import dataclass, replace
+from copy import copy
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +14,7 @@ import pandas as pd
 
 from neuroextrap.analysis._presentation import find_region
 from neuroextrap.analysis._region_run import RunParameters
-from neuroextrap.cli._parser import options_of, word_of
-from neuroextrap.cli._planned_searchlight import Question, rows_by_condition
+from neuroextrap.cli._planned_searchlight import Request, rows_by_condition
 from neuroextrap.cli._results import cost_of_regions
 from neuroextrap.decoding import (
     DissimilaritySearchLight,
@@ -34,47 +35,43 @@ _BETWEEN = "\t"
 
 
 def question_of(args):
-    """Return what words ask; ValueError if they do not go together."""
-    if (args.train is None) != (args.test is None) or (args.train and args.test_runs):
-        raise ValueError(
-            "--train and --test name two conditions of --conditions-column, without "
-            f"--test-runs; got {args.train}, {args.test} and runs {args.test_runs}"
-        )
-    _check_targets(args)
-    _check_confound(args)
-    _check_decoder(args)
+    """Return the Request that words make."""
     if args.train is not None:
-        pair = {"train": args.train, "test": args.test}
-        return AcrossConditions(pair, args.conditions_column)
+        return AcrossConditions(args)
     if args.trial_confound is not None:
-        return TrialConfound(args.trial_confound, args.stratum_size)
+        return TrialConfound(args)
     if args.dissimilarities is not False:
-        files = [] if args.dissimilarities is True else args.dissimilarities
-        return Dissimilarities(files, args.agreement)
-    return Identification(args.decoder, args.new_imgs, args.new_events)
+        return Dissimilarities(args)
+    return Identification(args)
 
 
-@dataclass(frozen=True)
-class Identification(Question):
+class Identification(Request):
     """Which condition, or target, was shown; of new samples by one region's decoder."""
 
-    decoder: str | None = None
-    new_imgs: Any = None
-    new_events: Any = None
+    def __init__(self, args):
+        super().__init__(args)
+        self.decoder = args.decoder
+        self.new_imgs, self.new_events = args.new_imgs, args.new_events
+        linear = args.targets is not None or args.estimator in LINEAR
+        if args.decoder and not linear:
+            raise ValueError(
+                f"--decoder: {args.estimator} has no weights of voxels; give "
+                "--estimator nearest_centroid, ridge or lda"
+            )
 
     def cost(self, planned):
         """Return what the analysis costs, and what is doubtful about conditions."""
-        light, samples = planned.light, planned.samples
-        cost = light.estimate_cost(*planned.data, order=samples.order)
+        light, samples, data = planned
+        cost = light.estimate_cost(*data, order=samples.order)
         found = [] if light.kind == "targets" else planned.examined()
         return [cost_of_regions(cost, light.shard), *found]
 
-    def answer(self, request, planned, output):
+    def answer(self, planned, output):
         """Fit, and write maps, tables and page."""
         light, samples, data = planned
         region, new = self._region(light, samples), None
         if self.new_imgs:  # refused before the work
-            new = self._new_samples(request, samples)
+            new = self._new_samples(samples)
         light.fit(*data, order=samples.order)
         light.bg_img_ = samples.bg_img  # before any cleaning
         if region is None:
@@ -90,12 +87,12 @@ class Identification(Question):
         radius = None if parameters.n_nearest is not None else light.radius
         return find_region(_parsed(self.decoder), choice, samples.masker, radius)
 
-    def _new_samples(self, request, samples):
+    def _new_samples(self, samples):
         """Return LabeledSamples of the new images, made as the others."""
-        files = image_files(self.new_imgs)
-        given = {"imgs": files, "files": files, "events": self.new_events}
-        mask = samples.masker.mask_img_
-        return replace(request, mask=mask, question=Question(), **given).read()[0]
+        new = copy(self)
+        new.imgs = new.files = image_files(self.new_imgs)
+        new.events, new.mask = self.new_events, samples.masker.mask_img_
+        return new.read()[0]
 
 
 def _decoder_results(light, region, new):
@@ -130,21 +127,22 @@ def _parsed(word):
     return place if len(place) == 3 else word
 
 
-@dataclass(frozen=True)
-class AcrossConditions(Question):
+class AcrossConditions(Request):
     """What is trained in one condition and tested in another, both ways."""
 
-    pair: dict
-    column: str
+    def __init__(self, args):
+        super().__init__(args)
+        self.pair = {"train": args.train, "test": args.test}
+        self.column = args.conditions_column
 
-    def read(self, imgs, events, mask, options):
+    def labeled(self, imgs, events, options):
         """Return samples of classes, not averaged over conditions, and conditions."""
 
         def label(shown, where, given, _):
             return shown.mask(given & (where != ""), shown + _BETWEEN + where)
 
         events = relabeled(imgs, events, self.column, options.excluded, label)
-        samples, _ = super().read(imgs, events, mask, options)
+        samples, _ = super().labeled(imgs, events, options)
         parts = [label.partition(_BETWEEN)[::2] for label in samples.y.tolist()]
         y, conditions = np.array(parts).T
         return replace(samples, y=y), [conditions]
@@ -154,7 +152,7 @@ class AcrossConditions(Question):
         _, y, runs, conditions = planned.data
         cross_samples(y, runs, conditions, planned.light.classes, self.pair)
 
-    def answer(self, _, planned, output):
+    def answer(self, planned, output):
         """Test in each condition what was trained in the other; write the maps."""
         light, samples, data = planned
         maps = cross_identification(light, *data, **self.pair, order=samples.order)
@@ -162,24 +160,24 @@ class AcrossConditions(Question):
         return output.write_maps(maps, ("accuracy", "p_value", "p_value_fwe"))
 
 
-@dataclass(frozen=True)
-class TrialConfound(Question):
+class TrialConfound(Request):
     """How much of accuracy a confound of the trials, a column of events, explains."""
 
-    column: str
-    stratum_size: int
+    def __init__(self, args):
+        super().__init__(args)
+        self.column, self.stratum_size = args.trial_confound, args.stratum_size
 
-    def read(self, imgs, events, mask, options):
+    def labeled(self, imgs, events, options):
         """Return the samples, and the confound of each."""
         confound = confound_of_samples(imgs, events, options, self.column)
-        return super().read(imgs, events, mask, options)[0], [confound]
+        return super().labeled(imgs, events, options)[0], [confound]
 
     def cost(self, planned):
-        """Return what the analysis costs."""
+        """Return the cost, permutations included."""
         light, samples, data = planned
         return [cost_of_regions(light.estimate_cost(*data[:3], order=samples.order))]
 
-    def answer(self, _, planned, output):
+    def answer(self, planned, output):
         """Ask three ways about the confound, and write the maps."""
         light, samples, data = planned
         size = self.stratum_size
@@ -189,12 +187,13 @@ class TrialConfound(Question):
         return f"{maps.summary_}\n{output.write_maps(maps, shown)}"
 
 
-@dataclass(frozen=True)
-class Dissimilarities(Question):
+class Dissimilarities(Request):
     """How distant conditions are, and how well models (tables) tell that."""
 
-    files: list
-    agreement: str
+    def __init__(self, args):
+        super().__init__(args)
+        self.models = [] if args.dissimilarities is True else args.dissimilarities
+        self.agreement = args.agreement
 
     def check(self, planned):
         """Raise ValueError for tables that are no models."""
@@ -202,19 +201,19 @@ class Dissimilarities(Question):
 
     def _fitted_by(self, light):
         """Return the analysis of distances with the options of a searchlight."""
-        names, option = [Path(file).stem for file in self.files], "--dissimilarities"
+        names, option = [Path(file).stem for file in self.models], "--dissimilarities"
         if len(set(names)) < len(names):
             raise ValueError(
                 f"{option}: models are called {', '.join(names)}, as their files; give "
                 "files of other names"
             )
-        tables = [rows_by_condition(file, option) for file in self.files]
+        tables = [rows_by_condition(file, option) for file in self.models]
         own = DissimilaritySearchLight().get_params()
         shared = {k: v for k, v in light.get_params(deep=False).items() if k in own}
         shared |= {"models": dict(zip(names, tables, strict=True)) or None}
         return DissimilaritySearchLight(**shared | {"method": self.agreement})
 
-    def answer(self, _, planned, output):
+    def answer(self, planned, output):
         """Measure the distances, and write the maps."""
         light, samples, data = planned
         fitted = self._fitted_by(light).fit(*data, order=samples.order)
@@ -258,69 +257,3 @@ def confound_of_samples(imgs, events, options, column):
         return values.astype(float)
     except ValueError:  # names of levels
         return values
-
-
-_OF_DISTANCES = ("n_permutations", "random_state", "n_jobs", "max_memory")
-_OF_CLASSES = ("estimator", "classes", "curves", "curve_partitions")
-_OF_CONDITIONS = ("train", "test", "conditions_column")
-
-
-def _check_targets(args):
-    """Raise if options of classes come with targets, or with distances."""
-    rows = options_of("searchlight", "analysis", "resources") | options_of("cross")
-    plain = {word: row.default for word, row in rows.items()} | {"test_runs": None}
-    if args.targets is not None:
-        words = (*_OF_CLASSES, *_OF_CONDITIONS)
-        _check_unused(args, plain, words, "--targets decodes by ridge regression")
-    elif args.metric != "auto":
-        raise ValueError("--metric compares decoded targets; give --targets")
-    if args.dissimilarities is not False:
-        plain["targets"] = None
-        words = [word for word in plain if word not in _OF_DISTANCES]
-        _check_unused(args, plain, words, "--dissimilarities measures distances")
-
-
-def _check_unused(args, plain, words, what):
-    """Raise if one of some options is not at its default, what is `plain`."""
-    changed = [word_of(word) for word in words if getattr(args, word) != plain[word]]
-    if changed:
-        raise ValueError(f"{what}, without {', '.join(changed)}")
-
-
-def _check_confound(args):
-    """Raise ValueError if options do not go with a confound of the trials."""
-    if args.trial_confound is None:
-        return
-    if args.samples == "blocks":
-        raise ValueError(
-            "--trial-confound needs a sample of every trial, not means of conditions; "
-            "give --samples lss, lsa or volumes"
-        )
-    if args.train is not None or args.targets is not None:
-        raise ValueError("--trial-confound goes with neither --train nor --targets")
-    if args.dissimilarities is not False:
-        raise ValueError("--trial-confound does not go with --dissimilarities")
-    if not args.n_permutations:
-        raise ValueError("--trial-confound needs --n-permutations, 1000 say")
-
-
-def _check_decoder(args):
-    """Raise ValueError if options do not go with the decoder of a region."""
-    new = bool(args.new_imgs), bool(args.new_events)
-    if args.decoder is None and any(new):
-        raise ValueError(
-            "--new-imgs and --new-events are predicted by one region; give --decoder"
-        )
-    if sum(new) == 1:
-        raise ValueError("--new-imgs and --new-events go together; give both")
-    others = args.train, args.trial_confound, args.shard
-    if args.decoder and (any(others) or args.dissimilarities is not False):
-        raise ValueError(
-            "--decoder does not go with --train, --trial-confound, --dissimilarities "
-            "and --shard"
-        )
-    if args.decoder and args.targets is None and args.estimator not in LINEAR:
-        raise ValueError(
-            f"--decoder: {args.estimator} has no weights of voxels; give --estimator "
-            "nearest_centroid, ridge or lda"
-        )

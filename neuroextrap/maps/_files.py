@@ -47,19 +47,28 @@ def check_output_directory(directory, *, overwrite=False, bids=None):
 
 
 def write_maps(
-    directory, images, sidecars, *, bids=None, provenance=None, more=None, **places
+    directory,
+    images,
+    sidecars,
+    *,
+    bids=None,
+    provenance=None,
+    more=None,
+    run=None,
+    **places,
 ):
     """Write maps and sidecars, all or none, by the same names; return sidecars' paths.
 
     `more` are further files, functions that write to a path by plain name, with which
-    there may be no images; `places` are options of :func:`replaced_results`.
+    there may be no images; `run` names the run in the list of maps, `places` are
+    options of :func:`replaced_results`.
     """
     files = ResultFiles.below(directory, bids)
     if images or not more:
         check_maps(images, sidecars, files)
     with replaced_results(files, provenance=provenance, **places) as staging:
         if images:
-            stage_maps(staging, images, sidecars, files)
+            stage_maps(staging, images, sidecars, files, run)
         for name, write in (more or {}).items():
             write(staging / name)
     return {name: files.path(f"{name}.json") for name in images}

@@ -2,7 +2,7 @@
 
 from neuroextrap.analysis._analysis_files import find_analysis
 from neuroextrap.analysis._merging import missing_parts
-from neuroextrap.analysis._options import real, text, whole
+from neuroextrap.analysis._options import Option
 from neuroextrap.analysis._parameters import (
     KINDS,
     PARAMETERS,

@@ -20,6 +20,7 @@ from tests.analysis.seam import (
     KINDS,
     PARAMETERS,
     WITHOUT_EFFECT,
+    Option,
     Parameter,
     RunParameters,
     SampleOptions,
@@ -30,10 +31,7 @@ from tests.analysis.seam import (
     of_arrays,
     of_no_places,
     parameters,
-    real,
     shared_parameters,
-    text,
-    whole,
 )
 
 ANALYSES = (IdentificationSearchLight, EncodingIdentification, TargetSearchLight)
@@ -91,7 +89,7 @@ def test_resources_are_what_descriptions_leave_out():
 
 
 def test_a_range_is_checked_where_it_is_declared(monkeypatch):
-    row = Parameter("radius", "result", KINDS, whole("size", 1, least=3))
+    row = Parameter("radius", "result", KINDS, Option("size", 1, kind=int, least=3))
     monkeypatch.setattr(_region_run, "PARAMETERS", (row,))
     with pytest.raises(ValueError, match="radius=2 must be an integer of at least 3"):
         RunParameters.of(IdentificationSearchLight(radius=2))
@@ -101,14 +99,14 @@ def test_a_range_is_checked_where_it_is_declared(monkeypatch):
 @pytest.mark.parametrize(
     ("option", "good", "bad"),
     [
-        (whole("n", least=1), [1, 5, None, np.int64(3)], [0, 1.0, True, "1"]),
-        (whole("n", 2, least=1), [1, 5], [None, 0, 2.5]),
+        (Option("n", least=1), [1, 5, None, np.int64(3)], [0, 1.0, True, "1"]),
+        (Option("n", 2, least=1), [1, 5], [None, 0, 2.5]),
         (
-            real("x", 1.0, within=(0, 1)),
+            Option("x", 1.0, within=(0, 1)),
             [0.5, np.float32(0.1)],
             [0, 1, "1", True, None],
         ),
-        (text("t"), ["anything", 3, None], []),
+        (Option("t"), ["anything", 3, None], []),
     ],
 )
 def test_numbers_are_within_their_range(option, good, bad):

@@ -1,7 +1,7 @@
 """All private names of the package that the tests of the command line use."""
 
 from neuroextrap.analysis import _parameters
-from neuroextrap.analysis._options import whole
+from neuroextrap.analysis._options import Option
 from neuroextrap.analysis._parameters import PARAMETERS, Parameter, parameters
 from neuroextrap.analysis._region_run import RegionRun
 from neuroextrap.cli import _check_command, _console, _demo_acts, _results

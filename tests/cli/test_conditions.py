@@ -113,7 +113,7 @@ def test_a_dry_run_writes_nothing(folder, tmp_path, capsys):
     [
         (("--test", "x"), "test='x' is no condition; choose one of '', 'i', 's'"),
         (("--conditions-column", "color"), "no column 'color'"),
-        (("--test-runs", "1"), "without --test-runs"),
+        (("--test-runs", "1"), "excludes --test-runs"),
         (("--test", "s"), "the same condition 's'"),
         (("--shard", "1/2"), "light has --shard 1/2"),
         (("--bounds", "forward", "--classes", "a"), "one class, a"),
@@ -129,4 +129,4 @@ def test_one_condition_is_not_enough(folder, tmp_path, capsys):
     given = words(folder, out=tmp_path / "out")
     at = given.index("--test")
     assert main([*given[:at], *given[at + 2 :]]) == 2
-    assert "--train and --test name two conditions" in capsys.readouterr().err
+    assert "--train needs --test" in capsys.readouterr().err

@@ -394,7 +394,10 @@ def test_bands_are_kinds_of_image_features(tmp_path, capsys):
     ("options", "message"),
     [
         (["--groups", "day"], "no column 'day', which --groups names"),
-        (["--groups", "run", "--folds", "2"], "--groups run is of training volumes"),
+        (
+            ["--groups", "run", "--folds", "2"],
+            "--groups excludes --folds: it is of training",
+        ),
         (["--bands", "kinds"], "give a file with the band of each feature"),
         (["--bands", "volumes.tsv"], "lines, there are 4 features"),
     ],

@@ -225,9 +225,9 @@ def test_a_design_that_does_not_fit_is_one_line(
         (["--subjects", "x", "y"], "one of them"),
         (["--min-subjects", "9"], "min_subjects=9 is more than the 8 subjects"),
         (["--gamma", "0.4"], "--gamma needs --null"),
-        (["--test", "mean"], "--test mean needs --null"),
-        (["--atlas", "x.nii"], "--atlas is for the report only; add --report"),
-        (["--bg-img", "mni152"], "is drawn in the report only; add --report"),
+        (["--test", "mean"], "--test needs --null"),
+        (["--atlas", "x.nii"], "--atlas needs --report: it is for the report"),
+        (["--bg-img", "mni152"], "--bg-img needs --report: it is drawn"),
         (
             ["--null", "x.npy", "y.npy", "--test", "mean", "--gamma", "0.3"],
             "--gamma does not go with --test mean",

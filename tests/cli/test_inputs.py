@@ -135,7 +135,7 @@ def test_what_lies_under_the_report(dataset, bg_img, says, glass):
 
 def test_bad_backgrounds_are_refused_before_any_work(dataset, capsys):
     assert _run(dataset, "--bg-img", "none") == 2
-    assert "add --report" in _error(capsys)
+    assert "needs --report" in _error(capsys)
     assert _run(dataset, "--report", "--bg-img", "nowhere.nii.gz") == 2
     assert "--bg-img: no file nowhere.nii.gz" in _error(capsys)
     series = _files(dataset, "bold.nii.gz")[0]

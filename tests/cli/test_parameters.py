@@ -9,6 +9,7 @@ from neuroextrap.decoding import IdentificationSearchLight
 from neuroextrap.encoding import EncodingIdentification
 from tests.cli.seam import (
     PARAMETERS,
+    Option,
     Parameter,
     _parameters,
     _read_configuration,
@@ -18,7 +19,6 @@ from tests.cli.seam import (
     origin_of_command,
     parameters,
     parameters_of,
-    whole,
 )
 
 COMMANDS = {
@@ -47,7 +47,7 @@ def joined(monkeypatch):
     return join
 
 
-LOUDNESS = whole("how loud it is", 10, word="loudness")
+LOUDNESS = Option("how loud it is", 10, "N", int, word="loudness")
 
 
 @pytest.mark.parametrize(

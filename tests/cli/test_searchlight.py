@@ -304,7 +304,7 @@ def test_the_identification_of_targets_is_tested(statistic, folder, targets, tmp
 
 def test_options_of_targets_need_targets(folder, tmp_path, capsys):
     assert main(_words(folder, "--metric", "cosine", out=tmp_path / "out")) == 2
-    assert "--metric compares decoded targets" in capsys.readouterr().err
+    assert "--metric needs --targets" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -318,7 +318,7 @@ def test_options_of_targets_need_targets(folder, tmp_path, capsys):
             (),
             "column alive has 'a' in row 1",
         ),
-        (lambda t: t, ("--estimator", "lda"), "without --estimator"),
+        (lambda t: t, ("--estimator", "lda"), "excludes --estimator"),
     ],
 )
 def test_tables_of_targets_are_checked(
@@ -385,10 +385,10 @@ def test_distances_are_compared_with_models(folder, model, tmp_path, capsys):
         (lambda t: t.rename(columns={"trial_type": "x"}), (), "a column trial_type"),
         (lambda t: t[:2], (), "models['kinds'] has rows"),
         (lambda t: t.assign(cat=[0, 0, 1]), (), "must be symmetric"),
-        (lambda t: t, ("--estimator", "lda"), "without --estimator"),
-        (lambda t: t, ("--shard", "1/2"), "without --shard"),
-        (lambda t: t, ("--test-runs", "1"), "without --test-runs"),
-        (lambda t: t, ("--targets", "x.tsv"), "without --targets"),
+        (lambda t: t, ("--estimator", "lda"), "excludes --estimator"),
+        (lambda t: t, ("--shard", "1/2"), "excludes --shard"),
+        (lambda t: t, ("--test-runs", "1"), "excludes --test-runs"),
+        (lambda t: t, ("--targets", "x.tsv"), "excludes --targets"),
     ],
 )
 def test_models_of_distances_are_checked(
@@ -456,10 +456,10 @@ def test_targets_of_new_samples_are_decoded(folder, targets, tmp_path):
         (("--decoder", "V1"), "is a name, but these 168 regions have none"),
         (("--decoder", "0,0,900"), "no region"),
         (("--decoder", "1,2"), "is a name"),
-        (("--decoder", "0", "--shard", "1/2"), "does not go with"),
-        (("--dissimilarities", "--decoder", "0"), "does not go with"),
-        (("--decoder", "0", "--new-imgs", "x.nii"), "go together"),
-        (("--new-imgs", "x.nii", "--new-events", "x.tsv"), "give --decoder"),
+        (("--decoder", "0", "--shard", "1/2"), "excludes"),
+        (("--dissimilarities", "--decoder", "0"), "excludes"),
+        (("--decoder", "0", "--new-imgs", "x.nii"), "needs --new-events"),
+        (("--new-imgs", "x.nii", "--new-events", "x.tsv"), "needs --decoder"),
         (("--decoder", "0", "--new-imgs", "x.nii", "--new-events", "x.tsv"), "x.nii"),
         (("--decoder", "0", "--estimator", "qda"), "no weights"),
     ],

@@ -101,9 +101,9 @@ def test_trials_have_the_confound_of_their_events(folder, samples):
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        (("--samples", "blocks"), "needs a sample of every trial"),
+        (("--samples", "blocks"), "needs --samples: give lss"),
         (("--samples", "volumes", "--n-permutations", "0"), "needs --n-permutations"),
-        (("--samples", "volumes", "--train", "a", "--test", "b"), "goes with neither"),
+        (("--samples", "volumes", "--train", "a", "--test", "b"), "excludes --train"),
         (("--samples", "volumes", "--trial-confound", "rt"), "no column 'rt'"),
     ],
 )

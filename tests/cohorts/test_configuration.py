@@ -2,14 +2,14 @@
 
 from neuroextrap.decoding import IdentificationSearchLight
 from neuroextrap.encoding import EncodingIdentification
-from tests.cohorts.seam import _of_analysis, _parameters, text
+from tests.cohorts.seam import Option, _of_analysis, _parameters
 
 
 def test_a_parameter_that_gets_a_word_becomes_an_option(monkeypatch):
     light = IdentificationSearchLight(cv=4, radius=4.0, n_jobs=2)
     assert _of_analysis(light) == ({"radius": 4.0}, {"cv": "4"})
     rows = [
-        row._replace(option=text("how", word="inside")) if row.name == "cv" else row
+        row._replace(option=Option("how", word="inside")) if row.name == "cv" else row
         for row in _parameters.PARAMETERS
     ]
     monkeypatch.setattr(_parameters, "PARAMETERS", rows)

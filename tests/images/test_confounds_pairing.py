@@ -143,7 +143,7 @@ def test_at_the_command_line(study, tmp_path):
         words = ["--imgs", *study["bold"], "--events", *study["events"]]
         words += ["--t-r", str(T_R), "--mask", str(mask), "--confounds", *confounds]
         args = build_parser().parse_args(["searchlight", str(tmp_path), *words])
-        return Request.of(args).read()[0].data
+        return Request(args).read()[0].data
 
     right = samples(study["confounds"])
     turned = study["confounds"][::-1]
