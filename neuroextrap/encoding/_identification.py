@@ -309,5 +309,5 @@ class EncodingIdentification(ResponsePredictions):
         run = plan_folds(
             self, features, imgs, stimuli=stimuli, groups=groups, n_folds=n_folds
         )
-        self.penalties_ = {}  # every fold has its own
+        self.penalties_: dict = {}  # every fold has its own
         return self._complete(run, imgs=imgs)

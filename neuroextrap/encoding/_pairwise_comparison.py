@@ -112,7 +112,8 @@ class ComparedPairs(dict):
 
     def _joined(self):
         """Return all maps together, under names that have those of the models."""
-        maps, records, inputs, findings = {}, {}, {}, []
+        inputs: dict[str, Any] = {}
+        maps, records, findings = {}, {}, []
         for (first, second), own in self.items():
             before = _plain(f"{first}_{second}_")
             for record, image in own.described():
