@@ -8,9 +8,9 @@ import numpy as np
 from scipy.stats import hypergeom
 
 from neuroextrap.analysis._region_maps import maps_of_regions
+from neuroextrap.design._course_of_runs import correlation_length, findings_of_series
 from neuroextrap.design._findings import tell
 from neuroextrap.design._permutations import few_exchanges
-from neuroextrap.design._series import correlation_length, findings_of_series
 from neuroextrap.encoding._identified_responses import (
     p_values_of_correlation,
     prediction_scores,

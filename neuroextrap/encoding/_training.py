@@ -11,7 +11,7 @@ from sklearn.utils.validation import has_fit_parameter
 
 from neuroextrap.analysis._region_run import RunParameters
 from neuroextrap.analysis._samples import read_residuals, read_samples
-from neuroextrap.design._series import check_exchange
+from neuroextrap.design._permutations import check_exchange
 from neuroextrap.encoding._continuous_runs import Runs, rescaled
 from neuroextrap.encoding._margins import RULES
 from neuroextrap.encoding._stimuli import (
