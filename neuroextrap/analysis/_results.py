@@ -116,8 +116,12 @@ class RegionResults:
         """Correct outcomes of a single split of independent points, or None."""
         units = np.atleast_2d(self.n_repeats)
         n_units = np.broadcast_to(units, (len(units), self.n_classes)).sum()
-        is_split = self.forward is None and len(units) == 1
-        return self.scores.n_best if is_split and n_units == self.n_test else None
+        return self.scores.n_best if self.is_split and n_units == self.n_test else None
+
+    @property
+    def is_split(self):
+        """Whether bounds come from one train/test split; pages say so."""
+        return self.forward is None and len(np.atleast_2d(self.n_repeats)) == 1
 
     def information_notes(self, values):
         """Return what to say of the implied information among named numbers."""
