@@ -129,8 +129,8 @@ class SecondLevelOptions(MapOptions):
         for name in ("variance_fwhm", "cluster_threshold"):
             if getattr(self, name) is not None and self.statistic != "t":
                 raise ValueError(
-                    f"{name}={getattr(self, name)!r} goes with statistic='t' only; leave "
-                    "it out, or use tfce=True for clusters of another statistic"
+                    f"{name}={getattr(self, name)!r} goes with statistic='t' only; "
+                    "leave it out, or use tfce=True for clusters of another statistic"
                 )
         grouped = self.variance_groups is not None
         if grouped and (self.statistic != "t" or self.variance_fwhm is not None):
