@@ -11,7 +11,6 @@ from sklearn.base import BaseEstimator
 
 from neuroextrap import stats
 from neuroextrap.analysis._analysis_files import origin_of
-from neuroextrap.analysis._merging import partial_note
 from neuroextrap.analysis._presentation import (
     DiscoveryCounts,
     region_images,
@@ -79,7 +78,7 @@ class RegionAnalysis(RegionFiles, RegionInference, DiscoveryCounts, BaseEstimato
         self.notes_ = (
             *results.notes,
             *results.information_notes(self.region_scores_),
-            *partial_note(results),
+            *results.partial_notes,
         )
         self.maps_ = region_images(self.region_scores_, results.choice, self.masker_)
         self.__dict__.pop("table_", None)
@@ -110,7 +109,7 @@ class RegionAnalysis(RegionFiles, RegionInference, DiscoveryCounts, BaseEstimato
     def _discoveries(self):
         results = self.results_
         if results.discoveries is not None:
-            return results.discoveries
+            return results.discoveries, results.choice, self.masker_
         level, n_permutations = results.confidence_level, self.n_permutations_
         needed = fewest_permutations(level)
         if n_permutations < needed:
@@ -123,9 +122,6 @@ class RegionAnalysis(RegionFiles, RegionInference, DiscoveryCounts, BaseEstimato
             "these results do not hold the largest values of the permuted maps: they "
             "were written by an earlier version, or no region was analyzed; fit again"
         )
-
-    def _places(self):
-        return self.results_.choice, self.masker_
 
     @described_by(RegionInference.find_region)
     def region_margins(self, region: Any) -> np.ndarray:

@@ -1,5 +1,6 @@
 """Runs of a film or a story: their table, features and responses, volume by volume."""
 
+from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 from types import SimpleNamespace
@@ -16,7 +17,7 @@ from neuroextrap.encoding._stimuli import (
 )
 from neuroextrap.images import resolve_masker
 from neuroextrap.images._bids_names import refuse_other_names
-from neuroextrap.images._cleaning import Cleaning, clean_runs, fmriprep_confounds
+from neuroextrap.images._bids_runs import fmriprep_confounds
 from neuroextrap.images._events import (
     feature_tables,
     features_of_volumes,
@@ -26,8 +27,8 @@ from neuroextrap.images._labeled_samples import repetition_times
 from neuroextrap.images._loading import cleans_over_time
 from neuroextrap.images._maskers import smooth_by
 from neuroextrap.images._opening import list_images
+from neuroextrap.images._sample_options import Cleaning, clean_runs
 from neuroextrap.images._tables import MISSING, load_array, read_text_table, text_column
-from neuroextrap.models._delayer import check_delays
 
 _SET, _IMGS, _CLEANING = "set", "imgs", ("confounds", "sample_mask")
 
@@ -121,21 +122,44 @@ def by_run(bands):
     return [dict(zip(bands, row, strict=True)) for row in rows]
 
 
-WITHIN_RUNS = (None, "center", "zscore")
+@dataclass(frozen=True, kw_only=True)
+class GivenRuns:
+    """Runs that are trained on or tested, and how they are cleaned.
+
+    Parameters
+    ----------
+    features : list of array-like of shape (n_volumes, n_columns), or of dict
+        Features of every run, or of a single run without a list: a row for every
+        volume, or tables with onsets, or paths of such; or a dict of these by band.
+        What is tested has the columns of training, and other stimuli.
+    imgs : list of images, paths or arrays of shape (n_volumes, n_features)
+        Responses in every run: 4-D images or surfaces, in the order of `features`.
+    confounds : ndarray, DataFrame, path, list of these, or None, default=None
+        Confounds, a table of numbers for every run with a row for each volume, that are
+        regressed out of the responses. Files whose names tell their run, as BIDS names
+        do, may come in any order.
+    sample_mask : array-like, list of these, or None, default=None
+        Volumes that are kept in every run (indices, counting from 0, or booleans), as
+        ``load_confounds`` of nilearn returns them. The others enter no regression and
+        are neither trained on nor tested; what was shown then still delays into others.
+    """
+
+    confounds: Any = None
+    sample_mask: Any = None
 
 
 class Runs(NamedTuple):
     """Runs one after the other, a row for every volume."""
 
     features: np.ndarray  # (n_volumes, n_columns), neither scaled nor delayed
-    responses: np.ndarray  # (n_volumes, n_voxels), rescaled within runs
-    run: np.ndarray  # number of the run of each volume, (n_volumes,)
-    usable: np.ndarray  # voxels that are finite and vary in every run, (n_voxels,)
     names: np.ndarray | None  # of the columns
     bands: np.ndarray | None  # of the columns, (n_columns,)
-    t_r: float | None  # seconds between volumes, where known
-    masker: Any
+    run: np.ndarray  # number of the run of each volume, (n_volumes,)
     kept: np.ndarray  # volumes that are neither trained on nor tested are False
+    t_r: float | None  # seconds between volumes, where known
+    responses: Any = None  # (n_volumes, n_voxels), rescaled within runs
+    usable: Any = None  # voxels that are finite and vary in every run, (n_voxels,)
+    masker: Any = None
 
     @property
     def shown(self):
@@ -143,48 +167,31 @@ class Runs(NamedTuple):
         return np.split(self.features, np.flatnonzero(np.diff(self.run)) + 1)
 
 
-def read_runs(model, mask, features, imgs, cleaning):
+def read_runs(model, mask, features, imgs, given):
     """Read features and responses of some runs, and clean these; returns Runs."""
-    options = model._sample_options(cleaning.confounds, cleaning.sample_mask)
+    options = model._sample_options(given)
     known = getattr(model, "feature_names_in_", None)
-    planned = plan_runs(features, imgs, options, known)
-    arrays = isinstance(planned.series[0], np.ndarray)
+    runs, series, cleaning = plan_runs(features, imgs, options, known)
+    arrays = isinstance(series[0], np.ndarray)
     if not arrays:
-        mask = resolve_masker(mask, planned.series, memory=model.memory)
+        mask = resolve_masker(mask, series, memory=model.memory)
         smooth_by(mask, options.smoothing_fwhm)
-    _check_cleaning(mask, planned.cleaning, arrays=arrays)
+    _check_cleaning(mask, cleaning, arrays=arrays)
     # nothing is subtracted over runs: it is done in each of them
-    read = [read_samples(mask, i, center=False, dtype=None) for i in planned.series]
+    read = [read_samples(mask, each, center=False, dtype=None) for each in series]
     if len({samples.X.shape[1] for samples in read}) > 1:
         raise ValueError("imgs have other numbers of voxels; give runs of one mask")
-    run, kept = planned.cleaning.series, planned.cleaning.kept
     responses = np.concatenate([samples.X for samples in read])
-    responses = clean_runs(responses, run, planned.cleaning)
-    return Runs(
-        planned.features,
-        rescaled(responses, run, model.within_runs, kept),
-        run,
-        np.all([samples.usable for samples in read], axis=0),
-        planned.names,
-        planned.bands,
-        planned.cleaning.times[0],
-        None if arrays else mask,
-        kept,
+    responses = clean_runs(responses, runs.run, cleaning)
+    return runs._replace(
+        responses=rescaled(responses, runs.run, model.within_runs, runs.kept),
+        usable=np.all([samples.usable for samples in read], axis=0),
+        masker=None if arrays else mask,
     )
 
 
-class PlannedRuns(NamedTuple):
-    """All of some runs but their responses, for all volumes one after the other."""
-
-    features: np.ndarray
-    names: np.ndarray | None
-    bands: np.ndarray | None
-    series: list  # images, or arrays
-    cleaning: Cleaning
-
-
 def plan_runs(features, imgs, options, known=None):
-    """Read features, what cleans responses, and headers of images; PlannedRuns."""
+    """Read all but responses: Runs, their images or arrays, and what cleans these."""
     tables, entries = _entries(features, imgs)
     series = [load_array(run) if str(run)[-4:] == ".npy" else run for run in entries]
     if len({isinstance(run, np.ndarray) for run in series}) > 1:
@@ -201,7 +208,8 @@ def plan_runs(features, imgs, options, known=None):
     names = _one_set_of_columns(volumes)
     values = np.concatenate([values for values, *_ in volumes])
     cleaning = _read_cleaning(named, options, times)
-    return PlannedRuns(values, names, volumes[0][2], series, cleaning)
+    about = cleaning.series, cleaning.kept, times[0]
+    return Runs(values, names, volumes[0][2], *about), series, cleaning
 
 
 def _read_cleaning(named, options, times):
@@ -355,17 +363,3 @@ def rescaled(values, run, how, kept):
         return centered
     scale = np.sqrt(means_of(np.square(centered[kept]), run[kept]))
     return centered / np.where(scale > 0, scale, 1)[run]
-
-
-def cross_validation_units(run, n_folds, delays):
-    """Return runs, or blocks of a single run longer than twice the largest delay."""
-    if run.max() > 0:
-        return run
-    length, n_delayed = len(run) // n_folds, np.abs(check_delays(delays)).max()
-    if length <= 2 * n_delayed:
-        raise ValueError(
-            f"a single run of {len(run)} volumes gives {n_folds} blocks of {length}, "
-            f"which are not longer than twice the largest delay ({n_delayed}); give "
-            "more runs, or fewer folds (cv)"
-        )
-    return np.arange(len(run)) * n_folds // len(run)

@@ -118,13 +118,11 @@ def ensemble_size_curve(  # noqa: PLR0913
     most = (Y if vary == "voxels" else X).shape[1]
     sizes = _check_sizes(sizes, most, n_draws)
     rng = random_generator(random_state)
-    data = (X, Y, X_test, np.asarray(test[1]))
-    runner = _voxel_runner if vary == "voxels" else _feature_runner
-    run = runner(data, encoder, groups, stimuli)
     drawn = [
         rng.choice(most, size, replace=False) for size in sizes for _ in range(n_draws)
     ]
-    wins = np.array([run(subset) for subset in drawn])
+    data = X, Y, X_test, np.asarray(test[1])
+    wins = _wins(data, encoder, groups, stimuli, **{vary: drawn})
     n, shape = len(X_test), (len(sizes), n_draws)
     found = accuracy_statistics(wins, n_test=n, set_sizes=default_set_sizes(n))
     names = ("accuracy", "implied_information")
@@ -143,29 +141,19 @@ def _check_sizes(sizes, most, n_draws):
     return sizes
 
 
-def _voxel_runner(data, encoder, groups, stimuli):
-    """Fit all voxels once; return wins of a subset of them."""
-    X, Y, X_test, Y_test = data
-    scaling = FeatureScaling.of(X, standardize=True)
-    trained = TrainedModel.of(encoder, scaling, X, Y, groups=groups)
-    predicted = trained.predict(X_test)
-    residuals, n_stimuli = separate_repeats(trained.residuals, stimuli)
-
-    def run(drawn):
-        sigma = response_covariance(residuals[:, drawn], n_stimuli, 1)
-        margins = mahalanobis_margins(Y_test[:, drawn], predicted[:, drawn], sigma)
-        return stats.win_distribution(margins, np.arange(len(margins)))
-
-    return run
-
-
-def _feature_runner(data, encoder, groups, stimuli):
-    """Return wins of all voxels for an encoder of a subset of features."""
-    X, Y, X_test, Y_test = data
-
-    def run(drawn):
-        subset = (X[:, drawn], Y, X_test[:, drawn], Y_test)
-        part = encoder_of_columns(encoder, drawn)
-        return _voxel_runner(subset, part, groups, stimuli)(np.arange(Y.shape[1]))
-
-    return run
+def _wins(data, encoder, groups, stimuli, *, voxels=None, features=(None,)):
+    """Return win distributions (n_drawn, n_test) by subsets of voxels or features."""
+    wins, (X, Y, X_test, Y_test) = [], data
+    for columns in features:
+        if columns is not None:
+            X, X_test = data[0][:, columns], data[2][:, columns]
+        own = encoder if columns is None else encoder_of_columns(encoder, columns)
+        scaling = FeatureScaling.of(X, standardize=True)
+        trained = TrainedModel.of(own, scaling, X, Y, groups=groups)
+        residuals, n_stimuli = separate_repeats(trained.residuals, stimuli)
+        predicted = trained.predict(X_test)
+        for some in [slice(None)] if voxels is None else voxels:
+            sigma = response_covariance(residuals[:, some], n_stimuli, 1)
+            margins = mahalanobis_margins(Y_test[:, some], predicted[:, some], sigma)
+            wins.append(stats.win_distribution(margins, np.arange(len(margins))))
+    return np.array(wins)

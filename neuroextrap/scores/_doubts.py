@@ -14,9 +14,7 @@ from scipy.stats import rankdata
 from neuroextrap.design._findings import BOUNDS, EVERYTHING, P_VALUES, Finding
 from neuroextrap.scores._reading import Ranks, ScoreMatrix
 
-ALIKE = 0.98
-"""Correlation over trials from which two candidates are near-duplicates."""
-
+_ALIKE = 0.98  # correlation over trials from which candidates are near-duplicates
 _FEWEST_TRIALS, _MOST_TRIALS = 20, 512
 _FEWEST_UNTIED = 10  # different scores of trials that may be copies of one another
 _SURE = 1e-4  # chance that a guess is so far from one half
@@ -149,7 +147,7 @@ def examine(
         reversed_ = doubt("reversed_scores", accuracy)
         found.append(reversed_._replace(effect=_TURNED) if turned else reversed_)
     matrix = matrix.negative() if turned else matrix
-    for look in (_shifted, _normalized, _symmetric, _repeated, _few, _tied, _hubs):
+    for look in (_shifted, _normalized, _symmetric, _repeated, _few_or_tied, _hubs):
         found += look(matrix)
     return turned, matrix, tuple(found)
 
@@ -204,15 +202,11 @@ def _repeated(matrix: ScoreMatrix) -> Iterator[Finding]:
         yield doubt("repeated_trials", n_copies / len(matrix.columns))
 
 
-def _few(matrix: ScoreMatrix) -> Iterator[Finding]:
-    """Find too few targets or candidates for an interval."""
+def _few_or_tied(matrix: ScoreMatrix) -> Iterator[Finding]:
+    """Find too few targets or candidates for an interval, and ties with distractors."""
     n_targets = int(np.count_nonzero(matrix.repeats))
     if n_targets < 2 or matrix.n_candidates < 3:
         yield doubt("few_targets", n_targets, matrix.n_candidates)
-
-
-def _tied(matrix: ScoreMatrix) -> Iterator[Finding]:
-    """Find many targets that tie with a distractor."""
     share = float((matrix.ranks.tied > 0).mean())
     if share > _MANY:
         yield doubt("tied_scores", share)
@@ -235,7 +229,7 @@ def _hubs(matrix: ScoreMatrix) -> Iterator[Finding]:
 def near_duplicates(matrix: ScoreMatrix) -> NDArray[np.intp]:
     """Return for every candidate (n_candidates,) the one that it nearly repeats.
 
-    That is the first whose ranks correlate with its own by at least `ALIKE` over trials
+    That is the first whose ranks correlate with its own by at least .98 over trials
     (at most some hundreds, spread evenly); tested ones come first.
     """
     n_trials, n_candidates = matrix.scores.shape
@@ -245,7 +239,7 @@ def near_duplicates(matrix: ScoreMatrix) -> NDArray[np.intp]:
     rows = np.unique(np.linspace(0, n_trials - 1, _MOST_TRIALS).astype(int))
     ranks = rankdata(matrix.scores[rows], axis=1)
     with np.errstate(divide="ignore", invalid="ignore"):  # of constant candidates
-        alike = np.corrcoef(ranks, rowvar=False, dtype=np.float32) >= ALIKE
+        alike = np.corrcoef(ranks, rowvar=False, dtype=np.float32) >= _ALIKE
     free = np.ones(n_candidates, dtype=bool)
     for candidate in np.argsort(matrix.repeats == 0, kind="stable"):
         if free[candidate]:
