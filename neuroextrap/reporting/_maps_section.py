@@ -163,6 +163,12 @@ def page_maps(fitted):
     )
 
 
+def class_bounds(scores):
+    """Return the lower bounds that pages draw, (n_regions,), NaN where none holds."""
+    unknown = np.full(len(scores["accuracy"]), np.nan)
+    return scores.get("bayes_accuracy_bound_fwe", unknown)
+
+
 def features_as_regions(n_features):
     """Return the choice that makes every feature a region of its own."""
     identity = scipy.sparse.eye_array(n_features, dtype=bool, format="csr")

@@ -207,10 +207,8 @@ def tables_of_peaks(
 ):
     """Tabulate rows that survive correction, and apart from them those that do not.
 
-    `peaks` is a data frame with the places of regions; `columns` holds the heading of
-    each column to show, by name, and how its values are written. `captions` title both
-    tables, `hint` explains them; everything can be saved under `file_name`. Places are
-    buttons that move the viewer to the region of the column `viewer_index`, if named.
+    `columns` are headings, and how values are written, by name. Places are buttons that
+    move the viewer to the region of the column `viewer_index`, if that is named.
     """
     surviving, trends = (
         short_table(peaks[rows], columns, caption, kind, viewer_index)

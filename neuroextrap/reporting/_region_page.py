@@ -15,7 +15,6 @@ from neuroextrap.plotting._information_plots import (
     draw_specification_curve,
 )
 from neuroextrap.reporting._finding import decide, named_place, words_of_regions
-from neuroextrap.reporting._identification_words import parameter_table
 from neuroextrap.reporting._maps_section import (
     Look,
     PageMaps,
@@ -31,6 +30,7 @@ from neuroextrap.reporting._page import (
     make_page,
     page_title,
     paragraphs,
+    parameter_table,
     percentage_points,
     sections_of,
     sentence_case,
@@ -151,9 +151,8 @@ def _region_page(  # noqa: PLR0913 - each is one thing that pages have
 ):
     """Make a page with the templates of a `kind`, of regions ordered `by` a map.
 
-    `drawn` are further maps, `own` are maps with the names of p-values of their own,
-    and `more` makes sections of the PageMaps and the table of peaks. `bg_img` is drawn
-    under the maps, `atlas` names the places of peaks.
+    `drawn` are further maps, `own` those with p-values of their own (their names), and
+    `more` makes sections of the PageMaps and the table of peaks.
     """
     view = _view_of(maps, by, tested, looks=looks, two_sided=two_sided)
     about, rows, peaks = _known(maps, view, about or {}, by, tested, n_peaks, atlas)
@@ -173,7 +172,7 @@ def _region_page(  # noqa: PLR0913 - each is one thing that pages have
     limits = sentences(f"{kind}_limits", **about)
     methods = sentences(f"{kind}_methods", **about)
     plain = {k: v for k, v in maps.parameters.items() if k != "pipelines"}
-    requested = [("Parameters", parameter_table(plain) if plain else "")]
+    requested = [("Parameters", parameter_table(plain))]
     sections = sections_of(found, shown, limits, (), methods, requested)
     return make_page(title, sections)
 

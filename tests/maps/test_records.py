@@ -6,6 +6,7 @@ import pytest
 from neuroextrap.decoding import IdentificationSearchLight
 from neuroextrap.reporting import peak_table
 from tests.maps.seam import (
+    GROUP_MAPS,
     MAPS,
     MapRecord,
     describe_map,
@@ -124,13 +125,7 @@ def test_a_new_map_needs_its_record_only(fitted, monkeypatch):
     assert "margin of victory" in dict(identification_sections(fitted))["Peaks"]
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"tail": "left"}, "tail='left' must be 'upper' or 'lower'"),
-        ({"tail": "lower", "overview": True}, r"make a map of -log10\(p\)"),
-    ],
-)
-def test_records_that_cannot_be_drawn_are_refused(options, message):
-    with pytest.raises(ValueError, match=message):
-        MapRecord(name="p", description="A p-value.", **options)
+def test_pictures_show_what_lies_above_a_threshold():
+    drawn = [each for each in [*MAPS.values(), *GROUP_MAPS.values()] if each.overview]
+    assert drawn
+    assert all(record.tail == "upper" for record in drawn)
