@@ -113,7 +113,8 @@ def identification_sections(
         ("Explore the maps", viewer),
         ("Maps", pictures.section(others)),
     ]
-    vacuous = paragraphs(*vacuity_notes(fitted, view), note=True)
+    vacuous = sentences("identification_vacuity", results=fitted.results_, view=view)
+    vacuous = paragraphs(*vacuous, note=True)
     details = [
         ("Permutation test", _permutations(fitted)),
         ("What was analyzed", _summary(fitted, view)),
@@ -236,17 +237,6 @@ def validity_notes(fitted):
     records.sort(key=lambda record: record.simultaneous)
     notes = [record.note for record in records if record.note]
     return [*fitted.notes_, *dict.fromkeys(notes)]
-
-
-def vacuity_notes(fitted, view):
-    """List bounds on average Bayes accuracy that even accuracy 1 would not lift."""
-    results = fitted.results_
-    if results.n_repeats is None:
-        return []
-    numbers = {"pointwise": 1, "simultaneous": view.n_known()}
-    bounds = [(k, n, results.test_design(n).best_bound()) for k, n in numbers.items()]
-    n_classes = len(fitted.classes_)
-    return sentences("identification_vacuity", bounds=bounds, n_classes=n_classes)
 
 
 def methods(fitted, view, samples=None):

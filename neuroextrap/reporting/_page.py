@@ -61,6 +61,7 @@ def _environment():
         "count": "{:,}".format,
         "points": percentage_points,
         "capitalized": capitalized,
+        "sentence_case": sentence_case,
         "largest": largest,
     }
     environment.globals |= {"version": neuroextrap.__version__, "level": LEVEL}
