@@ -38,12 +38,7 @@ _MOST_CURVES = 2000
 
 
 def viewer_of_curves(
-    fitted,
-    background,
-    *,
-    map_name="accuracy",
-    max_regions=_MOST_CURVES,
-    peaks=(),
+    fitted, background, *, map_name="accuracy", max_regions=_MOST_CURVES, peaks=()
 ):
     """Return the viewer of a fitted analysis as HTML, `map_name` shown first.
 
@@ -65,14 +60,10 @@ def viewer_of_curves(
         "bound_sizes": [len(fitted.classes_)],
         "bounds": rounded(bounds, down=True) if np.isfinite(bounds).any() else None,
     }
+    start = int(np.argmax(kept == peak))
+    names = None if names is None else [str(names[region]) for region in kept]
     return draw_viewer(
-        view,
-        map_name,
-        kept,
-        shown,
-        background,
-        names=None if names is None else [str(names[region]) for region in kept],
-        start=int(np.argmax(kept == peak)),
+        view, map_name, kept, shown, background, names=names, start=start
     )
 
 
