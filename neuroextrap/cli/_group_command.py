@@ -91,14 +91,8 @@ COMMAND = parser.Command(
     "--imgs A B [C ...] [options] OUT\nDIR DIR [DIR ...] OUT [options]",
     "Inference over subjects, from one map of each.",
     _EXAMPLES,
-    {
-        "places": {
-            "nargs": "*",
-            "metavar": "DIR ... OUT",
-            "help": "folders of one analysis each, as --subjects, and the folder for "
-            "the results",
-        }
-    },
+    "places: paths 'DIR ... OUT': folders of one analysis each, as --subjects, and the "
+    "folder for the results",
     _options,
     "test needs null: it says what is tested of permuted maps\n"
     "atlas needs report: it is for the report only\n" + parser.PICTURES,
