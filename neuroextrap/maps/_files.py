@@ -199,20 +199,15 @@ def check_results(paths):
     What killed runs left in part is completed first.
     """
     places = [Path(path).absolute() for path in paths]
-    folders = dict.fromkeys(each.parent for path in places for each in _forms(path))
+    places += [Path(os.path.realpath(path)) for path in places]  # where links lead
+    folders = dict.fromkeys(path.parent for path in places)
     for folder in folders:
         finish_interrupted(folder)
     hashes = {folder: _hashes_in(folder) for folder in folders}
-    for path in places:
-        for each in _forms(path):
-            sha256 = hashes[each.parent].get(each.name)
-            if sha256 is not None:
-                check_hash(each, sha256, each.name)
-
-
-def _forms(path):
-    """Return a path, and where it leads if it is a link."""
-    return dict.fromkeys([path, Path(os.path.realpath(path))])
+    for path in dict.fromkeys(places):
+        sha256 = hashes[path.parent].get(path.name)
+        if sha256 is not None:
+            check_hash(path, sha256, path.name)
 
 
 def _hashes_in(folder):

@@ -235,8 +235,7 @@ def _draw_subjects(ax, about, column, peak):
 def _null_figures(result):
     """Yield figures of the largest statistic of every permutation, and the observed."""
     maxima = result.about.null_maxima
-    # the statistic itself comes before clusters
-    for name in sorted(maxima, key=of_clusters):
+    for name in sorted(maxima, key=of_clusters):  # the statistic itself comes first
         shown = name if name in result.scores else "mean"
         finite = maxima[name][np.isfinite(maxima[name])]
         if shown not in result.scores or not len(finite):

@@ -175,8 +175,7 @@ def _one_map(view, name, *, trends):
     """Describe one map to a viewer."""
     import matplotlib
 
-    record = view.record(name)
-    (low, high), cmap = view.look(name)[1:]
+    record, (_, (low, high), cmap) = view.record(name), view.look(name)
     colors = matplotlib.colormaps[cmap](np.arange(256), bytes=True)[:, :3]
     start, begins = _first_threshold(view, name, trends)
     return {
