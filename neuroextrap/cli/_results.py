@@ -13,7 +13,7 @@ from neuroextrap.analysis._analysis_files import write_analysis
 from neuroextrap.analysis._parameters import parameters
 from neuroextrap.cli._console import logger
 from neuroextrap.images._atlas import atlas_names_at
-from neuroextrap.images._opening import image_files
+from neuroextrap.images._opening import files_of
 from neuroextrap.maps._files import check_output_directory, write_maps
 from neuroextrap.maps._provenance import (
     Origin,
@@ -74,7 +74,7 @@ class Output:
         cls, args, imgs, roles, role="imgs", /, *, keep_desc=False, **sources
     ):
         """Return the output for images, or an array, by whose names it may be named."""
-        files = [] if imgs is None else image_files(imgs)
+        files = [] if imgs is None else files_of(imgs)
         bids = shared_entities(files) if files and args.bids is not False else None
         if files and bids is None and args.bids:
             odd = next(path for path in files if file_entities(path) is None)

@@ -17,7 +17,7 @@ from neuroextrap.encoding._stimuli import (
 )
 from neuroextrap.images import resolve_masker
 from neuroextrap.images._bids_names import refuse_other_names
-from neuroextrap.images._cleaning import Cleaning, clean_runs, fmriprep_confounds
+from neuroextrap.images._bids_runs import fmriprep_confounds
 from neuroextrap.images._events import (
     feature_tables,
     features_of_volumes,
@@ -27,6 +27,7 @@ from neuroextrap.images._labeled_samples import repetition_times
 from neuroextrap.images._loading import cleans_over_time
 from neuroextrap.images._maskers import smooth_by
 from neuroextrap.images._opening import list_images
+from neuroextrap.images._sample_options import Cleaning, clean_runs
 from neuroextrap.images._tables import MISSING, load_array, read_text_table, text_column
 
 _SET, _IMGS, _CLEANING = "set", "imgs", ("confounds", "sample_mask")
