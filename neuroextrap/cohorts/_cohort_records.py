@@ -5,7 +5,6 @@ import logging
 import os
 import time
 import tomllib
-import uuid
 from collections import Counter
 from pathlib import Path
 
@@ -20,6 +19,7 @@ from neuroextrap.maps._provenance import (
     check_dataset,
     describe_dataset,
     described_value,
+    replaced_file,
 )
 from neuroextrap.maps._records import (
     changed_parameters,
@@ -164,12 +164,8 @@ def read_toml(path):
 
 def write_text(path, text):
     """Write a text file as a whole, over an older one too."""
-    partial = path.with_name(f".partial-{uuid.uuid4().hex}")
-    try:
+    with replaced_file(path) as partial:
         partial.write_text(text, encoding="utf-8")
-        os.replace(partial, path)
-    finally:
-        partial.unlink(missing_ok=True)
 
 
 def _relative(path, folder):
