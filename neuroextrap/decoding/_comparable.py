@@ -174,18 +174,13 @@ def _units_of_both(runs, unit, paired):
     return tuple(_units(run, "run")[0] for run in runs), "run"
 
 
-def _coarsest_unit(labels):
-    """Return the largest unit of which there are enough."""
-    if labels.groups is not None and len(np.unique(labels.groups)) >= _ENOUGH_RUNS:
-        return "run"
-    return "sample" if labels.blocks is None else "block"
-
-
 def _units(run, unit):
     """Return the unit of every test point as a number, and what a unit is."""
     check_choice(unit, "unit", (None, *_UNITS))
-    labels, what = run.labels, unit or _coarsest_unit(run.labels)
-    samples = np.arange(len(labels.codes))
+    labels, samples = run.labels, np.arange(len(run.labels.codes))
+    runs = [] if labels.groups is None else np.unique(labels.groups)
+    smaller = "sample" if labels.blocks is None else "block"
+    what = unit or ("run" if len(runs) >= _ENOUGH_RUNS else smaller)
     of_samples = {"sample": samples, "block": labels.units, "run": labels.groups}[what]
     if of_samples is None:
         raise ValueError(

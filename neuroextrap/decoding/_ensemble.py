@@ -6,7 +6,6 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import scipy.sparse
 from numpy.typing import ArrayLike
 
 from neuroextrap.analysis._parameters import plain_maps, with_parameters
@@ -16,7 +15,7 @@ from neuroextrap.decoding._searchlight import IdentificationSearchLight
 from neuroextrap.images._region_choice import RegionChoice
 from neuroextrap.maps._identification import accuracy_statistics
 from neuroextrap.margins._paths import with_path
-from neuroextrap.regions._membership import usable_regions
+from neuroextrap.regions._membership import rows_to_regions, usable_regions
 from neuroextrap.stats._shared_options import described_by
 from neuroextrap.stats._validation import (
     brief,
@@ -28,12 +27,9 @@ from neuroextrap.stats._validation import (
 
 def rows_of_sets(sets, n_features):
     """Return sets of features, a list of indices, as boolean rows of a csr_array."""
-    edges = np.cumsum([0, *map(len, sets)])
-    indices = np.concatenate(sets).astype(np.int32, copy=False)
-    shape = len(sets), n_features
-    rows = scipy.sparse.csr_array((np.ones(edges[-1], bool), indices, edges), shape)
-    rows.sort_indices()
-    return rows
+    indices = np.concatenate([np.sort(each) for each in sets])
+    counts = np.array([len(each) for each in sets])
+    return rows_to_regions(indices.astype(np.int32, copy=False), counts, n_features)
 
 
 def plan_sets(searchlight, data, *, permuted=False, whole=False, **changed):

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
 from numpy.typing import ArrayLike
 
 from neuroextrap import stats
@@ -16,8 +15,9 @@ from neuroextrap.decoding._searchlight import IdentificationSearchLight
 from neuroextrap.design._folds import class_weights
 from neuroextrap.maps._identification import permutation_statistics
 from neuroextrap.maps._records import described_parameters
+from neuroextrap.margins._engine import chances, map_parts
 from neuroextrap.margins._resources import parse_memory
-from neuroextrap.margins._wins import accuracy_set_size, win_chances
+from neuroextrap.margins._wins import accuracy_set_size
 from neuroextrap.stats._null_counts import spread_known
 from neuroextrap.stats._shared_options import described_by
 
@@ -113,8 +113,11 @@ def lesion_identification(
     if searchlight.n_permutations:  # refused before the work, if it is no accuracy
         accuracy_set_size(searchlight.statistic, len(run.classes))
     rows = np.split(members.indices, members.indptr[1:-1])
-    sets = [_without(usable, rows[region]) for region in run.analyzed]
-    sets, least = [_without(usable, []), *sets], max(1, run.parameters.min_voxels)
+    sets, least = [np.flatnonzero(usable)], max(1, run.parameters.min_voxels)
+    for region in run.analyzed:
+        kept = usable.copy()
+        kept[rows[region]] = False
+        sets.append(np.flatnonzero(kept).astype(np.int32))
     tested, scores, values = score_sets(run, sets, min_voxels=least)
     if searchlight.n_permutations:
         values |= _p_values(searchlight, tested, scores)
@@ -131,13 +134,6 @@ def _check_memory(n_regions, n_usable, max_memory):
             f"{n_bytes / 2**30:.1f} GiB, more than max_memory={max_memory!r}; give "
             "atlas regions, stride or process_mask_img, or raise max_memory"
         )
-
-
-def _without(usable, lost):
-    """Return the usable features that are not lost."""
-    kept = usable.copy()
-    kept[lost] = False
-    return np.flatnonzero(kept).astype(np.int32)
 
 
 def _p_values(searchlight, run, scores):
@@ -162,16 +158,11 @@ def _p_values(searchlight, run, scores):
 
 def _differences(searchlight, run, sets):
     """Return what each unit adds to the whole's accuracy minus that of other sets."""
-    test, codes, n_classes = run.plan.design.test, run.test_codes, len(run.classes)
-    size = accuracy_set_size(searchlight.statistic, n_classes)
-    weights = class_weights(codes[:, None], n_classes)[:, 0]
-
-    def chances(row):
-        return weights * win_chances(run.margins(row), codes, size)
-
-    calls = (delayed(chances)(row) for row in sets)
-    whole, *rests = Parallel(n_jobs=run.n_workers, prefer="threads")(calls)
-    units = run.labels.units
+    size = accuracy_set_size(searchlight.statistic, len(run.classes))
+    weights = class_weights(run.test_codes[:, None], len(run.classes))[:, 0]
+    parts = map_parts(chances, *run.data, sets, size, n_jobs=run.n_workers)
+    whole, *rests = weights * np.concatenate([part for _, part in parts])
+    test, units = run.plan.design.test, run.labels.units
     _, place = np.unique(test if units is None else units[test], return_inverse=True)
     differences = [np.bincount(place, whole - rest) for rest in rests]
     return np.array(differences).reshape(len(rests), place.max() + 1)
