@@ -11,8 +11,8 @@ from neuroextrap import stats
 from neuroextrap.analysis._presentation import find_region, mean_places, region_images
 from neuroextrap.analysis._region_files import FittedAttributes
 from neuroextrap.maps._records import flat_parameters
-from neuroextrap.reporting._finding import find
 from neuroextrap.reporting._identification_words import curve_axes
+from neuroextrap.reporting._maps_section import page_maps
 from neuroextrap.stats._shared_options import described_by
 from neuroextrap.stats._validation import check_flags
 
@@ -224,7 +224,7 @@ class RegionInference(FittedAttributes):
             bounds that hold for all regions at once.
         """
         self._map(name)
-        found = find(self)
+        found = page_maps(self).finding
         if not found.criterion:
             raise ValueError(
                 "nothing was tested for all regions at once; fit with n_permutations, "
@@ -266,8 +266,9 @@ class RegionInference(FittedAttributes):
                 f"the map {name!r} is no volume; draw arrays with plot_curve, and "
                 "surfaces with nilearn.plotting.plot_surf_stat_map"
             )
-        if survives and not find(self).survives.any():
-            raise ValueError(f"nothing survives ({find(self).words}): no map to draw")
+        found = page_maps(self).finding
+        if survives and not found.n_surviving:
+            raise ValueError(f"nothing survives ({found.words}): no map to draw")
         return plot_map(image, **{"bg_img": self.bg_img_, **options})
 
     def _map(self, name):

@@ -34,7 +34,6 @@ from neuroextrap.margins._resources import (
     estimate_seconds,
     parse_memory,
     parse_shard,
-    quick_seconds,
 )
 from neuroextrap.margins._wins import InformationStatistic
 from neuroextrap.margins.running._checkpoint import array_hash, identity_hash
@@ -224,7 +223,7 @@ class RegionRun:
         """Log beforehand how long a classifier takes that is refitted throughout."""
         if not self.plan.kernel.refits or not self.plan.n_permutations:
             return
-        seconds = quick_seconds(*self.data) / self.n_workers
+        seconds = estimate_seconds(*self.data) / self.n_workers
         long = seconds > _LONG
         logger.log(
             logging.WARNING if long else logging.INFO,

@@ -18,6 +18,7 @@ from neuroextrap.decoding._searchlight import IdentificationSearchLight
 from neuroextrap.design._folds import class_weights
 from neuroextrap.images._region_choice import RegionChoice
 from neuroextrap.maps._identification import accuracy_statistics, permutation_statistics
+from neuroextrap.maps._named_records import lesion_record
 from neuroextrap.maps._records import described_parameters
 from neuroextrap.margins._engine import chances, map_parts
 from neuroextrap.margins._paths import with_path
@@ -32,6 +33,9 @@ from neuroextrap.stats._validation import (
     check_numbers,
     random_generator,
 )
+
+_BYTES_PER_PAIR = 16  # index and flag, twice, with room for a block's own copy
+_LOSSES = {"accuracy_loss": "accuracy", "information_loss": "implied_information"}
 
 
 def rows_of_sets(sets, n_features):
@@ -230,10 +234,6 @@ def _table(statistics, cells, names, n_draws, sets):
     return table
 
 
-_BYTES_PER_PAIR = 16  # index and flag, twice, with room for a block's own copy
-_LOSSES = {"accuracy_loss": "accuracy", "information_loss": "implied_information"}
-
-
 @described_by(IdentificationSearchLight.fit)
 def lesion_identification(
     searchlight: Any, imgs: Any, y: ArrayLike, groups: ArrayLike | None = None
@@ -391,6 +391,7 @@ def _result(searchlight, run, statistics):
     return maps_of_regions(
         run,
         values,
+        records={name: lesion_record(name) for name in values},
         table=pd.DataFrame(table | {name: values[name] for name in columns}),
         table_file="table.tsv",
         parameters=described_parameters(searchlight),

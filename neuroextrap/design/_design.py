@@ -141,35 +141,11 @@ class Design(Keeping):
         return held if np.array_equal(np.sort(held), samples) else samples
 
     @cached_property
-    def is_partition(self) -> bool:
-        """Whether folds hold out equally many samples, and each sample just once."""
-        sizes = {len(held) for held in self.held_out}
-        held = np.sort(np.concatenate(self.held_out))
-        return len(sizes) == 1 and np.array_equal(held, np.arange(self.n_samples))
-
-    @cached_property
-    def tests_in_order(self) -> bool:
-        """Whether the test points are all the samples in ``order``."""
-        return np.array_equal(self.test, self.order)
-
-    @cached_property
     def tests_each_once(self) -> bool:
         """Whether every sample is tested once, by the fold that holds it out."""
-        held = np.sort(np.concatenate(self.held_out))
-        return self.tests_in_order and np.array_equal(held, np.arange(self.n_samples))
-
-    @cached_property
-    def equal_folds(self) -> tuple[tuple[np.ndarray, np.ndarray], ...]:
-        """Folds that hold out equally many; positions of these samples in ``order``."""
-        position = np.empty(self.n_samples, dtype=int)
-        position[self.order] = np.arange(self.n_samples)
-        sizes = np.array([len(held) for held in self.held_out])
-        groups = []
-        for size in np.unique(sizes):
-            folds = np.flatnonzero(sizes == size)
-            held = np.stack([position[self.held_out[fold]] for fold in folds])
-            groups.append((folds, held))
-        return tuple(groups)
+        held, samples = np.concatenate(self.held_out), np.arange(self.n_samples)
+        once = np.array_equal(np.sort(held), samples)
+        return once and np.array_equal(self.test, held)
 
     @cached_property
     def fold_views(self) -> tuple[tuple[Any, Any], ...]:

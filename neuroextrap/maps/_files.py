@@ -66,7 +66,7 @@ def write_maps(
     files = ResultFiles.below(directory, bids)
     if images or not more:
         check_maps(images, sidecars, files)
-    with replaced_results(files, provenance=provenance, **places) as staging:
+    with replaced_results([(files, provenance or {})], **places) as [staging]:
         if images:
             stage_maps(staging, images, sidecars, files, run)
         for name, write in (more or {}).items():

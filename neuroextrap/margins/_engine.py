@@ -19,7 +19,7 @@ from neuroextrap.margins._wins import NAN_MARGINS, win_chances
 from neuroextrap.margins.running._checkpoint import Checkpoint, run_identity
 from neuroextrap.margins.running._execution import Work, one_blas_thread, run_tasks
 from neuroextrap.stats._null_counts import LargestValues
-from neuroextrap.stats._validation import check_n_jobs
+from neuroextrap.stats._validation import batches, check_n_jobs
 
 Task = tuple[int, np.ndarray]  # its number, and the rows of its regions
 _PART_REGIONS = 64  # gone over together where no labels are permuted
@@ -77,9 +77,9 @@ def score_regions(  # noqa: PLR0913
     called with (regions done, regions in all) after every finished task.
     """
     plan = with_path(plan, regions)
-    filled, size = np.flatnonzero(np.diff(regions.indptr)), plan.task_size
-    starts = range(0, len(filled), size)  # empty regions belong to no task
-    tasks = [(number, filled[a : a + size]) for number, a in enumerate(starts)]
+    filled = np.flatnonzero(np.diff(regions.indptr))  # empty ones belong to no task
+    parts = batches(len(filled), plan.task_size)
+    tasks = [(number, filled[part]) for number, part in enumerate(parts)]
     if shard is not None:
         tasks = tasks[shard[0] :: shard[1]]
     n_regions = regions.shape[0]
@@ -210,8 +210,7 @@ def map_parts(
 ) -> Iterator[tuple[slice, np.ndarray]]:
     """Yield (slice of ``rows``, ``function(plan, data of these regions, given)``)."""
     plan = with_path(plan, regions)
-    starts = range(0, len(rows), _PART_REGIONS)
-    parts = [slice(a, min(a + _PART_REGIONS, len(rows))) for a in starts]
+    parts = batches(len(rows), _PART_REGIONS)
     n_jobs = check_n_jobs(n_jobs)
     parallel = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")
     calls = (

@@ -14,16 +14,14 @@ class Batch(NamedTuple):
     """Margins (n_test, K, n_regions * n_labelings) of consecutive labelings.
 
     Columns are region-major: ``region * n_labelings + labeling``. Where a source
-    `correlates`, there are none but ``counts`` of distractors beaten and tied, (n_test,
-    n_regions * n_labelings) each, and correlations (n_regions, n_labelings) of decoded
-    with true targets, of all labelings what the statistic is.
+    `correlates`, there are correlations (n_regions, n_labelings) of decoded with true
+    targets, too: of all labelings what the statistic is, the rest of the observed one.
     """
 
     margins: Any
     first_labeling: int
     n_labelings: int
     correlation: np.ndarray | None = None
-    counts: tuple[np.ndarray, np.ndarray] | None = None
 
 
 class RegionSamples(list[np.ndarray]):

@@ -88,12 +88,11 @@ class Shape(NamedTuple):
 #: shape; the first that may be taken is
 TABLE: dict[str, tuple[tuple[str, ...], ...]] = {
     "nearest_centroid": (
-        ("linear", "thin", "long"),
         ("class sums", "parts", "short"),
         ("growing folds", "grows", "products_in_cache"),
-        ("products",),
+        ("linear",),
     ),
-    "gaussian_nb": (("linear", "thin", "long"), ("products",)),
+    "gaussian_nb": (("linear",),),
     "ridge": (
         ("linear", "thin", "long"),
         ("growing folds", "grows"),
@@ -182,9 +181,8 @@ def _is_faster(plan: Plan, regions: scipy.sparse.csr_array) -> bool:
     forward = () if plan.forward is None else (plan.forward.design,)
     n_points = sum(len(design.test) for design in (plan.design, *forward))
     n_margins = n_points * plan.design.n_classes * n_labelings
-    if path in {"linear", "products"}:
+    if path == "linear":
         few = own <= _FEW_OWN and own * n_margins <= _FEW_MARGINS
-        few = few and path == "products" and n_labelings == 1
-        return few or own * _LEAST_OVERLAP <= in_region
+        return (few and n_labelings == 1) or own * _LEAST_OVERLAP <= in_region
     n_products = plan.design.n_samples**2
     return n_margins * (own + _OF_MEMBERS * in_region) <= n_products + _MORE_PRODUCTS

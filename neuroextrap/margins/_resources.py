@@ -113,7 +113,7 @@ def estimate_seconds(
     """Time a small part of a run and extrapolate to all of it, on one core.
 
     One task in the middle where sums are shared, else regions from all over, or one
-    region under some labelings.
+    region under some labelings; of classifiers that are refitted, one fold.
     """
     plan, filled = with_path(plan, regions), np.flatnonzero(np.diff(regions.indptr))
     seconds = partial(_seconds, X, regions)
@@ -125,21 +125,13 @@ def estimate_seconds(
     first, each = _first_look(seconds, plan, one)
     of_region = first + each * (plan.n_trained - 1)
     n_regions = int(_SECONDS / max(1e-9, of_region))
-    if n_regions == 0:
+    if plan.kernel.refits or n_regions == 0:
         if not plan.kernel.refits and plan.n_trained > 1:
             of_region = _seconds_of_one(seconds, plan, one, first, each)
         return len(filled) * of_region
     n_regions = min(n_regions, _TIMED_REGIONS, len(filled))
     timed = np.unique(np.linspace(0, len(filled) - 1, n_regions).astype(int))
     return seconds(plan, filled[timed]) * len(filled) / len(timed)
-
-
-def quick_seconds(X: np.ndarray, regions: scipy.sparse.csr_array, plan: Plan) -> float:
-    """Extrapolate from a few labelings of one region, where each costs the same."""
-    plan, filled = with_path(plan, regions), np.flatnonzero(np.diff(regions.indptr))
-    seconds = partial(_seconds, X, regions)
-    first, each = _first_look(seconds, plan, filled[len(filled) // 2 :][:1])
-    return len(filled) * (first + each * (plan.n_trained - 1))
 
 
 def _first_look(seconds: Timer, plan: Plan, one: np.ndarray) -> tuple[float, float]:

@@ -75,7 +75,7 @@ def run_task(plan: Plan, data: TaskData) -> Result:
     for rows, xs in _passes(plan, data):
         _score(plan, rows, plan.kernel.batches(xs, plan), result)
         if forward is not None:  # what is made of the samples serves both
-            margins = _margins(plan.forward_plan, xs)
+            margins = next(plan.kernel.batches(xs, plan.forward_plan)).margins
             folds = slice(0, len(forward.design.folds))
             _score_forward(plan, rows, folds, margins, result)
     return result
@@ -88,16 +88,7 @@ def observed_margins(plan: Plan, data: TaskData) -> Iterator[tuple[slice, np.nda
         yield slice(0, data.n_regions), next(_summed_batches(plan, data)).margins
         return
     for rows, xs in _passes(plan, data):
-        yield rows, _margins(plan, xs)
-
-
-def _margins(plan: Plan, xs: RegionSamples) -> np.ndarray:
-    """Return the margins (n_test, K, n_regions) of a plan without permutations."""
-    kernel = cast(Any, plan.kernel)
-    if kernel.correlates:  # whose batches have counts instead
-        state = kernel.prepare(xs, plan.design)
-        return np.asarray(kernel.margins(state, next(iter(plan.batches()))))
-    return np.asarray(next(iter(kernel.batches(xs, plan))).margins)
+        yield rows, next(plan.kernel.batches(xs, plan)).margins
 
 
 def _passes(plan: Plan, data: TaskData) -> Iterator[tuple[slice, RegionSamples]]:
@@ -174,7 +165,7 @@ def _subset_accuracies(
         some = (x[own] for x in xs for own in rows)
         samples = RegionSamples(x - shift * x.mean(axis=0) for x in some)
         try:
-            margins = next(iter(plan.kernel.batches(samples, plan))).margins
+            margins = next(plan.kernel.batches(samples, plan)).margins
         except ValueError as error:
             raise ValueError(
                 f"curves='measured' trains on {plan.design.n_classes} of the classes, "
@@ -260,21 +251,14 @@ def _together(rows: slice, counts: Iterator[Counts]) -> Iterator[Counts]:
 def _joined(
     parts: list[tuple[np.ndarray, np.ndarray]], n_regions: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Join counts (n_test, n_regions * n_labelings), laid out as the first."""
+    """Join counts (n_test, n_regions * n_labelings), laid out in memory as they are."""
     if len(parts) == 1:
         return parts[0]
-    n_test = len(parts[0][0])
-    by_point = not parts[0][0].T.flags.c_contiguous
-
-    def join(counts: tuple[np.ndarray, ...]) -> np.ndarray:
-        if by_point:
-            blocks = [c.reshape(n_test, n_regions, -1) for c in counts]
-            return np.concatenate(blocks, axis=2).reshape(n_test, -1)
-        blocks = [c.T.reshape(n_regions, -1, n_test) for c in counts]
-        return np.concatenate(blocks, axis=1).reshape(-1, n_test).T
-
-    beaten, tied = zip(*parts, strict=True)
-    return join(beaten), join(tied)
+    beaten, tied = (
+        np.concatenate([c.reshape(len(c), n_regions, -1) for c in counts], axis=2)
+        for counts in zip(*parts, strict=True)
+    )
+    return beaten.reshape(len(beaten), -1), tied.reshape(len(tied), -1)
 
 
 def _pairing_counts(plan: Plan, margins: np.ndarray) -> Iterator[Counts]:
@@ -311,11 +295,11 @@ def _score_correlated(
     result["correlation"][rows] = correlation
     every = itertools.chain([first], batches)
     if not isinstance(plan.statistic, CorrelationStatistic):
-        counts = ((*cast(Any, b.counts), *b[1:3]) for b in every)
-        _score_wins(plan, rows, _together(rows, counts), result)
+        _score_wins(plan, rows, _together(rows, _label_counts(plan, every)), result)
         return
     of_batch = plan.statistic.of_batch
-    _observe(plan, rows, cast(Any, first.counts), result, of_batch(correlation))
+    counts = beaten_and_tied(first.margins, plan.test_codes[:, :1])
+    _observe(plan, rows, counts, result, of_batch(correlation))
     for batch in every:
         _compare(of_batch(batch.correlation), batch.first_labeling, rows, result)
 

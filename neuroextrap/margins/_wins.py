@@ -7,7 +7,7 @@ import numpy as np
 from neuroextrap.stats import average_accuracy, implied_information
 from neuroextrap.stats._accuracy import accuracy_weights
 from neuroextrap.stats._null_counts import round_ties
-from neuroextrap.stats._validation import brief
+from neuroextrap.stats._validation import brief, is_integer
 
 
 class AccuracyStatistic:
@@ -83,8 +83,7 @@ def accuracy_set_size(
     """Return the set size k that "accuracy", "pairwise_accuracy" or k means."""
     sizes = {"accuracy": n_classes, "pairwise_accuracy": 2}
     size: Any = sizes.get(statistic) if isinstance(statistic, str) else statistic
-    whole = isinstance(size, (int, np.integer)) and not isinstance(size, bool)
-    if whole and 2 <= size <= n_classes:
+    if is_integer(size) and 2 <= size <= n_classes:
         return int(size)
     raise ValueError(
         f"statistic={brief(statistic)} is not known; use {known} or a set size from 2 "

@@ -19,6 +19,7 @@ from neuroextrap.models._ridge_folds import (
 from neuroextrap.models._splitters import encoder_splits, partition_order
 from neuroextrap.stats._shared_options import takes_fields
 from neuroextrap.stats._validation import (
+    batches,
     brief,
     check_integer,
     check_number,
@@ -317,9 +318,7 @@ class RidgeEncoder(LinearEncoder):
 
 def _blocks(n_targets, n_rows):
     """Return slices of targets, few enough for arrays with `n_rows` rows."""
-    width = max(1, _BLOCK_SIZE // n_rows)
-    starts = range(0, n_targets, width)
-    return [slice(start, min(start + width, n_targets)) for start in starts]
+    return batches(n_targets, max(1, _BLOCK_SIZE // n_rows))
 
 
 def _cross_validate(folds, Y, alphas):

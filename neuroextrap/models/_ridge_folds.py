@@ -8,7 +8,7 @@ from scipy.linalg import cho_factor, cho_solve, eigh, lapack
 from scipy.optimize import least_squares
 
 from neuroextrap.stats._label_checks import check_labels
-from neuroextrap.stats._validation import random_generator
+from neuroextrap.stats._validation import is_integer, random_generator
 
 _MOST = 8.0  # by which the logarithm of a band's scale may change
 _ENOUGH = 1e-3  # relative change of the error at which steps end
@@ -149,8 +149,7 @@ def candidate_weights(band_weights, n_bands, random_state):
 
 def _drawn_weights(n_candidates, n_bands, random_state):
     """Equal weights, and draws from Dirichlet distributions."""
-    whole = isinstance(n_candidates, (int, np.integer))
-    if isinstance(n_candidates, bool) or not whole or n_candidates < 1:
+    if not is_integer(n_candidates) or n_candidates < 1:
         raise ValueError(
             f"band_weights={n_candidates!r} must be a whole number of at least 1, or "
             "rows of weights; give how many to try"

@@ -5,12 +5,12 @@ from typing import Any
 
 import numpy as np
 
-from neuroextrap.stats._validation import brief, random_generator, warn
+from neuroextrap.stats._validation import brief, is_integer, random_generator, warn
 
 
 def check_cv_argument(cv: Any) -> None:
     """Raise unless ``cv`` is a number of folds, a splitter or a list of folds."""
-    if isinstance(cv, (int, np.integer)) and not isinstance(cv, bool):
+    if is_integer(cv):
         if cv < 2:
             raise ValueError(f"cv={cv!r} must be at least 2 folds; use 5, for example")
         return
@@ -51,7 +51,7 @@ def encoder_splits(cv, X, groups=None, random_state=0):
     from sklearn.model_selection import check_cv
 
     check_cv_argument(cv)
-    if isinstance(cv, (int, np.integer)):
+    if is_integer(cv):
         units, unit_of_row = np.unique(
             np.arange(len(X)) if groups is None else groups, return_inverse=True
         )

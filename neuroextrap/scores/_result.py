@@ -22,9 +22,9 @@ from neuroextrap.reporting._page import (
     format_confidence,
     format_p_value,
     frame_table,
-    list_of,
     make_page,
     page_title,
+    render,
     sections_of,
     sentences,
 )
@@ -267,7 +267,7 @@ def scores_report(found, compared, title=None):
     methods = sentences("scores_methods", version=neuroextrap.__version__, found=first)
     notes = named_notes(found, compared)
     shown = [
-        ("What is doubtful", list_of(dict.fromkeys(notes)) if notes else ""),
+        ("What is doubtful", render("list", items=dict.fromkeys(notes))),
         *(("Two decoders", _pair(names, each)) for names, each in compared.items()),
         ("In numbers", _table(found, "summary", _SUMMARY)),
         ("Pools", _table(found, "pools", _POOLS)),

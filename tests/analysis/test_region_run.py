@@ -130,7 +130,7 @@ def test_a_classifier_that_is_refitted_is_timed_first(
     seconds, level, monkeypatch, caplog
 ):
     caplog.set_level("INFO", "neuroextrap")
-    monkeypatch.setattr(_region_run, "quick_seconds", lambda *data: seconds)
+    monkeypatch.setattr(_region_run, "estimate_seconds", lambda *data: seconds)
     searchlight(estimator=SVC(kernel="linear")).fit(*simulate())
     (record,) = [r for r in caplog.records if "is refitted for each" in r.getMessage()]
     assert record.levelname == level
@@ -140,6 +140,6 @@ def test_a_classifier_that_is_refitted_is_timed_first(
 
 def test_a_fast_classifier_is_not_timed_first(monkeypatch, caplog):
     caplog.set_level("INFO", "neuroextrap")
-    monkeypatch.delattr(_region_run, "quick_seconds")
+    monkeypatch.delattr(_region_run, "estimate_seconds")
     searchlight().fit(*simulate())
     assert "refitted" not in caplog.text

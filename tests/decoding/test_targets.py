@@ -1,7 +1,6 @@
 """Targets that are numbers or vectors: refits of ridge regression, tests, misuse."""
 
 from contextlib import nullcontext
-from types import SimpleNamespace
 
 import nibabel
 import numpy as np
@@ -485,30 +484,6 @@ def test_many_marks_on_a_line_are_sent_here():
     with pytest.raises(ValueError, match="decode them as numbers"):
         IdentificationSearchLight().fit(np.zeros((300, 3)), marks, groups=runs)
     assert noted(marks.astype(int).astype(str), runs) == []
-
-
-@pytest.mark.parametrize("n_rules", [1, 2])
-@pytest.mark.parametrize("constants", [0.0, 5.0])
-def test_tied_candidates_are_counted(monkeypatch, n_rules, constants):
-    # two labelings of a region; scores (2 points, 2 labelings, K)
-    scores = np.array([[[1.0, 1, 0], [2, 0, 2]], [[3, 3, 3], [3, 1, 3]]])
-    rules = np.tile(np.eye(3), (1, n_rules, 1, 1)), np.full((1, n_rules, 3), constants)
-    kernel = TargetMargins(np.eye(3), metric="euclidean" if constants else "cosine")
-    parts = lambda *_: (scores[np.newaxis], *rules)  # noqa: E731
-    monkeypatch.setattr(kernel, "_decoded_and_rules", parts)
-    design = SimpleNamespace(test=np.arange(2), fold_slices=[slice(0, 2)])
-    state = [SimpleNamespace(design=design, n_regions=1)]
-    codes = np.array([[0, 1], [0, 2]])  # of the points, in each labeling
-    labelings = SimpleNamespace(codes=codes, keep=lambda _, make: make())
-    beaten, tied = kernel.counts(state, labelings)
-    assert beaten.tolist() == [[1, 1], [0, 1]]
-    assert tied.tolist() == [[1, 1], [2, 1]]
-    codes[0] = 2
-    beaten, tied = kernel.counts(state, labelings)
-    assert (beaten[:, 0].tolist(), tied[:, 0].tolist()) == ([0, 0], [0, 2])
-    scores[0] = np.nan
-    with pytest.raises(ValueError, match="margins contain NaN"):
-        kernel.counts(state, labelings)
 
 
 @pytest.mark.parametrize("metric", ["cosine", "correlation", "euclidean"])

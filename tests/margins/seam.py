@@ -12,7 +12,6 @@ from neuroextrap.margins._resources import (
     estimate_memory,
     estimate_seconds,
     parse_memory,
-    quick_seconds,
 )
 from neuroextrap.margins._task import run_task
 from neuroextrap.margins._wins import (
@@ -30,7 +29,7 @@ from neuroextrap.margins.algebra._grams import (
     round_terms,
     scatter_penalty,
 )
-from neuroextrap.margins.algebra._linear import ClassSums
+from neuroextrap.margins.algebra._linear import class_sums
 from neuroextrap.margins.algebra._operators import penalized_grams
 from neuroextrap.margins.classifiers import _lda, _nearest_centroid, _qda
 from neuroextrap.margins.classifiers._classifier_names import (

@@ -14,7 +14,6 @@ from tests.margins.seam import (
     estimate_seconds,
     lattice_spheres,
     make_design,
-    quick_seconds,
     resolve_classifier,
     resolve_statistic,
     score_regions,
@@ -100,7 +99,8 @@ def test_estimate_for_many_samples_is_nearer(classifier, factor, n_permutations)
     score_regions(X, whole, plan)  # imports
     again = make_plan(classifier, 300, 12, n_permutations)
     assert again.kernel.direct_bytes(20, again.design) is not None
-    assert again.kernel.direct_bytes(2000, again.design) is None
+    linear = again.kernel.direct_bytes(2000, again.design) is not None
+    assert linear == (classifier != "ridge")
     tracemalloc.start()
     score_regions(X, whole, again)
     peak = X.nbytes + tracemalloc.get_traced_memory()[1]
@@ -160,14 +160,10 @@ def test_seconds_of_a_classifier_that_is_refitted(n_permutations, monkeypatch):
     X = np.random.default_rng(0).normal(size=(20, 60)).astype(np.float32)
     monkeypatch.setattr(_cost.time, "process_time", lambda: kernel.seconds)
     estimate = estimate_seconds(X, regions, plan)
-    taken, kernel.seconds = kernel.seconds, 0.0
-    quick = quick_seconds(X, regions, plan)
     assert kernel.seconds <= 2.0 * 5  # fits of one fold
     kernel.seconds = 0.0
     score_regions(X, regions, plan)
     assert estimate == pytest.approx(kernel.seconds, rel=1e-9)
-    assert quick == pytest.approx(kernel.seconds, rel=1e-9)
-    assert n_permutations < 1000 or taken < 0.01 * estimate
 
 
 def test_seconds_of_a_single_labeling_that_takes_long(monkeypatch):

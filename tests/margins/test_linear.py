@@ -14,7 +14,6 @@ from tests.margins.cases import (
     unequal_design,
 )
 from tests.margins.seam import (
-    ClassSums,
     Design,
     GaussianNBMargins,
     Labelings,
@@ -23,6 +22,7 @@ from tests.margins.seam import (
     QDAMargins,
     RidgeMargins,
     _grams,
+    class_sums,
     path_of,
     penalized_grams,
     ridge_penalty,
@@ -120,7 +120,7 @@ def test_sums_leave_the_held_out_samples_out():
     x, codes = rng.normal(size=(40, 2)), labels(1)[0]
     for repeated in (False, True):
         design = unequal_design(repeated=repeated)
-        sums = ClassSums(x, design).of(Labelings(codes[None], K))
+        sums = class_sums(x, design, Labelings(codes[None], K))
         for fold, (train, _) in enumerate(design.folds):
             for label in range(K):
                 expected = x[train][codes[train] == label].sum(axis=0)

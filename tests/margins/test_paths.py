@@ -116,7 +116,7 @@ def test_the_table_of_paths():
     rows = {
         "": (usual, growing, large, long),
         "nearest_centroid": ("class sums", "growing folds", "class sums", "linear"),
-        "gaussian_nb": ("products", "products", "products", "linear"),
+        "gaussian_nb": ("linear", "linear", "linear", "linear"),
         "ridge": ("class sums", "growing folds", "class sums", "linear"),
         "lda": ("class sums", "growing folds", "linear", "linear"),
         "qda": ("products", "products", "products", "products"),

@@ -4,9 +4,11 @@ A labeling enters through the sums of each class only, the held-out samples' sum
 off those of all; what is inverted has the size of the features.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -14,47 +16,33 @@ from neuroextrap.design._design import Design, Labelings
 from neuroextrap.margins._kernel import MarginKernel
 from neuroextrap.margins._paths import path_of
 
-_BLOCK_SIZE = 2**17  # margins made together
+_BLOCK_SIZE = 2**17  # margins, or weights, made together
+
+# of labelings: weights (F, B, K, p) of test points and offsets (F, B, K)
+Rules = Callable[[Labelings], tuple[np.ndarray, np.ndarray]]
 
 
-class ClassSums:
-    """Sums over training samples x (n_samples, p) of each class, for every fold.
+def class_sums(x: np.ndarray, design: Design, labelings: Labelings) -> np.ndarray:
+    """Sum training samples of x (n_samples, p) by fold and class, (F, B, K, p)."""
+    from neuroextrap.margins.compiled._class_sums import Sorted, fill_sums
 
-    The last ``n_squared`` columns of ``x`` are the squares of the first ones.
-    """
+    n_folds, K, B = len(design.folds), labelings.n_classes, labelings.n_labelings
 
-    def __init__(self, x: np.ndarray, design: Design, n_squared: int = 0) -> None:
-        self.n_folds, n_classes = len(design.folds), design.n_classes
-        self.x, self.n_squared = np.ascontiguousarray(x), n_squared
+    def make() -> Any:
         held = np.concatenate(design.held_out)
-        sizes = [len(samples) for samples in design.held_out]
-        first_row = np.repeat(np.arange(self.n_folds) * n_classes, sizes)
-        # one entry for every fold that holds a sample out, sample after sample
-        order = np.argsort(held, kind="stable")
-        self.samples, self.first_row = held[order], first_row[order]
-        n_folds_out = np.bincount(held, minlength=len(x))
-        self.is_partition = bool((n_folds_out == 1).all())
-        self.edges = np.concatenate([[0], np.cumsum(n_folds_out)])
+        fold = np.repeat(np.arange(n_folds), [len(out) for out in design.held_out])
+        by_fold = Labelings(labelings.codes[:, held] + K * fold, n_folds * K)
+        members, edges = by_fold.sorted_by_class(np.arange(len(held)))
+        every = labelings.sorted_by_class(np.arange(design.n_samples))
+        return Sorted(held[members].astype(np.uint32), edges), Sorted(*every)
 
-    def of(self, labelings: Labelings) -> np.ndarray:
-        """Sum the training samples by class, shape (F, B, K, p)."""
-        K, codes = labelings.n_classes, labelings.codes
-        rows = self.first_row + codes[:, self.samples]
-        held = self._sums(rows, self.edges, self.n_folds * K)
-        held = held.reshape(len(held), self.n_folds, K, -1)
-        if self.is_partition:
-            total = held.sum(axis=1)
-        else:
-            total = self._sums(codes, np.arange(len(self.x) + 1), K)
-        return np.subtract(total[:, None], held, out=held).swapaxes(0, 1)
-
-    def _sums(self, rows: np.ndarray, edges: np.ndarray, n_rows: int) -> np.ndarray:
-        """Add sample i to rows ``rows[:, edges[i] : edges[i + 1]]`` (B, n_rows, p)."""
-        from neuroextrap.margins.compiled._class_sums import add_rows
-
-        sums = np.zeros((len(rows), n_rows, self.x.shape[1]))
-        add_rows(rows, edges, self.x, sums, self.n_squared)
-        return sums
+    held_out, every = labelings.keep("by fold and class", make)
+    held = np.empty((1, B, n_folds * K, x.shape[1]))
+    total = np.empty((1, B, K, x.shape[1]))
+    fill_sums(x[np.newaxis], held_out, held)
+    fill_sums(x[np.newaxis], every, total)
+    held = held.reshape(B, n_folds, K, -1)
+    return np.subtract(total[0][:, np.newaxis], held, out=held).swapaxes(0, 1)
 
 
 @dataclass(frozen=True)
@@ -72,11 +60,13 @@ class LinearRegion:
     systems: np.ndarray
     inverses: np.ndarray
     penalty: float
-    sums: ClassSums
+    samples: np.ndarray
 
-    def class_sums(self, labelings: Labelings, counts: np.ndarray) -> np.ndarray:
+    def class_sums(
+        self, design: Design, labelings: Labelings, counts: np.ndarray
+    ) -> np.ndarray:
         """Sum each class's ``counts`` (F, B, K) samples about their mean."""
-        sums = self.sums.of(labelings)
+        sums = class_sums(self.samples, design, labelings)
         sums -= counts[..., None] * self.means[:, None, None]
         return sums
 
@@ -105,9 +95,7 @@ def linear_region(
         about_mean = x[test] - means[fold]
         points[rows] = about_mean
         projected[rows] = about_mean @ inverses[fold]
-    return LinearRegion(
-        points, projected, means, systems, inverses, penalty, ClassSums(x, design)
-    )
+    return LinearRegion(points, projected, means, systems, inverses, penalty, x)
 
 
 def regular_eigen(systems: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -122,30 +110,27 @@ def regular_eigen(systems: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return values, vectors
 
 
-class Linear(NamedTuple):
-    """Points (n_test, p), weights (F, B, K, p) and offsets (F, B, K) of a region."""
-
-    points: np.ndarray
-    weights: np.ndarray
-    offsets: np.ndarray
-
-
-def fill_linear(margins: np.ndarray, linear: Linear, design: Design) -> None:
-    """Fill the margins (n_test, K, B) of a region."""
-    blocks, precision = _blocks(design), linear.points.dtype
-    for labeling in range(margins.shape[2]):
-        weights = linear.weights[:, labeling].astype(precision, copy=False)
-        weights = weights.swapaxes(1, 2)
-        offsets = linear.offsets[:, labeling].astype(precision, copy=False)
-        out = margins[:, :, labeling]
-        direct = out.flags.c_contiguous and out.dtype == precision
-        for fold, rows in blocks:
-            points = linear.points[rows]
-            if direct:
-                np.matmul(points, weights[fold], out=out[rows])
-                out[rows] += offsets[fold]
-            else:
-                out[rows] = points @ weights[fold] + offsets[fold]
+def add_linear(
+    margins: np.ndarray,
+    points: np.ndarray,
+    rules: Rules,
+    labelings: Labelings,
+    design: Design,
+) -> None:
+    """Add to the margins (n_test, K, B) of a region what points (n_test, p) give."""
+    blocks = design.keep("blocks", partial(_blocks, design))
+    n_weights = len(design.folds) * labelings.n_classes * points.shape[1]
+    width = max(1, _BLOCK_SIZE // max(1, n_weights))
+    for start in range(0, labelings.n_labelings, width):
+        columns = np.arange(start, min(start + width, labelings.n_labelings))
+        some = labelings.keep(("some", start, width), partial(labelings.some, columns))
+        weights, offsets = (a.astype(points.dtype, copy=False) for a in rules(some))
+        for number, labeling in enumerate(columns):
+            out = margins[:, :, labeling]
+            for fold, rows in blocks:
+                scores = points[rows] @ weights[fold, number].T
+                scores += offsets[fold, number]
+                out[rows] += scores
 
 
 def _blocks(design: Design) -> list[tuple[int, slice]]:
@@ -165,18 +150,18 @@ class LinearWhereFew(MarginKernel):
     Then a feature of a point takes ``of_a_point`` bytes, a margin ``of_a_margin``.
     """
 
-    of_a_point, of_a_margin, columns = 16, 8, 1
+    of_a_point, of_a_margin, n_systems = 16, 8, 0
 
     def workspace(self, n_features: int, n_regions: int, design: Any) -> int:
         if path_of(self.name, n_features, design) != "linear":
             return super().workspace(n_features, n_regions, design)
-        p, n_folds = self.columns * n_features, len(design.folds)
-        systems = 4 * n_folds * p**2
-        sums = 3 * n_folds * design.n_classes * p
+        p, n_folds = n_features, len(design.folds)
+        systems = self.n_systems * n_folds * p**2
+        sums = 3 * max(_BLOCK_SIZE, n_folds * design.n_classes * p)
         held = sum(len(held) for held in design.held_out)
         points = self.of_a_point * len(design.test) * p
-        shared = systems + sums + design.n_samples * p + 7 * held
-        return n_regions * (points + 8 * shared)
+        shared = systems + design.n_samples * p + 7 * held
+        return n_regions * (points + 8 * shared) + 8 * sums
 
     def direct_bytes(self, n_features: int, design: Any) -> int | None:
         is_linear = path_of(self.name, n_features, design) == "linear"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -36,15 +36,14 @@ class Fits(NamedTuple):
     """Regions by the way of their fits, ``linear`` by their place in the list."""
 
     operators: list[RegionOperators]
-    growing: list[RegionOperators]
     linear: dict[int, LinearRegion]
 
     def explained(self, n_regions: int, design: Design) -> np.ndarray:
         """Return the share tr(H) / (N - 1) of random labels that is explained."""
         n_left = design.n_samples - 1 - np.array([len(h) for h in design.held_out])
         traces = np.empty((n_regions, len(n_left)))  # of I - H of the training samples
-        groups = [*self.operators, *self.growing]
-        for region, dense in (pair for group in groups for pair in group.each()):
+        pairs = (pair for group in self.operators for pair in group.each())
+        for region, dense in pairs:
             for fold, (held, _) in enumerate(design.fold_views):
                 rows = dense[held]
                 lost = np.trace(np.linalg.solve(rows[:, held], rows @ rows.T))
@@ -57,7 +56,7 @@ class Fits(NamedTuple):
     @property
     def dtype(self) -> np.dtype:
         """Precision of margins that are good enough for every way."""
-        dtypes = [group.dtype for group in [*self.operators, *self.growing]]
+        dtypes = [group.dtype for group in self.operators]
         dtypes += [region.projected.dtype for region in self.linear.values()]
         return np.result_type(*dtypes)
 
@@ -75,11 +74,11 @@ def prepare_fits(
             penalty, dtype = scatter_penalty(samples, shrinkage, design.unlabeled)
             linear[place] = linear_region(samples, design, penalty, dtype)
     places = np.array([i for i in range(len(xs)) if i not in linear], dtype=int)
-    growing: list[RegionOperators] = []
+    operators: list[RegionOperators] = []
     if len(places) and paths[places[0]] == "growing folds":
-        places, growing = _growing_regions(xs, places, design, shrinkage)
-    operators = residual_operators(xs, design, shrinkage=shrinkage, places=places)
-    return Fits(operators, growing, linear)
+        places, operators = _growing_regions(xs, places, design, shrinkage)
+    operators += residual_operators(xs, design, shrinkage=shrinkage, places=places)
+    return Fits(operators, linear)
 
 
 def _some(xs: Sequence[np.ndarray], places: np.ndarray) -> Sequence[np.ndarray]:
@@ -102,37 +101,29 @@ def _growing_regions(
     return places[~large], [operators]
 
 
-def growing_fits(
-    growing: RegionOperators, indicators: np.ndarray, design: Design
-) -> tuple[np.ndarray, np.ndarray]:
-    """Fit indicators (n, K): errors (S, n_test, K), residual products (S, F, K, K)."""
-    from neuroextrap.margins.compiled._class_sums import fill_growing_fits
-
-    n_regions, n_classes = len(growing.regions), indicators.shape[1]
-    residuals = growing.dense @ indicators
-    errors = np.empty((n_regions, len(design.test), n_classes))
-    moments = np.empty((n_regions, len(design.folds), n_classes, n_classes))
-    # Y'RY of all samples, of which the held-out ones are taken off
-    moments[:] = (indicators.T @ residuals)[:, np.newaxis]
-    chains = design.keep("compiled chains", lambda: _compiled_chains(design))
-    if not fill_growing_fits(growing.dense, residuals, chains, errors, moments):
-        raise ValueError(_SINGULAR)
-    return errors, moments
-
-
-def _compiled_chains(design: Design) -> Any:
+def compiled_chains(design: Design) -> Any:
     """Return the chains of a design for compiled loops."""
     from neuroextrap.margins.compiled._class_sums import Chains
 
     chains = design.chains
+    first = [design.folds[chain.first_fold][0] for chain in chains]
+    held = [chain.held for chain in chains]
     return Chains(
-        np.concatenate([chain.held for chain in chains]),
-        np.cumsum([0, *(len(chain.held) for chain in chains)]),
+        np.concatenate(first).astype(np.uint32),
+        np.cumsum([0, *map(len, first)]),
+        np.concatenate(held),
+        np.cumsum([0, *map(len, held)]),
         np.concatenate([chain.edges[-2::-1] for chain in chains]),
         np.concatenate([chain.edges[:0:-1] for chain in chains]),
         np.array([*(chain.first_fold for chain in chains), len(design.folds)]),
-        np.array([0, *(points.stop for points in design.fold_slices)]),
+        design.test.astype(np.uint32),
+        test_edges(design),
     )
+
+
+def test_edges(design: Design) -> np.ndarray:
+    """Return where the test points of every fold begin, and where the last end."""
+    return np.array([0, *(points.stop for points in design.fold_slices)])
 
 
 def check_priors(priors: Any) -> None:
@@ -147,7 +138,8 @@ class RegionOperators:
 
     Either ``dense`` is I - H in float64, (S, n, n), or, for few features, ``factors``
     holds one (n, n_features + 1) array per region with H = factor @ factor.T.
-    ``inverses`` has, per fold, those (S, n_held, n_held) of the held-out blocks.
+    ``inverses`` has, per fold, those (S, n_held, n_held) of the held-out blocks, or
+    none where training sets grow.
     """
 
     regions: np.ndarray
@@ -162,6 +154,30 @@ class RegionOperators:
             return np.matmul(self.dense[:, None], indicators)
         return np.stack([indicators - u @ (u.T @ indicators) for u in self.factors])
 
+    def fits(
+        self, indicators: np.ndarray, design: Design
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Fit (B, n_samples, K): errors (S * B, n_test, K), moments (S * B, F, K, K).
+
+        Errors are those of test points, moments the products of the indicators with the
+        residuals of training samples: of all, of which the held-out ones are taken off.
+        """
+        residuals = self.residuals(indicators)
+        total = indicators.swapaxes(1, 2) @ residuals
+        S, B, _, K = residuals.shape
+        errors = np.empty((S, B, len(design.test), K))
+        moments = np.repeat(total[:, :, np.newaxis], len(design.folds), axis=2)
+        flat = errors.reshape(S * B, -1, K), moments.reshape(S * B, -1, K, K)
+        if not self.inverses:
+            _fill_growing(self.dense, residuals, design, *flat)
+        for fold, inverse in enumerate(self.inverses):
+            held, rows = design.fold_views[fold]
+            inside = residuals[:, :, held]
+            missed = inverse[:, np.newaxis] @ inside
+            moments[:, :, fold] -= inside.swapaxes(2, 3) @ missed
+            errors[:, :, design.fold_slices[fold]] = missed[:, :, rows]
+        return flat
+
     def each(self) -> Iterator[tuple[int, np.ndarray]]:
         """Yield where a region lies, and I - H (n_samples, n_samples) of it."""
         if self.factors is None:
@@ -175,6 +191,18 @@ class RegionOperators:
         """The inverse blocks of all folds in a row, one row a region."""
         n_regions = len(self.regions)
         return np.concatenate([a.reshape(n_regions, -1) for a in self.inverses], axis=1)
+
+
+def _fill_growing(
+    dense: Any, residuals: Any, design: Design, errors: Any, moments: Any
+) -> None:
+    """Fill the fits of folds whose training sets grow, compiled."""
+    from neuroextrap.margins.compiled._class_sums import fill_growing_fits
+
+    chains = design.keep("compiled chains", partial(compiled_chains, design))
+    residuals = residuals.reshape(-1, *residuals.shape[2:])
+    if not fill_growing_fits(dense, residuals, chains, errors, moments):
+        raise ValueError(_SINGULAR)
 
 
 def residual_operators(

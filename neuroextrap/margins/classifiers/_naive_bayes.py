@@ -1,6 +1,7 @@
 """Gaussian naive Bayes as batched margins: sums over features."""
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -8,12 +9,10 @@ from scipy.special import digamma
 
 from neuroextrap.design._design import Design, Labelings, as_slice
 from neuroextrap.margins._kernel import AdditiveKernel
-from neuroextrap.margins._paths import path_of
 from neuroextrap.margins.algebra._linear import (
-    ClassSums,
-    Linear,
     LinearWhereFew,
-    fill_linear,
+    add_linear,
+    class_sums,
 )
 from neuroextrap.margins.algebra._operators import (
     check_priors,
@@ -22,11 +21,7 @@ from neuroextrap.margins.algebra._operators import (
 )
 from neuroextrap.margins.classifiers._nearest_centroid import training_means
 
-REGION_FEATURES = 256  # features handled together for many labelings
-LABELINGS = 64  # labelings handled together
-_BATCH_SIZE = 2**18  # numbers in the indicators of a batch of several labelings
-# features and their squares: class sums, test points (n_test, 2 p), floors of variances
-_Tall = tuple[ClassSums, np.ndarray, np.ndarray]
+_FEATURES = 256  # of a region, handled together
 
 
 class GaussianNBMargins(LinearWhereFew, AdditiveKernel):
@@ -50,7 +45,7 @@ class GaussianNBMargins(LinearWhereFew, AdditiveKernel):
     name = "gaussian_nb"
     marginal = True
     indicator_bytes = 8
-    of_a_point, columns = 8, 2  # samples, and their squares
+    of_a_point = 8
 
     def __init__(self, *, variance_floor: float = 1e-3, priors: str = "equal") -> None:
         self.variance_floor = variance_floor
@@ -60,7 +55,7 @@ class GaussianNBMargins(LinearWhereFew, AdditiveKernel):
         self, X: Any, codes: Any, design: Design, folds: Any
     ) -> Iterator[np.ndarray]:
         self._check()
-        classes = _members(codes, design)[0]
+        classes = np.eye(design.n_classes)[codes]
         x, floor = self._features(X, design)
         x = np.ascontiguousarray(x.T)
         single, floor = x.astype(np.float32), floor[:, np.newaxis]
@@ -71,7 +66,7 @@ class GaussianNBMargins(LinearWhereFew, AdditiveKernel):
             part = design.some_folds(some)
             shape = len(x), len(part.test), design.n_classes
             margins = np.empty(shape, dtype=np.float32)
-            leveling = zip(*self._leveling(_members(codes, part)[1]), strict=True)
+            leveling = zip(*self._leveling(_counts(codes, part)), strict=True)
             for (_, test), rows in zip(part.folds, part.fold_slices, strict=True):
                 scale, gain = next(leveling)
                 mean = next(means)
@@ -86,73 +81,57 @@ class GaussianNBMargins(LinearWhereFew, AdditiveKernel):
 
     def constant(self, codes: Any, design: Design) -> np.ndarray:
         self._check()
-        _, counts = _members(codes, design)
-        return self._log_priors(counts)[design.fold_of_test].astype(np.float32)
+        priors = self._log_priors(_counts(codes, design))
+        return priors[design.fold_of_test].astype(np.float32)
 
     def prepare(self, xs: Any, design: Design) -> Any:
         self._check()
         check_regions(xs, design)
-        xs = [x if np.ptp(x, axis=0).all() else x[:, np.ptp(x, axis=0) > 0] for x in xs]
-        tall = {
-            place: self._tall(x, design)
-            for place, x in enumerate(xs)
-            if path_of(self.name, x.shape[1], design) == "linear"
-        }
-        return design, xs, tall
+        varying = [np.ptp(x, axis=0) > 0 for x in xs]
+        pairs = zip(xs, varying, strict=True)
+        return design, [x if some.all() else x[:, some] for x, some in pairs]
 
     def margins(self, state: Any, labelings: Labelings) -> np.ndarray:
-        design, regions, tall = state
+        design, regions = state
         counts = checked_counts(design, labelings)
         K, B = labelings.n_classes, labelings.n_labelings
         margins = np.empty((len(design.test), K, len(regions), B))
-        priors, (scales, gains) = self._log_priors(counts), self._leveling(counts)
-        constants = [priors + x.shape[1] * gains for x in regions]
-        for place, region in tall.items():
-            linear = _linear(region, labelings, counts, scales, constants[place])
-            fill_linear(margins[:, :, place], linear, design)
-        others = [place for place in range(len(regions)) if place not in tall]
-        if others:
-            members = labelings.one_hot(np.float64)
-        for start in range(0, B if others else 0, LABELINGS):
-            batch = slice(start, start + LABELINGS)
-            flat = members[:, :, batch].reshape(len(members), -1)
-            flat_counts = counts[:, :, batch].reshape(len(counts), -1)
-            flat_scales = scales[:, :, batch].reshape(len(counts), -1)
-            flats = flat, flat_counts, flat_scales
-            for place in others:
-                scores = self._region_scores(regions[place], *flats, design)
-                of_points = constants[place][design.fold_of_test, :, batch]
-                scores = scores.reshape(len(scores), K, -1) + of_points
-                margins[:, :, place, batch] = scores
-        return margins.reshape(len(design.test), K, -1)
+        priors = self._log_priors(counts)[:, :, np.newaxis]
+        for rows, prior in zip(design.fold_slices, priors, strict=True):
+            margins[rows] = prior
+        for place, x in enumerate(regions):
+            for start in range(0, x.shape[1], _FEATURES):
+                part = x[:, start : start + _FEATURES]
+                features, floor = self._features(part, design)
+                both = np.concatenate([features, features * features], axis=1)
+                points = both[as_slice(design.test)]
+                rules = partial(self._rules, both, floor, design)
+                add_linear(margins[:, :, place], points, rules, labelings, design)
+        return margins.reshape(len(design.test), K, len(regions) * B)
 
     def workspace(self, n_features: int, n_regions: int, design: Any) -> int:
-        if path_of(self.name, n_features, design) == "linear":
-            return super().workspace(n_features, n_regions, design)
-        n = design.n_samples
-        features = 4 * n * min(n_features, REGION_FEATURES)
-        return 8 * (features + 3 * max(n * design.n_classes, _BATCH_SIZE))
+        del n_regions  # one after the other
+        return super().workspace(2 * min(n_features, _FEATURES), 1, design)
 
-    def _region_scores(
-        self, x: Any, members: Any, counts: Any, scales: Any, design: Design
-    ) -> np.ndarray:
-        """Sum log densities over a region's features, shape (n_test, c)."""
-        scores = np.zeros((len(design.test), members.shape[1]))
-        for start in range(0, x.shape[1], REGION_FEATURES):
-            part, floor = self._features(x[:, start : start + REGION_FEATURES], design)
-            statistics = _statistics(part, floor, members, counts, scales, design)
-            for fold, (mean, variance) in enumerate(statistics):
-                test = part[design.folds[fold][1]]
-                rows = design.fold_slices[fold]
-                scores[rows] += _region_log_density(test, mean, variance)
-        return scores
-
-    def _tall(self, x: Any, design: Design) -> _Tall:
-        """Prepare a region of few features beside many samples."""
-        x, floor = self._features(x, design)
-        both = np.concatenate([x, x * x], axis=1)
-        sums = ClassSums(both, design, n_squared=x.shape[1])
-        return sums, both[as_slice(design.test)], floor
+    def _rules(
+        self, both: np.ndarray, floor: np.ndarray, design: Design, labelings: Labelings
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return the `Rules` of log densities, linear in features and squares."""
+        counts = checked_counts(design, labelings)
+        scales, gains = self._leveling(counts)
+        moments = class_sums(both, design, labelings)  # (F, B, K, 2 p)
+        moments /= counts.swapaxes(1, 2)[..., np.newaxis]
+        mean, variance = np.split(moments, 2, axis=3)
+        variance -= mean * mean
+        np.maximum(variance, floor, out=variance)
+        _check_variance(variance)
+        variance *= scales.swapaxes(1, 2)[..., np.newaxis]
+        level = np.log(variance).sum(axis=3)
+        precision = np.divide(1.0, variance, out=variance)
+        level += np.einsum("fbkp,fbkp,fbkp->fbk", mean, mean, precision)
+        mean *= precision
+        precision *= -0.5
+        return moments, len(floor) * gains.swapaxes(1, 2) - 0.5 * level
 
     def _check(self) -> None:
         """Raise unless the options are in range."""
@@ -195,57 +174,19 @@ class GaussianNBMargins(LinearWhereFew, AdditiveKernel):
         return np.log(counts / counts.sum(axis=1, keepdims=True))
 
 
-def _linear(
-    region: _Tall, labelings: Any, counts: Any, scales: Any, constants: Any
-) -> Linear:
-    """Return log posteriors, which are linear in points and squares."""
-    sums, points, floor = region
-    moments = sums.of(labelings)  # (F, B, K, 2 p)
-    moments /= counts.swapaxes(1, 2)[..., None]
-    mean, variance = np.split(moments, 2, axis=3)
-    variance -= mean * mean
-    np.maximum(variance, floor, out=variance)
-    _check_variance(variance)
-    variance *= scales.swapaxes(1, 2)[..., np.newaxis]
-    level = np.log(variance).sum(axis=3)
-    precision = np.divide(1.0, variance, out=variance)
-    level += np.einsum("fbkp,fbkp,fbkp->fbk", mean, mean, precision)
-    mean *= precision
-    precision *= -0.5
-    offsets = constants.swapaxes(1, 2) - 0.5 * level
-    return Linear(points, moments, offsets)
-
-
 def _check_variance(variance: np.ndarray) -> None:
     """Raise unless every feature varies within every class."""
-    if not variance.min() > 0:
+    if not (variance > 0).all():
         raise ValueError(
             "a feature does not vary within a class of training samples; use "
             "variance_floor > 0"
         )
 
 
-def _members(codes: Any, design: Design) -> tuple[np.ndarray, np.ndarray]:
-    """Return indicators (n_samples, K) and training counts (F, K) of one labeling."""
-    labelings = Labelings(np.asarray(codes)[None], design.n_classes)
-    counts = checked_counts(design, labelings)
-    return labelings.one_hot(np.float64)[:, :, 0], counts[:, :, 0]
-
-
-def _statistics(
-    x: Any, floor: Any, members: Any, counts: Any, scales: Any, design: Design
-) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Yield means and variances (p, c) of classes (times labelings), by fold."""
-    squares = x * x
-    sums, square_sums = x.T @ members, squares.T @ members
-    for fold, (held, _) in enumerate(design.fold_views):
-        mean = (sums - x[held].T @ members[held]) / counts[fold]
-        variance = (square_sums - squares[held].T @ members[held]) / counts[fold]
-        variance -= mean * mean
-        np.maximum(variance, floor[:, None], out=variance)
-        _check_variance(variance)
-        variance *= scales[fold]
-        yield mean, variance
+def _counts(codes: Any, design: Design) -> np.ndarray:
+    """Return the training counts (F, K) of one labeling."""
+    labelings = Labelings(np.asarray(codes)[np.newaxis], design.n_classes)
+    return checked_counts(design, labelings)[:, :, 0]
 
 
 def _fill_log_density(test: Any, mean: Any, variance: Any, out: Any) -> None:
@@ -256,13 +197,3 @@ def _fill_log_density(test: Any, mean: Any, variance: Any, out: Any) -> None:
     out *= out
     out *= precision[:, np.newaxis]
     out += level[:, np.newaxis]
-
-
-def _region_log_density(test: Any, mean: Any, variance: Any) -> np.ndarray:
-    """Log density summed over features: test (m, p), the others (p, c) -> (m, c)."""
-    level = np.log(variance).sum(axis=0)
-    precision = np.divide(1.0, variance, out=variance)
-    weighted = mean * precision
-    level += np.einsum("pc,pc->c", mean, weighted)
-    scores = 2.0 * (test @ weighted) - (test * test) @ precision
-    return 0.5 * (scores - level)

@@ -1,34 +1,33 @@
 """Nearest class mean and nearest neighbor as batched margins."""
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from neuroextrap.design._design import Design, Labelings
+from neuroextrap.design._design import Design, Labelings, as_slice
 from neuroextrap.margins._kernel import AdditiveKernel, MarginKernel
 from neuroextrap.margins._paths import path_of
 from neuroextrap.margins._wins import NAN_MARGINS
-from neuroextrap.margins.algebra._grams import (
-    centered_gram,
-    centered_grams,
-    rounded_grams,
-)
+from neuroextrap.margins.algebra._grams import centered_gram, rounded_grams
 from neuroextrap.margins.algebra._linear import (
-    ClassSums,
-    Linear,
     LinearWhereFew,
+    add_linear,
     centered,
-    fill_linear,
+    class_sums,
 )
 from neuroextrap.margins.algebra._operators import (
     are_unequal,
     check_regions,
     checked_counts,
+    compiled_chains,
     level_margins,
+    test_edges,
 )
 
 _FOLDS_AT_ONCE = 8  # whose means are made by one product; changes no result
+_MOST_FEATURES = 4  # a sample; of more, their inner products have fewer numbers
 
 
 class NearestCentroidMargins(LinearWhereFew, AdditiveKernel):
@@ -45,7 +44,7 @@ class NearestCentroidMargins(LinearWhereFew, AdditiveKernel):
     name = "nearest_centroid"
     marginal = True
     indicator_bytes = 8
-    of_a_point, of_a_margin = 4, 4
+    of_a_point, of_a_margin = 8, 4
 
     def margins_of_folds(
         self, X: Any, codes: Any, design: Design, folds: Any
@@ -71,27 +70,26 @@ class NearestCentroidMargins(LinearWhereFew, AdditiveKernel):
             yield margins
 
     def prepare(self, xs: Sequence[np.ndarray], design: Design) -> Any:
-        """Return inner products (S, n, n) in the design's order, or class sums."""
-        paths = [path_of(self.name, x.shape[1], design) for x in xs]
-        linear = {}
-        for place, path in enumerate(paths):
-            if path == "linear":
-                x = centered(xs[place])
-                linear[place] = ClassSums(x, design), x[design.test].astype(np.float32)
-        others = [place for place in range(len(xs)) if place not in linear]
-        if not others:
-            none = np.empty((0, design.n_samples, design.n_samples))
-            return xs, {}, design, none, "", linear
-        path = paths[others[0]]
-        whole = xs if not linear else [xs[place] for place in others]
-        grams = (centered_grams if path == "products" else rounded_grams)(whole)
+        """Return inner products (S, n, n) in the design's order, or samples."""
+        path = path_of(self.name, np.inf, design)
+        if path == "linear":
+            return xs, {}, design, path, [_coordinates(x) for x in xs]
+        grams = rounded_grams(xs)
         if (np.diff(design.order) != 1).any():
             grams = grams[:, design.order[:, np.newaxis], design.order]
-        return xs, {}, design, grams, path, linear
+        return xs, {}, design, path, grams
 
     def margins(self, state: Any, labelings: Labelings) -> np.ndarray:
-        xs, kept, design, grams, path, linear = state
-        margins = _unleveled(design, grams, path, linear, labelings)
+        xs, kept, design, path, regions = state
+        shape = len(design.test), labelings.n_classes, len(xs) * labelings.n_labelings
+        if path == "linear":
+            margins = np.zeros((*shape[:2], len(xs), labelings.n_labelings), np.float32)
+            for place, x in enumerate(regions):
+                points, rules = x[as_slice(design.test)], partial(_rules, x, design)
+                add_linear(margins[:, :, place], points, rules, labelings, design)
+        else:
+            margins = _from_products(regions, path, design, labelings)
+        margins = margins.reshape(shape)
         counts = labelings.training_counts(design)
         if are_unequal(counts):
             if "spreads" not in kept:  # variances, summed over features, (S, F)
@@ -103,51 +101,36 @@ class NearestCentroidMargins(LinearWhereFew, AdditiveKernel):
         return margins
 
 
-def _unleveled(
-    design: Design, grams: Any, path: str, linear: Any, labelings: Labelings
-) -> np.ndarray:
-    """Return the margins (n_test, K, S * B) as they are."""
-    if not linear:
-        return _margins(grams, path, design, labelings)
-    n_regions = len(grams) + len(linear)
-    K, B = labelings.n_classes, labelings.n_labelings
-    margins = np.empty((len(design.test), K, n_regions, B), dtype=np.float32)
-    counts = labelings.training_counts(design)
-    for place, region in linear.items():
-        fill_linear(margins[:, :, place], _linear(region, labelings, counts), design)
-    others = [place for place in range(n_regions) if place not in linear]
-    if others:
-        of_grams = _margins(grams, path, design, labelings)
-        margins[:, :, others] = of_grams.reshape(-1, K, len(others), B)
-    return margins.reshape(-1, K, n_regions * B)
+def _coordinates(x: np.ndarray) -> np.ndarray:
+    """Return samples (n, p) about their mean, in few dimensions where p is large."""
+    if x.shape[1] <= _MOST_FEATURES * len(x):
+        return centered(x)
+    values, vectors = np.linalg.eigh(centered_gram(x))
+    return np.ascontiguousarray(vectors * np.sqrt(np.maximum(values, 0.0)))
 
 
-def _linear(region: tuple[ClassSums, Any], labelings: Any, counts: Any) -> Linear:
-    """Return the margins of a region of few features; ``counts`` (F, K, B)."""
-    sums, points = region
-    means = sums.of(labelings)
-    means /= counts.swapaxes(1, 2)[..., None]
-    squares = np.einsum("fbkp,fbkp->fbk", means, means)
-    means *= 2.0
-    return Linear(points, means, -squares)
+def _rules(
+    x: np.ndarray, design: Design, labelings: Labelings
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the `Rules` of a region of samples about their mean."""
+    means = class_sums(x, design, labelings)
+    means /= labelings.training_counts(design).swapaxes(1, 2)[..., np.newaxis]
+    return 2.0 * means, -np.einsum("fbkp,fbkp->fbk", means, means)
 
 
-def _margins(
+def _from_products(
     grams: np.ndarray, path: str, design: Design, labelings: Labelings
 ) -> np.ndarray:
-    """Return the margins (n_test, K, S * B) of regions from inner products."""
-    if path == "products":
-        return _gram_margins(grams, design, labelings)
+    """Return the margins (n_test, K, S, B) of regions from inner products."""
     counts = labelings.training_counts(design)
     lengths = np.einsum("snn->sn", grams)  # no product is larger
     if counts.min() < 1 or not np.isfinite(lengths).all():
         raise ValueError(NAN_MARGINS)
-    n_regions, B = len(grams), labelings.n_labelings
-    shape = n_regions, B, labelings.n_classes, len(design.test)
+    shape = len(grams), len(counts[0, 0]), labelings.n_classes, len(design.test)
     margins = np.empty(shape, dtype=np.float32)
     fill = _fill_class_sums if path == "class sums" else _fill_growing
     fill(grams, design, labelings, margins)
-    return margins.transpose(3, 2, 0, 1).reshape(shape[3], shape[2], n_regions * B)
+    return margins.transpose(3, 2, 0, 1)
 
 
 def _factors(design: Design, labelings: Labelings) -> tuple[np.ndarray, np.ndarray]:
@@ -168,7 +151,7 @@ def _fill_class_sums(
     )
 
     def make() -> Any:
-        edges = np.array([0, *(rows.stop for rows in design.fold_slices)], np.uint32)
+        edges = test_edges(design).astype(np.uint32)
         of_sample = design.fold_of_test.astype(np.uint32)
         folds = Folds(of_sample, edges, *_factors(design, labelings))
         return Sorted(*labelings.sorted_by_class(design.order)), folds
@@ -181,81 +164,12 @@ def _fill_growing(
     grams: np.ndarray, design: Design, labelings: Labelings, margins: np.ndarray
 ) -> None:
     """Fill the margins (S, B, K, n_test) of folds whose training sets grow."""
-    from neuroextrap.margins.compiled._class_sums import Growth, fill_growing_margins
-
-    def make() -> Any:
-        chains, slices = design.chains, design.fold_slices
-        first = [design.folds[chain.first_fold][0] for chain in chains]
-        growth = Growth(
-            np.concatenate(first).astype(np.uint32),
-            np.cumsum([0, *(len(samples) for samples in first)]),
-            np.array([*(chain.first_fold for chain in chains), len(slices)]),
-            design.test.astype(np.uint32),
-            np.array([0, *(rows.stop for rows in slices)]),
-        )
-        return growth, *_factors(design, labelings)
+    from neuroextrap.margins.compiled._class_sums import fill_growing_margins
 
     codes = labelings.codes.astype(np.uint32)
-    growth, twice, inverse = labelings.keep("growing", make)
-    fill_growing_margins(grams, codes, growth, twice, inverse, margins)
-
-
-def _gram_margins(grams: np.ndarray, design: Design, labelings: Any) -> np.ndarray:
-    """Return the margins of regions from inner products, in float64 of one labeling."""
-    if labelings.n_together > 1:
-        grams = grams.astype(np.float32)
-    one_hot = labelings.one_hot(grams.dtype)[design.order]
-    flat = one_hot.reshape(design.n_samples, -1)
-    counts = labelings.training_counts(design).astype(grams.dtype)
-    factors = 2.0 / counts, 1.0 / (counts * counts)  # of products, of squared lengths
-    twice, inverse = (np.tile(factor, len(grams)) for factor in factors)
-    # inner products of every sample with the sum of each class over all samples
-    products = batch_last(np.matmul(grams, flat), one_hot.shape)
-    members = one_hot if len(grams) == 1 else np.tile(one_hot, len(grams))
-    total = None
-    if not design.is_partition:
-        total = np.einsum("tlm,tlm->lm", members, products)
-    margins = np.empty((len(design.test), *products.shape[1:]), dtype=grams.dtype)
-    for folds, held in design.equal_folds:
-        held_members, cross = rows_of(members, held), rows_of(products, held)
-        sums = np.einsum("fhlm,fhlm->flm", held_members, cross)
-        # squared length of a class sum: over all samples, minus the held-out
-        # samples' products with all, minus their products with the training ones
-        squares = (sums.sum(axis=0) if total is None else total) - sums
-        cross = cross - _within(grams, flat, held, one_hot.shape).reshape(cross.shape)
-        squares -= np.einsum("fhlm,fhlm->flm", held_members, cross)
-        squares *= inverse[folds]
-        cross *= twice[folds, None]
-        cross -= squares[:, None]
-        if total is None and design.tests_in_order:
-            return cross.reshape(margins.shape).astype(np.float32, copy=False)
-        for fold, held_margins in zip(folds, cross, strict=True):
-            tested = design.fold_views[fold][1]
-            margins[design.fold_slices[fold]] = held_margins[tested]
-    return margins.astype(np.float32, copy=False)
-
-
-def _within(grams: Any, flat: Any, held: Any, shape: tuple) -> np.ndarray:
-    """Inner products with the sums of held-out samples, shape (F * h, K, M)."""
-    products = np.matmul(
-        grams[:, held[:, :, None], held[:, None, :]], rows_of(flat, held)
-    )
-    products = products.reshape(len(grams), held.size, -1)
-    return batch_last(products, (held.size, *shape[1:]))
-
-
-def rows_of(array: np.ndarray, held: np.ndarray) -> np.ndarray:
-    """Return rows (F, h, ...) of held-out samples, a view if they are all in order."""
-    if held.size == len(array) and (np.diff(held.ravel()) == 1).all():
-        return array.reshape(*held.shape, *array.shape[1:])
-    return array[held]
-
-
-def batch_last(stacked: np.ndarray, shape: tuple) -> np.ndarray:
-    """Move regions behind the labelings: (S, n, K * B) -> (n, K, S * B)."""
-    n, n_classes, n_labelings = shape
-    split = stacked.reshape(len(stacked), n, n_classes, n_labelings)
-    return np.moveaxis(split, 0, 2).reshape(n, n_classes, -1)
+    chains = design.keep("compiled chains", partial(compiled_chains, design))
+    twice, inverse = labelings.keep("factors", partial(_factors, design, labelings))
+    fill_growing_margins(grams, codes, chains, twice, inverse, margins)
 
 
 def training_means(x: Any, classes: Any, design: Design) -> Iterator[np.ndarray]:

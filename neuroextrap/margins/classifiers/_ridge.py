@@ -2,12 +2,12 @@
 
 from collections.abc import Sequence
 from contextlib import suppress
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from neuroextrap.design._design import Design, Labelings, as_slice
+from neuroextrap.design._design import Design, Labelings
 from neuroextrap.margins._paths import path_of
 from neuroextrap.margins.algebra._grams import (
     centered_grams,
@@ -15,17 +15,9 @@ from neuroextrap.margins.algebra._grams import (
     gram_penalties,
     round_terms,
 )
-from neuroextrap.margins.algebra._linear import (
-    Linear,
-    fill_linear,
-)
-from neuroextrap.margins.algebra._operators import (
-    RegionOperators,
-    checked_counts,
-    growing_fits,
-)
+from neuroextrap.margins.algebra._linear import LinearRegion, add_linear
+from neuroextrap.margins.algebra._operators import RegionOperators, checked_counts
 from neuroextrap.margins.classifiers._lda import LDAMargins
-from neuroextrap.margins.classifiers._nearest_centroid import batch_last
 from neuroextrap.stats._validation import brief, check_numbers
 
 CANDIDATES = (0.01, 0.1, 1.0, 10.0, 100.0, 1000.0)
@@ -227,45 +219,37 @@ def _equal_margins(state: Any, labelings: Labelings) -> np.ndarray:
     """Return margins where classes are equal: the predicted indicators."""
     design, n_regions, fits, kept = state
     K, B = labelings.n_classes, labelings.n_labelings
-    if "predictors" not in kept:
-        kept["predictors"] = [_predictor(group, design) for group in fits.operators]
-    parts, exact = [], design.keep("exact sums", lambda: _is_exact(design))
-    for group, predictor in zip(fits.operators, kept["predictors"], strict=True):
-        if exact:
-            part = _class_sums(predictor, labelings, group.dtype)
-        else:
-            part = _predictions(predictor, group, design, labelings)
-        parts.append(part)
+    exact = path_of("ridge", np.inf, design, penalized=False) == "class sums"
+    if "tables" not in kept:
+        sums = [exact and bool(group.inverses) for group in fits.operators]
+        each = zip(fits.operators, sums, strict=True)
+        kept["tables"] = [_table(group, design) if by else None for group, by in each]
+    parts = [
+        _predictions(group, design, labelings)
+        if table is None
+        else _class_sums(table, labelings, group.dtype)
+        for group, table in zip(fits.operators, kept["tables"], strict=True)
+    ]
     if len(parts) == 1 and len(fits.operators[0].regions) == n_regions:
         return parts[0]
     margins = np.empty((len(design.test), K, n_regions, B), fits.dtype)
-    for growing in fits.growing:
-        _fill_growing(margins, growing, design, labelings)
     for place, region in fits.linear.items():
-        n = checked_counts(design, labelings).swapaxes(1, 2)
-        shares = n / n.sum(axis=2, keepdims=True)
-        linear = Linear(region.projected, region.class_sums(labelings, n), shares)
-        fill_linear(margins[:, :, place], linear, design)
+        margins[:, :, place] = 0.0
+        rules = partial(_linear_rules, region, design)
+        given = region.projected, rules, labelings, design
+        add_linear(margins[:, :, place], *given)
     for part, group in zip(parts, fits.operators, strict=True):
         margins[:, :, group.regions] = part.reshape(-1, K, len(group.regions), B)
     return margins.reshape(-1, K, n_regions * B)
 
 
-def _fill_growing(
-    margins: np.ndarray, growing: RegionOperators, design: Design, labelings: Labelings
-) -> None:
-    """Fill the predictions of regions in folds whose training sets grow."""
-    regions = as_slice(growing.regions)
-    for labeling, codes in enumerate(labelings.codes):
-        indicators = np.eye(labelings.n_classes)[codes]
-        errors, _ = growing_fits(growing, indicators, design)
-        predicted = indicators[design.test] - errors
-        margins[:, :, regions, labeling] = predicted.transpose(1, 2, 0)
-
-
-def _is_exact(design: Design) -> bool:
-    """Whether operators are rounded, so that sums by class are exact."""
-    return path_of("ridge", np.inf, design, penalized=False) == "class sums"
+def _linear_rules(
+    region: LinearRegion, design: Design, labelings: Labelings
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the `Rules` of predicted indicators of a region with few features."""
+    n = checked_counts(design, labelings).swapaxes(1, 2)
+    sums = region.class_sums(design, labelings, n)
+    return sums, n / n.sum(axis=2, keepdims=True)
 
 
 def out_of_fold(group: RegionOperators, design: Design, dtype: Any) -> np.ndarray:
@@ -280,33 +264,26 @@ def out_of_fold(group: RegionOperators, design: Design, dtype: Any) -> np.ndarra
     return predictor
 
 
-def _predictor(group: RegionOperators, design: Design) -> np.ndarray | None:
-    """Return C, or exact C', of predictions C @ Y; None where factors are smaller."""
-    exact = _is_exact(design)
-    if group.dense is None and not exact:
-        return None
-    predictor = out_of_fold(group, design, float if exact else group.dtype)
-    if not exact:
-        return predictor
-    round_terms(predictor, design.n_samples)
-    return np.ascontiguousarray(predictor.swapaxes(1, 2))
+def _table(group: RegionOperators, design: Design) -> np.ndarray:
+    """Return C' of predictions C @ Y, rounded so that its sums by class are exact."""
+    operators = round_terms(out_of_fold(group, design, float), design.n_samples)
+    return np.ascontiguousarray(operators.swapaxes(1, 2))
 
 
 def _predictions(
-    predictor: np.ndarray | None, group: Any, design: Design, labelings: Labelings
+    group: RegionOperators, design: Design, labelings: Labelings
 ) -> np.ndarray:
     """Return the margins (n_test, K, n_regions * B) of a group of regions."""
-    K, B = labelings.n_classes, labelings.n_labelings
-    flat = labelings.one_hot(group.dtype).reshape(design.n_samples, K * B)
-    thin = predictor is None
-    values = thin_predictions(group, design, flat) if thin else predictor @ flat
-    return batch_last(values, (len(design.test), K, B))
+    indicators = np.eye(labelings.n_classes)[labelings.codes]
+    errors, _ = group.fits(indicators, design)
+    true = np.tile(indicators[:, design.test], (len(group.regions), 1, 1))
+    return (true - errors).astype(group.dtype).transpose(1, 2, 0)
 
 
 def _class_sums(
     tables: np.ndarray, labelings: Labelings, dtype: np.dtype
 ) -> np.ndarray:
-    """Return the same from rounded operators C', whose sums by class are exact."""
+    """Return the same by class sums of rounded operators C'."""
     from neuroextrap.margins.compiled._class_sums import Sorted, fill_sums
 
     n_regions, n_samples, n_test = tables.shape
@@ -317,15 +294,3 @@ def _class_sums(
     margins = np.empty((n_regions, B, K, n_test), dtype)
     fill_sums(tables, by_class, margins)
     return margins.transpose(3, 2, 0, 1).reshape(n_test, K, n_regions * B)
-
-
-def thin_predictions(group: Any, design: Design, flat: np.ndarray) -> np.ndarray:
-    """Out-of-fold predictions from the factor of H, shape (1, n_test, K * B)."""
-    factor = group.factors[0].astype(group.dtype)
-    scores = factor.T @ flat
-    predictions = np.empty((1, len(design.test), flat.shape[1]), group.dtype)
-    for fold, (held, rows) in enumerate(design.fold_views):
-        inverse = group.inverses[fold][0, rows].astype(group.dtype)
-        residual = inverse @ (flat[held] - factor[held] @ scores)
-        predictions[0, design.fold_slices[fold]] = flat[held][rows] - residual
-    return predictions

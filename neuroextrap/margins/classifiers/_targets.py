@@ -7,8 +7,10 @@ import numpy as np
 
 from neuroextrap.design._design import Design, Labelings
 from neuroextrap.margins._kernel import Batch, MarginKernel
-from neuroextrap.margins._wins import NAN_MARGINS
-from neuroextrap.margins.algebra._operators import RegionOperators, residual_operators
+from neuroextrap.margins.algebra._operators import (
+    RegionOperators,
+    residual_operators,
+)
 from neuroextrap.margins.classifiers._ridge import (
     InnerFolds,
     candidate_penalties,
@@ -75,7 +77,7 @@ class TargetMargins(MarginKernel):
     decoded vector: cosine, correlation over columns, or minus the squared distance.
 
     Batches have the correlation of decoded and true targets over test points, averaged
-    over columns, and counts: what is ``tested`` ("correlation" or "wins") of all
+    over columns, and margins: what is ``tested`` ("correlation" or "wins") of all
     labelings, the rest of the observed one. Where `shrinkage` is "inner_folds" or
     several numbers, every fold chooses its penalty by leaving out one of the ``units``
     (n_samples,) after the other.
@@ -101,8 +103,7 @@ class TargetMargins(MarginKernel):
         self.candidate_penalties = candidate_penalties(shrinkage)
         if self.candidate_penalties:
             self.most_regions = 4
-        # what is decoded, or the scores of a fold
-        self.n_outputs = max(targets.shape[1], len(targets) // 8)
+        self.n_outputs = max(targets.shape)
         self.indicator_bytes = 12 * max(1, -(-targets.shape[1] // len(targets)))
         self._coordinates = _coordinates(targets, metric)
 
@@ -130,7 +131,13 @@ class TargetMargins(MarginKernel):
         n_columns = decoders.n_regions * labelings.n_labelings
         shape = len(design.test), len(self.targets), n_columns
         margins = np.empty(shape, decoders.dtype)
-        decoded, weights, constants = self._decoded_and_rules(state, labelings)
+        vectors = self._coordinates
+        name = "targets" if vectors is self.targets else "coordinates"
+        decoded = _decoded(state, labelings, vectors, name)
+        weights, constants = labelings.keep(
+            ("rules", decoded.dtype),
+            lambda: _rules(vectors, labelings, design, self.metric, decoded.dtype),
+        )
         folds = zip(design.fold_slices, weights, constants, strict=True)
         for rows, of_fold, last in folds:
             scores = decoded[:, rows].swapaxes(1, 2) @ of_fold
@@ -139,46 +146,19 @@ class TargetMargins(MarginKernel):
             margins[rows] = of_points.reshape(*of_points.shape[:2], n_columns)
         return margins
 
-    def _decoded_and_rules(self, state: Any, labelings: Labelings) -> Any:
-        """Return decoded (n_regions, n_test, B, n_columns), weights and constants."""
-        design, vectors = state[0].design, self._coordinates
-        name = "targets" if vectors is self.targets else "coordinates"
-        decoded = _decoded(state, labelings, vectors, name)
-        rules = labelings.keep(
-            ("rules", decoded.dtype),
-            lambda: _rules(vectors, labelings, design, self.metric, decoded.dtype),
-        )
-        return decoded, *rules
-
-    def counts(self, state: Any, labelings: Labelings) -> tuple[np.ndarray, np.ndarray]:
-        """Count candidates beaten and tied by the own one, each (n_test, M)."""
-        from neuroextrap.margins.compiled._counting import count_own
-
-        design, n_regions = state[0].design, state[0].n_regions
-        decoded, weights, constants = self._decoded_and_rules(state, labelings)
-        if self.metric != "euclidean":
-            constants = constants[..., :0]
-        own = labelings.keep(
-            "own", lambda: np.ascontiguousarray(labelings.codes[:, design.test].T)
-        )
-        edges = np.array([0, *(rows.stop for rows in design.fold_slices)])
-        beaten, tied = np.empty((2, len(own), n_regions, own.shape[1]), np.int32)
-        if count_own(decoded, (weights, constants), edges, own, beaten, tied):
-            raise ValueError(NAN_MARGINS)
-        return beaten.reshape(len(own), -1), tied.reshape(len(own), -1)
-
     def batches(self, xs: Sequence[np.ndarray], plan: Any) -> Iterator[Batch]:
         state, first = self.prepare(xs, plan.design), 0
         by_correlation = self.tested == "correlation"
         for labelings in plan.batches():
             observed = _first(labelings) if labelings.n_labelings > 1 else labelings
-            correlation = counts = None
+            correlation = margins = None
             if first == 0 or by_correlation:
                 every = labelings if by_correlation else observed
                 correlation = self.correlations(state, every)
             if first == 0 or not by_correlation:
-                counts = self.counts(state, observed if by_correlation else labelings)
-            yield Batch(None, first, labelings.n_labelings, correlation, counts)
+                every = observed if by_correlation else labelings
+                margins = self.margins(state, every)
+            yield Batch(margins, first, labelings.n_labelings, correlation)
             first += labelings.n_labelings
 
     def correlations(self, state: Any, labelings: Labelings) -> np.ndarray:

@@ -45,8 +45,6 @@ Sorted = namedtuple("Sorted", "members edges")
 # training samples and their squared lengths are multiplied by, (B, F, K)
 Folds = namedtuple("Folds", "of_sample edges twice inverse")
 
-_NUMBERS = 2**14  # of samples that stay in cache
-
 _compile = njit(cache=True, nogil=True, error_model="numpy")
 
 
@@ -74,10 +72,10 @@ def fill_symmetric(gram: Any, shift: float) -> None:
 
 
 @_compile
-def _fill_class_sums(table: Any, members: Any, edges: Any, sums: Any) -> None:
-    """Add the rows (n_test,) of a table that belong to each class, (K, n_test)."""
-    n_classes, n_test = sums.shape
-    for k in range(n_classes):
+def fill_class_sums(table: Any, members: Any, edges: Any, sums: Any) -> None:
+    """Fill the sums (K, n_test) of the rows of a table that belong to each class."""
+    n_test = sums.shape[1]
+    for k in range(len(edges) - 1):
         out, a = sums[k], edges[k]
         if edges[k + 1] - a >= 4:
             first, second = table[members[a]], table[members[a + 1]]
@@ -108,7 +106,7 @@ def fill_sums(tables: Any, labelings: Any, out: Any) -> None:
     for s in range(len(tables)):
         for b in range(out.shape[1]):
             members, edges = labelings.members[b], labelings.edges[b]
-            _fill_class_sums(tables[s], members, edges, sums)
+            fill_class_sums(tables[s], members, edges, sums)
             margins = out[s, b]
             for k in range(n_classes):
                 for i in range(n_test):
@@ -154,7 +152,7 @@ def fill_centroid_margins(grams: Any, labelings: Any, folds: Any, out: Any) -> N
         for b in range(out.shape[1]):
             members, edges = labelings.members[b], labelings.edges[b]
             margins = out[s, b]
-            _fill_class_sums(table, members, edges, cross)
+            fill_class_sums(table, members, edges, cross)
             for k in range(n_classes):
                 row, of_class = cross[k], members[edges[k] : edges[k + 1]]
                 _fill_squares(gram, row, of_class, folds.of_sample, squares)
@@ -165,36 +163,14 @@ def fill_centroid_margins(grams: Any, labelings: Any, folds: Any, out: Any) -> N
                         margins[k, i] = row[i] * factor - constant
 
 
-@_compile
-def add_rows(rows: Any, edges: Any, x: Any, sums: Any, n_squared: int) -> None:
-    """Add sample i of ``x`` to rows ``rows[b, edges[i] : edges[i + 1]]`` of the sums.
-
-    The last ``n_squared`` columns are the squares of the first: they are not read.
-    """
-    n_read = x.shape[1] - n_squared
-    together = max(1, _NUMBERS // n_read)
-    for start in range(0, len(x), together):
-        samples = range(start, min(start + together, len(x)))
-        for b in range(len(rows)):
-            for i in samples:
-                sample = x[i, :n_read]
-                for a in range(edges[i], edges[i + 1]):
-                    out = sums[b, rows[b, a]]
-                    for j in range(n_read):
-                        out[j] += sample[j]
-                    for j in range(n_squared):
-                        out[n_read + j] += sample[j] * sample[j]
-
-
-# folds whose training sets grow: training samples of the first fold of each chain and
-# where each chain's begin, (C + 1,); its folds, (C + 1,); samples tested, fold after
-# fold, and where each fold's begin, (F + 1,)
-Growth = namedtuple("Growth", "first first_edges folds test edges")
-
-# the same counted from the last fold of each chain: samples held out, those tested last
-# first, and where each chain's begin, (C + 1,); how many a fold leaves and how many it
-# holds out, (F,) each, in the order of the folds; folds and edges as above
-Chains = namedtuple("Chains", "held held_edges left out folds edges")
+# folds whose training sets grow: training samples of the first fold of each chain, and
+# where each chain's begin, (C + 1,); samples held out, those tested last first, and
+# where each chain's begin; how many a fold leaves and how many it holds out, counted
+# from the last of its chain, (F,) each; folds of each chain, (C + 1,); samples tested,
+# fold after fold, and where each fold's begin, (F + 1,)
+Chains = namedtuple(
+    "Chains", "first first_edges held held_edges left out folds test edges"
+)
 
 
 @_compile
@@ -210,7 +186,7 @@ def _add_samples(gram: Any, samples: Any, codes: Any, cross: Any, squares: Any) 
 
 @_compile
 def fill_growing_margins(
-    grams: Any, codes: Any, growth: Any, twice: Any, inverse: Any, out: Any
+    grams: Any, codes: Any, chains: Any, twice: Any, inverse: Any, out: Any
 ) -> None:
     """Fill the margins (S, B, K, n_test) of folds whose training sets grow."""
     n_classes = out.shape[2]
@@ -218,13 +194,13 @@ def fill_growing_margins(
     for s in range(len(grams)):
         for b in range(len(codes)):
             margins = out[s, b]
-            for c in range(len(growth.folds) - 1):
+            for c in range(len(chains.folds) - 1):
                 cross[:], squares[:] = 0.0, 0.0
-                new = growth.first[growth.first_edges[c] : growth.first_edges[c + 1]]
-                for f in range(growth.folds[c], growth.folds[c + 1]):
+                new = chains.first[chains.first_edges[c] : chains.first_edges[c + 1]]
+                for f in range(chains.folds[c], chains.folds[c + 1]):
                     _add_samples(grams[s], new, codes[b], cross, squares)
-                    start = growth.edges[f]
-                    new = growth.test[start : growth.edges[f + 1]]
+                    start = chains.edges[f]
+                    new = chains.test[start : chains.edges[f + 1]]
                     for k in range(n_classes):
                         factor, row = twice[b, f, k], cross[k]
                         constant = squares[k] * inverse[b, f, k]
@@ -278,18 +254,18 @@ def fill_growing_fits(
 ) -> bool:
     """Fill the ridge fits of folds whose training sets grow; False if one is singular.
 
-    ``dense`` (S, n, n) are residual operators, ``residuals`` (S, n, K) what they make
-    of class indicators; ``errors`` (S, n_test, K) are true minus predicted, and from
-    ``moments`` (S, F, K, K) of all samples those of the held-out ones are taken off.
+    ``dense`` (S, n, n) are residual operators, ``residuals`` (S * B, n, K) what they
+    make of class indicators; ``errors`` (S * B, n_test, K) are true minus predicted,
+    and from ``moments`` (S * B, F, K, K) those of held-out samples are taken off.
     """
-    n_classes = residuals.shape[2]
-    for s in range(len(dense)):
+    n_classes, n_labelings = residuals.shape[2], len(residuals) // len(dense)
+    for s in range(len(residuals)):
         for c in range(len(chains.folds) - 1):
             held = chains.held[chains.held_edges[c] : chains.held_edges[c + 1]]
             n_held = len(held)
             rows = np.empty((n_held, n_held + n_classes))
             for i in range(n_held):
-                row, of_sample = rows[i], dense[s, held[i]]
+                row, of_sample = rows[i], dense[s // n_labelings, held[i]]
                 for j in range(i, n_held):
                     row[j] = of_sample[held[j]]
                 row[n_held:] = residuals[s, held[i]]

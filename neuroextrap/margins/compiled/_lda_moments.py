@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 from numba import njit
 
+from neuroextrap.margins.compiled._class_sums import fill_class_sums
+
 TOGETHER = 64
 
 # held-out samples of all folds, where each fold's start, the row of every test point
@@ -50,25 +52,6 @@ def _workspace(n_held: int, width: int) -> Any:
         np.empty((3, TOGETHER)),
         np.ones(1, np.int64),
     )
-
-
-@_compile
-def _fill_residuals(dense: Any, members: Any, edges: Any, sums: Any) -> None:
-    """Fill the sums (K, n) of the rows of I - H over the samples of each class."""
-    for k in range(len(edges) - 1):
-        out, a = sums[k], edges[k]
-        out[:] = 0.0
-        while edges[k + 1] - a >= 4:
-            first, second = dense[members[a]], dense[members[a + 1]]
-            third, fourth = dense[members[a + 2]], dense[members[a + 3]]
-            for i in range(len(out)):
-                out[i] = (((out[i] + first[i]) + second[i]) + third[i]) + fourth[i]
-            a += 4
-        while a < edges[k + 1]:
-            row = dense[members[a]]
-            for i in range(len(out)):
-                out[i] += row[i]
-            a += 1
 
 
 @_compile
@@ -328,7 +311,7 @@ def fill_labelings(
         columns = np.minimum(start + np.arange(TOGETHER), n_labelings - 1)
         for x in range(TOGETHER):
             members, edges = labelings.members[columns[x]], labelings.edges[columns[x]]
-            _fill_residuals(dense, members, edges, sums[x])
+            fill_class_sums(dense, members, edges, sums[x])
             _fill_total(sums[x], members, edges, total, x)
         stop, of_fold = min(start + TOGETHER, n_labelings), 0
         for f in range(len(folds.edges) - 1):
@@ -348,39 +331,40 @@ def fill_labelings(
 
 
 @_compile
-def fill_regions(
-    errors: Any, moments: Any, edges: Any, truth: Any, labeling: Any, out: Any
+def fill_fits(
+    errors: Any, moments: Any, edges: Any, labelings: Any, test: Any, out: Any
 ) -> bool:
-    """Fill the margins (n_test, K, S) of regions from ridge fits, folds side by side.
+    """Fill the margins (n_test, K, M) of M ridge fits, folds of fits side by side.
 
-    ``errors`` (S, n_test, K) are true minus predicted at the test points of folds that
-    begin at ``edges``, ``moments`` (S, F, K, K) those of the residuals, and ``truth``
-    (n_test,) the classes under the one labeling. False as above.
+    Fits are those of all ``labelings`` of a region, then those of the next: ``errors``
+    (M, n_test, K) are true minus predicted at the samples ``test`` of folds that begin
+    at ``edges``, ``moments`` (M, F, K, K) those of the residuals. False as above.
     """
     n_folds, n_classes = len(edges) - 1, errors.shape[2]
-    n_fits, width = len(errors) * n_folds, labeling.counts.shape[1]
+    n_fits, width = len(errors) * n_folds, labelings.counts.shape[1]
     work, longest = _workspace(1, width), np.diff(edges).max()
     total, codes = np.zeros((width, width, TOGETHER)), np.empty(TOGETHER, np.int64)
     margins = np.empty((n_classes, TOGETHER))
     for start in range(0, n_fits, TOGETHER):
         fits = np.minimum(start + np.arange(TOGETHER), n_fits - 1)
-        regions, folds = fits // n_folds, fits % n_folds
+        columns, folds = fits // n_folds, fits % n_folds
+        labels = columns % len(labelings.codes)
         for x in range(TOGETHER):
             for k in range(n_classes):
                 for m in range(k, n_classes):
-                    total[k, m, x] = moments[regions[x], folds[x], k, m]
+                    total[k, m, x] = moments[columns[x], folds[x], k, m]
             for k in range(width):
-                work.counts[k, x] = labeling.counts[folds[x], k, 0]
-                work.constants[k, x] = labeling.constants[folds[x], k, 0]
-        _fit_fold(total, 0, n_classes, labeling.is_ridge, work)
+                work.counts[k, x] = labelings.counts[folds[x], k, labels[x]]
+                work.constants[k, x] = labelings.constants[folds[x], k, labels[x]]
+        _fit_fold(total, 0, n_classes, labelings.is_ridge, work)
         for i in range(longest):
             points = np.minimum(edges[folds] + i, edges[folds + 1] - 1)
             work.errors[0] = 0.0
             for x in range(TOGETHER):
-                codes[x] = truth[points[x]]
+                codes[x] = labelings.codes[labels[x], test[points[x]]]
                 for k in range(n_classes):
-                    work.errors[0, k, x] = -errors[regions[x], points[x], k]
+                    work.errors[0, k, x] = -errors[columns[x], points[x], k]
             _fill_margins(work.errors[0], codes, work, margins)
             for x in range(TOGETHER):
-                out[points[x], :, regions[x]] = margins[:, x]
+                out[points[x], :, columns[x]] = margins[:, x]
     return work.regular[0] > 0

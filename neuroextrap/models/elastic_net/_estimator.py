@@ -19,6 +19,7 @@ from neuroextrap.models.elastic_net._solvers import refit_block, search_block
 from neuroextrap.stats._label_checks import check_plain_types
 from neuroextrap.stats._shared_options import described_by, takes_fields
 from neuroextrap.stats._validation import (
+    batches,
     check_choice,
     check_integer,
     check_n_jobs,
@@ -84,7 +85,7 @@ def cross_validated_elastic_net(X, Y, splits, options):
     del Xc  # the folds have a copy in their order
     fit = _empty_fit(X, Y.shape[1], options)
     size = solver_class.block_size(X.shape[1], len(splits))
-    blocks = [slice(b, min(b + size, len(y_mean))) for b in range(0, len(y_mean), size)]
+    blocks = batches(len(y_mean), size)
 
     def given(block):
         # centered here: no copy of all targets is needed

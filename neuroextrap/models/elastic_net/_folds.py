@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from neuroextrap.models._splitters import partition_order
+from neuroextrap.stats._validation import batches
 
 # rows of a Gram matrix that are changed at once: products of them stay small
 _STEP = 512
@@ -90,7 +91,7 @@ def _with_grams(folds):
         if fold:
             np.copyto(gram[fold], gram[0])
         columns = _columns(folds, fold)
-        for rows in _steps(gram[fold]):
+        for rows in batches(len(gram[fold]), _STEP):
             gram[fold, rows] -= columns[rows] @ columns.T
     return folds._replace(gram=gram)
 
@@ -104,7 +105,7 @@ def _with_rounded_grams(folds):
     for fold in range(n_sets):
         columns = _columns(folds, fold)
         scale[fold] = _scale(squares - _sums_of_squares(columns), squares)
-        for rows in _steps(total):
+        for rows in batches(len(total), _STEP):
             values = total[rows] - columns[rows] @ columns.T
             gram[fold, rows] = _rounded(values, scale[fold, rows], scale[fold])
     return folds._replace(gram=gram, scale=scale)
@@ -122,7 +123,7 @@ def all_samples(folds):
     if folds.scale is not None:
         squares = _sums_of_squares(folds.features)
         scale = _scale(squares, squares)[None].astype(folds.scale.dtype)
-    for rows in _steps(gram):
+    for rows in batches(len(gram), _STEP):
         added = columns[rows] @ columns.T
         if scale is None:
             gram[rows] += added
@@ -181,11 +182,6 @@ def _columns(folds, fold):
     mean = np.sqrt(folds.n_rows[fold]) * folds.x_mean[fold][:, None]
     columns = np.concatenate([left_out, mean], axis=1)
     return np.ascontiguousarray(columns, dtype=left_out.dtype)
-
-
-def _steps(gram):
-    """Slices of the rows of a Gram matrix, some at a time."""
-    return [slice(begin, begin + _STEP) for begin in range(0, len(gram), _STEP)]
 
 
 def _sums_of_squares(features):
