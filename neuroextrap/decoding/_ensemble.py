@@ -174,9 +174,7 @@ def ensemble_information(
 def _check_options(n_voxels, n_draws):
     """Raise unless numbers of voxels and draws are whole numbers from 1."""
     check_integer(n_draws, "n_draws", minimum=1)
-    if n_voxels is None:
-        return
-    sizes = check_numbers(n_voxels, "n_voxels")
+    sizes = check_numbers([1] if n_voxels is None else n_voxels, "n_voxels")
     if sizes.ndim != 1 or not sizes.size:
         raise ValueError(
             f"n_voxels={brief(n_voxels)} must be numbers of voxels, or None; give at "
