@@ -176,11 +176,11 @@ def _units_of_both(runs, unit, paired):
 
 def _units(run, unit):
     """Return the unit of every test point as a number, and what a unit is."""
-    check_choice(unit, "unit", (None, *_UNITS))
     labels, samples = run.labels, np.arange(len(run.labels.codes))
     runs = () if labels.groups is None else np.unique(labels.groups)
     smaller = "sample" if labels.blocks is None else "block"
-    what = unit or ("run" if len(runs) >= _ENOUGH_RUNS else smaller)
+    usual = "run" if len(runs) >= _ENOUGH_RUNS else smaller
+    what = check_choice(unit, "unit", (None, *_UNITS)) or usual
     of_samples = {"sample": samples, "block": labels.units, "run": labels.groups}[what]
     if of_samples is None:
         raise ValueError(
