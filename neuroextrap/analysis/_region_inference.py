@@ -131,20 +131,19 @@ class RegionInference(FittedAttributes):
             the mean over disjoint subsets of the classes; NaN beyond half of them.
         """
         region = self.find_region(region)
-        errors = zip(self.set_sizes_, self._jackknife_error(region), strict=True)
-        measured = self.results_.measured_errors(region)
-        return np.array([measured.get(k, error) for k, error in errors])
-
-    def _jackknife_error(self, region):
-        """Return the same by the jackknife over the columns of margins."""
-        codes, n_classes = self.test_codes_, self.wins_.shape[1]
-        unknown = codes is None or len(np.unique(codes)) < max(n_classes, 3)
-        if unknown or np.isnan(self.wins_[region, 0]):
-            return np.full(len(self.set_sizes_), np.nan)
-        margins = self.run_.margins(region)
-        with warnings.catch_warnings():  # of wrong signs, which a fit warns of once
-            warnings.filterwarnings("ignore", message="the true class beats")
-            return stats.average_accuracy_jackknife(margins, codes, self.set_sizes_)[1]
+        codes, sizes = self.test_codes_, self.set_sizes_
+        errors, fewest = np.full(len(sizes), np.nan), max(self.results_.n_classes, 3)
+        known = codes is not None and len(np.unique(codes)) >= fewest
+        if known and not np.isnan(self.wins_[region, 0]):
+            margins = self.run_.margins(region)
+            with warnings.catch_warnings():  # of wrong signs, which a fit warns of once
+                warnings.filterwarnings("ignore", message="the true class beats")
+                errors = stats.average_accuracy_jackknife(margins, codes, sizes)[1]
+        known = self.results_.measured_sizes
+        if len(known):  # over disjoint subsets of classes
+            at, measured = np.isin(sizes, known), self.results_.scores.measured
+            errors[at] = measured[region, np.searchsorted(known, sizes[at]), 1]
+        return errors
 
     def to_dataframe(self) -> pd.DataFrame:
         """Return the numbers of all regions, one row for each.

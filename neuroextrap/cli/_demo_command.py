@@ -31,7 +31,7 @@ COMMAND = Command(
     "[options] OUT",
     _DESCRIPTION,
     _EXAMPLES,
-    {"out": OUT},
+    OUT,
     {None: _OPTIONS},
 )
 

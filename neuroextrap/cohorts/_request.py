@@ -20,7 +20,7 @@ from neuroextrap.cohorts._cohort_films import FilmDesign
 from neuroextrap.cohorts._cohort_records import read_toml, record_path
 from neuroextrap.cohorts._cohort_runs import found_runs
 from neuroextrap.images import resolve_masker
-from neuroextrap.images._cleaning import fmriprep_confounds
+from neuroextrap.images._bids_runs import fmriprep_confounds
 from neuroextrap.images._event_samples import event_samples, labels_of_samples
 from neuroextrap.images._events import read_events, read_runs
 from neuroextrap.images._fits import ready_betas

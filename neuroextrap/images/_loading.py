@@ -10,6 +10,7 @@ from neuroextrap.images._opening import (
     MNI,
     NamedImage,
     check_same_grid,
+    check_single,
     is_surface_image,
     list_images,
     new_volume,
@@ -69,11 +70,6 @@ def mask_lattice(masker):
 
 def surface_mesh(masker):
     """Return the hemispheres of a fitted surface masker, in the order of features."""
-    if not is_surface_masker(masker):
-        raise TypeError(
-            "masker must be a SurfaceMasker to have a mesh, got a NiftiMasker; use "
-            "mask_lattice"
-        )
     hemispheres, offset = [], 0
     for name, data in masker.mask_img_.data.parts.items():
         mesh = masker.mask_img_.mesh.parts[name]
@@ -99,11 +95,7 @@ def feature_values(img: Any, masker: Any, name: str) -> np.ndarray:
     """Return an image's values at a masker's features, (n_features,), as stored."""
     opened = read_image(open_image(img, name))
     check_same_grid(opened, NamedImage("the mask", masker.mask_img_))
-    if opened.n_samples not in (None, 1):
-        raise ValueError(
-            f"{opened.name} must be one image, got {opened.n_samples} samples; pick "
-            "one with nilearn.image.index_img"
-        )
+    check_single(opened, "pick one with nilearn.image.index_img")
     return at_features(opened.img, masker).ravel()
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from scipy.spatial import cKDTree
 
-from neuroextrap.images._atlas import atlas_labels, labels_of
+from neuroextrap.images._atlas import labels_of
 from neuroextrap.images._loading import neighbor_pairs
 from neuroextrap.images._maskers import is_surface_masker
 from neuroextrap.plotting._axes import COLORS, new_axes
@@ -114,10 +114,7 @@ def named_place(row):
 
 def area_names(atlas, masker, names=None):
     """Return the name of the atlas label of every feature, "" for none."""
-    if names is None:
-        labels, table = labels_of(atlas, masker)
-    else:
-        labels, table = atlas_labels(atlas, masker, names)
+    labels, table = labels_of(atlas, masker, names)
     return np.array([str(table.get(n, "")) for n in labels.tolist()], dtype=object)
 
 
