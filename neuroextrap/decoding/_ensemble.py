@@ -41,7 +41,7 @@ _LOSSES = {"accuracy_loss": "accuracy", "information_loss": "implied_information
 def rows_of_sets(sets, n_features):
     """Return sets of features, a list of indices, as boolean rows of a csr_array."""
     indices = np.concatenate(list(map(np.sort, sets)), dtype=np.int32)
-    return rows_to_regions(indices, list(map(len, sets)), n_features)
+    return rows_to_regions(indices, np.array([*map(len, sets)]), n_features)
 
 
 def plan_sets(searchlight, data, *, permuted=False, whole=False, **changed):
@@ -362,7 +362,8 @@ def _differences(searchlight, run, sets):
     """Return what each unit adds to the whole's accuracy minus that of other sets."""
     size = accuracy_set_size(searchlight.statistic, len(run.classes))
     weights = class_weights(run.test_codes[:, None], len(run.classes))[:, 0]
-    parts = map_parts(chances, *run.data, sets, size, n_jobs=run.n_workers)
+    given = (chances, *run.data, sets, size)
+    parts = map_parts(*given, n_jobs=run.n_workers)
     whole, *rests = weights * np.concatenate([part for _, part in parts])
     test, units = run.plan.design.test, run.labels.units
     _, place = np.unique(test if units is None else units[test], return_inverse=True)
