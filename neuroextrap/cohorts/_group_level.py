@@ -101,8 +101,8 @@ def analyze_group(
     out = Path(check_path(out, "out"))
     finish_interrupted(out, below=True)  # before anything is read
     group = gather(out, asked)
-    kinds = {kind: group.entities | {"desc": kind} for kind in _KINDS}
-    files = {kind: ResultFiles.below(out, named) for kind, named in kinds.items()}
+    named = [group.entities | {"desc": kind} for kind in _KINDS]
+    files = {each["desc"]: ResultFiles.below(out, each) for each in named}
     for each in files.values():
         each.check(overwrite=asked.overwrite)
     made, told = _made(group, asked)

@@ -16,7 +16,6 @@ from neuroextrap.images._opening import (
     new_volume,
     open_image,
     read_image,
-    series_of,
 )
 from neuroextrap.regions._coordinates import mesh_edges
 from neuroextrap.stats._validation import brief
@@ -144,6 +143,20 @@ def _load(named, masker, confounds=None):
     pairs = zip(series, confounds or [None] * len(series), strict=True)
     samples = [_load_series(members, masker, own) for members, own in pairs]
     return samples[0] if len(samples) == 1 else np.concatenate(samples)
+
+
+def series_of(named, over_time):
+    """Split images into the lists that are cleaned together."""
+    single = [img.n_samples is None for img in named]
+    if over_time and all(single):
+        return [named]
+    if over_time and any(single):
+        first = named[single.index(True)].name
+        raise ValueError(
+            f"imgs mixes single samples ({first}) with series while the masker cleans "
+            "over time; give one 4-D image per run, or single volumes only"
+        )
+    return [[img] for img in named]
 
 
 def cleans_over_time(masker):

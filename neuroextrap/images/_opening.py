@@ -213,20 +213,6 @@ def files_of(imgs, name="imgs"):
     return [file for file in files if file is not None]
 
 
-def series_of(named, over_time):
-    """Split images into the lists that are cleaned together."""
-    single = [img.n_samples is None for img in named]
-    if over_time and all(single):
-        return [named]
-    if over_time and any(single):
-        first = named[single.index(True)].name
-        raise ValueError(
-            f"imgs mixes single samples ({first}) with series while the masker cleans "
-            "over time; give one 4-D image per run, or single volumes only"
-        )
-    return [[img] for img in named]
-
-
 def check_same_grid(named, reference):
     """Raise if an image lies on another grid or mesh than a reference."""
     if named.is_surface != reference.is_surface:

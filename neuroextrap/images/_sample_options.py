@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from neuroextrap.images._bids_names import pair_by_name, refuse_same
-from neuroextrap.images._opening import series_of
+from neuroextrap.images._loading import series_of
 from neuroextrap.images._tables import numbers, read_text_table
 from neuroextrap.stats._label_checks import check_plain_types
 from neuroextrap.stats._validation import (
