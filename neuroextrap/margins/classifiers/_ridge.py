@@ -15,7 +15,11 @@ from neuroextrap.margins.algebra._grams import (
     gram_penalties,
     round_terms,
 )
-from neuroextrap.margins.algebra._linear import LinearRegion, add_linear
+from neuroextrap.margins.algebra._linear import (
+    LinearRegion,
+    add_linear,
+    sorted_samples,
+)
 from neuroextrap.margins.algebra._operators import RegionOperators, checked_counts
 from neuroextrap.margins.classifiers._lda import LDAMargins
 from neuroextrap.stats._validation import brief, check_numbers
@@ -284,13 +288,10 @@ def _class_sums(
     tables: np.ndarray, labelings: Labelings, dtype: np.dtype
 ) -> np.ndarray:
     """Return the same by class sums of rounded operators C'."""
-    from neuroextrap.margins.compiled._class_sums import Sorted, fill_sums
+    from neuroextrap.margins.compiled._class_sums import fill_sums
 
-    n_regions, n_samples, n_test = tables.shape
+    n_regions, _, n_test = tables.shape
     B, K = labelings.n_labelings, labelings.n_classes
-    by_class = labelings.keep(
-        "sorted", lambda: Sorted(*labelings.sorted_by_class(np.arange(n_samples)))
-    )
     margins = np.empty((n_regions, B, K, n_test), dtype)
-    fill_sums(tables, by_class, margins)
+    fill_sums(tables, sorted_samples(labelings), margins)
     return margins.transpose(3, 2, 0, 1).reshape(n_test, K, n_regions * B)
