@@ -1,7 +1,6 @@
 """Fitted analyses as folders of maps, tables and arrays, with their provenance."""
 
 import json
-import os
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -14,7 +13,7 @@ from neuroextrap.analysis._results import RegionResults, read_npz
 from neuroextrap.design._findings import findings_about
 from neuroextrap.images import resolve_masker
 from neuroextrap.images._maskers import mask_of
-from neuroextrap.images._opening import image_files
+from neuroextrap.images._opening import files_of
 from neuroextrap.maps._files import (
     MAPS_FILE,
     check_hash,
@@ -65,13 +64,9 @@ def source_files(value):
     """Return the files behind what came in, SourceFiles, in the state they are in."""
     if isinstance(value, SourceFile):
         return [value]
-    if isinstance(value, (str, os.PathLike)):
-        return [SourceFile.of(path) for path in image_files(value)]
     if isinstance(value, (list, tuple)):
         return [path for item in value for path in source_files(item)]
-    get_filename = getattr(value, "get_filename", None)
-    path = get_filename() if callable(get_filename) else None
-    return [] if path is None else [SourceFile.of(path)]
+    return [SourceFile.of(path) for path in files_of(value)]
 
 
 BACKGROUND, _MASK = "mean_image", "mask"

@@ -188,19 +188,26 @@ class RegionMaps(DiscoveryCounts, dict):
 
 
 def maps_of_regions(
-    run: Any, scores: dict, *, table_file: str = "regions.tsv", **about: Any
+    run: Any,
+    scores: dict,
+    *,
+    table: Any = None,
+    table_file: str = "regions.tsv",
+    **about: Any,
 ) -> RegionMaps:
     """Return numbers (n_regions,) of the regions of a planned RegionRun as maps."""
     import pandas as pd
 
     choice, masker = run.choice, run.masker
     places = choice.places(masker)
-    columns = place_columns(np.arange(choice.n_regions), places, choice.names)
+    if table is None:
+        columns = place_columns(np.arange(choice.n_regions), places, choice.names)
+        table = pd.DataFrame(columns | scores)
     return RegionMaps(
         region_images(scores, choice, masker) or scores,
         masker=masker if choice.has_place else None,
         region_scores=scores,
-        table=pd.DataFrame(columns | scores),
+        table=table,
         table_file=table_file,
         choice_=choice,
         places_=places,

@@ -157,7 +157,7 @@ def _surest(table):
 def _regions(args, folders, options):
     """Compare regions over subjects, every pair; return what they are, and a table."""
     from neuroextrap.analysis._region_maps import RegionMaps
-    from neuroextrap.group._subjects import read_analyses
+    from neuroextrap.group._analyses import read_analyses
 
     subjects, findings = read_analyses(folders)
     frame = _accuracies(subjects, args.regions, options["statistic"])

@@ -5,6 +5,7 @@ from dataclasses import dataclass, fields
 from os import PathLike
 from typing import Any
 
+from neuroextrap.group._subjects import MapOptions
 from neuroextrap.stats._label_checks import check_plain_types
 from neuroextrap.stats._validation import brief, check_level
 
@@ -138,7 +139,7 @@ class ParticipantOptions(CohortOptions):
 
 
 @dataclass(frozen=True, kw_only=True)
-class GroupOptions(CohortOptions):
+class GroupOptions(CohortOptions, MapOptions):
     """How the group is tested; options of ``second_level_test`` among others.
 
     Parameters
@@ -183,6 +184,7 @@ class GroupOptions(CohortOptions):
     def __post_init__(self):
         """Raise also for levels that are none, asked for in the end or not."""
         super().__post_init__()
+        MapOptions.__post_init__(self)
         check_level(self.confidence_level, "confidence_level")
         check_level(self.gamma, "gamma")
 
@@ -203,6 +205,12 @@ class GroupOptions(CohortOptions):
             )
         chosen = [{key: label for key, _, label in each} for each in pairs] or [{}]
         return [{"task": self.task, "space": self.space, **each} for each in chosen]
+
+    @property
+    def shared(self):
+        """The options that all analyses of the group have in common."""
+        names = ("mask", "allow_mixed", "allow_native_space", "random_state")
+        return {name: getattr(self, name) for name in names}
 
     def by_kind(self, chance):
         """Return the options of every analysis of the group, by its kind."""

@@ -12,6 +12,7 @@ from pathlib import Path
 import pandas as pd
 
 from neuroextrap.analysis._parameters import parameters, path_words
+from neuroextrap.cohorts._cohort_runs import mean_motion
 from neuroextrap.encoding import ElasticNetEncoder, RidgeEncoder
 from neuroextrap.images._bids_names import filter_texts
 from neuroextrap.images._bids_runs import find_raw
@@ -57,25 +58,27 @@ def record_path(out, name, *, failed=False):
     return folder / f"sub-{name}.toml"
 
 
-def record_text(path, options, runs, outcome, folders):
+def record_text(path, participant, entry):
     """Return a record, a configuration of exactly this analysis, no path absolute."""
-    plain = {name: value for name, value in options.items() if name != "python"}
+    request, runs = participant.request, participant.runs
+    options, python = _configuration(request, runs)
     for name in path_words():
-        if plain.get(name) is not None:
-            plain[name] = _relative(plain[name], path.parent)
+        if options.get(name) is not None:
+            options[name] = _relative(options[name], path.parent)
     lines = ["# A configuration: neuroextrap bids DERIVATIVES OUT participant --config"]
-    label = path.stem.removeprefix("sub-").partition("_")[0]
-    lines += _lines({**plain, "participant_label": [label]})
-    python = options.get("python", {})
+    lines += _lines({**options, "participant_label": [participant.label]})
     lines += ["", "[python]", *_lines(python)] if python else []
+    folders = [f for f in (request.derivatives, request.raw, request.out) if f]
     for run in runs:
         files = {"bold": run.bold, "events": run.events}
         files |= {"mask": run.mask, "confounds_file": run.confounds}
         within = {name: _within(file, folders) for name, file in files.items()}
         lines += ["", "[[runs]]", *_lines(within)]
-    reason = _without_folders(outcome["reason"], folders)
-    lines += ["", "[outcome]", *_lines(outcome | {"reason": reason})]
-    return "\n".join(lines) + "\n"
+    outcome = {name: entry[name] for name in ("status", "n_runs", "seconds")}
+    outcome["reason"] = _without_folders(entry["reason"], folders)
+    outcome["results"], outcome["identity"] = participant.results, participant.identity
+    outcome["motion"] = mean_motion([run.confounds for run in runs])
+    return "\n".join([*lines, "", "[outcome]", *_lines(outcome), ""])
 
 
 def read_records(out):
@@ -108,12 +111,6 @@ def results_on_record(out):
         for outcome in outcomes
         if outcome.get("status") == "done" and written(out, outcome.get("results"))
     }
-
-
-def read_outcome(out, name):
-    """Return how a participant's analysis ended, empty if it never did."""
-    path = record_path(out, name)
-    return read_toml(path).get("outcome", {}) if path.is_file() else {}
 
 
 def read_configuration(path):
@@ -192,15 +189,14 @@ def _within(file, folders):
         return None
     absolute = Path(os.path.abspath(file))
     for folder in folders:
-        if folder is not None and absolute.is_relative_to(os.path.abspath(folder)):
+        if absolute.is_relative_to(os.path.abspath(folder)):
             return absolute.relative_to(os.path.abspath(folder)).as_posix()
     return absolute.name
 
 
 def _without_folders(text, folders):
     """Return a message without the places of folders on this machine."""
-    given = [folder for folder in folders if folder is not None]
-    places = set(map(os.path.abspath, given)) | set(map(os.path.realpath, given))
+    places = set(map(os.path.abspath, folders)) | set(map(os.path.realpath, folders))
     for place in sorted(places, key=len, reverse=True):
         text = text.replace(os.path.join(place, ""), "")
         text = text.replace(place, Path(place).name)
@@ -233,13 +229,11 @@ def told_once(causes, reason, name):
     return reason if first == name else f"as {first}"
 
 
-def entry_of(label, status, participant, start, reason=""):
+def entry_of(participant, status, start, reason=""):
     """Return the row of a participant: why it failed, or runs are left out, too."""
-    if not reason and participant is not None:
-        reason = "; ".join(participant.left_out)
-    n_runs = 0 if participant is None else participant.n_runs
+    reason = reason or "; ".join(participant.left_out)
     seconds = round(time.monotonic() - start, 1)
-    values = (f"sub-{label}", status, n_runs, seconds, reason)
+    values = f"sub-{participant.label}", status, participant.n_runs, seconds, reason
     return dict(zip(_COLUMNS, values, strict=True))
 
 
@@ -258,13 +252,13 @@ def outcome_table(outcomes, more=()):
     return pd.DataFrame(outcomes, columns=[*_COLUMNS, *more])
 
 
-def configuration(request, runs):
-    """Return options as a configuration has them, inferred ones and Python's too."""
+def _configuration(request, runs):
+    """Return options as a configuration has them, inferred ones too, and Python's."""
     own = runs[0].entities if runs else {}
-    options, python = _of_analysis(request.analysis)
+    words, python = _of_analysis(request.analysis)
     stimuli, more = ({}, {}) if request.stimuli is None else request.stimuli.options
     sessions = sorted({run.entities["ses"] for run in runs if "ses" in run.entities})
-    return {
+    options = {
         "task": request.asked.task or own.get("task"),
         "space": request.asked.space or own.get("space"),
         "session_label": sessions or None,
@@ -274,9 +268,9 @@ def configuration(request, runs):
         **{name: _plain(value) for name, value in request.made_by.items()},
         "save_null": request.asked.save_null or None,
         **stimuli,
-        **options,
-        "python": python | more,
+        **words,
     }
+    return options, python | more
 
 
 def _told_raw(request):

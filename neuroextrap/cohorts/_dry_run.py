@@ -26,16 +26,16 @@ def plan_participants(request, labels):
     """Return what would be done; data of the first participant tell the time."""
     cost, entries, classes = None, [], {}
     for label in labels:
-        start, participant, reason = time.monotonic(), None, ""
+        start, participant, reason = time.monotonic(), Participant(request, label), ""
         try:
-            participant = Participant.find(request, label)
+            participant = participant.found()
             classes[f"sub-{label}"] = None, _classes(participant)
             cost = _cost(participant) if cost is None else cost
         except Exception as error:  # told in the table
             classes.pop(f"sub-{label}", None)
             reason = one_line(error)
         status = "failed" if reason else "planned"
-        entry = entry_of(label, status, participant, start, reason)
+        entry = entry_of(participant, status, start, reason)
         entries.append(entry | (dict.fromkeys(COST, 0) if reason else cost))
     tell_missing_runs(entries)
     _tell_left_out(classes)

@@ -1,7 +1,6 @@
 """The group: information over participants, and a test of their mean accuracy."""
 
 import logging
-from collections.abc import Sequence
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -18,16 +17,14 @@ from neuroextrap.cohorts._group_members import (
 )
 from neuroextrap.design._findings import findings_about
 from neuroextrap.group import group_information, second_level_test
-from neuroextrap.group._alike import allowed_names
-from neuroextrap.group._group_maps import group_report
 from neuroextrap.group._prevalence import PrevalenceOptions, saved_prevalence
 from neuroextrap.maps._files import check_maps, describe_map, stage_maps
 from neuroextrap.maps._provenance import provenance
 from neuroextrap.maps._registry import GROUP_MAPS
 from neuroextrap.maps._result_files import ResultFiles
 from neuroextrap.maps._transaction import finish_interrupted, replaced_together
+from neuroextrap.reporting._group_page import make_group_page
 from neuroextrap.stats._shared_options import as_options, described_by, takes_options
-from neuroextrap.stats._validation import check_flags
 
 logger = logging.getLogger(__name__)
 
@@ -41,9 +38,6 @@ _KINDS = ("accuracy", "information", "prevalence")
 def analyze_group(
     out: str | PathLike,
     *,
-    mask: Any = None,
-    allow_mixed: bool | Sequence[str] = False,
-    allow_native_space: bool = False,
     labels_img: Any = None,
     names: Any = None,
     bg_img: Any = None,
@@ -104,27 +98,19 @@ def analyze_group(
     ValueError: no_such_folder has no results of participants; analyze them first
     """
     asked = as_options(GroupOptions, analyze_group, options)
-    check_flags(allow_native_space=allow_native_space)
-    allowed_names(allow_mixed)
     out = Path(check_path(out, "out"))
     finish_interrupted(out, below=True)  # before anything is read
-    group = gather(out, asked, allow_mixed)
+    group = gather(out, asked)
     kinds = {kind: group.entities | {"desc": kind} for kind in _KINDS}
     files = {kind: ResultFiles.below(out, named) for kind, named in kinds.items()}
     for each in files.values():
         each.check(overwrite=asked.overwrite)
-    shared = {
-        "mask": mask,
-        "allow_native_space": allow_native_space,
-        "allow_mixed": allow_mixed,
-        "random_state": asked.random_state,
-    }
-    made, told = _made(group, asked, shared)
+    made, told = _made(group, asked)
     more = {}
     if asked.report:
         drawn = {"labels_img": labels_img, "names": names, "bg_img": bg_img}
         about = {"left_out": group.left_out, "links": _links(group.found)}
-        page = group_report(list(made.values()), **drawn, **about)
+        page = make_group_page(list(made.values()), **drawn, **about)
         more[_PAGE] = page.save_as_html
     table = regions_of(out, group, asked)
     if table is not None:
@@ -133,13 +119,13 @@ def analyze_group(
     return made["accuracy"] if asked.is_comparison else _joined(made)
 
 
-def _made(group, asked, shared):
+def _made(group, asked):
     """Return the RegionMaps of every analysis by kind, and what is told of each."""
     given, about, told = asked.by_kind(1 / group.n_classes), group.told, {}
     if asked.is_comparison:
-        made = {"accuracy": compared(group, given["accuracy"], shared, asked)}
+        made = {"accuracy": compared(group, given["accuracy"], asked)}
     else:
-        made = _tested(group.found, group.imgs[0], given, shared)
+        made = _tested(group.found, group.imgs[0], given, asked.shared)
     for kind in made:
         made_by = provenance(parameters=given[kind], random_state=asked.random_state)
         told[kind] = about | made_by
@@ -156,8 +142,8 @@ def _tested(found, imgs, options, shared):
     nulls = [beside(index, NULL) for index, _ in found.values()]
     n_saved = sum(path.is_file() for path in nulls)
     if n_saved == len(nulls):
-        asked = PrevalenceOptions(**options["prevalence"])
-        made["prevalence"] = saved_prevalence(indices, nulls, asked, **shared)
+        asked = PrevalenceOptions(**options["prevalence"], **shared)
+        made["prevalence"] = saved_prevalence(indices, nulls, asked)
     elif n_saved:
         logger.warning(
             "prevalence is left out: only %d of %d participants have permuted maps",

@@ -202,7 +202,7 @@ def _without(found, left_out):
     return {name: entry for name, entry in found.items() if name not in left_out}
 
 
-def gather(out, asked, allow_mixed):
+def gather(out, asked):
     """Return the Members of a group as GroupOptions ask; ValueError if too few."""
     left_out: dict[str, str] = {}
     cells = [_analyses(out, asked.participants, cell, left_out) for cell in asked.cells]
@@ -210,7 +210,7 @@ def gather(out, asked, allow_mixed):
     left_out |= {} if design is None else design.left_out
     cells = [_without(cell, left_out) for cell in cells]
     check_members(out, cells[0], left_out)
-    mixed = differences(cells, allow_mixed)
+    mixed = differences(cells, asked.allow_mixed)
     entities = shared_entities(chain(*map(_accuracy_of, cells)))
     entities.pop("desc")
     if asked.is_comparison:
@@ -218,9 +218,9 @@ def gather(out, asked, allow_mixed):
     return Members(cells, left_out, mixed, design, entities)
 
 
-def compared(group, options, shared, asked):
+def compared(group, options, asked):
     """Return the RegionMaps of a contrast over participants, or within them."""
-    options, imgs, design = {**options, **shared}, group.imgs, group.design
+    options, imgs, design = options | asked.shared, group.imgs, group.design
     first, *paired = imgs
     if len(imgs) == 4:
         first, *paired = differences_of(*imgs[:2]), differences_of(*imgs[2:])

@@ -20,7 +20,7 @@ from neuroextrap.cohorts._cohort_options import (
     check_names,
     check_path,
 )
-from neuroextrap.cohorts._cohort_runs import found_runs, mean_motion
+from neuroextrap.cohorts._cohort_runs import found_runs
 from neuroextrap.cohorts._dry_run import COST, plan_participants
 from neuroextrap.cohorts._request import NULL_FILE, Participant, Request, working_folder
 from neuroextrap.encoding import ContinuousEncoding
@@ -28,7 +28,6 @@ from neuroextrap.images._bids_names import read_filters
 from neuroextrap.images._bids_runs import find_participants, find_raw
 from neuroextrap.images._sample_options import SAMPLES, SampleOptions
 from neuroextrap.maps._provenance import read_json
-from neuroextrap.maps._result_files import ResultFiles
 from neuroextrap.maps._transaction import PROVENANCE_FILE, finish_interrupted
 from neuroextrap.margins._resources import parse_shard
 from neuroextrap.reporting import peak_table
@@ -126,6 +125,7 @@ def analyze_participants(
     request = Request(
         asked=asked,
         derivatives=Path(derivatives),
+        out=Path(out),
         raw=find_raw(derivatives) if asked.raw is None else Path(asked.raw),
         filters=read_filters(asked.filters, asked.filter_file),
         confounds=() if of_betas else confounds,
@@ -145,7 +145,7 @@ def analyze_participants(
     records.prepare_dataset(out, derivatives)
     causes: dict[str, str] = {}
     try:
-        outcomes = [_outcome(request, label, Path(out), causes) for label in labels]
+        outcomes = [_outcome(Participant(request, label), causes) for label in labels]
     finally:
         write_index(out)
     records.tell_missing_runs(outcomes)
@@ -183,94 +183,79 @@ def _labels(participants, present):
     return list(dict.fromkeys(labels))
 
 
-def _outcome(request, label, out, causes):
+def _outcome(participant, causes):
     """Analyze one participant, and put on record how it ended, each cause told once."""
-    start, participant = time.monotonic(), None
-    name = request.record_name(label)
+    start, name = time.monotonic(), f"sub-{participant.label}"
     try:
-        finish_interrupted(out / f"sub-{label}", below=True)
-        participant = Participant.find(request, label)
-        files = ResultFiles.below(out, participant.bids)
-        _check_record(out, name, participant.results)
-        if _is_done(files, participant):
-            entry = records.entry_of(label, "skipped", participant, start)
-            _mend_record(request, participant, out, entry)
+        finish_interrupted(participant.request.out / name, below=True)
+        participant = participant.found()
+        _check_record(participant)
+        if _is_done(participant):
+            entry = records.entry_of(participant, "skipped", start)
+            _mend_record(participant, entry)
             return entry
-        files.check(overwrite=request.asked.overwrite)
-        logger.info("sub-%s: %d runs", label, participant.n_runs)
-        with working_folder(participant, out) as folder:
+        participant.files.check(overwrite=participant.request.asked.overwrite)
+        logger.info("%s: %d runs", name, participant.n_runs)
+        with working_folder(participant) as folder:
             fitted, origin = participant.fit(folder)
-            entry = records.entry_of(label, "done", participant, start)
-            path = records.record_path(out, name)
-            record = path, _record(request, participant, out, entry, path)
-            _write(fitted, origin, participant, out, folder, record)
-            records.record_path(out, name, failed=True).unlink(missing_ok=True)
+            entry = records.entry_of(participant, "done", start)
+            _write(fitted, origin, participant, folder, entry)
+            participant.record_path(failed=True).unlink(missing_ok=True)
     except Exception as error:  # whatever it is, it is told, and others go on
-        entry = records.entry_of(label, "failed", participant, start, one_line(error))
-        told = records.told_once(causes, entry["reason"], f"sub-{label}")
-        logger.error("sub-%s failed: %s", label, told)
-        logger.debug("sub-%s", label, exc_info=True)
+        entry = records.entry_of(participant, "failed", start, one_line(error))
+        told = records.told_once(causes, entry["reason"], name)
+        logger.error("%s failed: %s", name, told)
+        logger.debug("%s", name, exc_info=True)
         # the record of results that are there stays theirs
-        kept = records.read_outcome(out, name).get("status") == "done"
-        path = records.record_path(out, name, failed=kept)
-        _write_record(path, request, participant, out, entry)
+        kept = participant.outcome.get("status") == "done"
+        _write_record(participant, entry, failed=kept)
     return entry
 
 
-def _record(request, participant, out, entry, path):
-    """Return the text of a participant's record, which goes to a path."""
-    runs = [] if participant is None else participant.runs
-    outcome = {name: entry[name] for name in ("status", "n_runs", "seconds", "reason")}
-    if participant is not None:
-        outcome["results"] = participant.results
-        outcome["identity"] = participant.identity
-        outcome["motion"] = mean_motion([run.confounds for run in runs])
-    folders = (request.derivatives, request.raw, out)
-    options = records.configuration(request, runs)
-    return records.record_text(path, options, runs, outcome, folders)
-
-
-def _write_record(path, request, participant, out, entry):
+def _write_record(participant, entry, *, failed=False):
     """Write a record; the page of all, which is of earlier ones, goes."""
-    (out / INDEX).unlink(missing_ok=True)
+    (participant.request.out / INDEX).unlink(missing_ok=True)
+    path = participant.record_path(failed=failed)
     path.parent.mkdir(parents=True, exist_ok=True)
-    records.write_text(path, _record(request, participant, out, entry, path))
+    records.write_text(path, records.record_text(path, participant, entry))
 
 
-def _check_record(out, name, results):
+def _check_record(participant):
     """Raise if the record of this name is of other results that are there."""
-    known = records.read_outcome(out, name)
-    other, is_done = known.get("results", results), known.get("status") == "done"
-    if is_done and other != results and records.written(out, other):
+    known, out = participant.outcome, participant.request.out
+    own, is_done = participant.results, known.get("status") == "done"
+    other = known.get("results", own)
+    if is_done and other != own and records.written(out, other):
         raise ValueError(
-            f"{out} has other results on record as {name} ({other}), of another space "
-            "or other sessions; give these a folder of their own, choose sessions "
-            "(--session-label), or remove those with their record"
+            f"{out} has other results on record as {participant.record_name} ({other}),"
+            " of another space or other sessions; give these a folder of their own, "
+            "choose sessions (--session-label), or remove those with their record"
         )
 
 
-def _mend_record(request, participant, out, entry):
+def _mend_record(participant, entry):
     """Write the record of results that are there, unless it is theirs."""
-    name = request.record_name(participant.label)
-    known = records.read_outcome(out, name)
+    known = participant.outcome
     own = ("done", participant.identity, participant.results)
     if tuple(known.get(key) for key in ("status", "identity", "results")) != own:
-        done, path = entry | {"status": "done"}, records.record_path(out, name)
-        _write_record(path, request, participant, out, done)
+        _write_record(participant, entry | {"status": "done"})
 
 
-def _is_done(files, participant):
+def _is_done(participant):
     """Return whether results of the same files and options are there."""
-    needed = [files.path(PROVENANCE_FILE)]
-    needed += [files.path(NULL_FILE)] if participant.request.asked.save_null else []
+    needed = [participant.files.path(PROVENANCE_FILE)]
+    if participant.request.asked.save_null:
+        needed.append(participant.files.path(NULL_FILE))
     if not all(each.is_file() for each in needed):
         return False
     known = read_json(needed[0]).get("samples", {}).get("identity")
     return known == participant.identity
 
 
-def _write(fitted: Any, origin, participant, out, folder, record):
-    """Write results and their record (path, text) in one step, permuted maps too."""
+def _write(fitted: Any, origin, participant, folder, entry):
+    """Write results and their record in one step, permuted maps too."""
+    out, record = participant.request.out, participant.record_path()
+    text = records.record_text(record, participant, entry)
     if participant.request.of_films:
         scores, write = fitted.region_scores_, fitted.to_directory
         peaks = peaks_of(scores, scores["correlation"], None, fitted.places_)[1]
@@ -278,7 +263,7 @@ def _write(fitted: Any, origin, participant, out, folder, record):
         peaks, write = peak_table(fitted), partial(write_analysis, fitted)
     more: dict[str, Any] = {
         "peaks.tsv": partial(peaks.to_csv, sep="\t", index=False),
-        "record.toml": lambda path: path.write_text(record[1], encoding="utf-8"),
+        "record.toml": lambda path: path.write_text(text, encoding="utf-8"),
     }
     for name in (NULL_FILE, f"{NULL_FILE}.json"):
         if (folder / name).is_file():
@@ -290,7 +275,7 @@ def _write(fitted: Any, origin, participant, out, folder, record):
     samples = {**origin.samples, "identity": participant.identity}
     samples["cohort"] = participant.made_of
     # the page of all is of what was there before: it goes, and is made at the end
-    elsewhere = {"record.toml": record[0], INDEX: out / INDEX}
+    elsewhere = {"record.toml": record, INDEX: out / INDEX}
     # so do all records of what is replaced
     for name, known in records.read_records(out).items():
         if known.get("outcome", {}).get("results") == participant.results:

@@ -5,7 +5,7 @@ import logging
 import shutil
 from collections import Counter
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from neuroextrap.analysis._analysis_files import origin_of, recorded_options
 from neuroextrap.analysis._parameters import with_parameters
 from neuroextrap.cohorts._cohort_encoding import beta_tables, encoding_data
 from neuroextrap.cohorts._cohort_films import FilmDesign
+from neuroextrap.cohorts._cohort_records import read_toml, record_path
 from neuroextrap.cohorts._cohort_runs import found_runs
 from neuroextrap.images import resolve_masker
 from neuroextrap.images._cleaning import fmriprep_confounds
@@ -48,6 +49,7 @@ class Request:
 
     asked: Any  # ParticipantOptions
     derivatives: Path
+    out: Path
     raw: Any
     filters: dict
     confounds: tuple
@@ -55,11 +57,6 @@ class Request:
     options: Any  # SampleOptions
     stimuli: Any = None  # StimulusDesign or FilmDesign
     of_betas: bool = False
-
-    def record_name(self, label):
-        """Return what records of a participant are called: what was chosen is said."""
-        chosen = {"ses": "x".join(self.asked.sessions or ()), "task": self.asked.task}
-        return "_".join([label, *(f"{k}-{v}" for k, v in chosen.items() if v)])
 
     @property
     def of_films(self):
@@ -86,37 +83,62 @@ class Participant:
 
     request: Request
     label: str
-    runs: list
-    conditions: list | None  # and runs of beta images; None if tables say it
-    left_out: tuple
-    bids: dict
-    identity: str
-    made_of: dict  # the same in all members of a group
+    runs: list = field(default_factory=list)  # none before files are found
+    conditions: list | None = None  # and runs of beta images; None if tables say it
+    left_out: tuple = ()
+    bids: dict | None = None
+    identity: str | None = None
+    made_of: dict = field(default_factory=dict)  # the same in all members of a group
 
-    @classmethod
-    def find(cls, request, label):
-        """Find a participant's files, hashed; ValueError if they cannot be used."""
-        runs, conditions, left_out = found_runs(request, label)
+    def found(self):
+        """Return the same with files, hashed; ValueError if they cannot be used."""
+        request = self.request
+        runs, conditions, left_out = found_runs(request, self.label)
         for reason in left_out:
-            logger.warning("sub-%s: %s", label, reason)
+            logger.warning("sub-%s: %s", self.label, reason)
         bids = shared_entities([run.bold for run in runs])
         if bids is None:  # a model's own names
             bids = {k: e for k, e in runs[0].entities.items() if k in ("sub", "ses")}
         for key in ("desc", "contrast", "stat", "hemi"):
             bids.pop(key, None)
         decided = _identity(request, runs), _made_of(request, runs)
-        return cls(request, label, runs, conditions, left_out, bids, *decided)
+        found = runs, conditions, left_out, bids, *decided
+        return Participant(request, self.label, *found)
+
+    @property
+    def record_name(self):
+        """What the record is called: what was chosen is said."""
+        asked = self.request.asked
+        chosen = {"ses": "x".join(asked.sessions or ()), "task": asked.task}
+        return "_".join([self.label, *(f"{k}-{v}" for k, v in chosen.items() if v)])
+
+    def record_path(self, *, failed=False):
+        """Return the path of the record, or of that of a failure."""
+        return record_path(self.request.out, self.record_name, failed=failed)
+
+    @property
+    def outcome(self):
+        """How its analysis ended, as is on record; empty if it never did."""
+        path = self.record_path()
+        return read_toml(path).get("outcome", {}) if path.is_file() else {}
+
+    @property
+    def files(self):
+        """Where the results are."""
+        return ResultFiles.below(self.request.out, self.bids)
 
     @property
     def results(self):
-        """What the paths of all results begin with, in the folder of results."""
+        """What the paths of all results begin with in the folder, None if unknown."""
+        if self.identity is None:
+            return None
         path = ResultFiles.below("", self.bids).path(PROVENANCE_FILE)
         return path.as_posix().partition("_desc-")[0]
 
     @property
     def n_runs(self):
         """Number of runs, of which beta images may be several each, or one of many."""
-        return sum(self.made_of["runs"].values())
+        return sum(self.made_of.get("runs", {}).values())
 
     @property
     def imgs(self):
@@ -213,10 +235,10 @@ class Participant:
 
 
 @contextmanager
-def working_folder(participant, out):
+def working_folder(participant):
     """Yield a folder for work in progress, removed when all ends well."""
     given = participant.request.asked.work_dir
-    root = Path(out) / ".work" if given is None else Path(given)
+    root = participant.request.out / ".work" if given is None else Path(given)
     folder = root / f"sub-{participant.label}-{participant.identity[:16]}"
     for _ in range(ATTEMPTS):
         with suppress(FileNotFoundError):  # another job removed the empty root

@@ -97,11 +97,7 @@ def _check_same_samples(one, two):
     for name in ("groups", "blocks"):
         if not np.array_equal(getattr(one.labels, name), getattr(two.labels, name)):
             raise ValueError(f"first and second have other {name}; give both the same")
-    _check_same_folds(one.plan.design.arrays, two.plan.design.arrays)
-
-
-def _check_same_folds(*folds):
-    """Raise unless two designs have the same folds."""
+    folds = one.plan.design.arrays, two.plan.design.arrays
     if len(folds[0]) != len(folds[1]) or not all(map(np.array_equal, *folds)):
         raise ValueError(
             "first and second have other folds; give both the same cv, with a fixed "

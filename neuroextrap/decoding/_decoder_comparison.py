@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -162,21 +162,22 @@ def compare_decoders(  # noqa: PLR0913
     check_choice(paired, "paired", ("samples", "runs", None))
     check_searchlight(first, "first")
     check_searchlight(second, "second")
-    lights, runs = (first, second), (first.run_, second.run_)
-    shared = Shared.of(runs, regions=regions, **asked)
+    lights = first, second
+    shared = Shared.of((first.run_, second.run_), regions=regions, **asked)
     if first is second and (regions is None or paired != "samples"):
         raise ValueError(
             "first and second are one searchlight, which would be compared with "
             "itself: fit returns the searchlight, and a second fit replaces the first; "
             "fit two, or give regions, to compare two regions on the same samples"
         )
-    approximate = any(run.plan.design.tests_what_trains for run in runs)
+    approximate = any(run.plan.design.tests_what_trains for run in shared.runs)
     sampled = options | {"cross_validated": approximate, "random_state": random_state}
-    compared = _Compared(lights, shared)
-    scores, tested, n_units = compared.tested(n_jobs, sampled)
+    scores, tested, n_units = _tested(lights, shared, n_jobs, sampled)
     asked |= {"unit": shared.unit} | options
     asked |= {"approximate": approximate, "n_units": n_units}
-    return compared.maps(
+    return _maps(
+        lights,
+        shared,
         scores,
         of_pairs=regions is not None,
         parameters=asked,
@@ -211,82 +212,74 @@ def fit_to_compare(lights, data, **shared):
     return regions
 
 
-class _Compared(NamedTuple):
-    """Two fitted searchlights, and what they are compared by."""
+def _tested(lights, shared, n_jobs, options):
+    """Return numbers (n_pairs,) by name, the test, and the number of units."""
+    known = shared.known
+    accuracy, outcomes = _outcomes(shared, known, n_jobs)
+    test: Any = stats.paired_sign_flip_test
+    if not shared.same_units:
+        n_first = int(shared.units[0].max()) + 1
+        test = partial(two_sample_exchange_test, n_first=n_first)
+    information = [
+        light.region_scores_["implied_information"][rows]
+        for light, rows in zip(lights, shared.pairs, strict=True)
+    ]
+    found = exchange_test(known, accuracy, outcomes, information, test=test, **options)
+    return *found, outcomes.shape[1]
 
-    lights: tuple
-    shared: Shared
 
-    def tested(self, n_jobs, options):
-        """Return numbers (n_pairs,) by name, the test, and the number of units."""
-        known = self.shared.known
-        accuracy, outcomes = self._outcomes(known, n_jobs)
-        test: Any = stats.paired_sign_flip_test
-        if not self.shared.same_units:
-            n_first = int(self.shared.units[0].max()) + 1
-            test = partial(two_sample_exchange_test, n_first=n_first)
-        information = [
-            light.region_scores_["implied_information"][rows]
-            for light, rows in zip(self.lights, self.shared.pairs, strict=True)
-        ]
-        found = exchange_test(
-            known, accuracy, outcomes, information, test=test, **options
-        )
-        return *found, outcomes.shape[1]
+def _outcomes(shared, known, n_jobs):
+    """Return accuracies (2, n_known) and outcomes (n_known, n_units) of pairs.
 
-    def _outcomes(self, known, n_jobs):
-        """Return accuracies (2, n_known) and outcomes (n_known, n_units) of pairs.
+    Differences, where units are the same; else those of the first, then the second.
+    """
+    weights, shares, streams = [], [], []
+    runs, pairs, size, units, _, same = shared
+    for run, place, rows in zip(runs, units, pairs, strict=True):
+        weights.append(class_weights(run.test_codes[:, None], len(run.classes)))
+        # what each test point adds to its unit, (n_test, n_units)
+        share = np.zeros((len(place), place.max() + 1))
+        share[np.arange(len(place)), place] = weights[-1][:, 0]
+        shares.append(share if same else share * share.shape[1])
+        given = (chances, *run.data, rows[known], size)
+        streams.append(map_parts(*given, n_jobs=n_jobs))
+    accuracy, outcomes = [], []
+    for (_, one), (_, two) in zip(*streams, strict=True):
+        accuracy.append(np.hstack([one @ weights[0], two @ weights[1]]))
+        added = one @ shares[0], two @ shares[1]
+        outcomes.append(np.subtract(*added) if same else np.hstack(added))
+    return round_ties(np.concatenate(accuracy)).T, np.concatenate(outcomes)
 
-        Differences, where units are the same; else those of the first, then the second.
-        """
-        weights, shares, streams = [], [], []
-        runs, pairs, size, units, _, same = self.shared
-        for run, place, rows in zip(runs, units, pairs, strict=True):
-            weights.append(class_weights(run.test_codes[:, None], len(run.classes)))
-            # what each test point adds to its unit, (n_test, n_units)
-            share = np.zeros((len(place), place.max() + 1))
-            share[np.arange(len(place)), place] = weights[-1][:, 0]
-            shares.append(share if same else share * share.shape[1])
-            given = (chances, *run.data, rows[known], size)
-            streams.append(map_parts(*given, n_jobs=n_jobs))
-        accuracy, outcomes = [], []
-        for (_, one), (_, two) in zip(*streams, strict=True):
-            accuracy.append(np.hstack([one @ weights[0], two @ weights[1]]))
-            added = one @ shares[0], two @ shares[1]
-            outcomes.append(np.subtract(*added) if same else np.hstack(added))
-        return round_ties(np.concatenate(accuracy)).T, np.concatenate(outcomes)
 
-    def maps(self, scores, *, of_pairs, parameters, **about):
-        """Return numbers of the pairs as maps, of arrays if regions were paired."""
-        import pandas as pd
+def _maps(lights, shared, scores, *, of_pairs, parameters, **about):
+    """Return numbers of the pairs as maps, of arrays if regions were paired."""
+    import pandas as pd
 
-        (first, second), runs = self.lights, self.shared.runs
-        names = [run.choice.names for run in runs]
-        trained = f"trained on all {len(first.classes_)} classes"
-        # images without their addresses: equal runs write equal files
-        images = re.compile(r"<(?:\w+\.)*(\w+) object at 0x[0-9a-f]+>")
-        both = {"first": first, "second": second}
-        lights = {name: images.sub(r"\1", repr(each)) for name, each in both.items()}
-        about |= {
-            "parameters": parameters | {"classifiers": trained} | lights,
-            "page": comparison_page,
-            "pairs_": np.stack(self.shared.pairs, axis=1),
-            "table_file": "comparison.tsv",
-            "rows": "compared pairs of regions",
-        }
-        if not of_pairs:
-            found = maps_of_regions(runs[0], scores, names_=names[0], **about)
-            found.bg_img_ = first.bg_img_
-            return found
-        one, two = self.shared.pairs
-        columns = {"first_region": one, "second_region": two}
-        if None not in names:
-            columns["name"] = [
-                f"{names[0][i]} / {names[1][j]}" for i, j in about["pairs_"]
-            ]
-        table = pd.DataFrame(columns | scores)
-        about |= {"names_": columns.get("name"), "choice_": None, "places_": None}
-        return RegionMaps(scores, region_scores=scores, table=table, **about)
+    names = [run.choice.names for run in shared.runs]
+    trained = f"trained on all {len(lights[0].classes_)} classes"
+    # images without their addresses: equal runs write equal files
+    images = re.compile(r"<(?:\w+\.)*(\w+) object at 0x[0-9a-f]+>")
+    both = zip(("first", "second"), lights, strict=True)
+    described = {name: images.sub(r"\1", repr(each)) for name, each in both}
+    about |= {
+        "parameters": parameters | {"classifiers": trained} | described,
+        "page": comparison_page,
+        "pairs_": np.stack(shared.pairs, axis=1),
+        "table_file": "comparison.tsv",
+        "rows": "compared pairs of regions",
+    }
+    if not of_pairs:
+        found = maps_of_regions(shared.runs[0], scores, names_=names[0], **about)
+        found.bg_img_ = lights[0].bg_img_
+        return found
+    one, two = shared.pairs
+    columns = {"first_region": one, "second_region": two}
+    if None not in names:
+        pairs = zip(one, two, strict=True)
+        columns["name"] = [f"{names[0][i]} / {names[1][j]}" for i, j in pairs]
+    table = pd.DataFrame(columns | scores)
+    about |= {"names_": columns.get("name"), "choice_": None, "places_": None}
+    return RegionMaps(scores, region_scores=scores, table=table, **about)
 
 
 def _findings(lights, approximate, size):

@@ -8,10 +8,13 @@ import scipy.linalg
 
 from neuroextrap.analysis._region_run import RegionRun, RunParameters
 from neuroextrap.analysis._samples import read_labeled_samples, read_residuals
-from neuroextrap.design._doubts import overdispersed_runs, shared_classifiers
+from neuroextrap.design._doubts import (
+    findings_of_tests,
+    overdispersed_runs,
+    shared_classifiers,
+)
 from neuroextrap.design._findings import tell
 from neuroextrap.design._folds import Labels, code_labels
-from neuroextrap.design._further_tests import class_subsets
 from neuroextrap.design._tests import BoundOptions, Tests
 from neuroextrap.maps._identification import is_measured, not_marginal
 from neuroextrap.maps._records import flat_parameters
@@ -24,7 +27,6 @@ from neuroextrap.margins.algebra._grams import check_shrinkage
 from neuroextrap.margins.classifiers._classifier_names import resolve_classifier
 from neuroextrap.margins.running._checkpoint import array_hash
 from neuroextrap.stats._extrapolation._method import log_spaced_set_sizes
-from neuroextrap.stats._validation import random_generator
 
 
 class NoiseWhitener:
@@ -114,20 +116,26 @@ def check_row_order(imgs, **others):
             )
 
 
-def plan_decoding(searchlight, imgs, y, groups, order=None, strata=None):
+def plan_decoding(
+    searchlight, imgs, y, groups, order=None, *, strata=None, placed=True
+):
     """Check everything, then read the samples, choose regions and plan the run.
 
-    `strata` (n_samples,) are those within which labels are exchanged afterwards.
+    `strata` (n_samples,) are those within which labels are exchanged afterwards; unless
+    features are `placed`, all of them are one region if none are given.
     """
     parameters, given = RunParameters.of(searchlight), flat_parameters(searchlight)
     check_shrinkage(searchlight.shrinkage)
     check_row_order(imgs, y=y, groups=groups)
     labels = code_labels(y, searchlight.classes, groups, searchlight.blocks, order)
     n_classes, n_labels = len(labels.classes), len(labels.codes)
-    set_sizes, subsets = parameters.resolve_set_sizes(n_classes), ()
+    set_sizes, subsets = parameters.resolve_set_sizes(n_classes), None
     statistic = resolve_statistic(searchlight.statistic, n_classes, set_sizes)
     kernel = resolve_classifier(searchlight.estimator, shrinkage=searchlight.shrinkage)
     check_labelings_fit(searchlight.n_permutations, n_labels, searchlight.max_memory)
+    if is_measured(given["curves"], kernel):
+        set_sizes = _measured_sizes(parameters, set_sizes, n_classes)
+        subsets = np.unique(set_sizes[set_sizes < n_classes]), given["n_partitions"]
     tests = Tests.of(
         labels,
         BoundOptions.of(given, kernel),
@@ -135,28 +143,24 @@ def plan_decoding(searchlight, imgs, y, groups, order=None, strata=None):
         n_permutations=searchlight.n_permutations,
         random_state=searchlight.random_state,
         per_fold=given["per_fold"],
+        subsets=subsets,
     )
-    if is_measured(given["curves"], kernel):
-        set_sizes = _measured_sizes(parameters, set_sizes, n_classes)
-        few = np.unique(set_sizes[set_sizes < n_classes])
-        rng = random_generator(searchlight.random_state).spawn(1)[0]
-        drawn = few, given["n_partitions"], rng
-        subsets = class_subsets(labels.codes, tests.design, *drawn)
     samples = read_labeled_samples(searchlight, kernel, imgs, labels)
     X, (codes, pairing, _) = samples.X[:, samples.usable], tests.permuted
-    plan = Plan(kernel, tests.design, codes, statistic, pairing, subsets=subsets)
-    findings = tests.findings(X, kernel.frequent_first, strata) + not_marginal(plan)
-    run = planned_run(parameters, samples, tests, plan, findings)
+    plan = Plan(kernel, tests.design, codes, statistic, pairing, subsets=tests.subsets)
+    findings = findings_of_tests(tests, X, kernel.frequent_first, strata)
+    findings += not_marginal(plan)
+    tell(findings)
+    run = planned_run(parameters, samples, tests, plan, findings, placed=placed)
     return DecodingRun(
         **run, set_sizes=set_sizes, labels=labels, whole_runs=tests.options.whole_runs
     )
 
 
-def planned_run(parameters, samples, tests, plan, findings, notes=()):
-    """Tell what is doubtful, choose regions and settle bounds; fields of a run."""
-    tell(findings)
+def planned_run(parameters, samples, tests, plan, findings, *, notes=(), placed=True):
+    """Choose regions and settle bounds; return the fields of a run."""
     sampled = samples.masker, samples.X.shape[1]
-    choice = parameters.choose_regions(*sampled)
+    choice = parameters.choose_regions(samples.masker if placed else None, sampled[1])
     usable = parameters.usable_regions(choice, samples.usable)
     plan = replace(plan, whitener=make_whitener(parameters.noise_covariance, *sampled))
     tests, plan = _trainable(tests, plan, samples.X, usable.regions)

@@ -157,7 +157,7 @@ class _Noise(NamedTuple):
         acquired, number = runs_in_time(runs, labels.order)
         first = np.append(True, number[1:] != number[:-1])
         some = np.unique(np.concatenate([_members(run, i, rng) for i in regions[:20]]))
-        rest = without_means(run.rows[:, some], labels.codes, labels.groups)[acquired]
+        rest = without_means(run.rows[:, some], labels)[acquired]
         products = (rest[1:] * rest[:-1])[~first[1:]].mean() if len(rest) > 1 else 0.0
         seen = products / (rest**2).mean()
 
@@ -168,7 +168,7 @@ class _Noise(NamedTuple):
 
     def draw(self, samples, rng):
         """Draw noise like that of `samples` (n_samples, n_features) of a region."""
-        rest = without_means(samples, self.labels.codes, self.labels.groups)
+        rest = without_means(samples, self.labels)
         _, spread, patterns = np.linalg.svd(rest, full_matrices=False)
         new = rng.normal(size=(len(rest), len(spread)))
         innovation = np.sqrt(1 - self.correlation**2)

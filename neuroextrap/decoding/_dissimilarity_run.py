@@ -12,7 +12,7 @@ from scipy.stats import rankdata
 from neuroextrap.decoding._decoding_run import DecodingRun, plan_decoding
 from neuroextrap.decoding._searchlight import IdentificationSearchLight
 from neuroextrap.design._findings import tell
-from neuroextrap.design._folds import code_labels
+from neuroextrap.design._folds import code_labels, counts_of, members, row_codes
 from neuroextrap.design._permutations import few_exchanges
 from neuroextrap.maps._named_records import dissimilarity_names
 from neuroextrap.margins._engine import map_parts
@@ -31,13 +31,9 @@ _MOST_FEATURES = 2**27  # numbers in the features of a model under all exchanges
 def run_means(X, codes, run):
     """Average samples of classes in runs, (n_runs, K, n_features); zero for none."""
     n_runs, n_classes = run.max() + 1, codes.max() + 1
-    cell = run * n_classes + codes
-    counts = np.bincount(cell, minlength=n_runs * n_classes)
-    member = scipy.sparse.csr_array(
-        (np.ones(len(cell), dtype=X.dtype), (cell, np.arange(len(cell)))),
-        shape=(len(counts), len(cell)),
-    )
-    means = (member @ X) / np.maximum(counts, 1)[:, np.newaxis].astype(X.dtype)
+    cell, n_cells = run * n_classes + codes, n_runs * n_classes
+    size = np.maximum(np.bincount(cell, minlength=n_cells), 1)[:, np.newaxis]
+    means = members(cell, n_cells, X.dtype) @ X / size.astype(X.dtype)
     return means.reshape(n_runs, n_classes, -1)
 
 
@@ -210,14 +206,9 @@ def plan_dissimilarities(light, imgs, y, groups, order):
             "fit(..., groups=runs)"
         )
     labels = code_labels(y, None, groups, None, order)
-    run = np.unique(labels.groups, return_inverse=True)[1]
+    run = row_codes(labels.groups)
     present = _checked_pairs(labels, run)
-    models = {} if light.models is None else light.models
-    models = models if isinstance(models, Mapping) else {"model": models}
-    models = {str(n): _checked(str(n), m, labels.classes) for n, m in models.items()}
-    check_integer(light.n_permutations, "n_permutations", minimum=0)
-    if light.n_permutations and not models:
-        raise ValueError("n_permutations tests models; give models, or 0")
+    models = _models_of(light, labels.classes)
     shared, n_permutations = light.get_params(), light.n_permutations
     for own in ("models", "method", "n_permutations"):
         del shared[own]
@@ -229,12 +220,9 @@ def plan_dissimilarities(light, imgs, y, groups, order):
         for name, model in models.items()
     }
     searchlight = IdentificationSearchLight(**shared, bounds=None)
-    samples, few = plan_decoding(searchlight, imgs, y, groups, order), ()
-    if n_permutations and exchanges.are_all:
-        labelings = FewLabelings(len(exchanges), 1, "orders of the classes")
-        found = few_exchanges(labelings)
-        few = (found._replace(remedy="more classes have more orders"),) if found else ()
-        tell(few)
+    samples = plan_decoding(searchlight, imgs, y, groups, order)
+    few = _few_orders(exchanges) if n_permutations else ()
+    tell(few)
     splits = halves(present)
     parts = [present, *(half for split in splits for half in split)]
     means = run_means(samples.rows, labels.codes, run)
@@ -252,10 +240,28 @@ def plan_dissimilarities(light, imgs, y, groups, order):
     )
 
 
+def _models_of(light, classes):
+    """Return the checked models (K, K) of a searchlight by name."""
+    models = {} if light.models is None else light.models
+    models = models if isinstance(models, Mapping) else {"model": models}
+    models = {str(name): _checked(str(name), m, classes) for name, m in models.items()}
+    check_integer(light.n_permutations, "n_permutations", minimum=0)
+    if light.n_permutations and not models:
+        raise ValueError("n_permutations tests models; give models, or 0")
+    return models
+
+
+def _few_orders(exchanges):
+    """Return a Finding where every other order of the classes is used, 0 or 1."""
+    if not exchanges.are_all:
+        return ()
+    found = few_exchanges(FewLabelings(len(exchanges), 1, "orders of the classes"))
+    return (found._replace(remedy="more classes have more orders"),)
+
+
 def _checked_pairs(labels, run):
     """Return the classes of runs (n_runs, K), every two together in at least two."""
-    present = np.zeros((run.max() + 1, len(labels.classes)), dtype=bool)
-    present[run, labels.codes] = True
+    present = counts_of(run, labels.codes) > 0
     rare = np.flatnonzero(runs_together(present) < 2)
     if len(rare):
         pair = np.transpose(np.triu_indices(len(labels.classes), 1))[rare[0]]

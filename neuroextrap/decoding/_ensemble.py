@@ -2,28 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import scipy.sparse
 from numpy.typing import ArrayLike
 
-from neuroextrap.analysis._parameters import (
-    Regions,
-    of_no_places,
-    plain_maps,
-    with_parameters,
-)
-from neuroextrap.analysis._samples import Samples, read_labeled_samples
+from neuroextrap.analysis._parameters import plain_maps, with_parameters
 from neuroextrap.decoding._comparable import taken_options
 from neuroextrap.decoding._decoding_run import plan_decoding
 from neuroextrap.decoding._searchlight import IdentificationSearchLight
-from neuroextrap.design._folds import code_labels
-from neuroextrap.images._loading import load_samples
-from neuroextrap.images._region_choice import choose_regions
+from neuroextrap.images._region_choice import RegionChoice
 from neuroextrap.maps._identification import accuracy_statistics
-from neuroextrap.maps._records import value_of
-from neuroextrap.margins.classifiers._classifier_names import resolve_classifier
+from neuroextrap.margins._paths import with_path
 from neuroextrap.regions._membership import usable_regions
 from neuroextrap.stats._shared_options import described_by
 from neuroextrap.stats._validation import (
@@ -32,34 +24,6 @@ from neuroextrap.stats._validation import (
     check_numbers,
     random_generator,
 )
-
-
-class SampleSet(NamedTuple):
-    """Samples as a searchlight sees them, and the searchlight on plain arrays."""
-
-    samples: Samples
-    y: np.ndarray  # class of every sample
-    groups: np.ndarray | None  # run of every sample
-    searchlight: object  # a copy, whose regions are to be set
-
-
-def read_sample_set(searchlight, imgs, y, groups, *, permuted=False):
-    """Read samples once, and make a searchlight for sets of their features."""
-    unused = plain_maps(IdentificationSearchLight())
-    if permuted:
-        del unused["n_permutations"]
-    parameters = taken_options(searchlight, "this analysis", unused, "searchlight")
-    labels = code_labels(y, searchlight.classes, groups, searchlight.blocks)
-    kernel = resolve_classifier(searchlight.estimator, shrinkage=searchlight.shrinkage)
-    samples = read_labeled_samples(searchlight, kernel, imgs, labels)
-    noise, has_images = searchlight.noise_covariance, samples.masker is not None
-    if has_images and noise is not None and not isinstance(noise, np.ndarray):
-        noise = load_samples(noise, samples.masker)
-    parameters |= of_no_places(searchlight)
-    parameters |= dict.fromkeys(("classes", "within_runs", "bounds"))
-    parameters |= {"blocks": labels.blocks, "noise_covariance": noise}
-    light = with_parameters(searchlight, **parameters)
-    return SampleSet(samples, labels.classes[labels.codes], labels.groups, light)
 
 
 def rows_of_sets(sets, n_features):
@@ -72,15 +36,33 @@ def rows_of_sets(sets, n_features):
     return rows
 
 
-def score_sets(sample_set, sets, *, min_voxels):
-    """Score sets of features, a list of indices, by one run of the searchlight.
+def plan_sets(searchlight, data, *, permuted=False, whole=False, **changed):
+    """Plan the run of a searchlight, of whose regions sets are made (DecodingRun).
+
+    `data` are images, labels and runs. All features are one region, with `whole`,
+    unless regions are given.
+    """
+    unused = plain_maps(IdentificationSearchLight())
+    if permuted:
+        del unused["n_permutations"]
+    given = taken_options(searchlight, "this analysis", unused, "searchlight")
+    plain = with_parameters(searchlight, bounds=None, **changed)
+    placed = (
+        not whole or given["labels_img"] is not None or given["regions"] is not None
+    )
+    return plan_decoding(plain, *data, placed=placed)
+
+
+def score_sets(run, sets, *, min_voxels):
+    """Score sets of features, a list of indices, in the place of a run's regions.
 
     Returns DecodingRun, RegionScores, and accuracies and information of the sets.
     """
-    X, light = sample_set.samples.X, sample_set.searchlight
-    regions = rows_of_sets(sets, X.shape[1])
-    light = with_parameters(light, regions=regions, min_voxels=min_voxels)
-    run = plan_decoding(light, X, sample_set.y, sample_set.groups)
+    n_features = run.rows.shape[1]
+    regions = rows_of_sets(sets, n_features)
+    usable = usable_regions(regions, np.ones(n_features, dtype=bool), min_voxels)
+    plan = with_path(replace(run.plan, by_sums=None), usable.regions)
+    run = replace(run, choice=RegionChoice(regions), usable=usable, plan=plan)
     scores, _ = run.score()
     statistics = accuracy_statistics(
         scores.wins, n_test=len(run.test_codes), set_sizes=run.set_sizes
@@ -165,8 +147,11 @@ def ensemble_information(
     True
     """
     _check_options(n_voxels, n_draws)
-    sample_set = read_sample_set(searchlight, imgs, y, groups)
-    parts, names = _parts(searchlight, sample_set.samples)
+    run = plan_sets(searchlight, (imgs, y, groups), whole=True, min_voxels=1)
+    members, analyzed = run.usable.regions, run.analyzed
+    rows = np.split(members.indices, members.indptr[1:-1])
+    parts = [rows[region] for region in analyzed]
+    names = [run.choice.names[i] if run.choice.names else str(i) for i in analyzed]
     rng = random_generator(random_state)
     cells = _cells([len(part) for part in parts], n_voxels)
     sets = []
@@ -175,7 +160,7 @@ def ensemble_information(
         sets += [drawn, drawn[: size // 2], drawn[size // 2 :]]
     if len(parts) > 1:
         sets += [np.unique(np.concatenate(parts)), *parts]
-    _, _, statistics = score_sets(sample_set, sets, min_voxels=1)
+    _, _, statistics = score_sets(run, sets, min_voxels=1)
     return _table(statistics, cells, names, n_draws, sets)
 
 
@@ -192,20 +177,6 @@ def _check_options(n_voxels, n_draws):
         )
     for size in sizes:
         check_integer(size, "n_voxels", minimum=1)
-
-
-def _parts(searchlight, samples):
-    """Return the usable features of every region, and the regions' names."""
-    masker, n_features = samples.masker, samples.X.shape[1]
-    regions = value_of(Regions, searchlight.regions).regions
-    atlas = searchlight.labels_img
-    placed = None if atlas is None and regions is None else masker
-    choice = choose_regions(placed, n_features, labels_img=atlas, regions=regions)
-    members = usable_regions(choice.regions, samples.usable, 1).regions
-    names = choice.names or [str(i) for i in range(choice.n_regions)]
-    rows = np.split(members.indices, members.indptr[1:-1])
-    kept = [i for i, row in enumerate(rows) if len(row)]
-    return [rows[i] for i in kept], [names[i] for i in kept]
 
 
 def _cells(region_sizes, n_voxels):

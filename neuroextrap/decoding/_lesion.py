@@ -9,10 +9,9 @@ from joblib import Parallel, delayed
 from numpy.typing import ArrayLike
 
 from neuroextrap import stats
-from neuroextrap.analysis._presentation import region_images
-from neuroextrap.analysis._region_maps import RegionMaps
-from neuroextrap.analysis._region_run import RunParameters
-from neuroextrap.decoding._ensemble import read_sample_set, score_sets
+from neuroextrap.analysis._region_maps import RegionMaps, maps_of_regions
+from neuroextrap.analysis._samples import can_be_used
+from neuroextrap.decoding._ensemble import plan_sets, score_sets
 from neuroextrap.decoding._searchlight import IdentificationSearchLight
 from neuroextrap.design._folds import class_weights
 from neuroextrap.maps._identification import permutation_statistics
@@ -108,34 +107,18 @@ def lesion_identification(
     >>> lesions["accuracy_loss"].round(2).tolist()
     [0.0, 0.0, 0.5]
     """
-    sample_set = read_sample_set(searchlight, imgs, y, groups, permuted=True)
-    masker, usable = sample_set.samples.masker, sample_set.samples.usable
-    parameters = RunParameters.of(searchlight)
-    choice = parameters.choose_regions(masker, len(usable))
-    removed = choice.regions.astype(np.int32) @ usable.astype(np.int32)
-    least = max(1, parameters.min_voxels)
-    lesioned = _lesioned(removed, least)
-    _check_memory(len(lesioned), usable.sum(), searchlight.max_memory)
-    rows = np.split(choice.regions.indices, choice.regions.indptr[1:-1])
-    sets = [_without(usable, rows[region]) for region in lesioned]
+    run = plan_sets(searchlight, (imgs, y, groups), permuted=True)
+    usable, members = can_be_used(run.rows), run.choice.regions
+    _check_memory(len(run.analyzed), usable.sum(), searchlight.max_memory)
     if searchlight.n_permutations:  # refused before the work, if it is no accuracy
-        accuracy_set_size(searchlight.statistic, len(np.unique(sample_set.y)))
-    sets = [_without(usable, []), *sets]
-    run, scores, values = score_sets(sample_set, sets, min_voxels=least)
+        accuracy_set_size(searchlight.statistic, len(run.classes))
+    rows = np.split(members.indices, members.indptr[1:-1])
+    sets = [_without(usable, rows[region]) for region in run.analyzed]
+    sets, least = [_without(usable, []), *sets], max(1, run.parameters.min_voxels)
+    tested, scores, values = score_sets(run, sets, min_voxels=least)
     if searchlight.n_permutations:
-        values |= _p_values(searchlight, run, scores)
-    return _result(searchlight, values, choice, lesioned, removed, masker)
-
-
-def _lesioned(removed, least):
-    """Return the regions of at least so many usable voxels, one or more."""
-    lesioned = np.flatnonzero(removed >= least)
-    if len(lesioned) == 0:
-        raise ValueError(
-            f"no region has min_voxels={least} usable voxels (largest: "
-            f"{removed.max()}); give a larger radius, or smaller min_voxels"
-        )
-    return lesioned
+        values |= _p_values(searchlight, tested, scores)
+    return _result(searchlight, run, values)
 
 
 def _check_memory(n_regions, n_usable, max_memory):
@@ -194,7 +177,7 @@ def _differences(searchlight, run, sets):
     return np.array(differences).reshape(len(rests), place.max() + 1)
 
 
-def _result(searchlight, statistics, choice, lesioned, removed, masker):
+def _result(searchlight, run, statistics):
     """Place the lesions' statistics, and what they lost, among all regions."""
     import pandas as pd
 
@@ -203,23 +186,24 @@ def _result(searchlight, statistics, choice, lesioned, removed, masker):
         for name, value in statistics.items()
         if not name.startswith("loss")
     }
-    among = np.isin(np.arange(choice.n_regions), lesioned)
+    choice, removed = run.choice, run.usable.n_features
+    among = np.isin(np.arange(choice.n_regions), run.analyzed)
     rests = {name: value[1:] for name, value in statistics.items()}
     values = spread_known(among, rests)
     for loss, of in _LOSSES.items():
         values[loss] = whole[of] - values[of]
     values["n_voxels"] = np.where(np.isfinite(values["accuracy"]), removed, np.nan)
-    masker = masker if choice.has_place else None
     names = choice.names or [str(i) for i in range(choice.n_regions)]
     columns = ["accuracy", "pairwise_accuracy", "implied_information", *_LOSSES]
     columns += [name for name in statistics if "p_value" in name]
     table = {"name": names, "n_voxels": removed}
-    return RegionMaps(
-        region_images(values, choice, masker),
-        masker=masker,
-        region_scores=values,
+    return maps_of_regions(
+        run,
+        values,
         table=pd.DataFrame(table | {name: values[name] for name in columns}),
+        table_file="table.tsv",
         parameters=described_parameters(searchlight),
         random_state=searchlight.random_state,
+        findings=[f for f in run.findings if any(map(f.touches, values))],
         whole=whole,
     )

@@ -123,38 +123,35 @@ def multiverse(
     >>> (found["p_value_fwe_all"] <= 0.05).tolist(), found["n_pipelines"].tolist()
     ([True, False], [3.0, 0.0])
     """
-    runs, lights, scored, tested = {}, {}, {}, {}
-    for name, (light, own) in _checked(pipelines, imgs).items():
-        lights[name] = copy(light).set_params(bounds=None)  # which would take time
-        try:
-            runs[name] = plan_decoding(lights[name], own, y, groups, order)
-        except ValueError as error:
-            raise ValueError(f"pipelines[{name!r}]: {error}") from error
-    _check_alike(runs)
-    for name, run in runs.items():
-        scored[name] = found = run.score()[0]
-        tested[name] = standardized_by_maxima(found.score, found.maxima)
-    maxima = np.max([own for _, own in tested.values()], axis=0)
-    first, *_ = runs.values()
-    p_values = []
-    for run, (standard, _) in zip(runs.values(), tested.values(), strict=True):
-        own = stats.max_statistic_p_value(standard, maxima)
-        p_values.append(run.choice.to_features(own) if _has_places(run) else own)
-    p_values = np.stack(p_values)
-    unknown = np.isnan(p_values).all(axis=0)
-    found = {
-        "p_value_fwe_any": np.where(unknown, np.nan, np.fmin.reduce(p_values)),
-        "p_value_fwe_all": np.max(p_values, axis=0),
-        "n_pipelines": np.where(unknown, np.nan, (p_values <= LEVEL).sum(axis=0)),
+    given = _checked(pipelines, imgs)
+    lights = {  # without bounds, which would take time
+        name: copy(light).set_params(bounds=None) for name, (light, _) in given.items()
     }
+    runs = {
+        name: _planned(name, light, given[name][1], y, groups, order)
+        for name, light in lights.items()
+    }
+    _check_alike(runs)
+    scored = {name: run.score()[0] for name, run in runs.items()}
+    tested = {
+        name: standardized_by_maxima(found.score, found.maxima)
+        for name, found in scored.items()
+    }
+    maxima = np.max([own for _, own in tested.values()], axis=0)
+    corrected = {
+        name: stats.max_statistic_p_value(standard, maxima)
+        for name, (standard, _) in tested.items()
+    }
+    first, *_ = runs.values()
     masker = first.masker if _has_places(first) else None
+    found = _combined(runs, corrected)
     options = _options(lights)
     findings = dict.fromkeys(f for run in runs.values() for f in run.findings)
     return RegionMaps(
         feature_images(found, masker),
         masker=masker,
         region_scores=found,
-        table=_table(options, scored, tested, maxima),
+        table=_table(options, scored, tested, corrected),
         parameters={"pipelines": options},
         random_state=next(iter(lights.values())).random_state,
         findings=[f for f in findings if any(map(f.touches, found))],
@@ -162,7 +159,7 @@ def multiverse(
         table_file="pipelines.tsv",
         rows="pipelines",
         bg_img_=first.bg_img,
-        choice_=features_as_regions(p_values.shape[1]),
+        choice_=features_as_regions(len(found["n_pipelines"])),
         places_=None if masker is None else feature_coordinates(masker),
         words_=("region", "regions") if masker is None else words_of_features(masker),
         classes_=first.classes,
@@ -170,6 +167,32 @@ def multiverse(
         null_maxima_=maxima,
         n_permutations_=len(maxima),
     )
+
+
+def _planned(name, light, *given):
+    """Plan the run of a pipeline; ValueError that names it."""
+    try:
+        return plan_decoding(light, *given)
+    except ValueError as error:
+        raise ValueError(f"pipelines[{name!r}]: {error}") from error
+
+
+def _combined(runs, corrected):
+    """Return the maps over pipelines of corrected p-values (n_regions,) by pipeline."""
+    p_values = np.stack(
+        [
+            run.choice.to_features(corrected[name])
+            if _has_places(run)
+            else corrected[name]
+            for name, run in runs.items()
+        ]
+    )
+    unknown = np.isnan(p_values).all(axis=0)
+    return {
+        "p_value_fwe_any": np.where(unknown, np.nan, np.fmin.reduce(p_values)),
+        "p_value_fwe_all": np.max(p_values, axis=0),
+        "n_pipelines": np.where(unknown, np.nan, (p_values <= LEVEL).sum(axis=0)),
+    }
 
 
 def _checked(pipelines, imgs):
@@ -276,13 +299,13 @@ def _words(values):
     return ["given" if word == "given 1" and not others[1:] else word for word in words]
 
 
-def _table(options, scored, tested, maxima):
+def _table(options, scored, tested, corrected):
     """Return a row for every pipeline, with the options that are not all the same."""
     import pandas as pd
 
     rows = []
     for name, (standard, own_maxima) in tested.items():
-        over_all = stats.max_statistic_p_value(standard, maxima)
+        over_all = corrected[name]
         alone = stats.max_statistic_p_value(standard, own_maxima)
         found = {
             "n_regions": int(np.isfinite(over_all).sum()),

@@ -179,24 +179,7 @@ class RegionPredictions(RegionAnalysis):
         if groups is not None:
             groups = check_labels(groups, "groups")
         check_within_runs(how, groups)
-        if self.masker_ is None and not hasattr(imgs, "__array__"):
-            raise ValueError("imgs must be an array, as those that were fitted")
-        self._check_columns("imgs", imgs)
-        n_samples = None if groups is None else len(groups)
-        read = read_samples(self.masker_, imgs, counted="groups", dtype=None)
-        if n_samples not in (None, len(read.X)):
-            raise ValueError(f"imgs has {len(read.X)} samples, groups has {n_samples}")
-        if read.X.shape[1] != self.n_elements_:
-            raise ValueError(
-                f"imgs has {read.X.shape[1]} voxels, {self.n_elements_} were fitted; "
-                "give samples of the same voxels"
-            )
-        if not read.finite[features].all():
-            raise ValueError(
-                f"imgs has NaN or infinity in voxels of region {region}; predict "
-                "from a region without such voxels, or leave these samples out"
-            )
-        read = read._replace(X=read.X.astype(float) + read.location)
+        read = self._read_new(region, features, imgs, groups)
         if how is not None:
             read = within_runs(read, groups, how)
             if how == "zscore" and not read.usable[features].all():
@@ -210,6 +193,28 @@ class RegionPredictions(RegionAnalysis):
         whitener = run.plan.whitener
         new = new if whitener is None else whitener(features, new)
         return new.astype(fitted.dtype)
+
+    def _read_new(self, region, features, imgs, groups):
+        """Return new Samples with their means; ValueError if they do not fit."""
+        if self.masker_ is None and not hasattr(imgs, "__array__"):
+            raise ValueError("imgs must be an array, as those that were fitted")
+        self._check_columns("imgs", imgs)
+        read = read_samples(self.masker_, imgs, counted="groups", dtype=None)
+        if groups is not None and len(groups) != len(read.X):
+            raise ValueError(
+                f"imgs has {len(read.X)} samples, groups has {len(groups)}"
+            )
+        if read.X.shape[1] != self.n_elements_:
+            raise ValueError(
+                f"imgs has {read.X.shape[1]} voxels, {self.n_elements_} were fitted; "
+                "give samples of the same voxels"
+            )
+        if not read.finite[features].all():
+            raise ValueError(
+                f"imgs has NaN or infinity in voxels of region {region}; predict "
+                "from a region without such voxels, or leave these samples out"
+            )
+        return read._replace(X=read.X.astype(float) + read.location)
 
     def _only_region(self, region):
         """Return the index of a region, which need not be given if it is the only."""

@@ -8,10 +8,11 @@ from sklearn.model_selection import KFold
 from neuroextrap.analysis._region_run import RegionRun, RunParameters
 from neuroextrap.analysis._samples import read_labeled_samples
 from neuroextrap.decoding._decoding_run import check_row_order, planned_run
-from neuroextrap.design._findings import EVERYTHING, Finding
-from neuroextrap.design._folds import code_targets, row_codes
-from neuroextrap.design._permutations import Permuted
-from neuroextrap.design._series import EXCHANGES, OF_TARGETS, findings_of_series
+from neuroextrap.design._course_of_runs import OF_TARGETS, findings_of_series
+from neuroextrap.design._doubts import findings_of_tests
+from neuroextrap.design._findings import EVERYTHING, Finding, tell
+from neuroextrap.design._folds import code_targets, row_codes, some_columns
+from neuroextrap.design._permutations import EXCHANGES, Permuted
 from neuroextrap.design._tests import BoundOptions, Tests
 from neuroextrap.maps._records import flat_parameters
 from neuroextrap.margins._plan import Plan
@@ -89,17 +90,18 @@ def plan_targets(light, imgs, targets, groups, order=None):
     samples = read_labeled_samples(light, kernel, imgs, labels, "targets")
     usable = samples.X[:, samples.usable]
     findings = (
-        *tests.findings(usable),
+        *findings_of_tests(tests, usable),
         *_of_series(light, usable, vectors, labels),
         *(_of_sorted_folds(vectors, tests.design) if groups is None else ()),
     )
+    tell(findings)
     notes = (
         _CANDIDATES.format(n=n_classes),
         _penalty_note(kernel),
         *((_TESTED,) if light.n_permutations and by_correlation else ()),
     )
     plan = Plan(kernel, tests.design, tests.permuted.codes, statistic)
-    run = planned_run(parameters, samples, tests, plan, findings, notes)
+    run = planned_run(parameters, samples, tests, plan, findings, notes=notes)
     return TargetRun(**run, set_sizes=set_sizes, candidates=candidates)
 
 
@@ -242,5 +244,5 @@ def _explained(X, targets):
     """Return some columns of X, and what the main directions of targets explain."""
     left, _, _ = np.linalg.svd(targets - targets.mean(axis=0), full_matrices=False)
     main = left[:, : max(1, min(_MAIN_DIRECTIONS, len(X) // 4))]
-    some = X[:, :: -(-X.shape[1] // _FEATURES)]
+    some = some_columns(X, _FEATURES)
     return some, main @ (main.T @ some)

@@ -168,32 +168,30 @@ def trial_confound(
         )
     labels = code_labels(y, light.classes, groups, light.blocks, order)
     strata = confound_strata(confound, labels, stratum_size)
-    free = copy(light).set_params(bounds=None)
-    run = plan_decoding(free, imgs, y, groups, order, strata.codes)
-    run = replace(run, plan=replace(run.plan, subsets=()))
+    plain = copy(light).set_params(bounds=None)
+    run = plan_decoding(plain, imgs, y, groups, order, strata=strata.codes)
+    run = _changed(run, subsets=())
     within = run.labels._replace(strata=strata.codes)
     restricted = _permuted(light, within, run.plan.design)
-    tests, why_not = _tests_of_levels(light, run, within, strata)
+    tests, not_bounded = _tests_of_levels(light, run, within, strata)
     alone = _class_from(light, run, strata)
-    plan = replace(run.plan, codes=restricted.codes, forward=tests)
-    found, maxima, tested = _within_strata(run, plan)
+    own = _changed(run, codes=restricted.codes, forward=tests)
+    found, maxima, tested = _within_strata(own)
     free = permutation_statistics(run.score()[0], _P_VALUES)
+    of_levels, not_decoded = _levels(light, run, strata)
     scores = {
         "accuracy": _accuracy(found),
         **tested,
         **{f"unrestricted_{name}": p for name, p in free.items()},
+        **of_levels,
+        **_bounds(own, found.n_correct),
+        "n_voxels": run.usable.n_features.astype(float),
     }
-    of_levels, why_not_levels = _levels(light, run, strata)
-    scores |= of_levels
-    if tests is not None:
-        scores |= _bounds(run, found.n_correct, tests)
-    scores["n_voxels"] = run.usable.n_features.astype(float)
     close = _too_close(alone["accuracy"], strata)
-    found_here = (*restricted.findings, *close, *why_not, *why_not_levels)
+    found_here = (*restricted.findings, *close, *not_bounded, *not_decoded)
     tell(found_here)
     of_run = (each for each in run.findings if any(map(each.touches, scores)))
     cells = within.exchanged
-
     maps = maps_of_regions(
         run,
         scores,
@@ -215,22 +213,27 @@ def trial_confound(
     return maps
 
 
+def _changed(run, **changed):
+    """Return a run whose plan is changed."""
+    return replace(run, plan=replace(run.plan, **changed))
+
+
 def _permuted(light, labels, design):
     """Return the labelings of a test, Permuted, with the seed of the searchlight."""
     seed = light.random_state
     return permuted_codes(labels, design, light.n_permutations, seed, cv=light.cv)
 
 
-def _within_strata(run, plan):
+def _within_strata(run):
     """Score all regions; return RegionScores, standardized maxima, and p-values."""
-    shape = plan.n_permutations, run.choice.n_regions
+    shape = run.plan.n_permutations, run.choice.n_regions
     null: Any
     with (
         TemporaryDirectory() as folder,
         null_file(Path(folder, "null.npy"), *shape) as null,
     ):
         told = {"progress": Progress(run.parameters.verbose), "n_jobs": run.n_workers}
-        found = score_regions(*replace(run, plan=plan).data, null=null, **told)
+        found = score_regions(*run.data, null=null, **told)
         standard, maxima = standardized_by_region(found.score, null)
     p_fwe = stats.max_statistic_p_value(standard, maxima)
     tested = permutation_statistics(found, _P_VALUES) | {"p_value_fwe": p_fwe}
@@ -259,8 +262,7 @@ def _levels(light, run, strata):
         return {}, _left_out("confound_*", "the confound is not decoded", error)
     statistic = resolve_statistic("accuracy", len(names), None)
     drawn = {"codes": permuted.codes, "pairing": permuted.pairing}
-    plan = replace(run.plan, design=design, statistic=statistic, **drawn)
-    found, _ = replace(run, plan=plan).score()
+    found, _ = _changed(run, design=design, statistic=statistic, **drawn).score()
     maps = {"accuracy": _accuracy(found), **permutation_statistics(found, _P_VALUES)}
     return {f"confound_{name}": values for name, values in maps.items()}, ()
 
@@ -309,8 +311,7 @@ def _tests_of_levels(light, run, labels, strata):
             "is these that matter"
         )
     elif isinstance(tests, ForwardFolds):
-        run = replace(run, plan=replace(run.plan, forward=tests))
-        reason = why_untrainable(*run.data)
+        reason = why_untrainable(*_changed(run, forward=tests).data)
         if reason is None:
             return tests, ()
     return None, _left_out("information_bound_beyond*", _NOT_BOUNDED, reason)
@@ -321,12 +322,17 @@ def _left_out(maps, what, reason):
     return (Finding("not_computed", "note", 0.0, (maps,), f"{reason}", what, ""),)
 
 
-def _bounds(run, n_correct, tests):
+def _bounds(run, n_correct):
     """Return lower bounds (bits) on information beyond the confound, by name."""
-    bounds, how = {}, {"confidence_level": run.parameters.confidence_level}
-    for name, n_regions in (("", 1), ("_fwe", max(1, len(run.analyzed)))):
-        how["n_regions"] = n_regions
-        accuracy = tests.outcomes.bayes_accuracy_bound(n_correct, **how)
-        bits = stats.fano_information(accuracy, len(run.classes))
-        bounds[f"information_bound_beyond{name}"] = bits
-    return bounds
+    if run.plan.forward is None:
+        return {}
+    bound = run.plan.forward.outcomes.bayes_accuracy_bound
+    level, n_regions = run.parameters.confidence_level, max(1, len(run.analyzed))
+    bounds = {
+        "": bound(n_correct, confidence_level=level),
+        "_fwe": bound(n_correct, confidence_level=level, n_regions=n_regions),
+    }
+    return {
+        f"information_bound_beyond{name}": stats.fano_information(a, len(run.classes))
+        for name, a in bounds.items()
+    }

@@ -18,21 +18,17 @@ from neuroextrap.design._folds import (
     is_nested,
     of_unit_length,
     runs_in_time,
-    without_means,
+    some_columns,
 )
 
-_MOST_SERIES_COLUMNS = 500
+SERIES_COLUMNS = 500
+"""Columns of every series that are compared, at most."""
 _FEWEST_VOLUMES = 20
 _FEWEST_DIRECTIONS = 8  # in which changes vary; fewer are those of a noiseless model
 _LONGEST_OFFSET = 10  # volumes that one of two copies may lack at its beginning
 _SHARED = 0.3  # mean correlation of changes that marks copies among other runs,
 _SHARED_BY_ALL = 0.7  # and where all are alike, as events at the same times make them
 _ERRORS = 6.0
-
-
-def some_columns(series):
-    """Return few enough columns of a series (n_volumes, n_columns) to be compared."""
-    return np.array(series[:, :: -(-series.shape[1] // _MOST_SERIES_COLUMNS)], float)
 
 
 def check_series_apart(series, names):
@@ -101,13 +97,16 @@ _GIVE_ONCE = (
 )
 
 
-def copied_samples(X, labels, design):
-    """Return a Finding where samples are (nearly) copies of others, else None."""
+def copied_samples(X, rest, labels, design):
+    """Return a Finding where samples are (nearly) copies of others, else None.
+
+    `rest` are some of their columns without the means of class and run.
+    """
     number, how = copies(X), "equal to the last bit"
     if number is None:
-        number, how = near_copies(X, labels.codes, labels.groups), "nearly equal"
+        number, how = near_copies(rest, labels), "nearly equal"
     if number is None:
-        return matched_runs(X, labels)
+        return matched_runs(rest, labels)
     for fold, (train, test) in enumerate(design.folds, start=1):
         shared = np.intersect1d(number[train], number[test])
         if len(shared):
@@ -132,12 +131,12 @@ def copied_samples(X, labels, design):
     return Finding(*seen, because, TOO_OPTIMISTIC, remedy)
 
 
-def matched_runs(X, labels):
+def matched_runs(rest, labels):
     """Return a Finding where two runs are versions of one acquisition, else None.
 
     What a class has in common in two runs is taken off, as sessions have patterns too.
     """
-    pairs = list(_pairs_of_runs(X, labels))
+    pairs = list(_pairs_of_runs(rest, labels))
     for how, order, alike in (
         ("one by one (by {:.2f} beyond class and run)", "the same", _in_one_order),
         ("by {:.2f} with their best match", "another", _in_another_order),
@@ -155,18 +154,17 @@ def matched_runs(X, labels):
     return None
 
 
-def _pairs_of_runs(X, labels):
+def _pairs_of_runs(rest, labels):
     """Yield the names of two runs, correlations (n, m) of their samples, and codes."""
     codes, groups = labels.codes, labels.groups
-    if groups is None or len(X) > _MOST_SAMPLES or X.shape[1] < _FEWEST_COLUMNS:
+    if groups is None or len(rest) > _MOST_SAMPLES or rest.shape[1] < _FEWEST_COLUMNS:
         return
     rows, run = runs_in_time(groups, labels.order)
     runs = np.split(rows, np.flatnonzero(np.diff(run)) + 1)
     runs = [rows for rows in runs if len(rows) >= _FEWEST_MATCHED]
     if len(runs) > _MOST_RUNS:
         return
-    rest = without_means(X[:, :: -(-X.shape[1] // _MOST_COLUMNS)], codes, groups)
-    rest /= np.maximum(np.linalg.norm(rest, axis=1), np.finfo(float).tiny)[:, None]
+    rest = of_unit_length(rest, axis=1)
     for a, b in combinations(runs, 2):
         names = groups[a[0]], groups[b[0]]
         yield names, rest[a] @ rest[b].T, codes[a], codes[b]
@@ -247,14 +245,14 @@ def _best_matches(products, first, second, *, same=True):
     return np.concatenate(best), np.concatenate(gains)
 
 
-def near_copies(X, codes, groups=None):
+def near_copies(rest, labels):
     """Return a number for every sample, shared by those nearly equal; None if no two.
 
     Those correlate above .95 beyond the means of class and run, others not above .7.
     """
-    if len(X) > _MOST_SAMPLES:
+    if len(rest) > _MOST_SAMPLES:
         return None
-    rest = without_means(X[:, :: -(-X.shape[1] // _MOST_COLUMNS)], codes, groups)
+    codes, groups, n = labels.codes, labels.groups, len(rest)
     gram = rest @ rest.T
     directions = np.trace(gram) ** 2 / max((gram**2).sum(), np.finfo(float).tiny)
     length = np.sqrt(np.diag(gram))
@@ -268,13 +266,12 @@ def near_copies(X, codes, groups=None):
         copied = near & (groups[:, None] == groups)
         few |= (alike == copied).all(axis=1)
     near &= few[:, None] & few
-    n_pairs = len(X) * (len(X) - 1)
-    by_chance = n_pairs * (1 - _NEAR**2) ** ((directions - 1) / 2)
+    by_chance = n * (n - 1) * (1 - _NEAR**2) ** ((directions - 1) / 2)
     if by_chance > _CHANCE * near.sum():
         return None
     # samples alone in their run are alike once means are subtracted, whatever they were
     rows = np.flatnonzero(near.any(axis=1))
-    noise = centered_within(np.eye(len(X)), codes, groups)[rows]
+    noise = centered_within(np.eye(n), codes, groups)[rows]
     length = np.linalg.norm(noise, axis=1)
     near[np.ix_(rows, rows)] &= noise @ noise.T <= _APART * length[:, None] * length
     if not near.any():
@@ -289,7 +286,7 @@ def copies(X):
     """
     if X.shape[1] < _FEWEST_COLUMNS:
         return None
-    some = np.ascontiguousarray(X[:, :: -(-X.shape[1] // _MOST_COLUMNS)])
+    some = np.ascontiguousarray(some_columns(X, _MOST_COLUMNS))
     if some.shape[1] < _DISCRETE_COLUMNS and (some == np.rint(some)).all():
         return None  # a few whole numbers
     hashes = [hash(row.tobytes()) for row in some]

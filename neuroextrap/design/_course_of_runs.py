@@ -1,19 +1,29 @@
-"""Classes whose order lets the course of a run look like a difference between them."""
+"""What follows the course of runs: classes, samples, and responses in series."""
 
 import re
 from typing import NamedTuple
 
 import numpy as np
+import scipy.fft
 from scipy.stats import chi2
 
-from neuroextrap.design._findings import EVERYTHING, TOO_OPTIMISTIC, Finding
+from neuroextrap.design._findings import (
+    BOUNDS,
+    EVERYTHING,
+    P_VALUES,
+    TOO_OPTIMISTIC,
+    TOO_SMALL,
+    Finding,
+)
 from neuroextrap.design._folds import (
     counts_of,
     means_of,
     members,
+    of_unit_length,
     row_codes,
+    rows_by_run,
     runs_in_time,
-    without_means,
+    some_columns,
 )
 
 _SHUFFLES = 99
@@ -23,7 +33,7 @@ _SURELY = 1e-3  # p-value at which classes are said to follow the time in runs,
 _PROBABLY = 0.05  # and where the samples change in the course of runs
 _SELDOM = 0.4  # changes of class over those in random order, in stretches
 _CHANGES = 2.3  # standard errors by which these changes are alike in all runs
-_MOST_COLUMNS = _MOST_SAMPLES = 2000
+_MOST_SAMPLES = 2000
 _LOOKS = (
     "so that whatever changes in the course of a run (drift, fatigue, habituation) "
     "looks like a difference between classes"
@@ -39,12 +49,12 @@ _LISTED = (
 )
 
 
-def finding_of_time(X, labels):
-    """Return a Finding about when the classes come, or None; `X` may be None."""
+def finding_of_time(rest, labels):
+    """Return a Finding about when the classes come, or None; `rest` may be None."""
     return (
         same_order(labels.codes, labels.groups, labels.order)
         or classes_in_turn(labels)
-        or classes_follow_time(X, labels)
+        or classes_follow_time(rest, labels)
     )
 
 
@@ -67,9 +77,8 @@ def classes_in_turn(labels):
     order, counts = labels.order, np.bincount(labels.codes)
     if labels.groups is not None or not labels.trained or counts.min() < _FEWEST_SORTED:
         return None
-    codes = labels.codes
-    codes = codes if order is None else codes[np.argsort(order, kind="stable")]
-    if np.count_nonzero(np.diff(codes)) >= len(counts):
+    rows = slice(None) if order is None else np.argsort(order, kind="stable")
+    if np.count_nonzero(np.diff(labels.codes[rows])) >= len(counts):
         return None
     grade = "note" if order is None else "doubtful"
     remedy = _UNSORTED if order is None else "only another experiment can tell"
@@ -82,7 +91,7 @@ def classes_in_turn(labels):
     return Finding(*seen, because, effect, remedy)
 
 
-def classes_follow_time(X, labels):
+def classes_follow_time(rest, labels):
     """Return a Finding where a class comes earlier in runs than another, else None.
 
     Scans of blocks that are not given differ in their times anyhow, and are left to
@@ -94,7 +103,7 @@ def classes_follow_time(X, labels):
     tests = [time_test(place**power, labels) for power in (1, 2)]
     test = min(tests, key=lambda each: each.p_value)
     probable = [each for each in tests if each.p_value <= _PROBABLY]
-    drift = next((each for each in probable if drifts(X, each.scores, labels)), None)
+    drift = next((each for each in probable if drifts(rest, each.scores, labels)), None)
     if drift is None and test.p_value > _SURELY:
         return None
     test = drift or test
@@ -159,17 +168,14 @@ def time_test(scores, labels):
     return TimeTest(float(chi2.sf(statistic, rank)), share, of_units[units])
 
 
-def drifts(X, scores, labels):
+def drifts(rest, scores, labels):
     """Return whether samples change with scores of time (n_samples,) alike in all runs.
 
     Slow noise of each run its own is none: its signs, and so products, are random.
     """
-    if X is None or len(X) > _MOST_SAMPLES:
+    if rest is None or len(rest) > _MOST_SAMPLES:
         return False
-    every = -(-X.shape[1] // _MOST_COLUMNS)
-    rest = without_means(X[:, ::every], labels.codes, labels.groups)
-    run = row_codes(labels.groups)
-    patterns = members(run) @ (rest * scores[:, None])
+    patterns = members(row_codes(labels.groups)) @ (rest * scores[:, None])
     products = patterns @ patterns.T
     np.fill_diagonal(products, 0.0)
     return bool(products.sum() > _CHANGES * np.sqrt(2 * np.square(products).sum()))
@@ -209,27 +215,186 @@ def order_agreement(codes, groups, order=None):
 def _agreement(runs):
     """Return the proportion of pairs of runs with the same class at a position."""
     position = np.concatenate([np.arange(len(run)) for run in runs])
-    codes = np.concatenate(runs)
-    counts = counts_of(position, codes)
+    counts = counts_of(position, np.concatenate(runs))
     n_runs = counts.sum(axis=1)
     pairs = (n_runs * (n_runs - 1)).sum()
     return float((counts * (counts - 1)).sum() / pairs) if pairs else 0.0
 
 
 def runs_out_of_time(groups):
-    """Return Findings, 0 or 1, where numbers of runs do not rise with the rows."""
+    """Return a Finding where numbers of runs do not rise with the rows, else None."""
     names, first = np.unique(groups, return_index=True)
     parts = [re.split(r"(\d+(?:\.\d+)?)(?=\D*$)", str(name)) for name in names]
     if len({(part[0], part[-1], len(part)) for part in parts}) > 1 or len(parts[0]) < 3:
-        return ()
+        return None
     order = np.argsort(first)
-    numbers = np.array([float(part[1]) for part in parts])[order]
-    if (np.diff(numbers) > 0).all():
-        return ()
-    shown = ", ".join(str(name) for name in names[order][:5])
+    steps = np.diff([float(parts[i][1]) for i in order])
+    if (steps > 0).all():
+        return None
+    shown = ", ".join(map(str, names[order][:5]))
     because = f"the rows list the runs in another order than their numbers ({shown}...)"
     effect = "e-values, which test runs in this order, may fail when runs are added"
     remedy = "sort the samples by the time at which they were measured"
-    n_backward = float((np.diff(numbers) < 0).sum())
-    seen = "runs_out_of_time", "doubtful", n_backward, ("e_value*",)
+    seen = "runs_out_of_time", "doubtful", float((steps < 0).sum()), ("e_value*",)
+    return Finding(*seen, because, effect, remedy)
+
+
+_FEWEST_PAIRS = 8
+_SMALLEST_CORRELATION = 0.05
+_ERRORS = 3.0
+_OF_NEIGHBORS = (
+    "lower bounds may be too large and, unless their order was random, p-values too "
+    "small"
+)
+_AVERAGE = (
+    "average them (fit_events(samples='blocks')), or give blocks=... with one number "
+    "per block"
+)
+
+
+def alike_neighbors(rest, labels):
+    """Return a Finding where neighboring samples correlate beyond class and run."""
+    if rest is None or labels.blocks is not None:
+        return None
+    correlation = neighbor_correlation(rest, labels)
+    if correlation is None:
+        return None
+    because = (
+        "neighboring samples of one class depend on each other, as scans of one block "
+        f"or overlapping trials do (they correlate {correlation:.2f} beyond their "
+        "class and run)"
+    )
+    seen = "correlated_neighbors", "doubtful", correlation, P_VALUES + BOUNDS
+    return Finding(*seen, because, _OF_NEIGHBORS, _AVERAGE)
+
+
+def neighbor_correlation(rest, labels):
+    """Return the mean correlation of neighbors of a class in a run; None if small."""
+    first = np.flatnonzero(np.diff(labels.in_groups(labels.codes)) == 0)
+    if len(first) < _FEWEST_PAIRS or not rest.shape[1]:
+        return None
+    products = np.einsum("if,if->i", rest[first], rest[first + 1]) / rest.shape[1]
+    mean, error = products.mean(), products.std(ddof=1) / np.sqrt(len(products))
+    return float(mean) if mean - _ERRORS * error > _SMALLEST_CORRELATION else None
+
+
+_MOST_COLUMNS, _MOST_LAGS, _REORDERED = 32, 30, 199
+_SMALLEST_INFLATION = 1.1
+_FEWEST_INDEPENDENT = 20  # rows of a run over the inflation, for shifts
+_LENGTHS = 5  # of a block, in the rows over which neighbors correlate
+OF_RESPONSES = ("test responses", "is predicted", "their predictions")
+OF_TARGETS = ("samples", "their targets explain", "the targets")
+
+
+def findings_of_series(responses, predictions, groups, *, exchange, words=OF_RESPONSES):
+    """Return Findings, 0 or 1, about exchanging rows that depend on their neighbors."""
+    rows_word, explained, others = words
+    if not responses.shape[1]:
+        return ()
+    inflation = neighbor_inflation(responses, predictions, groups) or 1.0
+    shortest = np.bincount(rows_by_run(len(responses), groups)[1]).min()
+    effect = "p-values may be too small"
+    if exchange == "rows" and inflation >= _SMALLEST_INFLATION:
+        because = (
+            f"{rows_word} that follow each other depend on each other beyond what "
+            f"{explained}, and so do {others}, as in a film or a story "
+            f"(correlations have {inflation:.1f} times the variance that they have in "
+            "independent rows)"
+        )
+        effect = TOO_SMALL
+        remedy = f"give exchange='shifts', with {rows_word} in the order of acquisition"
+    elif exchange == "rows":
+        return ()
+    elif exchange != "shifts":
+        length = correlation_length(responses, predictions, groups)
+        if inflation < _SMALLEST_INFLATION or exchange >= _LENGTHS * length:
+            return ()
+        because = (
+            f"blocks of {exchange} {rows_word} are short for the {length} over which "
+            "neighbors depend on each other"
+        )
+        remedy = "exchange longer blocks, or circular shifts of whole runs"
+    elif inflation > 1 and shortest < _FEWEST_INDEPENDENT * inflation:
+        because = (
+            f"runs of {shortest} {rows_word} are short for how long neighbors "
+            "depend on each other, and circular shifts join their ends"
+        )
+        remedy = "test longer runs"
+    elif all(_has_trend(values, groups) for values in (responses, predictions)):
+        because = f"{rows_word} and {others} both have trends, which shifts break"
+        remedy = f"remove trends (detrend the {rows_word}, or high-pass filter them)"
+    else:
+        return ()
+    seen = ("correlated_neighbors", "doubtful", inflation, P_VALUES)
     return (Finding(*seen, because, effect, remedy),)
+
+
+def neighbor_inflation(responses, predictions, groups=None):
+    """Return by how much dependence of rows inflates the variance of correlations.
+
+    1 + 2 * sum_k r_y(k) r_f(k) of responses y and predictions f (Bartlett 1946), mean
+    over columns. None if one of 199 free orders gives as much: noise may depend on time
+    where stimuli come in random order.
+    """
+    rows, run = rows_by_run(len(responses), groups)
+    n_lags = min(_MOST_LAGS, np.bincount(run).max() // 3)
+    y, f = (_scaled(values[rows], run) for values in (responses, predictions))
+    y = _scaled(y - f * (y * f).sum(axis=0), run)
+    place = np.arange(len(y)) + n_lags * run  # zeros between runs
+    of_y, of_f = (_autocorrelation(values, place, n_lags) for values in (y, f))
+    observed, rng = _inflation(of_y, of_f), np.random.default_rng(0)
+    for _ in range(_REORDERED):
+        order = np.lexsort((rng.random(len(y)), run))
+        for values, other in ((y, of_f), (f, of_y)):
+            mixed = _autocorrelation(values[order], place, n_lags)
+            if _inflation(mixed, other) >= observed:
+                return None
+    return observed
+
+
+def correlation_length(responses, predictions, groups=None):
+    """Return the lag by which autocorrelation of both series has fallen to 1/e."""
+    rows, run = rows_by_run(len(responses), groups)
+    n_lags = max(1, np.bincount(run).max() // 3)
+    place, lengths = np.arange(len(rows)) + n_lags * run, []
+    for values in (responses, predictions):
+        columns = _scaled(values[rows], run)
+        n_varying = max(1, columns.any(axis=0).sum())  # constant ones are all zero
+        mean = _autocorrelation(columns, place, n_lags).sum(axis=1) / n_varying
+        fallen = np.flatnonzero(mean <= np.exp(-1))
+        lengths.append(1 + (fallen[0] if fallen.size else n_lags - 1))
+    return int(max(lengths))
+
+
+def _has_trend(values, groups):
+    """Return whether columns have larger linear trends in runs than if shifted."""
+    rows, run = rows_by_run(len(values), groups)
+    columns, sizes, trends = _scaled(values[rows], run), np.bincount(run), []
+    for part in np.linspace(0, 1, 1 + _REORDERED):
+        time = [
+            np.roll(np.linspace(-1, 1, size), int(np.ceil(part * (size - 1))))
+            for size in sizes
+        ]
+        trends.append(np.square(np.concatenate(time) @ columns).sum())
+    return trends[0] > max(trends[1:])
+
+
+def _scaled(values, run):
+    """Return some columns, without the means of runs, of length one or zero."""
+    some = some_columns(values, _MOST_COLUMNS).astype(float)
+    return of_unit_length(some - means_of(some, run)[run], axis=0)
+
+
+def _autocorrelation(values, place, n_lags):
+    """Return the autocorrelation of every column at its places, (n_lags, n_columns)."""
+    padded = np.zeros((place[-1] + 1 + n_lags, values.shape[1]))
+    padded[place] = values
+    size = scipy.fft.next_fast_len(len(padded), real=True)
+    spectrum = scipy.fft.rfft(padded, size, axis=0)
+    power = scipy.fft.irfft(np.abs(spectrum) ** 2, size, axis=0)
+    return power[1 : n_lags + 1]
+
+
+def _inflation(first, second):
+    """Return the inflation by two autocorrelations (n_lags, n_columns)."""
+    return float(1 + 2 * (first * second).sum(axis=0).mean())

@@ -3,15 +3,20 @@
 import numpy as np
 
 from neuroextrap.design._copies import copied_samples
-from neuroextrap.design._course_of_runs import finding_of_time
+from neuroextrap.design._course_of_runs import (
+    alike_neighbors,
+    finding_of_time,
+    runs_out_of_time,
+)
 from neuroextrap.design._design import Design
-from neuroextrap.design._findings import BOUNDS, EVERYTHING, P_VALUES, Finding
+from neuroextrap.design._findings import BOUNDS, EVERYTHING, Finding
 from neuroextrap.design._folds import (
     counts_of,
     in_order,
     means_of,
     members,
     row_codes,
+    some_columns,
     without_means,
 )
 from neuroextrap.stats._null_counts import tie_floor
@@ -92,10 +97,7 @@ def run_dispersion(outcomes, labels, design):
     return float(observed / np.mean(chance))
 
 
-_FEWEST_PAIRS = 8
-_SMALLEST_CORRELATION = 0.05
-_ERRORS = 3.0
-_MOST_FEATURES = 2000
+_MOST_COLUMNS = 2000
 CROSS_NOTE = (
     "a small p-value {where} says that the labels matter there, not that the code is "
     "shared: with few classes the patterns of two unrelated codes are never quite "
@@ -106,16 +108,27 @@ _UNEQUAL = 1.2
 _OF_ACCURACY = ("accuracy*", "pairwise_accuracy*", "*information")
 
 
-def findings_of_samples(X, labels, design, frequent_first=""):
-    """Return Findings about labels, their order and samples (None: not known)."""
-    found = [
-        finding_of_time(X, labels),
+def findings_of_tests(tests, X, frequent_first="", strata=None):
+    """Return Findings about Tests, and about samples X unless these are None.
+
+    `frequent_first` names a classifier that may favor frequent classes; `strata`
+    (n_samples,) are those of a confound.
+    """
+    labels = tests.labels if strata is None else tests.labels._replace(strata=strata)
+    rest = copied = None
+    if X is not None:
+        rest = without_means(some_columns(X, _MOST_COLUMNS), labels)
+        copied = copied_samples(X, rest, labels, tests.design)
+    in_time = tests.options.e_value_order == "chronological"
+    found = (
+        finding_of_time(rest, labels),
         unequal_classes(labels.codes, frequent_first),
         continuous_target(labels),
-    ]
-    if X is not None:
-        found += [alike_neighbors(X, labels), copied_samples(X, labels, design)]
-    return tuple(finding for finding in found if finding is not None)
+        alike_neighbors(rest, labels),
+        copied,
+        runs_out_of_time(labels.groups) if in_time else None,
+    )
+    return *(each for each in found if each is not None), *tests.permuted.findings
 
 
 def unequal_classes(codes, frequent_first=""):
@@ -215,45 +228,3 @@ def cross_notes(design):
         "another (such as two conditions, tasks or sessions)"
     )
     return (CROSS_NOTE.format(where=where),)
-
-
-def alike_neighbors(X, labels):
-    """Return a Finding where neighboring samples correlate beyond class and run."""
-    if labels.blocks is not None:
-        return None
-    correlation = neighbor_correlation(X, labels.codes, labels.groups)
-    if correlation is None:
-        return None
-    because = (
-        "neighboring samples of one class depend on each other, as scans of one block "
-        f"or overlapping trials do (they correlate {correlation:.2f} beyond their "
-        "class and run)"
-    )
-    seen = "correlated_neighbors", "doubtful", correlation, P_VALUES + BOUNDS
-    return Finding(*seen, because, _OF_NEIGHBORS, _AVERAGE)
-
-
-_OF_NEIGHBORS = (
-    "lower bounds may be too large and, unless their order was random, p-values too "
-    "small"
-)
-_AVERAGE = (
-    "average them (fit_events(samples='blocks')), or give blocks=... with one number "
-    "per block"
-)
-
-
-def neighbor_correlation(X, codes, groups):
-    """Return the mean correlation of neighbors of a class in a run; None if small."""
-    of_run = np.zeros(len(codes), dtype=int) if groups is None else groups
-    first = np.flatnonzero((codes[1:] == codes[:-1]) & (of_run[1:] == of_run[:-1]))
-    if len(first) < _FEWEST_PAIRS:
-        return None
-    every = -(-X.shape[1] // _MOST_FEATURES)
-    rest = without_means(X[:, ::every], codes, groups)
-    if not rest.shape[1]:
-        return None
-    products = np.einsum("if,if->i", rest[first], rest[first + 1]) / rest.shape[1]
-    mean, error = products.mean(), products.std(ddof=1) / np.sqrt(len(products))
-    surely = mean - _ERRORS * error > _SMALLEST_CORRELATION
-    return float(mean) if surely else None

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.stats.contingency import association
 
-from neuroextrap.design._doubts import continuous_target
+from neuroextrap.design._doubts import continuous_target, findings_of_tests
 from neuroextrap.design._findings import EVERYTHING, Finding
 from neuroextrap.design._folds import code_labels, counts_of
 from neuroextrap.design._tests import BoundOptions, Tests
@@ -94,7 +94,7 @@ def examine(  # noqa: PLR0913 - what an experiment was
     except ValueError as error:
         seen = "untestable", "refused", np.nan, EVERYTHING
         return [Finding(*seen, str(error), "the analysis would be refused", "")]
-    found = list(tests.findings(samples))
+    found = list(findings_of_tests(tests, samples))
     if factor is not None:
         levels = np.unique(factor[kept.keep], return_inverse=True)[1]
         found += _confound(kept.codes, levels) + _left_out(tests.design, levels)

@@ -12,7 +12,7 @@ import scipy.sparse
 
 from neuroextrap.design._design import Design, Labelings
 from neuroextrap.models._splitters import check_cv_argument
-from neuroextrap.stats._label_checks import check_labels, checked_entries
+from neuroextrap.stats._label_checks import check_labels, checked_labels
 from neuroextrap.stats._validation import brief
 
 
@@ -32,14 +32,15 @@ class Labels(NamedTuple):
     @property
     def units(self):
         """Block of every sample, within groups, (n_kept,); None without blocks."""
-        return None if self.blocks is None else self._in_groups(self.blocks)
+        return None if self.blocks is None else self.in_groups(self.blocks)
 
     @property
     def exchanged(self):
         """Runs (or their strata) within which labels are exchanged, (n_kept,)."""
-        return self.groups if self.strata is None else self._in_groups(self.strata)
+        return self.groups if self.strata is None else self.in_groups(self.strata)
 
-    def _in_groups(self, values):
+    def in_groups(self, values):
+        """Return codes of values (n_kept,) of which none belongs to two groups."""
         return row_codes(values, *([] if self.groups is None else [self.groups]))
 
     @property
@@ -75,14 +76,21 @@ def runs_in_time(groups, order=None):
     return rows, run[rows]
 
 
+def rows_by_run(n_rows, groups):
+    """Return the rows ordered by run, and the run of each, as codes."""
+    return runs_in_time(np.zeros(n_rows) if groups is None else groups)
+
+
 def means_of(values, codes):
     """Return the mean rows of codes 0, 1, ..., shape (n_codes, n_columns)."""
     return (members(codes) @ values) / np.bincount(codes)[:, np.newaxis]
 
 
-def members(codes):
+def members(codes, n_codes=None, dtype=float):
     """Return which rows have a code, a sparse array of shape (n_codes, n_rows)."""
-    return scipy.sparse.csr_array((np.ones(len(codes)), (codes, range(len(codes)))))
+    entries = np.ones(len(codes), dtype), (codes, range(len(codes)))
+    shape = codes.max() + 1 if n_codes is None else n_codes, len(codes)
+    return scipy.sparse.csr_array(entries, shape)
 
 
 def counts_of(first, second):
@@ -90,9 +98,14 @@ def counts_of(first, second):
     return (members(first) @ members(second).T).toarray().astype(int)
 
 
-def without_means(X, codes, groups=None):
+def some_columns(X, most):
+    """Return evenly spaced columns of `X`, at most so many."""
+    return X[:, :: -(-X.shape[1] // most)]
+
+
+def without_means(X, labels):
     """Return standardized samples without the means of their run and class."""
-    rest = centered_within(X, codes, groups)
+    rest = centered_within(X, labels.codes, labels.groups)
     spread = rest.std(axis=0)
     return rest[:, spread > 0] / spread[spread > 0]
 
@@ -114,8 +127,7 @@ def centered_within(X, codes, groups=None):
 
 def code_labels(y, classes, groups, blocks, order=None):
     """Turn labels into codes, and leave out classes that are not requested."""
-    y = check_labels(y, "y")
-    given = _checked(y, groups=groups, blocks=blocks, order=order)
+    y, given = checked_labels(y, groups=groups, blocks=blocks, order=order)
     present = np.unique(y)
     chosen = present if classes is None else np.unique(check_labels(classes, "classes"))
     unknown = np.setdiff1d(chosen, present)
@@ -131,11 +143,6 @@ def code_labels(y, classes, groups, blocks, order=None):
     keep = np.isin(y, chosen)
     given = {name: v if v is None else v[keep] for name, v in given.items()}
     return Labels(np.searchsorted(chosen, y[keep]), chosen, keep=keep, **given)
-
-
-def _checked(y, of="y", **given) -> dict[str, Any]:
-    """Return by name what is given for every sample, or None."""
-    return {name: checked_entries(v, name, y, of) for name, v in given.items()}
 
 
 def codes_of(classes, y):
@@ -156,7 +163,7 @@ def code_targets(targets, groups, blocks, order=None):
     if len(candidates) < 2:
         raise ValueError("targets are the same for all samples; give at least two")
     given = {"groups": groups, "blocks": blocks, "order": order}
-    given = _checked(targets[:, 0], "targets", **given)
+    _, given = checked_labels(targets[:, 0], "targets", **given)
     single, keep = targets.shape[1] == 1, np.ones(len(targets), dtype=bool)
     classes = candidates[:, 0] if single else np.arange(len(candidates))
     coded = {"codes": codes.ravel(), "classes": classes, "keep": keep}
@@ -175,7 +182,6 @@ def make_design(
     trained: bool = True,
 ) -> Design:
     """Split samples into folds and check that every fold can be trained and tested."""
-    groups = checked_entries(groups, "groups", codes)
     splitter = _resolve_cv(cv, groups)
     samples = np.zeros((len(codes), 1))
     try:

@@ -11,7 +11,7 @@ import scipy.sparse
 from neuroextrap.design._design import Design
 from neuroextrap.design._folds import class_weights, in_order, point_weights, row_codes
 from neuroextrap.stats._forward import ForwardDesign, cyclic_orders, joined_runs
-from neuroextrap.stats._label_checks import check_labels, checked_entries
+from neuroextrap.stats._label_checks import check_labels, checked_labels
 from neuroextrap.stats._validation import brief, check_integer
 
 # orders, each a list of (train, test), the same number in all
@@ -39,10 +39,12 @@ def forward_parts(
     One that lacks a class is joined with the next: accuracy among some classes says
     nothing of the Bayes accuracy among all.
     """
-    part = _tested_in(design)
-    several = len(design.folds) > 1 and design.leaves_nothing_out
-    if part is None and groups is not None and several and not design.splits(groups):
-        part = np.unique(groups, return_inverse=True)[1].ravel()
+    part = None
+    if len(design.folds) > 1 and design.leaves_nothing_out:
+        if np.array_equal(np.sort(design.test), np.arange(design.n_samples)):
+            part = design.fold_of_test[np.argsort(design.test)]
+        elif groups is not None and not design.splits(groups):
+            part = groups
     if part is None:
         return "the folds do not leave whole runs out, each once"
     part, n_parts = _joined(in_order(part), codes, n_classes)
@@ -128,17 +130,6 @@ def forward_folds(
     return ForwardFolds(design, sums, weights * np.repeat(shares, sizes), outcomes)
 
 
-def _tested_in(design: Design) -> np.ndarray | None:
-    """Return the fold that tests each sample; None unless folds partition them."""
-    if len(design.folds) < 2 or not design.leaves_nothing_out:
-        return None
-    if not np.array_equal(np.sort(design.test), np.arange(design.n_samples)):
-        return None
-    part = np.empty(design.n_samples, dtype=int)
-    part[design.test] = design.fold_of_test
-    return part
-
-
 def _joined(
     part: np.ndarray, codes: np.ndarray, n_classes: int
 ) -> tuple[np.ndarray, int]:
@@ -172,14 +163,13 @@ def cross_samples(
 
     Samples of a run never train classifiers that are tested on the same run.
     """
-    y = check_labels(y, "y")
     if groups is None:
         raise ValueError(
             "groups is None, but samples of a run must not train and test together; "
             "give the run of every sample"
         )
-    groups = checked_entries(groups, "groups", y)
-    conditions = checked_entries(conditions, "conditions", y)
+    y, given = checked_labels(y, groups=groups, conditions=conditions)
+    groups, conditions = given.values()
     members = [_members(conditions, role, name) for role, name in pair.items()]
     if (members[0] & members[1]).any():
         raise ValueError(

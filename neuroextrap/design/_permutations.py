@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from neuroextrap import stats
 from neuroextrap.design._findings import EVERYTHING, P_VALUES, TOO_SMALL, Finding
 from neuroextrap.design._folds import (
     check_labelings,
@@ -11,11 +12,13 @@ from neuroextrap.design._folds import (
     is_nested,
     members,
     row_codes,
+    rows_by_run,
 )
 from neuroextrap.stats._label_checks import checked_entries
-from neuroextrap.stats._permutation import draw_labelings
+from neuroextrap.stats._permutation import draw_labelings, shift_rows
 from neuroextrap.stats._pvalues import LEVEL
 from neuroextrap.stats._true_discoveries import fewest_permutations
+from neuroextrap.stats._validation import brief
 
 _COMPARED = 199  # labelings to which the class counts of folds are compared
 _SORTED = 6.0  # standard deviations above their mean, at which a table is sorted
@@ -243,3 +246,53 @@ def _by_rank(values, runs, n_parts):
         rank = np.argsort(np.argsort(values[rows], kind="stable"), kind="stable")
         part[rows] = rank * n_parts(len(rows)) // len(rows)
     return part
+
+
+EXCHANGES = ("rows", "shifts")
+
+
+def check_exchange(exchange):
+    """Raise ValueError unless `exchange` is a name or a number of rows."""
+    named = isinstance(exchange, str) and exchange in EXCHANGES
+    whole = isinstance(exchange, (int, np.integer)) and not isinstance(exchange, bool)
+    if not named and not (whole and exchange > 0):
+        raise ValueError(
+            f"exchange={brief(exchange)} is unknown; choose one of {EXCHANGES}, or a "
+            "whole number of rows that are exchanged as one block"
+        )
+
+
+def exchanged(codes, *, exchange, groups, n_permutations, random_state):
+    """Return other pairings (n_permutations, n_test) of responses and stimuli.
+
+    Stimuli `codes` (n_test,) change places by "rows", repeats together, by "shifts" of
+    whole series, or by blocks of so many rows.
+    """
+    check_exchange(exchange)
+    given = {"n_permutations": n_permutations, "random_state": random_state}
+    repeated = len(np.unique(codes)) < len(codes)
+    if exchange == "rows":
+        blocks = codes if repeated else None
+        return stats.permute_labels(codes, groups=groups, blocks=blocks, **given)
+    if repeated:
+        raise ValueError(
+            f"exchange={exchange!r} needs one response to each stimulus, because "
+            "repeats of a series must move together; give repeats='average' (and "
+            "groups=None if the repeats are the runs)"
+        )
+    if exchange == "shifts":
+        return codes[shift_rows(len(codes), groups, **given)]
+    return _exchanged_blocks(codes, exchange, groups, given)
+
+
+def _exchanged_blocks(codes, length, groups, given):
+    """Return pairings by the exchange of blocks of consecutive rows within runs."""
+    rows, run = rows_by_run(len(codes), groups)
+    place = np.arange(len(rows)) - np.searchsorted(run, run)  # in the run
+    first = np.flatnonzero(place % length == 0)
+    blocks = np.split(rows, first[1:])
+    orders = stats.permute_labels(range(len(blocks)), groups=run[first], **given)
+    pairings = np.empty((len(orders), len(codes)), codes.dtype)
+    for order, pairing in zip(orders, pairings, strict=True):
+        pairing[rows] = codes[np.concatenate([blocks[i] for i in order])]
+    return pairings

@@ -6,25 +6,23 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from neuroextrap.design._course_of_runs import runs_out_of_time
 from neuroextrap.design._design import Design
-from neuroextrap.design._doubts import (
-    continuous_target,
-    cross_notes,
-    findings_of_samples,
-)
-from neuroextrap.design._findings import Finding, tell
+from neuroextrap.design._doubts import continuous_target, cross_notes
+from neuroextrap.design._findings import tell
 from neuroextrap.design._folds import (
     Labels,
     class_weights,
     fold_weightings,
     is_nested,
     make_design,
+    point_weights,
     row_codes,
 )
 from neuroextrap.design._further_tests import (
     ForwardFolds,
+    SubsetTests,
     chronological_order,
+    class_subsets,
     cyclic_folds,
     forward_folds,
     forward_parts,
@@ -32,7 +30,7 @@ from neuroextrap.design._further_tests import (
 from neuroextrap.design._permutations import Permuted, permuted_codes
 from neuroextrap.stats import TestDesign
 from neuroextrap.stats._forward import ForwardDesign
-from neuroextrap.stats._validation import check_choice, check_integer
+from neuroextrap.stats._validation import check_choice, check_integer, random_generator
 
 POPULATION_NOTE = (
     "average_bayes_accuracy_bound and information_bound apply to the population from "
@@ -95,7 +93,7 @@ class BoundOptions(NamedTuple):
 
 
 def bound_design(
-    labels: Labels, design: Design, options: BoundOptions
+    labels: Labels, design: Design, options: BoundOptions, from_folds: BoundDesign
 ) -> tuple[BoundDesign, ForwardFolds | None]:
     """Decide whether and how lower bounds hold; return forward tests, if any, too."""
     if options.bounds is None:
@@ -114,11 +112,11 @@ def bound_design(
     tests = forward_tests(labels, design, options)
     if isinstance(tests, ForwardFolds):
         return _forward_bounds(design, tests, options), tests
-    return without_forward_tests(labels, design, options, tests), None
+    return without_forward_tests(design, options, from_folds, tests), None
 
 
 def without_forward_tests(
-    labels: Labels, design: Design, options: BoundOptions, reason: str | None
+    design: Design, options: BoundOptions, from_folds: BoundDesign, reason: str | None
 ) -> BoundDesign:
     """Return the bounds without forward tests, because of `reason`, if any."""
     if options.whole_runs:
@@ -127,8 +125,10 @@ def without_forward_tests(
         return _refused(options, design, reason)
     if options.bounds == "forward":
         return _refused(options, design, str(reason))
-    notes = () if reason is None else (_FOLD_NOTE.format(reason=reason),)
-    return _fold_bounds(labels, design, options, notes)
+    if reason is None or from_folds.n_repeats is None:
+        return from_folds
+    notes = _FOLD_NOTE.format(reason=reason), *from_folds.notes
+    return from_folds._replace(notes=notes)
 
 
 _FOLD_NOTE = (
@@ -227,16 +227,14 @@ def _forward_bounds(
     return bounds._replace(n_repeats=n_repeats, forward=outcomes)
 
 
-def _fold_bounds(
-    labels: Labels, design: Design, options: BoundOptions, notes: tuple
-) -> BoundDesign:
+def _fold_bounds(labels: Labels, design: Design, options: BoundOptions) -> BoundDesign:
     """Describe the bounds by the folds themselves.
 
     Every fold must test every class: a rule that predicts the class rarest in training
     would otherwise score 1 on labels without information.
     """
     codes = labels.codes
-    weightings, repeats = fold_weightings(codes, design, labels.units)
+    weights, repeats = point_weights(codes, design, labels.units)
     if not repeats.all():
         return _no_bounds(
             design,
@@ -244,9 +242,9 @@ def _fold_bounds(
             "nothing about the Bayes accuracy",
         )
     share = repeats.sum(axis=1) / repeats.sum()
-    weighting = share @ weightings
+    weighting = share[design.fold_of_test] * weights
     pooled = class_weights(codes[design.test][:, None], design.n_classes)[:, 0]
-    bounds = _no_bounds(design, *notes, *_notes(design, repeats, options))
+    bounds = _no_bounds(design, *_notes(design, repeats, options))
     if np.allclose(weighting, pooled, rtol=1e-9, atol=0):
         return bounds._replace(n_repeats=repeats)
     return bounds._replace(n_repeats=repeats, weighting=weighting[None])
@@ -293,6 +291,8 @@ class Tests:
     options: BoundOptions
     bounds: BoundDesign
     forward: ForwardFolds | None  # tests behind the bounds, where folds are not
+    from_folds: BoundDesign  # the bounds where there are none
+    subsets: tuple[SubsetTests, ...]  # of the classes, drawn at random
     of_folds: np.ndarray  # weightings of the folds, if kept, (n_folds or 0, n_test)
 
     @classmethod
@@ -305,8 +305,12 @@ class Tests:
         n_permutations: int,
         random_state: Any,
         per_fold: bool = False,
+        subsets: tuple[np.ndarray, int] | None = None,
     ) -> Self:
-        """Make them; ValueError if labels, runs, blocks and options do not match."""
+        """Make them; ValueError if labels, runs, blocks and options do not match.
+
+        Of ``subsets`` of the classes sizes and numbers are given.
+        """
         n_classes, seen = len(labels.classes), continuous_target(labels)
         if seen is not None and seen.grade == "refused":
             tell([seen])
@@ -314,14 +318,20 @@ class Tests:
             labels.codes, n_classes, cv=cv, groups=labels.groups, trained=labels.trained
         )
         permuted = permuted_codes(labels, design, n_permutations, random_state, cv=cv)
-        bounds, forward = bound_design(labels, design, options)
+        from_folds, drawn = _fold_bounds(labels, design, options), ()
+        tested = bound_design(labels, design, options, from_folds)
+        if subsets is not None:
+            rng = random_generator(random_state).spawn(1)[0]
+            drawn = class_subsets(labels.codes, design, *subsets, rng)
         of_folds, _ = fold_weightings(labels.codes, design)
         of_folds = of_folds[: len(of_folds) if per_fold else 0]
-        return cls(labels, design, permuted, options, bounds, forward, of_folds)
+        settled = options, *tested, from_folds, drawn
+        return cls(labels, design, permuted, *settled, of_folds)
 
     def without_forward(self, reason: str) -> Self:
         """Return the tests with bounds from the folds, because of `reason`."""
-        bounds = without_forward_tests(self.labels, self.design, self.options, reason)
+        given = self.design, self.options, self.from_folds
+        bounds = without_forward_tests(*given, reason)
         return replace(self, bounds=bounds, forward=None)
 
     @property
@@ -333,23 +343,6 @@ class Tests:
     def test_codes(self) -> np.ndarray:
         """Class of every test point; shape (n_test,)."""
         return self.labels.codes[self.design.test]
-
-    def findings(
-        self,
-        X: np.ndarray | None,
-        frequent_first: str = "",
-        strata: np.ndarray | None = None,
-    ) -> tuple[Finding, ...]:
-        """Return the Findings about the tests, and about samples X if they are given.
-
-        ``frequent_first`` names a classifier that may favor frequent classes;
-        ``strata`` (n_samples,) are those of a confound.
-        """
-        labels = self.labels if strata is None else self.labels._replace(strata=strata)
-        of_samples = findings_of_samples(X, labels, self.design, frequent_first)
-        in_time = self.options.e_value_order == "chronological"
-        of_runs = runs_out_of_time(self.labels.groups) if in_time else ()
-        return of_samples + of_runs + self.permuted.findings
 
     def notes(self) -> tuple[str, ...]:
         """Return notes of the folds and of the bounds."""

@@ -8,9 +8,9 @@ import numpy as np
 from scipy.stats import hypergeom
 
 from neuroextrap.analysis._region_maps import maps_of_regions
+from neuroextrap.design._course_of_runs import correlation_length, findings_of_series
 from neuroextrap.design._findings import tell
 from neuroextrap.design._permutations import few_exchanges
-from neuroextrap.design._series import correlation_length, findings_of_series
 from neuroextrap.encoding._identified_responses import prediction_scores
 from neuroextrap.images._region_choice import choose_regions
 from neuroextrap.maps._identification import accuracy_statistics

@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator
 
 from neuroextrap.analysis._region_files import check_trained
 from neuroextrap.analysis._region_maps import RegionMaps
-from neuroextrap.design._series import exchanged
+from neuroextrap.design._permutations import exchanged
 from neuroextrap.encoding._continuous_maps import (
     segment_maps,
     voxel_maps,

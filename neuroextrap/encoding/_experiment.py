@@ -6,9 +6,9 @@ from typing import NamedTuple
 import numpy as np
 
 from neuroextrap import stats
+from neuroextrap.design._course_of_runs import findings_of_series
 from neuroextrap.design._findings import P_VALUES, TOO_SMALL, Finding, tell
-from neuroextrap.design._permutations import few_exchanges
-from neuroextrap.design._series import exchanged, findings_of_series
+from neuroextrap.design._permutations import exchanged, few_exchanges
 from neuroextrap.design._tests import POPULATION_NOTE
 from neuroextrap.encoding._margins import EncodingMargins, ResponseRows
 from neuroextrap.margins._plan import Plan

@@ -12,8 +12,9 @@ from scipy.special import softmax
 from neuroextrap.analysis._presentation import feature_images
 from neuroextrap.analysis._region_analysis import RegionAnalysis
 from neuroextrap.analysis._region_files import check_has_results, check_trained
+from neuroextrap.design._course_of_runs import findings_of_series
 from neuroextrap.design._findings import tell
-from neuroextrap.design._series import exchanged, findings_of_series
+from neuroextrap.design._permutations import exchanged
 from neuroextrap.encoding._encoding_run import read_run, run_arrays
 from neuroextrap.encoding._stimuli import check_feature_names, check_features
 from neuroextrap.encoding._trained_model import model_arrays, restore_model

@@ -10,7 +10,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import has_fit_parameter
 
 from neuroextrap.analysis._samples import read_residuals
-from neuroextrap.design._series import check_exchange
+from neuroextrap.design._permutations import check_exchange
 from neuroextrap.encoding._continuous_runs import (
     Runs,
     cross_validation_units,

@@ -10,7 +10,7 @@ from sklearn.base import clone
 
 from neuroextrap.analysis._parameters import with_parameters
 from neuroextrap.analysis._region_run import RunParameters
-from neuroextrap.design._series import exchanged
+from neuroextrap.design._permutations import exchanged
 from neuroextrap.encoding._experiment import Experiment, Part
 from neuroextrap.encoding._margins import EncodingMargins, separate_repeats
 from neuroextrap.encoding._stimuli import (

@@ -4,19 +4,23 @@ import itertools
 import math
 import os
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
-from neuroextrap.group._alike import (
+from neuroextrap.group._alike import sidecar_of
+from neuroextrap.group._pairing import check_distinct, label_keys, label_of
+from neuroextrap.group._subjects import (
+    MapOptions,
+    SubjectMaps,
+    check_count,
     check_different,
-    check_distinct,
-    label_keys,
-    label_of,
-    sidecar_of,
+    open_results,
+    read_subjects,
 )
-from neuroextrap.group._subjects import SubjectMaps, open_results, read_subjects
 from neuroextrap.images._loading import load_maps
+from neuroextrap.images._opening import file_of
 from neuroextrap.images._tables import load_array
 from neuroextrap.maps._files import check_results
 from neuroextrap.margins.running._null import read_about_null
@@ -27,10 +31,32 @@ _BATCH_BYTES = 2**27
 _BYTE = 8  # features whose marks fit a byte
 
 
-def read_first_levels(scores, null_scores, mask, *drawn, **how):
-    """Return the FirstLevels of maps and permuted maps, `drawn` by number and seed."""
-    subjects = read_subjects(scores, mask, "scores", **how)
-    return FirstLevels.drawn(subjects, _read_nulls(null_scores, subjects), *drawn)
+@dataclass(frozen=True, kw_only=True)
+class FirstLevelOptions(MapOptions):
+    """How permuted maps of subjects are combined.
+
+    Parameters
+    ----------
+    n_permutations : int, default=10_000
+        Number of second-level permutations, the observed maps included, at least 2.
+        All combinations are used if there are no more than that.
+    random_state : int, numpy.random.Generator or None, default=0
+        Seed of the combinations.
+    """
+
+    n_permutations: int = 10_000
+    random_state: int | np.random.Generator | None = 0
+
+    def __post_init__(self):
+        """Check the number, too."""
+        check_count(self.n_permutations, "n_permutations", least=2)
+        super().__post_init__()
+
+
+def read_first_levels(scores, null_scores, asked):
+    """Return the FirstLevels of maps and permuted maps, as FirstLevelOptions say."""
+    subjects = read_subjects(scores, asked, "scores")
+    return FirstLevels.drawn(subjects, _read_nulls(null_scores, subjects), asked)
 
 
 def _read_nulls(null_scores, subjects):
@@ -50,10 +76,7 @@ def _read_nulls(null_scores, subjects):
         )
     nulls, files = [], []
     for k, given in enumerate(null_scores):
-        first = given[0] if isinstance(given, (list, tuple)) else given
-        of_file = isinstance(first, (str, os.PathLike))
-        named = getattr(first, "get_filename", lambda: None)
-        files.append(os.fspath(first) if of_file else named())
+        files.append(file_of(given[0] if isinstance(given, (list, tuple)) else given))
         nulls.append(_read_null(given, subjects.masker, f"null_scores[{k}]"))
         if nulls[k].shape[1] != n_features:
             raise ValueError(
@@ -139,15 +162,15 @@ class FirstLevels(NamedTuple):
     of_nulls: np.ndarray | None = None  # columns of nulls (n_subjects, n_features)
 
     @classmethod
-    def drawn(cls, subjects, nulls, n_permutations, random_state, of_nulls=None):
+    def drawn(cls, subjects, nulls, asked, of_nulls=None):
         """Draw combinations (all, if no more exist) but the observed maps'."""
         n_maps = [1 + len(null) for null in nulls]
-        if math.prod(n_maps) <= n_permutations:
+        if math.prod(n_maps) <= asked.n_permutations:
             picks = np.indices(n_maps).reshape(len(n_maps), -1).T
         else:
-            rng = random_generator(random_state)
+            rng = random_generator(asked.random_state)
             # the first row drawn stands for the observed maps
-            picks = rng.integers(0, n_maps, size=(n_permutations, len(n_maps)))
+            picks = rng.integers(0, n_maps, (asked.n_permutations, len(n_maps)))
         return cls(subjects, nulls, picks[1:], of_nulls)
 
     @property

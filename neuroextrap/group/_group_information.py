@@ -10,36 +10,28 @@ from scipy.special import ndtr
 from scipy.stats import t as student
 
 from neuroextrap.analysis._region_maps import RegionMaps
-from neuroextrap.group._alike import allowed_names
+from neuroextrap.group._analyses import SharedRegions
 from neuroextrap.group._group_maps import group_maps
-from neuroextrap.group._second_level_options import SecondLevelOptions
-from neuroextrap.group._subjects import (
-    check_count,
-    known_columns,
-    read_analyses,
-    share_regions,
-)
+from neuroextrap.group._subjects import MapOptions, check_count
 from neuroextrap.stats import average_accuracy, fano_information
-from neuroextrap.stats._shared_options import described_by
+from neuroextrap.stats._shared_options import as_options, takes_options
 from neuroextrap.stats._subject_bounds import (
     population_accuracy_lower_bound,
     subjects_accuracy_lower_bound,
 )
-from neuroextrap.stats._validation import check_flags, check_level, random_generator
+from neuroextrap.stats._validation import check_level, random_generator
 
 _BATCH_NUMBERS = 2**22
 
 
-@described_by(SecondLevelOptions)
+@takes_options(MapOptions)
 def group_information(
     subjects: Sequence,
     *,
-    mask: Any = None,
     confidence_level: float = 0.95,
     n_bootstrap: int = 2000,
-    allow_mixed: bool | Sequence[str] = False,
-    allow_native_space: bool = False,
     random_state: int | np.random.Generator | None = 0,
+    **options: Any,
 ) -> RegionMaps:
     """Summarize how much information several subjects' brains carry, with bounds.
 
@@ -128,29 +120,28 @@ def group_information(
     check_level(confidence_level, "confidence_level")
     check_count(n_bootstrap, "n_bootstrap")
     random_generator(random_state)
-    check_flags(allow_native_space=allow_native_space)
-    allowed_names(allow_mixed)
-    analyses, findings = read_analyses(subjects, allow_mixed=allow_mixed)
-    shared = share_regions(analyses, findings, mask, allow_native_space)
-    statistics = [subject.results.statistics() for subject in analyses]
+    asked = as_options(MapOptions, group_information, options)
+    shared = SharedRegions.read(subjects, asked)
+    statistics = [result.statistics() for result in shared.results]
     rows = list(zip(statistics, shared.index, strict=True))
     accuracy, information = (
         np.stack([values[name][row] for values, row in rows])
         for name in ("accuracy", "implied_information")
     )
-    known = known_columns(accuracy)
-    n_test = np.array([subject.results.n_test for subject in analyses], dtype=float)
-    bits = information[:, known]
-    maps = _means(accuracy[:, known], bits, n_test)
+    placed = shared.maps(accuracy, "accuracy")
+    columns = np.flatnonzero(placed.usable)
+    n_test = np.array([result.n_test for result in shared.results], dtype=float)
+    bits = information[:, columns]
+    maps = _means(accuracy[:, columns], bits, n_test)
     maps |= _bootstrap(bits, confidence_level, n_bootstrap, random_state)
-    maps |= _bounds(analyses, shared, np.flatnonzero(known), confidence_level)
+    maps |= _bounds(shared, columns, confidence_level)
     return group_maps(
         "information",
         maps,
-        shared.columns(accuracy, known, "accuracy"),
+        placed,
         column=shared.shown,
         options={
-            "n_classes": len(analyses[0].classes),
+            "n_classes": shared.n_classes,
             "confidence_level": confidence_level,
             "n_bootstrap": n_bootstrap,
         },
@@ -194,13 +185,12 @@ def _bootstrap(information, confidence_level, n_bootstrap, random_state):
     return dict(zip(names, interval, strict=True))
 
 
-def _bounds(analyses, shared, columns, confidence_level):
+def _bounds(shared, columns, confidence_level):
     """Return the lower bounds of columns that the subjects' designs allow, by name."""
-    results = [subject.results for subject in analyses]
-    if any(result.n_repeats is None for result in results):
+    if any(result.n_repeats is None for result in shared.results):
         return {}
-    n_classes = len(analyses[0].classes)
-    tested = shared.gather(analyses, _bound_accuracy, columns)
+    n_classes = shared.n_classes
+    tested = shared.gather(_bound_accuracy, columns)
     corrections: dict[str, dict] = {
         "": {},
         "_fwe": {"n_regions": len(columns)},
@@ -210,8 +200,8 @@ def _bounds(analyses, shared, columns, confidence_level):
     for suffix, correction in corrections.items():
         options = {"confidence_level": confidence_level, **correction}
         bounds = {"population": population_accuracy_lower_bound(tested, **options)}
-        if suffix != "_fcr" and all(map(_has_forward_tests, results)):
-            bounds["subjects"] = _of_these_subjects(results, shared, columns, options)
+        if suffix != "_fcr" and all(map(_has_forward_tests, shared.results)):
+            bounds["subjects"] = _of_these_subjects(shared, columns, options)
         for whose, bound in bounds.items():
             bound = np.maximum(bound, 1 / n_classes)
             information = fano_information(bound, n_classes)
@@ -232,14 +222,14 @@ def _has_forward_tests(results):
     return design is not None and np.allclose(design.unit_weights * design.n_units, 1)
 
 
-def _of_these_subjects(results, shared, columns, options):
+def _of_these_subjects(shared, columns, options):
     """Bound the mean Bayes accuracy of these subjects, a batch of regions at a time."""
-    designs = [result.forward for result in results]
+    designs = [result.forward for result in shared.results]
     width = max(1, _BATCH_NUMBERS // sum(design.n_units.size for design in designs))
     bounds = []
     for first in range(0, len(columns), width):
         rows = shared.index[:, columns[first : first + width]]
-        told = list(map(_outcomes, results, rows))
+        told = list(map(_outcomes, shared.results, rows))
         bounds.append(subjects_accuracy_lower_bound(told, **options))
     return np.concatenate(bounds)
 

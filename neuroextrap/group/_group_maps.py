@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from neuroextrap.analysis._region_maps import RegionMaps
-from neuroextrap.group._subjects import to_maps
+from neuroextrap.images import to_img
 from neuroextrap.images._opening import flat_values
 from neuroextrap.maps._registry import GROUP_MAPS, SUBJECTS_OF_BOUNDS
 from neuroextrap.stats._null_counts import spread_known
@@ -47,7 +47,10 @@ def group_maps(
     records = {name: _record(name, test) for name in GROUP_MAPS}
     if discoveries is not None:
         statistics |= {"true_discovery_proportion": discoveries.proportions()}
-    maps = to_maps(statistics, subjects, column)
+    maps = spread_known(subjects.usable, statistics)
+    maps = {name: values[column] for name, values in maps.items()}
+    if subjects.masker is not None:
+        maps = {name: to_img(each, subjects.masker) for name, each in maps.items()}
     if discoveries is not None:
         scores = spread_known(subjects.usable, {"": discoveries.scores})[""]
         discoveries = replace(discoveries, scores=scores[column])
@@ -76,31 +79,9 @@ def _record(name, test):
 
 def _page(maps, title, **options):
     """Make the page of one analysis."""
-    return group_report([maps], title, **options)
-
-
-def group_report(
-    analyses,
-    title=None,
-    *,
-    labels_img=None,
-    names=None,
-    bg_img=None,
-    left_out=None,
-    links=None,
-):
-    """Make one page of several analyses; the first decides what survives."""
     from neuroextrap.reporting._group_page import make_group_page
 
-    return make_group_page(
-        analyses,
-        GROUP_MAPS,
-        title=title,
-        atlas=None if labels_img is None else (labels_img, names),
-        bg_img=bg_img,
-        left_out=left_out or {},
-        links=links or {},
-    )
+    return make_group_page([maps], title, **options)
 
 
 def summary(maps, n_subjects):

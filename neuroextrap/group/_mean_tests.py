@@ -2,38 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from neuroextrap.analysis._region_maps import RegionMaps
-from neuroextrap.group._first_levels import read_first_levels
+from neuroextrap.group._first_levels import FirstLevelOptions, read_first_levels
 from neuroextrap.group._group_maps import group_maps
 from neuroextrap.group._prevalence import prevalence_test
-from neuroextrap.group._second_level import second_level_test
+from neuroextrap.group._second_level import compare, second_level_test
 from neuroextrap.group._second_level_options import SecondLevelOptions
-from neuroextrap.group._subjects import check_count, usable_neighbors
+from neuroextrap.group._subjects import MapOptions
 from neuroextrap.stats import _pvalues
 from neuroextrap.stats._null_counts import tie_floor
 from neuroextrap.stats._rearrangement_test import find_clusters
-from neuroextrap.stats._shared_options import described_by
+from neuroextrap.stats._shared_options import as_options, described_by, takes_options
 from neuroextrap.stats._true_discoveries import DiscoveryBounds
 from neuroextrap.stats._validation import check_choice, check_level
 
 
 @described_by(second_level_test)
-def sign_flip_test(  # noqa: PLR0913 - the options of one documented call
+@takes_options(MapOptions)
+def sign_flip_test(
     imgs: Any,
     *,
-    mask: Any = None,
     baseline: float = 0.0,
     statistic: str = "t",
     n_permutations: int = 1000,
     two_sided: bool = False,
-    allow_mixed: bool | Sequence[str] = False,
-    allow_native_space: bool = False,
     random_state: int | np.random.Generator | None = 0,
+    **options: Any,
 ) -> RegionMaps:
     """Test the mean over subjects by flipping the signs of whole subjects.
 
@@ -92,17 +90,17 @@ def sign_flip_test(  # noqa: PLR0913 - the options of one documented call
     (0.001, True)
     """
     check_choice(statistic, "statistic", ("t", "mean"))
-    maps = second_level_test(
-        imgs,
-        mask=mask,
+    asked = as_options(
+        SecondLevelOptions,
+        sign_flip_test,
+        options,
         baseline=baseline,
         statistic=statistic,
         two_sided=two_sided,
         n_permutations=n_permutations,
         random_state=random_state,
-        allow_mixed=allow_mixed,
-        allow_native_space=allow_native_space,
     )
+    maps = compare(imgs, asked)
     names = "effect", "t", "p_value", "p_value_fwe", "true_discovery_proportion"
     kept = {name: maps[name] for name in names if name in maps}
     maps.clear()
@@ -114,17 +112,14 @@ _BYTE = 8  # features whose marks fit a byte
 
 
 @described_by(prevalence_test, SecondLevelOptions)
-def group_permutation_test(  # noqa: PLR0913 - the options of one documented call
+@takes_options(FirstLevelOptions)
+def group_permutation_test(
     scores: Any,
     null_scores: Any,
     *,
-    mask: Any = None,
     cluster_threshold: float | None = None,
     adjacency: Any = None,
-    allow_mixed: bool | Sequence[str] = False,
-    allow_native_space: bool = False,
-    n_permutations: int = 10_000,
-    random_state: int | np.random.Generator | None = 0,
+    **options: Any,
 ) -> RegionMaps:
     """Test the mean over subjects by combining their permuted first-level maps.
 
@@ -140,9 +135,6 @@ def group_permutation_test(  # noqa: PLR0913 - the options of one documented cal
     cluster_threshold : float or None, default=None
         Cluster-forming threshold as a p-value (0.001): voxels whose mean exceeds
         all but this proportion of their own permuted means. If None, none is tested.
-    n_permutations : int, default=10_000
-        Number of second-level permutations, the observed maps included, at least 2.
-        All combinations are used if there are no more than that.
 
     Returns
     -------
@@ -180,14 +172,12 @@ def group_permutation_test(  # noqa: PLR0913 - the options of one documented cal
     >>> float(maps["p_value_fwe"][0]), bool(maps["p_value_fwe"][1] > 0.05)
     (0.001, True)
     """
-    check_count(n_permutations, "n_permutations", least=2)
-    how = {"allow_mixed": allow_mixed, "allow_native_space": allow_native_space}
-    drawn = n_permutations, random_state
-    levels = read_first_levels(scores, null_scores, mask, *drawn, **how)
+    asked = as_options(FirstLevelOptions, group_permutation_test, options)
+    levels = read_first_levels(scores, null_scores, asked)
     n_maps, neighbors = 1 + len(levels.picks), None
     if cluster_threshold is not None:
         _check_threshold(cluster_threshold, n_maps)
-        neighbors = usable_neighbors(levels.subjects, adjacency)
+        neighbors = levels.subjects.neighbors(adjacency)
     observed = levels.observed()
     mean = observed.sum(axis=0) / len(observed)
     above = _Marks(n_maps, len(mean) if neighbors is not None else 0)

@@ -2,41 +2,53 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from neuroextrap.analysis._region_maps import RegionMaps
-from neuroextrap.group._first_levels import FirstLevels, read_first_levels
-from neuroextrap.group._group_maps import group_maps
-from neuroextrap.group._second_level_options import SecondLevelOptions
-from neuroextrap.group._subjects import (
-    check_count,
-    known_columns,
-    read_analyses,
-    share_regions,
+from neuroextrap.group._analyses import SharedRegions
+from neuroextrap.group._first_levels import (
+    FirstLevelOptions,
+    FirstLevels,
+    read_first_levels,
 )
+from neuroextrap.group._group_maps import group_maps
 from neuroextrap.images._tables import load_array
 from neuroextrap.maps._files import check_results
-from neuroextrap.stats._shared_options import described_by
+from neuroextrap.stats._shared_options import as_options, takes_options
 from neuroextrap.stats._validation import check_level, warn
 
 
-@described_by(SecondLevelOptions)
-def prevalence_test(  # noqa: PLR0913 - the options of one documented call
-    scores: Any,
-    null_scores: Any,
-    *,
-    mask: Any = None,
-    gamma: float = 0.5,
-    confidence_level: float = 0.95,
-    n_permutations: int = 10_000,
-    allow_mixed: bool | Sequence[str] = False,
-    allow_native_space: bool = False,
-    random_state: int | np.random.Generator | None = 0,
-) -> RegionMaps:
+@dataclass(frozen=True, kw_only=True)
+class PrevalenceOptions(FirstLevelOptions):
+    """What :func:`prevalence_test` is told beside maps, checked.
+
+    Parameters
+    ----------
+    gamma : float, default=0.5
+        Prevalence of the null hypothesis that ``p_value_prevalence`` tests.
+    confidence_level : float, default=0.95
+        Confidence level of ``prevalence_bound``.
+    n_permutations : int, default=10_000
+        Number of second-level permutations behind ``p_value_fwe``, the observed maps
+        included, at least 2. All combinations are used if there are no more than that.
+        ``p_value`` and prevalence need none of them.
+    """
+
+    gamma: float = 0.5
+    confidence_level: float = 0.95
+
+    def __post_init__(self):
+        """Check the levels, too."""
+        super().__post_init__()
+        check_level(self.gamma, "gamma")
+        check_level(self.confidence_level, "confidence_level")
+
+
+@takes_options(PrevalenceOptions)
+def prevalence_test(scores: Any, null_scores: Any, **options: Any) -> RegionMaps:
     """Infer which fraction of the population carries information.
 
     An accuracy above chance on average can come from few subjects; and where true
@@ -60,16 +72,6 @@ def prevalence_test(  # noqa: PLR0913 - the options of one documented call
         ``keep`` of :class:`neuroextrap.decoding.IdentificationSearchLight` wrote,
         one mask for all subjects), or images. Numbers of permutations may differ. If
         they are float32, scores are compared in float32 too.
-    gamma : float, default=0.5
-        Prevalence of the null hypothesis that ``p_value_prevalence`` tests.
-    confidence_level : float, default=0.95
-        Confidence level of ``prevalence_bound``.
-    n_permutations : int, default=10_000
-        Number of second-level permutations behind ``p_value_fwe``, the observed maps
-        included, at least 2. All combinations are used if there are no more than that.
-        ``p_value`` and prevalence need none of them.
-    random_state : int, numpy.random.Generator or None, default=0
-        Seed of the combinations.
 
     Returns
     -------
@@ -128,29 +130,11 @@ def prevalence_test(  # noqa: PLR0913 - the options of one documented call
     >>> bool(maps["p_value"][0] < 1e-16), bool(maps["p_value_prevalence"][0] < 0.05)
     (True, True)
     """
-    asked = PrevalenceOptions(gamma, confidence_level, n_permutations)
-    how = {"allow_mixed": allow_mixed, "allow_native_space": allow_native_space}
-    drawn = n_permutations, random_state
-    maps = read_first_levels(scores, null_scores, mask, *drawn, **how)
-    return run_prevalence(maps, asked)
+    asked = as_options(PrevalenceOptions, prevalence_test, options)
+    return _tested(read_first_levels(scores, null_scores, asked), asked)
 
 
-@dataclass(frozen=True)
-class PrevalenceOptions:
-    """The options of a test of prevalence, checked."""
-
-    gamma: float = 0.5
-    confidence_level: float = 0.95
-    n_permutations: int = 10_000
-
-    def __post_init__(self):
-        """Check the numbers."""
-        check_count(self.n_permutations, "n_permutations", least=2)
-        check_level(self.gamma, "gamma")
-        check_level(self.confidence_level, "confidence_level")
-
-
-def run_prevalence(maps, asked, *, column=slice(None)):
+def _tested(maps, asked, *, column=slice(None)):
     """Test FirstLevels; return RegionMaps."""
     alpha, nulls = 1 - asked.confidence_level, maps.nulls
     _warn_of_resolution([1 + len(null) for null in nulls], asked.gamma, alpha)
@@ -218,32 +202,21 @@ def _bound(largest, level, n_subjects):
     return bound
 
 
-def saved_prevalence(
-    subjects,
-    null_files,
-    asked,
-    *,
-    mask=None,
-    allow_mixed=False,
-    allow_native_space=False,
-    random_state=0,
-):
+def saved_prevalence(subjects, null_files, asked):
     """Test prevalence in saved analyses against what ``save_null`` wrote of each."""
-    analyses, findings = read_analyses(subjects, allow_mixed=allow_mixed)
+    shared = SharedRegions.read(subjects, asked)
+    analyses = shared.analyses
     tested = {str(subject.parameters.get("statistic", "")) for subject in analyses}
     if len(tested) > 1:
         raise ValueError(
             f"subjects were tested by different statistics ({', '.join(sorted(tested))}"
             "); analyze all subjects with one"
         )
-    shared = share_regions(analyses, findings, mask, allow_native_space)
-    scores = shared.gather(analyses, lambda results: results.scores.score)
+    scores = shared.gather(lambda results: results.scores.score)
     nulls = _open_nulls(null_files, analyses)
-    quantity = tested.pop().replace("_", " ")
-    columns = shared.columns(scores, known_columns(scores), quantity)
-    drawn = asked.n_permutations, random_state
-    maps = FirstLevels.drawn(columns, nulls, *drawn, shared.index)
-    return run_prevalence(maps, asked, column=shared.shown)
+    subjects = shared.maps(scores, tested.pop().replace("_", " "))
+    maps = FirstLevels.drawn(subjects, nulls, asked, shared.index)
+    return _tested(maps, asked, column=shared.shown)
 
 
 def _open_nulls(null_files, analyses):

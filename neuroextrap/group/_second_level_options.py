@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from neuroextrap.group._subjects import check_count
+from neuroextrap.group._subjects import MapOptions, check_count
 from neuroextrap.images._sample_options import check_fwhm
 from neuroextrap.stats._validation import (
     brief,
@@ -23,22 +22,28 @@ from neuroextrap.stats._validation import (
 _STATISTICS = ("t", "mean", "median")
 _ERRORS = (None, "exchangeable", "symmetric")
 _LARGEST_P = 0.5
-_NOTHING = 1e-10  # effects that differ by less are the same
 
 
 @dataclass(frozen=True, kw_only=True)
-class SecondLevelOptions:
+class SecondLevelOptions(MapOptions):
     """What :func:`second_level_test` is told beside maps, design and contrast, checked.
 
     Parameters
     ----------
+    two_sided : bool, default=False
+        Whether a contrast below zero counts as evidence too.
+    cluster_threshold : float or None, default=None
+        Cluster-forming threshold, as the p-value of Student's t at a voxel (0.001).
+        If None, clusters are not tested.
+    tfce : bool, default=False
+        Whether to test threshold-free cluster enhancement (extent power 0.5, height
+        power 2, integrated exactly).
+    n_permutations : int, default=10000
+        Number of rearrangements. If no more distinct ones exist, each is used once.
     paired_imgs : like `imgs`, default=None
         A second map of each subject, subtracted from the first. Pairs go by the
         ``sub-<label>`` in names, in whatever order; by the order if names are
         lacking, or share no subject (patients and the controls matched to them).
-    mask : path, image, NiftiMasker, SurfaceMasker or None, default=None
-        Where to test. If None, every voxel that is finite in all subjects; zeros are
-        values, so give a mask where they mean "outside the brain".
     baseline : float, default=0.0
         Value subtracted from every map (the chance level of accuracies).
     whole_blocks : bool, default=False
@@ -72,14 +77,6 @@ class SecondLevelOptions:
     min_subjects : int or None, default=None
         Test voxels that are finite in at least this many subjects, each voxel using the
         subjects that have data there (only without a design). If None, all subjects.
-    allow_mixed : bool or sequence of str, default=False
-        Names of what may differ among subjects, such as ``["radius", "bounds"]``:
-        parameters of the analysis, and options of ``fit_events`` by which samples were
-        made. If True, anything. Maps are judged by what the JSON files beside them say.
-    allow_native_space : bool, default=False
-        Whether maps in the subjects' own spaces (``space-T1w`` in a name, or different
-        grids without a name or header that says MNI) are tested voxel by voxel all the
-        same.
     random_state : int, numpy.random.Generator or None, default=0
         Seed of the rearrangements.
     n_jobs : int or None, default=1
@@ -89,12 +86,11 @@ class SecondLevelOptions:
         is logged at level INFO.
     """
 
-    two_sided: bool
-    cluster_threshold: float | None
-    tfce: bool
-    n_permutations: int
+    two_sided: bool = False
+    cluster_threshold: float | None = None
+    tfce: bool = False
+    n_permutations: int = 10_000
     paired_imgs: Any = None
-    mask: Any = None
     baseline: float = 0.0
     whole_blocks: bool = False
     errors: str | None = None
@@ -104,8 +100,6 @@ class SecondLevelOptions:
     step_down: bool = False
     adjacency: Any = None
     min_subjects: int | None = None
-    allow_mixed: bool | Sequence[str] = False
-    allow_native_space: bool = False
     random_state: int | np.random.Generator | None = 0
     n_jobs: int | None = 1
     verbose: int = 0
@@ -127,6 +121,7 @@ class SecondLevelOptions:
         if self.min_subjects is not None:
             check_count(self.min_subjects, "min_subjects", least=2)
         self._check_numbers()
+        super().__post_init__()
 
     def _check_numbers(self):
         """Check thresholds, widths and the baseline."""
@@ -146,59 +141,3 @@ class SecondLevelOptions:
             )
         if not np.isfinite(check_number(self.baseline, "baseline")):
             raise ValueError(f"baseline={self.baseline!r} must be a finite number")
-
-    def flips(self, test):
-        """Return whether signs are flipped; rows are permuted otherwise."""
-        if self.errors is None:
-            return test.is_intercept or self.variance_groups is not None
-        return self.errors == "symmetric"
-
-    def check(self, test, design_matrix, blocks):
-        """Raise if options contradict one another or the design."""
-        grouped, of_t = self.variance_groups is not None, self.statistic == "t"
-        smoothed, fewer = self.variance_fwhm is not None, self.min_subjects is not None
-        median = self.statistic == "median"
-        one_sample = test.is_intercept and self.flips(test)
-        contradictions = {
-            "whole_blocks=True needs blocks; name each subject's block": (
-                self.whole_blocks and blocks is None
-            ),
-            "min_subjects is for the mean over subjects; with a design_matrix test "
-            "the voxels that all subjects have, or leave subjects out": (
-                fewer and design_matrix is not None
-            ),
-            "several contrasts are tested by F with one variance; use statistic='t' "
-            "without variance_groups and variance_fwhm": (
-                test.effect.ndim > 1 and (not of_t or grouped or smoothed)
-            ),
-            "statistic='median' is for the mean over subjects and sign flips; use 't' "
-            "or 'mean' with a design_matrix": median and not one_sample,
-            "variance_groups make t the Aspin-Welch v; leave out variance_fwhm and use "
-            "statistic='t'": grouped and (not of_t or smoothed),
-            "min_subjects goes with the statistics 't' and 'mean', without "
-            "variance_groups; leave one of them out": fewer and (grouped or median),
-        }
-        for message, holds in contradictions.items():
-            if holds:
-                raise ValueError(message)
-        if not self.flips(test):
-            _check_effect_moves(test, blocks, self.whole_blocks)
-
-
-def _check_effect_moves(test, blocks, whole_blocks):
-    """Raise if no permutation changes the effect."""
-    effect = test.rows[:, : test.n_effects]
-    within = blocks is not None and not whole_blocks
-    groups = blocks if within else np.zeros(len(effect))
-    parts = [effect[groups == group] for group in np.unique(groups)]
-    if any(np.ptp(part, axis=0).max() > _NOTHING for part in parts):
-        return
-    if within:
-        raise ValueError(
-            "the contrast does not vary within any block, so permutations within "
-            "blocks change nothing; use whole_blocks=True to exchange blocks"
-        )
-    raise ValueError(
-        "the contrast is the same number for all subjects, so permutations change "
-        "nothing; use errors='symmetric' (sign flips)"
-    )

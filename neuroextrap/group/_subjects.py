@@ -1,42 +1,91 @@
-"""One map of each subject, or its analysis, and which regions belong together."""
+"""One map of each subject: opened, compared with the others, masked, read and named."""
 
-import os
+from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse
 
-from neuroextrap.analysis._analysis_files import find_analysis, read_analysis
-from neuroextrap.analysis._region_analysis import RegionAnalysis
-from neuroextrap.design._findings import tell
+from neuroextrap.design._findings import EVERYTHING, Finding, tell
 from neuroextrap.group._alike import (
     allowed_names,
     check_alike,
-    check_distinct,
-    check_subjects,
     findings_of_differences,
-    name_subjects,
-    places_of_repeats,
+    sidecar_of,
 )
-from neuroextrap.images import resolve_masker, to_img
+from neuroextrap.group._pairing import check_distinct, name_subjects, places_of_repeats
+from neuroextrap.images import resolve_masker
 from neuroextrap.images._loading import load_maps, neighbor_pairs
 from neuroextrap.images._maskers import masker_of_maps
 from neuroextrap.images._opening import (
+    CODES,
+    MNI,
     check_same_grid,
-    image_files,
+    files_of,
     list_images,
     mapped,
     read_image,
 )
 from neuroextrap.maps._files import check_results
-from neuroextrap.maps._provenance import described_value
-from neuroextrap.maps._records import described_parameters
-from neuroextrap.stats._null_counts import spread_known
 from neuroextrap.stats._validation import brief, check_flags, check_numbers
 
 _MOST = 10**8
 """Permutations and resamples that nobody waits for."""
+_N_TOLD_APART = 10  # maps of fewer different numbers may be equal by chance
+
+# fmt: off
+_NATIVE = frozenset((
+    "anat", "bold", "boldref", "epi", "fsnative", "func", "individual", "native",
+    "orig", "scanner", "subject", "t1", "t1w", "t2w",
+))
+# fmt: on
+"""Labels of ``space`` that mean a subject's own space, in small letters."""
+
+_REMEDY = (
+    "bring the maps into a template's space first, or say that voxels correspond with "
+    "allow_native_space=True (--allow-native-space)"
+)
+
+
+def check_count(value, name, least=1):
+    """Check that a value is a whole number of at least `least`."""
+    whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+    if not whole or not least <= value <= _MOST:
+        raise ValueError(
+            f"{name}={brief(value)} must be an integer of at least {least} (and at "
+            f"most {_MOST:,})"
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class MapOptions:
+    """Where maps of subjects are compared, and in what they may differ.
+
+    Parameters
+    ----------
+    mask : path, image, NiftiMasker, SurfaceMasker or None, default=None
+        Where to test. If None, every voxel that is finite in all subjects; zeros are
+        values, so give a mask where they mean "outside the brain".
+    allow_mixed : bool or sequence of str, default=False
+        Names of what may differ among subjects, such as ``["radius", "bounds"]``:
+        parameters of the analysis, and options of ``fit_events`` by which samples were
+        made. If True, anything. Maps are judged by what the JSON files beside them say.
+    allow_native_space : bool, default=False
+        Whether maps in the subjects' own spaces (``space-T1w`` in a name, or different
+        grids without a name or header that says MNI) are tested voxel by voxel all the
+        same.
+    """
+
+    mask: Any = None
+    allow_mixed: bool | Sequence[str] = False
+    allow_native_space: bool = False
+
+    def __post_init__(self):
+        """Check what may differ."""
+        check_flags(allow_native_space=self.allow_native_space)
+        allowed_names(self.allow_mixed)
 
 
 class SubjectMaps(NamedTuple):
@@ -50,116 +99,21 @@ class SubjectMaps(NamedTuple):
     quantity: str = ""  # what all maps are of (accuracy, say), if known
     findings: tuple = ()
 
-
-def read_subjects(
-    imgs,
-    mask,
-    name,
-    min_subjects=None,
-    *,
-    allow_mixed=False,
-    allow_native_space=False,
-    repeated=False,
-):
-    """Return SubjectMaps of an array, one 4-D image, or an image each."""
-    check_flags(allow_native_space=allow_native_space)
-    allowed_names(allow_mixed)
-    named, masker, findings = [], None, ()
-    if isinstance(imgs, np.ndarray):
-        values = _of_array(imgs, mask, name)
-    else:
-        named = open_results(imgs, name)
-        how = {"allow_mixed": allow_mixed, "allow_native_space": allow_native_space}
-        findings = check_subjects(named, name, repeated=repeated, **how)
-        in_any = min_subjects is not None
-        masker = masker_of_maps(named, in_any) if mask is None else resolve_masker(mask)
-        values = load_maps(named, masker)
-    if values.ndim != 2 or len(values) < 2:
-        raise ValueError(
-            f"{name} has shape {values.shape} as (n_subjects, n_features); give one "
-            "map for each of at least two subjects"
-        )
-    tell(findings)
-    usable = _usable(values, name, min_subjects)
-    return _described(named, SubjectMaps(values, usable, masker, findings=findings))
-
-
-def _of_array(values, mask, name):
-    """Return an array of maps as floating point numbers."""
-    if mask is not None:
-        raise ValueError(
-            f"{name} is an array, so mask must be None; give images or no mask"
-        )
-    values = check_numbers(values, name)
-    return values if values.dtype.kind == "f" else values.astype(float)
-
-
-def _described(named, subjects):
-    """Add what the names of images say to SubjectMaps."""
-    n_subjects = len(subjects.values)
-    quantities = {img.entities.get("desc", "") for img in named if img.file}
-    one_each = len(named) == n_subjects
-    files = [img.file for img in named] if one_each else [None] * n_subjects
-    return subjects._replace(
-        files=tuple(files),
-        names=name_subjects(files),
-        quantity=quantities.pop() if len(quantities) == 1 else "",
-    )
-
-
-def open_results(imgs, name):
-    """Return NamedImages; results of this package are completed and checked before."""
-    given = imgs if isinstance(imgs, (list, tuple)) else [imgs]
-    paths = [img for img in given if isinstance(img, (str, os.PathLike))]
-    files = image_files(paths, name)
-    check_results(files)
-    named = list_images(imgs, name)
-    check_results([img.file for img in named if img.file not in (None, *files)])
-    return named
-
-
-def _usable(values, name, min_subjects):
-    """Return which features are finite in all subjects, or in `min_subjects`."""
-    least = len(values) if min_subjects is None else min_subjects
-    if least > len(values):
-        raise ValueError(
-            f"min_subjects={min_subjects} is more than the {len(values)} subjects of "
-            f"{name}; give a smaller number"
-        )
-    usable = np.isfinite(values).sum(axis=0) >= least
-    if not usable.any():
-        raise ValueError(
-            f"{name} has no voxel that is finite in "
-            f"{'all' if min_subjects is None else 'at least'} {least} subjects; check "
-            "the images and the mask"
-        )
-    return usable
-
-
-def to_maps(values, subjects, column=slice(None)):
-    """Spread values (n_usable,) over all features, and over images if given."""
-    maps = spread_known(subjects.usable, values)
-    maps = {name: value[column] for name, value in maps.items()}
-    if subjects.masker is None:
-        return maps
-    return {name: to_img(value, subjects.masker) for name, value in maps.items()}
-
-
-def usable_neighbors(subjects, adjacency):
-    """Return the pairs of neighbors among the features that are tested."""
-    if subjects.masker is not None:
-        if adjacency is not None:
+    def neighbors(self, adjacency):
+        """Return the pairs of neighbors among the features that are tested."""
+        if self.masker is None:
+            pairs = _pairs_of(adjacency, len(self.usable))
+        elif adjacency is None:
+            pairs = neighbor_pairs(self.masker)
+        else:
             raise ValueError(
                 "adjacency is for arrays; images have neighbors of their own, so leave "
                 "it out"
             )
-        pairs = neighbor_pairs(subjects.masker)
-    else:
-        pairs = _pairs_of(adjacency, len(subjects.usable))
-    place = np.full(len(subjects.usable), -1, dtype=np.intp)
-    place[subjects.usable] = np.arange(subjects.usable.sum())
-    kept = place[pairs]
-    return kept[(kept >= 0).all(axis=1)]
+        place = np.full(len(self.usable), -1, dtype=np.intp)
+        place[self.usable] = np.arange(self.usable.sum())
+        kept = place[pairs]
+        return kept[(kept >= 0).all(axis=1)]
 
 
 def _pairs_of(adjacency, n_features):
@@ -181,14 +135,145 @@ def _pairs_of(adjacency, n_features):
     return pairs[pairs[:, 0] != pairs[:, 1]].astype(np.intp)
 
 
-def check_count(value, name, least=1):
-    """Check that a value is a whole number of at least `least`."""
-    whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
-    if not whole or not least <= value <= _MOST:
+def read_subjects(imgs, asked, name, min_subjects=None, *, repeated=False):
+    """Return SubjectMaps of an array, one 4-D image, or an image each."""
+    named, masker, findings = [], None, ()
+    if isinstance(imgs, np.ndarray):
+        values = _of_array(imgs, asked.mask, name)
+    else:
+        named = open_results(imgs, name)
+        findings = _compared(named, asked, name, repeated=repeated)
+        if asked.mask is None:
+            masker = masker_of_maps(named, min_subjects is not None)
+        else:
+            masker = resolve_masker(asked.mask)
+        values = load_maps(named, masker)
+    if values.ndim != 2 or len(values) < 2:
         raise ValueError(
-            f"{name}={brief(value)} must be an integer of at least {least} (and at "
-            f"most {_MOST:,})"
+            f"{name} has shape {values.shape} as (n_subjects, n_features); give one "
+            "map for each of at least two subjects"
         )
+    tell(findings)
+    usable = _usable(values, name, min_subjects)
+    quantities = {img.entities.get("desc", "") for img in named if img.file}
+    one_each = len(named) == len(values)
+    files = tuple(img.file for img in named) if one_each else (None,) * len(values)
+    quantity = quantities.pop() if len(quantities) == 1 else ""
+    about = files, name_subjects(files), quantity, findings
+    return SubjectMaps(values, usable, masker, *about)
+
+
+def _of_array(values, mask, name):
+    """Return an array of maps as floating point numbers."""
+    if mask is not None:
+        raise ValueError(
+            f"{name} is an array, so mask must be None; give images or no mask"
+        )
+    values = check_numbers(values, name)
+    return values if values.dtype.kind == "f" else values.astype(float)
+
+
+def open_results(imgs, name):
+    """Return NamedImages; results of this package are completed and checked before."""
+    check_results(files_of(imgs, name))
+    return list_images(imgs, name)
+
+
+def _compared(named, asked, name, *, repeated):
+    """Return Findings about maps (NamedImage); ValueError unless they go together."""
+    files = [img.file for img in named]
+    check_distinct(files, name, repeated=repeated)
+    records = [{} if file is None else sidecar_of(file) for file in files]
+    analyses = list(zip(files, map(_analysis_in, records), strict=True))
+    mixed = check_alike(analyses, name, allow_mixed=asked.allow_mixed)
+    if not asked.allow_native_space:
+        _check_one_space([img for img in named if not img.is_surface], name)
+    one_each = all(img.n_samples is None for img in named)
+    doubts = _findings_of_subjects(records) if one_each else ()
+    return doubts + findings_of_differences(mixed)
+
+
+def _analysis_in(sidecar):
+    """Return the parameters of the analysis of a map, None if they are unknown."""
+    more = {"kind": sidecar.get("description"), "made_by": sidecar.get("samples")}
+    known = sidecar.get("parameters")
+    return known | more if isinstance(known, dict) else None
+
+
+def _findings_of_subjects(records):
+    """Return the doubts that sidecars tell, each once, with how many have it."""
+    found = defaultdict(list)
+    for about in records:
+        for finding in about.get("findings", ()):
+            if finding["grade"] == "doubtful":
+                found[finding["name"]].append(finding)
+    return tuple(
+        Finding(
+            name,
+            "doubtful",
+            float(len(own)),
+            EVERYTHING,
+            f"in {len(own)} of {len(records)} subjects {own[0]['because']}",
+            own[0]["effect"],
+            own[0]["remedy"],
+        )
+        for name, own in found.items()
+    )
+
+
+def _check_one_space(volumes, name):
+    """Raise if maps lie in subjects' own spaces, by their names, headers and grids."""
+    for img in volumes:
+        if img.space is not None and img.space.casefold() in _NATIVE:
+            raise ValueError(
+                f"{img.name} lies in the subject's own space (space-{img.space}), "
+                f"where the voxels of two subjects do not correspond; {_REMEDY}"
+            )
+    spaces = sorted({img.space for img in volumes} - {None})
+    if len(spaces) > 1:
+        raise ValueError(
+            f"{name} lie in different spaces ({', '.join(spaces)}), where voxels do "
+            f"not correspond; {_REMEDY}"
+        )
+    untold = [img for img in volumes if img.space is None and img.code != MNI][:1]
+    others = [img for first in untold for img in volumes if not img.shares_grid(first)]
+    if others:
+        raise ValueError(
+            f"{untold[0].name} and {others[0].name} have different grids, and neither "
+            f"a name (space-MNI...) nor the header (code {untold[0].code}, "
+            f"{CODES.get(untold[0].code)}) says that they lie in one space; {_REMEDY}"
+        )
+
+
+def _usable(values, name, min_subjects):
+    """Return which features are finite in all subjects, or in `min_subjects`."""
+    least = len(values) if min_subjects is None else min_subjects
+    if least > len(values):
+        raise ValueError(
+            f"min_subjects={min_subjects} is more than the {len(values)} subjects of "
+            f"{name}; give a smaller number"
+        )
+    usable = np.isfinite(values).sum(axis=0) >= least
+    if not usable.any():
+        raise ValueError(
+            f"{name} has no voxel that is finite in "
+            f"{'all' if min_subjects is None else 'at least'} {least} subjects; check "
+            "the images and the mask"
+        )
+    return usable
+
+
+def check_different(values, name):
+    """Raise if two rows of (n_subjects, n_features) are the same in float32."""
+    with np.errstate(over="ignore"):
+        rows = (row.astype(np.float32) + np.float32(0) for row in values)  # no -0
+        contents = [row.tobytes() for row in rows]
+    for content, first, second in places_of_repeats(contents):
+        if len(np.unique(np.frombuffer(content, np.float32))) >= _N_TOLD_APART:
+            raise ValueError(
+                f"{name}[{first}] and {name}[{second}] hold the same numbers; give "
+                "every subject once"
+            )
 
 
 def differences_of(imgs, others):
@@ -201,151 +286,3 @@ def differences_of(imgs, others):
         img.file_map["image"].filename = first.file
         found.append(img)
     return found
-
-
-@dataclass(frozen=True)
-class Subject:
-    """One subject's results, read or fitted."""
-
-    name: str
-    kind: str
-    results: Any
-    masker: Any
-    classes: np.ndarray
-    parameters: dict
-    made_by: dict
-    file: str | None = None
-
-    @property
-    def about(self):
-        """What is known of the analysis, by parameter, as the sidecars of maps say."""
-        return {
-            **self.parameters,
-            "kind": self.kind,
-            "made_by": self.made_by,
-            "classes": self.classes.tolist(),
-            "set_sizes": self.results.set_sizes.tolist(),
-        }
-
-    @property
-    def region_index(self):
-        """The region of every feature as an image or array; NaN for none."""
-        choice = self.results.choice
-        number = np.arange(choice.n_regions, dtype=float)
-        if self.masker is None:
-            return number
-        return to_img(choice.to_features(number), self.masker)
-
-
-def read_analyses(subjects, *, allow_mixed=False):
-    """Return a Subject for each analysis, which must be alike, and Findings."""
-    if isinstance(subjects, str) or not np.iterable(subjects):
-        raise TypeError(f"subjects={brief(subjects)} must be a list of analyses")
-    analyses = [_subject(item, number) for number, item in enumerate(subjects)]
-    if len(analyses) < 2:
-        raise ValueError(
-            f"subjects hold {len(analyses)} analyses; give one for each of at least "
-            "two subjects"
-        )
-    _check_together(analyses)
-    told = [(subject.name, subject.about) for subject in analyses]
-    mixed = check_alike(told, "subjects", allow_mixed=allow_mixed)
-    return analyses, findings_of_differences(mixed)
-
-
-@dataclass(frozen=True)
-class SharedRegions:
-    """Which region of each subject is which column of the group."""
-
-    index: np.ndarray  # regions (n_subjects, n_columns); those of an atlas come once
-    shown: np.ndarray  # column of each feature of the masker, n_columns for none
-    placed: SubjectMaps
-
-    def gather(self, analyses, values_of, columns=slice(None)):
-        """Return values of regions as (n_subjects, n_columns, ...)."""
-        rows = zip(analyses, self.index[:, columns], strict=True)
-        return np.stack([np.asarray(values_of(s.results))[row] for s, row in rows])
-
-    def columns(self, values, known, quantity):
-        """Return SubjectMaps of (n_subjects, n_columns), with a last column of NaN."""
-        return self.placed._replace(
-            values=np.column_stack([values, np.full(len(values), np.nan)]),
-            usable=np.append(known, False),
-            quantity=quantity,
-        )
-
-
-def share_regions(analyses, findings, mask, native_allowed):
-    """Return the `SharedRegions` of subjects' analyses, in images or arrays."""
-    index = [subject.region_index for subject in analyses]
-    if analyses[0].masker is None:
-        n_regions = sorted({len(numbers) for numbers in index})
-        if len(n_regions) > 1:
-            raise ValueError(
-                "subjects have different numbers of regions: "
-                f"{', '.join(map(str, n_regions))}; analyze the same regions"
-            )
-        index = np.stack(index)
-    placed = read_subjects(index, mask, "subjects", allow_native_space=native_allowed)
-    names = name_subjects([subject.file for subject in analyses])
-    placed = placed._replace(names=names, findings=findings)
-    numbers = placed.values[:, placed.usable]
-    number, column = np.unique(numbers, axis=1, return_inverse=True)
-    shown = np.full(placed.usable.shape, number.shape[1])
-    shown[placed.usable] = column.ravel()
-    return SharedRegions(number.astype(np.intp), shown, placed)
-
-
-def known_columns(values):
-    """Return which columns (n_subjects, n_columns) were analyzed in all subjects."""
-    known = np.isfinite(values).all(axis=0)
-    if not known.any():
-        raise ValueError(
-            "subjects share no region that was analyzed in all of them; check masks"
-        )
-    return known
-
-
-def _subject(item, number):
-    """Return one subject's analysis."""
-    name = f"subjects[{number}]"
-    if isinstance(item, RegionAnalysis):
-        results, classes = item.results_, np.asarray(item.classes_)
-        about = described_parameters(item), described_value(item.origin_.samples)
-        return Subject(name, item.kind, results, item.masker_, classes, *about)
-    if not isinstance(item, (str, os.PathLike)):
-        raise TypeError(
-            f"{name} is a {type(item).__name__}; give folders that to_directory wrote, "
-            "or fitted analyses"
-        )
-    if not os.path.exists(item):
-        raise ValueError(f"{name}: no folder {item}; check the path")
-    file, kind = os.fspath(item), find_analysis(item)[0]
-    saved = read_analysis(item, kind)
-    parameters = saved.origin.parameters | saved.parameters
-    about = saved.classes, parameters, saved.origin.samples
-    return Subject(file, kind, saved.results, saved.masker, *about, file)
-
-
-def _check_together(analyses):
-    """Raise if analyses cannot be put together; warn if two are of a subject."""
-    check_distinct([subject.file for subject in analyses], "subjects")
-    data = [(subject.results.identity or {}).get("data") for subject in analyses]
-    for _, first, second in places_of_repeats(data):
-        raise ValueError(
-            f"{analyses[first].name} and {analyses[second].name} are analyses of the "
-            "same data; give every subject once"
-        )
-    first = analyses[0]
-    for other in analyses[1:]:
-        if (first.masker is None) != (other.masker is None):
-            raise ValueError(
-                f"{first.name} and {other.name} are not both of images or both of "
-                "arrays; analyze all subjects in one way"
-            )
-        if len(first.classes) != len(other.classes):
-            raise ValueError(
-                f"{first.name} has {len(first.classes)} classes and {other.name} "
-                f"{len(other.classes)}; accuracies among different numbers of classes "
-                "have no mean"
-            )

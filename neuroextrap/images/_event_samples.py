@@ -5,7 +5,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from neuroextrap.design._copies import check_series_apart, some_columns
+from neuroextrap.design._copies import SERIES_COLUMNS, check_series_apart
+from neuroextrap.design._folds import some_columns
 from neuroextrap.images._cleaning import Cleaning
 from neuroextrap.images._events import (
     check_excluded,
@@ -53,7 +54,7 @@ def read_betas(imgs, events, masker, options):
     betas, compared = [], []
     for run in run_trials:
         data = load_opened([run.img], masker).astype(np.float64)
-        compared.append(some_columns(data))
+        compared.append(some_columns(data, SERIES_COLUMNS).copy())
         betas.append(_betas_of_run(run, data[run.options["volumes"]]))
     check_series_apart(compared, [run.img.name for run in run_trials])
     y, runs = labels_of_trials(run_trials)

@@ -8,7 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from neuroextrap.design._copies import check_series_apart, some_columns
+from neuroextrap.design._copies import SERIES_COLUMNS, check_series_apart
+from neuroextrap.design._folds import some_columns
 from neuroextrap.images._bids_names import file_entities, pair_by_name, refuse_same
 from neuroextrap.images._bids_runs import find_raw, fitting_files
 from neuroextrap.images._cleaning import Cleaning, clean_runs
@@ -145,7 +146,8 @@ def read_volumes(imgs, events, masker, options):
     told = [named[cleaning.series[rows[0]]].name for rows in own.values()]
     if len(set(told)) < len(told):
         told = [f"run {run}" for run in own]
-    check_series_apart([some_columns(data[rows]) for rows in own.values()], told)
+    some = some_columns(data, SERIES_COLUMNS).astype(float)
+    check_series_apart([some[rows] for rows in own.values()], told)
     data = clean_runs(data, runs, cleaning)
     bg_img = mean_gray_levels(named, masker.mask_img_)
     return LabeledSamples(data[kept], labels[kept], runs[kept], masker, bg_img)

@@ -50,10 +50,7 @@ class NamedImage:
     @property
     def file(self):
         """Path of the file that the image was read from, or None."""
-        if self.path is not None:
-            return self.path
-        get = getattr(self.img, "get_filename", None)
-        return None if get is None else get()
+        return file_of(self.img) if self.path is None else self.path
 
     @property
     def n_samples(self):
@@ -230,6 +227,20 @@ def _expand(imgs, name):
 def _with_file(name, path):
     """Name an image by its argument and by its file, if it has one."""
     return name if path in (None, name) else f"{name} ({path})"
+
+
+def file_of(img):
+    """Return the path that an image is, or was read from; None for another."""
+    if isinstance(img, (str, os.PathLike)):
+        return os.fspath(img)
+    get = getattr(img, "get_filename", None)
+    return None if get is None else get()
+
+
+def files_of(imgs, name="imgs"):
+    """Return the files that images are, or were read from; none is opened."""
+    files = [file_of(img) for _, img in _expand(imgs, name)]
+    return [file for file in files if file is not None]
 
 
 def series_of(named, over_time):

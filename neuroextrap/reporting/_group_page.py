@@ -8,6 +8,7 @@ from markupsafe import Markup
 from scipy.stats import t as student
 
 from neuroextrap.images._loading import neighbor_pairs
+from neuroextrap.maps._registry import GROUP_MAPS
 from neuroextrap.plotting._axes import COLORS, new_axes
 from neuroextrap.regions._coordinates import peak_features
 from neuroextrap.reporting._finding import discoveries_section, viewer_discoveries
@@ -49,13 +50,22 @@ _MOST_NUMBERS = 120_000
 _MOST_PLACES = 3000
 
 
-def make_group_page(analyses, records, *, title, atlas, bg_img, left_out, links):
+def make_group_page(
+    analyses,
+    title=None,
+    *,
+    labels_img=None,
+    names=None,
+    bg_img=None,
+    left_out=None,
+    links=None,
+):
     """Put analyses of one group, of which the first decides what survives, on a page.
 
-    `atlas` is a labels image and names, or None; `left_out` are reasons and `links`
-    addresses of own pages by subject.
+    `left_out` are reasons and `links` addresses of own pages by subject.
     """
-    results = read_group(analyses, records, atlas)
+    atlas = None if labels_img is None else (labels_img, names)
+    results = read_group(analyses, GROUP_MAPS, atlas)
     first, *others = results
     title = page_title(title, f"Group of {len(first.about.subjects)} subjects")
     view, drawn = first.view, first.names[first.shown]
@@ -83,7 +93,7 @@ def make_group_page(analyses, records, *, title, atlas, bg_img, left_out, links)
         sentences("group_limits", results=results),
         [
             ("Null distributions", Markup("\n").join(nulls)),
-            ("Who was analyzed", _who(first, peak, left_out, links)),
+            ("Who was analyzed", _who(first, peak, left_out or {}, links or {})),
         ],
         group_methods(results),
         [("Options", _options(results))],

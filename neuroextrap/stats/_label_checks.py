@@ -161,3 +161,11 @@ def checked_entries(values, name, y, of="y"):
             "every sample"
         )
     return values
+
+
+def checked_labels(
+    y: Any, name: str = "y", **given: Any
+) -> tuple[np.ndarray, dict[str, Any]]:
+    """Return labels, and by name what is given for every sample, or None."""
+    y = check_labels(y, name)
+    return y, {k: checked_entries(v, k, y, name) for k, v in given.items()}

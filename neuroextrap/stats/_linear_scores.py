@@ -16,6 +16,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import scipy.linalg
@@ -127,6 +128,7 @@ Smoother = Callable[[FloatArray], FloatArray]
 class Scorer(ABC):
     """A statistic for many rearranged designs and all features at once."""
 
+    name: ClassVar[str]  # of its map
     values: FloatArray  # (n_observations, n_features)
 
     @abstractmethod
@@ -147,6 +149,7 @@ class Scorer(ABC):
 class Mean(Scorer):
     """The estimate of the contrast: the mean, the difference of means, the slope."""
 
+    name = "effect"
     length: float | np.floating
     n_known: FloatArray | None = None
 
@@ -166,6 +169,7 @@ class Mean(Scorer):
 class StudentT(Scorer):
     """Student's t; scores are partial correlations, or t itself with `n_known`."""
 
+    name = "t"
     degrees_of_freedom: int
     n_known: FloatArray | None = None
 
@@ -190,6 +194,7 @@ class StudentT(Scorer):
 class FRatio(Scorer):
     """F of several contrasts; scores are the shares of squares that they take."""
 
+    name = "f"
     n_effects: int
     degrees_of_freedom: int
 
@@ -222,6 +227,7 @@ def _t(correlation: FloatArray, freedom: FloatArray | int) -> FloatArray:
 class SmoothedT(Scorer):
     """Pseudo-t: the variance of the residuals is smoothed over space (SnPM)."""
 
+    name = "pseudo_t"
     total: FloatArray
     degrees_of_freedom: int
     smooth: Smoother
@@ -238,6 +244,7 @@ class SmoothedT(Scorer):
 class AspinWelch(Scorer):
     """Aspin-Welch v: a variance for each group (Winkler et al. 2014, equation 8)."""
 
+    name = "v"
     group: NDArray[np.intp]
 
     def __call__(self, designs: FloatArray) -> FloatArray:
@@ -263,6 +270,8 @@ class AspinWelch(Scorer):
 @dataclass(frozen=True)
 class Median(Scorer):
     """The median over observations, each with its sign."""
+
+    name = "median"
 
     def __call__(self, designs: FloatArray) -> FloatArray:
         signs = np.sign(designs[..., 0])[..., np.newaxis]

@@ -300,14 +300,14 @@ def rearrangement_test(
     statistic = scorer.heights(observed)
     found = corrections.compared(statistic)
     bounds = DiscoveryBounds.of(found, total.largest, 1 - _pvalues.LEVEL)
-    maps = {"statistic": statistic, **total.p_values()}
-    maxima = {"statistic": scorer.heights(total.counts.maxima)}
+    maps = {scorer.name: statistic, **total.p_values()}
+    maxima = scorer.heights(total.counts.maxima)
     if not arrangements.are_all:
         # small p-values are refined by the tail of the maxima
-        tail = tail_p_value(scorer.heights(floor), maxima["statistic"])
+        tail = tail_p_value(scorer.heights(floor), maxima)
         maps["p_value_fwe_tail"] = tail[0]
     maps |= _cluster_p_values(statistic, total.cluster_maxima, corrections)
-    return maps, maxima | total.cluster_maxima, bounds
+    return maps, total.cluster_maxima | {scorer.name: maxima}, bounds
 
 
 def _cluster_maps(

@@ -114,7 +114,7 @@ def test_a_record_of_other_results_is_mended_when_they_are_skipped(pair, tmp_pat
 def test_nothing_of_an_earlier_group_stays(pair, tmp_path, monkeypatch):
     """Maps of prevalence, and a page, that are not made again go with the others."""
     page = make_page("Group", [("Empty", "")])  # a whole one takes seconds
-    monkeypatch.setattr(_group_level, "group_report", lambda *_, **__: page)
+    monkeypatch.setattr(_group_level, "make_group_page", lambda *_, **__: page)
     out = tmp_path / "out"
     analyze(pair, out, {"n_permutations": 9}, save_null=True)
     analyze_group(out, n_permutations=10)

@@ -8,18 +8,18 @@ from neuroextrap.decoding._dissimilarity_run import (
     halves,
 )
 from neuroextrap.design._copies import copies
-from neuroextrap.design._course_of_runs import order_agreement
+from neuroextrap.design._course_of_runs import neighbor_correlation, order_agreement
 from neuroextrap.design._design import Design, Labelings
-from neuroextrap.design._doubts import neighbor_correlation
 from neuroextrap.design._folds import (
     Labels,
     code_labels,
     folds_follow_labels,
     make_design,
+    some_columns,
     without_means,
 )
 from neuroextrap.design._permutations import permuted_codes
-from neuroextrap.design._tests import BoundOptions, bound_design
+from neuroextrap.design._tests import BoundOptions, forward_tests
 from neuroextrap.maps._identification import bound_set_sizes
 from neuroextrap.margins.classifiers._classifier_names import resolve_classifier
 from neuroextrap.margins.classifiers._targets import TargetMargins
@@ -28,3 +28,9 @@ from neuroextrap.regions._coordinates import surface_discs
 from neuroextrap.reporting._finding import Counted, area_names, discoveries_section
 from neuroextrap.reporting._identification_page import identification_sections
 from neuroextrap.stats._arrangements import two_sample_exchange_test
+
+
+def beyond(X, y, runs):
+    """Return the residuals of samples beyond class and run, and their Labels."""
+    labels = code_labels(y, None, runs, None)
+    return without_means(some_columns(X, 2000), labels), labels

@@ -60,14 +60,14 @@ def test_blocks_classes_and_many_regions_are_those_of_the_analysis():
 
 
 def test_noise_has_the_covariance_of_the_region():
-    from tests.decoding.seam import _Noise, plan_decoding, without_means
+    from tests.decoding.seam import _Noise, beyond, plan_decoding
 
     rng = np.random.default_rng(4)
     X = rng.normal(size=(48, 6)) @ rng.normal(size=(6, 6))
     run = plan_decoding(planned(), X, Y, RUNS)
     noise = _Noise.of(run, [0], rng)
     drawn = np.concatenate([noise.draw(run.rows, rng) for _ in range(400)])
-    expected = np.corrcoef(without_means(X, Y, RUNS).T)
+    expected = np.corrcoef(beyond(X, Y, RUNS)[0].T)
     np.testing.assert_allclose(np.corrcoef(drawn.T), expected, atol=0.05)
 
 

@@ -17,6 +17,7 @@ from neuroextrap.stats import (
     forward_bayes_accuracy_lower_bound,
 )
 from tests.decoding.seam import (
+    beyond,
     copies,
     identification_sections,
     neighbor_correlation,
@@ -97,12 +98,12 @@ def test_independent_trials_in_the_order_of_their_classes_are_not():
         signal = np.random.default_rng(seed).normal(size=(2, 6))
         offsets = 5 * np.random.default_rng(seed + 1).normal(size=(4, 6))
         X = X + 3 * signal[y] + offsets[runs]
-        assert neighbor_correlation(X, y, runs) is None
+        assert neighbor_correlation(*beyond(X, y, runs)) is None
 
 
 def test_few_neighbors_say_nothing():
     X = np.random.default_rng(0).normal(size=(6, 3))
-    assert neighbor_correlation(X, np.array([0, 0, 1, 1, 0, 0]), None) is None
+    assert neighbor_correlation(*beyond(X, [0, 0, 1, 1, 0, 0], None)) is None
 
 
 @pytest.mark.real_data
@@ -119,10 +120,10 @@ def test_volumes_of_real_blocks_are_found_and_their_averages_are_not(real_data):
     keep = (table["label"] != "rest").to_numpy()
     codes = np.unique(table["label"][keep], return_inverse=True)[1]
     runs = table["run"][keep].to_numpy()
-    assert neighbor_correlation(X[keep], codes, runs) > 0.3
+    assert neighbor_correlation(*beyond(X[keep], codes, runs)) > 0.3
     cells = pd.DataFrame(X[keep]).groupby([runs, codes]).mean()
     run, code = (cells.index.get_level_values(i).to_numpy() for i in (0, 1))
-    assert neighbor_correlation(cells.to_numpy(), code, run) is None
+    assert neighbor_correlation(*beyond(cells.to_numpy(), code, run)) is None
 
 
 ORDERED = np.tile([0, 1, 2, 3], 6), np.repeat(np.arange(6), 4)
@@ -344,5 +345,5 @@ def test_eight_pairs_of_neighbors_are_enough_to_tell(n_pairs, seen):
     codes = np.repeat(np.tile([0, 1], n_pairs)[:n_pairs], 2)
     x = np.random.default_rng(0).normal(size=(n_pairs, 50))
     noise = 0.1 * np.random.default_rng(1).normal(size=(2 * n_pairs, 50))
-    found = neighbor_correlation(np.repeat(x, 2, axis=0) + noise, codes, None)
+    found = neighbor_correlation(*beyond(np.repeat(x, 2, axis=0) + noise, codes, None))
     assert (found is not None) == seen

@@ -17,8 +17,8 @@ from tests.analyses import searchlight_of
 from tests.decoding.seam import (
     BoundOptions,
     Labels,
-    bound_design,
     bound_set_sizes,
+    forward_tests,
     make_design,
 )
 
@@ -201,7 +201,7 @@ def e_values_after(n_runs, n_classes, first, halves):
     labels = Labels(codes, np.arange(n_classes), runs, None, np.ones(len(runs), bool))
     options = BoundOptions("auto", "runs", "chronological", 0.95, False, None, first)
     design = make_design(codes, n_classes, groups=runs)
-    _, tests = bound_design(labels, design, options)
+    tests = forward_tests(labels, design, options)
     right = np.stack(np.meshgrid(*[[0.0, 1.0]] * n_runs, indexing="ij"), axis=-1)
     right = right.reshape(-1, n_runs)
     tested = [np.unique(runs[test]) for _, test in tests.design.folds]

@@ -10,6 +10,8 @@ from neuroextrap.design._copies import (
 from neuroextrap.design._course_of_runs import (
     classes_follow_time,
     drifts,
+    findings_of_series,
+    neighbor_inflation,
     position_in_run,
     time_test,
 )
@@ -24,6 +26,8 @@ from neuroextrap.design._folds import (
     folds_follow_labels,
     make_design,
     point_weights,
+    some_columns,
+    without_means,
 )
 from neuroextrap.design._further_tests import (
     chronological_order,
@@ -34,12 +38,12 @@ from neuroextrap.design._further_tests import (
 from neuroextrap.design._permutations import (
     Balance,
     _sorted_folds,
+    exchanged,
     few_exchanges,
     few_permutations,
     fold_balance,
     permuted_codes,
 )
-from neuroextrap.design._series import exchanged, findings_of_series, neighbor_inflation
 from neuroextrap.design._tests import BoundOptions, forward_tests
 from neuroextrap.margins._engine import score_regions
 from neuroextrap.margins._plan import Plan
@@ -48,3 +52,9 @@ from neuroextrap.margins.classifiers._classifier_names import resolve_classifier
 from neuroextrap.reporting._identification_page import identification_sections
 from neuroextrap.stats._permutation import FewLabelings
 from neuroextrap.stats._true_discoveries import fewest_permutations
+
+
+def beyond(X, y, runs):
+    """Return the residuals of samples beyond class and run, and their Labels."""
+    labels = code_labels(y, None, runs, None)
+    return without_means(some_columns(X, 2000), labels), labels

@@ -6,7 +6,7 @@ import pytest
 from tests.design.seam import (
     _in_another_order,
     _pairs_of_runs,
-    code_labels,
+    beyond,
     near_copies,
 )
 
@@ -135,8 +135,7 @@ def test_versions_in_another_order_by_definition(design, n_runs):
     told = 0
     for seed in range(3):
         X, y, runs = DESIGNS[design](np.random.default_rng(seed), n_runs)
-        labels = code_labels(y, None, runs, None)
-        names, seen = _in_another_order(list(_pairs_of_runs(X, labels)))
+        names, seen = _in_another_order(list(_pairs_of_runs(*beyond(X, y, runs))))
         expected, value = naive_match(X, y, runs)
         assert names == expected
         assert seen == pytest.approx(value, abs=1e-12)
@@ -157,8 +156,8 @@ def test_trials_given_several_times_are_nearly_equal(n_copies):
         X, y, runs = trials(rng, 6, n_trials=4, n_classes=2)
         rows = rng.permutation(np.repeat(np.arange(24), n_copies))
         X = X[rows] + 0.1 * rng.normal(size=(len(rows), X.shape[1]))
-        number = near_copies(X, y[rows], runs[rows])
+        number = near_copies(*beyond(X, y[rows], runs[rows]))
         assert len(np.unique(number)) == 24
         assert len(np.unique(np.stack([number, rows]), axis=1).T) == 24
         spread_out = np.arange(len(rows)) % 6
-        assert (near_copies(X, y[rows], spread_out) is None) == (n_copies > 5)
+        assert (near_copies(*beyond(X, y[rows], spread_out)) is None) == (n_copies > 5)

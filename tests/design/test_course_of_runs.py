@@ -14,6 +14,7 @@ from tests.design.seam import (
     drifts,
     position_in_run,
     time_test,
+    without_means,
 )
 
 
@@ -123,7 +124,7 @@ def test_drift_is_what_pairs_of_runs_have_in_common(alike):
     patterns = [(rest * time[:, None])[runs == run].sum(axis=0) for run in range(6)]
     products = [patterns[i] @ patterns[j] for i in range(6) for j in range(i)]
     expected = sum(products) / np.sqrt(np.square(products).sum())
-    assert drifts(X, time, labels) == (expected > 2.3) == alike
+    assert drifts(without_means(X, labels), time, labels) == (expected > 2.3) == alike
 
 
 def test_two_or_three_runs_have_no_drift_for_sure():
@@ -132,7 +133,7 @@ def test_two_or_three_runs_have_no_drift_for_sure():
         y, runs = random_order(rng, n_runs)
         labels = code_labels(y, None, runs, None)
         X = drift(rng, runs, 5.0)
-        assert drifts(X, position_in_run(labels), labels) == seen
+        assert drifts(without_means(X, labels), position_in_run(labels), labels) == seen
     assert not drifts(None, position_in_run(labels), labels)
 
 
@@ -174,7 +175,9 @@ def test_random_orders_are_told_as_often_as_promised():
         for i, X in enumerate(
             (drift(rng, runs), steady, drift(rng, runs, alike=False))
         ):
-            told_of[i] += classes_follow_time(X, labels) is not None
+            told_of[i] += (
+                classes_follow_time(without_means(X, labels), labels) is not None
+            )
     assert 1 <= told_of[0] <= 20
     assert told_of[1:].sum() <= 6
 
@@ -198,7 +201,7 @@ def test_a_class_in_the_middle_of_runs_is_told(drifting):
     course = position_in_run(labels) ** 2
     X = rng.normal(size=(96, 50)) + drifting * np.outer(course, rng.normal(size=50))
     assert time_test(position_in_run(labels), labels).p_value > 0.05
-    found = classes_follow_time(X, labels)
+    found = classes_follow_time(without_means(X, labels), labels)
     assert ("the samples do change" in found.because) == drifting
 
 
@@ -211,7 +214,9 @@ def test_the_course_in_which_samples_drift_is_the_one_that_is_told():
     linear, quadratic = (time_test(time**power, labels) for power in (1, 2))
     assert quadratic.p_value < linear.p_value < 0.05
     X = rng.normal(size=(96, 50)) + np.outer(time, rng.normal(size=50))
-    assert classes_follow_time(X, labels).seen == pytest.approx(linear.share)
+    assert classes_follow_time(without_means(X, labels), labels).seen == pytest.approx(
+        linear.share
+    )
     assert classes_follow_time(None, labels).seen == pytest.approx(quadratic.share)
 
 
@@ -220,7 +225,7 @@ def test_many_runs_that_drift_each_in_its_way_have_no_drift_in_common():
     y, runs = random_order(rng, 24)
     labels = code_labels(y, None, runs, None)
     X = drift(rng, runs, 5.0, alike=False)
-    assert not drifts(X, position_in_run(labels), labels)
+    assert not drifts(without_means(X, labels), position_in_run(labels), labels)
 
 
 def test_blocks_are_told_and_candidates_of_a_regression_are_not():

@@ -18,7 +18,7 @@ from neuroextrap.decoding import IdentificationSearchLight
 from neuroextrap.design import _course_of_runs, examine
 from neuroextrap.images import resolve_masker, to_img
 from tests.design.seam import (
-    code_labels,
+    beyond,
     command_words,
     identification_sections,
     matched_runs,
@@ -377,7 +377,7 @@ def one_component(rng):
 def test_near_samples_by_chance_are_no_copies(make):
     for seed in range(25):
         X = make(np.random.default_rng(seed))
-        assert near_copies(X, random_order(seed), RUNS) is None
+        assert near_copies(*beyond(X, random_order(seed), RUNS)) is None
 
 
 @pytest.mark.parametrize("correlation", [0.4, 0.5, 0.9])
@@ -456,7 +456,7 @@ def sessions_of_single_samples(seed):
 def test_samples_that_come_again_in_all_runs_are_no_versions(make):
     for seed in range(20):
         X, y, runs = make(seed)
-        assert matched_runs(X, code_labels(y, None, runs, None)) is None
+        assert matched_runs(*beyond(X, y, runs)) is None
 
 
 @pytest.mark.real_data
@@ -469,8 +469,8 @@ def test_real_runs_are_no_versions_of_each_other(real_data, classes):
     X = nibabel.load(folder / "bold.nii.gz").get_fdata()[mask].T
     kept = np.isin(names, np.setdiff1d(names, "rest")[list(classes)])
     for columns in (slice(None), slice(0, None, 27)):
-        labels = code_labels(names[kept], None, runs[kept], None)
-        assert matched_runs(X[kept, columns], labels) is None
+        given = X[kept, columns], names[kept], runs[kept]
+        assert matched_runs(*beyond(*given)) is None
 
 
 def test_versions_of_runs_with_one_sample_of_each_class_are_found():
@@ -481,7 +481,7 @@ def test_versions_of_runs_with_one_sample_of_each_class_are_found():
         y[6], runs = y[0], np.repeat(np.arange(7), 4)
         X = rng.normal(size=(28, 300))
         X[24:] += X[:4]
-        assert matched_runs(X, code_labels(y.ravel(), None, runs, None)) is not None
+        assert matched_runs(*beyond(X, y.ravel(), runs)) is not None
 
 
 def test_all_runs_given_twice_are_found():
@@ -522,7 +522,7 @@ def test_runs_of_one_order_are_no_versions_of_each_other(make, n_runs):
     for seed in range(20):
         X, n = make(np.random.default_rng(seed)), 8 * n_runs
         for y in (SORTED, np.tile(random_order(seed)[:8], 6)):
-            assert matched_runs(X[:n], code_labels(y[:n], None, RUNS[:n], None)) is None
+            assert matched_runs(*beyond(X[:n], y[:n], RUNS[:n])) is None
 
 
 def test_samples_alone_in_their_run_are_no_copies():
@@ -530,7 +530,7 @@ def test_samples_alone_in_their_run_are_no_copies():
     runs, y = np.repeat(np.arange(12), [len(run) for run in shown]), np.hstack(shown)
     rng = np.random.default_rng(0)
     for _ in range(20):
-        assert near_copies(rng.normal(size=(len(y), 100)), y, runs) is None
+        assert near_copies(*beyond(rng.normal(size=(len(y), 100)), y, runs)) is None
 
 
 @pytest.mark.parametrize(
@@ -541,7 +541,7 @@ def test_a_run_that_was_stored_otherwise_is_nearly_the_same(change):
     X[RUNS == 5] = change(X[RUNS == 4])
     y = random_order()
     y[RUNS == 5] = y[RUNS == 4]
-    number = near_copies(X, y, RUNS)
+    number = near_copies(*beyond(X, y, RUNS))
     assert (number[RUNS == 5] == number[RUNS == 4]).all()
     assert len(np.unique(number)) == 40
 
@@ -591,8 +591,8 @@ def test_runs_of_one_class_say_nothing_about_versions():
     runs = np.array([0] * 3 + [1] * 3 + [2, 3])
     X = noise()[:8]
     X[3:6] = X[:3] + noise(2)[:3]
-    assert matched_runs(X, code_labels(y, None, runs, None)) is None
-    assert matched_runs(X, code_labels(y, None, None, None)) is None
+    assert matched_runs(*beyond(X, y, runs)) is None
+    assert matched_runs(*beyond(X, y, None)) is None
     many = np.repeat(np.arange(101), 3)
     X = np.random.default_rng(0).normal(size=(303, 20))
-    assert matched_runs(X, code_labels(many % 2, None, many, None)) is None
+    assert matched_runs(*beyond(X, many % 2, many)) is None

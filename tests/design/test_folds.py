@@ -7,6 +7,7 @@ from sklearn.model_selection import KFold, StratifiedKFold
 from tests.design.seam import (
     check_labelings,
     class_weights,
+    code_labels,
     fold_weightings,
     folds_follow_labels,
     make_design,
@@ -40,7 +41,6 @@ def test_an_integer_splits_whole_groups():
     [
         ({}, "groups is None"),
         ({"groups": np.zeros(12)}, "at least two groups"),
-        ({"groups": RUNS[:5]}, "give one entry for every sample"),
         ({"cv": [([0, 1, 2], [2, 3])]}, "both training and test"),
         ({"cv": [([0, 1], [3, 4])]}, r"classes \[2\] .* no training sample in fold 1"),
         ({"cv": []}, "made no folds"),
@@ -50,6 +50,13 @@ def test_an_integer_splits_whole_groups():
 def test_impossible_designs_are_refused(options, message):
     with pytest.raises(ValueError, match=message):
         make_design(Y, 3, **options)
+
+
+@pytest.mark.parametrize("name", ["groups", "blocks"])
+def test_runs_and_blocks_of_other_samples_are_refused(name):
+    given = {"groups": None, "blocks": None} | {name: RUNS[:5]}
+    with pytest.raises(ValueError, match="give one entry for every sample"):
+        code_labels(Y, None, **given)
 
 
 @pytest.mark.parametrize("index", [-1, 12])

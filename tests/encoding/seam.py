@@ -1,7 +1,8 @@
 """All private names of the package that the tests of encoding models use."""
 
 from neuroextrap.analysis._region_run import RegionRun
-from neuroextrap.design._series import correlation_length, exchanged
+from neuroextrap.design._course_of_runs import correlation_length
+from neuroextrap.design._permutations import exchanged
 from neuroextrap.encoding._continuous_maps import (
     cut_segments,
     segment_margins,

@@ -200,7 +200,7 @@ def _main(fault, root):
         values = analyses[0].summary.values
         return make_page("Group", [("Values", str(values.tolist()))])
 
-    _group_level.group_report = short
+    _group_level.make_group_page = short
     make_dataset(root / "raw", ["01", "02"])
     for name, radius in (("old", OLD), ("new", NEW)):
         words = words_of(root, "participant", root / name, "--radius", radius)

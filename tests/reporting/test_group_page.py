@@ -167,11 +167,7 @@ def test_two_analyses_on_one_page(imgs, tested):
         np.testing.assert_array_equal(shown, expected)
     page = make_group_page(
         [tested, found],
-        GROUP_MAPS,
-        title=None,
-        atlas=None,
         bg_img=False,
-        left_out={},
         links={"sub-03": "../sub-03/func/page.html"},
     )
     text = page.get_standalone()
