@@ -72,13 +72,11 @@ def source_files(value):
 BACKGROUND, _MASK = "mean_image", "mask"
 _PARTIAL = "partial result: over the regions that are in it only"
 _OF_IMAGES = {
-    _MASK: MapRecord(
-        name=_MASK, description="Voxels or vertices in the mask (1)", unit="1"
-    ),
+    _MASK: MapRecord(_MASK, "Voxels or vertices in the mask (1)", "1"),
     BACKGROUND: MapRecord(
-        name=BACKGROUND,
-        description="Mean of the images as gray levels, to be drawn under maps",
-        unit="gray levels, 0 to 255",
+        BACKGROUND,
+        "Mean of the images as gray levels, to be drawn under maps",
+        "gray levels, 0 to 255",
     ),
 }
 

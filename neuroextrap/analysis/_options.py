@@ -5,8 +5,10 @@ them, and read as help shows them.
 """
 
 import re
+import shlex
 from ast import literal_eval
 from collections.abc import Callable
+from math import inf
 from numbers import Integral, Real
 from typing import Any, NamedTuple
 
@@ -19,8 +21,8 @@ class Option(NamedTuple):
 
     A flag (bool) with a default of True becomes ``--no-...``, one of None both. `said`
     stands for the default in help; `word` is the name on the command line, if another.
-    "none" among the choices stands for None. Values are at least `least`, or lie
-    `within` two numbers. Short help lists what comes `first`, or is required.
+    "none" among the choices stands for None. Values are at least `least`, or `above`
+    one number and `below` another. Short help lists what comes `first`, or is required.
     """
 
     help: str
@@ -32,7 +34,8 @@ class Option(NamedTuple):
     said: str = ""
     required: bool = False
     least: int | None = None
-    within: tuple[Any, ...] | None = None
+    above: float | None = None
+    below: float = inf
     word: str | None = None
     first: bool = False
 
@@ -68,13 +71,13 @@ class Option(NamedTuple):
                 raise ValueError(
                     f"{name}={brief(value)} must be an integer of at least {self.least}"
                 )
-        if self.within is not None:
-            low, high = self.within
-            if not (number and isinstance(value, Real) and low < value < high):
-                what = "a length in mm" if self.metavar == "MM" else "a number"
-                range_ = f"between {low:g} and {high:g}"
-                range_ = f"above {low:g}" if high == float("inf") else range_
-                raise ValueError(f"{name}={brief(value)} must be {what} {range_}")
+        if self.above is not None:
+            low, high = self.above, self.below
+            if not (number and isinstance(value, Real) and low < float(value) < high):
+                allowed = f"a number between {low:g} and {high:g}"
+                if high == inf:
+                    allowed = f"a length in mm above {low:g}"
+                raise ValueError(f"{name}={brief(value)} must be {allowed}")
 
 
 def number_or_auto(given):
@@ -117,11 +120,11 @@ def read_options(table):
     An entry is ``name: kind METAVAR mark ... = default: what help says``, its further
     lines indented. Kinds in the plural take several values, a flag has no METAVAR, and
     one_of has its choices instead (``a|b``). Marks are fields of Option: ``first``,
-    ``required``, ``least=1``, ``within=0,1``, ``word=other_name``. What help says may
+    ``required``, ``least=1``, ``above=0``, ``word=other_name``. What help says may
     end with the default in words, ``(default: all)``.
     """
-    options = {}
-    for entry in re.split(r"\n(?=\w)", table.strip()):
+    options: dict[str, Any] = {}
+    for entry in re.findall(r"^\w.*(?:\n .*)*", table, re.MULTILINE):
         name, _, rest = " ".join(entry.split()).partition(": ")
         options[name] = _option(*rest.partition(": ")[::2]) if rest else None
     return options
@@ -130,7 +133,7 @@ def read_options(table):
 def _option(head, sentence):
     """Return the Option of an entry."""
     head, _, default = head.partition(" = ")
-    name, *marks = head.split()
+    name, *marks = shlex.split(head)
     kind = _KINDS.get(name) or _KINDS[name.removesuffix("s")]
     given: dict[str, Any] = {"kind": kind, "many": name not in _KINDS}
     if name == "one_of":
@@ -146,9 +149,8 @@ def _option(head, sentence):
     return Option(words[1], said=words[2] or "", **given)
 
 
-def _numbers(given):
-    """Read two numbers."""
-    return tuple(map(float, given.split(",")))
-
-
-_MARKS: dict[str, Callable] = {"least": int, "within": _numbers, "word": str}
+_MARKS: dict[str, Callable] = {
+    **dict.fromkeys(("above", "below"), float),
+    "least": int,
+    "word": str,
+}

@@ -10,7 +10,7 @@ TABLE = """
 [voxels; searchlight encoding targets group continuous; identity]
 mask: path IMG first: brain mask (default: computed from the images)
 [regions; searchlight encoding targets continuous; result]
-radius: real MM first within=0,inf = 8.0: radius of the spheres in mm
+radius: real MM first above=0 = 8.0: radius of the spheres in mm
 [regions; searchlight encoding targets; result]
 n_nearest: whole N least=1: take the N voxels nearest to each center instead of a radius
 stride: whole N least=1 = 1: use every N-th voxel in each direction as a center
@@ -78,7 +78,7 @@ noise_covariance
 cv
 set_sizes
 [analysis; searchlight encoding targets group; result]
-confidence_level: real P within=0,1 = 0.95: confidence level of the lower bounds
+confidence_level: real P above=0 below=1 = 0.95: confidence level of the lower bounds
 [cross; cross; result]
 train: text NAME:
     train classifiers in this condition, test them in that of --test, then the other way

@@ -285,12 +285,6 @@ _BY_OPTION = {
 }
 
 
-def region_options(analysis):
-    """Return the parameters of an analysis that choose its regions, a dict."""
-    rows = [row for row in PARAMETERS if row.section == "regions"]
-    return {row.name: getattr(analysis, row.name) for row in rows}
-
-
 def _defaults(analysis, names):
     """Return the default of parameters by name."""
     from neuroextrap.maps._records import flat_parameters

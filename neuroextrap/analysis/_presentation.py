@@ -94,7 +94,15 @@ def find_region(region, choice, masker, radius):
         return _by_name(region, choice)
     if isinstance(region, (list, tuple, np.ndarray)) or hasattr(region, "to_numpy"):
         return _by_place(_place(region), choice, masker, radius)
-    return _by_index(region, choice.n_regions)
+    real = isinstance(region, (float, np.floating))  # as in a table of peaks
+    whole = float(region).is_integer() if real else hasattr(region, "__index__")
+    whole = whole and not isinstance(region, (bool, np.bool_))
+    if whole and 0 <= int(region) < choice.n_regions:  # 2.0 is one, True is none
+        return int(region)
+    raise (ValueError if real or whole else TypeError)(
+        f"region={region!r} must be a whole number from 0 to {choice.n_regions - 1}; "
+        f"{_ALLOWED}"
+    )
 
 
 def _by_name(name, choice):
@@ -125,19 +133,6 @@ def _alike(name, names):
     shown = ", ".join(repr(each) for each in names[:_N_SHOWN])
     more = ", ..." if len(names) > _N_SHOWN else ""
     return f"the {len(names)} names are {shown}{more}"
-
-
-def _by_index(region, n_regions):
-    """Return a whole number in range as an int; 2.0 is one, True is none."""
-    real = isinstance(region, (float, np.floating))  # as in a table of peaks
-    whole = float(region).is_integer() if real else hasattr(region, "__index__")
-    whole = whole and not isinstance(region, (bool, np.bool_))
-    if whole and 0 <= int(region) < n_regions:
-        return int(region)
-    raise (ValueError if real or whole else TypeError)(
-        f"region={region!r} must be a whole number from 0 to {n_regions - 1}; "
-        f"{_ALLOWED}"
-    )
 
 
 def _place(region):

@@ -11,7 +11,6 @@ from sklearn.base import BaseEstimator
 
 from neuroextrap import stats
 from neuroextrap.analysis._analysis_files import origin_of
-from neuroextrap.analysis._merging import partial_note
 from neuroextrap.analysis._presentation import (
     DiscoveryCounts,
     region_images,
@@ -79,7 +78,7 @@ class RegionAnalysis(RegionFiles, RegionInference, DiscoveryCounts, BaseEstimato
         self.notes_ = (
             *results.notes,
             *results.information_notes(self.region_scores_),
-            *partial_note(results),
+            *results.partial_notes,
         )
         self.maps_ = region_images(self.region_scores_, results.choice, self.masker_)
         self.__dict__.pop("table_", None)

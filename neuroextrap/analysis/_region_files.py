@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from dataclasses import fields, replace
 from os import PathLike
 from typing import Self
 
@@ -10,9 +11,16 @@ import numpy as np
 from sklearn.exceptions import NotFittedError
 
 from neuroextrap.analysis._analysis_files import read_analysis, write_analysis
-from neuroextrap.analysis._merging import join_parts
 from neuroextrap.analysis._region_maps import RegionMaps
+from neuroextrap.analysis._results import (
+    common_parts,
+    held_parts,
+    listed_parts,
+    missing_parts,
+)
 from neuroextrap.maps._records import flat_parameters, nested_parameters
+from neuroextrap.margins.running._checkpoint import differing
+from neuroextrap.stats._null_counts import LargestValues
 from neuroextrap.stats._shared_options import described_by
 from neuroextrap.stats._validation import check_flags
 
@@ -193,3 +201,89 @@ def _joined_standard_errors(parts):
         done = part.results_.scores.done
         errors[done] = table["standard_error"].to_numpy().reshape(shape)[done]
     return errors
+
+
+_NOT_OF_REGIONS = {"maxima", "largest", "null", "done"}
+
+
+def join_parts(parts, *, allow_missing=False):
+    """Join RegionResults of parts; ValueError if they do not match or some miss."""
+    whole, *others = parts
+    for other in others:
+        whole = _joined(whole, other)
+    if whole.missing_parts and not allow_missing:
+        raise ValueError(
+            f"parts {', '.join(whole.missing_parts)} are missing; merge all parts, or "
+            "set allow_missing=True (--allow-missing) for a partial result"
+        )
+    return whole
+
+
+def _joined(one, two):
+    """Join two results."""
+    _check_same_run(one, two)
+    twice = int((one.scores.done & two.scores.done).sum())
+    n_parts = common_parts([*one.parts, *two.parts])
+    shared = held_parts(one.parts, n_parts) & held_parts(two.parts, n_parts)
+    if twice or shared:
+        listed = listed_parts([f"{i}/{n_parts}" for i in sorted(shared)])
+        raise ValueError(
+            f"{twice} regions ({listed}) are in more than one part; merge each part "
+            "once"
+        )
+    parts = tuple(sorted((*one.parts, *two.parts)))
+    return replace(
+        one,
+        scores=_joined_scores(one.scores, two.scores),
+        parts=parts if missing_parts(parts) else ((1, 1),),
+        fold_wins=_picked(two.scores.done, one.fold_wins, two.fold_wins, axis=1),
+    )
+
+
+def _joined_scores(one, two):
+    """Join RegionScores."""
+    names = {field.name for field in fields(one)} - _NOT_OF_REGIONS
+    picked = {
+        name: _picked(
+            two.done, getattr(one, name), getattr(two, name), name == "weighted_wins"
+        )
+        for name in names
+    }
+    largest = None
+    if one.largest is not None and two.largest is not None:
+        joined = LargestValues(one.largest, one.largest.shape[1])
+        joined.join(two.largest)
+        largest = joined.ordered()
+    maxima, done = np.maximum(one.maxima, two.maxima), one.done | two.done
+    return replace(one, **picked, maxima=maxima, largest=largest, null=None, done=done)
+
+
+def _picked(pick, one, two, axis=0):
+    """Return `two` where `pick` is True along the axis of regions, or None."""
+    if one is None or two is None:
+        return None
+    shape = [1] * one.ndim
+    shape[axis] = -1
+    return np.where(pick.reshape(shape), two, one)
+
+
+def _check_same_run(first, second):
+    """Raise unless two results are of one run, and hold the same kinds of arrays."""
+    other = differing(first.identity, second.identity)
+    shapes = [
+        (part.scores.wins.shape, part.scores.maxima.shape) for part in (first, second)
+    ]
+    if not other and shapes[0] != shapes[1]:
+        other = ["regions, classes or permutations"]
+    if not other:  # arrays that only one of them has
+        other = sorted((_lacking(first) ^ _lacking(second)) - {"fold_wins"})
+    if other:
+        raise ValueError(
+            f"parts to be merged are of different runs: other {', '.join(other)}; "
+            "merge the parts of one run only"
+        )
+
+
+def _lacking(results):
+    """Return the names of the fields that are None."""
+    return {f.name for f in fields(results) if getattr(results, f.name) is None}

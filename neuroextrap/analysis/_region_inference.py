@@ -11,8 +11,8 @@ from neuroextrap import stats
 from neuroextrap.analysis._presentation import find_region, mean_places, region_images
 from neuroextrap.analysis._region_files import FittedAttributes
 from neuroextrap.maps._records import flat_parameters
-from neuroextrap.reporting._finding import find
 from neuroextrap.reporting._identification_words import curve_axes
+from neuroextrap.reporting._maps_section import page_maps
 from neuroextrap.stats._shared_options import described_by
 from neuroextrap.stats._validation import check_flags
 
@@ -131,20 +131,19 @@ class RegionInference(FittedAttributes):
             the mean over disjoint subsets of the classes; NaN beyond half of them.
         """
         region = self.find_region(region)
-        errors = zip(self.set_sizes_, self._jackknife_error(region), strict=True)
-        measured = self.results_.measured_errors(region)
-        return np.array([measured.get(k, error) for k, error in errors])
-
-    def _jackknife_error(self, region):
-        """Return the same by the jackknife over the columns of margins."""
-        codes, n_classes = self.test_codes_, self.wins_.shape[1]
-        unknown = codes is None or len(np.unique(codes)) < max(n_classes, 3)
-        if unknown or np.isnan(self.wins_[region, 0]):
-            return np.full(len(self.set_sizes_), np.nan)
-        margins = self.run_.margins(region)
-        with warnings.catch_warnings():  # of wrong signs, which a fit warns of once
-            warnings.filterwarnings("ignore", message="the true class beats")
-            return stats.average_accuracy_jackknife(margins, codes, self.set_sizes_)[1]
+        codes, sizes = self.test_codes_, self.set_sizes_
+        errors, fewest = np.full(len(sizes), np.nan), max(self.results_.n_classes, 3)
+        known = codes is not None and len(np.unique(codes)) >= fewest
+        if known and not np.isnan(self.wins_[region, 0]):
+            margins = self.run_.margins(region)
+            with warnings.catch_warnings():  # of wrong signs, which a fit warns of once
+                warnings.filterwarnings("ignore", message="the true class beats")
+                errors = stats.average_accuracy_jackknife(margins, codes, sizes)[1]
+        known = self.results_.measured_sizes
+        if len(known):  # over disjoint subsets of classes
+            at, measured = np.isin(sizes, known), self.results_.scores.measured
+            errors[at] = measured[region, np.searchsorted(known, sizes[at]), 1]
+        return errors
 
     def to_dataframe(self) -> pd.DataFrame:
         """Return the numbers of all regions, one row for each.
@@ -224,7 +223,7 @@ class RegionInference(FittedAttributes):
             bounds that hold for all regions at once.
         """
         self._map(name)
-        found = find(self)
+        found = page_maps(self).finding
         if not found.criterion:
             raise ValueError(
                 "nothing was tested for all regions at once; fit with n_permutations, "
@@ -266,8 +265,9 @@ class RegionInference(FittedAttributes):
                 f"the map {name!r} is no volume; draw arrays with plot_curve, and "
                 "surfaces with nilearn.plotting.plot_surf_stat_map"
             )
-        if survives and not find(self).survives.any():
-            raise ValueError(f"nothing survives ({find(self).words}): no map to draw")
+        found = page_maps(self).finding
+        if survives and not found.n_surviving:
+            raise ValueError(f"nothing survives ({found.words}): no map to draw")
         return plot_map(image, **{"bg_img": self.bg_img_, **options})
 
     def _map(self, name):

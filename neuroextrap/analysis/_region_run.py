@@ -11,11 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from neuroextrap.analysis._parameters import (
-    PARAMETERS,
-    region_options,
-    shared_parameters,
-)
+from neuroextrap.analysis._parameters import PARAMETERS, shared_parameters
 from neuroextrap.analysis._results import RegionResults
 from neuroextrap.design._findings import tell
 from neuroextrap.design._permutations import few_permutations
@@ -106,7 +102,9 @@ class RunParameters(SimpleNamespace):
 
     def choose_regions(self, masker, n_features):
         """Return the regions, and where their values go (RegionChoice)."""
-        return choose_regions(masker, n_features, **region_options(self))
+        names = [row.name for row in PARAMETERS if row.section == "regions"]
+        given = {name: getattr(self, name) for name in names}
+        return choose_regions(masker, n_features, **given)
 
     def usable_regions(self, choice, usable):
         """Drop features that are not usable, then regions with too few left."""

@@ -1,6 +1,7 @@
 """Numbers of a run, what follows from them, and the arrays they are stored as."""
 
 import json
+import math
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import Any
@@ -10,7 +11,6 @@ import numpy as np
 import scipy.sparse
 
 from neuroextrap import stats
-from neuroextrap.analysis._merging import missing_parts
 from neuroextrap.design._findings import Finding
 from neuroextrap.images._region_choice import RegionChoice
 from neuroextrap.maps._identification import (
@@ -185,11 +185,6 @@ class RegionResults:
         measured = np.isin(self.set_sizes, self.measured_sizes)
         return np.where(measured, self.set_sizes, self.n_classes)
 
-    def measured_errors(self, region):
-        """Return standard errors over disjoint subsets of classes, by set size."""
-        measured: Any = self.scores.measured
-        return {k: measured[region, i, 1] for i, k in enumerate(self.measured_sizes)}
-
     def trained(self, set_size):
         """Say of which classifiers accuracy among classes is; "" where all agree."""
         n_classes = self.n_classes
@@ -225,6 +220,19 @@ class RegionResults:
     def missing_parts(self):
         """Parts "i/N" of the run that are not in here, as a list."""
         return missing_parts(self.parts)
+
+    @property
+    def partial_notes(self):
+        """Notes for a reader about results without all parts, 0 or 1 texts."""
+        missing = self.missing_parts
+        if not missing:
+            return ()
+        n_done, n_regions = int(self.scores.done.sum()), len(self.scores.done)
+        return (
+            f"partial result: {n_done} of {n_regions} regions are in it, the run lacks "
+            f"{listed_parts(missing)}; family-wise and false-discovery-rate p-values "
+            "and simultaneous bounds hold over these regions only",
+        )
 
     def save(self, path):
         """Write everything but `fold_wins` to one .npz file, arrays only."""
@@ -320,3 +328,40 @@ def _unpacked(array):
 def _tuples(value):
     """Turn lists into tuples, all the way down."""
     return tuple(map(_tuples, value)) if isinstance(value, list) else value
+
+
+_MOST_PARTS = 10**6
+
+
+def missing_parts(parts):
+    """Return the parts "i/N" that are needed beside `parts`, pairs (i, N), as a list.
+
+    Part i of N has the tasks i, i + N, ..., as parts of a common multiple.
+    """
+    n_parts = common_parts(parts)
+    held = held_parts(parts, n_parts)
+    return [f"{i}/{n_parts}" for i in range(1, n_parts + 1) if i not in held]
+
+
+def common_parts(parts):
+    """Return a number of parts in which all parts can be counted."""
+    n_parts = math.lcm(*(n for _, n in parts))
+    if n_parts > _MOST_PARTS:
+        raise ValueError(
+            f"parts of {sorted({n for _, n in parts})} cannot be merged with one "
+            "another; split a run into one number of parts"
+        )
+    return n_parts
+
+
+def held_parts(parts, n_parts):
+    """Return what parts (i, N) are among `n_parts` parts, numbers from 1."""
+    return {k for i, n in parts for k in range(i, n_parts + 1, n)}
+
+
+def listed_parts(parts, most=8):
+    """Return parts as words, not too many."""
+    if not parts:
+        return "no part"
+    more = f" and {len(parts) - most} more" if len(parts) > most else ""
+    return f"{'part' if len(parts) == 1 else 'parts'} {', '.join(parts[:most])}{more}"

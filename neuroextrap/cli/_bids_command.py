@@ -38,37 +38,31 @@ examples:
 _OF_PARTICIPANTS = ("checkpoint", "save_null", "shard")
 """Parameters of an analysis that mean something else here, or are given by the step."""
 _OF_FILMS = ["features", "stimulus_column", "test_runs", "segments"]
-_CONFIG = parser.read_options("""
-config: path TOML:
-    options from a file; options given on the command line take precedence
-""")
 _ANALYSIS = parser.read_options("""
 analysis: one_of searchlight|encoding|continuous = 'searchlight':
     what is done with every participant: conditions are identified from responses (in
     spheres, or regions of an atlas), or stimuli through an encoding model; or responses
     to films and stories are predicted
 """)
-_SAMPLES = {
-    "samples": {
-        "help": "what a sample is, as in neuroextrap searchlight; betas for images "
-        "that are betas already, *_betas.nii.gz with a table *_betas.tsv (trial_type, "
-        "run) or maps run-*_contrast-<condition>_stat-effect_statmap.nii.gz",
-        "choices": ("lss", "lsa", "blocks", "volumes", "betas"),
-        "default": "lss",
-    },
-    "t_r": {
-        "help": "repetition time in seconds",
-        "said": "from headers, or RepetitionTime in the .json beside each image",
-    },
-    "check_t_r": {"help": "use --t-r, or else the .json, even if headers disagree"},
-    "confounds": {
-        "help": "confounds of fMRIPrep that are regressed out, by nilearn's names: "
-        "motion, wm_csf, global_signal, high_pass, compcor, scrub, ica_aroma, tedana; "
-        "or none",
-        "default": ["motion"],
-        "said": "motion",
-    },
-}
+_INPUT = parser.read_options("""
+config: path TOML:
+    options from a file; options given on the command line take precedence
+""")
+_SAMPLES = parser.read_options("""
+samples: one_of lss|lsa|blocks|volumes|betas first = 'lss':
+    what a sample is, as in neuroextrap searchlight; betas for images that are betas
+    already, *_betas.nii.gz with a table *_betas.tsv (trial_type, run) or maps
+    run-*_contrast-<condition>_stat-effect_statmap.nii.gz
+t_r: real S first:
+    repetition time in seconds (default: from headers, or RepetitionTime in the .json
+    beside each image)
+check_t_r: flag = True: use --t-r, or else the .json, even if headers disagree
+confounds: texts NAME = ['motion']:
+    confounds of fMRIPrep that are regressed out, by nilearn's names: motion, wm_csf,
+    global_signal, high_pass, compcor, scrub, ica_aroma, tedana; or none (default:
+    motion)
+""")
+"""Options of samples that are other ones here."""
 _STIMULI = {
     "features": {"said": "none, needed for encoding"},
     "folds": {"said": "train and test stimuli as the column set of the events says"},
@@ -94,7 +88,7 @@ def _options():
     shared = {word: resources[word] for word in ("n_jobs", "max_memory")} | parser.DASK
     files = parser.options_of("cohort", "files")
     return {
-        "input": _CONFIG | files | parser.options_of("samples", **_SAMPLES),
+        "input": _INPUT | files | parser.options_of("samples") | _SAMPLES,
         "regions": parser.options_of(*places, labels_img=None, mask=said),
         "analysis": analysis,
         "encoding": _ANALYSIS | stimuli | model,
@@ -104,17 +98,14 @@ def _options():
     }
 
 
-_LEVEL = "which step; list prints the labels of participants, one a line"
 COMMAND = parser.Command(
     "all participants of BIDS derivatives, and the group",
     "DERIVATIVES OUT participant|group|list [options]",
     "All participants of a folder of BIDS derivatives, and the group.",
     _EXAMPLES,
-    {
-        "derivatives": {"metavar": "DERIVATIVES", "help": "fMRIPrep's output"},
-        "out": parser.OUT,
-        "level": {"choices": ("participant", "group", "list"), "help": _LEVEL},
-    },
+    f"derivatives: path DERIVATIVES required: fMRIPrep's output\n{parser.OUT}"
+    "level: one_of participant|group|list required:"
+    " which step; list prints the labels of participants, one a line",
     _options,
 )
 

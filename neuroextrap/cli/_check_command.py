@@ -48,7 +48,7 @@ COMMAND = parser.Command(
     "Examine images, events and a planned searchlight: whatever makes\n"
     "p-values, bounds or accuracies doubtful, and what to do about it.",
     _EXAMPLES,
-    {},
+    "",
     _options,
 )
 

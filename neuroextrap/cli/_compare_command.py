@@ -66,14 +66,8 @@ COMMAND = Command(
     "Test which of two or more encoding models identifies better, or\n"
     "which of two decoders, conditions, sessions or tasks.",
     _EXAMPLES,
-    {
-        "models": {
-            "nargs": "+",
-            "metavar": "A",
-            "help": "folders of the models' results, or CONFIG.toml with two decoders; "
-            "the last word, OUT, is the folder for the comparison",
-        }
-    },
+    "models: paths A required: folders of the models' results, or CONFIG.toml with "
+    "two decoders; the last word, OUT, is the folder for the comparison",
     {None: _OPTIONS | OVERWRITE},
     intermixed=True,
 )

@@ -56,7 +56,7 @@ COMMAND = parser.Command(
     "Fit an encoding model of features in time to some runs, and map\n"
     "how well it predicts others.",
     _EXAMPLES,
-    {"runs": {"metavar": "RUNS", "help": "table of runs (.tsv)"}, "out": parser.OUT},
+    "runs: path RUNS required: table of runs (.tsv)\n" + parser.OUT,
     _options,
     parser.PICTURES,
 )

@@ -16,7 +16,6 @@ from neuroextrap.datasets import (
     simulate_brain,
 )
 from neuroextrap.decoding import IdentificationSearchLight
-from neuroextrap.images._loading import feature_coordinates, feature_values
 from neuroextrap.maps._provenance import Origin
 from neuroextrap.plotting._axes import add_legend
 from neuroextrap.reporting._finding import place_words
@@ -30,15 +29,14 @@ from neuroextrap.stats import implied_information
 class Act(NamedTuple):
     """One experiment of the demo, each class once a run, in a folder of this name.
 
-    A fold trains on `n_train` responses per class: with `single_split` the last run is
-    tested, else one at a time. `information` (bits) is that of each planted sphere.
+    With `single_split` the last run is tested, else one at a time. `information` (bits)
+    is that of each planted sphere.
     """
 
     name: str
     title: str
     n_classes: int
     n_runs: int
-    n_train: int
     single_split: bool
     information: tuple
 
@@ -59,7 +57,6 @@ ACTS = (
         "Act A: 8 categories in 12 runs, one run left out at a time",
         n_classes=8,
         n_runs=12,
-        n_train=11,
         single_split=False,
         information=(3.0, 6.0, 12.0),
     ),
@@ -68,7 +65,6 @@ ACTS = (
         "Act B: 96 stimuli in 4 runs, trained on three and tested on the fourth",
         n_classes=96,
         n_runs=4,
-        n_train=3,
         single_split=True,
         information=(8.0, 16.0, 24.0),
     ),
@@ -79,7 +75,8 @@ def perform(act, folder, record, **how):
     """Play an act, write maps and table, and say them; return what the page shows."""
     logger.info("%s", act.title)
     brain, fitted = play(act, **how)
-    table = compare_with_truth(act, brain, fitted)
+    spheres = range(len(brain.samples.planted))
+    table = pd.DataFrame([compare_with_truth(act, brain, fitted, n) for n in spheres])
     more = {"truth.tsv": functools.partial(table.to_csv, sep="\t", index=False)}
     origin = Origin(record=record)
     write_analysis(fitted, folder / act.name, origin=origin, more=more)
@@ -108,16 +105,6 @@ def play(act, *, size, random_state, **options):
     return brain, light.fit(brain.imgs, brain.y, groups=brain.runs)
 
 
-def compare_with_truth(act, brain, fitted):
-    """Put what was planted beside what was estimated, one row per planted sphere.
-
-    Planted information is that of one response, usable information what it shares with
-    the training mean; ``true_...`` are expectations of the classifier as trained.
-    """
-    numbers = range(len(brain.samples.planted))
-    return pd.DataFrame([_row(act, brain, fitted, number) for number in numbers])
-
-
 @functools.lru_cache
 def true_curves(n_voxels, snr, set_sizes, n_train):
     """Return the true accuracy of the classifier as trained, and of the best one."""
@@ -131,13 +118,19 @@ def _planted(brain, number):
     return center, len(samples.planted[number]), float(samples.snr[number])
 
 
-def _row(act, brain, fitted, number):
-    """Compare one planted sphere."""
+def compare_with_truth(act, brain, fitted, number):
+    """Return what was planted in a sphere and what was estimated, a row of the table.
+
+    Planted information is that of one response, usable information what it shares with
+    the training mean; ``true_...`` are expectations of the classifier as trained.
+    """
     center, n_voxels, snr = _planted(brain, number)
-    sizes, accuracy = fitted.accuracy_curve(center)
-    truth, bayes = true_curves(n_voxels, snr, tuple(sizes), act.n_train)
-    usable = gaussian_code_information(n_voxels, snr, n_train=act.n_train)
-    scores = _scores_at(fitted, center)
+    region, known = fitted.find_region(center), fitted.region_scores_
+    sizes, accuracy = fitted.accuracy_curve(region)
+    n_train = act.n_runs - 1  # per class and fold
+    truth, bayes = true_curves(n_voxels, snr, tuple(sizes), n_train)
+    usable = gaussian_code_information(n_voxels, snr, n_train=n_train)
+    scores = {name: float(values[region]) for name, values in known.items()}
     found = {
         **dict(zip("xyz", center, strict=True)),
         "planted_information": act.information[number],
@@ -146,7 +139,7 @@ def _row(act, brain, fitted, number):
     }
     found |= {name: scores[name] for name in _ESTIMATED}
     found["true_accuracy"], found["accuracy"] = truth[-1], accuracy[-1]
-    found["standard_error"] = fitted.standard_error(center)[-1]
+    found["standard_error"] = fitted.standard_error(region)[-1]
     found["true_average_bayes_accuracy"] = bayes[-1]
     found |= {name: scores[name] for name in _BOUNDS}
     return found | {"p_value_fwe": scores.get("p_value_fwe", np.nan)}
@@ -158,16 +151,6 @@ _BOUNDS = [
     for what in ("average_bayes_accuracy", "bayes_accuracy", "class_information")
     for end in ("", "_fwe")
 ]
-
-
-def _scores_at(fitted, center):
-    """Return the values of all maps at the voxel that is nearest to a place (mm)."""
-    distance = ((feature_coordinates(fitted.masker_) - center) ** 2).sum(axis=1)
-    place = distance.argmin()
-    return {
-        name: float(feature_values(img, fitted.masker_, name)[place])
-        for name, img in fitted.maps_.items()
-    }
 
 
 _PRINTED = {
@@ -247,15 +230,14 @@ def demo_page(played):
 
 def _truth_section(act, brain, fitted, table):
     """Tabulate truth and estimate; draw the curves of the planted spheres."""
-    curves = [
-        embed_figure(
-            _curve_with_truth(act, brain, fitted, number),
-            f"Sphere at {place_words(table.iloc[number])}, "
-            f"{row.planted_information:g} bits planted: observed and true curves.",
-            f"truth_{number + 1}.svg",
+    curves = []
+    for number, (_, row) in enumerate(table.iterrows()):
+        where = (
+            f"Sphere at {place_words(row)}, {row.planted_information:g} bits planted"
         )
-        for number, row in enumerate(table.itertuples())
-    ]
+        figure = _curve_with_truth(act, brain, fitted, number)
+        caption = f"{where}: observed and true curves."
+        curves.append(embed_figure(figure, caption, f"truth_{number + 1}.svg"))
     shown = frame_table(_transposed(table), "Truth and estimate in the planted spheres")
     return Markup("\n").join([shown, *curves])
 
@@ -276,7 +258,7 @@ def _curve_with_truth(act, brain, fitted, number):
     """Draw one planted sphere's curve with the two true curves."""
     center, n_voxels, snr = _planted(brain, number)
     ax, sizes = curve_axes(fitted, center), fitted.set_sizes_
-    trained, bayes = true_curves(n_voxels, snr, tuple(sizes), act.n_train)
+    trained, bayes = true_curves(n_voxels, snr, tuple(sizes), act.n_runs - 1)
     ax.plot(sizes, trained, color="0.2", lw=1, label="truth, as trained")
     ax.plot(sizes, bayes, color="#009E73", lw=1, label="truth, Bayes")
     add_legend(ax)

@@ -31,7 +31,7 @@ COMMAND = Command(
     "[options] OUT",
     _DESCRIPTION,
     _EXAMPLES,
-    {"out": OUT},
+    OUT,
     {None: _OPTIONS},
 )
 
@@ -49,8 +49,8 @@ def run(args):
     if args.n_permutations is None:
         how["n_permutations"] = 99 if args.quick else 1000
     out, record = Path(args.out), command_record(args)
-    files, given = ResultFiles.below(out), {"overwrite": args.overwrite}
-    with replaced_results(files, provenance=record, **given) as folder:
+    parts, given = [(ResultFiles.below(out), record)], {"overwrite": args.overwrite}
+    with replaced_results(parts, **given) as [folder]:
         played = [acts.perform(act, folder, record, **how) for act in acts.ACTS]
         acts.demo_page(played).save_as_html(folder / "report.html")
     say(f"maps, sidecars and truth.tsv of each act in {out}; open {out}/report.html")

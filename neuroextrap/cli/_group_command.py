@@ -91,14 +91,8 @@ COMMAND = parser.Command(
     "--imgs A B [C ...] [options] OUT\nDIR DIR [DIR ...] OUT [options]",
     "Inference over subjects, from one map of each.",
     _EXAMPLES,
-    {
-        "places": {
-            "nargs": "*",
-            "metavar": "DIR ... OUT",
-            "help": "folders of one analysis each, as --subjects, and the folder for "
-            "the results",
-        }
-    },
+    "places: paths 'DIR ... OUT': folders of one analysis each, as --subjects, and the "
+    "folder for the results",
     _options,
     "test needs null: it says what is tested of permuted maps\n"
     "atlas needs report: it is for the report only\n" + parser.PICTURES,
@@ -127,15 +121,13 @@ def run(args):
 
 def _write(output, maps, **about):
     """Write maps with sidecars and the page; `about` is for their provenance."""
-    from neuroextrap.images._atlas import names_beside
     from neuroextrap.maps._files import describe_map
     from neuroextrap.maps._provenance import provenance
     from neuroextrap.maps._registry import GROUP_MAPS
 
     made = output.origin.sidecar() | provenance(**about)
     sidecars = {name: describe_map(GROUP_MAPS[name], made) for name in maps}
-    names = names_beside(output.atlas)
-    pages = output.pages(maps, labels_img=output.atlas, names=names)
+    pages = output.pages(maps, labels_img=output.atlas)
     output.write_images(maps, sidecars, made, pages)
 
 
@@ -271,7 +263,7 @@ def _read_design(path, imgs):
     import pandas as pd
 
     from neuroextrap.images._bids_names import loose_entities
-    from neuroextrap.images._opening import image_files
+    from neuroextrap.images._opening import files_of
     from neuroextrap.images._tables import numbers, read_text_table
 
     table, names = read_text_table(path, "--design"), None
@@ -280,5 +272,5 @@ def _read_design(path, imgs):
     design = pd.DataFrame(numbers(table, path), names, table.columns)
     if names is None:
         return design
-    shown = {loose_entities(file).get("sub") for file in image_files(imgs)}
+    shown = {loose_entities(file).get("sub") for file in files_of(imgs)}
     return design[names.str.removeprefix("sub-").isin(shown)]

@@ -205,13 +205,9 @@ def _columns(args):
     columns = {name: text_column(table, name, args.scans) for name in names}
     lacking = np.any([values == "" for values in columns.values()], axis=0)
     if lacking.any():
-        logger.warning(
-            "%d of %d rows of %s lack a label or a group (n/a or empty) and are left "
-            "out",
-            lacking.sum(),
-            len(lacking),
-            args.scans,
-        )
+        rows = f"{lacking.sum()} of {len(lacking)} rows of {args.scans}"
+        lack = "%s lack a label or a group (n/a or empty) and are left out"
+        logger.warning(lack, rows)
     excluded = [np.isin(columns[name], args.exclude) for name in labels]
     rows = ~np.any([lacking, *excluded], axis=0)
     if not rows.any():

@@ -30,10 +30,7 @@ COMMAND = Command(
     "PART [PART ...] [options] OUT",
     "Join the parts of a run that was split by --shard.",
     _EXAMPLES,
-    {
-        "parts": {"nargs": "+", "metavar": "PART", "help": "folders of the parts"},
-        "out": OUT,
-    },
+    "parts: paths PART required: folders of the parts\n" + OUT,
     {None: _OPTIONS, "output": OUTPUT},
     PICTURES,
     intermixed=True,

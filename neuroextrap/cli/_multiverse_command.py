@@ -40,10 +40,7 @@ COMMAND = parser.Command(
     "Run several searchlights under the same permuted labels, and\n"
     "correct for all regions and all pipelines together.",
     _EXAMPLES,
-    {
-        "config": {"metavar": "CONFIG.toml", "help": "options and pipelines"},
-        "out": parser.OUT,
-    },
+    "config: path CONFIG.toml required: options and pipelines\n" + parser.OUT,
     {None: parser.OVERWRITE},
     intermixed=True,
 )

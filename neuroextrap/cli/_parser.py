@@ -83,22 +83,22 @@ class CommandParser(argparse.ArgumentParser):
         """Parse words; ``argparse`` calls this again to join intermixed ones."""
         if not self._intermixed:
             found, unknown = super().parse_known_args(args, namespace)
-            self._suggest(unknown)
+            options = re.findall(
+                r"(?<!\S)--[a-z][a-z-]*", self.format_help(short=False)
+            )
+            for word in unknown:
+                written = word.partition("=")[0]
+                meant = difflib.get_close_matches(written, options, n=1, cutoff=0.75)
+                if meant and written.startswith("--"):
+                    self.error(
+                        f"unrecognized argument {written}; did you mean {meant[0]}?"
+                    )
             return found, unknown
         self._intermixed = False
         try:
             return self.parse_known_intermixed_args(args, namespace)
         finally:
             self._intermixed = True
-
-    def _suggest(self, unknown):
-        """Say which option was meant, if one is written nearly like an unknown one."""
-        options = re.findall(r"(?<!\S)--[a-z][a-z-]*", self.format_help(short=False))
-        for word in unknown:
-            written = word.partition("=")[0]
-            meant = difflib.get_close_matches(written, options, n=1, cutoff=0.75)
-            if meant and written.startswith("--"):
-                self.error(f"unrecognized argument {written}; did you mean {meant[0]}?")
 
     def error(self, message):
         """Write one line and leave with exit code 2."""
@@ -170,14 +170,15 @@ class Command(NamedTuple):
     """What a parser needs to know of a command.
 
     `usage` has a line for every way to call it; `options` are those by group of help,
-    or what returns them; `rules` are lines that say which go together.
+    or what returns them; `arguments` have no word (see ``read_options``); `rules` are
+    lines that say which options go together.
     """
 
     help: str
     usage: str
     description: str
     examples: str
-    arguments: dict[str, dict]
+    arguments: str
     options: Any
     rules: str = ""
     intermixed: bool = False
@@ -193,8 +194,11 @@ class Command(NamedTuple):
             epilog=self.examples,
             intermixed=self.intermixed,
         )
-        for word, about in self.arguments.items():
-            parser.add_argument(word, **about)
+        for word, option in read_options(self.arguments).items():
+            nargs = ("*", "+") if option.many else ("?", None)
+            names = {"metavar": option.metavar, "choices": option.choices}
+            how = {"nargs": nargs[option.required], "help": option.help}
+            parser.add_argument(word, **how, **names)
         add_options(parser, self.options() if callable(self.options) else self.options)
 
         def run_by_rules(args):
@@ -204,8 +208,8 @@ class Command(NamedTuple):
         parser.set_defaults(run=run_by_rules)
 
 
-OUT = {"metavar": "OUT", "help": "folder for the results"}
-LAST = {"out": {"nargs": "?"} | OUT}
+OUT = "out: path OUT required: folder for the results\n"
+LAST = "out: path OUT: folder for the results"
 """OUT after an option that takes several values."""
 
 

@@ -12,10 +12,10 @@ from neuroextrap.cli._results import cost_of_regions
 from neuroextrap.decoding import IdentificationSearchLight, TargetSearchLight
 from neuroextrap.design import examine
 from neuroextrap.images import to_img
-from neuroextrap.images._cleaning import STRATEGIES, fmriprep_confounds
+from neuroextrap.images._bids_runs import STRATEGIES, fmriprep_confounds
 from neuroextrap.images._event_samples import event_samples
 from neuroextrap.images._fits import ready_betas
-from neuroextrap.images._opening import image_files
+from neuroextrap.images._opening import files_of
 from neuroextrap.images._sample_options import SampleOptions
 from neuroextrap.images._tables import numbers, read_text_table
 from neuroextrap.maps._records import nested_parameters
@@ -51,7 +51,7 @@ class Request:
         self.of_model = self.imgs is not args.imgs
         self.events = [events] if self.of_model else events
         named = [i if isinstance(i, str) else i.get_filename() for i in self.imgs]
-        self.files = image_files(named)
+        self.files = files_of(named)
         self.options = SampleOptions(**parameters_of(args, "samples"))
         self.test_runs, self.targets = args.test_runs, getattr(args, "targets", None)
         kind, given = IdentificationSearchLight, parameters_of(args, "searchlight")

@@ -13,7 +13,7 @@ from neuroextrap.analysis._analysis_files import write_analysis
 from neuroextrap.analysis._parameters import parameters
 from neuroextrap.cli._console import logger
 from neuroextrap.images._atlas import atlas_names_at
-from neuroextrap.images._opening import image_files
+from neuroextrap.images._opening import files_of
 from neuroextrap.maps._files import check_output_directory, write_maps
 from neuroextrap.maps._provenance import (
     Origin,
@@ -74,9 +74,20 @@ class Output:
         cls, args, imgs, roles, role="imgs", /, *, keep_desc=False, **sources
     ):
         """Return the output for images, or an array, by whose names it may be named."""
-        bids, files = None, []
-        if imgs is not None:
-            bids, files = _bids_of_inputs(args, imgs, keep_desc=keep_desc)
+        files = [] if imgs is None else files_of(imgs)
+        bids = shared_entities(files) if files and args.bids is not False else None
+        if files and bids is None and args.bids:
+            odd = next(path for path in files if file_entities(path) is None)
+            raise ValueError(
+                f"--bids: {odd} has no BIDS name (sub-<label>_..._<suffix>.<extension>)"
+                "; rename it, or use --no-bids"
+            )
+        if bids is not None:
+            bids.pop("hemi", None)  # results are of both
+            if not keep_desc:
+                bids.pop("desc", None)  # preproc
+            example = ResultFiles.below(args.out, bids).path("accuracy.nii.gz")
+            logger.info("results are named like %s", example)
         return cls.of(args, bids, roles, **sources | {role: files})
 
     @property
@@ -206,25 +217,6 @@ def _aligned_cells(values):
         cell + " " * (max(tails, default=0) - tail)
         for cell, tail in zip(cells, tails, strict=True)
     ], False
-
-
-def _bids_of_inputs(args, imgs, *, keep_desc):
-    """Return the entities that name the results of images, or None, and their files."""
-    files = image_files(imgs)
-    bids = None if args.bids is False else shared_entities(files)
-    if bids is None and args.bids:
-        odd = next(path for path in files if file_entities(path) is None)
-        raise ValueError(
-            f"--bids: {odd} has no BIDS name (sub-<label>_..._<suffix>.<extension>)"
-            "; rename it, or use --no-bids"
-        )
-    if bids is not None:
-        bids.pop("hemi", None)  # results are of both
-        if not keep_desc:
-            bids.pop("desc", None)  # preproc
-        example = ResultFiles.below(args.out, bids).path("accuracy.nii.gz")
-        logger.info("results are named like %s", example)
-    return bids, files
 
 
 def origin_of_command(args, roles="", **sources):

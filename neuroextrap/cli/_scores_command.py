@@ -69,14 +69,8 @@ COMMAND = Command(
     "Turn scores of trials for candidates, of any decoder, into top-1\n"
     "among any number of candidates, bits, bounds and a p-value.",
     _EXAMPLES,
-    {
-        "scores": {
-            "nargs": "*",
-            "metavar": "A",
-            "help": "files of scores, one for every decoder; the last word, OUT, is "
-            "the folder for the results",
-        }
-    },
+    "scores: paths A: files of scores, one for every decoder; the last word, OUT, is "
+    "the folder for the results",
     {
         "input": _INPUT,
         "analysis": _ANALYSIS,

@@ -27,7 +27,7 @@ from neuroextrap.images._event_samples import labels_of_samples
 from neuroextrap.images._events import event_labels
 from neuroextrap.images._labeled_samples import read_tables
 from neuroextrap.images._loading import load_samples
-from neuroextrap.images._opening import image_files
+from neuroextrap.images._opening import files_of
 from neuroextrap.margins.classifiers._classifier_names import LINEAR
 
 # stands between class and condition; no entry of a tab-separated table has it
@@ -90,7 +90,7 @@ class Identification(Request):
     def _new_samples(self, samples):
         """Return LabeledSamples of the new images, made as the others."""
         new = copy(self)
-        new.imgs = new.files = image_files(self.new_imgs)
+        new.imgs = new.files = files_of(self.new_imgs)
         new.events, new.mask = self.new_events, samples.masker.mask_img_
         return new.read()[0]
 

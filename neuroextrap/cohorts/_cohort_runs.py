@@ -56,13 +56,13 @@ def voxels_lost(imgs):
 
 def found_runs(request, label):
     """Return runs, conditions of betas, and why further runs are left out."""
-    wanted = {n: getattr(request.asked, n) for n in ("sessions", "task", "space")}
-    wanted["filters"] = request.filters
+    asked, filters = request.asked, request.filters
+    wanted = {"task": asked.task, "space": asked.space, "ses": asked.sessions}
     conditions, left_out = None, ()
     if request.of_betas:
-        runs, conditions = find_betas(request.derivatives, label, **wanted)
+        runs, conditions = find_betas(request.derivatives, label, wanted, filters)
     else:
-        runs = find_runs(request.derivatives, request.raw, label, **wanted)
+        runs = find_runs(request.derivatives, request.raw, label, wanted, filters)
         if not request.of_films or request.stimuli.column is not None:
             runs, left_out = _with_events(request, runs)
     if request.of_films:

@@ -22,7 +22,7 @@ from neuroextrap.maps._files import check_maps, describe_map, stage_maps
 from neuroextrap.maps._provenance import provenance
 from neuroextrap.maps._registry import GROUP_MAPS
 from neuroextrap.maps._result_files import ResultFiles
-from neuroextrap.maps._transaction import finish_interrupted, replaced_together
+from neuroextrap.maps._transaction import finish_interrupted, replaced_results
 from neuroextrap.reporting._group_page import make_group_page
 from neuroextrap.stats._shared_options import as_options, described_by, takes_options
 
@@ -101,8 +101,8 @@ def analyze_group(
     out = Path(check_path(out, "out"))
     finish_interrupted(out, below=True)  # before anything is read
     group = gather(out, asked)
-    kinds = {kind: group.entities | {"desc": kind} for kind in _KINDS}
-    files = {kind: ResultFiles.below(out, named) for kind, named in kinds.items()}
+    named = [group.entities | {"desc": kind} for kind in _KINDS]
+    files = {each["desc"]: ResultFiles.below(out, each) for each in named}
     for each in files.values():
         each.check(overwrite=asked.overwrite)
     made, told = _made(group, asked)
@@ -181,7 +181,7 @@ def _replace(out, files, group, parts, *, overwrite):
     staged = [(files[kind], told[kind]) for kind in made]
     stale = [files[kind] for kind in files if kind not in made]
     how = {"overwrite": overwrite, "elsewhere": places, "stale": stale}
-    with replaced_together(staged, **how) as folders:
+    with replaced_results(staged, **how) as folders:
         coming = _stage(made, files, told, folders)
         for name, write in more.items():
             write(folders[0] / name)

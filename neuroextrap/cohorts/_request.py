@@ -20,7 +20,7 @@ from neuroextrap.cohorts._cohort_films import FilmDesign
 from neuroextrap.cohorts._cohort_records import read_toml, record_path
 from neuroextrap.cohorts._cohort_runs import found_runs
 from neuroextrap.images import resolve_masker
-from neuroextrap.images._cleaning import fmriprep_confounds
+from neuroextrap.images._bids_runs import fmriprep_confounds
 from neuroextrap.images._event_samples import event_samples, labels_of_samples
 from neuroextrap.images._events import read_events, read_runs
 from neuroextrap.images._fits import ready_betas
@@ -33,8 +33,8 @@ from neuroextrap.maps._provenance import (
     shared_entities,
 )
 from neuroextrap.maps._records import described_parameters
-from neuroextrap.maps._result_files import ATTEMPTS, ResultFiles
-from neuroextrap.maps._transaction import PROVENANCE_FILE
+from neuroextrap.maps._result_files import ResultFiles
+from neuroextrap.maps._transaction import PROVENANCE_FILE, tried_again
 
 logger = logging.getLogger(__name__)
 
@@ -240,10 +240,7 @@ def working_folder(participant):
     given = participant.request.asked.work_dir
     root = participant.request.out / ".work" if given is None else Path(given)
     folder = root / f"sub-{participant.label}-{participant.identity[:16]}"
-    for _ in range(ATTEMPTS):
-        with suppress(FileNotFoundError):  # another job removed the empty root
-            folder.mkdir(parents=True, exist_ok=True)
-            break
+    tried_again(folder.mkdir, parents=True, exist_ok=True)
     try:
         yield folder
         shutil.rmtree(folder, ignore_errors=True)

@@ -15,6 +15,7 @@ from neuroextrap.decoding._ensemble import plan_sets, score_sets
 from neuroextrap.decoding._searchlight import IdentificationSearchLight
 from neuroextrap.design._folds import class_weights
 from neuroextrap.maps._identification import permutation_statistics
+from neuroextrap.maps._named_records import lesion_record
 from neuroextrap.maps._records import described_parameters
 from neuroextrap.margins._resources import parse_memory
 from neuroextrap.margins._wins import accuracy_set_size, win_chances
@@ -200,6 +201,7 @@ def _result(searchlight, run, statistics):
     return maps_of_regions(
         run,
         values,
+        records={name: lesion_record(name) for name in values},
         table=pd.DataFrame(table | {name: values[name] for name in columns}),
         table_file="table.tsv",
         parameters=described_parameters(searchlight),

@@ -5,21 +5,20 @@ from __future__ import annotations
 from dataclasses import KW_ONLY
 from typing import Any, Self
 
+from sklearn.base import BaseEstimator
+
+from neuroextrap.analysis._region_files import check_trained
 from neuroextrap.analysis._region_maps import RegionMaps
 from neuroextrap.encoding._continuous_maps import (
+    partition_scores,
     segment_maps,
     voxel_maps,
     voxel_scores,
 )
 from neuroextrap.encoding._continuous_runs import (
-    WITHIN_RUNS,
+    GivenRuns,
     read_runs,
     read_table_of_runs,
-)
-from neuroextrap.encoding._continuous_scores import (
-    GivenRuns,
-    ScoresOfRuns,
-    partition_scores,
 )
 from neuroextrap.encoding._identification import EncodingIdentification
 from neuroextrap.encoding._training import (
@@ -47,7 +46,7 @@ from neuroextrap.stats._validation import (
 
 @described_by(EncodingIdentification, SampleOptions)
 @takes_fields
-class ContinuousEncoding(ScoresOfRuns):
+class ContinuousEncoding(BaseEstimator):
     """Predict responses to films and stories, voxel by voxel, and score new runs.
 
     Features are scaled by their training means and standard deviations and delayed
@@ -65,8 +64,6 @@ class ContinuousEncoding(ScoresOfRuns):
 
     Parameters
     ----------
-    mask : None, path, image, NiftiMasker or SurfaceMasker, default=None
-        Voxels to analyze. None computes a mask from the images; arrays need no mask.
     encoder : scikit-learn multi-output regressor or None, default=None
         Model of the delayed features. If None, :class:`RidgeEncoder`. The ``bands`` of
         a :class:`RidgeEncoder` are those of the features before they are delayed, and
@@ -98,24 +95,16 @@ class ContinuousEncoding(ScoresOfRuns):
 
     Attributes
     ----------
-    encoder_ : estimator
-        Encoder fitted on the usable voxels.
     delayer_ : Delayer
-        Names the columns of its coefficients (``get_feature_names_out``).
-    feature_names_in_ : ndarray of object of shape (n_columns,)
-        Names of the feature columns, if the tables had them.
+        Names the columns of the encoder's coefficients (``get_feature_names_out``).
     usable_ : ndarray of bool of shape (n_elements_,)
         Voxels that are finite and vary in every training run.
     penalties_ : dict of ndarray of shape (n_elements_,)
         Penalties chosen for each voxel.
     residual_variance_ : ndarray of shape (n_elements_,)
         Mean square of the cross-validated residuals; NaN where not usable.
-    masker_ : NiftiMasker, SurfaceMasker or None
-        Fitted masker; None for arrays.
-    n_elements_ : int
-        Number of voxels, vertices or columns.
-    notes_ : tuple of str
-        What a reader should know about the training data.
+    encoder_, feature_names_in_, masker_, n_elements_, notes_
+        As those of :class:`EncodingIdentification`.
 
     See Also
     --------
@@ -209,11 +198,7 @@ class ContinuousEncoding(ScoresOfRuns):
         self.usable_, self.n_elements_ = runs.usable, len(runs.usable)
         self.penalties_ = voxel_penalties(trained.encoder, runs.usable)
         self.residual_variance_ = trained.residual_variance
-        self.masker_ = runs.masker
-        n_left_out = int((~runs.usable).sum())
-        left_out = f"{n_left_out} of {len(runs.usable)} voxels were left out"
-        notes = (f"{left_out} (NaN, or constant in a run)",) if n_left_out else ()
-        self.notes_ = (*notes, *trained.scaling.notes)
+        self.masker_, self.notes_ = runs.masker, trained.notes
         return self
 
     def fit_runs(self, runs: Any, *, seconds: float | None = None) -> RegionMaps:
@@ -253,9 +238,148 @@ class ContinuousEncoding(ScoresOfRuns):
             scores |= partition_scores(self, self._trained, read, tested)
         return voxel_maps(self, tested, scores, segments)
 
+    @takes_options(GivenRuns)
+    def score(self, features: Any, imgs: Any, **cleaning: Any) -> RegionMaps:
+        """Score how well the responses of every voxel in new runs are predicted.
+
+        Runs with equal features show the same stimulus: their responses are averaged,
+        and their spread gives the noise ceiling.
+
+        Returns
+        -------
+        maps : RegionMaps
+            A dict of images (of ndarray of shape (n_elements_,) for arrays) named
+            ``correlation`` and ``r2``; where runs were repeated ``noise_ceiling``,
+            ``correlation_normalized`` and ``r2_normalized``, see
+            :func:`prediction_scores`; with permutations ``p_value`` and ``p_value_fwe``
+            (over all voxels) of the correlation. It has ``findings_``, ``notes_``,
+            ``table_``, ``to_directory`` and ``generate_report``.
+
+        Raises
+        ------
+        ValueError
+            When features, voxels or lengths differ from training or each other, or a
+            run was trained on.
+        """
+        _, tested = self._test(self.score, features, imgs, **cleaning)
+        return voxel_maps(self, tested, voxel_scores(self, tested))
+
+    @takes_options(GivenRuns)
+    def partition(self, features: Any, imgs: Any, **cleaning: Any) -> RegionMaps:
+        """Split what is explained of new runs among the bands of features.
+
+        Bands are those of a dict in :meth:`fit`, or of ``RidgeEncoder(bands=...)``. The
+        prediction f is the sum of the parts f_b of bands, and so is r2, of responses y
+        centered like them (product measure) ::
+
+            r2 = sum_b <f_b, 2 y - f> / <y, y>
+
+        What is unique to a band is the r2 that is lost by a model that was trained,
+        penalties and all, without it.
+
+        Returns
+        -------
+        maps : RegionMaps
+            A dict of images (of ndarray of shape (n_elements_,) for arrays): those of
+            :meth:`score`, ``r2_shared`` (r2 less all that is unique), and of every band
+            B ``r2_product_of_B``, ``r2_unique_of_B`` and, with permutations,
+            ``p_value_unique_of_B`` and ``p_value_fwe_unique_of_B`` (over all voxels and
+            bands): 1 where nothing is unique to the band, else of the partial
+            correlation of responses and the band's part, given the prediction without
+            the band, by circular shifts. It is approximate where bands go together.
+
+        Raises
+        ------
+        ValueError
+            When there are not two bands at least, and as in :meth:`score`.
+
+        References
+        ----------
+        Dupré la Tour, Eickenberg, Nunez-Elizalde & Gallant 2022, "Feature-space
+        selection with banded ridge regression" (product measure). Lescroart, Stansbury
+        & Gallant 2015, "Fourier power, subjective distance, and object categories all
+        provide plausible models of BOLD responses in scene-selective visual areas"
+        (variance partitioning).
+
+        Examples
+        --------
+        Of two bands only one has to do with the responses:
+
+        >>> import numpy as np
+        >>> from neuroextrap.encoding import ContinuousEncoding
+        >>> rng = np.random.default_rng(0)
+        >>> runs = [rng.normal(size=(90, 4)) for _ in range(4)]
+        >>> features = [{"motion": X[:, :2], "words": X[:, 2:]} for X in runs]
+        >>> imgs = [
+        ...     X[:, :2] @ [[1, 2], [3, 4]] + rng.normal(size=(90, 2)) for X in runs
+        ... ]
+        >>> model = ContinuousEncoding(delays=(0, 1)).fit(features[:2], imgs[:2])
+        >>> maps = model.partition(features[2:], imgs[2:])
+        >>> maps["r2_unique_of_motion"].round(1)
+        array([0.9, 1. ])
+        >>> abs(maps["r2_unique_of_words"]).round(1)
+        array([0., 0.])
+        """
+        read, tested = self._test(self.partition, features, imgs, **cleaning)
+        if read.bands is None:
+            raise ValueError(
+                "features have no bands to be told apart; give a dict of tables by "
+                "band for every run, or RidgeEncoder(bands=...)"
+            )
+        scores = voxel_scores(self, tested)
+        scores |= partition_scores(self, self._trained, read, tested)
+        return voxel_maps(self, tested, scores)
+
+    @takes_options(GivenRuns)
+    def identify_segments(
+        self, features: Any, imgs: Any, *, seconds: float = 20.0, **cleaning: Any
+    ) -> RegionMaps:
+        """Identify which segment of a run evoked the responses of some seconds.
+
+        Runs are cut into windows. The margin of a candidate is the log likelihood of
+        the responses in the window, given those predicted for the candidate and
+        Gaussian noise of each voxel's ``residual_variance_``, independent over voxels
+        and time. Candidates are the other windows of the run that are at least one
+        correlation length away (the lag at which the autocorrelation of responses and
+        predictions has fallen to 1/e). Windows have different numbers of them; the
+        accuracy is that among as many, drawn at random, as every window has.
+
+        Parameters
+        ----------
+        seconds : float, default=20.0
+            Length of the windows; it is rounded to volumes.
+
+        Returns
+        -------
+        maps : RegionMaps
+            A dict of images (of ndarray of shape (n_regions,) for arrays) named
+            ``accuracy`` (among ``n_candidates_`` segments), ``pairwise_accuracy`` and
+            ``implied_information`` (bits); with permutations ``p_value`` and
+            ``p_value_fwe`` of the pairwise accuracy, by circular shifts of the windows
+            of every run. Further attributes are ``wins_`` of shape (n_regions,
+            n_candidates_), ``set_sizes_``, ``curves_`` of shape (n_regions,
+            n_set_sizes), ``n_segments_``, and ``correlation_length_`` in volumes. Files
+            are called ``segment_accuracy``, ...
+
+        Raises
+        ------
+        ValueError
+            When the time between volumes is not known, or runs are too short.
+        """
+        _, tested = self._test(self.identify_segments, features, imgs, **cleaning)
+        return segment_maps(self, tested, seconds)
+
+    def _test(self, method, features, imgs, **cleaning):
+        """Predict new runs, and average repeats; returns Runs and HeldOut."""
+        given = as_options(GivenRuns, method, cleaning)
+        check_trained(self)
+        runs = read_runs(self, self.masker_, features, imgs, given)
+        runs = runs._replace(bands=self._trained.runs.bands)
+        return runs, self._trained.test(runs)
+
     def _check(self):
         """Raise before data are read if a parameter is none that is allowed."""
-        check_choice(self.within_runs, "within_runs", WITHIN_RUNS)
+        check_choice(self.within_runs, "within_runs", (None, "center", "zscore"))
         self._sample_options()
         check_flags(standardize=self.standardize)
         check_integer(self.n_permutations, "n_permutations", minimum=0)
@@ -266,11 +390,7 @@ class ContinuousEncoding(ScoresOfRuns):
 
     def _sample_options(self, confounds=None, sample_mask=None):
         """Return the SampleOptions by which responses are read."""
-        return SampleOptions(
-            samples="volumes",
-            t_r=self.t_r,
-            smoothing_fwhm=self.smoothing_fwhm,
-            high_pass=self.high_pass,
-            confounds=confounds,
-            sample_mask=sample_mask,
-        )
+        names = ("t_r", "smoothing_fwhm", "high_pass")
+        given = {name: getattr(self, name) for name in names}
+        given |= {"confounds": confounds, "sample_mask": sample_mask}
+        return SampleOptions(samples="volumes", **given)

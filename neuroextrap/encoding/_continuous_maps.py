@@ -11,10 +11,20 @@ from neuroextrap.analysis._region_maps import maps_of_regions
 from neuroextrap.design._course_of_runs import correlation_length, findings_of_series
 from neuroextrap.design._findings import tell
 from neuroextrap.design._permutations import few_exchanges
-from neuroextrap.encoding._identified_responses import prediction_scores
+from neuroextrap.encoding._identified_responses import (
+    p_values_of_correlation,
+    prediction_scores,
+    standardized,
+)
+from neuroextrap.encoding._training import TrainedRuns
 from neuroextrap.images._region_choice import choose_regions
 from neuroextrap.maps._identification import accuracy_statistics
-from neuroextrap.maps._named_records import band_records, segment_record, series_record
+from neuroextrap.maps._named_records import (
+    band_names,
+    band_records,
+    segment_record,
+    series_record,
+)
 from neuroextrap.maps._records import described_parameters
 from neuroextrap.regions._membership import usable_regions
 from neuroextrap.reporting._finding import words_of_features
@@ -169,6 +179,56 @@ def voxel_scores(model, tested):
         exchange="shifts",
         random_state=model.random_state,
     )
+
+
+def partition_scores(model, trained, runs, tested):
+    """Return parts of r2 by band and their p-values, a dict of (n_usable,) by name."""
+    kept = np.ix_(tested.rows, runs.usable[trained.runs.usable])
+    y, bands = tested.responses, np.unique(trained.runs.bands)
+    r2, pairs, unique = prediction_scores(y, tested.predictions)["r2"], [], {}
+    scores, centered = {"r2": r2}, y - y.mean(axis=0)
+    rest = 2 * centered - (tested.predictions - tested.predictions.mean(axis=0))
+    for band in bands:
+        own = trained.predict(runs, band)[kept]
+        own = own - own.mean(axis=0)
+        others = TrainedRuns.of(model, _without(trained.runs, band))
+        without = others.predict(_without(runs, band))[kept]
+        product, name, *_ = band_names(band)
+        scores[product] = (own * rest).sum(axis=0) / np.square(centered).sum(axis=0)
+        unique[name] = scores[name] = r2 - prediction_scores(y, without)["r2"]
+        pairs.append((_beyond(centered, without), _beyond(own, without)))
+    scores["r2_shared"] = r2 - sum(unique.values())
+    unique = np.hstack(list(unique.values()))
+    return scores | _p_values(model, bands, pairs, unique, tested.run)
+
+
+def _p_values(model, bands, pairs, unique, run):
+    """Test partial correlations of `pairs` by shifts; p is 1 where not `unique`."""
+    if not model.n_permutations:
+        return {}
+    y, f = (standardized(np.hstack(each)) for each in zip(*pairs, strict=True))
+    observed = np.where(unique > 0, np.einsum("tv,tv->v", y, f), -np.inf)
+    orders = shift_rows(len(y), run, model.n_permutations, model.random_state)
+    tested = p_values_of_correlation(y, f, observed, orders)
+    return {
+        band_names(band)[place]: values
+        for place, name in ((2, "p_value"), (3, "p_value_fwe"))
+        for band, values in zip(bands, np.split(tested[name], len(bands)), strict=True)
+    }
+
+
+def _without(runs, band):
+    """Return Runs without the features of a band."""
+    kept = runs.bands != band
+    return runs._replace(features=runs.features[:, kept], bands=runs.bands[kept])
+
+
+def _beyond(values, predictions):
+    """Subtract from columns what a regression on the same column explains of them."""
+    f = predictions - predictions.mean(axis=0)
+    squares = np.square(f).sum(axis=0)
+    slope = (values * f).sum(axis=0) / np.where(squares > 0, squares, 1)
+    return values - slope * f
 
 
 def voxel_maps(model, tested, scores, segments=None):

@@ -1,5 +1,6 @@
 """Runs of a film or a story: their table, features and responses, volume by volume."""
 
+from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 from types import SimpleNamespace
@@ -16,7 +17,7 @@ from neuroextrap.encoding._stimuli import (
 )
 from neuroextrap.images import resolve_masker
 from neuroextrap.images._bids_names import refuse_other_names
-from neuroextrap.images._cleaning import Cleaning, clean_runs, fmriprep_confounds
+from neuroextrap.images._bids_runs import fmriprep_confounds
 from neuroextrap.images._events import (
     feature_tables,
     features_of_volumes,
@@ -26,8 +27,8 @@ from neuroextrap.images._labeled_samples import repetition_times
 from neuroextrap.images._loading import cleans_over_time
 from neuroextrap.images._maskers import smooth_by
 from neuroextrap.images._opening import list_images
+from neuroextrap.images._sample_options import Cleaning, clean_runs
 from neuroextrap.images._tables import MISSING, load_array, read_text_table, text_column
-from neuroextrap.models._delayer import check_delays
 
 _SET, _IMGS, _CLEANING = "set", "imgs", ("confounds", "sample_mask")
 
@@ -121,7 +122,30 @@ def by_run(bands):
     return [dict(zip(bands, row, strict=True)) for row in rows]
 
 
-WITHIN_RUNS = (None, "center", "zscore")
+@dataclass(frozen=True, kw_only=True)
+class GivenRuns:
+    """Runs that are trained on or tested, and how they are cleaned.
+
+    Parameters
+    ----------
+    features : list of array-like of shape (n_volumes, n_columns), or of dict
+        Features of every run, or of a single run without a list: a row for every
+        volume, or tables with onsets, or paths of such; or a dict of these by band.
+        What is tested has the columns of training, and other stimuli.
+    imgs : list of images, paths or arrays of shape (n_volumes, n_features)
+        Responses in every run: 4-D images or surfaces, in the order of `features`.
+    confounds : ndarray, DataFrame, path, list of these, or None, default=None
+        Confounds, a table of numbers for every run with a row for each volume, that are
+        regressed out of the responses. Files whose names tell their run, as BIDS names
+        do, may come in any order.
+    sample_mask : array-like, list of these, or None, default=None
+        Volumes that are kept in every run (indices, counting from 0, or booleans), as
+        ``load_confounds`` of nilearn returns them. The others enter no regression and
+        are neither trained on nor tested; what was shown then still delays into others.
+    """
+
+    confounds: Any = None
+    sample_mask: Any = None
 
 
 class Runs(NamedTuple):
@@ -355,17 +379,3 @@ def rescaled(values, run, how, kept):
         return centered
     scale = np.sqrt(means_of(np.square(centered[kept]), run[kept]))
     return centered / np.where(scale > 0, scale, 1)[run]
-
-
-def cross_validation_units(run, n_folds, delays):
-    """Return runs, or blocks of a single run longer than twice the largest delay."""
-    if run.max() > 0:
-        return run
-    length, n_delayed = len(run) // n_folds, np.abs(check_delays(delays)).max()
-    if length <= 2 * n_delayed:
-        raise ValueError(
-            f"a single run of {len(run)} volumes gives {n_folds} blocks of {length}, "
-            f"which are not longer than twice the largest delay ({n_delayed}); give "
-            "more runs, or fewer folds (cv)"
-        )
-    return np.arange(len(run)) * n_folds // len(run)

@@ -12,13 +12,13 @@ from sklearn.base import clone
 
 from neuroextrap.analysis._parameters import of_arrays, with_parameters
 from neuroextrap.analysis._region_run import RunParameters
+from neuroextrap.analysis._samples import can_be_used
 from neuroextrap.encoding._continuous_runs import plan_runs, read_table_of_runs
 from neuroextrap.images import resolve_masker
 from neuroextrap.images._loading import load_samples
 from neuroextrap.margins._resources import continue_line, parse_shard
 
-_REGIONS, _VOXELS = (2, 8), (4, 20)
-"""Few and more of them, in which a model is timed."""
+_REGIONS, _VOXELS = (2, 8), (4, 20)  # few and more, in which a model is timed
 
 
 def _continued(run, sizes, totals):
@@ -36,8 +36,7 @@ def estimate_cost(analysis, data):
     masker = None if data.mask is None else resolve_masker(data.mask)
     data = data.loaded(masker).first_fold()
     voxels = data.train.shape[1]
-    usable = np.isfinite(data.train).all(axis=0) & np.isfinite(data.test).all(axis=0)
-    usable &= (data.train != data.train[:1]).any(axis=0)
+    usable = can_be_used(data.train) & np.isfinite(data.test).all(axis=0)
     members = asked.usable_regions(asked.choose_regions(masker, voxels), usable).regions
     members = members[np.flatnonzero(np.diff(members.indptr))]
     n_regions = members.shape[0]

@@ -20,7 +20,7 @@ from neuroextrap.design._folds import means_of, row_codes
 from neuroextrap.encoding._experiment import findings_of_rows
 from neuroextrap.margins._wins import accuracy_set_size, win_chances
 from neuroextrap.reporting._region_page import comparison_page
-from neuroextrap.stats._label_checks import check_labels
+from neuroextrap.stats._label_checks import checked_entries
 from neuroextrap.stats._shared_options import as_options, takes_options
 from neuroextrap.stats._validation import check_flags, check_integer, check_n_jobs
 
@@ -150,7 +150,9 @@ def compare_pairs(models, names, asked, about, blocks=None):
     for other, name in zip(others, names[1:], strict=True):
         _check_pair(first, other, (names[0], name))
     size = accuracy_set_size(asked.statistic, first.wins_.shape[1])
-    blocks = _block_codes(blocks, len(np.unique(first.run_.test.stimuli)))
+    each = np.arange(len(np.unique(first.run_.test.stimuli)))
+    blocks = checked_entries(blocks, "blocks", each, "features")
+    blocks = each if blocks is None else row_codes(blocks)
     outcomes = {n: _outcomes(model, size, asked.n_jobs) for n, model in models.items()}
     pairs = list(itertools.combinations(models, 2))
     recorded = ("statistic", "n_permutations", "two_sided")
@@ -193,19 +195,6 @@ def _compare_outcomes(models, outcomes, asked, blocks, n_pairs, about):
         names_=models[0].results_.choice.names,
         table_file="comparison.tsv",
     )
-
-
-def _block_codes(blocks, n_stimuli):
-    """Return blocks as numbers (n_stimuli,); without any each stimulus is one."""
-    if blocks is None:
-        return np.arange(n_stimuli)
-    blocks = check_labels(blocks, "blocks")
-    if blocks.shape != (n_stimuli,):
-        raise ValueError(
-            f"blocks has shape {blocks.shape}, {n_stimuli} stimuli were tested; "
-            "give the block of each"
-        )
-    return row_codes(blocks)
 
 
 def _findings_of_neighbors(models, shortest):
@@ -262,43 +251,35 @@ def _check_pair(first, second, names):
             f"{both} are one model, compared with itself: fit and identify return the "
             "model; make one for each"
         )
-    _check_designs(first, second, both)
-    one, two = first.run_, second.run_
-    usable = one.test.usable & two.test.usable
-    if not np.allclose(
-        one.responses()[:, usable],
-        two.responses()[:, usable],
-        rtol=1e-4,
-        atol=1e-6 * np.abs(one.test.responses).max(),
-    ):
-        raise ValueError(f"{both} identified other responses; use the same")
+    for differs, text in _differences(first, second):
+        if differs:
+            raise ValueError(f"{both} {text}")
 
 
-def _check_designs(first, second, both):
-    """Raise unless test points, candidates and regions of two models are the same."""
-    one, two = first.run_, second.run_
-    if not np.array_equal(one.test.stimuli, two.test.stimuli):
-        raise ValueError(f"{both} identified other test points; use the same")
-    in_folds = [run.test.folds is not None for run in (one, two)]
-    if in_folds[0] != in_folds[1] or (
-        in_folds[0] and not np.array_equal(one.test_stimuli, two.test_stimuli)
-    ):
-        raise ValueError(
-            f"{both} were tested in other folds; use the same stimuli, n_folds and "
-            "random_state, or identify for both"
-        )
-    if first.wins_.shape != second.wins_.shape:
-        raise ValueError(
-            f"{both} have other regions or candidates: wins of shapes "
-            f"{first.wins_.shape} and {second.wins_.shape}"
-        )
+def _differences(first, second):
+    """Yield whether models judged other things, one after the other, and a text."""
+    one, two = runs = first.run_, second.run_
+    other_points = not np.array_equal(one.test.stimuli, two.test.stimuli)
+    yield other_points, "identified other test points; use the same"
+    in_folds = [run.test.folds is not None for run in runs]
+    same = in_folds[0] == in_folds[1]
+    if all(in_folds):
+        same = np.array_equal(one.test_stimuli, two.test_stimuli)
+    text = "use the same stimuli, n_folds and random_state, or identify for both"
+    yield not same, f"were tested in other folds; {text}"
+    shapes = [model.wins_.shape for model in (first, second)]
+    text = f"wins of shapes {shapes[0]} and {shapes[1]}"
+    yield shapes[0] != shapes[1], f"have other regions or candidates: {text}"
     named = [model.classes_ for model in (first, second)]
     in_words = all(classes.dtype.kind in "US" for classes in named)
-    if in_words and not np.array_equal(*named):
-        raise ValueError(f"{both} have candidates of other names; use the same")
-    members = [run.choice.regions for run in (one, two)]
-    if members[0].shape != members[1].shape or (members[0] != members[1]).nnz:
-        raise ValueError(f"{both} have other regions; use the same radius")
+    other_names = in_words and not np.array_equal(*named)
+    yield other_names, "have candidates of other names; use the same"
+    members = [run.choice.regions for run in runs]
+    same = members[0].shape == members[1].shape and not (members[0] != members[1]).nnz
+    yield not same, "have other regions; use the same radius"
+    usable = one.test.usable & two.test.usable
+    same = _nearly_equal(*(run.responses()[:, usable] for run in runs))
+    yield not same, "identified other responses; use the same"
 
 
 def _outcomes(model, size, n_jobs):

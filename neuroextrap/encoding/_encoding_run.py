@@ -30,12 +30,7 @@ from neuroextrap.encoding._stimuli import (
     rows_of_stimuli,
 )
 from neuroextrap.encoding._stimulus_features import check_candidates
-from neuroextrap.encoding._trained_model import (
-    of_prefix,
-    read_responses,
-    with_prefix,
-)
-from neuroextrap.encoding._training import some_responses
+from neuroextrap.encoding._training import read_responses, some_responses
 from neuroextrap.encoding._training_folds import (
     Shown,
     fold_exchange,
@@ -51,9 +46,7 @@ from neuroextrap.models._splitters import deal_folds
 from neuroextrap.stats._null_counts import NullCounts
 from neuroextrap.stats._validation import check_integer, warn
 
-_PENALTY = "penalty of "  # before the names of penalties among stored arrays
-_FAR_FEWER = 2
-"""Residuals are far fewer than voxels if this many times them are not more."""
+_FAR_FEWER = 2  # residuals are far fewer than voxels if so many times them are
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,12 +85,13 @@ class EncodingRun(RegionRun):
         if self.exchange is None:
             return scores, from_null
         regions, asked = self.usable.regions, self.parameters
-        n_permutations, shard = len(self.exchange.codes), parse_shard(asked.shard)
+        model, shown, permuted_codes, folds = self.exchange
+        n_permutations, shard = len(permuted_codes), parse_shard(asked.shard)
         counts = NullCounts.start(scores.score, n_permutations)
         progress = Progress(asked.verbose, unit="permutations")
-        for number, codes in enumerate(self.exchange.codes):
-            experiment = self.exchange.experiment(codes)
-            plan = observed_plan(self.exchange.model, experiment, self.set_sizes)
+        for number, codes in enumerate(permuted_codes):
+            experiment = fold_experiment(model, shown._replace(codes=codes), folds)[0]
+            plan = observed_plan(model, experiment, self.set_sizes)
             permuted = score_regions(
                 experiment.rows, regions, plan, n_jobs=self.n_workers, shard=shard
             )
@@ -189,7 +183,6 @@ _LEFT_OVER = (
 
 def plan_identification(model, training, candidates, test):
     """Plan the run of a test set, by what came to ``identify``; return EncodingRun."""
-    RunParameters.of(model)  # refuses what no run could use
     names, n_tested, features = _candidates(model, training, *candidates)
     imgs, stimuli, groups, averaged = test
     stimuli = rows_of_stimuli(stimuli, candidates[0])
@@ -230,7 +223,9 @@ def _candidates(model, training, features, distractors):
         more = check_features(distractors, "distractors", len(n_columns))
         X = np.concatenate([X, more])
     # candidates that differ only in dropped columns are the same to the model
-    check_candidates(training.scaling.varying(X), n_tested, training.shown, names)
+    varying = training.scaling.varying
+    trained = varying(training.data.shown.X), training.names
+    check_candidates(varying(X), n_tested, trained, names)
     return names, n_tested, X
 
 
@@ -246,7 +241,6 @@ def _check_test_samples(model, training, samples):
 
 def plan_folds(model, features, imgs, *, stimuli, groups, n_folds):
     """Plan the run of all folds, by what came to ``identify_folds``; EncodingRun."""
-    RunParameters.of(model)  # refuses what no run could use
     _check_model(model)
     n_candidates = _candidates_per_fold(len(check_features(features)), n_folds)
     shown, names = _read_shown(model, features, imgs, stimuli)
@@ -319,32 +313,3 @@ def _candidates_per_fold(n_stimuli, n_folds):
             "candidates in each; lower n_folds"
         )
     return n_candidates
-
-
-def run_arrays(run, penalties):
-    """Return what makes an EncodingRun, a dict of arrays without Python objects."""
-    test = run.test
-    arrays = {name: getattr(test, name) for name in Experiment._fields}
-    arrays |= {"location": run.location, "test_stimuli": run.test_stimuli}
-    return with_prefix("", arrays) | with_prefix(_PENALTY, penalties)
-
-
-def read_run(model, results, arrays):
-    """Make the EncodingRun of a model's results of stored arrays; and the penalties."""
-    parts = {name: arrays.get(name) for name in Experiment._fields}
-    parts |= {"n_candidates": int(arrays["n_candidates"]), "rule": str(arrays["rule"])}
-    test = Experiment(**parts)
-    run = EncodingRun.of(
-        RunParameters.of(model),
-        test,
-        results.choice,
-        n_repeats=results.n_repeats,
-        masker=model.masker_,
-        plan=observed_plan(model, test, results.set_sizes),
-        classes=model.classes_,
-        set_sizes=results.set_sizes,
-        notes=results.notes,
-        bg_img=model.bg_img_,
-        **{name: arrays[name] for name in ("location", "test_stimuli")},
-    )
-    return run, of_prefix(_PENALTY, arrays)

@@ -118,15 +118,23 @@ def ensemble_size_curve(  # noqa: PLR0913
     most = (Y if vary == "voxels" else X).shape[1]
     sizes = _check_sizes(sizes, most, n_draws)
     rng = random_generator(random_state)
-    data = (X, Y, X_test, np.asarray(test[1]))
-    runner = _voxel_runner if vary == "voxels" else _feature_runner
-    run = runner(data, encoder, groups, stimuli)
     drawn = [
         rng.choice(most, size, replace=False) for size in sizes for _ in range(n_draws)
     ]
-    wins = np.array([run(subset) for subset in drawn])
+    wins, Y_test, how = [], np.asarray(test[1]), (groups, stimuli)
+    if vary == "voxels":
+        predicted, residuals, n_stimuli = _trained(X, Y, X_test, encoder, *how)
+        for some in drawn:
+            part = Y_test[:, some], predicted[:, some], residuals[:, some]
+            wins.append(_wins(*part, n_stimuli))
+    else:
+        for some in drawn:
+            own = X[:, some], Y, X_test[:, some], encoder_of_columns(encoder, some)
+            wins.append(_wins(Y_test, *_trained(*own, *how)))
     n, shape = len(X_test), (len(sizes), n_draws)
-    found = accuracy_statistics(wins, n_test=n, set_sizes=default_set_sizes(n))
+    found = accuracy_statistics(
+        np.array(wins), n_test=n, set_sizes=default_set_sizes(n)
+    )
     names = ("accuracy", "implied_information")
     return EnsembleCurve(sizes, *(found[name].reshape(shape) for name in names))
 
@@ -143,29 +151,15 @@ def _check_sizes(sizes, most, n_draws):
     return sizes
 
 
-def _voxel_runner(data, encoder, groups, stimuli):
-    """Fit all voxels once; return wins of a subset of them."""
-    X, Y, X_test, Y_test = data
+def _trained(X, Y, X_test, encoder, groups, stimuli):
+    """Return predictions of the test, and what `separate_repeats` says of residuals."""
     scaling = FeatureScaling.of(X, standardize=True)
     trained = TrainedModel.of(encoder, scaling, X, Y, groups=groups)
-    predicted = trained.predict(X_test)
-    residuals, n_stimuli = separate_repeats(trained.residuals, stimuli)
-
-    def run(drawn):
-        sigma = response_covariance(residuals[:, drawn], n_stimuli, 1)
-        margins = mahalanobis_margins(Y_test[:, drawn], predicted[:, drawn], sigma)
-        return stats.win_distribution(margins, np.arange(len(margins)))
-
-    return run
+    return trained.predict(X_test), *separate_repeats(trained.residuals, stimuli)
 
 
-def _feature_runner(data, encoder, groups, stimuli):
-    """Return wins of all voxels for an encoder of a subset of features."""
-    X, Y, X_test, Y_test = data
-
-    def run(drawn):
-        subset = (X[:, drawn], Y, X_test[:, drawn], Y_test)
-        part = encoder_of_columns(encoder, drawn)
-        return _voxel_runner(subset, part, groups, stimuli)(np.arange(Y.shape[1]))
-
-    return run
+def _wins(responses, predicted, residuals, n_stimuli):
+    """Return the win distribution of test responses, one of each stimulus."""
+    sigma = response_covariance(residuals, n_stimuli, 1)
+    margins = mahalanobis_margins(responses, predicted, sigma)
+    return stats.win_distribution(margins, np.arange(len(margins)))

@@ -9,7 +9,6 @@ from numpy.typing import ArrayLike
 
 from neuroextrap.analysis._parameters import Keep, RegionOptions, Regions
 from neuroextrap.analysis._region_files import check_trained
-from neuroextrap.analysis._region_run import RunParameters
 from neuroextrap.encoding._encoding_run import plan_folds, plan_identification
 from neuroextrap.encoding._identified_responses import ResponsePredictions
 from neuroextrap.encoding._trained_model import trained_attributes
@@ -103,36 +102,16 @@ class EncodingIdentification(ResponsePredictions):
         After :meth:`identify`: accuracy, pairwise_accuracy, implied_information
         (bits), bounds where they hold, n_voxels, and after permutations p_value,
         p_value_fwe, p_value_fwe_tail, p_value_fdr, neg_log10_p_fwe, z (and p_value_tail
-        and p_value_fwe_step_down with ``keep``).
-    region_scores_ : dict of ndarray of shape (n_regions,)
-        The same numbers, one for every region.
-    wins_ : ndarray of shape (n_regions, K)
-        Win distributions.
-    null_maxima_ : ndarray of shape (n_permutations_,)
-        Largest permuted statistic over regions.
-    table_ : pandas.DataFrame or None
-        Tidy table of atlas regions, matrix of regions, or array; else None.
+        and p_value_fwe_step_down with ``keep``). Attributes that are not described here
+        are those of :class:`neuroextrap.decoding.IdentificationSearchLight`.
     classes_ : ndarray of shape (K,)
         Candidates: names, or rows of the test features, then distractors.
     penalties_ : dict of ndarray of shape (n_elements_,)
         Penalties chosen for each voxel, see :meth:`penalty_maps`.
     test_stimuli_ : ndarray of shape (n_test,)
         Stimulus (name, or row of the features) of each row of :meth:`region_margins`.
-    set_sizes_ : ndarray of int of shape (n_set_sizes,)
-        Set sizes of the curves.
     test_codes_ : ndarray of int of shape (n_test,), or None
         True candidate (index into ``classes_``) of each row of :meth:`region_margins`.
-    masker_ : NiftiMasker, SurfaceMasker or None
-        Fitted masker of the training images; None for array input.
-    n_elements_ : int
-        Number of voxels, vertices or columns.
-    n_permutations_ : int
-        Number of permutations done (all distinct ones if these are fewer).
-    tail_fit_accepted_ : bool or None
-        Whether a generalized Pareto tail was fitted to the permuted maxima (else
-        ``p_value_fwe_tail`` is ``p_value_fwe``). None without permutations.
-    notes_ : tuple of str
-        What a reader should know about the validity of the numbers.
 
     References
     ----------
@@ -200,7 +179,7 @@ class EncodingIdentification(ResponsePredictions):
             Features of the training stimuli, one row for every response, or of the
             stimuli that `stimuli` refers to.
         imgs : 4-D image, list of images, path(s), SurfaceImage, or array
-            Training responses, one volume (row) for every presentation of a stimulus.
+            Responses, one volume (row) for every presentation of a stimulus.
         groups : array-like of shape (n_samples,) or None, default=None
             Stimuli or runs that cross-validation, of any encoder, keeps together. If
             None, repeats of a stimulus (equal rows of `features`) are.
@@ -219,12 +198,12 @@ class EncodingIdentification(ResponsePredictions):
             or groups, groups split repeats, or the encoder cannot keep groups together.
         """
         check_choices(self)
-        RunParameters.of(self)
         attributes = trained_attributes(self, features, imgs, groups, stimuli)
         self.__dict__.pop("feature_names_in_", None)  # of an earlier fit
         self.__dict__.update(attributes)
         return self
 
+    @described_by(fit)
     def identify(
         self,
         features: ArrayLike,
@@ -242,13 +221,8 @@ class EncodingIdentification(ResponsePredictions):
         features : array-like or DataFrame of shape (n_stimuli, n_columns)
             Features of test stimuli, none of which was trained on. Text in the index of
             a DataFrame names the stimuli.
-        imgs : 4-D image, list of images, path(s), SurfaceImage, or array
-            Test responses, one volume (row) for each.
         groups : array-like of shape (n_responses,) or None, default=None
             Runs within which the pairing of responses and stimuli is permuted.
-        stimuli : array-like of shape (n_responses,) or None, default=None
-            Row of `features`, or name of the stimulus, that each response belongs to;
-            None pairs row by row.
         distractors : array-like or DataFrame of shape (n_distractors, n_columns) or \
                 None, default=None
             Features of further candidates without responses.
@@ -269,7 +243,7 @@ class EncodingIdentification(ResponsePredictions):
         """
         check_trained(self)
         check_choices(self)
-        if self._training.shown is None:
+        if "residuals_" not in vars(self):
             raise ValueError(
                 "the model was read from a folder: it predicts, and its results can be "
                 "asked, but its training residuals were not kept; call fit first"
@@ -282,7 +256,7 @@ class EncodingIdentification(ResponsePredictions):
         )
         return self._complete(run, train=self._training_files, imgs=imgs)
 
-    @described_by(identify)
+    @described_by(fit)
     def identify_folds(
         self,
         features: ArrayLike,
@@ -311,8 +285,6 @@ class EncodingIdentification(ResponsePredictions):
         features : array-like or DataFrame of shape (n_stimuli, n_columns)
             Features of the stimuli, each once. Text in the index of a DataFrame names
             them.
-        imgs : 4-D image, list of images, path(s), SurfaceImage, or array
-            Responses, one volume (row) for every presentation of a stimulus.
         groups : array-like of shape (n_responses,) or None, default=None
             Runs within which permutations exchange stimuli; all responses to a stimulus
             lie in one. Folds do not depend on them.
@@ -337,5 +309,5 @@ class EncodingIdentification(ResponsePredictions):
         run = plan_folds(
             self, features, imgs, stimuli=stimuli, groups=groups, n_folds=n_folds
         )
-        self.penalties_ = {}  # every fold has its own
+        self.penalties_: dict = {}  # every fold has its own
         return self._complete(run, imgs=imgs)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,26 +14,23 @@ from neuroextrap.analysis._region_files import check_has_results, check_trained
 from neuroextrap.design._course_of_runs import findings_of_series
 from neuroextrap.design._findings import tell
 from neuroextrap.design._permutations import exchanged
-from neuroextrap.encoding._encoding_run import read_run, run_arrays
 from neuroextrap.encoding._stimuli import check_feature_names, check_features
 from neuroextrap.encoding._trained_model import model_arrays, restore_model
 from neuroextrap.maps._named_records import voxel_record
-from neuroextrap.stats._label_checks import plain_types_checked
 from neuroextrap.stats._null_counts import NullCounts, spread_known, tie_floor
-from neuroextrap.stats._validation import check_integer, real_array
+from neuroextrap.stats._validation import check_integer
 
 
-@plain_types_checked
 def prediction_scores(
-    responses: ArrayLike,
-    predictions: ArrayLike,
+    responses,
+    predictions,
     *,
-    groups: ArrayLike | None = None,
-    noise_variance: ArrayLike | None = None,
-    n_permutations: int = 0,
-    exchange: str | int = "rows",
-    random_state: int | np.random.Generator | None = 0,
-) -> dict[str, np.ndarray]:
+    groups=None,
+    noise_variance=None,
+    n_permutations=0,
+    exchange="rows",
+    random_state=0,
+):
     """Compute explained variance and correlation of held-out responses by voxel.
 
     Of `responses` y and `predictions` f, both (n_test, n_features), and the
@@ -52,12 +48,7 @@ def prediction_scores(
     correlate. (Nichols & Holmes 2002; Schoppe et al. 2016, normalized correlation;
     Harris 2020, "A shift test for independence in generic time series".)
     """
-    Y, F = real_array(responses, "responses"), real_array(predictions, "predictions")
-    if Y.shape != F.shape or Y.ndim != 2:
-        raise ValueError(
-            f"responses {Y.shape} and predictions {F.shape} must both have shape "
-            "(n_test, n_features)"
-        )
+    Y, F = (np.asarray(each, dtype=float) for each in (responses, predictions))
     if not (np.isfinite(Y).all() and np.isfinite(F).all()):
         raise ValueError("responses and predictions must be finite; drop these voxels")
     total = ((Y - Y.mean(axis=0)) ** 2).sum(axis=0)
@@ -82,12 +73,7 @@ def prediction_scores(
 
 def _normalized(scores, Y, noise_variance):
     """Noise ceiling of responses, and scores divided by what it allows."""
-    noise = real_array(noise_variance, "noise_variance")
-    if noise.shape != Y.shape[1:] or not (np.isfinite(noise) & (noise >= 0)).all():
-        raise ValueError(
-            f"noise_variance must hold {Y.shape[1]} finite variances of at least 0, "
-            f"one per feature, got shape {noise.shape}"
-        )
+    noise = np.asarray(noise_variance)
     total = Y.var(axis=0, ddof=1) if len(Y) > 1 else np.zeros(Y.shape[1])
     with np.errstate(divide="ignore", invalid="ignore"):
         ceiling = np.where(total > 0, np.maximum(1 - noise / total, 0), np.nan)
@@ -322,10 +308,8 @@ class ResponsePredictions(RegionAnalysis):
             What each map is.
         """
         maps = {**self.prediction_maps(), **self.penalty_maps()}
-        records = [voxel_record(name) for name in maps]
-        names = [record.name for record in records]
-        images = dict(zip(names, maps.values(), strict=True))
-        return images, dict(zip(names, records, strict=True))
+        records = {voxel_record(name).name: voxel_record(name) for name in maps}
+        return dict(zip(records, maps.values(), strict=True)), records
 
     def run_arrays(self) -> dict[str, np.ndarray]:
         """Return the arrays of which the run is made again after reading.
@@ -336,13 +320,8 @@ class ResponsePredictions(RegionAnalysis):
             Test responses, predictions, residuals, penalties, stimuli, coefficients,
             training data; no objects.
         """
-        arrays = run_arrays(self.run_, self.penalties_)
-        trained = self.run_.test.folds is None and "encoder_" in vars(self)
-        return arrays | (model_arrays(self) if trained else {})
+        return model_arrays(self)
 
     def _restore_run(self, results, arrays):
         """Make the run again from what :meth:`run_arrays` returned."""
-        run, self.penalties_ = read_run(self, results, arrays)
-        training = restore_model(self, arrays, run.location)
-        self._run = replace(run, training=training)
-        self.test_codes_ = self._run.test_codes
+        restore_model(self, results, arrays)

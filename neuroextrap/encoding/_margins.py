@@ -9,11 +9,11 @@ from scipy.linalg.blas import dgemm, dtrsm
 from scipy.linalg.lapack import dpotrf
 from scipy.special import polygamma
 
+from neuroextrap.design._folds import of_unit_length
 from neuroextrap.margins._kernel import Batch, MarginSource
 from neuroextrap.models._noise_covariance import schaefer_strimmer_covariance
 
-_FEWEST_WITHIN = 10
-"""Noise is separated from misfit by at least this many repeats beyond the first."""
+_FEWEST_WITHIN = 10  # repeats beyond the first ones, which tell noise from misfit
 _LEAST_NOISE = 1e-6  # of the mean square of residuals of stimuli
 _PANEL = 48  # rows that are solved for together
 
@@ -152,9 +152,7 @@ COVARIANCES = {
     "diagonal": lambda residuals: np.diag(np.mean(np.square(residuals), axis=0)),
     "euclidean": lambda residuals: np.eye(residuals.shape[1]),
 }
-"""Noise covariances of the distances that a response is compared by."""
-RULES = (*COVARIANCES, "correlation")
-"""How a response is compared with predictions."""
+RULES = (*COVARIANCES, "correlation")  # how a response is compared with predictions
 
 
 def mahalanobis_margins(responses, predictions, covariance):
@@ -188,13 +186,9 @@ def mahalanobis_margins(responses, predictions, covariance):
 
 def correlation_margins(responses, predictions, scale):
     """Correlate patterns over features in units of `scale`; zero if one is constant."""
-    patterns = []
-    for values in (responses, predictions):
-        scaled = np.asarray(values, dtype=np.float64) / scale
-        centered = scaled - scaled.mean(axis=1, keepdims=True)
-        length = np.sqrt((centered**2).sum(axis=1, keepdims=True))
-        patterns.append(centered / np.where(length > 0, length, 1))
-    return patterns[0] @ patterns[1].T
+    y, f = (np.asarray(each, dtype=float) / scale for each in (responses, predictions))
+    y, f = (of_unit_length(x - x.mean(axis=1, keepdims=True), 1) for x in (y, f))
+    return y @ f.T
 
 
 def _solve_lower(factor, columns):

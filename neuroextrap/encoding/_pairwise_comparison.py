@@ -6,14 +6,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from neuroextrap.analysis._region_maps import (
-    stacked_tables,
-    table_writer,
-    write_described,
-)
+from neuroextrap.analysis._region_maps import RegionMaps, stacked_tables
 from neuroextrap.encoding._encoder_comparison import ComparisonOptions, compare_pairs
 from neuroextrap.maps._files import check_output_directory
-from neuroextrap.maps._provenance import provenance
 from neuroextrap.stats._shared_options import as_options, takes_options
 from neuroextrap.stats._validation import check_flags
 
@@ -97,61 +92,55 @@ class ComparedPairs(dict):
     def generate_report(self, pair=None, title=None, **options):
         """Make the page of two models, with ``bg_img`` and ``atlas`` if given."""
         pairs = ", ".join(f"({first!r}, {second!r})" for first, second in self)
-        if pair is None and len(self) != 1:
+        pair = next(iter(self)) if pair is None and len(self) == 1 else pair
+        if pair is None or tuple(pair) not in self:
             raise ValueError(
-                f"pair=None must name one of {len(self)} pairs; choose {pairs}"
+                f"pair={pair!r} must name one of {len(self)} pairs; choose {pairs}"
             )
-        pair = tuple(pair or next(iter(self)))
-        if pair not in self:
-            raise ValueError(f"pair={pair!r} was not compared; choose {pairs}")
+        pair = tuple(pair)
         return self[pair].generate_report(title, names=pair, **options)
 
     def to_directory(self, path, *, overwrite=False, report=False):
         """Write the table, maps with sidecars, and with `report` a page a pair."""
         check_flags(report=report)
-        check_output_directory(path, overwrite=overwrite)
-        one = next(iter(self.values()))
-        arrays = {
-            f"{first} {second} {name}": array
-            for (first, second), maps in self.items()
-            for name, array in maps.inputs.items()
-        }
-        about = provenance(
-            parameters=one.parameters, inputs=arrays, random_state=one.random_state
-        )
-        more = {one.table_file: table_writer(self.table_)}
+        check_output_directory(path, overwrite=overwrite)  # before pages are made
+        more = {}
         for pair in self if report else ():
             name = "" if len(self) == 1 else f"_{_plain('_'.join(pair))}"
             more[f"report{name}.html"] = self.generate_report(pair).save_as_html
-        findings = [
-            found._replace(maps=tuple(_plain(f"{a}_{b}_") + m for m in found.maps))
-            for (a, b), maps in self.items()
-            for found in maps.findings_
-        ]
-        write_described(
-            path,
-            self._described(),
-            about,
-            more,
-            findings=findings,
-            overwrite=overwrite,
-        )
+        self._joined().to_directory(path, overwrite=overwrite, more=more)
 
-    def _described(self):
-        """Return the images with records, whose file names name the models too."""
-        described = {}
-        for (first, second), maps in self.items():
-            for record, image in maps.described():
-                file = _plain(f"{first}_{second}_{record.name}")
-                if file in described:
+    def _joined(self):
+        """Return all maps together, under names that have those of the models."""
+        inputs: dict[str, Any] = {}
+        maps, records, findings = {}, {}, []
+        for (first, second), own in self.items():
+            before = _plain(f"{first}_{second}_")
+            for record, image in own.described():
+                file = before + record.name
+                if file in maps:
                     raise ValueError(
                         f"models: {first!r} and {second!r} give a file name that is "
                         "taken; choose names that differ in letters or digits"
                     )
                 text = f"{record.description}; {first} (first) and {second} (second)"
-                record = replace(record, name=file, description=text)
-                described[file] = record, image
-        return list(described.values())
+                records[file] = replace(record, name=file, description=text)
+                maps[file] = image
+            for found in own.findings_:
+                named = tuple(before + name for name in found.maps)
+                findings.append(found._replace(maps=named))
+            inputs |= {f"{first} {second} {n}": each for n, each in own.inputs.items()}
+        one = next(iter(self.values()))
+        shared = ("parameters", "random_state", "table_file")
+        return RegionMaps(
+            maps,
+            records=records,
+            masker=one.masker_,
+            table=self.table_,
+            inputs=inputs,
+            findings=findings,
+            **{name: getattr(one, name) for name in shared},
+        )
 
 
 def _plain(name):

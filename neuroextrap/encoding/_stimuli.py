@@ -5,7 +5,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from neuroextrap.stats._label_checks import check_labels
+from neuroextrap.design._folds import counts_of, means_of
+from neuroextrap.stats._label_checks import check_labels, checked_entries
 from neuroextrap.stats._validation import check_integer, check_numbers, warn
 
 
@@ -215,25 +216,19 @@ def pair_responses(
     """Pair responses with stimuli, and "average" or "keep" repeats; a TestSet."""
     check_integer(averaged, "averaged", minimum=1)
     codes = response_rows(stimuli, len(responses), n_stimuli)
-    groups = check_groups(groups, len(responses))
+    groups = checked_entries(groups, "groups", codes, "responses")
     place, shown = pd.factorize(codes)  # in the order in which they first come
     first, counts = np.unique(place, return_index=True, return_counts=True)[1:]
     groups = None if groups is None else same_runs(groups, place)
-    single = single_response_variance(responses, place, counts)
+    means, freedom, single = means_of(responses, place), len(codes) - len(counts), None
+    if freedom:  # the variance of repeats about their means
+        single = np.square(responses - means[place]).sum(axis=0) / freedom
     if repeats == "keep":
         each = np.full(len(codes), averaged)
         return TestSet(responses, codes, each, groups, single)
     noise = None if single is None else single * np.mean(1 / counts)
     groups = None if groups is None else groups[first]
-    means = _means(responses, place, counts)
     return TestSet(means, shown, counts * averaged, groups, noise)
-
-
-def _means(responses, place, counts):
-    """Return the mean response to each stimulus, (n_stimuli, n_features)."""
-    total = np.zeros((len(counts), responses.shape[1]))
-    np.add.at(total, place, responses)
-    return total / counts[:, np.newaxis]
 
 
 def paired_in_blocks(responses, codes, number):
@@ -258,32 +253,8 @@ def same_runs(groups, place):
     first = np.unique(place, return_index=True)[1]
     if (groups == groups[first][place]).all():
         return groups
-    runs = np.unique(groups, return_inverse=True)[1]
-    shown = np.zeros((place.max() + 1, runs.max() + 1), dtype=bool)
-    shown[place, runs] = True
+    shown = counts_of(place, np.unique(groups, return_inverse=True)[1]) > 0
     return np.unique(shown, axis=0, return_inverse=True)[1].ravel()[place]
-
-
-def single_response_variance(responses, place, counts):
-    """Return the variance (n_features,) of repeats about their means; None without."""
-    freedom = counts.sum() - len(counts)
-    if not freedom:
-        return None
-    deviations = responses - _means(responses, place, counts)[place]
-    return np.square(deviations).sum(axis=0) / freedom
-
-
-def check_groups(groups, n_responses):
-    """Return groups as an array with one entry for every response, or None."""
-    if groups is None:
-        return None
-    groups = check_labels(groups, "groups")
-    if len(groups) != n_responses:
-        raise ValueError(
-            f"groups has shape {groups.shape}, there are {n_responses} responses; "
-            "give one entry for every response"
-        )
-    return groups
 
 
 def response_rows(stimuli, n_responses, n_stimuli):

@@ -1,7 +1,6 @@
 """Features of stimuli: in parts, and which rows of them are the same stimulus."""
 
 import itertools
-from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -10,20 +9,17 @@ from scipy.sparse.csgraph import connected_components
 from scipy.spatial import cKDTree
 
 from neuroextrap.design._copies import check_new_rows
-from neuroextrap.encoding._stimuli import check_groups
 from neuroextrap.margins.running._execution import Progress
 from neuroextrap.models._gabor import GaborPyramid
 from neuroextrap.models._retinotopic import RetinotopicFeatures
+from neuroextrap.stats._label_checks import checked_entries
 from neuroextrap.stats._validation import warn
 
-_ROUNDING = 1e-5
-"""Share of the largest value of a column by which equal features may differ."""
-_FEWEST_COLUMNS = 3
-"""Fewer columns agree so closely by chance: only equal rows are then the same."""
+_ROUNDING = 1e-5  # share of a column's largest value by which equal ones may differ
+_FEWEST_COLUMNS = 3  # fewer agree so closely by chance: only equal rows are the same
 _N_PROJECTIONS = 4
 _SOME_VOXELS = 64
-_STRETCH = 20
-"""Volumes of a run, of which more than half differ, that show what others show."""
+_STRETCH = 20  # volumes, of which more than half differ, that show what others show
 
 REPEATS_NOTE = (
     "training stimuli are shown repeatedly; cross-validation keeps the repeats of a "
@@ -64,31 +60,21 @@ def _near_pairs(X):
     return pairs[np.concatenate(near)]
 
 
-class Trained(NamedTuple):
-    """The stimuli that an encoder was trained on."""
-
-    numbers: np.ndarray  # stimulus of each training response, (n_samples,)
-    features: np.ndarray  # of each stimulus, (n_stimuli, n_varying)
-    names: np.ndarray | None  # of each stimulus, where ``fit`` was told
-
-    @classmethod
-    def of(cls, X, names=None):
-        """Tell stimuli apart by features (n_samples, n_columns), and names or rows."""
-        numbers = stimulus_numbers(X)
-        first = np.unique(numbers, return_index=True)[1]
-        if names is None:
-            return cls(numbers, X[first], None)
-        known = names[first]
-        other = np.flatnonzero(names != known[numbers])
-        if other.size:
-            pair = known[numbers[other[0]]], names[other[0]]
-            one, two = (str(n) if n.dtype.kind in "ui" else repr(str(n)) for n in pair)
-            raise ValueError(
-                f"stimuli {one} and {two} have the same features, so that one "
-                "could be tested where the other was trained on; give each stimulus "
-                "once and name its responses by `stimuli`"
-            )
-        return cls(numbers, X[first], known if known.dtype.kind in "US" else None)
+def names_of_stimuli(numbers, names):
+    """Return the name of every stimulus, where responses were named by text."""
+    if names is None:
+        return None
+    known = names[np.unique(numbers, return_index=True)[1]]
+    other = np.flatnonzero(names != known[numbers])
+    if other.size:
+        pair = known[numbers[other[0]]], names[other[0]]
+        one, two = (str(n) if n.dtype.kind in "ui" else repr(str(n)) for n in pair)
+        raise ValueError(
+            f"stimuli {one} and {two} have the same features, so that one "
+            "could be tested where the other was trained on; give each stimulus "
+            "once and name its responses by `stimuli`"
+        )
+    return known if known.dtype.kind in "US" else None
 
 
 def training_groups(stimuli, groups=None):
@@ -96,7 +82,7 @@ def training_groups(stimuli, groups=None):
     n_samples, n_stimuli = len(stimuli), stimuli.max() + 1
     if groups is None:
         return (stimuli, (REPEATS_NOTE,)) if n_stimuli < n_samples else (None, ())
-    groups = check_groups(groups, n_samples)
+    groups = checked_entries(groups, "groups", stimuli, "responses")
     parted = (pd.Series(groups).groupby(stimuli).nunique() > 1).sum()
     if parted:
         raise ValueError(
@@ -108,14 +94,14 @@ def training_groups(stimuli, groups=None):
 
 
 def check_candidates(candidates, n_tested, trained=None, names=None):
-    """Refuse candidates that are alike, and tested ones that were trained on."""
+    """Refuse candidates that are alike, and tested ones among features and names."""
     if len(candidates) < 2:
         raise ValueError(
             f"features has {len(candidates)} candidates, at least two are needed; "
             "give more test stimuli or distractors"
         )
     if trained is not None:
-        _check_new(candidates[:n_tested], trained, names)
+        _check_new(candidates[:n_tested], names, *trained)
     numbers = stimulus_numbers(candidates)
     first = np.unique(numbers, return_index=True)[1][numbers]
     copies = np.flatnonzero(first != np.arange(len(first)))
@@ -127,13 +113,12 @@ def check_candidates(candidates, n_tested, trained=None, names=None):
         )
 
 
-def _check_new(tested, trained, names):
-    """Raise if a test stimulus was trained on, by its features or its name."""
-    numbers = stimulus_numbers(np.concatenate([trained.features, tested]))
-    n_trained = len(trained.features)
-    seen = np.isin(numbers[n_trained:], numbers[:n_trained])
-    if names is not None and trained.names is not None:
-        seen |= np.isin(names[: len(tested)], trained.names)
+def _check_new(tested, names, trained, known):
+    """Raise if a test stimulus was trained on, by its features or `known` names."""
+    numbers = stimulus_numbers(np.concatenate([trained, tested]))
+    seen = np.isin(numbers[len(trained) :], numbers[: len(trained)])
+    if names is not None and known is not None:
+        seen |= np.isin(names[: len(tested)], known)
     if seen.any():
         row = _called(np.flatnonzero(seen)[0], names)
         raise ValueError(
@@ -201,7 +186,6 @@ def _stretches(numbers):
 
 
 IMAGE_MODELS = {"gabor": GaborPyramid, "retinotopic": RetinotopicFeatures}
-"""Transformers of images into features, their options the defaults."""
 _PART = 2**24  # numbers (pixels and colors) in a part, which takes 24 bytes of each
 
 

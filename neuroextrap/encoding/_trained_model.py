@@ -7,14 +7,21 @@ import numpy as np
 from sklearn import linear_model
 
 from neuroextrap.analysis._analysis_files import source_files
-from neuroextrap.analysis._samples import Samples, read_samples
+from neuroextrap.analysis._region_run import RunParameters
+from neuroextrap.analysis._samples import Samples
+from neuroextrap.encoding._encoding_run import EncodingRun
+from neuroextrap.encoding._experiment import Experiment, observed_plan
 from neuroextrap.encoding._stimuli import (
     FeatureScaling,
     feature_names,
     features_of_responses,
 )
-from neuroextrap.encoding._stimulus_features import Trained, training_groups
-from neuroextrap.encoding._training import voxel_penalties
+from neuroextrap.encoding._stimulus_features import (
+    names_of_stimuli,
+    stimulus_numbers,
+    training_groups,
+)
+from neuroextrap.encoding._training import read_responses, voxel_penalties
 from neuroextrap.encoding._training_folds import (
     Learned,
     Shown,
@@ -30,7 +37,7 @@ class Training(NamedTuple):
 
     scaling: FeatureScaling  # of the stimulus features
     location: np.ndarray  # mean response of every voxel of shape (n_features,)
-    shown: Any = None  # Trained: stimuli that were trained on
+    names: Any = None  # of the stimuli, where ``fit`` was told
     notes: tuple = ()
     rule: str = ""  # of the margins
     data: Any = None  # TrainingData
@@ -38,27 +45,22 @@ class Training(NamedTuple):
     @property
     def stimuli(self):
         """Stimuli of the residuals, (n_observations,); None of the user's own."""
-        return self.shown.numbers if self.data.noise is None else None
-
-
-def read_responses(model, imgs, rows, stimuli):
-    """Read training responses, one for each of the rows that `stimuli` were told by."""
-    counted = "features" if stimuli is None else "stimuli"
-    given = {"n_samples": len(rows), "counted": counted, "memory": model.memory}
-    return read_samples(model.mask, imgs, dtype=None, **given)
+        return self.data.shown.codes if self.data.noise is None else None
 
 
 def trained_attributes(model, features, imgs, groups, stimuli):
     """Train an analysis on what came to ``fit``; return its attributes by name."""
     X, names = features_of_responses(features, stimuli)
     scaling = FeatureScaling.of(X, model.standardize)
-    shown = Trained.of(scaling.varying(X), names)
-    groups, group_notes = training_groups(shown.numbers, groups)
+    numbers = stimulus_numbers(scaling.varying(X))
+    names = names_of_stimuli(numbers, names)
+    groups, group_notes = training_groups(numbers, groups)
     samples = read_responses(model, imgs, X, stimuli)
-    learned = Learned.of(model, X, samples, groups, scaling, len(shown.features))
+    shown = Shown.of(X, samples, numbers, groups)
+    learned = Learned.of(model, X, shown, scaling, len(shown.X))
     rule, rule_notes = training_rule(model, learned)
     noise = None if model.noise_covariance is None else learned.noise
-    data = TrainingData.of(model, model.encoder, Shown.of(X, samples, groups), noise)
+    data = TrainingData.of(model, model.encoder, shown, noise)
     notes = (*samples.notes, *scaling.notes, *group_notes, *learned.notes, *rule_notes)
     usable = samples.usable
     columns = feature_names(features)
@@ -70,17 +72,28 @@ def trained_attributes(model, features, imgs, groups, stimuli):
         "n_elements_": len(usable),
         "residuals_": learned.noise,
         "_training_files": source_files(imgs),
-        "_training": Training(scaling, samples.location, shown, notes, rule, data),
+        "_training": Training(scaling, samples.location, names, notes, rule, data),
     }
 
 
-_PREFIX = "trained "  # before the names among the arrays of the run
+_TRAINED, _PENALTY = "trained ", "penalty of "  # before names of arrays of the run
 _ENCODERS = {name: getattr(linear_model, name) for name in linear_model.__all__}
 _ENCODERS |= {kind.__name__: kind for kind in (RidgeEncoder, ElasticNetEncoder)}
-"""Encoders that are made again from the names and parameters in a folder."""
 
 
 def model_arrays(model):
+    """Return the arrays, without Python objects, of which a model is made again."""
+    run = model.run_
+    arrays = {name: getattr(run.test, name) for name in Experiment._fields}
+    arrays |= {"location": run.location, "test_stimuli": run.test_stimuli}
+    arrays |= {_PENALTY + name: each for name, each in model.penalties_.items()}
+    if run.test.folds is None and "encoder_" in vars(model):
+        trained = _trained_arrays(model)
+        arrays |= {_TRAINED + name: each for name, each in trained.items()}
+    return {n: np.asarray(each) for n, each in arrays.items() if each is not None}
+
+
+def _trained_arrays(model):
     """Return coefficients, if linear, and training data, if they can be read again."""
     training, usable = model._training, model.usable_
     names = getattr(model, "feature_names_in_", None)
@@ -98,25 +111,19 @@ def model_arrays(model):
             "noise": training.data.noise,
             "candidates": model.run_.training.candidates,
         }
-    return with_prefix(_PREFIX, arrays)
+    return arrays
 
 
-def with_prefix(prefix, arrays):
-    """Return the arrays of a dict that are there, under longer names."""
-    known = {name: value for name, value in arrays.items() if value is not None}
-    return {prefix + name: np.asarray(value) for name, value in known.items()}
-
-
-def of_prefix(prefix, arrays):
-    """Return what :func:`with_prefix` was given."""
-    own = [name for name in arrays if name.startswith(prefix)]
-    return {name.removeprefix(prefix): arrays[name] for name in own}
-
-
-def restore_model(model, arrays, location):
-    """Give a model that was read what :func:`model_arrays` returned; TrainingData."""
-    given = of_prefix(_PREFIX, arrays)
+def restore_model(model, results, arrays):
+    """Make run, penalties and a linear encoder again of what was stored."""
+    given, model.penalties_ = (
+        {n.removeprefix(start): arrays[n] for n in arrays if n.startswith(start)}
+        for start in (_TRAINED, _PENALTY)
+    )
+    location = arrays["location"]
     data = _training_data(model, given, location) if "encoder" in given else None
+    model._run = _read_run(model, results, arrays, data)
+    model.test_codes_ = model._run.test_codes
     if "coef" in given:
         model.encoder_ = encoder = linear_model.LinearRegression()
         encoder.coef_, encoder.intercept_ = given["coef"], given["intercept"]
@@ -125,7 +132,28 @@ def restore_model(model, arrays, location):
             model.feature_names_in_ = given["columns"].astype(object)
         scaling = FeatureScaling(*(given[name] for name in FeatureScaling._fields))
         model._training = Training(scaling, location, data=data)
-    return data
+
+
+def _read_run(model, results, arrays, training):
+    """Make the EncodingRun of stored arrays and results again."""
+    parts = {name: arrays.get(name) for name in Experiment._fields}
+    parts |= {"n_candidates": int(arrays["n_candidates"]), "rule": str(arrays["rule"])}
+    test = Experiment(**parts)
+    return EncodingRun.of(
+        RunParameters.of(model),
+        test,
+        results.choice,
+        n_repeats=results.n_repeats,
+        masker=model.masker_,
+        plan=observed_plan(model, test, results.set_sizes),
+        classes=model.classes_,
+        set_sizes=results.set_sizes,
+        notes=results.notes,
+        bg_img=model.bg_img_,
+        location=arrays["location"],
+        test_stimuli=arrays["test_stimuli"],
+        training=training,
+    )
 
 
 def _coefficients(encoder, training, n_targets):

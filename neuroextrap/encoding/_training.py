@@ -9,13 +9,10 @@ from sklearn.multioutput import MultiOutputRegressor
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import has_fit_parameter
 
-from neuroextrap.analysis._samples import read_residuals
+from neuroextrap.analysis._region_run import RunParameters
+from neuroextrap.analysis._samples import read_residuals, read_samples
 from neuroextrap.design._permutations import check_exchange
-from neuroextrap.encoding._continuous_runs import (
-    Runs,
-    cross_validation_units,
-    rescaled,
-)
+from neuroextrap.encoding._continuous_runs import Runs, rescaled
 from neuroextrap.encoding._margins import RULES
 from neuroextrap.encoding._stimuli import (
     FeatureScaling,
@@ -30,9 +27,8 @@ from neuroextrap.models.elastic_net._estimator import ElasticNetEncoder
 from neuroextrap.stats._null_counts import spread_known
 from neuroextrap.stats._validation import brief, check_choice
 
+# encoders that pass all their rows, in order, to the encoders within them
 _SAME_ROWS = (Pipeline, TransformedTargetRegressor, MultiOutputRegressor)
-"""Encoders that pass all their rows, in order, to the encoders within them."""
-
 _SOME_VOXELS = 64
 _FEW_STIMULI = 100
 
@@ -131,7 +127,8 @@ def some_responses(samples, usable):
 
 
 def check_choices(model):
-    """Raise ValueError if a parameter of a model is none of the names allowed."""
+    """Raise ValueError if a parameter of a model is none that a run could use."""
+    RunParameters.of(model)
     check_exchange(model.exchange)
     check_choice(model.rule, "rule", (*RULES, "auto"))
     check_choice(model.repeats, "repeats", ("average", "keep"))
@@ -213,6 +210,13 @@ def voxel_penalties(fitted, usable):
     return spread_known(usable, each)
 
 
+def read_responses(model, imgs, rows, stimuli):
+    """Read training responses, one for each of the rows that `stimuli` were told by."""
+    counted = "features" if stimuli is None else "stimuli"
+    given = {"n_samples": len(rows), "counted": counted, "memory": model.memory}
+    return read_samples(model.mask, imgs, dtype=None, **given)
+
+
 def noise_rows(noise_covariance, residuals, usable, masker):
     """Return centered residuals of all voxels, 0 where one is not usable."""
     if noise_covariance is None:
@@ -230,7 +234,6 @@ class HeldOut(NamedTuple):
     responses: np.ndarray  # (n_rows, n_usable)
     predictions: np.ndarray  # (n_rows, n_usable)
     run: np.ndarray  # number of the stimulus of each row, (n_rows,)
-    repeats: np.ndarray  # runs averaged into each row, (n_rows,)
     noise_variance: np.ndarray | None  # (n_usable,), None without repeats
     usable: np.ndarray  # (n_voxels,)
     t_r: float | None
@@ -271,6 +274,14 @@ class TrainedRuns(NamedTuple):
         variance = spread_known(runs.usable, {"": squares})[""]
         return cls(scaling, delayer, encoder, variance, runs, model.within_runs)
 
+    @property
+    def notes(self):
+        """What a reader should know about the training data, a tuple of str."""
+        n_left_out, n_voxels = int((~self.runs.usable).sum()), len(self.runs.usable)
+        left_out = f"{n_left_out} of {n_voxels} voxels were left out"
+        notes = (f"{left_out} (NaN, or constant in a run)",) if n_left_out else ()
+        return (*notes, *self.scaling.notes)
+
     def test(self, runs):
         """Predict new Runs, and average repeats; returns HeldOut."""
         n_voxels, n_columns = len(self.runs.usable), len(self.scaling.kept)
@@ -298,6 +309,20 @@ class TrainedRuns(NamedTuple):
         return self.encoder.predict(X).reshape(len(X), -1)
 
 
+def cross_validation_units(run, n_folds, delays):
+    """Return runs, or blocks of a single run longer than twice the largest delay."""
+    if run.max() > 0:
+        return run
+    length, n_delayed = len(run) // n_folds, np.abs(check_delays(delays)).max()
+    if length <= 2 * n_delayed:
+        raise ValueError(
+            f"a single run of {len(run)} volumes gives {n_folds} blocks of {length}, "
+            f"which are not longer than twice the largest delay ({n_delayed}); give "
+            "more runs, or fewer folds (cv)"
+        )
+    return np.arange(len(run)) * n_folds // len(run)
+
+
 def average_repeats(runs, predictions):
     """Average runs with equal features, which show one stimulus; returns HeldOut."""
     shown, start = runs.shown, np.flatnonzero(np.diff(runs.run, prepend=-1))
@@ -311,7 +336,6 @@ def average_repeats(runs, predictions):
         paired.responses[order],
         predictions[rows],
         np.unique(runs.run[rows], return_inverse=True)[1],
-        paired.repeats[order],
         paired.noise_variance,
         runs.usable,
         runs.t_r,

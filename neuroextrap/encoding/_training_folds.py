@@ -23,13 +23,11 @@ from neuroextrap.encoding._training import TrainedModel, chosen_encoder, noise_r
 from neuroextrap.models._splitters import deal_folds
 from neuroextrap.stats import win_distribution
 
-_FEWEST = 4
-"""Temperatures are learned from at least as many responses."""
-_RANGE = (-3.0, 5.0)
-"""Of the logarithm of the temperature, about that of the squared distances."""
+_FEWEST = 4  # responses that temperatures are learned from
+_RANGE = (-3.0, 5.0)  # of log temperature, about that of the squared distances
+# weight of calibration in the large beside the likelihood, which is flat about its
+# best: nats for each squared difference of mean largest posterior and accuracy
 _CALIBRATION = 20.0
-"""Weight of calibration in the large beside the likelihood, which is flat about its
-best: nats for each squared difference of mean largest posterior and accuracy."""
 
 
 def temperature(margins, codes, n_features):
@@ -64,8 +62,7 @@ _OF_TRAINING = ("standardize", "cv", "repeats", "random_state")
 _AUTO = ("mahalanobis", "correlation")  # what rule="auto" chooses from
 _MOST_REGIONS = 100
 _CHOSEN = "rule='auto' chose, in each fold by its own training data: {rules}"
-_SHARE = 0.5
-"""Regions count that are explained at least this well, relative to the best one."""
+_SHARE = 0.5  # of what the best region explains, from which others count
 
 
 class Shown(NamedTuple):
@@ -77,9 +74,8 @@ class Shown(NamedTuple):
     groups: np.ndarray | None = None  # that cross-validation keeps together
 
     @classmethod
-    def of(cls, X, samples, groups):
-        """Tell stimuli by the features of every response, (n_samples, n_columns)."""
-        codes = stimulus_numbers(X)
+    def of(cls, X, samples, codes, groups):
+        """Take stimuli from the features of every response, (n_samples, n_columns)."""
         return cls(X[np.unique(codes, return_index=True)[1]], samples, codes, groups)
 
     def paired(self, repeats, groups=None):
@@ -91,27 +87,23 @@ class Shown(NamedTuple):
 class Learned(NamedTuple):
     """What an EncodingIdentification has learned from responses, and these."""
 
-    X: np.ndarray  # features of every response
-    samples: Any  # Samples: the responses, about their means
-    groups: np.ndarray | None  # that cross-validation keeps together
+    shown: Shown  # the responses about their means, and their stimuli
     trained: TrainedModel
     noise: np.ndarray  # residuals of all voxels, (n_observations, n_features)
     notes: tuple
 
     @classmethod
-    def of(cls, model, X, samples, groups, scaling, n_stimuli) -> Self:
+    def of(cls, model, X, shown, scaling, n_stimuli) -> Self:
         """Train the model's encoder, or the default one of `n_stimuli`."""
         given = {"cv": model.cv, "random_state": model.random_state}
         encoder, notes = chosen_encoder(
             model.encoder, n_stimuli, n_jobs=model.n_jobs, **given
         )
-        usable, noise = samples.usable, model.noise_covariance
-        responses = samples.X[:, usable]
-        trained = TrainedModel.of(
-            encoder, scaling, X, responses, groups=groups, **given
-        )
-        noise = noise_rows(noise, trained.residuals, usable, samples.masker)
-        return cls(X, samples, groups, trained, noise, notes)
+        samples, given = shown.samples, given | {"groups": shown.groups}
+        responses = samples.X[:, samples.usable]
+        trained = TrainedModel.of(encoder, scaling, X, responses, **given)
+        how = trained.residuals, samples.usable, samples.masker
+        return cls(shown, trained, noise_rows(model.noise_covariance, *how), notes)
 
 
 def train_folds(model, shown, paired, folds):
@@ -122,11 +114,10 @@ def train_folds(model, shown, paired, folds):
             tested = tested[np.argsort(paired.codes[tested])]
         places = np.searchsorted(held_out, paired.codes[tested])
         learned, stimuli = _learn_others(model, shown, held_out)
-        usable = learned.samples.usable
+        usable, location = learned.shown.samples.usable, learned.shown.samples.location
         predictions = np.zeros((len(held_out), len(usable)))
         predictions[:, usable] = learned.trained.predict(shown.X[held_out])
         noise, n_stimuli = separate_repeats(learned.noise, stimuli)
-        location = learned.samples.location
         yield Part(tested, places, predictions, noise, n_stimuli, location), learned
 
 
@@ -142,14 +133,15 @@ def _learn_others(model, shown, held_out):
     train = train[np.argsort(codes[train], kind="stable")]
     x = X[codes[train]]
     scaling = FeatureScaling.of(x, model.standardize)
+    numbers = stimulus_numbers(scaling.varying(x))
     groups = None if groups is None else groups[train]
-    groups, notes = training_groups(stimulus_numbers(scaling.varying(x)), groups)
+    groups, notes = training_groups(numbers, groups)
     location = samples.X[train].mean(axis=0, dtype=np.float64)
     responses = (samples.X[train] - location).astype(samples.X.dtype)
     samples = samples._replace(X=responses, location=location)
+    others = Shown.of(x, samples, numbers, groups)
     # an encoder for all folds' stimuli is the same in all of them
-    n_stimuli = len(np.unique(codes))
-    learned = Learned.of(model, x, samples, groups, scaling, n_stimuli)
+    learned = Learned.of(model, x, others, scaling, len(np.unique(codes)))
     learned = learned._replace(notes=(*scaling.notes, *notes, *learned.notes))
     return learned, codes[train] if model.noise_covariance is None else None
 
@@ -163,18 +155,17 @@ def training_rule(model, learned):
     """
     if model.rule != "auto":
         return model.rule, ()
-    regions, samples = _best_regions(model, learned), learned.samples
-    needed = np.zeros(len(samples.usable), dtype=bool)
+    regions, shown = _best_regions(model, learned), learned.shown
+    needed = np.zeros_like(shown.samples.usable)
     needed[np.concatenate(regions)] = True
-    few = samples._replace(usable=samples.usable & needed)
-    shown = Shown.of(learned.X, few, learned.groups)
+    few = shown.samples._replace(usable=shown.samples.usable & needed)
     if len(shown.X) < _FEWEST_STIMULI:
         raise ValueError(
             f"rule='auto' needs {_FEWEST_STIMULI} training stimuli or more to choose "
             f"by, got {len(shown.X)}; name the rule"
         )
     n_folds = min(_N_FOLDS, len(shown.X) // 2)
-    experiment = _training_experiment(model, shown, n_folds)
+    experiment = _training_experiment(model, shown._replace(samples=few), n_folds)
     accuracy = {rule: _accuracy(experiment, regions, rule) for rule in _AUTO}
     best = max(_AUTO, key=accuracy.__getitem__)  # the first of equal ones
     return best, (_note_of_choice(best, accuracy, experiment, len(regions)),)
@@ -224,19 +215,13 @@ def fold_experiment(model, shown, folds, groups=None):
     return experiment, (paired.codes[rows], np.argsort(rows)), notes
 
 
-@dataclass(frozen=True)
-class FoldExchange:
-    """Experiments in folds of stimuli that are exchanged before anything is fitted."""
+class FoldExchange(NamedTuple):
+    """Stimuli in folds that are exchanged before anything is fitted."""
 
     model: Any
     shown: Shown
     codes: np.ndarray  # stimuli of the responses, (n_permutations, n_samples)
     folds: list  # of stimuli, whatever the permutation
-
-    def experiment(self, codes):
-        """Return the Experiment of a permutation, of stimuli (n_samples,)."""
-        shown = self.shown._replace(codes=codes)
-        return fold_experiment(self.model, shown, self.folds)[0]
 
 
 def fold_exchange(model, shown, groups, folds):
@@ -297,7 +282,7 @@ class TrainingData:
 
 def _best_regions(model, learned):
     """Return the voxels of each region in which responses are predicted best."""
-    parameters, samples = RunParameters.of(model), learned.samples
+    parameters, samples = RunParameters.of(model), learned.shown.samples
     choice = parameters.choose_regions(samples.masker, len(samples.usable))
     regions = parameters.usable_regions(choice, samples.usable).regions
     explained = np.zeros(len(samples.usable))

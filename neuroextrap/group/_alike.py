@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 
 from neuroextrap.analysis._parameters import RESULT, parameters
-from neuroextrap.design._findings import EVERYTHING, Finding
+from neuroextrap.design._findings import EVERYTHING, P_VALUES, Finding
 from neuroextrap.group._pairing import name_subjects
 from neuroextrap.maps._provenance import read_json
 from neuroextrap.stats._validation import brief
@@ -15,6 +15,7 @@ _COHORT = ("task", "runs", "versions", "mask", "confounds", "features")
 _COHORT += ("stimulus_column", "n_folds")
 """What participants of BIDS derivatives were made of, besides."""
 _FEW = 4  # subjects that a line names
+_FEWEST = 20  # subjects of one variance with whom the level holds at .001
 
 
 def allowed_names(allow_mixed):
@@ -126,6 +127,25 @@ def findings_of_differences(differences):
         "",
     )
     return (finding,)
+
+
+def findings_of_variances(groups):
+    """Return a Finding about groups of too few subjects, if there are any."""
+    sizes = () if groups is None else np.unique(groups, return_counts=True)[1]
+    fewest = int(min(sizes, default=_FEWEST))
+    if fewest >= _FEWEST:
+        return ()
+    few = Finding(
+        "small_variance_groups",
+        "doubtful",
+        fewest,
+        P_VALUES,
+        f"variance_groups has a group of {fewest} subjects",
+        "small p-values are too frequent if variances differ",
+        f"have {_FEWEST} or more in every group, or leave variance_groups out if "
+        "variances are alike",
+    )
+    return (few,)
 
 
 def sidecar_of(file):

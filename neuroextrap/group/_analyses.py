@@ -9,8 +9,13 @@ import numpy as np
 from neuroextrap.analysis._analysis_files import find_analysis, read_analysis
 from neuroextrap.analysis._region_analysis import RegionAnalysis
 from neuroextrap.group._alike import check_alike, findings_of_differences
-from neuroextrap.group._pairing import check_distinct, name_subjects, places_of_repeats
-from neuroextrap.group._subjects import SubjectMaps, read_subjects
+from neuroextrap.group._pairing import name_subjects
+from neuroextrap.group._subjects import (
+    SubjectMaps,
+    check_distinct,
+    places_of_repeats,
+    read_subjects,
+)
 from neuroextrap.images import to_img
 from neuroextrap.maps._provenance import described_value
 from neuroextrap.maps._records import described_parameters

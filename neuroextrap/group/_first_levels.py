@@ -10,12 +10,13 @@ from typing import NamedTuple
 import numpy as np
 
 from neuroextrap.group._alike import sidecar_of
-from neuroextrap.group._pairing import check_distinct, label_keys, label_of
+from neuroextrap.group._pairing import label_keys, label_of
 from neuroextrap.group._subjects import (
     MapOptions,
     SubjectMaps,
     check_count,
     check_different,
+    check_distinct,
     open_results,
     read_subjects,
 )

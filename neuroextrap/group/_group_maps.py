@@ -44,19 +44,18 @@ def group_maps(
         masker=subjects.masker,
         **about,
     )
-    records = {name: _record(name, test) for name in GROUP_MAPS}
     if discoveries is not None:
         statistics |= {"true_discovery_proportion": discoveries.proportions()}
-    maps = spread_known(subjects.usable, statistics)
-    maps = {name: values[column] for name, values in maps.items()}
+        statistics |= {"scores": discoveries.scores}
+    spread = spread_known(subjects.usable, statistics).items()
+    maps = {name: values[column] for name, values in spread}
+    if discoveries is not None:
+        discoveries = replace(discoveries, scores=maps.pop("scores"))
     if subjects.masker is not None:
         maps = {name: to_img(each, subjects.masker) for name, each in maps.items()}
-    if discoveries is not None:
-        scores = spread_known(subjects.usable, {"": discoveries.scores})[""]
-        discoveries = replace(discoveries, scores=scores[column])
     return RegionMaps(
         maps,
-        records=records,
+        records={name: _record(name, test) for name in GROUP_MAPS},
         masker=summary.masker,
         parameters={"test": test, **summary.options},
         inputs={"subjects": summary.values},

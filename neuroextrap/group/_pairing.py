@@ -1,14 +1,11 @@
 """Whose map is it? Subjects by the labels in names, and tables in their order."""
 
-import os
-from collections import defaultdict
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
 from neuroextrap.images._bids_names import loose_entities
-from neuroextrap.stats._validation import warn
 
 _ID = "participant_id"
 
@@ -30,32 +27,6 @@ def name_subjects(files, otherwise=None):
         named = Path(file).name.partition(".nii")[0]
         names.append(named if label is None else f"sub-{label}")
     return tuple(names) if len(set(names)) == len(names) else otherwise
-
-
-def places_of_repeats(keys):
-    """Return each key that comes several times, but None, with its first two places."""
-    places = defaultdict(list)
-    for number, key in enumerate(keys):
-        if key is not None:
-            places[key].append(number)
-    return [(key, *found[:2]) for key, found in places.items() if len(found) > 1]
-
-
-def check_distinct(files, name, *, repeated=False):
-    """Raise if two of several files (or None) are one, warn if of one subject."""
-    paths = [None if file is None else os.path.realpath(file) for file in files]
-    for path, first, second in places_of_repeats(paths):
-        raise ValueError(
-            f"{name}[{first}] and {name}[{second}] are both {path}; give every subject "
-            "once"
-        )
-    labels = [] if repeated else map(label_of, files)
-    for label, first, second in places_of_repeats(labels):
-        warn(
-            f"{name}[{first}] and {name}[{second}] are both of sub-{label} "
-            f"({files[first]}, {files[second]}) and count as two subjects; if they "
-            "are one, average the maps first"
-        )
 
 
 def in_order_of(files, values, name):

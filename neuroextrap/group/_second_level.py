@@ -2,18 +2,33 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
+from joblib import Parallel, delayed
 from numpy.typing import ArrayLike
+from scipy.stats import f as fisher
+from scipy.stats import t as student
 
 from neuroextrap.analysis._region_maps import RegionMaps
-from neuroextrap.group._comparison import Comparison
-from neuroextrap.group._pairing import order_of_pairs
+from neuroextrap.design._findings import tell
+from neuroextrap.group._alike import findings_of_variances
+from neuroextrap.group._contrast import as_expression, resolve_test
+from neuroextrap.group._group_maps import group_maps
+from neuroextrap.group._pairing import in_order_of, per_subject
 from neuroextrap.group._second_level_options import SecondLevelOptions
-from neuroextrap.group._subjects import check_different, read_subjects
+from neuroextrap.group._subjects import SubjectMaps, read_differences
+from neuroextrap.images._loading import variance_smoother
+from neuroextrap.margins.running._execution import Progress
+from neuroextrap.stats import _linear_scores as linear_scores
+from neuroextrap.stats._arrangements import flipped, permuted
+from neuroextrap.stats._rearrangement_test import Corrections, rearrangement_test
 from neuroextrap.stats._shared_options import as_options, takes_options
+
+_ROUNDING = 1e-9  # of weights of subjects, which are of the order of one
+_NOTHING = 1e-10  # residuals smaller than this part of the values, and effects
 
 
 @takes_options(SecondLevelOptions)
@@ -129,35 +144,239 @@ def second_level_test(
 
 def compare(imgs, asked, design_matrix=None, contrast=None, blocks=None):
     """Return the RegionMaps of a contrast over subjects, as SecondLevelOptions say."""
-    subjects = _read(imgs, asked, repeated=blocks is not None)
+    if asked.whole_blocks and blocks is None:
+        raise ValueError("whole_blocks=True needs blocks; name each subject's block")
+    if asked.min_subjects is not None and design_matrix is not None:
+        raise ValueError(
+            "min_subjects is for the mean over subjects; with a design_matrix test the "
+            "voxels that all subjects have, or leave subjects out"
+        )
+    subjects = read_differences(imgs, asked, repeated=blocks is not None)
     return Comparison.of(subjects, asked, design_matrix, contrast, blocks).maps()
 
 
-def _read(imgs, asked, *, repeated):
-    """Return SubjectMaps of one map of each subject, or of the differences of pairs."""
-    how = {"min_subjects": asked.min_subjects, "repeated": repeated}
-    subjects = read_subjects(imgs, asked, "imgs", **how)
-    check_different(subjects.values, "imgs")
-    values = subjects.values.astype(float)
-    if asked.paired_imgs is None:
-        return subjects._replace(values=values)
-    if subjects.masker is not None:
-        asked = replace(asked, mask=subjects.masker)
-    others = read_subjects(asked.paired_imgs, asked, "paired_imgs", **how)
-    values = values - _paired_values(subjects, others)
-    least = asked.min_subjects or len(values)
-    usable = np.isfinite(values).sum(axis=0) >= least
-    return subjects._replace(usable=usable, values=values)
+@dataclass(frozen=True)
+class Comparison:
+    """Values of subjects under a linear model, at the features that are tested."""
 
+    asked: SecondLevelOptions
+    test: linear_scores.LinearTest
+    contrast: Any  # as it was given
+    subjects: SubjectMaps
+    above: np.ndarray  # the baseline, (n_subjects, n_usable), NaN where unknown
+    blocks: Any  # of exchangeable rows, (n_subjects,), or None
+    groups: Any  # of variances, (n_subjects,), or None
 
-def _paired_values(subjects, others):
-    """Return the values of the others in the order of the subjects."""
-    values = others.values
-    if values.shape != subjects.values.shape:
+    @classmethod
+    def of(cls, subjects, asked, design_matrix, contrast, blocks):
+        """Put a design into the order of subjects, and select what it can test."""
+        contrast, files = as_expression(contrast), subjects.files
+        blocks = per_subject(blocks, "blocks", files)
+        groups = per_subject(asked.variance_groups, "variance_groups", files)
+        design = in_order_of(files, design_matrix, "design_matrix")
+        test = resolve_test(design, contrast, len(files))
+        values = subjects.values - asked.baseline
+        usable = _varying(values, subjects.usable, test)
+        shown = np.where(usable, values + asked.baseline, np.nan)
+        subjects = subjects._replace(usable=usable, values=shown)
+        above = values[:, usable]
+        compared = cls(asked, test, contrast, subjects, above, blocks, groups)
+        compared._check()
+        if test.effect.ndim > 1:  # F knows no direction
+            return replace(compared, asked=replace(asked, two_sided=True))
+        return compared
+
+    @cached_property
+    def values(self):
+        """The values (n_subjects, n_usable), 0 where unknown."""
+        return np.where(np.isfinite(self.above), self.above, 0.0)
+
+    @property
+    def n_known(self):
+        """Number of subjects (n_usable,) that are known, None for all."""
+        if self.asked.min_subjects is None:
+            return None
+        return np.isfinite(self.above).sum(axis=0).astype(float)
+
+    @property
+    def flips(self):
+        """Whether signs are flipped; rows are permuted otherwise."""
+        if self.asked.errors is None:
+            return self.test.is_intercept or self.groups is not None
+        return self.asked.errors == "symmetric"
+
+    def _check(self):
+        """Raise if options contradict the design."""
+        asked = self.asked
+        of_t = asked.statistic == "t" and asked.variance_fwhm is None
+        if self.test.effect.ndim > 1 and not (of_t and self.groups is None):
+            raise ValueError(
+                "several contrasts are tested by F with one variance; use "
+                "statistic='t' without variance_groups and variance_fwhm"
+            )
+        one_sample = self.test.is_intercept and self.flips
+        if asked.statistic == "median" and not one_sample:
+            raise ValueError(
+                "statistic='median' is for the mean over subjects and sign flips; use "
+                "'t' or 'mean' with a design_matrix"
+            )
+        if not self.flips:
+            self._check_effect_moves()
+
+    def _check_effect_moves(self):
+        """Raise if no permutation changes the effect."""
+        effect = self.test.rows[:, : self.test.n_effects]
+        within = self.blocks is not None and not self.asked.whole_blocks
+        groups = self.blocks if within else np.zeros(len(effect))
+        parts = [effect[groups == group] for group in np.unique(groups)]
+        if any(np.ptp(part, axis=0).max() > _NOTHING for part in parts):
+            return
+        if within:
+            raise ValueError(
+                "the contrast does not vary within any block, so permutations within "
+                "blocks change nothing; use whole_blocks=True to exchange blocks"
+            )
         raise ValueError(
-            f"imgs and paired_imgs have shapes {subjects.values.shape} and "
-            f"{values.shape}; give two maps of each subject, in one order"
+            "the contrast is the same number for all subjects, so permutations change "
+            "nothing; use errors='symmetric' (sign flips)"
         )
-    check_different(values, "paired_imgs")
-    order = order_of_pairs(subjects.files, others.files, ("imgs", "paired_imgs"))
-    return values if order is None else values[order]
+
+    def maps(self):
+        """Return the RegionMaps of the test."""
+        asked, scorer = self.asked, self.scorer()
+        tell(findings := findings_of_variances(self.groups))
+        corrections, arrangements = self.corrections(), self.arrangements()
+        tested, maxima, discoveries = rearrangement_test(
+            scorer,
+            arrangements,
+            self.test.rows,
+            corrections,
+            run=partial(_in_threads, asked.n_jobs),
+            progress=Progress(asked.verbose, unit="permutations"),
+        )
+        return group_maps(
+            "second_level",
+            self.estimates() | tested,
+            self.subjects,
+            discoveries=discoveries,
+            null_maxima=maxima,
+            findings=findings,
+            options=self.described(scorer, arrangements),
+        )
+
+    def scorer(self):
+        """Return the statistic as a function of designs."""
+        asked, test, freedom = self.asked, self.test, self.test.degrees_of_freedom
+        residuals = test.residuals(self.values)
+        if asked.statistic == "mean":
+            length = np.linalg.norm(test.effect)
+            return linear_scores.Mean(residuals, length, self.n_known)
+        if asked.statistic == "median":
+            return linear_scores.Median(residuals)
+        if self.groups is not None:
+            groups = np.unique(self.groups, return_inverse=True)[1]
+            linear_scores.check_variance_groups(groups, test)
+            return linear_scores.AspinWelch(residuals, groups)
+        if asked.variance_fwhm is not None:
+            masker, usable = self.subjects.masker, np.flatnonzero(self.subjects.usable)
+            smooth = variance_smoother(masker, usable, asked.variance_fwhm)
+            total = np.square(residuals).sum(axis=0)
+            return linear_scores.SmoothedT(residuals, total, freedom, smooth)
+        if test.effect.ndim > 1:
+            unit = linear_scores.unit_length(residuals)
+            return linear_scores.FRatio(unit, test.n_effects, freedom)
+        return self._student()
+
+    def _student(self):
+        """Return Student's t as a function of designs."""
+        unit = linear_scores.unit_length(self.test.residuals(self.values))
+        freedom = self.test.degrees_of_freedom
+        return linear_scores.StudentT(unit, freedom, self.n_known)
+
+    def estimates(self):
+        """Return the maps of any statistic but F: effect and Student's t."""
+        test, observed = self.test, self.test.rows[np.newaxis]
+        if test.effect.ndim > 1:
+            return {}
+        length = np.linalg.norm(test.effect)
+        effect = linear_scores.Mean(self.values, length, self.n_known)
+        t = self._student()
+        maps = {"effect": effect(observed)[0], "t": t.heights(t(observed))[0]}
+        return maps if self.n_known is None else maps | {"n_subjects": self.n_known}
+
+    def arrangements(self):
+        """Return how the rows of the design are rearranged."""
+        names = ("whole_blocks", "n_permutations", "random_state")
+        how = {name: getattr(self.asked, name) for name in names}
+        if self.flips:
+            two_sided = self.asked.two_sided
+            return flipped(self.test, self.blocks, two_sided=two_sided, **how)
+        return permuted(self.test, self.blocks, **how)
+
+    def corrections(self):
+        """Return what is corrected for, with the neighbors that clusters need."""
+        asked = self.asked
+        how: dict[str, Any] = {"two_sided": asked.two_sided, "enhance": asked.tfce}
+        if asked.cluster_threshold is not None or asked.tfce:
+            how["neighbors"] = self.subjects.neighbors(asked.adjacency)
+            how["threshold"] = self._threshold()
+        return Corrections(step_down=asked.step_down, **how)
+
+    def _threshold(self):
+        """Return the height (n_usable,) above which clusters are, None for none."""
+        p, freedom = self.asked.cluster_threshold, self.test.degrees_of_freedom
+        if p is None:
+            return None
+        if self.test.effect.ndim > 1:
+            height = fisher.isf(p, self.test.n_effects, freedom)
+        else:
+            freedom = freedom if self.n_known is None else self.n_known - 1
+            height = student.isf(p / (2 if self.asked.two_sided else 1), freedom)
+        return height * np.ones(self.values.shape[1])
+
+    def described(self, scorer, arrangements):
+        """Return what a page says of the test, by name."""
+        asked, effect = self.asked, self.test.effect
+        of_ones = effect.sum(axis=0) / np.square(effect).sum(axis=0)
+        if effect.ndim > 1:  # F: whether the baseline matters at all
+            of_ones = float((np.abs(of_ones) > _ROUNDING).any())
+        # the estimate where every map is the baseline: of differences 0
+        none = abs(of_ones) <= _ROUNDING
+        return {
+            "contrast": self.contrast,
+            "paired": asked.paired_imgs is not None,
+            "baseline": 0.0 if none else asked.baseline * float(of_ones),
+            "two_sided": bool(asked.two_sided),
+            "cluster_threshold": asked.cluster_threshold,
+            "tfce": asked.tfce,
+            "of_mean": self.test.is_intercept,
+            "tested": self.test.rows[:, 0],
+            "flips": self.flips,
+            "statistic": scorer.name,
+            "all": arrangements.are_all,
+            "n_permutations": arrangements.n_permutations,
+        }
+
+
+def _varying(values, usable, test):
+    """Return which of the usable features the design does not fit exactly."""
+    usable, tested = usable.copy(), values[:, usable]
+    known = np.isfinite(tested)
+    if known.all():
+        residuals = tested - test.rows @ (test.rows.T @ tested)
+    else:
+        residuals = np.where(known, tested - np.nanmean(tested, axis=0), 0.0)
+    size = np.abs(np.where(known, tested, 0.0)).max(axis=0)
+    usable[usable] = np.abs(residuals).max(axis=0) > _NOTHING * size
+    if not usable.any():
+        raise ValueError(
+            "imgs are the same in all subjects, or the design fits them exactly; check "
+            "that maps differ"
+        )
+    return usable
+
+
+def _in_threads(n_jobs, function, parts):
+    """Yield what a function makes of parts, in threads."""
+    calls = (delayed(function)(part) for part in parts)
+    return Parallel(n_jobs, prefer="threads", return_as="generator")(calls)

@@ -121,17 +121,31 @@ class SecondLevelOptions(MapOptions):
         if self.min_subjects is not None:
             check_count(self.min_subjects, "min_subjects", least=2)
         self._check_numbers()
+        self._check_statistic()
         super().__post_init__()
+
+    def _check_statistic(self):
+        """Check that options go with the statistic."""
+        for name in ("variance_fwhm", "cluster_threshold"):
+            if getattr(self, name) is not None and self.statistic != "t":
+                raise ValueError(
+                    f"{name}={getattr(self, name)!r} goes with statistic='t' only; "
+                    "leave it out, or use tfce=True for clusters of another statistic"
+                )
+        grouped = self.variance_groups is not None
+        if grouped and (self.statistic != "t" or self.variance_fwhm is not None):
+            raise ValueError(
+                "variance_groups make t the Aspin-Welch v; leave out variance_fwhm and "
+                "use statistic='t'"
+            )
+        if self.min_subjects is not None and (grouped or self.statistic == "median"):
+            raise ValueError(
+                "min_subjects goes with the statistics 't' and 'mean', without "
+                "variance_groups; leave one of them out"
+            )
 
     def _check_numbers(self):
         """Check thresholds, widths and the baseline."""
-        for name in ("variance_fwhm", "cluster_threshold"):
-            value = getattr(self, name)
-            if value is not None and self.statistic != "t":
-                raise ValueError(
-                    f"{name}={value!r} goes with statistic='t' only; leave it out, or "
-                    "use tfce=True for clusters of another statistic"
-                )
         check_fwhm(self.variance_fwhm, "variance_fwhm")
         p = self.cluster_threshold
         if p is not None and not 0 < check_number(p, "cluster_threshold") < _LARGEST_P:

@@ -1,8 +1,9 @@
 """One map of each subject: opened, compared with the others, masked, read and named."""
 
+import os
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,7 +16,7 @@ from neuroextrap.group._alike import (
     findings_of_differences,
     sidecar_of,
 )
-from neuroextrap.group._pairing import check_distinct, name_subjects, places_of_repeats
+from neuroextrap.group._pairing import label_of, name_subjects, order_of_pairs
 from neuroextrap.images import resolve_masker
 from neuroextrap.images._loading import load_maps, neighbor_pairs
 from neuroextrap.images._maskers import masker_of_maps
@@ -29,7 +30,7 @@ from neuroextrap.images._opening import (
     read_image,
 )
 from neuroextrap.maps._files import check_results
-from neuroextrap.stats._validation import brief, check_flags, check_numbers
+from neuroextrap.stats._validation import brief, check_flags, check_numbers, warn
 
 _MOST = 10**8
 """Permutations and resamples that nobody waits for."""
@@ -138,9 +139,7 @@ def _pairs_of(adjacency, n_features):
 def read_subjects(imgs, asked, name, min_subjects=None, *, repeated=False):
     """Return SubjectMaps of an array, one 4-D image, or an image each."""
     named, masker, findings = [], None, ()
-    if isinstance(imgs, np.ndarray):
-        values = _of_array(imgs, asked.mask, name)
-    else:
+    if not isinstance(imgs, np.ndarray):
         named = open_results(imgs, name)
         findings = _compared(named, asked, name, repeated=repeated)
         if asked.mask is None:
@@ -148,6 +147,8 @@ def read_subjects(imgs, asked, name, min_subjects=None, *, repeated=False):
         else:
             masker = resolve_masker(asked.mask)
         values = load_maps(named, masker)
+    else:
+        values = _of_array(imgs, asked.mask, name)
     if values.ndim != 2 or len(values) < 2:
         raise ValueError(
             f"{name} has shape {values.shape} as (n_subjects, n_features); give one "
@@ -263,6 +264,32 @@ def _usable(values, name, min_subjects):
     return usable
 
 
+def places_of_repeats(keys):
+    """Return each key that comes several times, but None, with its first two places."""
+    places = defaultdict(list)
+    for number, key in enumerate(keys):
+        if key is not None:
+            places[key].append(number)
+    return [(key, *found[:2]) for key, found in places.items() if len(found) > 1]
+
+
+def check_distinct(files, name, *, repeated=False):
+    """Raise if two of several files (or None) are one, warn if of one subject."""
+    paths = [None if file is None else os.path.realpath(file) for file in files]
+    for path, first, second in places_of_repeats(paths):
+        raise ValueError(
+            f"{name}[{first}] and {name}[{second}] are both {path}; give every subject "
+            "once"
+        )
+    labels = [] if repeated else map(label_of, files)
+    for label, first, second in places_of_repeats(labels):
+        warn(
+            f"{name}[{first}] and {name}[{second}] are both of sub-{label} "
+            f"({files[first]}, {files[second]}) and count as two subjects; if they "
+            "are one, average the maps first"
+        )
+
+
 def check_different(values, name):
     """Raise if two rows of (n_subjects, n_features) are the same in float32."""
     with np.errstate(over="ignore"):
@@ -274,6 +301,36 @@ def check_different(values, name):
                 f"{name}[{first}] and {name}[{second}] hold the same numbers; give "
                 "every subject once"
             )
+
+
+def read_differences(imgs, asked, *, repeated):
+    """Return SubjectMaps of one map of each subject, or of the differences of pairs."""
+    how = {"min_subjects": asked.min_subjects, "repeated": repeated}
+    subjects = read_subjects(imgs, asked, "imgs", **how)
+    check_different(subjects.values, "imgs")
+    values = subjects.values.astype(float)
+    if asked.paired_imgs is None:
+        return subjects._replace(values=values)
+    if subjects.masker is not None:
+        asked = replace(asked, mask=subjects.masker)
+    others = read_subjects(asked.paired_imgs, asked, "paired_imgs", **how)
+    values = values - _paired_values(subjects, others)
+    least = asked.min_subjects or len(values)
+    usable = np.isfinite(values).sum(axis=0) >= least
+    return subjects._replace(usable=usable, values=values)
+
+
+def _paired_values(subjects, others):
+    """Return the values of the others in the order of the subjects."""
+    values = others.values
+    if values.shape != subjects.values.shape:
+        raise ValueError(
+            f"imgs and paired_imgs have shapes {subjects.values.shape} and "
+            f"{values.shape}; give two maps of each subject, in one order"
+        )
+    check_different(values, "paired_imgs")
+    order = order_of_pairs(subjects.files, others.files, ("imgs", "paired_imgs"))
+    return values if order is None else values[order]
 
 
 def differences_of(imgs, others):

@@ -10,8 +10,7 @@ analysis (``_region_choice``), tables (``_events``), caches and image files.
 
 from neuroextrap.images._event_samples import labeled_samples
 from neuroextrap.images._fits import load_betas
-from neuroextrap.images._maskers import resolve_masker
-from neuroextrap.images._writing import to_img
+from neuroextrap.images._maskers import resolve_masker, to_img
 
 __all__ = [
     "labeled_samples",

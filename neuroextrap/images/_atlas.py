@@ -8,6 +8,7 @@ import numpy as np
 from neuroextrap.images._loading import feature_values, is_surface_masker
 from neuroextrap.images._opening import (
     NamedImage,
+    check_single,
     flat_values,
     open_image,
     read_image,
@@ -62,11 +63,7 @@ def _unpacked(labels_img, names):
 
 def _whole_numbers(opened):
     """Return the distinct labels of an atlas, after checking them."""
-    if opened.n_samples not in (None, 1):
-        raise ValueError(
-            f"{opened.name} has {opened.n_samples} maps, a labels image has one; use "
-            "the maximum-probability atlas"
-        )
+    check_single(opened, "of several maps use the maximum-probability atlas")
     values = np.unique(flat_values(opened.img))
     if not np.isfinite(values).all() or (values != np.round(values)).any():
         raise ValueError(
@@ -194,10 +191,14 @@ def atlas_names_at(atlas, places):
     return found
 
 
-def _with_names(atlas):
+def _with_names(atlas, names=None):
     """Return the image of an atlas, and its names or those of the table beside it."""
-    labels_img, names = _unpacked(atlas, None)
-    return labels_img, names_beside(labels_img) if names is None else names
+    labels_img, names = _unpacked(atlas, names)
+    if names is None and isinstance(labels_img, str | Path):
+        table = Path(labels_img).with_name(f"{_stem(labels_img)}.tsv")
+        if table.exists():
+            names = read_text_table(table, f"the atlas's table {table}")
+    return labels_img, names
 
 
 _HARVARD_OXFORD = "cort-maxprob-thr25-2mm"
@@ -217,10 +218,10 @@ def installed_atlas():
     return None
 
 
-def labels_of(atlas, masker):
-    """Return the label of every feature, and names of the atlas or beside its file."""
-    labels_img, names = _with_names(atlas)
-    labels, table = atlas_labels(labels_img, masker, names=names)
+def labels_of(atlas, masker, names=None):
+    """Return the label of every feature, and names given or beside the atlas's file."""
+    labels_img, names = _with_names(atlas, names)
+    labels, table = atlas_labels(labels_img, masker, names)
     return labels, _mask_named(labels_img, table)
 
 
@@ -235,16 +236,6 @@ def _stem(path):
     """Return the name of an image's file without its endings."""
     name = Path(path).name
     return name.removesuffix(".gz").removesuffix(".nii").removesuffix(".gii")
-
-
-def names_beside(labels_img):
-    """Return the table of names beside a file, or None."""
-    if not isinstance(labels_img, str | Path):
-        return None
-    table = Path(labels_img).with_name(f"{_stem(labels_img)}.tsv")
-    if not table.exists():
-        return None
-    return read_text_table(table, f"the atlas's table {table}")
 
 
 def _in_volume(img, places):

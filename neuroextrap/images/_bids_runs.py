@@ -20,6 +20,7 @@ from neuroextrap.images._fits import (
     models_below,
     read_fits,
 )
+from neuroextrap.stats._validation import one_line
 
 
 @dataclass(frozen=True)
@@ -56,18 +57,16 @@ def find_raw(derivatives):
     return None
 
 
-def find_runs(
-    derivatives, raw, participant, *, sessions=None, task=None, space=None, filters=None
-):
+def find_runs(derivatives, raw, participant, wanted, filters):
     """Return the runs of one participant, a list of BidsRun in the order of names.
 
     Series are the ``desc-preproc`` images of modality func (all ``_bold`` images where
     none says so, or a filter chooses their ``desc``). Events may be those of a whole
-    data set (BIDS: "inheritance principle"), in `derivatives` or `raw`.
+    data set (BIDS: "inheritance principle"), in `derivatives` or `raw`. Labels of
+    entities may be `wanted` (None: all, where there is one of task and space).
     """
-    filters = filters or {}
-    found = _series(derivatives, participant, space, any_version="desc" in filters)
-    wanted = {"task": task, "space": space, "ses": sessions}
+    space, any_version = wanted.get("space"), "desc" in filters
+    found = _series(derivatives, participant, space, any_version=any_version)
     found = _chosen(found, filters, wanted, participant)
     refuse_copies(found, participant)
     folders = [Path(folder) for folder in (derivatives, raw) if folder is not None]
@@ -196,13 +195,19 @@ def fitting_files(entities, folder, ending):
     return sorted(found)
 
 
+def _beside(path, *names):
+    """Return the first file of some names that is beside a path, or None."""
+    found = (path.with_name(name) for name in names)
+    return next((str(file) for file in found if file.is_file()), None)
+
+
 def _companion(path, candidates):
     """Return the first file beside a series, of (entities, ending), or None."""
+    names = []
     for entities, ending in candidates:
         pairs = [f"{key}-{label}" for key, label in entities.items()]
-        if (beside := path.with_name("_".join([*pairs, ending]))).is_file():
-            return str(beside)
-    return None
+        names.append("_".join([*pairs, ending]))
+    return _beside(path, *names)
 
 
 def _without(entities, *keys):
@@ -227,13 +232,10 @@ _OWN = ("contrast", "stat", "desc")
 """Entities of beta images that the brain mask beside them lacks."""
 
 
-def find_betas(
-    derivatives, participant, *, sessions=None, task=None, space=None, filters=None
-):
+def find_betas(derivatives, participant, wanted, filters):
     """Return betas as BidsRuns, and (condition, run) of each, None if tables tell."""
     found, kind = _files(derivatives, participant)
-    wanted = {"task": task, "space": space, "ses": sessions}
-    found = _chosen(found, filters or {}, wanted, participant)
+    found = _chosen(found, filters, wanted, participant)
     if kind == _SERIES:
         refuse_copies(found, participant)
         return [_run(path, entities) for path, entities in found], None
@@ -242,7 +244,11 @@ def find_betas(
     elif found[0][0].name == "SPM.mat" or found[0][0].is_dir():
         fits, runs = _of_models(found, participant)
     else:
-        return [_of_trials(path, entities) for path, entities in found], None
+        runs = [
+            BidsRun(str(path), _beside(path, TABLE), _beside(path, _MASK), None, own)
+            for path, own in found
+        ]
+        return runs, None
     check_inputs(fits)
     table = labeled_by_name(fits, [None])
     if table["run"].nunique() < 2:
@@ -276,13 +282,6 @@ def _of_models(found, participant):
     return fits, runs
 
 
-def _of_trials(path, entities):
-    """Return the files that belong to a result of GLMsingle."""
-    beside = [path.with_name(name) for name in (TABLE, "mask.nii.gz")]
-    table, mask = (str(each) if each.is_file() else None for each in beside)
-    return BidsRun(str(path), table, mask, None, entities)
-
-
 def _files(derivatives, participant):
     """Return (path, entities) of betas, and what they are: series, maps, or models."""
     folder = Path(derivatives) / f"sub-{participant}"
@@ -306,11 +305,10 @@ def _run(path, entities):
     table, stem = None, path.name.partition(".")[0]
     if stem.endswith(_SERIES):
         start = stem.removesuffix(_SERIES)
-        tables = [path.with_name(f"{start}{end}.tsv") for end in (_SERIES, "events")]
-        table = next((str(each) for each in tables if each.is_file()), None)
+        table = _beside(path, f"{stem}.tsv", f"{start}events.tsv")
         if table is None:
             raise ValueError(
-                f"{path} has no table {tables[0].name} beside it; give one row per "
+                f"{path} has no table {stem}.tsv beside it; give one row per "
                 "volume with columns trial_type and run"
             )
     plain = _without(entities, *_OWN)
@@ -319,3 +317,41 @@ def _run(path, entities):
     ]
     mask = _companion(path, [(own, _MASK) for own in kept])
     return BidsRun(str(path), table, mask, None, entities)
+
+
+STRATEGIES = (
+    "motion",
+    "high_pass",
+    "wm_csf",
+    "global_signal",
+    "compcor",
+    "ica_aroma",
+    "tedana",
+    "scrub",
+)
+"""Names that ``nilearn.interfaces.fmriprep.load_confounds`` takes."""
+
+
+def fmriprep_confounds(files, strategy):
+    """Return confounds (table or None) and kept volumes (indices or None) per file."""
+    from nilearn.interfaces.fmriprep import load_confounds
+
+    strategy = tuple(strategy)
+    unknown = sorted(set(strategy) - set(STRATEGIES))
+    if unknown or not strategy:
+        raise ValueError(
+            f"confounds={list(strategy)} must be names of nilearn's load_confounds: "
+            f"{', '.join(STRATEGIES)}; correct {', '.join(unknown) or 'the empty list'}"
+        )
+    confounds, masks = [], []
+    for file in files:
+        try:
+            table, mask = load_confounds(str(file), strategy=strategy)
+        except (ValueError, OSError, KeyError) as error:
+            raise ValueError(
+                f"confounds of {file} cannot be read by strategy {' '.join(strategy)} "
+                f"({one_line(error)}); choose others, or give tables"
+            ) from error
+        confounds.append(table if table is not None and table.shape[1] else None)
+        masks.append(mask)
+    return confounds, masks

@@ -93,7 +93,7 @@ def cached(read, named, masker, *settings):
     Files count by path, size and time; nilearn's own memory takes images in memory.
     `read` must be a function of a module.
     """
-    memory = _memory_of(masker)
+    memory = memory_of(masker)
     files = [_fingerprint_of_image(img) for img in named]
     if memory.location is None or None in files:
         return read(named, masker, *settings)
@@ -105,13 +105,7 @@ def cached(read, named, masker, *settings):
     return call(name, key, read, named, plain, settings)
 
 
-def memory_folder(masker):
-    """Return the folder of a masker's memory, or None if nothing is cached."""
-    location = _memory_of(masker).location
-    return None if location is None else Path(location)
-
-
-def _memory_of(masker):
+def memory_of(masker):
     """Return a masker's memory; one without a location when nothing is cached."""
     memory = None if masker.memory_level == 0 else masker.memory
     if memory is None or isinstance(memory, (str, os.PathLike)):

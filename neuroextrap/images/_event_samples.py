@@ -7,7 +7,6 @@ import numpy as np
 
 from neuroextrap.design._copies import SERIES_COLUMNS, check_series_apart
 from neuroextrap.design._folds import some_columns
-from neuroextrap.images._cleaning import Cleaning
 from neuroextrap.images._events import (
     check_excluded,
     event_labels,
@@ -32,7 +31,7 @@ from neuroextrap.images._loading import (
 )
 from neuroextrap.images._maskers import resolve_masker, smooth_by
 from neuroextrap.images._opening import list_images
-from neuroextrap.images._sample_options import SampleOptions
+from neuroextrap.images._sample_options import Cleaning, SampleOptions
 from neuroextrap.stats._shared_options import as_options, takes_options
 
 _TIMED = ["onset", "duration", "trial_type"]

@@ -172,6 +172,8 @@ _COMMON = 0.5  # share of time, of rows or run, that is in both; less may be oth
 
 def feature_tables(runs, name, known=()):
     """Return features of runs, read if files; events as ones by condition (`known`)."""
+    import pandas as pd
+
     tables = [_opened(run, name) for run in runs]
     are_events = [CONDITION in getattr(table, "columns", ()) for table in tables]
     if not any(are_events):
@@ -183,15 +185,11 @@ def feature_tables(runs, name, known=()):
         )
     events = [read_events(table, name)[0] for table in tables]
     shown = set().union(*(table[CONDITION] for table in events)) - {""}
-    return [_ones(table, sorted(shown.union(known))) for table in events]
-
-
-def _ones(events, conditions):
-    """Return events with a column of ones for each condition instead of its name."""
-    import pandas as pd
-
-    ones = pd.DataFrame({name: events[CONDITION] == name for name in conditions})
-    return pd.concat([events[[ONSET, DURATION]], ones], axis=1).astype(float)
+    names = sorted(shown.union(known))
+    ones = [pd.get_dummies(table[CONDITION]) for table in events]
+    ones = [each.reindex(columns=names, fill_value=False) for each in ones]
+    timed = [table[[ONSET, DURATION]] for table in events]
+    return [pd.concat(p, axis=1).astype(float) for p in zip(timed, ones, strict=True)]
 
 
 def _opened(table, name):
@@ -276,9 +274,16 @@ def features_of_volumes(features, n_volumes, t_r, name="features"):
 def _spans(features, name):
     """Return when rows begin and end, in seconds, by their columns."""
     onset = numbers(features[[ONSET]], name)[:, 0]
-    if DURATION not in features:
-        return onset, _until_next(onset, name)
-    return onset, onset + numbers(features[[DURATION]], name)[:, 0]
+    if DURATION in features:
+        return onset, onset + numbers(features[[DURATION]], name)[:, 0]
+    steps = np.diff(onset)  # rows last until the next one starts
+    if not len(steps) or not (steps > 0).all():
+        row = int(np.argmin(steps > 0)) + 2 if len(steps) else 1
+        raise ValueError(
+            f"{name}: column onset must increase from row to row where rows have no "
+            f"duration (row {row}); sort the table, or add a column duration"
+        )
+    return onset, np.append(onset[1:], onset[-1] + steps[-1])
 
 
 def _check_span(onset, end, length, name):
@@ -295,15 +300,3 @@ def _check_span(onset, end, length, name):
             f"{name}: rows last from {first:g} to {last:g} s, the run from 0 to "
             f"{length:g} s; check that onset, duration and t_r are in seconds"
         )
-
-
-def _until_next(onset, name):
-    """Return when rows end that last until the next one starts."""
-    steps = np.diff(onset)
-    if not len(steps) or not (steps > 0).all():
-        row = int(np.argmin(steps > 0)) + 2 if len(steps) else 1
-        raise ValueError(
-            f"{name}: column onset must increase from row to row where rows have no "
-            f"duration (row {row}); sort the table, or add a column duration"
-        )
-    return np.append(onset[1:], onset[-1] + steps[-1])

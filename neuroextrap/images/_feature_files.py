@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 import struct
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from os import PathLike
 from pathlib import Path
 from typing import Any
-from zipfile import BadZipFile, ZipFile
+from zipfile import BadZipFile
 from zipfile import Path as ZipPath
 
 import numpy as np
@@ -270,15 +270,13 @@ def photograph_tree(folder):
 def photograph_files(folder, names):
     """Return the file of every name, with suffix or not, in a folder or .zip file."""
     tree = photograph_tree(folder)
-    files = sorted(entry.name for entry in tree.iterdir() if entry.is_file())
-    by_name = {name: [name] for name in files}
-    for name in files:
-        stem = os.path.splitext(name)[0]
-        if stem not in files:
-            by_name.setdefault(stem, []).append(name)
+    files = {entry.name for entry in tree.iterdir() if entry.is_file()}
+    by_stem: dict[str, list[str]] = {}
+    for file in sorted(files):
+        by_stem.setdefault(os.path.splitext(file)[0], []).append(file)
+    found_of = {n: [n] if n in files else by_stem.get(n, []) for n in names}
     remedy = "give the name of the file in a column stim_file"
-    for name in names:
-        found = by_name.get(name, [])
+    for name, found in found_of.items():
         if not found:
             raise FileNotFoundError(
                 f"{folder} holds no image of stimulus {name!r}; name the file like the "
@@ -289,42 +287,37 @@ def photograph_files(folder, names):
                 f"{folder} holds {' and '.join(found)}: which is stimulus {name!r}; "
                 f"{remedy}"
             )
-    return [str(tree / by_name[name][0]) for name in names]
+    return [str(tree / found_of[name][0]) for name in names]
 
 
 @contextmanager
 def _opened(path):
     """Yield an image file, whose pixels are not read yet; ValueError if it is none."""
     try:
-        from PIL import Image, UnidentifiedImageError
+        from PIL import Image
     except ModuleNotFoundError as error:
         raise ModuleNotFoundError(
             "image files are read by pillow, which is not installed; install it with "
             "matplotlib: pip install 'neuroextrap[plotting]'"
         ) from error
     archive, inside, member = path.rpartition(".zip/")
+    packed = inside and os.path.isfile(f"{archive}.zip")
+    source = ZipPath(f"{archive}.zip", member) if packed else Path(path)
     try:
-        with ExitStack() as stack:
-            source = path
-            if inside and os.path.isfile(f"{archive}.zip"):
-                packed = stack.enter_context(ZipFile(f"{archive}.zip"))
-                source = stack.enter_context(packed.open(member))
-            yield stack.enter_context(Image.open(source))
-    except UnidentifiedImageError as error:
-        raise ValueError(
-            f"{path} is no image that can be read; give .png or .jpg files"
-        ) from error
+        with source.open("rb") as file, Image.open(file) as image:
+            yield image
     except Image.DecompressionBombError as error:
         raise ValueError(
             f"{path} has too many pixels ({error}); give smaller images"
         ) from error
-    except KeyError as error:  # of an archive
+    except FileNotFoundError as error:
         raise FileNotFoundError(f"{path} is not there; give it") from error
     except (OSError, ValueError, SyntaxError, LookupError, struct.error) as error:
         if getattr(error, "filename", None) is not None:
             raise
         raise ValueError(
-            f"{path} is a damaged image ({error}); give the whole file"
+            f"{path} is no image that can be read, it is damaged or of another kind "
+            f"({error}); give whole .png or .jpg files"
         ) from error
 
 

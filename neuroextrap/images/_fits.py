@@ -16,8 +16,9 @@ from neuroextrap.images._fit_formats import (
     read_spm,
 )
 from neuroextrap.images._maskers import shared_mask
-from neuroextrap.images._opening import image_files
+from neuroextrap.images._opening import files_of
 from neuroextrap.images._tables import read_text_table
+from neuroextrap.stats._validation import brief
 
 _logger = logging.getLogger(__name__)
 
@@ -83,10 +84,10 @@ def load_betas(path: Any, events: Any = None, *, mask: Any = None) -> Betas:
     ValueError: spm/SPM.mat: no such file or folder; check the path
     """
     fits = [
-        fit for each in image_files(path, "path") for fit in read_fits(Path(each), mask)
+        fit for each in files_of(path, "path") for fit in read_fits(Path(each), mask)
     ]
     if not fits:
-        raise ValueError("path names no model; give at least one")
+        raise ValueError(f"path={brief(path)} names no model; give at least one file")
     check_inputs(fits)
     check_places(fits)
     by_place = {not isinstance(fit.images[0], str) for fit in fits}
@@ -102,7 +103,10 @@ def load_betas(path: Any, events: Any = None, *, mask: Any = None) -> Betas:
 
 def ready_betas(imgs, events, mask):
     """Return images, tables and mask; those of a program's model are read."""
-    if is_fit(imgs):
+    given = list(imgs) if isinstance(imgs, (list, tuple)) else [imgs]
+    named = given and all(isinstance(each, (str, os.PathLike)) for each in given)
+    files = files_of(given) if named else [""]
+    if all(os.path.isdir(file) or Path(file).suffix in _ARRAYS for file in files):
         return tuple(load_betas(imgs, events, mask=mask))
     if events is None:
         raise ValueError(
@@ -110,16 +114,6 @@ def ready_betas(imgs, events, mask):
             "say what their images are of; give a table of events for each image"
         )
     return imgs, events, mask
-
-
-def is_fit(imgs):
-    """Return whether what came as images are results of a program's models."""
-    given = list(imgs) if isinstance(imgs, (list, tuple)) else [imgs]
-    named = given and all(isinstance(each, (str, os.PathLike)) for each in given)
-    return bool(named) and all(
-        os.path.isdir(each) or Path(each).suffix in _ARRAYS
-        for each in image_files(given)
-    )
 
 
 def effects_of(paths):

@@ -12,7 +12,6 @@ from neuroextrap.design._copies import SERIES_COLUMNS, check_series_apart
 from neuroextrap.design._folds import some_columns
 from neuroextrap.images._bids_names import file_entities, pair_by_name, refuse_same
 from neuroextrap.images._bids_runs import find_raw, fitting_files
-from neuroextrap.images._cleaning import Cleaning, clean_runs
 from neuroextrap.images._events import (
     check_excluded,
     has_onsets,
@@ -22,8 +21,8 @@ from neuroextrap.images._events import (
     tell_missing,
 )
 from neuroextrap.images._loading import cleans_over_time, load_opened, mean_gray_levels
-from neuroextrap.images._opening import is_pattern, list_images, matching_files
-from neuroextrap.images._sample_options import LONGEST
+from neuroextrap.images._opening import expanded, list_images
+from neuroextrap.images._sample_options import LONGEST, Cleaning, clean_runs
 from neuroextrap.images._surface_files import SURFACES
 
 _logger = logging.getLogger(__name__)
@@ -197,10 +196,7 @@ def labeled_volumes(imgs, events, options):
 def read_tables(imgs, events):
     """Open the series (NamedImage) and read (DataFrame, name) of each, or of all."""
     named = list_images(imgs)
-    if is_pattern(events):
-        events = matching_files(events, "events")
-    several = isinstance(events, (list, tuple))
-    given = list(events) if several else [events]
+    given = expanded(events, "events")
     if len(given) not in (1, len(named)):
         raise ValueError(
             f"events must hold one table for each of the {len(named)} images (or one "
@@ -208,9 +204,9 @@ def read_tables(imgs, events):
         )
     files, names = [img.file for img in named], [img.name for img in named]
     refuse_same(files, names, "give every run once")
-    given = pair_by_name(named, given, "events")
-    names = [f"events[{i}]" if several else "events" for i in range(len(given))]
-    tables = [read_events(*pair) for pair in zip(given, names, strict=True)]
+    paired = pair_by_name(named, [entry for _, entry in given], "events")
+    pairs = zip(paired, given, strict=True)
+    tables = [read_events(entry, name) for entry, (name, _) in pairs]
     if len(tables) < len(named) and has_onsets(tables[0][0]):
         raise ValueError(
             f"{tables[0][1]} holds BIDS events for {len(named)} images; give one "

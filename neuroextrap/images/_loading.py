@@ -10,12 +10,12 @@ from neuroextrap.images._opening import (
     MNI,
     NamedImage,
     check_same_grid,
+    check_single,
     is_surface_image,
     list_images,
     new_volume,
     open_image,
     read_image,
-    series_of,
 )
 from neuroextrap.regions._coordinates import mesh_edges
 from neuroextrap.stats._validation import brief
@@ -69,11 +69,6 @@ def mask_lattice(masker):
 
 def surface_mesh(masker):
     """Return the hemispheres of a fitted surface masker, in the order of features."""
-    if not is_surface_masker(masker):
-        raise TypeError(
-            "masker must be a SurfaceMasker to have a mesh, got a NiftiMasker; use "
-            "mask_lattice"
-        )
     hemispheres, offset = [], 0
     for name, data in masker.mask_img_.data.parts.items():
         mesh = masker.mask_img_.mesh.parts[name]
@@ -99,11 +94,7 @@ def feature_values(img: Any, masker: Any, name: str) -> np.ndarray:
     """Return an image's values at a masker's features, (n_features,), as stored."""
     opened = read_image(open_image(img, name))
     check_same_grid(opened, NamedImage("the mask", masker.mask_img_))
-    if opened.n_samples not in (None, 1):
-        raise ValueError(
-            f"{opened.name} must be one image, got {opened.n_samples} samples; pick "
-            "one with nilearn.image.index_img"
-        )
+    check_single(opened, "pick one with nilearn.image.index_img")
     return at_features(opened.img, masker).ravel()
 
 
@@ -152,6 +143,20 @@ def _load(named, masker, confounds=None):
     pairs = zip(series, confounds or [None] * len(series), strict=True)
     samples = [_load_series(members, masker, own) for members, own in pairs]
     return samples[0] if len(samples) == 1 else np.concatenate(samples)
+
+
+def series_of(named, over_time):
+    """Split images into the lists that are cleaned together."""
+    single = [img.n_samples is None for img in named]
+    if over_time and all(single):
+        return [named]
+    if over_time and any(single):
+        first = named[single.index(True)].name
+        raise ValueError(
+            f"imgs mixes single samples ({first}) with series while the masker cleans "
+            "over time; give one 4-D image per run, or single volumes only"
+        )
+    return [[img] for img in named]
 
 
 def cleans_over_time(masker):

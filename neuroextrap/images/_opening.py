@@ -11,7 +11,7 @@ import numpy as np
 
 from neuroextrap.images._bids_names import loose_entities, name_order
 from neuroextrap.images._surface_files import is_surface_file, open_surface
-from neuroextrap.stats._validation import brief, one_line
+from neuroextrap.stats._validation import one_line
 
 _GRID_TOLERANCE = 1e-3
 """Grids are one when no voxel moves by more than this fraction of a voxel."""
@@ -77,11 +77,17 @@ class NamedImage:
         return space_code(self.img)
 
     def shares_grid(self, other):
-        """Return whether both are volumes of one shape whose affines agree."""
-        shape = self.img.shape[:3]
-        return shape == other.img.shape[:3] and same_affine(
-            self.img.affine, other.img.affine, shape
-        )
+        """Return whether no corner of a volume moves by a thousandth of a voxel."""
+        from nibabel.affines import apply_affine, voxel_sizes
+
+        first, second, shape = self.img.affine, other.img.affine, self.img.shape[:3]
+        if shape != other.img.shape[:3]:
+            return False
+        corners = np.array(np.meshgrid(*([0, n - 1] for n in shape))).reshape(3, -1).T
+        moved = apply_affine(first, corners) - apply_affine(second, corners)
+        turned = np.abs(first[:3, :3] - second[:3, :3]).max()
+        smallest = voxel_sizes(second).min()
+        return max(np.abs(moved).max(), turned) <= _GRID_TOLERANCE * smallest
 
 
 def is_surface_image(img):
@@ -93,35 +99,19 @@ def is_surface_image(img):
 
 def open_image(img, name):
     """Open one path, Niimg or SurfaceImage, which came as the argument `name`."""
-    path = None
-    if is_surface_image(img):
-        return NamedImage(name, img)
-    if isinstance(img, (str, os.PathLike)):
-        path = os.fspath(img)
-        if is_surface_file(path) and os.path.isfile(path):
-            return NamedImage(_with_file(name, path), _read_surface(path, name), path)
+    path = os.fspath(img) if isinstance(img, (str, os.PathLike)) else None
+    if path is not None:
         img = open_file(path, name)
-    elif not (hasattr(img, "dataobj") and hasattr(img, "affine")):
+    if is_surface_image(img):
+        return NamedImage(_with_file(name, path), img, path)
+    if path is None and not (hasattr(img, "dataobj") and hasattr(img, "affine")):
         raise TypeError(
             f"{name} must be an image or the path of one, got {type(img).__name__}; "
             "give a Niimg, a SurfaceImage or a file"
         )
-    elif not isinstance(img.dataobj, np.ndarray):
+    if path is None and not isinstance(img.dataobj, np.ndarray):
         path = img.get_filename()
     return _checked_volume(NamedImage(_with_file(name, path), img))
-
-
-def _read_surface(path, name):
-    """Return the SurfaceImage of a file of a series."""
-    try:
-        return open_surface(path)
-    except ValueError:
-        raise
-    except Exception as error:  # whatever is wrong with the bytes of others
-        raise ValueError(
-            f"{_with_file(name, path)} is not a readable series ({one_line(error)}); "
-            "copy or compute it again"
-        ) from error
 
 
 def _checked_volume(named):
@@ -147,7 +137,7 @@ def _checked_volume(named):
 
 def list_images(imgs, name="imgs"):
     """Open the image, path or pattern, or all of a list of these; all of one kind."""
-    entries = _expand(imgs, name)
+    entries = expanded(imgs, name)
     if not entries:
         raise ValueError(f"{name} is empty; give at least one image")
     opened = [open_image(img, entry_name) for entry_name, img in entries]
@@ -156,15 +146,6 @@ def list_images(imgs, name="imgs"):
             f"{name} mixes volumes and surfaces; give images of one kind only"
         )
     return opened
-
-
-def image_files(imgs, name="imgs"):
-    """Return the paths that paths and patterns stand for, without opening them."""
-    found = _expand(imgs, name)
-    for own_name, path in found:
-        if not isinstance(path, (str, os.PathLike)):
-            raise TypeError(f"{own_name} must be a path; got {brief(path)}")
-    return [os.fspath(path) for _, path in found]
 
 
 def read_image(named):
@@ -184,44 +165,33 @@ def read_image(named):
 
 
 def open_file(path, name):
-    """Open a file of any kind that nibabel knows, lazily for volumes."""
+    """Open a series on the cortex, or what nibabel knows (lazily for volumes)."""
     import nibabel
 
     if not os.path.isfile(path):
         raise ValueError(f"{name}: no file {path}; check the path")
-    unknown = (
-        nibabel.filebasedimages.ImageFileError,
-        nibabel.spatialimages.HeaderDataError,
-    )
+    on_surface = is_surface_file(path)
     try:
-        return nibabel.load(path)
-    except (*_UNREADABLE, *unknown) as error:
+        return open_surface(path) if on_surface else nibabel.load(path)
+    except Exception as error:  # whatever is wrong with the bytes of others
+        if on_surface and isinstance(error, ValueError):
+            raise
         raise ValueError(
             f"{_with_file(name, path)} is not a readable image ({one_line(error)}); "
-            "give NIfTI files"
+            "copy or compute it again, or give NIfTI files"
         ) from error
 
 
-def is_pattern(given):
-    """Return whether a text is a pattern of names of files, such as run-*.tsv."""
-    return isinstance(given, str) and any(sign in given for sign in "*?[")
-
-
-def matching_files(pattern, name):
-    """Return the files that match a pattern, sorted; ValueError if there are none."""
-    paths = sorted(glob(os.path.expanduser(pattern)), key=name_order)
-    if not paths and not os.path.exists(pattern):
-        raise ValueError(f"{name}: no file matches {pattern!r}; check the pattern")
-    return paths or [pattern]
-
-
-def _expand(imgs, name):
-    """Return (name, image or path) of every image."""
-    if is_pattern(imgs):
-        return [(path, path) for path in matching_files(imgs, name)]
-    if not isinstance(imgs, (list, tuple)):
-        return [(name, imgs)]
-    return [e for i, img in enumerate(imgs) for e in _expand(img, f"{name}[{i}]")]
+def expanded(given, name):
+    """Return (name, entry) of all entries; patterns (run-*.tsv) stand for files."""
+    if isinstance(given, str) and any(sign in given for sign in "*?["):
+        paths = sorted(glob(os.path.expanduser(given)), key=name_order)
+        if not paths and not os.path.exists(given):
+            raise ValueError(f"{name}: no file matches {given!r}; check the pattern")
+        return [(path, path) for path in paths or [given]]
+    if not isinstance(given, (list, tuple)):
+        return [(name, given)]
+    return [e for i, one in enumerate(given) for e in expanded(one, f"{name}[{i}]")]
 
 
 def _with_file(name, path):
@@ -238,23 +208,9 @@ def file_of(img):
 
 
 def files_of(imgs, name="imgs"):
-    """Return the files that images are, or were read from; none is opened."""
-    files = [file_of(img) for _, img in _expand(imgs, name)]
+    """Return the files that images or patterns are, or were read from, all unopened."""
+    files = [file_of(img) for _, img in expanded(imgs, name)]
     return [file for file in files if file is not None]
-
-
-def series_of(named, over_time):
-    """Split images into the lists that are cleaned together."""
-    single = [img.n_samples is None for img in named]
-    if over_time and all(single):
-        return [named]
-    if over_time and any(single):
-        first = named[single.index(True)].name
-        raise ValueError(
-            f"imgs mixes single samples ({first}) with series while the masker cleans "
-            "over time; give one 4-D image per run, or single volumes only"
-        )
-    return [[img] for img in named]
 
 
 def check_same_grid(named, reference):
@@ -290,24 +246,17 @@ def _unlike(named, reference):
     return f"{named.name} has another affine than {reference.name}: {one} against {two}"
 
 
-def same_affine(first, second, shape):
-    """Return whether no corner of a grid moves by a thousandth of the voxel size."""
-    from nibabel.affines import apply_affine, voxel_sizes
-
-    corners = np.array(np.meshgrid(*([0, n - 1] for n in shape))).reshape(3, -1).T
-    moved = apply_affine(first, corners) - apply_affine(second, corners)
-    turned = np.abs(first[:3, :3] - second[:3, :3]).max()
-    smallest = voxel_sizes(second).min()
-    return max(np.abs(moved).max(), turned) <= _GRID_TOLERANCE * smallest
+def check_single(named, remedy):
+    """Raise if there are several samples in an image."""
+    if named.n_samples not in (None, 1):
+        raise ValueError(
+            f"{named.name} must be one image, got {named.n_samples} samples; {remedy}"
+        )
 
 
 def check_binary(mask):
     """Raise if a mask is empty, not binary, holds NaN, or is not one sample."""
-    if mask.n_samples not in (None, 1):
-        raise ValueError(
-            f"{mask.name} must be one mask, got {mask.n_samples} samples; give a "
-            "single one"
-        )
+    check_single(mask, "give a single mask")
     values = np.unique(flat_values(read_image(mask).img).astype(float))
     if np.isnan(values).any() or np.count_nonzero(values) > 1:
         shown = ", ".join(f"{value:g}" for value in values[:4])

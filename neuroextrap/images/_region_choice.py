@@ -3,12 +3,11 @@
 from dataclasses import dataclass
 from typing import Any
 
-import joblib
 import numpy as np
 import scipy.sparse
 
 from neuroextrap.images._atlas import atlas_labels
-from neuroextrap.images._caching import memory_folder
+from neuroextrap.images._caching import memory_of
 from neuroextrap.images._loading import (
     feature_coordinates,
     feature_values,
@@ -168,8 +167,7 @@ def _neighborhoods(masker, radius, n_nearest, centers):
             raise ValueError(
                 "n_nearest is for volumes; on a surface give radius (mm along the mesh)"
             )
-        folder = memory_folder(masker)
-        return surface_regions(masker, radius, centers=centers, cache_dir=folder)
+        return surface_regions(masker, radius, centers=centers)
     if n_nearest is not None:
         coordinates = feature_coordinates(masker)
         return nearest_features(coordinates, n_nearest, centers=centers)
@@ -177,20 +175,17 @@ def _neighborhoods(masker, radius, n_nearest, centers):
     return lattice_spheres(mask, affine, radius, centers=centers)
 
 
-def surface_regions(
-    masker: Any, radius: float, *, centers: Any = None, cache_dir: Any = None
-) -> Any:
+def surface_regions(masker: Any, radius: float, *, centers: Any = None) -> Any:
     """Return discs along the whole mesh, (n_regions, n_features), radius in mm."""
-    discs_of = joblib.Memory(cache_dir, verbose=0).cache(surface_discs)
-    discs = []
+    memory, discs = memory_of(masker), []
     for side in surface_mesh(masker):
         mesh, vertices = (side.coordinates, side.faces), side.vertices
         if not len(vertices):  # the mask may lie in one hemisphere
             continue
-        if cache_dir is None:
-            own = discs_of(*mesh, radius, centers=vertices)
+        if memory.location is None:
+            own = surface_discs(*mesh, radius, centers=vertices)
         else:  # of all vertices, for every mask
-            own = discs_of(*mesh, radius)[vertices]
+            own = memory.cache(surface_discs)(*mesh, radius)[vertices]
         whole = len(vertices) == len(side.coordinates)
         discs.append(own if whole else own[:, vertices])
     blocks = scipy.sparse.block_diag(discs, format="csr")

@@ -5,6 +5,7 @@ import gzip
 import io
 import os
 import zlib
+from collections import Counter
 from zipfile import BadZipFile
 
 import numpy as np
@@ -56,8 +57,7 @@ def numbers(table, name):
 
 def check_columns(columns, name):
     """Raise if columns have the same name, or none."""
-    columns = list(columns)
-    twice = sorted({str(key) for key in columns if columns.count(key) > 1})
+    twice = sorted(str(key) for key, n in Counter(columns).items() if n > 1)
     if twice:
         raise ValueError(
             f"{name} has more than one column {', '.join(map(repr, twice))}; keep one"

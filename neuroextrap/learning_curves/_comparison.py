@@ -10,7 +10,7 @@ import pandas as pd
 from sklearn.utils import Bunch
 
 from neuroextrap.analysis._region_maps import stacked_tables
-from neuroextrap.plotting._learning_curves import check_curve, check_curves
+from neuroextrap.plotting._learning_curves import check_curve, check_curves, overfits
 from neuroextrap.stats._validation import check_number
 
 _FEWEST_SIZES = 3  # of a curve whose limit can be told
@@ -32,9 +32,7 @@ _OVERFIT = (
 def _corrected_error(values, n_train, n_groups):
     """Return the standard error of a mean over splits (..., n_splits) of subjects.
 
-    The variance over splits is multiplied by 1/n_splits + n_test/n_train (Nadeau &
-    Bengio), at least by 1/n_splits + 1: where more than half of the subjects train, it
-    does not show what other training subjects would change.
+    By 1/n_splits + n_test/n_train (Nadeau & Bengio), at least as if half of them train.
     """
     n_splits = values.shape[-1]
     inflation = 1 / n_splits + np.maximum(1, (n_groups - n_train) / n_train)
@@ -89,11 +87,9 @@ def compare_learning_curves(curves: dict, *, threshold: float = 2.0) -> Any:
 
     Examples
     --------
-    >>> from neuroextrap.learning_curves import (
-    ...     compare_learning_curves,
-    ...     information_learning_curve,
-    ...     simulate_hierarchical_scans,
-    ... )
+    >>> from neuroextrap.learning_curves import compare_learning_curves
+    >>> from neuroextrap.learning_curves import information_learning_curve
+    >>> from neuroextrap.learning_curves import simulate_hierarchical_scans
     >>> data = simulate_hierarchical_scans(n_subjects=10)
     >>> curves = {
     ...     name: information_learning_curve(
@@ -269,13 +265,6 @@ def table_of_curves(curves: Any, column: str) -> Any:
     """Return the tables of several curves as one, with a column of their names."""
     tables = {name: learning_curve_table(curve) for name, curve in curves.items()}
     return stacked_tables(tables, column)
-
-
-def overfits(curve: Any) -> np.ndarray:
-    """Return where information is negative although guessing errs more, (n_sizes,)."""
-    names = ("information", "error_rate", "baseline_error_rate")
-    information, error, baseline = (getattr(curve, name).mean(axis=1) for name in names)
-    return (information < 0) & (error < baseline)
 
 
 def learning_curve_table(curve: Any) -> Any:

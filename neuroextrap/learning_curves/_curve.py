@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import Bunch
 
-from neuroextrap.learning_curves._comparison import overfits, spread_of
+from neuroextrap.learning_curves._comparison import spread_of
 from neuroextrap.learning_curves._curve_run import CurveOptions, prepare_run, read_scans
 from neuroextrap.learning_curves._splits import (
     check_train_sizes,
@@ -20,6 +20,7 @@ from neuroextrap.learning_curves._splits import (
     residual_freedom,
 )
 from neuroextrap.models._canonical_variates import CanonicalVariates
+from neuroextrap.plotting._learning_curves import overfits
 from neuroextrap.stats._shared_options import as_options, described_by, takes_options
 from neuroextrap.stats._validation import brief, warn
 
@@ -91,10 +92,8 @@ def information_learning_curve(
 
     Examples
     --------
-    >>> from neuroextrap.learning_curves import (
-    ...     information_learning_curve,
-    ...     simulate_hierarchical_scans,
-    ... )
+    >>> from neuroextrap.learning_curves import information_learning_curve
+    >>> from neuroextrap.learning_curves import simulate_hierarchical_scans
     >>> data = simulate_hierarchical_scans(n_subjects=8, random_state=0)
     >>> curve = information_learning_curve(
     ...     data.X, data.coarse, data.groups, train_sizes=[2, 6], n_splits=20
@@ -275,10 +274,8 @@ def pattern_reproducibility(
 
     Examples
     --------
-    >>> from neuroextrap.learning_curves import (
-    ...     pattern_reproducibility,
-    ...     simulate_hierarchical_scans,
-    ... )
+    >>> from neuroextrap.learning_curves import pattern_reproducibility
+    >>> from neuroextrap.learning_curves import simulate_hierarchical_scans
     >>> data = simulate_hierarchical_scans(n_subjects=12)
     >>> agreement = pattern_reproducibility(
     ...     data.X, data.coarse, data.groups, n_splits=10, pattern="canonical"

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
-from sklearn.utils.validation import has_fit_parameter
+from sklearn.base import clone
 
 from neuroextrap.design._copies import check_copies_apart
-from neuroextrap.design._folds import means_of
+from neuroextrap.design._folds import counts_of, means_of
 from neuroextrap.images._caching import check_memory
 from neuroextrap.learning_curves._sensitivity import check_pattern
 from neuroextrap.models._canonical_space import class_priors
@@ -136,7 +136,6 @@ class CurveRun:
     group_names: np.ndarray
     priors: np.ndarray  # known, (n_classes,)
     classifier: object  # cloned for every fit
-    takes_groups: bool
     centered: bool  # whether each group's mean was subtracted
     seed: int  # root of all streams of random numbers
 
@@ -148,9 +147,7 @@ class CurveRun:
     @property
     def holds(self):
         """Whether each group has samples of each class, (n_groups, n_classes)."""
-        table = np.zeros((len(self.group_names), len(self.classes)), dtype=bool)
-        table[self.groups, self.codes] = True
-        return table
+        return counts_of(self.groups, self.codes) > 0
 
 
 @dataclasses.dataclass(frozen=True)
@@ -239,15 +236,11 @@ def prepare_run(X, y, groups, options):
     _check_preparation(options.center, options.scale, codes, group_codes)
     X = scale_scans(X) if options.scale == "mean" else X
     X = center_groups(X, group_codes) if options.center == "group" else X
-    priors, rotation_invariant = options.priors, options.rotation_invariant
-    is_canonical = isinstance(classifier, CanonicalVariates)
-    if priors is None and is_canonical:
-        priors = classifier.priors
-    priors = class_priors(priors, codes)
+    rotation_invariant = options.rotation_invariant
     if rotation_invariant is None:
-        rotation_invariant = is_canonical
+        rotation_invariant = isinstance(classifier, CanonicalVariates)
     check_flags(rotation_invariant=rotation_invariant)
-    classifier = _resolve(classifier, priors, group_codes)
+    classifier, priors = _resolve(classifier, options.priors, codes, group_codes)
     X, back = _coordinates(X) if rotation_invariant else (X, None)
     return CurveRun(
         X=X,
@@ -258,7 +251,6 @@ def prepare_run(X, y, groups, options):
         group_names=group_names,
         priors=priors,
         classifier=classifier,
-        takes_groups=has_fit_parameter(classifier, "groups"),
         centered=options.center == "group",
         seed=int(random_generator(options.random_state).integers(2**63)),
     )
@@ -314,12 +306,11 @@ def _check_preparation(center, scale, codes, groups):
         )
 
 
-def _resolve(classifier, priors, groups):
-    """Fix the options of the classifier that must not change with training size."""
-    from sklearn.base import clone
-
+def _resolve(classifier, priors, codes, groups):
+    """Fix what of the classifier must not change with training size, and priors."""
     if not isinstance(classifier, CanonicalVariates):
-        return classifier
+        return classifier, class_priors(priors, codes)
+    priors = class_priors(classifier.priors if priors is None else priors, codes)
     n_components = classifier.n_components
     if n_components is None:
         n_components = int(np.bincount(groups).min())
@@ -328,7 +319,8 @@ def _resolve(classifier, priors, groups):
             f"n_components={n_components!r} must be a positive integer or None; use "
             "None for scans per subject"
         )
-    return clone(classifier).set_params(n_components=n_components, priors=priors)
+    fixed = {"n_components": n_components, "priors": priors}
+    return clone(classifier).set_params(**fixed), priors
 
 
 def _coordinates(X):

@@ -9,6 +9,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 from sklearn.utils import Bunch
 
+from neuroextrap.design._folds import counts_of
 from neuroextrap.learning_curves._curve import information_learning_curve
 from neuroextrap.learning_curves._curve_run import balanced_scans, scale_scans
 from neuroextrap.models._canonical_space import check_priors
@@ -21,7 +22,6 @@ from neuroextrap.stats._label_checks import (
 from neuroextrap.stats._validation import (
     check_choice,
     check_integer,
-    check_level,
     random_generator,
     real_array,
 )
@@ -143,8 +143,7 @@ def _coarse_of_fine(fine, coarse):
     coarse_names, coarse_codes = np.unique(coarse, return_inverse=True)
     if len(fine_codes) != len(coarse_codes):
         raise ValueError("fine and coarse must hold labels of the same samples")
-    table = np.zeros((len(fine_names), len(coarse_names)), dtype=bool)
-    table[fine_codes, coarse_codes] = True
+    table = counts_of(fine_codes, coarse_codes) > 0
     split = table.sum(axis=1) > 1
     if split.any():
         raise ValueError(
@@ -283,10 +282,8 @@ def protocol_learning_curves(
 
     Examples
     --------
-    >>> from neuroextrap.learning_curves import (
-    ...     protocol_learning_curves,
-    ...     simulate_hierarchical_scans,
-    ... )
+    >>> from neuroextrap.learning_curves import protocol_learning_curves
+    >>> from neuroextrap.learning_curves import simulate_hierarchical_scans
     >>> data = simulate_hierarchical_scans(n_subjects=6, n_repeats=2)
     >>> options = {"scale": None, "train_sizes": [5], "n_splits": 4, "pattern": None}
     >>> curves = protocol_learning_curves(data.X, data.coarse, data.groups, **options)
@@ -301,8 +298,6 @@ def protocol_learning_curves(
         raise ValueError(
             f"X of shape {X.shape} must have a row for each of {len(groups)} groups"
         )
-    if significance_level is not None:
-        check_level(significance_level, "significance_level")
     curves = {}
     n_groups = len(np.unique(groups))
     published = {"prior_weight": None, "train_sizes": np.arange(2, n_groups)}

@@ -73,11 +73,9 @@ def learning_curve_report(curves: dict, title: str | None = None) -> Report:
 
     Examples
     --------
-    >>> from neuroextrap.learning_curves import (
-    ...     information_learning_curve,
-    ...     learning_curve_report,
-    ...     simulate_hierarchical_scans,
-    ... )
+    >>> from neuroextrap.learning_curves import information_learning_curve
+    >>> from neuroextrap.learning_curves import learning_curve_report
+    >>> from neuroextrap.learning_curves import simulate_hierarchical_scans
     >>> data = simulate_hierarchical_scans(n_subjects=6)
     >>> curve = information_learning_curve(data.X, data.coarse, data.groups, n_splits=5)
     >>> page = learning_curve_report({"two conditions": curve})

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from neuroextrap.design._folds import codes_of
 from neuroextrap.learning_curves._voxelwise_gaussian import (
     VoxelwiseGaussian,
     mean_squared_slopes,
@@ -178,19 +179,11 @@ def sensitivity_map(
         )
     check_choice(of, "of", ("posterior", "log_posterior"))
     X, codes = _select(classifier, X, y, label)
-    if isinstance(classifier, CanonicalVariates) or _has_linear_scores(classifier, X):
-        factor, log_scale = sensitivity_factor(classifier, X, codes, of)
-        return np.exp(2 * log_scale) * np.sum(factor**2, axis=1)
-    return mean_squared_slopes(classifier, X, codes, of)
-
-
-def _has_linear_scores(classifier, X):
-    """Return whether the derivatives of a classifier's scores are known."""
     try:
-        linear_scores(classifier, X)
-    except TypeError:
-        return False
-    return True
+        factor, log_scale = sensitivity_factor(classifier, X, codes, of)
+    except TypeError:  # no scores whose derivatives are known
+        return mean_squared_slopes(classifier, X, codes, of)
+    return np.exp(2 * log_scale) * np.sum(factor**2, axis=1)
 
 
 def sensitivity_factor(classifier, X, codes, of):
@@ -207,7 +200,11 @@ def sensitivity_factor(classifier, X, codes, of):
         # the coordinate cancels: d log p(g|c) / dc = cbar_g - sum_h p(h|c) cbar_h
         slopes = np.einsum("jh,jhd->jd", weights, means[codes][:, None] - means)
     else:
-        maps, slopes, log_scale = _linear_slopes(classifier, X, codes, of)
+        maps, scores, link = linear_scores(classifier, X)
+        log_posterior, gain = posterior_of_scores(scores, link)
+        weights, log_scale = _wrong_weights(log_posterior, codes, of)
+        slopes, rows = -weights * gain, np.arange(len(codes))
+        slopes[rows, codes] = weights.sum(axis=1) * gain[rows, codes]
     if not len(maps):
         return np.zeros((X.shape[1], 1)), 0.0
     triangle = np.asarray(np.linalg.qr(slopes / np.sqrt(len(X)), mode="r"))
@@ -216,14 +213,7 @@ def sensitivity_factor(classifier, X, codes, of):
 
 def _select(classifier, X, y, label):
     """Return samples of the wanted label and their class numbers."""
-    classes = np.asarray(classifier.classes_)
-    unknown = ~np.isin(y, classes)
-    if unknown.any():
-        raise ValueError(
-            f"y holds the label {y[unknown].tolist()[0]!r}, which the classifier never "
-            f"saw; it knows {classes.tolist()}, so leave the others out"
-        )
-    codes = np.searchsorted(classes, y)
+    codes = codes_of(classifier.classes_, y)
     if label is None:
         return X, codes
     of_label = y == label if np.isscalar(label) else np.zeros(len(y), bool)
@@ -252,23 +242,10 @@ def _wrong_weights(log_posterior, codes, of):
     return np.exp(logs - log_scale), float(log_scale)
 
 
-def _linear_slopes(classifier, X, codes, of):
-    """Return weights of scores (K, p), derivatives by scores (n, K), and log scale."""
-    maps, scores, link = linear_scores(classifier, X)
-    log_posterior, gain = posterior_of_scores(scores, link)
-    weights, log_scale = _wrong_weights(log_posterior, codes, of)
-    slopes = -weights * gain
-    rows = np.arange(len(codes))
-    slopes[rows, codes] = weights.sum(axis=1) * gain[rows, codes]
-    return maps, slopes, log_scale
-
-
-PATTERNS = ("sensitivity", "log_sensitivity", "canonical", None)
-
-
 def check_pattern(pattern, classifier):
     """Raise for unknown patterns, and for canonical maps of other classifiers."""
-    check_choice(pattern, "pattern", PATTERNS)
+    patterns = ("sensitivity", "log_sensitivity", "canonical", None)
+    check_choice(pattern, "pattern", patterns)
     if pattern == "canonical" and not isinstance(classifier, CanonicalVariates):
         raise TypeError(
             f"pattern='canonical' needs CanonicalVariates, not "
@@ -287,12 +264,6 @@ def pattern_factor(run, model, members, pattern):
     return sensitivity_factor(model, run.X[rows], run.codes[rows], of)[0]
 
 
-def align_sign(first, second):
-    """Return the sign of the second model's first direction, by class means."""
-    agreement = np.sum(first.class_means_[:, :1] * second.class_means_[:, :1])
-    return -1.0 if agreement < 0 else 1.0
-
-
 def feature_maps(run, factors, pattern):
     """Make the maps of many models from their factors, (n_models, n_features)."""
     stacked = np.concatenate(factors, axis=1)
@@ -306,11 +277,3 @@ def feature_maps(run, factors, pattern):
             columns = np.add.reduceat(columns * columns, starts, axis=1)
         maps[:, batch] = columns.T
     return maps
-
-
-def standardize_maps(maps):
-    """Give every map (row) mean 0 and deviation 1; constant ones become NaN."""
-    centered = maps - maps.mean(axis=1, keepdims=True)
-    spread = np.sqrt(np.mean(centered**2, axis=1, keepdims=True))
-    varies = spread > 1e-12 * np.abs(maps).max(axis=1, keepdims=True)
-    return centered / np.where(varies, spread, np.nan)

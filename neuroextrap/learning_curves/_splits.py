@@ -6,16 +6,16 @@ import warnings
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from joblib import Parallel, delayed
 from numpy.typing import ArrayLike
 from sklearn.base import clone
+from sklearn.utils.validation import has_fit_parameter
 from threadpoolctl import threadpool_limits
 
 from neuroextrap.learning_curves._sensitivity import (
-    align_sign,
     feature_maps,
     pattern_factor,
-    standardize_maps,
 )
 from neuroextrap.models._canonical_space import check_priors
 from neuroextrap.stats._validation import (
@@ -29,27 +29,22 @@ from neuroextrap.stats._validation import (
 
 def _class_numbers(y, classes, n_classes):
     """Return the column number of every label."""
-    y = np.asarray(y)
-    if classes is None:
-        if y.dtype.kind not in "iu" or y.min() < 0 or y.max() >= n_classes:
-            raise ValueError(
-                f"y must hold column numbers 0..{n_classes - 1} when classes is None; "
-                "give classes to use labels"
-            )
-        return y
-    classes = np.atleast_1d(classes)
-    if classes.shape != (n_classes,):
+    names = np.arange(n_classes) if classes is None else np.atleast_1d(classes)
+    if names.shape != (n_classes,):
         raise ValueError(
-            f"{len(classes)} classes given for probabilities of {n_classes} columns; "
+            f"{len(names)} classes given for probabilities of {n_classes} columns; "
             "give one class per column"
         )
-    order = np.argsort(classes)
-    codes = order[np.searchsorted(classes, y, sorter=order).clip(max=n_classes - 1)]
-    unknown = classes[codes] != y
-    if unknown.any():
+    codes = pd.Index(names).get_indexer(y)
+    if (codes < 0).any() and classes is None:
         raise ValueError(
-            f"y holds the label {y[unknown].tolist()[0]!r}, absent from classes "
-            f"{classes.tolist()}; add it or leave these samples out"
+            f"y must hold column numbers 0..{n_classes - 1} when classes is None; "
+            "give classes to use labels"
+        )
+    if (codes < 0).any():
+        raise ValueError(
+            f"y holds the label {y[codes < 0].tolist()[0]!r}, absent from classes "
+            f"{names.tolist()}; add it or leave these samples out"
         )
     return codes
 
@@ -231,7 +226,8 @@ def train(run, members):
     """Fit a fresh classifier on the samples of the groups `members`."""
     rows = np.flatnonzero(np.isin(run.groups, members))
     model = clone(run.classifier)
-    options = {"groups": run.groups[rows]} if run.takes_groups else {}
+    grouped = has_fit_parameter(model, "groups")
+    options = {"groups": run.groups[rows]} if grouped else {}
     with warnings.catch_warnings():
         # recorded split by split and reported once at the end of the curve
         warnings.filterwarnings("ignore", message="n_components=.* lowered")
@@ -331,14 +327,19 @@ def _twin_factors(run, model, order, size, pattern):
     twin = train(run, others)
     first = pattern_factor(run, model, members, pattern)
     second = pattern_factor(run, twin, others, pattern)
-    if pattern == "canonical":
-        second = second * align_sign(model, twin)
+    if pattern == "canonical":  # the sign of a direction is that of its class means
+        agreement = np.sum(model.class_means_[:, :1] * twin.class_means_[:, :1])
+        second = -second if agreement < 0 else second
     return [first, second]
 
 
 def _agreement(run, factors, pattern, *, z):
     """Return the correlations of pairs of maps, and with `z` the sum of Z maps."""
-    maps = standardize_maps(feature_maps(run, factors, pattern))
+    maps = feature_maps(run, factors, pattern)
+    centered = maps - maps.mean(axis=1, keepdims=True)
+    spread = np.sqrt(np.mean(centered**2, axis=1, keepdims=True))
+    varies = spread > 1e-12 * np.abs(maps).max(axis=1, keepdims=True)
+    maps = centered / np.where(varies, spread, np.nan)
     first, second = maps[::2], maps[1::2]
     correlations = np.mean(first * second, axis=1)
     if not z:

@@ -7,27 +7,19 @@ from dataclasses import KW_ONLY
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator
 from sklearn.discriminant_analysis import QuadraticDiscriminantAnalysis
 from sklearn.naive_bayes import GaussianNB
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from neuroextrap.design._folds import members
-from neuroextrap.models._canonical_space import check_priors, class_priors
+from neuroextrap.models._canonical_space import class_priors
+from neuroextrap.models._canonical_variates import JointProbabilities
 from neuroextrap.stats._shared_options import described_by, takes_fields
 from neuroextrap.stats._validation import brief, check_choice
 
 _STEP = 1e-4  # standard deviations of a feature, on either side
-
-
-def macroscopic_log_posterior(log_likelihood, priors):
-    """Return log p(g|x) of log p(x|g) (n_samples, n_classes), by Bayes' rule."""
-    from scipy.special import log_softmax
-
-    log_likelihood = np.asarray(log_likelihood, dtype=np.float64)
-    priors = check_priors(priors, log_likelihood.shape[-1])
-    return log_softmax(log_likelihood + np.log(priors), axis=-1)
 
 
 def mean_squared_slopes(
@@ -102,7 +94,7 @@ _VARIANCES = ("pooled", "class")
 
 
 @takes_fields
-class VoxelwiseGaussian(ClassifierMixin, BaseEstimator):
+class VoxelwiseGaussian(JointProbabilities, BaseEstimator):
     """Independent Gaussian voxels around a general linear model of the labels.
 
     The likelihood of the usual mass-univariate analysis: voxel i of a scan with
@@ -252,45 +244,6 @@ class VoxelwiseGaussian(ClassifierMixin, BaseEstimator):
             columns.append(-0.5 * (squares + np.sum(np.log(2 * np.pi * noise))))
         return np.stack(columns, axis=1)
 
-    @described_by(fit)
-    def predict_log_proba(self, X: Any) -> np.ndarray:
-        """Compute log posterior probabilities by Bayes' rule.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-            Natural logarithms of the posterior probabilities.
-        """
-        return macroscopic_log_posterior(self.log_likelihood(X), self.priors_)
-
-    @described_by(fit)
-    def predict_proba(self, X: Any) -> np.ndarray:
-        """Compute posterior probabilities.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-            Posterior probabilities; rows sum to one.
-        """
-        return np.exp(self.predict_log_proba(X))
-
-    @described_by(fit)
-    def predict(self, X: Any) -> np.ndarray:
-        """Predict the most probable label of every sample.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            Predicted labels.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from neuroextrap.learning_curves import VoxelwiseGaussian
-        >>> X = np.array([[0.0], [1.0], [2.0], [3.0]])
-        >>> model = VoxelwiseGaussian().fit(X, [0, 0, 1, 1])
-        >>> model.predict([[0.2], [2.9]]), model.predict_proba([[1.5]])
-        (array([0, 1]), array([[0.5, 0.5]]))
-        """
-        best = np.argmax(self.predict_log_proba(X), axis=1)
-        return self.classes_[best]
+    def _log_joint(self, X):
+        """Return log p(x|g) p(g) of every class."""
+        return self.log_likelihood(X) + np.log(self.priors_)

@@ -8,7 +8,7 @@ from os import PathLike
 from pathlib import Path
 
 from neuroextrap.design._findings import Finding
-from neuroextrap.images._writing import load_image, save_image
+from neuroextrap.images._maskers import load_image, save_image
 from neuroextrap.maps._provenance import file_hash, json_text, read_json
 from neuroextrap.maps._result_files import ResultFiles
 from neuroextrap.maps._transaction import (
@@ -66,7 +66,7 @@ def write_maps(
     files = ResultFiles.below(directory, bids)
     if images or not more:
         check_maps(images, sidecars, files)
-    with replaced_results(files, provenance=provenance, **places) as staging:
+    with replaced_results([(files, provenance or {})], **places) as [staging]:
         if images:
             stage_maps(staging, images, sidecars, files, run)
         for name, write in (more or {}).items():

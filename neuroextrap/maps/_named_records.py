@@ -27,6 +27,14 @@ def voxel_record(name):
     return MapRecord(f"voxel_{_plain(name)}", text, _VOXEL_UNITS.get(name, "1"))
 
 
+def lesion_record(name):
+    """Return the record of a map of lesions, most of which are of the voxels left."""
+    record = record_of(name)
+    if "loss" in name or name == "n_voxels":
+        return record
+    return replace(record, description=f"{record.description}; without the region")
+
+
 AGREEMENT = {
     "spearman": "Spearman correlation",
     "kendall": "Kendall's tau-a",
@@ -58,19 +66,20 @@ def dissimilarity_records(models, method):
             "r",
         ),
     ]
+    most = "against the maximum over regions (family-wise error; of this model alone)"
     for model in models:
-        agreement, p_value, p_value_fwe = dissimilarity_names(model)
+        agreement, *p_values = dissimilarity_names(model)
         what = f"{AGREEMENT[method]} of the distances with the model {model}"
-        p = f"{what}: p by exchange of the classes, "
-        most = (
-            "against the maximum over regions (family-wise error; of this model alone)"
-        )
-        records += [
-            MapRecord(agreement, what, "r", chance=0.0, overview=True),
-            p_value_record(p_value, f"{p}every region by itself"),
-            p_value_record(p_value_fwe, f"{p}{most}"),
-        ]
+        records.append(MapRecord(agreement, what, "r", chance=0.0, overview=True))
+        what += ": p by exchange of the classes, "
+        records += _p_values(p_values, what, "every region by itself", most)
     return {record.name: record for record in records}
+
+
+def _p_values(names, what, each, most):
+    """Yield the records of p-values, uncorrected and corrected."""
+    for name, where in zip(names, (each, most), strict=True):
+        yield p_value_record(name, f"{what}{where}")
 
 
 _SERIES_P_VALUES = {
@@ -108,9 +117,10 @@ def band_records(bands):
         "Explained variance that more than one band explains: r2 less what is unique "
         "to any (negative where bands explain more together)"
     )
+    most = "against the maximum over voxels and bands"
     records = [series_record("r2"), MapRecord("r2_shared", shared, "proportion")]
     for band in bands:
-        product, unique, p_value, p_value_fwe = band_names(band)
+        product, unique, *p_values = band_names(band)
         part = f"Part of {band} in r2 (product measure), which all bands add up to"
         lost = (
             f"Explained variance that is lost without {band}, by a model trained anew"
@@ -119,10 +129,7 @@ def band_records(bands):
         records += [
             MapRecord(product, part, "proportion"),
             MapRecord(unique, lost, "proportion"),
-            p_value_record(p_value, f"{what}every voxel by itself"),
-            p_value_record(
-                p_value_fwe, f"{what}against the maximum over voxels and bands"
-            ),
+            *_p_values(p_values, what, "every voxel by itself", most),
         ]
     return {r.name: replace(r, name=_plain(r.name)) for r in records}
 

@@ -6,6 +6,7 @@ import json
 import os
 import platform
 import uuid
+from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib import metadata
 from pathlib import Path
@@ -153,10 +154,9 @@ def dataset_of(file):
 def _read(path):
     """Return a description, empty when it is damaged."""
     try:
-        about = json.loads(path.read_text(encoding="utf-8"))
-    except (ValueError, RecursionError):
+        return read_json(path)
+    except ValueError:
         return {}
-    return about if isinstance(about, dict) else {}
 
 
 _PACKAGES = ("neuroextrap", "numpy", "scipy", "scikit-learn", "nibabel", "nilearn")
@@ -172,10 +172,7 @@ class SourceFile:
     @classmethod
     def of(cls, path):
         """Note the state of a file."""
-        try:
-            return cls(os.fspath(path), _file_stamp(path))
-        except OSError:
-            return cls(os.fspath(path), None)
+        return cls(os.fspath(path), _file_stamp(path))
 
     def described(self):
         """Return name and hash; one that was changed since has no hash, and says so."""
@@ -262,9 +259,11 @@ def file_hash(path):
 
 
 def _file_stamp(path):
-    """Return what distinguishes two states of a file: size, time and inode."""
-    status = os.stat(path)
-    return status.st_size, status.st_mtime_ns, status.st_ino
+    """Return what distinguishes two states of a file; None if it cannot be read."""
+    with suppress(OSError):
+        status = os.stat(path)
+        return status.st_size, status.st_mtime_ns, status.st_ino
+    return None
 
 
 @functools.lru_cache(maxsize=4096)
@@ -280,11 +279,10 @@ def describe_file(path, *, hashed=True):
     name = path.name
     if dataset is not None:
         name = path.absolute().relative_to(dataset).as_posix()
-    try:
-        state = os.path.abspath(path), _file_stamp(path)
-        sha256 = _hash_of_state(*state) if hashed else None
-    except OSError:
-        sha256 = None
+    sha256 = None
+    with suppress(OSError):
+        if hashed:
+            sha256 = _hash_of_state(os.path.abspath(path), _file_stamp(path))
     about = {"file": name, "sha256": sha256}
     return about if dataset is None else {**about, "in_dataset": True}
 

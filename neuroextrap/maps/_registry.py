@@ -76,10 +76,12 @@ _P_VALUES = {
     "p_value_fwe_any": f"Smallest p-value over several pipelines, {_PIPELINES}",
     "p_value_fwe_all": f"Largest p-value over several pipelines, each {_PIPELINES}",
 }
-_OF_CONFOUNDS = {
+_FURTHER_P_VALUES = {
     "unrestricted": "Permutation p-value with labels exchanged within runs, whatever "
     "the confound",
     "confound": "Permutation p-value of the level of the confound",
+    "loss": "P-value of the loss, by exchange of the outcomes with and without the "
+    "region",
 }
 _TABULATED = "p_value", "p_value_fwe"
 _CORRECTED = {"": "every region by itself", "_fwe": "family-wise over regions"}
@@ -236,19 +238,17 @@ _RECORDS = (
         "bits",
         implied_information_corrected="Implied information minus its mean under "
         "permuted labels, which removes most of its bias near chance; may be negative",
+        information_difference="Implied information, first decoder minus second",
+        information_loss="Implied information of all voxels minus that of all but the "
+        "region's",
     ),
     *_untabulated(
         "proportion",
         None,
         first_accuracy="Value of the compared accuracy for the first decoder",
         second_accuracy="Value of the compared accuracy for the second decoder",
-    ),
-    *_untabulated(
-        "proportion",
-        accuracy_difference="Compared accuracy, first decoder minus second",
-    ),
-    *_untabulated(
-        "bits", information_difference="Implied information, first decoder minus second"
+        confound_accuracy="Accuracy with which the level of a confound of the trials "
+        "is identified",
     ),
     *_untabulated(
         "proportion",
@@ -259,20 +259,17 @@ _RECORDS = (
     ),
     *_untabulated(
         "proportion",
+        accuracy_difference="Compared accuracy, first decoder minus second",
+        accuracy_loss="Identification accuracy of all voxels minus that of all but the "
+        "region's",
         accuracy_above_names="Accuracy from one condition to the other, mean of both "
         "directions, minus its mean over all exchanges of class names between them (1 "
         "/ number of classes); tests over subjects take it",
     ),
     *(
         p_value_record(f"{tested}_p_value{end}", f"{what}; {where}")
-        for tested, what in _OF_CONFOUNDS.items()
+        for tested, what in _FURTHER_P_VALUES.items()
         for end, where in _CORRECTED.items()
-    ),
-    *_untabulated(
-        "proportion",
-        None,
-        confound_accuracy="Accuracy with which the level of a confound of the trials "
-        "is identified",
     ),
     *_bound(
         "information_bound_beyond",

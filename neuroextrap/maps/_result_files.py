@@ -16,7 +16,7 @@ from neuroextrap.maps._provenance import (
     describe_dataset,
     in_order,
 )
-from neuroextrap.maps._transaction import ATTEMPTS, STAGING, finish_interrupted
+from neuroextrap.maps._transaction import STAGING, finish_interrupted, tried_again
 from neuroextrap.stats._validation import check_flags
 
 _SIDE = re.compile(r"(.+)_hemi-([LR])")
@@ -212,16 +212,13 @@ def _check_writable(folder):
             f"output folder {folder} is a file; choose another name or remove it"
         )
     _check_permission(folder)
-    for left in reversed(range(ATTEMPTS)):
-        try:
-            return _probe(folder)
-        except OSError as error:
-            if left and isinstance(error, FileNotFoundError | FileExistsError):
-                continue  # another process removed the empty folder
-            raise ValueError(
-                f"output folder {folder} cannot be written ({error.strerror or error})"
-                "; choose another, or make room"
-            ) from error
+    try:
+        tried_again(_probe, folder)
+    except OSError as error:
+        raise ValueError(
+            f"output folder {folder} cannot be written ({error.strerror or error})"
+            "; choose another, or make room"
+        ) from error
 
 
 def _probe(folder):

@@ -34,8 +34,18 @@ STAGING = ".neuroextrap-partial-"
 """What the names of hidden folders with new files begin with."""
 _LIST = "commit.json"
 _PATIENCE = 60.0  # seconds for another process to move its files
-ATTEMPTS = 20
-"""How often folders are made again that another process removed while empty."""
+_ATTEMPTS = 20
+
+
+def tried_again(act, *args, **options):
+    """Return what a function does, again if a folder that it needs vanishes meanwhile.
+
+    Another process may remove folders that it finds empty.
+    """
+    for _ in range(_ATTEMPTS - 1):
+        with suppress(FileNotFoundError, FileExistsError):
+            return act(*args, **options)
+    return act(*args, **options)
 
 
 def _new_staging(folder):
@@ -216,26 +226,16 @@ _LISTS = (PROVENANCE_FILE, "analysis.json", "maps.json")
 
 
 @contextmanager
-def replaced_results(files, *, provenance=None, **how):
-    """Yield a folder for new files, under plain names, that replace the results.
+def replaced_results(parts, *, overwrite=False, sources=(), elsewhere=None, stale=()):
+    """Yield a folder for the new files, under plain names, of each of several results.
 
-    When the block ends well they take their places in the ResultFiles `files`, all or
-    none, with a record of `provenance`, the date, and the hash of every file; files of
-    the results that were there and have no successor are removed. Plain names in
-    `elsewhere` (a dict) go to the paths there, in the same data set, over what is
-    there, and belong to no results. `sources` are the files that were analyzed.
-    """
-    with replaced_together([(files, provenance or {})], **how) as [folder]:
-        yield folder
-
-
-@contextmanager
-def replaced_together(parts, *, overwrite=False, sources=(), elsewhere=None, stale=()):
-    """Yield a folder for each of several results that take their places in one step.
-
-    `parts` are pairs of ResultFiles, all in one folder, and provenance. Results that
-    are there and lie in `stale`, ResultFiles too, are removed, and so are files at
-    paths in `elsewhere` that are not written. Otherwise as ``replaced_results``.
+    `parts` are pairs of ResultFiles, all in one folder, and provenance. When the block
+    ends well the files take their places in one step, with a record of provenance, the
+    date, and the hash of every file; files of the results that were there, or in
+    `stale` ResultFiles, and have no successor are removed. Plain names in `elsewhere`
+    (a dict) go to the paths there, in the same data set, over what is there, and belong
+    to no results; what is there and not written is removed. `sources` are the files
+    that were analyzed.
     """
     first = parts[0][0]
     for files, _ in parts:
@@ -243,7 +243,7 @@ def replaced_together(parts, *, overwrite=False, sources=(), elsewhere=None, sta
     made: list[Path] = []
     staging, lock = None, None
     try:
-        staging, lock = _begin(first, sources, made)
+        staging, lock = tried_again(_begin, first, sources, made)
         folders = [staging]
         if len(parts) > 1:
             folders = [staging / str(number) for number in range(len(parts))]
@@ -261,20 +261,11 @@ def replaced_together(parts, *, overwrite=False, sources=(), elsewhere=None, sta
 
 
 def _begin(files, sources, made):
-    """Return a staging folder in that of the results, and its lock; note what is made.
-
-    Another process may meanwhile remove folders that it finds empty.
-    """
-    for left in reversed(range(ATTEMPTS)):
-        try:
-            made += files.create(sources)
-            finish_interrupted(files.folder)
-            _remove_abandoned(files.folder)
-            return _new_staging(files.folder)
-        except (FileNotFoundError, FileExistsError):
-            if not left:
-                raise
-    raise AssertionError
+    """Return a staging folder with the results, and its lock; note what is made."""
+    made += files.create(sources)
+    finish_interrupted(files.folder)
+    _remove_abandoned(files.folder)
+    return _new_staging(files.folder)
 
 
 def _take_places(staging, staged, elsewhere, stale, *, overwrite):

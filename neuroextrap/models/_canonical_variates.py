@@ -31,9 +31,53 @@ from neuroextrap.stats._shared_options import described_by, takes_fields
 from neuroextrap.stats._validation import warn
 
 
+class JointProbabilities(ClassifierMixin):
+    """Predictions of a classifier by its ``_log_joint`` (n_samples, n_classes)."""
+
+    def predict_log_proba(self, X: ArrayLike) -> np.ndarray:
+        """Compute log posterior probabilities of the classes, by Bayes' rule.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Samples.
+
+        Returns
+        -------
+        log_posteriors : ndarray of shape (n_samples, n_classes)
+            Natural logarithms, finite even where the probability underflows.
+        """
+        from scipy.special import log_softmax
+
+        return log_softmax(self._log_joint(X), axis=1)
+
+    @described_by(predict_log_proba)
+    def predict_proba(self, X: ArrayLike) -> np.ndarray:
+        """Compute posterior probabilities of the classes.
+
+        Returns
+        -------
+        posteriors : ndarray of shape (n_samples, n_classes)
+            Probabilities; every row sums to one.
+        """
+        return np.exp(self.predict_log_proba(X))
+
+    @described_by(predict_log_proba)
+    def predict(self, X: ArrayLike) -> np.ndarray:
+        """Choose the most probable class of every sample.
+
+        Returns
+        -------
+        y_pred : ndarray of shape (n_samples,)
+            Predicted labels.
+        """
+        joint = self._log_joint(X)
+        return self.classes_[np.argmax(joint, axis=1)]
+
+
 @takes_fields
 class CanonicalVariates(
-    ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClassifierMixin, BaseEstimator
+    ClassNamePrefixFeaturesOutMixin, TransformerMixin, JointProbabilities, BaseEstimator
 ):
     """Gaussian classifier on canonical variates of a singular value basis.
 
@@ -237,42 +281,6 @@ class CanonicalVariates(
         """
         scores = self._log_joint(X)
         return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
-
-    @described_by(fit)
-    def predict_log_proba(self, X: ArrayLike) -> np.ndarray:
-        """Compute log posterior probabilities of the classes.
-
-        Returns
-        -------
-        log_posteriors : ndarray of shape (n_samples, n_classes)
-            Natural logarithms, finite even where the probability underflows.
-        """
-        from scipy.special import log_softmax
-
-        return log_softmax(self._log_joint(X), axis=1)
-
-    @described_by(fit)
-    def predict_proba(self, X: ArrayLike) -> np.ndarray:
-        """Compute posterior probabilities of the classes.
-
-        Returns
-        -------
-        posteriors : ndarray of shape (n_samples, n_classes)
-            Probabilities; every row sums to one.
-        """
-        return np.exp(self.predict_log_proba(X))
-
-    @described_by(fit)
-    def predict(self, X: ArrayLike) -> np.ndarray:
-        """Choose the most probable class of every sample.
-
-        Returns
-        -------
-        y_pred : ndarray of shape (n_samples,)
-            Predicted labels.
-        """
-        check_is_fitted(self)
-        return self.classes_[np.argmax(self._log_joint(X), axis=1)]
 
     @property
     def _n_features_out(self):

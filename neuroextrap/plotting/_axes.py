@@ -50,11 +50,12 @@ def resolve_axes(ax):
     return new_axes(4.5, 3.3) if ax is None else ax
 
 
-def new_axes(width, height):
-    """Return the axes of a new figure, its sides in inches."""
+def new_axes(width, height, *shape, **options):
+    """Return the axes of a new figure, its sides in inches, one or of a shape."""
     import matplotlib.pyplot as plt
 
-    return plt.subplots(figsize=(width, height), layout="constrained")[1]
+    size = width, height
+    return plt.subplots(*shape, figsize=size, layout="constrained", **options)[1]
 
 
 def draws_on_axes(function: Thing) -> Thing:

@@ -7,7 +7,13 @@ from typing import Any
 import numpy as np
 from scipy.spatial.distance import squareform
 
-from neuroextrap.plotting._axes import COLORS, class_ticks, draws_on_axes, resolve_axes
+from neuroextrap.plotting._axes import (
+    COLORS,
+    class_ticks,
+    draws_on_axes,
+    new_axes,
+    resolve_axes,
+)
 from neuroextrap.stats._label_checks import check_labels
 from neuroextrap.stats._validation import check_flags, real_array
 
@@ -105,20 +111,17 @@ def _checked(confusion, class_names):
 
 def draw_distances(maps, region):
     """Draw the distances of one region of maps beside those of the models."""
-    import matplotlib.pyplot as plt
-
     n_classes = len(maps.classes_)
     shown = {"measured": squareform(maps.dissimilarities_[region])} | maps.models_
     side = float(np.clip(0.22 * n_classes, 2.4, 5))
     size = (side + 1.2) * len(shown), side + 0.6
-    figure = plt.figure(figsize=size, layout="constrained")
-    axes = figure.subplots(1, len(shown), squeeze=False)[0]
+    axes = new_axes(*size, 1, len(shown), squeeze=False)[0]
     names = [str(each) for each in maps.classes_] if n_classes <= 40 else []
     for ax, (name, distances) in zip(axes, shown.items(), strict=True):
         masked = np.where(np.eye(n_classes, dtype=bool), np.nan, distances)
         picture = ax.imshow(masked, cmap="viridis")
         ax.set_title(name)
-        figure.colorbar(picture, ax=ax, shrink=0.8)
+        ax.figure.colorbar(picture, ax=ax, shrink=0.8)
         ax.set_xticks(range(len(names)), names, rotation=90, fontsize=7)
         ax.set_yticks(range(len(names)), names, fontsize=7)
-    return figure
+    return axes[0].figure

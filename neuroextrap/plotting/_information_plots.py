@@ -31,15 +31,13 @@ def draw_specification_curve(table: Any, options: list[str], maxima: Any) -> Any
 
     `maxima` (n_permutations,) are the largest statistics over all pipelines.
     """
-    import matplotlib.pyplot as plt
-
     table = table.sort_values("largest_standardized", kind="stable")
     levels = [(option, level) for option in options for level in _levels(table[option])]
     rows = _ROW * max(1, len(levels))
     names = _LETTER * table["pipeline"].str.len().max()  # written aslant
     size = max(4.5, 0.3 * len(table) + 2.5), _CURVE + rows + names
-    figure = plt.figure(figsize=size, layout="constrained")
-    above, below = figure.subplots(2, 1, sharex=True, height_ratios=[_CURVE, rows])
+    two = {"sharex": True, "height_ratios": [_CURVE, rows]}
+    above, below = new_axes(*size, 2, 1, **two)
     _draw_statistics(above, table, maxima)
     place = np.arange(len(table))
     for row, (option, level) in enumerate(levels):
@@ -49,7 +47,7 @@ def draw_specification_curve(table: Any, options: list[str], maxima: Any) -> Any
     below.set_yticks(range(len(levels)), words, fontsize=8)
     below.set_ylim(len(levels) - 0.5, -0.5)
     below.set_xticks(place, table["pipeline"], rotation=45, ha="right", fontsize=8)
-    return figure
+    return below.figure
 
 
 def _draw_statistics(ax, table, maxima):

@@ -259,7 +259,7 @@ def _draw_reference(ax, curves, panel):
         ax.axhline(0, ls=":", color="0.5")
         most = max(curve.label_entropy for curve in curves)
         ax.axhline(most, ls="--", color="0.5", label=label)
-        if any(_overfits(curve) for curve in curves):
+        if any(overfits(curve).any() for curve in curves):
             words = "below 0 bits with error below baseline: overfitting"
             ax.set_title(words, fontsize="small")
     elif panel == "error_rate":
@@ -272,8 +272,7 @@ def _draw_reference(ax, curves, panel):
             label = None
 
 
-def _overfits(curve):
-    """Return whether information is negative somewhere, error below the baseline."""
-    negative = curve.information.mean(axis=1) < 0
+def overfits(curve):
+    """Return where information is negative although guessing errs more, (n_sizes,)."""
     better = curve.error_rate.mean(axis=1) < curve.baseline_error_rate.mean(axis=1)
-    return bool(np.any(negative & better))
+    return (curve.information.mean(axis=1) < 0) & better

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 from scipy.spatial import cKDTree
 
-from neuroextrap.images._atlas import atlas_labels, labels_of
+from neuroextrap.images._atlas import labels_of
 from neuroextrap.images._loading import neighbor_pairs
 from neuroextrap.images._maskers import is_surface_masker
 from neuroextrap.plotting._axes import COLORS, new_axes
@@ -23,7 +22,6 @@ from neuroextrap.reporting._page import (
     tsv_uri,
 )
 from neuroextrap.reporting._pictures import embed_figure
-from neuroextrap.reporting._viewer_data import packed
 from neuroextrap.stats._pvalues import LEVEL
 from neuroextrap.stats._rearrangement_test import find_clusters
 
@@ -81,31 +79,9 @@ def decide(scores, *, n_classes=None, confidence_level=None):
     return Verdict(criterion, words, values > 1 / n_classes)
 
 
-def find(fitted):
-    """Decide which regions of a fitted analysis survive correction."""
-    return decide(
-        fitted.region_scores_,
-        n_classes=len(fitted.classes_),
-        confidence_level=fitted.results_.confidence_level,
-    )
-
-
-def n_analyzed(fitted):
-    """Return the number of regions that were analyzed."""
-    return int(np.isfinite(fitted.region_scores_["accuracy"]).sum())
-
-
-def region_words(fitted):
-    """Name the regions of a fitted analysis: one, and several."""
-    choice = fitted.results_.choice
-    if fitted.masker_ is None and choice.names is None:
-        return "set of features", "sets of features"
-    return words_of_regions(fitted.masker_, has_centers=choice.centers is not None)
-
-
-def words_of_regions(masker, *, has_centers):
+def words_of_regions(masker, *, centered):
     """Name one region and several; those with centers are spheres or discs."""
-    if masker is None or not has_centers:
+    if masker is None or not centered:
         return "region", "regions"
     return ("disc", "discs") if is_surface_masker(masker) else ("sphere", "spheres")
 
@@ -136,89 +112,30 @@ def named_place(row):
     return f"{place_words(row)}, {label}" if label else place_words(row)
 
 
+def area_names(atlas, masker, names=None):
+    """Return the name of the atlas label of every feature, "" for none."""
+    labels, table = labels_of(atlas, masker, names)
+    return np.array([str(table.get(n, "")) for n in labels.tolist()], dtype=object)
+
+
 _FORMING = 0.001  # p-value of a region by itself up to which it belongs to a cluster
 _MOST_CLUSTERS = 12
 _CLUSTER = "cluster around"
 _MOST_STEPS = 500  # of a curve
 
 
-class Counted(NamedTuple):
-    """The regions of a `choice` on a masker, of which sets are counted.
-
-    `bounds` are DiscoveryBounds, `p_value` and `survives` have shape (n_regions,),
-    `words` are what one region and many are called, `claim` is of those that count.
-    """
-
-    bounds: Any
-    choice: Any
-    masker: Any
-    p_value: np.ndarray
-    survives: np.ndarray
-    n_permutations: int
-    words: tuple[str, str]
-    claim: str = "are informative"
-
-    @classmethod
-    def of(cls, fitted):
-        """Return those of a fitted analysis; None where no bound is known."""
-        results = fitted.results_
-        if results.discoveries is None:
-            return None
-        return cls(
-            results.discoveries,
-            results.choice,
-            fitted.masker_,
-            fitted.region_scores_["p_value"],
-            find(fitted).survives,
-            fitted.n_permutations_,
-            region_words(fitted),
-        )
-
-    @property
-    def forming(self):
-        """The p-value up to which regions belong to a cluster."""
-        return max(_FORMING, 1 / (self.n_permutations + 1))
-
-    @property
-    def known(self):
-        """Which regions (n_regions,) were tested."""
-        return ~np.isnan(self.bounds.scores)
-
-    def clusters(self):
-        """Return the cluster of every region, as :func:`clusters_of` does."""
-        return clusters_of(self.p_value <= self.forming, self.choice, self.masker)
-
-    def sets(self, clusters, areas):
-        """Yield the name of every set and which regions (n_regions,) are in it."""
-        yield f"all {self.words[1]}", self.known
-        if self.survives.any():
-            yield f"{self.words[1]} that survive correction", self.survives
-        for name in () if areas is None else dict.fromkeys(areas.tolist()):
-            chosen = self.choice.regions_of(areas == name) & self.known
-            if name and chosen.any():
-                yield name, chosen
-        if clusters is not None:
-            places = self.choice.places(self.masker)
-            sizes = np.bincount(clusters[clusters >= 0])
-            by_size = (clusters == n for n in np.argsort(-sizes, kind="stable"))
-            counting = (inside for inside in by_size if self.bounds.count(inside))
-            for inside in islice(counting, _MOST_CLUSTERS):
-                peak = np.argmax(np.where(inside, self.bounds.scores, -np.inf))
-                yield f"{_CLUSTER} {mm_words(places[peak])}", inside
-
-
-def clusters_of(chosen, choice, masker):
+def clusters_of(view, chosen):
     """Return the cluster of every chosen region (n_regions,), -1 outside.
 
     Neighbors are regions whose centers are; centers on a coarser grid (every n-th
     voxel) are those a step of that grid apart. None for regions without centers.
     """
-    places = choice.places(masker)
+    choice, places = view.choice, view.choice.places(view.masker)
     if places is None:
         return None
     place = np.full(choice.regions.shape[1], -1, dtype=np.intp)
     place[choice.centers] = np.arange(choice.n_regions)
-    pairs = place[neighbor_pairs(masker)]
+    pairs = place[neighbor_pairs(view.masker)]
     pairs = pairs[(pairs >= 0).all(axis=1)]
     if not len(pairs) and choice.n_regions > 1:
         tree = cKDTree(places)
@@ -227,75 +144,93 @@ def clusters_of(chosen, choice, masker):
     return find_clusters(chosen.astype(float), pairs).number
 
 
-def cluster_columns(fitted, peaks):
+def forming_clusters(view):
+    """Return the p-value up to which regions form clusters, and these clusters."""
+    forming = max(_FORMING, 1 / (view.n_permutations + 1))
+    return forming, clusters_of(view, view.scores["p_value"] <= forming)
+
+
+def cluster_columns(view, peaks):
     """Return the sizes of the peaks' clusters, and how many count; {} if unknown."""
-    counted = Counted.of(fitted)
-    clusters = None if counted is None else counted.clusters()
+    clusters = None if view.bounds is None else forming_clusters(view)[1]
     if clusters is None:
         return {}
     of_peaks = [(clusters == n) & (n >= 0) for n in clusters[peaks]]
     columns = {
         "cluster_regions": [inside.sum() for inside in of_peaks],
-        "cluster_true_discoveries": [counted.bounds.count(each) for each in of_peaks],
+        "cluster_true_discoveries": [view.bounds.count(each) for each in of_peaks],
     }
     return {name: np.array(each, dtype=int) for name, each in columns.items()}
 
 
-def area_names(atlas, masker, names=None):
-    """Return the name of the atlas label of every feature, "" for none."""
-    if names is None:
-        labels, table = labels_of(atlas, masker)
-    else:
-        labels, table = atlas_labels(atlas, masker, names)
-    return np.array([str(table.get(n, "")) for n in labels.tolist()], dtype=object)
+def _sets(view, known, clusters, areas):
+    """Yield the name of every set and which regions (n_regions,) are in it."""
+    many, finding = view.words[1], view.finding
+    yield f"all {many}", known
+    if finding.survives.any():
+        yield f"{many} that survive correction", finding.survives
+    for name in () if areas is None else dict.fromkeys(areas.tolist()):
+        chosen = view.choice.regions_of(areas == name) & known
+        if name and chosen.any():
+            yield name, chosen
+    if clusters is not None:
+        places = view.choice.places(view.masker)
+        sizes = np.bincount(clusters[clusters >= 0])
+        by_size = (clusters == n for n in np.argsort(-sizes, kind="stable"))
+        counting = (inside for inside in by_size if view.bounds.count(inside))
+        for inside in islice(counting, _MOST_CLUSTERS):
+            peak = np.argmax(np.where(inside, view.bounds.scores, -np.inf))
+            yield f"{_CLUSTER} {mm_words(places[peak])}", inside
 
 
-def discoveries_section(counted, areas=None):
+def discoveries_section(view, areas=None):
     """Tabulate how many regions of sets are informative, as HTML; "" if unknown."""
-    if counted is None or counted.known.sum() < 2:
+    known = None if view.bounds is None else ~np.isnan(view.bounds.scores)
+    if known is None or known.sum() < 2:
         return ""
-    clusters = counted.clusters()
-    rows = [
-        (name, int((chosen & counted.known).sum()), counted.bounds.count(chosen))
-        for name, chosen in counted.sets(clusters, areas)
-    ]
-    frame = pd.DataFrame(rows, columns=["set", "n_regions", "n_true"])
+    forming, clusters = forming_clusters(view)
+    sets, chosen = zip(*_sets(view, known, clusters, areas), strict=True)
+    frame = pd.DataFrame({"set": sets, "n_regions": np.sum(chosen, axis=1)})
+    frame["n_true"] = [view.bounds.count(each) for each in chosen]
     frame["proportion"] = frame["n_true"] / frame["n_regions"].clip(lower=1)
-    in_areas = [row for row in rows if areas is not None and row[0] in areas.tolist()]
+    everywhere, *rows = frame.to_dict("records")
+    in_areas = [row for row in rows if areas is not None and row["set"] in areas]
     return render(
         "discoveries",
-        everywhere=rows[0],
+        view=view,
+        everywhere=everywhere,
         area=in_areas[0] if len(in_areas) == 1 else None,
-        counted=counted,
-        table=_table_of_sets(counted, frame),
+        forming=forming,
+        table=_table_of_sets(view, frame),
         tsv=tsv_uri(frame),
-        curve=_curve(counted),
+        curve=discovery_curve(view),
         n_clusters=None if clusters is None else int(clusters.max()) + 1,
-        n_shown=sum(name.startswith(_CLUSTER) for name, *_ in rows),
+        n_shown=sum(name.startswith(_CLUSTER) for name in sets),
     )
 
 
-def _table_of_sets(counted, frame):
+def _table_of_sets(view, frame):
     """Return the table of sets as HTML."""
+    many, claim = view.words[1], view.claim
     headings = {
         "set": "Set",
-        "n_regions": counted.words[1].capitalize(),
-        "n_true": f"{counted.claim.split()[-1].capitalize()}, at least",
+        "n_regions": many.capitalize(),
+        "n_true": f"{claim.split()[-1].capitalize()}, at least",
         "proportion": "Proportion, at least",
     }
-    caption = f"How many {counted.words[1]} of a set {counted.claim}"
+    caption = f"How many {many} of a set {claim}"
     formats = {"proportion": percent_at_least}
     return frame_table(frame, caption, headings=headings, formats=formats)
 
 
-def _curve(counted):
+def discovery_curve(view):
     """Draw how many reach each threshold, and how many of them count; "" if none do."""
-    levels, n_reached, n_true = counted.bounds.curve()
+    levels, n_reached, n_true = view.bounds.curve()
     if not n_true[-1]:
         return ""
     n_drawn = np.searchsorted(n_reached, max(3 * n_true[-1], n_reached[0]), "right")
     steps = np.unique(np.linspace(0, n_drawn - 1, _MOST_STEPS).astype(int))
-    ax, many, claim = new_axes(5, 3), counted.words[1], counted.claim
+    ax, many, claim = new_axes(5, 3), view.words[1], view.claim
     ax.step(levels[steps], n_reached[steps], "0.6", where="post", label="all of them")
     label = f"{claim.split()[-1]}, at least"
     ax.step(levels[steps], n_true[steps], COLORS[1], where="post", label=label)
@@ -305,17 +240,3 @@ def _curve(counted):
     if n_drawn < len(levels):
         caption += f" Lower ones are not drawn: of all {many}, at least {n_true[-1]:,}."
     return embed_figure(ax.figure, caption, "true_discovery_curve.svg")
-
-
-def viewer_discoveries(counted):
-    """Return what a viewer counts with, ready for JSON; None where nothing is known."""
-    if counted is None:
-        return None
-    return {
-        "scores": packed(counted.bounds.scores, "<f8"),
-        "thresholds": counted.bounds.thresholds.tolist(),
-        "level": format_confidence(counted.bounds.confidence_level),
-        "many": counted.words[1],
-        "claim": counted.claim,
-        "ball": counted.choice.centers is not None,
-    }

@@ -3,16 +3,13 @@
 import re
 
 import numpy as np
-import pandas as pd
 from markupsafe import Markup
 from scipy.stats import t as student
 
-from neuroextrap.images._loading import neighbor_pairs
-from neuroextrap.maps._registry import GROUP_MAPS
 from neuroextrap.plotting._axes import COLORS, new_axes
-from neuroextrap.regions._coordinates import peak_features
-from neuroextrap.reporting._finding import discoveries_section, viewer_discoveries
+from neuroextrap.reporting._finding import discoveries_section
 from neuroextrap.reporting._group_results import (
+    P_VALUES,
     found_in_group,
     group_methods,
     of_clusters,
@@ -23,8 +20,6 @@ from neuroextrap.reporting._page import (
     answer,
     format_number,
     format_of,
-    format_p_value,
-    key_value_table,
     make_page,
     page_title,
     render,
@@ -34,9 +29,7 @@ from neuroextrap.reporting._page import (
 )
 from neuroextrap.reporting._peaks import tables_of_peaks
 from neuroextrap.reporting._pictures import embed_figure, null_figure
-from neuroextrap.reporting._viewer import draw_viewer, or_note
-from neuroextrap.reporting._viewer_data import rounded, viewer_data
-from neuroextrap.stats._rearrangement_test import find_clusters
+from neuroextrap.reporting._viewer import draw_viewer, rounded
 
 _HEADINGS = {
     "second_level": "Mean over subjects",
@@ -60,40 +53,37 @@ def make_group_page(
     left_out=None,
     links=None,
 ):
-    """Put analyses of one group, of which the first decides what survives, on a page.
+    """Make a page of analyses of one group, of which the first decides what survives.
 
-    `left_out` are reasons and `links` addresses of own pages by subject.
+    `names` are those of the labels of `labels_img`, `left_out` reasons and `links`
+    addresses of own pages by subject.
     """
-    atlas = None if labels_img is None else (labels_img, names)
-    results = read_group(analyses, GROUP_MAPS, atlas)
+    results = read_group(analyses, None if labels_img is None else (labels_img, names))
     first, *others = results
     title = page_title(title, f"Group of {len(first.about.subjects)} subjects")
     view, drawn = first.view, first.names[first.shown]
-    clusters = group_clusters(first)
-    peak = int(clusters["feature"].iloc[0])
+    peak = int(first.clusters["feature"].iloc[0])
     background = choose_background(view.masker, bg_img)
     pictures = Pictures(view, first.places[peak], background)
-    further = {
-        _HEADINGS[each.about.test]: found_in_group(each, len(group_clusters(each)))
-        for each in others
-    }
+    further = {_HEADINGS[each.about.test]: found_in_group(each) for each in others}
     many = f"How many {view.words[1]}"
     shown = [
         *((heading, answer(words)) for heading, words in further.items()),
-        ("Clusters", _clusters_section(first, clusters)),
-        *((many, discoveries_section(each.counted, each.labels)) for each in results),
-        ("Subjects at the peaks", _subjects_figure(first, clusters)),
-        ("Explore the maps", or_note(_viewer, first, clusters, background)),
+        ("Clusters", _clusters_section(first)),
+        *((many, discoveries_section(each.view, each.labels)) for each in results),
+        ("Subjects at the peaks", _subjects_figure(first)),
+        ("Explore the maps", _viewer(first, background)),
         ("Maps", pictures.section([n for n in view.overview() if n != drawn])),
     ]
     nulls = [figure for each in results for figure in _null_figures(each)]
+    who = _who(first, peak, left_out or {}, links or {})
     sections = sections_of(
-        answer(found_in_group(first, len(clusters)), pictures.figure(drawn)),
+        answer(found_in_group(first), pictures.figure(drawn)),
         shown,
         sentences("group_limits", results=results),
         [
             ("Null distributions", Markup("\n").join(nulls)),
-            ("Who was analyzed", _who(first, peak, left_out or {}, links or {})),
+            ("Who was analyzed", who),
         ],
         group_methods(results),
         [("Options", _options(results))],
@@ -101,25 +91,25 @@ def make_group_page(
     return make_page(title, sections)
 
 
-def _viewer(result, clusters, background):
+def _viewer(result, background):
     """Return a viewer whose click shows the value of every subject, as HTML."""
     view, labels = result.view, result.labels
-    kept = _kept_features(result, clusters["feature"].to_numpy())
+    kept = _kept_features(result, result.clusters["feature"].to_numpy())
     names = None if labels is None else [labels[each] or "no region" for each in kept]
-    shown = result.names[result.shown]
-    data = viewer_data(view, shown, kept, names=names, only=True)
-    data |= {
-        "set_sizes": [],
-        "discoveries": viewer_discoveries(result.counted),
-        "subjects": {
-            "names": list(result.about.subjects),
-            "label": result.value_words,
-            "values": rounded(result.about.values[:, kept].T),
-            "baseline": result.baseline[0],
-            "baseline_label": result.baseline[1],
+    first, shown = (
+        result.names[result.shown],
+        {
+            "set_sizes": [],
+            "subjects": {
+                "names": list(result.about.subjects),
+                "label": result.value_words,
+                "values": rounded(result.about.values[:, kept].T),
+                "baseline": result.baseline[0],
+                "baseline_label": result.baseline[1],
+            },
         },
-    }
-    return draw_viewer(view, shown, data, background)
+    )
+    return draw_viewer(view, first, kept, shown, background, names=names)
 
 
 def _kept_features(result, peaks):
@@ -135,18 +125,12 @@ def _kept_features(result, peaks):
 
 def _who(result, peak, left_out, links):
     """Tabulate the subjects, with links to their own pages, and who was left out."""
-    about = result.about
-    rows = [
-        {
-            "name": name,
-            "value": format_number(float(value)),
-            "link": links.get(name, ""),
-        }
-        for name, value in zip(about.subjects, about.values[:, peak], strict=True)
-    ]
-    heading = f"{sentence_case(result.value_words)} at {result.place_words(peak)}"
     return render(
-        "subjects", rows=rows, heading=heading, linked=bool(links), left_out=left_out
+        "subjects",
+        values=zip(result.about.subjects, result.about.values[:, peak], strict=True),
+        heading=f"{sentence_case(result.value_words)} at {result.place_words(peak)}",
+        links=links,
+        left_out=left_out,
     )
 
 
@@ -161,7 +145,7 @@ def _options(results):
         }
         heading = _HEADINGS[about.test]
         tables.append(Markup("<h3>{}</h3>").format(heading))
-        tables.append(key_value_table(items, heading))
+        tables.append(render("pairs", items=items, caption=heading))
     return Markup("\n").join(tables)
 
 
@@ -174,68 +158,24 @@ def _plain(value):
     return "-" if value is None else value
 
 
-_N_TRENDS = 5
-_APART = 16.0
-_P_VALUES = {
-    "p_value_fwe": "p (family-wise)",
-    "p_value_fwe_cluster_extent": "p of the cluster's extent",
-    "p_value_fwe_cluster_mass": "p of the cluster's mass",
-    "p_value_fwe_tfce": "p (TFCE)",
-    "p_value_prevalence": "p (prevalence), uncorrected",
-}
 _T_LIKE = ("t", "v", "pseudo_t", "f")
-_NUMBERS = (
-    "effect",
-    "mean",
-    "accuracy",
-    "implied_information",
-    "minimum",
-    "prevalence_bound_fwe",
-    "population_bayes_accuracy_bound_fwe",
-)
+_COLUMNS = {
+    "place": ("Peak", str),
+    "region": ("Region", str),
+    "size_mm3": ("Size (mm³)", format_number),
+    "n_vertices": ("Vertices", format_number),
+    "true_discoveries": ("True discoveries, at least", format_number),
+}
 
 
-def group_clusters(result):
-    """Tabulate the clusters of what survives, of one sign each, or else the trends."""
-    places, sizes = result.places, {}
-    if result.view.finding.n_surviving:
-        peaks, sizes = _surviving_peaks(result)
-    else:
-        apart = {"n_peaks": _N_TRENDS, "min_distance": _APART}
-        peaks = peak_features(result.strength, places, **apart)
-    columns = {"feature": peaks} | dict(zip("xyz", places[peaks].T, strict=True))
-    if result.labels is not None:
-        columns["region"] = [result.labels[peak] or "-" for peak in peaks]
-    columns |= sizes
-    names = dict.fromkeys((result.shown, *_NUMBERS, *_P_VALUES))
-    scores = {name: result.scores[name] for name in names if name in result.scores}
-    return pd.DataFrame(columns | {name: x[peaks] for name, x in scores.items()})
-
-
-def _surviving_peaks(result):
-    """Return the peaks of clusters, strongest first, and columns with their sizes."""
-    view, strength = result.view, result.strength
-    sign = np.sign(result.scores[result.shown]) if view.two_sided else 1
-    pairs, clusters = neighbor_pairs(view.masker), {}
-    for inside in (view.finding.survives & (sign == side) for side in (1, -1)):
-        number = find_clusters(inside.astype(float), pairs).number
-        for members in (number == n for n in range(number.max() + 1)):
-            clusters[int(np.argmax(np.where(members, strength, -np.inf)))] = members
-    peaks = sorted(clusters, key=strength.__getitem__, reverse=True)
-    extent = np.array([clusters[peak].sum() for peak in peaks], dtype=float)
-    sizes = {"n_vertices": extent}
-    if not view.on_surface:
-        volume = float(abs(np.linalg.det(view.masker.mask_img_.affine[:3, :3])))
-        sizes = {"size_mm3": extent * volume}
-    if result.bounds is not None:
-        n_true = [result.bounds.count(clusters[peak]) for peak in peaks]
-        sizes["true_discoveries"] = np.array(n_true, dtype=float)
-    return np.array(peaks), sizes
-
-
-def _clusters_section(result, clusters):
+def _clusters_section(result):
     """Show the table of clusters, or of trends; places move the viewer."""
-    survive = f"Clusters of what survives ({result.view.finding.words})"
+    clusters, finding = result.clusters, result.view.finding
+    columns = dict(_COLUMNS)
+    for name in clusters.columns.intersection(list(result.names), sort=False):
+        label = result.record(name).label.removesuffix(" (all regions at once)")
+        write = "{:.2f}".format if name in _T_LIKE else format_of(name)
+        columns[name] = sentence_case(label), write
     hint = sentences(
         "group_clusters",
         on_surface=result.view.on_surface,
@@ -244,40 +184,25 @@ def _clusters_section(result, clusters):
     )
     return tables_of_peaks(
         clusters,
-        np.full(len(clusters), result.view.finding.n_surviving > 0),
-        _columns(result, clusters),
-        captions=(survive, "The strongest places; none survives correction"),
+        np.full(len(clusters), finding.n_surviving > 0),
+        columns | P_VALUES,
+        captions=(
+            f"Clusters of what survives ({finding.words})",
+            "The strongest places; none survives correction",
+        ),
         hint=Markup(" ").join(hint),
         viewer_index="feature",
         file_name="clusters.tsv",
     )
 
 
-def _columns(result, clusters):
-    """Return the headings of the columns, and how their values are written."""
-    columns = {
-        "place": ("Peak", str),
-        "region": ("Region", str),
-        "size_mm3": ("Size (mm³)", format_number),
-        "n_vertices": ("Vertices", format_number),
-        "true_discoveries": ("True discoveries, at least", format_number),
-    }
-    for name in clusters.columns.intersection(list(result.names), sort=False):
-        label = sentence_case(
-            result.record(name).label.removesuffix(" (all regions at once)")
-        )
-        write = "{:.2f}".format if name in _T_LIKE else format_of(name)
-        columns[name] = (label, write)
-    return columns | {name: (head, format_p_value) for name, head in _P_VALUES.items()}
-
-
 _N_PEAKS = 4
 _WITHOUT_SPREAD = 3  # fewer subjects have no interval
 
 
-def _subjects_figure(result, clusters):
+def _subjects_figure(result):
     """Draw every subject's value at the first peaks, with mean and interval."""
-    about, peaks = result.about, clusters["feature"].to_numpy()[:_N_PEAKS]
+    about, peaks = result.about, result.clusters["feature"].to_numpy()[:_N_PEAKS]
     ax = new_axes(3.4 + 1.1 * len(peaks), 3.4)
     baseline, name = result.baseline
     if baseline is not None:
@@ -320,15 +245,13 @@ def _null_figures(result):
     for name in sorted(maxima, key=of_clusters):
         shown = name if name in result.scores else "mean"
         finite = maxima[name][np.isfinite(maxima[name])]
-        values = result.scores.get(shown)
-        if values is None or not len(finite):
+        if shown not in result.scores or not len(finite):
             continue
-        observed = np.nanmax(np.abs(values) if result.view.two_sided else values)
         label = result.record(shown).label
         where = "" if "cluster" in name else f" over {result.view.words[1]}"
         yield null_figure(
             finite,
-            float(observed),
+            float(np.nanmax(result.view.strength(result.names[shown]))),
             f"largest {label}{where}",
             f"Largest {label} in each of {len(maxima[name]):,} rearrangements of the "
             "subjects' maps; the family-wise p-values refer to it.",

@@ -1,29 +1,55 @@
 """Analyses over subjects as pages read them: what survives, and what is said of it."""
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 import neuroextrap
 from neuroextrap.design._findings import doubts_about
-from neuroextrap.images._loading import feature_coordinates, feature_values
+from neuroextrap.images._loading import (
+    feature_coordinates,
+    feature_values,
+    neighbor_pairs,
+)
+from neuroextrap.maps._registry import GROUP_MAPS
+from neuroextrap.regions._coordinates import peak_features
 from neuroextrap.reporting._finding import (
-    LEVEL,
-    Counted,
     area_names,
     decide,
     mm_words,
     words_of_features,
 )
 from neuroextrap.reporting._maps_section import PageMaps, features_as_regions
-from neuroextrap.reporting._page import sentences
+from neuroextrap.reporting._page import format_p_value, sentences
+from neuroextrap.stats._rearrangement_test import find_clusters
 
 _SHOWN = {
     "permutation": "mean",
     "prevalence": "prevalence_bound_fwe",
     "information": "implied_information",
 }
+_N_TRENDS = 5
+_APART = 16.0
+P_VALUES = {
+    "p_value_fwe": ("p (family-wise)", format_p_value),
+    "p_value_fwe_cluster_extent": ("p of the cluster's extent", format_p_value),
+    "p_value_fwe_cluster_mass": ("p of the cluster's mass", format_p_value),
+    "p_value_fwe_tfce": ("p (TFCE)", format_p_value),
+    "p_value_prevalence": ("p (prevalence), uncorrected", format_p_value),
+}
+"""Columns of p-values: headings, and how values are written."""
+_NUMBERS = (
+    "effect",
+    "mean",
+    "accuracy",
+    "implied_information",
+    "minimum",
+    "prevalence_bound_fwe",
+    "population_bayes_accuracy_bound_fwe",
+)
 
 
 @dataclass(frozen=True)
@@ -43,35 +69,20 @@ class GroupResult:
     names: dict
     places: np.ndarray
     labels: np.ndarray | None
-    bounds: Any = None  # DiscoveryBounds of features with an effect, if there are
 
     @property
     def strength(self):
         """Numbers (n_features,) that are larger where there is more."""
-        values = self.scores[self.shown]
-        return np.abs(values) if self.view.two_sided else values
-
-    @property
-    def counted(self):
-        """The features of which sets are counted; None where no bound is known."""
-        if self.bounds is None:
-            return None
-        effect = self.about.test == "second_level"
-        return Counted(
-            self.bounds,
-            self.view.choice,
-            self.view.masker,
-            self.scores["p_value"],
-            self.view.finding.survives,
-            self.about.options["n_permutations"],
-            self.view.words,
-            "have an effect" if effect else "are informative",
-        )
+        return self.view.strength(self.names[self.shown])
 
     @property
     def has_clusters(self):
         """Whether p-values of clusters, or enhanced by them, are among the maps."""
         return any(map(of_clusters, self.names))
+
+    def best(self, name):
+        """Return the feature where one of its maps is largest."""
+        return int(np.nanargmax(self.scores[name]))
 
     def record(self, name):
         """Return what is known of one of its maps."""
@@ -100,14 +111,53 @@ class GroupResult:
             return float(options["baseline"]), "baseline"
         return None, "baseline"
 
+    @cached_property
+    def clusters(self):
+        """Table of the clusters of what survives, of one sign each, else of trends."""
+        places, sizes = self.places, {}
+        if self.view.finding.n_surviving:
+            peaks, sizes = self._surviving_peaks()
+        else:
+            apart = {"n_peaks": _N_TRENDS, "min_distance": _APART}
+            peaks = peak_features(self.strength, places, **apart)
+        columns = {"feature": peaks} | dict(zip("xyz", places[peaks].T, strict=True))
+        if self.labels is not None:
+            columns["region"] = [self.labels[peak] or "-" for peak in peaks]
+        names = dict.fromkeys((self.shown, *_NUMBERS, *P_VALUES))
+        numbers = {n: self.scores[n][peaks] for n in names if n in self.scores}
+        return pd.DataFrame(columns | sizes | numbers)
+
+    def _surviving_peaks(self):
+        """Return the peaks of clusters, strongest first, and columns with sizes."""
+        view, strength = self.view, self.strength
+        sign = np.sign(self.scores[self.shown]) if view.two_sided else 1
+        pairs, clusters = neighbor_pairs(view.masker), {}
+        for inside in (view.finding.survives & (sign == side) for side in (1, -1)):
+            number = find_clusters(inside.astype(float), pairs).number
+            for members in (number == n for n in range(number.max() + 1)):
+                clusters[int(np.argmax(np.where(members, strength, -np.inf)))] = members
+        peaks = sorted(clusters, key=strength.__getitem__, reverse=True)
+        extent = np.array([clusters[peak].sum() for peak in peaks], dtype=float)
+        sizes = {"n_vertices": extent}
+        if not view.on_surface:
+            volume = float(abs(np.linalg.det(view.masker.mask_img_.affine[:3, :3])))
+            sizes = {"size_mm3": extent * volume}
+        if view.bounds is not None:
+            n_true = [view.bounds.count(clusters[peak]) for peak in peaks]
+            sizes["true_discoveries"] = np.array(n_true, dtype=float)
+        return np.array(peaks), sizes
+
 
 def of_clusters(name):
     """Return whether a map is of clusters, or enhanced by them."""
     return "cluster" in name or "tfce" in name
 
 
-def read_group(analyses, records, atlas):
-    """Return GroupResults of analyses; a taken name gets its test's in front."""
+def read_group(analyses, atlas=None):
+    """Return GroupResults of analyses; a taken name gets its test's in front.
+
+    `atlas` is a labels image and the names of its labels, or None.
+    """
     masker = analyses[0].summary.masker
     if masker is None:
         raise ValueError(
@@ -121,7 +171,7 @@ def read_group(analyses, records, atlas):
         test = maps.summary.test
         own = {name: f"{test}_{name}" if name in images else name for name in maps}
         images |= {own[name]: img for name, img in maps.items()}
-        known |= {each: replace(records[name], name=each) for name, each in own.items()}
+        known |= {new: replace(GROUP_MAPS[name], name=new) for name, new in own.items()}
         names.append(own)
     values = {
         name: np.asarray(feature_values(img, masker, name), dtype=float)
@@ -130,7 +180,6 @@ def read_group(analyses, records, atlas):
     places = feature_coordinates(masker)
     joined = {
         "maps": images,
-        "scores": values,
         "records": known,
         "masker": masker,
         "choice": features_as_regions(len(places)),
@@ -138,80 +187,48 @@ def read_group(analyses, records, atlas):
     }
     labels = None if atlas is None else area_names(atlas[0], masker, atlas[1])
     return [
-        _result(maps, own, joined, places, labels)
+        _result(maps, own, values, joined, places, labels)
         for maps, own in zip(analyses, names, strict=True)
     ]
 
 
-def _result(maps, names, joined, places, labels):
+def _result(maps, names, values, joined, places, labels):
     """Decide what survives in one analysis."""
     about, options = maps.summary, maps.summary.options
-    scores = {name: joined["scores"][own] for name, own in names.items()}
-    finding = decide(
-        scores,
-        n_classes=options.get("n_classes"),
-        confidence_level=options.get("confidence_level"),
-    )
+    scores = {name: values[own] for name, own in names.items()}
     shown = _SHOWN.get(about.test) or options["statistic"]
     if shown not in scores:  # sign flips call the effect a mean
         shown = "mean"
     if about.test == "prevalence" and not np.nanmax(scores[shown]) > 0:
         shown = "minimum"
-    two_sided = bool(options.get("two_sided"))
-    view = PageMaps(**joined, finding=finding, two_sided=two_sided)
-    bounds = maps.discoveries
-    return GroupResult(about, scores, shown, view, names, places, labels, bounds)
+    level = options.get("confidence_level")
+    view = PageMaps(
+        **joined,
+        scores=values | scores,
+        finding=decide(
+            scores, n_classes=options.get("n_classes"), confidence_level=level
+        ),
+        two_sided=bool(options.get("two_sided")),
+        bounds=maps.discoveries,
+        n_permutations=options.get("n_permutations", 0),
+        claim="have an effect" if about.test == "second_level" else "are informative",
+    )
+    return GroupResult(about, scores, shown, view, names, places, labels)
 
 
-_UNKNOWN = {"interval": None, "bounds": ()}
-_WHOSE = {
-    "population": "the population that they were drawn from",
-    "subjects": "exactly these subjects",
-}
-_CORRECTIONS = {
-    "p_value_fwe": "the largest statistic",
-    "p_value_fwe_step_down": "step-down",
-    "p_value_fwe_cluster_extent": "cluster extent",
-    "p_value_fwe_cluster_mass": "cluster mass",
-    "p_value_fwe_tfce": "threshold-free cluster enhancement",
-}
-_STATISTICS = {
-    "t": "Student's t",
-    "v": "the Aspin-Welch v",
-    "f": "F",
-    "pseudo_t": "t with a variance smoothed in space",
-    "effect": "the estimate of the contrast",
-    "median": "the median",
-}
-
-
-def found_in_group(result, n_clusters):
+def found_in_group(result):
     """Say where there is an effect, how strong it is, and by what other corrections."""
-    about, scores, finding = result.about, result.scores, result.view.finding
-    strength = result.strength
+    about, finding, strength = result.about, result.view.finding, result.strength
     if finding.n_surviving:
         strength = np.where(finding.survives, strength, np.nan)
     best = int(np.nanargmax(strength))
     return sentences(
         "group_found",
         result=result,
-        about=about,
-        finding=finding,
         contrast=_contrast_words(about.options.get("contrast")),
-        level=LEVEL,
-        n_tested=int(np.isfinite(scores[result.shown]).sum()),
-        n_clusters=n_clusters,
         best=best,
         agreement=_agreement(about, best),
-        prevalence=_prevalence(result) if about.test == "prevalence" else None,
-        doubt=doubts_about(about.findings, scores),
-        **(_of_information(scores) if about.test == "information" else _UNKNOWN),
-        selected=scores.get("population_bayes_accuracy_bound_fcr"),
-        other_criteria={
-            words: int((scores[name] <= LEVEL).sum())
-            for name, words in _CORRECTIONS.items()
-            if name in scores and name != finding.criterion
-        },
+        doubt=doubts_about(about.findings, result.scores),
     )
 
 
@@ -233,34 +250,9 @@ def _agreement(about, feature):
     return int((own > about.options["baseline"]).sum()), len(own)
 
 
-def _prevalence(result):
-    """Return how much of the population carries information, and where; or None."""
-    bound = result.scores["prevalence_bound_fwe"]
-    if not np.nanmax(bound) > 0:
-        return None
-    best = int(np.nanargmax(bound))
-    n_most = int((bound >= result.about.options["gamma"]).sum())
-    place = result.place_words(best)
-    return {"bound": bound[best], "place": place, "n_most": n_most}
-
-
-def _of_information(scores):
-    """Return the interval of the mean implied information, and bounds, at best."""
-    best = int(np.nanargmax(scores["implied_information"]))
-    ends = [scores[f"implied_information_{end}"][best] for end in ("lower", "upper")]
-    accuracy, bits = "bayes_accuracy_bound_fwe", "class_information_bound_fwe"
-    bounds = [
-        (words, *(np.nanmax(scores[f"{whose}_{of}"]) for of in (accuracy, bits)))
-        for whose, words in _WHOSE.items()
-        if f"{whose}_{accuracy}" in scores
-    ]
-    return {"interval": ends, "bounds": bounds}
-
-
 def group_methods(results):
     """Describe analyses over subjects to be cited, in sentences."""
     words = [f"Group maps were made with neuroextrap {neuroextrap.__version__}."]
     for result in results:
-        about = result.about
-        words += sentences("group_methods", about=about, statistics=_STATISTICS)
+        words += sentences("group_methods", about=result.about)
     return words

@@ -3,16 +3,10 @@
 import numpy as np
 from markupsafe import Markup
 
-from neuroextrap.reporting._finding import (
-    Counted,
-    area_names,
-    discoveries_section,
-    n_analyzed,
-)
+from neuroextrap.reporting._finding import area_names, discoveries_section
 from neuroextrap.reporting._identification_words import (
     curves_section,
     found,
-    limits,
     methods,
     parameter_tables,
     statistic_words,
@@ -26,8 +20,6 @@ from neuroextrap.reporting._page import (
     format_number,
     format_p_value,
     format_percent,
-    key_value_table,
-    list_of,
     make_page,
     page_title,
     paragraphs,
@@ -38,7 +30,7 @@ from neuroextrap.reporting._page import (
 )
 from neuroextrap.reporting._peaks import ranked_peaks, short_table, tables_of_regions
 from neuroextrap.reporting._pictures import null_figure
-from neuroextrap.reporting._viewer import or_note, viewer_of_curves
+from neuroextrap.reporting._viewer import viewer_of_curves
 
 _COLUMNS = {
     "atlas_label": ("Atlas", str),
@@ -76,7 +68,7 @@ def identification_sections(
             "fitted has no analyzed region; merge its shards or lower min_voxels"
         )
     view, peaks = page_maps(fitted), ranked_peaks(fitted, n_peaks, atlas)
-    masker, choice = fitted.masker_, fitted.results_.choice
+    masker, choice = view.masker, view.choice
     own = getattr(fitted, "bg_img_", None)
     background = choose_background(masker, bg_img, own)
     places, areas, viewer = choice.places(masker), None, ""
@@ -85,27 +77,27 @@ def identification_sections(
     place = None if places is None else places[peaks["region"].iloc[0]]
     pictures = Pictures(view, place, background)
     if masker is not None and choice.has_place:
-        viewer = or_note(viewer_of_curves, fitted, background, peaks=peaks["region"])
+        viewer = viewer_of_curves(fitted, background, peaks=peaks["region"])
     others = [name for name in view.overview() if name not in _NOT_AMONG_MAPS]
     shown = [
-        ("Accuracy curves", curves_section(fitted, view.finding, peaks)),
+        ("Accuracy curves", curves_section(fitted, view, peaks)),
         ("Peaks", _peaks_section(view, peaks, has_viewer="nx-viewer" in viewer)),
-        ("How many are informative", discoveries_section(Counted.of(fitted), areas)),
+        ("How many are informative", discoveries_section(view, areas)),
         ("Explore the maps", viewer),
         ("Maps", pictures.section(others)),
     ]
-    vacuous = paragraphs(*vacuity_notes(fitted), note=True)
+    vacuous = paragraphs(*vacuity_notes(fitted, view), note=True)
     details = [
         ("Permutation test", _permutations(fitted)),
         ("What was analyzed", _summary(fitted)),
-        ("What holds when", vacuous + list_of(validity_notes(fitted))),
+        ("What holds when", vacuous + render("list", items=validity_notes(fitted))),
     ]
     sections = sections_of(
-        answer(found(fitted, peaks), pictures.figure("accuracy")),
+        answer(found(fitted, view, peaks), pictures.figure("accuracy")),
         shown,
-        limits(fitted),
+        sentences("identification_limits", view=view),
         details,
-        methods(fitted, samples),
+        methods(fitted, view, samples),
         [("Parameters", parameter_tables(fitted))],
     )
     return [section for section in sections if section[1]]
@@ -113,19 +105,16 @@ def identification_sections(
 
 def summary(fitted, *, n_peaks=5):
     """Summarize a fitted analysis in a few lines of HTML, without pictures."""
-    n_regions = n_analyzed(fitted)
-    one, many = page_maps(fitted).words
-    words, table = [], Markup("")
-    if n_regions:
+    view, words, table = page_maps(fitted), [], ""
+    if view.n_known():
         peaks = ranked_peaks(fitted, n_peaks)
-        words = found(fitted, peaks)
-        table = short_table(peaks, _COLUMNS, f"Strongest {many}")
+        words = found(fitted, view, peaks)
+        table = short_table(peaks, _COLUMNS, f"Strongest {view.words[1]}")
     return render(
         "summary",
         kind=type(fitted).__name__,
-        regions=f"{n_regions:,} {one if n_regions == 1 else many}",
-        n_classes=len(fitted.classes_),
-        n_permutations=fitted.n_permutations_,
+        fitted=fitted,
+        view=view,
         sentences=words,
         table=table,
     )
@@ -162,7 +151,7 @@ def _summary(fitted):
         "confidence level": fitted.results_.confidence_level,
         "chance accuracy": f"{1 / len(fitted.classes_):.4g}",
     }
-    return key_value_table(items, "What was analyzed")
+    return render("pairs", items=items, caption="What was analyzed")
 
 
 def _dropped(fitted):

@@ -6,7 +6,6 @@ import numpy as np
 import pandas as pd
 from markupsafe import Markup
 
-import neuroextrap
 from neuroextrap.design._findings import doubts_about
 from neuroextrap.images._loading import mask_lattice
 from neuroextrap.images._maskers import is_surface_masker
@@ -28,23 +27,14 @@ from neuroextrap.plotting._axes import (
     log_set_sizes,
     new_axes,
 )
-from neuroextrap.reporting._finding import (
-    LEVEL,
-    find,
-    n_analyzed,
-    named_place,
-    place_words,
-    region_words,
-)
+from neuroextrap.reporting._finding import clusters_of, named_place, place_words
 from neuroextrap.reporting._page import (
     format_confidence,
-    key_value_table,
     paragraphs,
     render,
     sentences,
     tsv_uri,
 )
-from neuroextrap.reporting._peaks import surviving_clusters
 from neuroextrap.reporting._pictures import embed_figure
 
 _LONGEST = 300
@@ -67,9 +57,8 @@ def parameter_tables(fitted):
 
 def parameter_table(parameters):
     """Tabulate parameters, long values cut."""
-    return key_value_table(
-        {name: short_words(v) for name, v in sorted(parameters.items())}, "Parameters"
-    )
+    items = {name: short_words(v) for name, v in sorted(parameters.items())}
+    return render("pairs", items=items, caption="Parameters")
 
 
 def short_words(value):
@@ -85,17 +74,17 @@ def _plain(value):
     if "class" in value and value.get("parameters"):
         listed = ", ".join(f"{n}={_plain(v)}" for n, v in value["parameters"].items())
         return f"{value['class']}({listed})"
-    kind = next(
-        (value[key] for key in ("file", "class", "image") if key in value), None
-    )
+    known = [value[key] for key in ("file", "class", "image") if key in value]
+    kind = known[0] if known else None
     shape = value.get("shape")
     if kind is None and shape is not None:
         kind = f"array of {' x '.join(map(str, shape))}"
     sha256 = value.get("sha256")
     first = next(iter(sha256.values())) if isinstance(sha256, dict) else sha256
     first = first[0] if isinstance(first, list) else first
-    known = f"{kind}, SHA-256 {str(first)[:12]}..." if first else str(kind)
-    return value if kind is None else known
+    if kind is None:
+        return value
+    return f"{kind}, SHA-256 {str(first)[:12]}..." if first else str(kind)
 
 
 _QUOTED = (
@@ -107,11 +96,9 @@ _QUOTED = (
 )
 
 
-def found(fitted, peaks):
+def found(fitted, view, peaks):
     """Say how many regions are above chance, and what is known of the strongest."""
-    finding, peak = find(fitted), peaks.iloc[0]
-    clusters = surviving_clusters(fitted)
-    one, many = region_words(fitted)
+    peak, clusters = peaks.iloc[0], clusters_of(view, view.finding.survives)
     lower, upper = known_interval(fitted, int(peak["region"]))
     classes = "classes" if described_parameters(fitted).get("estimator") else "stimuli"
     if fitted.results_.scores.correlation is not None:
@@ -119,14 +106,9 @@ def found(fitted, peaks):
     return sentences(
         "identification_found",
         fitted=fitted,
-        results=fitted.results_,
-        finding=finding,
-        one=one,
-        many=many,
+        view=view,
         classes=classes,
-        n_regions=n_analyzed(fitted),
         n_places=None if clusters is None else int(clusters.max()) + 1,
-        level=LEVEL,
         peak={name: peak.get(name, np.nan) for name in _QUOTED},
         doubt=doubts_about(fitted.results_.findings, fitted.region_scores_),
         place=named_place(peak),
@@ -146,23 +128,6 @@ def known_interval(fitted, region):
     return fitted.accuracy_interval(region)
 
 
-def _is_searchlight(fitted):
-    """Return whether regions have centers in an image."""
-    return fitted.results_.choice.centers is not None and fitted.masker_ is not None
-
-
-def limits(fitted):
-    """Say what must not be concluded from the page."""
-    one, many = region_words(fitted)
-    return sentences(
-        "identification_limits",
-        finding=find(fitted),
-        one=one,
-        many=many,
-        is_searchlight=_is_searchlight(fitted),
-    )
-
-
 def validity_notes(fitted):
     """List when the numbers of a fitted analysis hold: its notes, then its maps'."""
     records = [MAPS[name] for name in MAPS if name in fitted.region_scores_]
@@ -171,33 +136,29 @@ def validity_notes(fitted):
     return [*fitted.notes_, *dict.fromkeys(notes)]
 
 
-def vacuity_notes(fitted):
+def vacuity_notes(fitted, view):
     """List bounds on average Bayes accuracy that even accuracy 1 would not lift."""
     results = fitted.results_
     if results.n_repeats is None:
         return []
-    numbers = {"pointwise": 1, "simultaneous": n_analyzed(fitted)}
+    numbers = {"pointwise": 1, "simultaneous": view.n_known()}
     bounds = [(k, n, results.test_design(n).best_bound()) for k, n in numbers.items()]
     return sentences(
         "identification_vacuity", bounds=bounds, n_classes=len(fitted.classes_)
     )
 
 
-def methods(fitted, samples=None):
+def methods(fitted, view, samples=None):
     """Describe a fitted analysis for the methods section of a paper, in sentences."""
     estimator = described_parameters(fitted).get("estimator")
     try:
         labels = fitted.run_.labels
     except (AttributeError, ValueError):  # read from a folder, or no labels
         labels = None
-    n_voxels = fitted.results_.n_voxels[fitted.results_.scores.done]
     return sentences(
         "identification_methods",
-        version=neuroextrap.__version__,
         fitted=fitted,
-        results=fitted.results_,
-        is_searchlight=_is_searchlight(fitted),
-        many=region_words(fitted)[1],
+        view=view,
         voxels=_voxels(fitted),
         statistic=statistic_words(fitted),
         seed=described_parameters(fitted).get("random_state"),
@@ -205,12 +166,9 @@ def methods(fitted, samples=None):
         estimator="" if estimator is None else short_words(estimator),
         labels=labels,
         counts=None if labels is None else np.bincount(labels.codes),
-        n_runs=_n_runs(labels),
         folds=_folds(fitted, labels),
         samples=fitted.origin_.samples if samples is None else samples,
-        n_voxels=(int(n_voxels.min()), int(n_voxels.max())),
         versions=versions(),
-        in_folds=any("test folds" in f.note for f in fitted.findings_),
         units=_independent_units(fitted, labels),
     )
 
@@ -232,25 +190,19 @@ def _voxels(fitted):
     return int(np.count_nonzero(mask)), [f"{size:.3g}" for size in sizes]
 
 
-def _n_runs(labels):
-    """Return the number of runs, 0 where they are not known."""
-    known = labels is not None and labels.groups is not None
-    return len(np.unique(labels.groups)) if known else 0
-
-
 def _folds(fitted, labels):
-    """Return the number of folds, 0 if unknown, and whether each leaves one run out."""
+    """Return the numbers of folds and runs (0: unknown), and if each leaves one out."""
     folds = () if labels is None else getattr(fitted.run_.plan.design, "folds", ())
-    groups = None if labels is None else labels.groups
-    if groups is None or len(folds) != _n_runs(labels):
-        return len(folds), False
+    if labels is None or labels.groups is None:
+        return len(folds), 0, False
+    runs, groups = np.unique(labels.groups), labels.groups
     tested = [np.unique(groups[test]) for _, test in folds]
-    trained = [np.unique(groups[train]) for train, _ in folds]
-    one_out = all(
-        len(runs) == 1 and runs[0] not in others and len(others) == len(folds) - 1
-        for runs, others in zip(tested, trained, strict=True)
+    left_out = [np.setdiff1d(runs, groups[train]) for train, _ in folds]
+    one_out = len(folds) == len(runs) and all(
+        len(left) == 1 and np.array_equal(test, left)
+        for test, left in zip(tested, left_out, strict=True)
     )
-    return len(folds), one_out
+    return len(folds), len(runs), one_out
 
 
 def _independent_units(fitted, labels):
@@ -261,11 +213,7 @@ def _independent_units(fitted, labels):
     return "samples" if labels is None or labels.blocks is None else "blocks"
 
 
-EXTRAPOLATION = "auto"
-"""How curves are carried on beyond the classes of the data."""
-
-INTERVAL_LEVEL = 0.9
-"""Confidence level of the interval drawn about the extrapolation."""
+_INTERVAL_LEVEL = 0.9  # of the interval about the extrapolation
 
 _FEWEST_CLASSES = 10
 _N_CURVES = 4
@@ -274,10 +222,11 @@ _ENDS = "accuracy_lower_95", "accuracy_upper_95"
 _BOUND = "bayes_accuracy_bound_fwe"
 
 
-def curves_section(fitted, finding, peaks):
+def curves_section(fitted, view, peaks):
     """Show the accuracy curves of the first peaks that survive, else of one trend."""
     if len(fitted.classes_) < 3:
         return ""
+    finding = view.finding
     survives = finding.survives[peaks["region"].to_numpy()]
     shown = peaks[survives].head(_N_CURVES) if survives.any() else peaks.head(1)
     figures, tables = [], []
@@ -291,15 +240,10 @@ def curves_section(fitted, finding, peaks):
     return render(
         "curves",
         figures=Markup("\n").join(figures),
+        fitted=fitted,
+        n_regions=view.n_known(),
         extrapolated=len(fitted.classes_) >= _FEWEST_CLASSES,
         bounded=np.isfinite(class_bounds(fitted)).any(),
-        n_regions=n_analyzed(fitted),
-        method=EXTRAPOLATION.replace("_", " "),
-        source="win counts" if fitted.test_codes_ is None else "margins",
-        level=f"{INTERVAL_LEVEL:.0%}",
-        marginal=fitted.results_.marginal,
-        measured=len(fitted.results_.measured_sizes) > 0,
-        n_classes=len(fitted.classes_),
         lines={name: line_words(name) for name in LINES},
         tsv=tsv_uri(pd.concat(tables, ignore_index=True)),
     )
@@ -344,7 +288,7 @@ def curve_axes(fitted, region, ax=None):
     if len(fitted.classes_) >= _FEWEST_CLASSES:
         targets, beyond, interval = _extrapolated(fitted, region)
         if interval is not None:
-            draw_interval(ax, targets, interval, INTERVAL_LEVEL)
+            draw_interval(ax, targets, interval, _INTERVAL_LEVEL)
         ax.plot(targets, beyond, label="extrapolated", **LINES["extrapolation"])
         log_set_sizes(ax)
     add_legend(ax)
@@ -361,10 +305,10 @@ def _extrapolated(fitted, region):
     """Return set sizes up to ten times the classes, accuracy, and its interval."""
     n_classes = len(fitted.classes_)
     targets = np.unique(np.geomspace(n_classes, 10 * n_classes, 30).astype(int))
-    model = fitted.extrapolator(region, EXTRAPOLATION)
+    model = fitted.extrapolator(region)
     interval = None
     if fitted.results_.marginal:
-        interval = model.predict_interval(targets, INTERVAL_LEVEL)
+        interval = model.predict_interval(targets, _INTERVAL_LEVEL)
     with warnings.catch_warnings():  # the page says what is doubtful
         warnings.filterwarnings("ignore", message=DOUBTFUL)
         return targets, model.predict(targets), interval

@@ -19,7 +19,7 @@ from neuroextrap.plotting._brain_maps import (
     Background,
     volume_background,
 )
-from neuroextrap.reporting._finding import Verdict, find, region_words
+from neuroextrap.reporting._finding import Verdict, decide, words_of_regions
 from neuroextrap.reporting._page import (
     capitalized,
     figure_tag,
@@ -59,6 +59,8 @@ class PageMaps:
     they mean; `masker` is None for arrays. `choice` says which features of the masker
     carry the regions' values, `words` what one region and several are called.
     `two_sided` maps are strong on both sides of zero, `looks` are of a comparison.
+    `bounds` are DiscoveryBounds of regions with a `claim`, if there are, by which sets
+    of them are counted.
     """
 
     maps: dict
@@ -71,11 +73,23 @@ class PageMaps:
     n_classes: int | None = None
     two_sided: bool = False
     looks: Mapping = field(default_factory=dict)
+    bounds: Any = None
+    n_permutations: int = 0
+    claim: str = "are informative"
 
     @property
     def on_surface(self):
         """Whether features are vertices."""
         return self.masker is not None and is_surface_masker(self.masker)
+
+    @property
+    def centered(self):
+        """Whether regions have centers in an image."""
+        return self.masker is not None and self.choice.centers is not None
+
+    def n_known(self, name="accuracy"):
+        """Return the number of regions for which a map has a value."""
+        return int(np.isfinite(self.scores[name]).sum())
 
     def record(self, name):
         """Return what is known of a map."""
@@ -130,14 +144,22 @@ class PageMaps:
 
 def page_maps(fitted):
     """Return the maps of a fitted analysis for a page."""
+    masker, results = fitted.masker_, fitted.results_
+    words = words_of_regions(masker, centered=results.choice.centers is not None)
+    if masker is None and results.choice.names is None:
+        words = "set of features", "sets of features"
+    scores, n_classes = fitted.region_scores_, len(fitted.classes_)
+    level = results.confidence_level
     return PageMaps(
-        maps=fitted.maps_ if fitted.masker_ is not None else {},
-        scores=fitted.region_scores_,
-        masker=fitted.masker_,
-        choice=fitted.results_.choice,
-        words=region_words(fitted),
-        finding=find(fitted),
-        n_classes=len(fitted.classes_),
+        maps={} if masker is None else fitted.maps_,
+        scores=scores,
+        masker=masker,
+        choice=results.choice,
+        words=words,
+        finding=decide(scores, n_classes=n_classes, confidence_level=level),
+        n_classes=n_classes,
+        bounds=results.discoveries,
+        n_permutations=fitted.n_permutations_,
     )
 
 
@@ -205,20 +227,13 @@ class Pictures:
 
     def _opacity(self, name, strength):
         """Return how opaque every region is where the map is drawn."""
-        finding = self.view.finding
+        finding, p_value = self.view.finding, self.view.scores.get("p_value")
+        strongest = strength > trend_limit(strength)
         if finding.n_surviving or name in self.view.looks:
-            faint = 0.0 if self.view.on_surface else FAINT * self._near(strength)
+            near = strongest if p_value is None else p_value <= LEVEL
+            faint = 0.0 if self.view.on_surface else FAINT * near
             return np.where(finding.survives, 1.0, faint)
-        if not finding.criterion:
-            return np.ones(len(strength))
-        return TREND * (strength > trend_limit(strength))
-
-    def _near(self, strength):
-        """Return which regions are drawn faintly: the next best to survivors."""
-        p_value = self.view.scores.get("p_value")
-        if p_value is not None:
-            return p_value <= LEVEL
-        return strength > trend_limit(strength)
+        return TREND * strongest if finding.criterion else np.ones(len(strength))
 
     def _caption(self, name, title):
         """Describe a map, its unit, and what is drawn of it."""
@@ -235,6 +250,5 @@ class Pictures:
             limit=None if view.two_sided else view.threshold(name),
             on_surface=view.on_surface,
             near_by_p="p_value" in view.scores,
-            level=LEVEL,
         )
         return caption

@@ -4,18 +4,23 @@ import base64
 import datetime
 import functools
 import html
+import io
 import math
 import re
 import shlex
 import tempfile
 import webbrowser
+from collections import Counter
 from importlib import resources
 from numbers import Integral
 from pathlib import Path
 
+import numpy as np
+import pandas as pd
 from markupsafe import Markup, escape
 
 import neuroextrap
+from neuroextrap.stats._pvalues import LEVEL
 from neuroextrap.stats._validation import brief
 
 
@@ -52,7 +57,10 @@ def _environment():
         "bits_at_least": bits_in_words,
         "count": "{:,}".format,
         "points": percentage_points,
+        "capitalized": capitalized,
+        "largest": largest,
     }
+    environment.globals |= {"version": neuroextrap.__version__, "level": LEVEL}
     return environment
 
 
@@ -129,6 +137,11 @@ def format_p_value(p_value):
     return text[1:] if text.startswith("0.") else text
 
 
+def largest(values):
+    """Return the largest of values, NaN left out."""
+    return float(np.nanmax(values))
+
+
 def percentage_points(difference):
     """Return a difference of proportions in percentage points, with its sign."""
     points = 100 * difference
@@ -152,9 +165,6 @@ def paragraphs(*texts, note=False):
     return Markup("\n").join(
         Markup("<p{}>{}</p>").format(kind, text) for text in texts if text
     )
-
-
-_MOST_FILES = 3
 
 
 class Report:
@@ -210,7 +220,7 @@ def sections_of(found, shown, limits, details, methods, requested=()):
     return [
         ("What was found", found),
         *shown,
-        ("What this does not show", list_of(limits)),
+        ("What this does not show", render("list", items=limits)),
         *details,
         ("Methods", methods_section(methods)),
         *requested,
@@ -221,47 +231,31 @@ def make_page(title, sections, *, origin=None):
     """Put sections (heading, HTML) on one page, a Report; empty ones are left out."""
     parts = _with_anchors([section for section in sections if section[1]])
     contents = [part for part in parts if part["heading"]]
+    today = datetime.date.today()
     page = render(
         "page",
         title=title,
-        about=about_results(origin),
+        files=[] if origin is None else origin.names("imgs"),
+        day=f"{today.day} {today:%B %Y}",
+        command=shlex.join([] if origin is None else origin.record.get("command", [])),
         sections=parts,
         contents=contents if len(contents) > 1 else [],
         style=Markup(read_text("page.css")),
         script=Markup(read_text("page.js")),
-        version=neuroextrap.__version__,
     )
     return Report(str(page))
 
 
-def about_results(origin):
-    """Return what the head of a page says: files, day and command, those known."""
-    files = [] if origin is None else origin.names("imgs")
-    more = len(files) - _MOST_FILES
-    shown = files if more <= 0 else [*files[:_MOST_FILES], f"{more} more"]
-    command = [] if origin is None else origin.record.get("command", [])
-    today = datetime.date.today()
-    day = f"{today.day} {today:%B %Y}"
-    return {"files": shown, "day": day, "command": shlex.join(command)}
-
-
 def _with_anchors(sections):
     """Return sections as dicts; every anchor is a heading's words, and unique."""
-    parts, taken = [], {"results"}
+    parts, taken = [], Counter(["results"])
     for heading, content in sections:
-        words = re.sub(r"[^a-z0-9]+", "-", str(heading).lower()).strip("-") or "part"
-        anchor, number = words, 1
-        while anchor in taken:
-            number += 1
-            anchor = f"{words}-{number}"
-        taken.add(anchor)
+        anchor = re.sub(r"[^a-z0-9]+", "-", str(heading).lower()).strip("-") or "part"
+        taken[anchor] += 1
+        if taken[anchor] > 1:
+            anchor += f"-{taken[anchor]}"
         parts.append({"heading": heading, "anchor": anchor, "content": Markup(content)})
     return parts
-
-
-def key_value_table(items, caption="Table"):
-    """Return a dict as an escaped HTML table of two columns."""
-    return render("pairs", items=items.items(), caption=caption)
 
 
 def frame_table(frame, caption="", *, headings=None, formats=None, kind="", places=()):
@@ -272,26 +266,22 @@ def frame_table(frame, caption="", *, headings=None, formats=None, kind="", plac
     column of the frame must not hold: pandas makes plain text of it.
     """
     headings, formats = headings or {}, formats or {}
-    columns = [
-        {
-            "heading": headings.get(name, str(name).replace("_", " ")),
-            "title": name if name in headings else "",
-            "is_text": len(column) > 0 and isinstance(column.iloc[0], str),
-        }
-        for name, column in frame.items()
-    ]
-    cells = [map(formats.get(name, format_number), x) for name, x in frame.items()]
+    texts = [name for name, x in frame.items() if len(x) and isinstance(x.iloc[0], str)]
+    cells = {
+        name: map(formats.get(name, format_number), x) for name, x in frame.items()
+    }
     if len(places):
-        head = headings.get("place", "Place")
-        columns.insert(0, {"heading": head, "title": "place", "is_text": True})
-        cells.insert(0, places)
-    rows = zip(*cells, strict=True)
-    return render("table", columns=columns, rows=rows, kind=kind, caption=caption)
-
-
-def list_of(words):
-    """Return sentences as an escaped HTML list."""
-    return render("list", items=words)
+        headings, texts = {"place": "Place"} | headings, ["place", *texts]
+        cells = {"place": places} | cells
+    return render(
+        "table",
+        names=list(cells),
+        headings=headings,
+        texts=texts,
+        rows=zip(*cells.values(), strict=True),
+        kind=kind,
+        caption=caption,
+    )
 
 
 def folded(sections):
@@ -323,43 +313,7 @@ def tsv_uri(frame):
 def methods_section(words):
     """Return sentences to cite, and the works that they name, as HTML."""
     paragraph = Markup(" ").join(words)
-    works = read_text("works.txt").splitlines()
-    works = [work for work in works if escape(_cited(work)) in paragraph]
-    bibtex = "\n\n".join(map(_bibtex_entry, works))
-    return render("methods", paragraph=paragraph, references=works, bibtex=bibtex)
-
-
-def _cited(work):
-    """Return how sentences cite a reference: "Author 2014", "Author et al. 2014"."""
-    authors, year = re.findall(r"^(.+?) \((\d{4})\)", work)[0]
-    first, *others = re.split(r", | et al", authors)
-    return f"{first} et al. {year}" if others else f"{authors} {year}"
-
-
-def _bibtex_entry(work):
-    """Return "Authors (year). Title. Journal volume, pages." as an entry of BibTeX."""
-    ((authors, year, rest),) = re.findall(r"^(.+?) \((\d{4})\)\. (.+)\.$", work)
-    title, where = rest.rsplit(". ", 1)
-    names = re.split(r", | & | et al", authors)
-    kind, fields = _where(where)
-    about = {
-        "author": " and ".join(name if name else "others" for name in names),
-        "title": f"{{{title}}}",
-        **fields,
-        "year": year,
-    }
-    lines = (f"  {name} = {{{value}}}" for name, value in about.items())
-    key = re.sub(r"\W", "", names[0]).lower() + year
-    return f"@{kind}{{{key},\n" + ",\n".join(lines) + "\n}"
-
-
-def _where(where):
-    """Return the kind of a work, and the fields that say where it appeared."""
-    found = re.match(r"(.+?) (\d+), (\w+)(?:-(\d+))?$", where)
-    if found is None and "arXiv" in where:
-        return "misc", {"howpublished": where}
-    if found is None:
-        return "book", {"publisher": where}
-    journal, volume, first, last = found.groups()
-    pages = first if last is None else f"{first}--{last}"
-    return "article", {"journal": journal, "volume": volume, "pages": pages}
+    table = io.StringIO(read_text("works.tsv"))
+    works = pd.read_csv(table, sep="\t", dtype=str, keep_default_na=False)
+    works = works[[escape(cited) in paragraph for cited in works["cited"]]]
+    return render("methods", paragraph=paragraph, works=works.to_dict("records"))

@@ -14,12 +14,8 @@ from neuroextrap.images._maskers import is_surface_masker
 from neuroextrap.images._opening import MNI, space_code
 from neuroextrap.maps._registry import MAPS, record_of
 from neuroextrap.regions._coordinates import peak_features
-from neuroextrap.reporting._finding import (
-    cluster_columns,
-    clusters_of,
-    find,
-    place_words,
-)
+from neuroextrap.reporting._finding import cluster_columns, clusters_of, place_words
+from neuroextrap.reporting._maps_section import page_maps
 from neuroextrap.reporting._page import frame_table, render, tsv_uri
 from neuroextrap.stats._validation import (
     brief,
@@ -104,22 +100,24 @@ def peak_table(
     scores = _scores_of(fitted)
     check_integer(n_peaks, "n_peaks", minimum=1)
     check_choice(statistic, "statistic", sorted(scores))
-    places = fitted.results_.choice.places(fitted.masker_)
+    view = page_maps(fitted)
+    choice, places = view.choice, view.choice.places(view.masker)
     if min_distance is not None:
         min_distance = check_number(min_distance, "min_distance")
     elif places is not None:
         min_distance = 2 * fitted.radius
     strength = record_of(statistic).strength(scores[statistic])
     if places is not None:
-        strength = _plateaus_broken(strength, fitted.results_.choice)
+        strength = _plateaus_broken(strength, choice)
     peaks = _strongest(strength, places, n_peaks, min_distance)
     if places is not None:
-        peaks = _one_for_every_cluster(peaks, strength, surviving_clusters(fitted))
+        surviving = clusters_of(view, view.finding.survives)
+        peaks = _one_for_every_cluster(peaks, strength, surviving)
     atlas = _atlas_of(fitted, places, atlas)
-    columns = place_columns(peaks, places, fitted.results_.choice.names, atlas)
+    columns = place_columns(peaks, places, choice.names, atlas)
     tabulated = [name for name, record in MAPS.items() if record.tabulated]
     columns |= {name: scores[name][peaks] for name in tabulated if name in scores}
-    columns |= cluster_columns(fitted, peaks)
+    columns |= cluster_columns(view, peaks)
     return pd.DataFrame(columns)
 
 
@@ -169,11 +167,6 @@ def peaks_of(scores, strength, names, places, n_peaks=10, atlas=None):
     return rows, pd.DataFrame(columns | numbers)
 
 
-def surviving_clusters(fitted):
-    """Return the cluster of every region that survives, as :func:`clusters_of` does."""
-    return clusters_of(find(fitted).survives, fitted.results_.choice, fitted.masker_)
-
-
 def _one_for_every_cluster(peaks, strength, cluster):
     """Add the strongest region of each cluster that has no peak yet, in order."""
     without = np.setdiff1d(cluster[cluster >= 0], cluster[peaks])
@@ -219,16 +212,18 @@ def tables_of_peaks(
     tables, `hint` explains them; everything can be saved under `file_name`. Places are
     buttons that move the viewer to the region of the column `viewer_index`, if named.
     """
-
-    def part(rows, caption, kind=""):
-        if not rows.any():
-            return ""
-        return short_table(peaks[rows], columns, caption, kind, viewer_index)
-
+    surviving, trends = (
+        short_table(peaks[rows], columns, caption, kind, viewer_index)
+        if rows.any()
+        else ""
+        for rows, caption, kind in zip(
+            (survives, ~survives), captions, ("", "trend"), strict=True
+        )
+    )
     return render(
         "peaks",
-        surviving=part(survives, captions[0]),
-        trends=part(~survives, captions[1], "trend"),
+        surviving=surviving,
+        trends=trends,
         n_trends=int((~survives).sum()),
         hint=hint,
         tsv=tsv_uri(peaks),

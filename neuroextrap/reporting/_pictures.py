@@ -1,19 +1,29 @@
-"""Pictures on pages: maps of a masker as PNG, curves and histograms as SVG."""
+"""Pictures on pages: maps as PNG or in nilearn's viewer, curves and others as SVG."""
 
 import base64
 import copy
 import functools
+import html
 import io
+import re
 from itertools import product
 from typing import Any
 
 import numpy as np
+from markupsafe import Markup
 
 from neuroextrap.images._loading import mask_lattice, surface_mesh
 from neuroextrap.images._maskers import is_surface_masker
 from neuroextrap.plotting import plot_null_distribution
-from neuroextrap.plotting._brain_maps import COLORMAP, draw_map, read_map, surface_grays
-from neuroextrap.reporting._page import figure_tag
+from neuroextrap.plotting._brain_maps import (
+    COLORMAP,
+    draw_map,
+    read_map,
+    surface_grays,
+    voxel_sizes,
+    with_cubes,
+)
+from neuroextrap.reporting._page import figure_tag, read_text, render
 
 _TRANSPARENT = 1e-9
 # opacity of what does not survive: beside what does, and where nothing does
@@ -68,15 +78,15 @@ def _slices(mask, affine, place):
 
     thin = [axis for axis, size in enumerate(mask.shape) if size < 3]
     cuts = None if place is None else [float(x) for x in place]
-    if not thin:
-        figure = plt.figure(figsize=(8, 3.2))
-        return {"display_mode": "ortho", "cut_coords": cuts, "figure": figure}
-    extent = np.ptp(np.argwhere(mask), axis=0) + 1
-    extent = extent * np.linalg.norm(affine[:3, :3], axis=0)
-    width, height = np.delete(extent, thin[0])
-    figure = plt.figure(figsize=(6.0, float(np.clip(4.5 * height / width, 2.0, 6.0))))
-    cuts = None if cuts is None else [cuts[thin[0]]]
-    return {"display_mode": "xyz"[thin[0]], "cut_coords": cuts, "figure": figure}
+    mode, size = "ortho", (8, 3.2)
+    if thin:
+        extent = np.ptp(np.argwhere(mask), axis=0) + 1
+        extent = extent * np.linalg.norm(affine[:3, :3], axis=0)
+        width, height = np.delete(extent, thin[0])
+        size = (6.0, float(np.clip(4.5 * height / width, 2.0, 6.0)))
+        mode, cuts = "xyz"[thin[0]], None if cuts is None else [cuts[thin[0]]]
+    figure = plt.figure(figsize=size)
+    return {"display_mode": mode, "cut_coords": cuts, "figure": figure}
 
 
 def _surface_figure(img, masker, opacity, bg_img, colors):
@@ -195,13 +205,8 @@ def null_figure(maxima, observed, xlabel, caption, file_name, *, label=None):
 
 
 @functools.cache
-def glass_outlines():
-    """Return nilearn's empty glass brain by axis: ``source``, a data URI, and frame."""
-    return {axis: _glass_outline(axis) for axis in "xyz"}
-
-
-def _glass_outline(axis):
-    """Draw one side; the edges of the figure are its frame: left, right, ... (mm)."""
+def glass_outline(axis):
+    """Return one side of nilearn's empty glass brain: ``source``, and frame (mm)."""
     import matplotlib.pyplot as plt
     from nilearn.plotting import plot_glass_brain
 
@@ -212,6 +217,7 @@ def _glass_outline(axis):
     figure.set_size_inches(4, 4 * (top - bottom) / (right - left))
     ax.set_position([0, 0, 1, 1])
     figure.patch.set_alpha(0)
+    # the edges of the figure: left, right, bottom, top
     frame = [float(edge) for edge in (left, right, bottom, top)]
     return {"source": data_uri(figure, "png"), "frame": frame}
 
@@ -268,3 +274,91 @@ def _written(image):
     target = io.BytesIO()
     image.save(target, format="png", optimize=True)
     return target.getvalue()
+
+
+_WIDTH = 920
+_FINE, _FINEST = 144, 200
+_PICTURE = re.compile(r"(?<=data:image/png;base64,)[A-Za-z0-9+/=]+")
+_RANDOM = re.compile(r"(?<=[A-Za-z]-)[0-9a-f]{32}\b")
+
+
+def slices_frame(view, map_name, place, below):
+    """Return nilearn's viewer of volumes in a frame, which tells where it was clicked.
+
+    RuntimeError if the installed nilearn draws its viewer in another way than 0.14.
+    """
+    drawn = _draw(view, map_name, place, below)
+    body = drawn.html.partition("<body>")[2].rpartition("</body>")[0]
+    body = _RANDOM.sub("0", body)  # names of elements; a frame has one viewer
+    body = _PICTURE.sub(_gray_picture, body)
+    script = body.rfind("<script>", 0, max(body.rfind("= brainsprite("), 0))
+    if script < 0:
+        raise RuntimeError(
+            "the page of nilearn.plotting.view_img does not call brainsprite any more; "
+            "install nilearn 0.14 to have the interactive viewer"
+        )
+    bridge = f"<script>{read_text('frame.js')}</script>\n"
+    page = render("frame", body=Markup(body[:script] + bridge + body[script:]))
+    return (
+        f'<iframe title="Brain viewer" srcdoc="{html.escape(str(page))}" '
+        f'width="{drawn.width}" height="{drawn.height}"></iframe>'
+    )
+
+
+def _gray_picture(match):
+    """Return a picture in base64, an opaque gray one with one byte per pixel."""
+    return base64.b64encode(gray_png(base64.b64decode(match[0]))).decode("ascii")
+
+
+def _draw(view, map_name, place, below):
+    """Return nilearn's viewer of a map over a volume or the mask, cut at a place."""
+    from nibabel import Nifti1Image
+    from nilearn.plotting import view_img
+
+    low, high = view.look(map_name).span
+    colors = {"cmap": COLORMAP, "symmetric_cmap": False, "vmin": low, "vmax": high}
+    data = np.asarray(view.maps[map_name].dataobj, dtype=float)
+    data, affine = _framed(data, view.masker)
+    return view_img(
+        Nifti1Image(np.where(np.isnan(data), 0.0, data), affine),
+        bg_img=_outlined_mask(view.masker) if below is None else _fine(below),
+        cut_coords=place,
+        threshold=_TRANSPARENT,
+        black_bg=False,
+        resampling_interpolation="nearest",
+        width_view=_WIDTH,
+        **colors,
+    )
+
+
+def _outlined_mask(masker):
+    """Return the mask as a white anatomy with a gray edge, upright and isotropic."""
+    from nibabel import Nifti1Image
+    from scipy.ndimage import binary_erosion
+
+    mask, affine = _framed(mask_lattice(masker)[0], masker)
+    img = _fine(Nifti1Image(mask.astype(np.float32), affine))
+    mask = img.get_fdata() > 0
+    inside = binary_erosion(mask, border_value=1)
+    shade = np.where(inside, 2.0, mask).astype(np.float32)
+    return Nifti1Image(shade, img.affine)
+
+
+def _fine(img):
+    """Return a volume cut into small cubes: the viewer's crosshair is a voxel wide."""
+    size, extent = voxel_sizes(img)
+    parts = int(_FINE * size / extent)
+    size /= max(1, parts - (parts + 1) % 2)  # odd: a middle stays a middle
+    return with_cubes(img, max(size, extent / _FINEST), "nearest")
+
+
+def _framed(volume, masker):
+    """Cut a volume to where the mask is, with a margin around it."""
+    mask, affine = mask_lattice(masker)
+    places = np.argwhere(mask)
+    low, high = places.min(axis=0), places.max(axis=0) + 1
+    margin = 1 + max(high - low) // 12
+    box = tuple(slice(a, b) for a, b in zip(low, high, strict=True))
+    shift = np.eye(4)
+    shift[:3, 3] = low - margin
+    return np.pad(volume[box], margin), affine @ shift

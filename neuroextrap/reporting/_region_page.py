@@ -1,12 +1,10 @@
 """Pages about one number of every region: its best places, maps and words."""
 
 from dataclasses import replace
-from functools import partial
 
 import numpy as np
 from markupsafe import Markup
 
-import neuroextrap
 from neuroextrap.design._findings import doubts_about
 from neuroextrap.maps._named_records import band_names, dissimilarity_names
 from neuroextrap.maps._registry import MAPS
@@ -40,7 +38,6 @@ from neuroextrap.reporting._page import (
 )
 from neuroextrap.reporting._peaks import peaks_of, tables_of_regions
 from neuroextrap.reporting._pictures import color_range, embed_figure, signed_range
-from neuroextrap.stats._pvalues import LEVEL
 
 _OF_PIPELINES = {
     "n_regions": "regions",
@@ -64,20 +61,19 @@ def cross_page(maps, title=None, **options):
 
 def dissimilarity_page(maps, title=None, **options):
     """Make the page of distances between classes, and of the first of their models."""
-    by, tested, models = "mean_dissimilarity", "", [*maps.models_]
+    shown, models = {"by": "mean_dissimilarity", "tested": ""}, [*maps.models_]
     drawn = ["noise_ceiling"]
     if models:
-        by, _, tested = dissimilarity_names(models[0])
+        shown["by"], _, shown["tested"] = dissimilarity_names(models[0])
         further = [dissimilarity_names(model)[0] for model in models[1:]]
         drawn = ["mean_dissimilarity", *further, *drawn]
-    about = {"models": models, "agreement": maps.agreement_, "runs": maps.n_runs_}
 
     def draw(_, peaks):
         figure = draw_distances(maps, int(peaks["region"].iloc[0]))
         caption = sentences("dissimilarity_caption", place=named_place(peaks.iloc[0]))
         return [("Distances", embed_figure(figure, caption[0], "distances.svg"))]
 
-    shown = {"by": by, "tested": tested, "drawn": drawn, "more": draw}
+    about, shown = {"models": models}, shown | {"drawn": drawn, "more": draw}
     title = page_title(title, "Distances between classes")
     return _region_page(maps, title, "dissimilarity", about, **shown, **options)
 
@@ -85,27 +81,22 @@ def dissimilarity_page(maps, title=None, **options):
 def multiverse_page(maps, title=None, **options):
     """Make the page of what ``multiverse`` returned, a Report."""
     table = maps.table_
-    about = {
-        "n_pipelines": len(table),
-        "n_all": _n_surviving(maps, "p_value_fwe_all"),
-        "unusual": table.loc[table["largest_standardized"].idxmax()],
-    }
-    shown = {"by": "n_pipelines", "tested": "p_value_fwe_any"}
-    more = partial(_pipelines, maps)
+
+    def draw(view, _):
+        differ = list(next(iter(maps.parameters["pipelines"].values())))
+        curve = draw_specification_curve(table, differ, maps.null_maxima_)
+        caption = sentences("multiverse_caption", many=view.words[1])[0]
+        formats = dict.fromkeys(("p_value_fwe", "p_value_fwe_alone"), format_p_value)
+        title = "Every pipeline, in its own right and among all"
+        rows = frame_table(table, title, headings=_OF_PIPELINES, formats=formats)
+        figure = embed_figure(curve, caption, "specification_curve.svg")
+        return [("Pipelines", figure), ("Table of pipelines", rows)]
+
+    unusual = table.loc[table["largest_standardized"].idxmax()]
+    about = {"n_pipelines": len(table), "unusual": unusual}
+    shown = {"by": "n_pipelines", "tested": "p_value_fwe_any", "more": draw}
     title = page_title(title, f"{len(table)} pipelines, one test")
-    return _region_page(maps, title, "multiverse", about, **shown, more=more, **options)
-
-
-def _pipelines(maps, *_):
-    """Draw and tabulate what every pipeline found, as sections."""
-    differ = list(next(iter(maps.parameters["pipelines"].values())))
-    curve = draw_specification_curve(maps.table_, differ, maps.null_maxima_)
-    caption = sentences("multiverse_caption", many=maps.words_[1])[0]
-    formats = dict.fromkeys(("p_value_fwe", "p_value_fwe_alone"), format_p_value)
-    title = "Every pipeline, in its own right and among all"
-    rows = frame_table(maps.table_, title, headings=_OF_PIPELINES, formats=formats)
-    figure = embed_figure(curve, caption, "specification_curve.svg")
-    return [("Pipelines", figure), ("Table of pipelines", rows)]
+    return _region_page(maps, title, "multiverse", about, **shown, **options)
 
 
 def confound_page(maps, title=None, **options):
@@ -115,8 +106,7 @@ def confound_page(maps, title=None, **options):
     if "confound_accuracy" in maps.region_scores_:
         own = {"confound_accuracy": ("confound_p_value", "confound_p_value_fwe")}
     title = page_title(title, "The class, or its confound")
-    about, shown = _about_confound(maps), {"drawn": drawn, "own": own}
-    return _region_page(maps, title, "confound", about, **shown, **options)
+    return _region_page(maps, title, "confound", drawn=drawn, own=own, **options)
 
 
 def continuous_page(maps, title=None, **options):
@@ -124,76 +114,28 @@ def continuous_page(maps, title=None, **options):
     scores, bands = maps.region_scores_, () if maps.bands_ is None else maps.bands_
     names = {band: band_names(band)[1:] for band in np.unique(bands)}
     names = {band: each for band, each in names.items() if each[0] in scores}
-    about = {
-        "runs": maps.n_runs_,
-        "model": maps.parameters,
-        "bands": [
-            {"name": band, "most": _most(maps, one), "n": _n_surviving(maps, p_value)}
-            for band, (one, _, p_value) in names.items()
-        ],
-        "segments": _about_segments(maps.segments_),
+    shown = {
+        "by": "correlation",
+        "drawn": [name for name in ("r2", "noise_ceiling") if name in scores],
+        "own": {unique: p_values for unique, *p_values in names.values()},
     }
-    own = {unique: p_values for unique, *p_values in names.values()}
-    drawn = [n for n in ("r2", "noise_ceiling") if n in scores]
-    shown = {"by": "correlation", "drawn": drawn, "own": own}
     title = page_title(title, "Responses to films and stories, predicted")
-    return _region_page(maps, title, "continuous", about, **shown, **options)
-
-
-def _n_surviving(maps, name):
-    """Return how many regions have a significant p-value; None without these."""
-    scores = maps.region_scores_
-    return int((scores[name] <= LEVEL).sum()) if name in scores else None
-
-
-def _most(maps, name):
-    """Return the largest number of any region."""
-    return float(np.nanmax(maps.region_scores_[name]))
-
-
-def _about_segments(maps):
-    """Return what words say of segments, None if none were identified."""
-    if maps is None:
-        return None
-    return {
-        "seconds": maps.seconds_,
-        "n": len(maps.region_scores_["accuracy"]),
-        "n_candidates": maps.n_candidates_,
-        "pairwise": _most(maps, "pairwise_accuracy"),
-        "accuracy": _most(maps, "accuracy"),
-        "notes": maps.notes_,
-        "n_found": _n_surviving(maps, "p_value_fwe"),
-    }
+    return _region_page(maps, title, "continuous", {"bands": names}, **shown, **options)
 
 
 def confound_summary(maps):
     """Return what ``trial_confound`` found, as one paragraph of plain text."""
-    about, *_ = _known(maps, _about_confound(maps), "accuracy", "p_value_fwe")
+    by, tested = "accuracy", "p_value_fwe"
+    view = _view_of(maps, by, tested)
+    about, *_ = _known(maps, view, {}, by, tested)
     return " ".join(each.unescape() for each in sentences("confound_found", **about))
-
-
-def _about_confound(maps):
-    """Return what only the words on a confound say."""
-    bits = maps.region_scores_.get("information_bound_beyond_fwe", np.zeros(1))
-    return {
-        "alone": maps.class_from_confound_,
-        "n_levels": len(maps.levels_),
-        "of_numbers": maps.of_numbers_,
-        "n_strata": maps.n_strata_,
-        "share": maps.exchangeable_,
-        "n_free": _n_surviving(maps, "unrestricted_p_value_fwe"),
-        "n_within": _n_surviving(maps, "p_value_fwe"),
-        "n_confound": _n_surviving(maps, "confound_p_value_fwe"),
-        "n_bits": int((bits > 0).sum()),
-        "most_bits": float(np.nanmax(bits)),
-    }
 
 
 def _region_page(  # noqa: PLR0913 - each is one thing that pages have
     maps,
     title,
     kind,
-    about,
+    about=None,
     *,
     by="accuracy",
     tested="p_value_fwe",
@@ -202,6 +144,7 @@ def _region_page(  # noqa: PLR0913 - each is one thing that pages have
     more=None,
     table=True,
     looks=(),
+    two_sided=False,
     n_peaks=10,
     bg_img=None,
     atlas=None,
@@ -212,8 +155,8 @@ def _region_page(  # noqa: PLR0913 - each is one thing that pages have
     and `more` makes sections of the PageMaps and the table of peaks. `bg_img` is drawn
     under the maps, `atlas` names the places of peaks.
     """
-    known = _known(maps, about, by, tested, n_peaks, atlas, looks=looks)
-    about, view, rows, peaks = known
+    view = _view_of(maps, by, tested, looks=looks, two_sided=two_sided)
+    about, rows, peaks = _known(maps, view, about or {}, by, tested, n_peaks, atlas)
     background = choose_background(maps.masker_, bg_img, maps.bg_img_)
     place = None if maps.places_ is None else maps.places_[rows[0]]
     pictures = Pictures(view, place, background)
@@ -245,18 +188,18 @@ def _figure_of(pictures, name, p_value, p_value_fwe):
     return replace(pictures, view=view).figure(name)
 
 
-def _known(maps, about, by, tested, n_peaks=1, atlas=None, **shown):
-    """Return what words say, PageMaps, the regions with most `by`, and their table."""
-    shown["two_sided"] = about.get("two_sided", False)
-    view = _view_of(maps, by, tested, **shown)
+def _known(maps, view, about, by, tested, n_peaks=1, atlas=None):
+    """Return what words say, the regions with most `by`, and a table of them."""
     scores, places = view.scores, maps.places_
     names = maps.names_ if hasattr(maps, "names_") else maps.choice_.names
     strength = view.strength(by) - _TIE * scores.get(tested, 0)
     rows, peaks = peaks_of(scores, strength, names, places, n_peaks, atlas)
     about = {
+        "maps": maps,
+        "scores": scores,
         "finding": view.finding,
         "n_classes": view.n_classes,
-        "n_regions": int(np.isfinite(scores[by]).sum()),
+        "n_regions": view.n_known(by),
         "one": view.words[0],
         "many": view.words[1],
         "peak": peaks.iloc[0],
@@ -264,10 +207,9 @@ def _known(maps, about, by, tested, n_peaks=1, atlas=None, **shown):
         "place": named_place(peaks.iloc[0]),
         "doubt": doubts_about(maps.findings_, maps.region_scores_),
         "n_exchanges": maps.n_permutations_,
-        "version": neuroextrap.__version__,
         "are_images": bool(view.maps),
     } | about
-    return about, view, rows, peaks
+    return about, rows, peaks
 
 
 def _view_of(maps, by, tested, **shown):
@@ -280,7 +222,7 @@ def _view_of(maps, by, tested, **shown):
         scores=scores,
         masker=masker,
         choice=maps.choice_,
-        words=words or words_of_regions(masker, has_centers=maps.places_ is not None),
+        words=words or words_of_regions(masker, centered=maps.places_ is not None),
         finding=decide(known),
         records=maps.records or MAPS,
         n_classes=len(getattr(maps, "classes_", ())) or None,
@@ -321,54 +263,36 @@ def comparison_page(maps, title=None, *, names=("first", "second"), **options):
         )
 
     def more(view, peaks):
-        yield "Both accuracies", _scatter(view, names)
+        one, (first, second) = view.words[0], (view.scores[name] for name in _BOTH)
+        figure = draw_both_accuracies(first, second, view.finding.survives, names)
+        caption = f"Every dot is one {one}; above the line {names[0]} is better."
+        yield "Both accuracies", embed_figure(figure, caption, "both_accuracies.svg")
         yield "Largest differences", _table(view, names, peaks)
 
-    drawn = "information_difference", *_BOTH
-    shown = {"by": _DIFFERENCE, "drawn": drawn, "more": more, "table": False}
-    shown["looks"] = _looks(maps.region_scores_, names)
+    about = dict(zip(("first", "second"), names, strict=True))
+    of_verdict = *_BOTH, _DIFFERENCE, "p_value_fwe"
+    shown = {
+        "by": _DIFFERENCE,
+        "drawn": ("information_difference", *_BOTH),
+        "more": more,
+        "table": False,
+        "looks": _looks(maps.region_scores_, about),
+        "two_sided": bool(maps.parameters.get("two_sided", True)),
+    }
     title = page_title(title, f"{capitalized(names[0])} against {names[1]}")
-    about = _about_comparison(maps, names)
+    about["doubt"] = doubts_about(maps.findings_, of_verdict)
     return _region_page(maps, title, "comparison", about, **shown, **options)
 
 
-def _about_comparison(maps, names):
-    """Return what only the words on a comparison say."""
-    scores, given = maps.region_scores_, maps.parameters
-    ahead = scores[_DIFFERENCE][scores["p_value_fwe"] <= LEVEL]
-    return {
-        "first": names[0],
-        "second": names[1],
-        "capitalized": capitalized,
-        "n_better": int((ahead > 0).sum()),
-        "n_worse": int((ahead < 0).sum()),
-        "approximate": bool(given.get("approximate")),
-        "doubt": doubts_about(maps.findings_, (*_BOTH, _DIFFERENCE, "p_value_fwe")),
-        "unit": given.get("unit"),
-        "n_units": getattr(maps, "n_units_", 0),
-        "n_pairs": getattr(maps, "n_pairs_", 1),
-        "two_sided": bool(given.get("two_sided", True)),
-    }
-
-
-def _looks(scores, names):
-    """Return how to draw the maps of a comparison of two with names, by map."""
+def _looks(scores, about):
+    """Return how to draw the maps of a comparison of a first and a second, by map."""
     both = np.concatenate([scores[name] for name in _BOTH])
     colors = dict.fromkeys(_BOTH, (color_range(both), COLORMAP))
     for name in (_DIFFERENCE, "information_difference"):
         if name in scores:
             colors[name] = signed_range(scores[name]), SIGNED_COLORMAP
-    about = {"first": names[0], "second": names[1]}
     titles = {n: sentences("comparison_map", name=n, **about)[0] for n in colors}
     return {name: Look(titles[name], *look) for name, look in colors.items()}
-
-
-def _scatter(view, names):
-    """Draw both accuracies of every region against each other."""
-    first, second = (view.scores[name] for name in _BOTH)
-    figure = draw_both_accuracies(first, second, view.finding.survives, names)
-    caption = f"Every dot is one {view.words[0]}; above the line {names[0]} is better."
-    return embed_figure(figure, caption, "both_accuracies.svg")
 
 
 def _table(view, names, peaks):

@@ -14,9 +14,7 @@ from scipy.stats import rankdata
 from neuroextrap.design._findings import BOUNDS, EVERYTHING, P_VALUES, Finding
 from neuroextrap.scores._reading import Ranks, ScoreMatrix
 
-ALIKE = 0.98
-"""Correlation over trials from which two candidates are near-duplicates."""
-
+_ALIKE = 0.98  # correlation over trials from which candidates are near-duplicates
 _FEWEST_TRIALS, _MOST_TRIALS = 20, 512
 _FEWEST_UNTIED = 10  # different scores of trials that may be copies of one another
 _SURE = 1e-4  # chance that a guess is so far from one half
@@ -235,7 +233,7 @@ def _hubs(matrix: ScoreMatrix) -> Iterator[Finding]:
 def near_duplicates(matrix: ScoreMatrix) -> NDArray[np.intp]:
     """Return for every candidate (n_candidates,) the one that it nearly repeats.
 
-    That is the first whose ranks correlate with its own by at least `ALIKE` over trials
+    That is the first whose ranks correlate with its own by at least .98 over trials
     (at most some hundreds, spread evenly); tested ones come first.
     """
     n_trials, n_candidates = matrix.scores.shape
@@ -245,7 +243,7 @@ def near_duplicates(matrix: ScoreMatrix) -> NDArray[np.intp]:
     rows = np.unique(np.linspace(0, n_trials - 1, _MOST_TRIALS).astype(int))
     ranks = rankdata(matrix.scores[rows], axis=1)
     with np.errstate(divide="ignore", invalid="ignore"):  # of constant candidates
-        alike = np.corrcoef(ranks, rowvar=False, dtype=np.float32) >= ALIKE
+        alike = np.corrcoef(ranks, rowvar=False, dtype=np.float32) >= _ALIKE
     free = np.ones(n_candidates, dtype=bool)
     for candidate in np.argsort(matrix.repeats == 0, kind="stable"):
         if free[candidate]:

@@ -46,12 +46,8 @@ from neuroextrap.stats._validation import (
     check_set_sizes,
 )
 
-EXTRAPOLATION_LEVEL = 0.9
-"""Confidence level of predicted accuracies, at which their intervals are calibrated."""
-
-USUAL_SIZES = (50, 200, 1000)
-
-_KINDS = ("auto", "similarity", "distance")
+_PREDICTED_LEVEL = 0.9  # at which intervals of predicted accuracies are calibrated
+_USUAL_SIZES = (50, 200, 1000)
 _BEST = 5  # what "top-5" counts
 _BOUNDS = (
     "average_bayes_accuracy_bound",
@@ -105,9 +101,9 @@ class ScoreOptions:
     confidence_level: float = 0.95
     random_state: int = 0
 
-    def check(self) -> None:
+    def __post_init__(self) -> None:
         """Raise ValueError or TypeError for options that cannot be."""
-        check_choice(self.kind, "kind", _KINDS)
+        check_choice(self.kind, "kind", ("auto", "similarity", "distance"))
         check_flags(cross_validated=self.cross_validated)
         check_integer(self.n_permutations, "n_permutations", minimum=0)
         check_integer(self.random_state, "random_state", minimum=0)
@@ -122,7 +118,7 @@ class ScoreOptions:
         largest = CALIBRATED_FACTOR * n_candidates
         if n_candidates < FEWEST_CALIBRATED:
             largest = n_candidates
-        return np.array([k for k in USUAL_SIZES if k <= largest], dtype=int)
+        return np.array([k for k in _USUAL_SIZES if k <= largest], dtype=int)
 
     def tested_size(self, n_candidates: int) -> int:
         """Return the number of candidates of the statistic that is tested."""
@@ -214,7 +210,6 @@ def score_identification(
     2      1000      0.43  predicted
     """
     chosen = as_options(ScoreOptions, score_identification, options)
-    chosen.check()
     n_vectors = (decoded is not None) + (candidates is not None)
     if n_vectors != (2 if scores is None else 0):
         raise ValueError(
@@ -314,9 +309,9 @@ def _predicted(matrix: ScoreMatrix, sizes: np.ndarray) -> pd.DataFrame:
     with warnings.catch_warnings():  # a finding says so, by a rule for any targets
         warnings.filterwarnings("ignore", "the true class beats another one")
         model = stats.AccuracyExtrapolator().fit(matrix.scores, matrix.columns)
-        ends = model.predict_interval(sizes, EXTRAPOLATION_LEVEL)
+        ends = model.predict_interval(sizes, _PREDICTED_LEVEL)
     curve = _curve(sizes, model.predict(sizes), ends, np.nan, "predicted")
-    return curve.assign(confidence_level=EXTRAPOLATION_LEVEL)
+    return curve.assign(confidence_level=_PREDICTED_LEVEL)
 
 
 def _distinct(matrix: ScoreMatrix, leader: NDArray[np.intp]) -> dict[str, float]:

@@ -22,9 +22,9 @@ from neuroextrap.reporting._page import (
     format_confidence,
     format_p_value,
     frame_table,
-    list_of,
     make_page,
     page_title,
+    render,
     sections_of,
     sentences,
 )
@@ -267,7 +267,7 @@ def scores_report(found, compared, title=None):
     methods = sentences("scores_methods", version=neuroextrap.__version__, found=first)
     notes = named_notes(found, compared)
     shown = [
-        ("What is doubtful", list_of(dict.fromkeys(notes)) if notes else ""),
+        ("What is doubtful", render("list", items=dict.fromkeys(notes))),
         *(("Two decoders", _pair(names, each)) for names, each in compared.items()),
         ("In numbers", _table(found, "summary", _SUMMARY)),
         ("Pools", _table(found, "pools", _POOLS)),
@@ -352,7 +352,12 @@ def write_results(found, compared, out, *, overwrite=False, report=False, origin
     pairs = {" and ".join(names): each for names, each in compared.items()}
     tables = {name: joined(found, name) for name in ("summary", "curve", "stimuli")}
     tables |= {"comparison": joined(pairs, "table")} if pairs else {}
-    about = {name: _doubts_of(each) for name, each in (found | pairs).items()}
+    about: dict[str, Any] = {
+        name: {"findings": [f._asdict() for f in each.findings]}
+        for name, each in (found | pairs).items()
+    }
+    for name, each in pairs.items():
+        about[name]["p_value"] = each.p_value
     options = vars(next(iter(found.values())).options)
     text = json_text("scores.json", {"parameters": options, "scores": about})
     more = {f"{name}.tsv": table_writer(table) for name, table in tables.items()}
@@ -363,13 +368,6 @@ def write_results(found, compared, out, *, overwrite=False, report=False, origin
     record |= {} if origin is None else origin.record | origin.sidecar()
     write_maps(out, {}, {}, overwrite=overwrite, provenance=record, more=more)
     return tables, ", ".join(more)
-
-
-def _doubts_of(each):
-    """Return the findings of a decoder, or of a pair with its p-value, as records."""
-    record: dict[str, Any] = {"findings": [f._asdict() for f in each.findings]}
-    p_value = getattr(each, "p_value", None)
-    return record if p_value is None else record | {"p_value": p_value}
 
 
 def joined(several, name):

@@ -116,7 +116,7 @@ def flipped(
     random_state: Seed,
 ) -> Arrangements:
     """Flip the signs of observations, or of whole blocks of them."""
-    n = test.n_observations
+    n = len(test.effect)
     units = np.arange(n)
     if blocks is not None and whole_blocks:
         units = np.unique(np.asarray(blocks), return_inverse=True)[1]
@@ -143,7 +143,7 @@ def permuted(
     random_state: Seed,
 ) -> Arrangements:
     """Permute observations freely, within blocks, or blocks as wholes."""
-    n = test.n_observations
+    n = len(test.effect)
     labels = _equal_rows(test.rows)
     if blocks is None or not whole_blocks:
         changed = permute_rows(labels, blocks, n_permutations, random_state)

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 
 Sizes = NDArray[np.int64]
+Hybrid = tuple[int, float, float]  # numbers of classes and of repeats, the log term
 
 _BISECTIONS = 50
 _WHOLE = 1e-6  # how near a number of correct outcomes must lie to a whole one
@@ -85,23 +86,20 @@ def _critical_accuracies(
     half = np.geomspace(1e-7, 0.5, 5000)
     candidates = np.concatenate([half, 1 - half[-2::-1]])
     parts = np.array_split(candidates, 40)
-    critical = [_critical_accuracy(a, n_classes, n_repeats, log_term) for a in parts]
+    design = n_classes, n_repeats, log_term
+    critical = [_critical_accuracy(part, design) for part in parts]
     # the bound is the smallest A that is not excluded
     return candidates, np.maximum.accumulate(np.concatenate(critical))
 
 
-def _critical_accuracy(
-    candidates: FloatArray, n_classes: int, n_repeats: float, log_term: float
-) -> FloatArray:
+def _critical_accuracy(candidates: FloatArray, design: Hybrid) -> FloatArray:
     """Return inf over rates of (moments + log_term) / (rate n) for A (m,)."""
     low = np.full(len(candidates), np.log(1e-6))
     high = np.full(len(candidates), np.log(60.0))
     for _ in range(3):
         steps = np.linspace(0, 1, _N_RATES)
         log_rate = low[:, np.newaxis] + (high - low)[:, np.newaxis] * steps
-        value = _exclusion(
-            np.exp(log_rate), candidates[:, np.newaxis], n_classes, n_repeats, log_term
-        )
+        value = _exclusion(np.exp(log_rate), candidates[:, np.newaxis], design)
         best = value.argmin(axis=1)
         width = (high - low) / (_N_RATES - 1)
         high = low + width * np.minimum(best + 1, _N_RATES - 1)
@@ -109,14 +107,9 @@ def _critical_accuracy(
     return value.min(axis=1)
 
 
-def _exclusion(
-    rate: FloatArray,
-    accuracy: FloatArray,
-    n_classes: int,
-    n_repeats: float,
-    log_term: float,
-) -> FloatArray:
+def _exclusion(rate: FloatArray, accuracy: FloatArray, design: Hybrid) -> FloatArray:
     """Return (n log(1 + A (e^x - 1)) + psi + log_term) / (x n)."""
+    n_classes, n_repeats, log_term = design
     gain = np.expm1(rate)
     theta = n_repeats * gain / (1 + accuracy * gain)
     allowed = theta <= _LARGEST_TILT

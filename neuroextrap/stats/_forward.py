@@ -217,12 +217,7 @@ def forward_design(
     unit_weights: ArrayLike | None = None,
 ) -> _Forward:
     """Check what forward tests are given, and count steps of equal design."""
-    correct = real_array(n_correct, "n_correct")
-    if correct.ndim < 2 or 0 in correct.shape[-2:]:
-        raise ValueError(
-            "n_correct must have shape (..., n_orders, n_steps), at least one of each; "
-            f"got {correct.shape}"
-        )
+    correct = real_array(n_correct, "n_correct", "..., n_orders, n_steps")
     largest = 1 / _unit_weights(n_units, unit_weights, correct.shape[-2:])
     if (correct < -_SLACK).any() or (correct > largest + _SLACK).any():
         raise ValueError(

@@ -28,6 +28,7 @@ from neuroextrap.stats._validation import (
     check_one_region,
     check_set_sizes,
     nats_per_unit,
+    real_array,
 )
 
 _PERFECT = 1 - 1e-12
@@ -60,12 +61,7 @@ def leave_one_class_out_accuracy(
 
 def jackknife_error(values: ArrayLike) -> FloatArray:
     """Return the error of values (n_classes, ...) (Efron & Stein 1981, eq. 1.4)."""
-    array = np.asarray(values, dtype=np.float64)
-    if array.ndim == 0 or len(array) < 2:
-        raise ValueError(
-            "values must have shape (n_classes, ...) with at least 2 classes; "
-            f"got {array.shape}"
-        )
+    array = real_array(values, "values", "n_classes, ...", least=2)
     finite = np.where(np.isfinite(array), array, np.nan)
     deviation = finite - finite.mean(axis=0)
     scale = (len(array) - 1) / len(array)

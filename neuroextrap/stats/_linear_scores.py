@@ -35,11 +35,6 @@ class LinearTest:
     nuisance: FloatArray  # (n, q) orthonormal rest of the design, orthogonal to it
 
     @property
-    def n_observations(self) -> int:
-        """Number of rows of the design."""
-        return len(self.effect)
-
-    @property
     def n_effects(self) -> int:
         """Number of independent contrasts."""
         return 1 if self.effect.ndim == 1 else self.effect.shape[1]

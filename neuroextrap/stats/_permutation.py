@@ -197,7 +197,8 @@ def shift_rows(
     """Draw circular shifts of rows, within groups, as orders (n_permutations, n)."""
     n_permutations = check_integer(n_permutations, "n_permutations", minimum=1)
     group = np.zeros(n) if groups is None else _distinct(groups, "groups", n)[1]
-    runs = [np.flatnonzero(group == g) for g in np.unique(group)]
+    every = [np.flatnonzero(group == g) for g in np.unique(group)]
+    runs = [run for run in every if len(run) > 1]  # one row stays where it is
     sizes = [len(run) for run in runs]
     others = math.prod(sizes) - 1
     if others == 0:
@@ -209,7 +210,7 @@ def shift_rows(
     else:
         rng = random_generator(random_state)
         offsets = rng.integers(sizes, size=(n_permutations, len(sizes)))
-    orders = np.empty((len(offsets), n), dtype=np.intp)
+    orders = np.tile(np.arange(n), (len(offsets), 1))
     for run, offset in zip(runs, offsets.T, strict=True):
         orders[:, run] = run[(np.arange(len(run)) - offset[:, None]) % len(run)]
     return orders

@@ -60,12 +60,7 @@ def permutation_p_value(score: ArrayLike, null_scores: ArrayLike) -> FloatArray:
     array(0.4)
     """
     observed = _at_precision_of(null_scores, score)
-    null = real_array(null_scores, "null_scores")
-    if null.ndim == 0 or len(null) == 0:
-        raise ValueError(
-            "null_scores must have shape (n_permutations, ...) with at least one "
-            f"permutation; got {null.shape}"
-        )
+    null = real_array(null_scores, "null_scores", "n_permutations, ...")
     try:
         np.broadcast_shapes(observed.shape, null.shape[1:])
     except ValueError:
@@ -124,12 +119,7 @@ def max_statistic_p_value(scores: ArrayLike, null_maxima: ArrayLike) -> FloatArr
     array([0.25, 1.  ])
     """
     values = real_array(scores, "scores")
-    maxima = real_array(null_maxima, "null_maxima")
-    if maxima.ndim != 1 or len(maxima) == 0:
-        raise ValueError(
-            "null_maxima must have shape (n_permutations,) with at least one "
-            f"permutation; got {maxima.shape}"
-        )
+    maxima = real_array(null_maxima, "null_maxima", "n_permutations,")
     if np.isnan(maxima).any():
         raise ValueError("null_maxima must not hold NaN: drop regions without scores")
     below = np.searchsorted(np.sort(maxima), values, side="left")
@@ -315,11 +305,7 @@ def e_value_false_discovery_rate(e_values: ArrayLike) -> FloatArray:
     >>> e_value_false_discovery_rate([100.0, 0.5, 30.0, 2.0])
     array([0.04      , 1.        , 0.06666667, 0.66666667])
     """
-    values = real_array(e_values, "e_values")
-    if values.ndim != 1:
-        raise ValueError(
-            f"e_values must have shape (n_regions,); got {values.shape}: ravel them"
-        )
+    values = real_array(e_values, "e_values", "n_regions,", least=0)
     if (values < 0).any():
         raise ValueError("e_values must be at least 0; logs of them must be undone")
     rate = np.full(values.shape, np.nan)

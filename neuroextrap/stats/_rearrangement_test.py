@@ -143,11 +143,6 @@ class Corrections:
     threshold: FloatArray | None = None  # (n_features,) of clusters; None for none
     enhance: bool = False
 
-    @property
-    def signs(self) -> tuple[int, ...]:
-        """The signs whose clusters are looked at."""
-        return (1, -1) if self.two_sided else (1,)
-
     def compared(self, scores: FloatArray) -> FloatArray:
         """Return what is compared of scores."""
         return np.abs(scores) if self.two_sided else scores
@@ -314,7 +309,8 @@ def _cluster_maps(
     heights: FloatArray, corrections: Corrections
 ) -> dict[str, FloatArray]:
     """Return extents, masses and enhanced heights of a map, 0 outside of clusters."""
-    maps, pairs, signs = {}, corrections.neighbors, corrections.signs
+    maps, pairs = {}, corrections.neighbors
+    signs = (1, -1) if corrections.two_sided else (1,)
     if corrections.threshold is not None:
         excess = [s * heights - corrections.threshold for s in signs]
         found = [find_clusters(each, pairs) for each in excess]

@@ -52,12 +52,8 @@ def population_accuracy_lower_bound(
     however regions depend on one another (Xu, Wang & Ramdas 2024, "Post-selection
     inference for e-value based confidence intervals"); the others say nothing.
     """
-    values = check_probabilities(accuracy, "accuracy")
+    values = check_probabilities(accuracy, "accuracy", "n_subjects, ...")
     goal = log_e_value_needed(confidence_level, n_regions)
-    if values.ndim == 0:
-        raise ValueError(
-            f"accuracy must have one row per subject; got {brief(accuracy)}"
-        )
     flat = values.reshape(len(values), -1)
 
     def log_e_value(mean: FloatArray) -> FloatArray:
@@ -291,13 +287,10 @@ def required_subjects(  # noqa: PLR0913 - the options of one documented call
 
 def _planned_mean(pilot: ArrayLike, confidence: float) -> tuple[float, float]:
     """Return a lower limit of the mean of a pilot's scores, and their deviation."""
-    scores = real_array(pilot, "pilot")
-    sd = scores.std(ddof=1) if scores.ndim == 1 and len(scores) > 1 else 0.0
+    scores = real_array(pilot, "pilot", "n_subjects,", least=2)
+    sd = scores.std(ddof=1)
     if not 0 < sd < np.inf:
-        raise ValueError(
-            "pilot must have finite scores of two or more subjects that differ; got "
-            f"shape {scores.shape}"
-        )
+        raise ValueError("pilot must have finite scores of subjects that differ")
     allowance = stdtrit(len(scores) - 1, confidence) * sd / np.sqrt(len(scores))
     return float(scores.mean() - allowance), float(sd)
 

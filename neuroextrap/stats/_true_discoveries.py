@@ -135,12 +135,7 @@ def fewest_permutations(confidence_level: float) -> int:
 
 def _sorted_largest(largest: ArrayLike) -> tuple[FloatArray, float]:
     """Return the checked values, largest first, and the precision of their type."""
-    values = real_array(largest, "largest")
-    if values.ndim != 2 or not values.size:
-        raise ValueError(
-            "largest must have shape (n_permutations, n_largest), none of them 0; "
-            f"got {values.shape}"
-        )
+    values = real_array(largest, "largest", "n_permutations, n_largest")
     if not np.isfinite(values).all():
         raise ValueError("largest must be finite: drop regions without scores")
     kind = getattr(largest, "dtype", np.dtype(float))
@@ -190,12 +185,9 @@ def true_discoveries(scores: ArrayLike, thresholds: ArrayLike) -> int:
     2
     """
     values = real_array(scores, "scores").ravel()
-    limits = real_array(thresholds, "thresholds")
-    if limits.ndim != 1 or not limits.size or np.isnan(limits).any():
-        raise ValueError(
-            "thresholds must have shape (n_largest,) without NaN, as "
-            f"true_discovery_thresholds returns them; got shape {limits.shape}"
-        )
+    limits = real_array(thresholds, "thresholds", "n_largest,")
+    if np.isnan(limits).any():
+        raise ValueError("thresholds must not hold NaN")
     if np.isnan(values).any():
         raise ValueError("scores must not hold NaN: leave out regions without scores")
     return int(_counts_of_strongest(values, limits)[1].max(initial=0))

@@ -169,13 +169,27 @@ def check_real(values: ArrayLike, name: str) -> ArrayLike:
     return values
 
 
-def real_array(values: ArrayLike, name: str) -> FloatArray:
-    """Return `values` as a float64 array; TypeError if they are complex or masked."""
+def real_array(
+    values: ArrayLike, name: str, axes: str = "...", *, least: int = 1
+) -> FloatArray:
+    """Return `values` as a float64 array; TypeError if they are complex or masked.
+
+    Its `axes` are named as in "..., n_classes", each of at least `least` entries.
+    """
     checked = check_real(values, name)
     try:
-        return np.asarray(checked, dtype=np.float64)
+        array = np.asarray(checked, dtype=np.float64)
     except (TypeError, ValueError, OverflowError) as error:
         raise _no_numbers(values, name) from error
+    named = [axis for axis in axes.replace(",", " ").split() if axis != "..."]
+    extra = array.ndim - len(named)
+    sizes = array.shape[extra:] if axes.startswith("...") else array.shape[: len(named)]
+    if extra < 0 or (extra and "..." not in axes) or min(sizes, default=least) < least:
+        raise ValueError(
+            f"{name} must have shape ({axes}), {' and '.join(named)} at least {least}; "
+            f"got shape {array.shape}"
+        )
+    return array
 
 
 def _no_numbers(values: Any, name: str) -> ValueError:
@@ -260,9 +274,9 @@ def _check_unmasked(values: Any, name: str) -> None:
         )
 
 
-def check_probabilities(values: ArrayLike, name: str) -> FloatArray:
+def check_probabilities(values: ArrayLike, name: str, axes: str = "...") -> FloatArray:
     """Return numbers of [0, 1] (NaN passes, for regions without a value)."""
-    array = real_array(values, name)
+    array = real_array(values, name, axes)
     # mean accuracies are sums of many terms: forgive their last digits
     wrong = (array < -1e-9) | (array > 1 + 1e-9)
     if wrong.any():
@@ -308,12 +322,7 @@ def check_n_classes(n_classes: ArrayLike) -> FloatArray:
 
 def check_wins(wins: ArrayLike) -> FloatArray:
     """Return win distributions (..., K) that sum to one (all-NaN rows pass)."""
-    array = real_array(wins, "wins")
-    if array.ndim == 0 or array.shape[-1] < 2:
-        raise ValueError(
-            "wins must have shape (..., n_classes) with at least 2 classes; "
-            f"got {array.shape}"
-        )
+    array = real_array(wins, "wins", "..., n_classes", least=2)
     # a missing region is all NaN; a row that is part NaN is a mistake
     total = array.sum(axis=-1)
     if (np.isnan(total) != np.isnan(array).all(axis=-1)).any() or (array < 0).any():

@@ -1,7 +1,6 @@
 """All private names of the package that the tests of analysis use."""
 
 from neuroextrap.analysis._analysis_files import find_analysis
-from neuroextrap.analysis._merging import missing_parts
 from neuroextrap.analysis._options import Option
 from neuroextrap.analysis._parameters import (
     KINDS,
@@ -17,6 +16,7 @@ from neuroextrap.analysis._presentation import find_region
 from neuroextrap.analysis._region_analysis import RegionAnalysis
 from neuroextrap.analysis._region_maps import RegionMaps
 from neuroextrap.analysis._region_run import RunParameters
+from neuroextrap.analysis._results import missing_parts
 from neuroextrap.analysis._samples import read_residuals, read_samples
 from neuroextrap.decoding._decoding_run import plan_decoding
 from neuroextrap.images._region_choice import choose_regions

@@ -102,7 +102,7 @@ def test_a_range_is_checked_where_it_is_declared(monkeypatch):
         (Option("n", least=1), [1, 5, None, np.int64(3)], [0, 1.0, True, "1"]),
         (Option("n", 2, least=1), [1, 5], [None, 0, 2.5]),
         (
-            Option("x", 1.0, within=(0, 1)),
+            Option("x", 1.0, above=0, below=1),
             [0.5, np.float32(0.1)],
             [0, 1, "1", True, None],
         ),

@@ -3,7 +3,6 @@
 from neuroextrap.analysis._region_analysis import RegionAnalysis
 from neuroextrap.analysis._region_maps import RegionMaps
 from neuroextrap.cohorts._cohort_records import read_configuration
-from neuroextrap.encoding._identified_responses import prediction_scores
 from neuroextrap.encoding._margins import mahalanobis_margins
 from neuroextrap.images._events import read_events
 from neuroextrap.images._feature_files import Photographs

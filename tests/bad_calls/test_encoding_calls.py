@@ -16,7 +16,7 @@ from neuroextrap.encoding import (
 )
 from tests.analyses import encoding_of
 from tests.bad_calls.calls import BadCall, assert_good_message, options
-from tests.bad_calls.seam import mahalanobis_margins, prediction_scores
+from tests.bad_calls.seam import mahalanobis_margins
 
 V, T = ValueError, TypeError
 NAN = float("nan")
@@ -225,12 +225,6 @@ OTHERS = [
         lambda: mahalanobis_margins(R2, R2, np.eye(3)),
         V,
         ("covariance", "(3, 3)"),
-    ),
-    BadCall(
-        "scores(shapes)",
-        lambda: prediction_scores(R2, R2[:3]),
-        V,
-        ("predictions", "(3, 4)"),
     ),
     BadCall(
         "covariance(1 row)",

@@ -14,8 +14,12 @@ from neuroextrap.cohorts._cohort_runs import mean_motion
 from neuroextrap.group._contrast import resolve_test
 from neuroextrap.group._prevalence import PrevalenceOptions, saved_prevalence
 from neuroextrap.images._bids_names import read_filters
-from neuroextrap.images._bids_runs import find_participants, find_raw, find_runs
-from neuroextrap.images._cleaning import fmriprep_confounds
+from neuroextrap.images._bids_runs import (
+    find_participants,
+    find_raw,
+    find_runs,
+    fmriprep_confounds,
+)
 from neuroextrap.images._event_samples import event_samples, labels_of_samples
 from neuroextrap.images._sample_options import SampleOptions
 from neuroextrap.maps._provenance import file_entities

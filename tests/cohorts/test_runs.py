@@ -75,7 +75,7 @@ def test_a_copy_of_a_run_is_no_run(pair, tmp_path, kind):
 def test_runs_come_by_number(pair, tmp_path):
     """Run 10 comes after run 2: e-values in time ask for the order of acquisition."""
     renamed(pair, "_run-1_", "_run-10_")
-    runs = find_runs(pair, find_raw(pair), "01", task="objects")
+    runs = find_runs(pair, find_raw(pair), "01", {"task": "objects"}, {})
     assert [run.entities["run"] for run in runs] == ["2", "3", "4", "10"]
 
 

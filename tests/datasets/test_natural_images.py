@@ -5,8 +5,8 @@ import pytest
 from sklearn.linear_model import RidgeCV
 
 from neuroextrap.datasets import simulate_visual_cortex
-from neuroextrap.datasets._natural_images import photo_patches
 from neuroextrap.encoding import EncodingIdentification, GaborPyramid
+from tests.datasets.seam import photo_patches
 from tests.images.seam import load_samples
 
 

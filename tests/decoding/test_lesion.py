@@ -1,5 +1,6 @@
 """Lesions against fits of what is left."""
 
+import json
 from math import comb
 
 import nibabel
@@ -10,6 +11,7 @@ import scipy.sparse
 from neuroextrap import stats
 from neuroextrap.analysis import Keep, Regions
 from neuroextrap.decoding import IdentificationSearchLight, lesion_identification
+from neuroextrap.maps import read_maps
 from tests.analyses import searchlight_of
 
 
@@ -73,6 +75,19 @@ def test_atlas_regions_and_where_the_signal_is():
     assert loss[0] > loss[1]
     assert found.table_["accuracy"][0] == found["accuracy"].get_fdata()[0, 0, 0]
     assert np.isnan(found["accuracy_loss"].get_fdata()[2]).all()
+
+
+def test_lesions_are_written_with_what_they_are(tmp_path):
+    img, mask, y, runs = simulate()
+    light = searchlight_of(mask, radius=3.5, n_permutations=5)
+    found = lesion_identification(light, img, y, runs)
+    found.to_directory(tmp_path)
+    assert set(read_maps(tmp_path)) == set(found)
+    about = json.loads((tmp_path / "accuracy.json").read_text(encoding="utf-8"))
+    assert about["description"].endswith("; without the region")
+    for name, unit in (("accuracy_loss", "proportion"), ("loss_p_value_fwe", "p")):
+        about = json.loads((tmp_path / f"{name}.json").read_text(encoding="utf-8"))
+        assert about["unit"] == unit
 
 
 def test_a_matrix_of_regions_on_arrays_and_images():

@@ -99,7 +99,7 @@ def test_blocks_are_exchanged_together(monkeypatch):
     assert maps["accuracy_difference"][0] == pytest.approx(np.mean(difference))
     monkeypatch.delattr(RegionRun, "margins")  # refused before any outcome
     for options, message in (
-        ({"blocks": [1, 2, 3]}, r"blocks has shape \(3,\), 20 stimuli"),
+        ({"blocks": [1, 2, 3]}, r"blocks has shape \(3,\), features has"),
         ({"n_permutations": 0}, "n_permutations must be an integer >= 1"),
     ):
         with pytest.raises(ValueError, match=message):

@@ -317,8 +317,6 @@ def test_prediction_scores_of_constant_voxels_are_nan():
     assert np.isnan(found["r2"]).tolist() == [False, False, True]
     assert np.isnan(found["p_value_fwe"]).tolist() == [False, True, True]
     assert found["p_value_fwe"][0] == 0.05
-    with pytest.raises(ValueError, match="must both have shape"):
-        prediction_scores(Y, F[:5])
     with pytest.raises(ValueError, match="must be finite"):
         prediction_scores(Y * np.nan, F)
 
@@ -346,9 +344,6 @@ def test_no_signal_has_no_normalized_scores():
     assert scores["noise_ceiling"].tolist() == [0, 0, 0, 1]
     assert np.isnan(scores["r2_normalized"]).tolist() == [True] * 3 + [False]
     assert scores["r2_normalized"][3] == scores["r2"][3]
-    for bad in ([1.0] * 3, [-1.0, 1, 1, 1], [np.nan, 1, 1, 1]):
-        with pytest.raises(ValueError, match="noise_variance must hold 4 finite"):
-            prediction_scores(Y, F, noise_variance=bad)
 
 
 def test_outcomes_of_repeats_that_are_kept_are_averaged(experiment):

@@ -399,7 +399,7 @@ def test_bad_test_data(experiment):
         model.identify(e.test, e.Y_test[:, :29])
     with pytest.raises(ValueError, match="features has 1 candidates, at least two"):
         model.identify(e.test[:1], e.Y_test[:1])
-    with pytest.raises(ValueError, match="give one entry for every response"):
+    with pytest.raises(ValueError, match="give one entry for every sample"):
         model.identify(e.test, e.Y_test, groups=[0, 1])
     model.identify(e.test, e.Y_test)
     with pytest.raises(ValueError, match="prior must be 24 non-negative"):

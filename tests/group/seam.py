@@ -11,7 +11,6 @@ from neuroextrap.analysis._parameters import (
 from neuroextrap.group._alike import check_alike
 from neuroextrap.group._contrast import _weights, as_expression
 from neuroextrap.group._first_levels import read_columns
-from neuroextrap.maps._registry import GROUP_MAPS
 from neuroextrap.reporting._group_results import found_in_group, read_group
 from neuroextrap.stats._arrangements import flipped, permuted
 from neuroextrap.stats._linear_scores import linear_test

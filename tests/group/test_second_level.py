@@ -14,7 +14,6 @@ from scipy import stats as scipy_stats
 from neuroextrap import stats
 from neuroextrap.group import second_level_test, sign_flip_test
 from tests.group.seam import (
-    GROUP_MAPS,
     find_clusters,
     flipped,
     found_in_group,
@@ -219,7 +218,7 @@ def test_small_variance_groups_are_told_on_the_page_too(n):
         maps = second_level_test(imgs, **options)
     said = [str(w.message) for w in told if "variance_groups" in str(w.message)]
     assert len(said) == len(maps.findings_) == (n < 20)
-    first, *_ = found_in_group(*read_group([maps], GROUP_MAPS, None), 0)
+    first, *_ = found_in_group(*read_group([maps]))
     doubt = "but small p-values are too frequent if variances differ, because"
     assert (doubt in first) == (n < 20)
 

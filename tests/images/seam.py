@@ -1,13 +1,15 @@
 """All private names of the package that the tests of images use."""
 
 from neuroextrap.analysis._analysis_files import find_analysis
+from neuroextrap.cli._main import build_parser
+from neuroextrap.cli._planned_searchlight import Request
 from neuroextrap.cli._stimulus_tables import read_table
 from neuroextrap.cohorts._cohort_records import read_configuration
 from neuroextrap.design._copies import check_series_apart
 from neuroextrap.images import _loading
 from neuroextrap.images._atlas import REACH, atlas_labels, atlas_names_at
 from neuroextrap.images._bids_names import file_entities, loose_entities, pair_by_name
-from neuroextrap.images._cleaning import fmriprep_confounds
+from neuroextrap.images._bids_runs import find_betas, fmriprep_confounds
 from neuroextrap.images._events import (
     features_of_volumes,
     labels_of_volumes,
@@ -25,7 +27,7 @@ from neuroextrap.images._loading import (
     mean_gray_levels,
     surface_mesh,
 )
-from neuroextrap.images._maskers import finite_mask, mni152_mask
+from neuroextrap.images._maskers import finite_mask, load_image, mni152_mask, save_image
 from neuroextrap.images._opening import (
     NamedImage,
     list_images,
@@ -41,7 +43,6 @@ from neuroextrap.images._tables import (
     read_text_table,
     text_column,
 )
-from neuroextrap.images._writing import load_image, save_image
 from neuroextrap.learning_curves._curve_run import read_scans
 from neuroextrap.maps._transaction import finish_interrupted
 from neuroextrap.margins.running._null import read_about_null

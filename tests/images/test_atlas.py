@@ -98,7 +98,7 @@ def test_surface_atlases(surface, surface_mask):
         (np.full((2, 2, 2), np.nan), "must hold whole numbers"),
         (np.full((2, 2, 2), -1.0), "must hold labels >= 0"),
         (np.zeros((2, 2, 2)), "no label inside the mask"),
-        (np.ones((2, 2, 2, 3)), "has 3 maps, a labels image has one"),
+        (np.ones((2, 2, 2, 3)), "must be one image, got 3 samples"),
     ],
 )
 def test_bad_atlases_are_refused(volume, masker, data, message):

@@ -10,6 +10,7 @@ import pytest
 from nilearn.maskers import NiftiMasker
 
 from neuroextrap.images import labeled_samples, resolve_masker
+from tests.images.seam import Request, build_parser
 
 volume_samples = partial(labeled_samples, samples="volumes")
 trial_betas = partial(labeled_samples, samples="lsa")
@@ -133,9 +134,6 @@ def test_masks_are_not_ignored(study, read):
 
 
 def test_at_the_command_line(study, tmp_path):
-    from neuroextrap.cli._main import build_parser
-    from neuroextrap.cli._planned_searchlight import Request
-
     mask = tmp_path / "mask.nii.gz"
     nibabel.Nifti1Image(np.ones((2, 2, 2), np.uint8), np.eye(4)).to_filename(mask)
 

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from PIL import Image
 
-from neuroextrap.images._feature_files import read_features
+from neuroextrap.encoding import read_features
 from tests.images.seam import Photographs, photograph_files
 
 VALUES = np.array([[0.5, 1.0, -2.0], [3.0, 4.5, 0.0]])

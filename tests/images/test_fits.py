@@ -15,7 +15,7 @@ from scipy.io import loadmat, savemat
 from neuroextrap.cli import main
 from neuroextrap.decoding import IdentificationSearchLight
 from neuroextrap.images import load_betas
-from neuroextrap.images._bids_runs import find_betas
+from tests.images.seam import find_betas
 
 SHAPE, AFFINE = (4, 4, 3), np.diag([3.0, 3, 3, 1])
 CONDITIONS = ("face", "house", "word")
@@ -500,4 +500,4 @@ def test_participants(tmp_path, program):
 def test_one_fit_to_all_runs_says_so(tmp_path):
     write_nilearn(tmp_path / "n", together=True, name="../../fits/sub-01/fit")
     with pytest.raises(ValueError, match=r"of one fit, .* fit every run by itself"):
-        find_betas(tmp_path / "fits", "01")
+        find_betas(tmp_path / "fits", "01", {}, {})

@@ -57,9 +57,7 @@ def test_hemispheres_in_feature_order(surface_mask):
     assert len(places) == masker.n_elements_
 
 
-def test_the_wrong_kind_of_masker_is_refused(masker, surface_mask):
-    with pytest.raises(TypeError, match="must be a SurfaceMasker to have a mesh"):
-        surface_mesh(masker)
+def test_a_surface_has_no_lattice(surface_mask):
     with pytest.raises(TypeError, match="must be a NiftiMasker to have a lattice"):
         mask_lattice(resolve_masker(surface_mask))
 

@@ -117,7 +117,7 @@ def test_masks_that_are_none_are_refused(volume, surface, mask_data):
     holed[0, 0, 0] = np.nan
     with pytest.raises(ValueError, match="not a binary mask"):
         resolve_masker(volume(holed))
-    with pytest.raises(ValueError, match="must be one mask, got 2 samples"):
+    with pytest.raises(ValueError, match="must be one image, got 2 samples"):
         resolve_masker(volume(np.ones((4, 5, 3, 2))))
     with pytest.raises(ValueError, match="empty mask"):
         resolve_masker(surface(np.zeros(30, bool), np.zeros(24, bool)))

@@ -7,7 +7,7 @@ import nibabel
 import numpy as np
 import pytest
 
-from neuroextrap.cli._stimulus_tables import read_features
+from neuroextrap.encoding import read_features
 from neuroextrap.images import resolve_masker
 from neuroextrap.maps import read_maps
 from tests.images.seam import (

@@ -213,7 +213,7 @@ def test_what_is_missing_is_told(tmp_path):
     with pytest.raises(ValueError, match=r"lies in space fsnative .* no mesh of it"):
         list_images(str(left))
     left.write_bytes(left.read_bytes()[:300])
-    with pytest.raises(ValueError, match="is not a readable series"):
+    with pytest.raises(ValueError, match="is not a readable image"):
         list_images(str(left))
     [right] = tmp_path.rglob("*hemi-R*.func.gii")
     right.unlink()

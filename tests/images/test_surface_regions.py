@@ -10,7 +10,12 @@ def masker(surface_mask):
     return resolve_masker(surface_mask)
 
 
-def test_equal_to_discs_on_each_whole_mesh(surface_mask, masker, tmp_path):
+@pytest.fixture
+def cached(surface_mask, tmp_path):
+    return resolve_masker(surface_mask, memory=tmp_path)
+
+
+def test_equal_to_discs_on_each_whole_mesh(surface_mask, masker, cached, tmp_path):
     wanted = np.zeros((masker.n_elements_,) * 2, bool)
     offset = 0
     for side, mask in surface_mask.data.parts.items():
@@ -24,20 +29,18 @@ def test_equal_to_discs_on_each_whole_mesh(surface_mask, masker, tmp_path):
     assert found.dtype == bool
     assert found.indices.dtype == np.int32
     for _ in range(2):  # computed, then read
-        cached = surface_regions(masker, 8.0, cache_dir=tmp_path)
-        assert (cached.toarray() == wanted).all()
+        again = surface_regions(cached, 8.0)
+        assert (again.toarray() == wanted).all()
     assert len(list(tmp_path.rglob("output.pkl"))) == 2
     some = surface_regions(masker, 8.0, centers=[30, 1])
     assert (some.toarray() == wanted[[30, 1]]).all()
 
 
-def test_bad_input_is_refused(masker, volume):
+def test_bad_input_is_refused(masker):
     with pytest.raises(ValueError, match="radius=-1 must be a positive"):
         surface_regions(masker, -1)
     with pytest.raises(ValueError, match="centers must lie in"):
         surface_regions(masker, 3.0, centers=[999])
-    with pytest.raises(TypeError, match="must be a SurfaceMasker"):
-        surface_regions(resolve_masker(volume(np.ones((2, 2, 2)))), 3.0)
 
 
 def test_fsaverage5_that_comes_with_nilearn():
@@ -59,24 +62,24 @@ def test_fsaverage5_that_comes_with_nilearn():
         assert gaps.max() <= 10.0
 
 
-def test_the_cache_is_read_and_keyed_by_radius(masker, tmp_path):
-    first = surface_regions(masker, 5.0, cache_dir=tmp_path)
+def test_the_cache_is_read_and_keyed_by_radius(cached, tmp_path):
+    first = surface_regions(cached, 5.0)
     stored = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("output.pkl")}
     assert len(stored) == 2
-    again = surface_regions(masker, 5.0, cache_dir=tmp_path)
+    again = surface_regions(cached, 5.0)
     assert {path: path.stat().st_mtime_ns for path in stored} == stored
     assert (again.toarray() == first.toarray()).all()
     assert again.has_canonical_format
-    surface_regions(masker, 6.0, cache_dir=tmp_path)
+    surface_regions(cached, 6.0)
     assert len(list(tmp_path.rglob("output.pkl"))) == 4
 
 
-def test_an_unreadable_cache_file_is_replaced_and_said(masker, tmp_path, caplog):
-    first = surface_regions(masker, 5.0, cache_dir=tmp_path)
+def test_an_unreadable_cache_file_is_replaced_and_said(cached, tmp_path, caplog):
+    first = surface_regions(cached, 5.0)
     path = next(tmp_path.rglob("output.pkl"))
     size = path.stat().st_size
     path.write_bytes(path.read_bytes()[:200])
-    again = surface_regions(masker, 5.0, cache_dir=tmp_path)
+    again = surface_regions(cached, 5.0)
     assert (again.toarray() == first.toarray()).all()
     assert "Exception while loading results" in caplog.text
     assert path.stat().st_size == size

@@ -23,5 +23,4 @@ from neuroextrap.learning_curves._splits import (
     label_entropy,
     residual_freedom,
 )
-from neuroextrap.learning_curves._voxelwise_gaussian import macroscopic_log_posterior
 from neuroextrap.models._canonical_space import check_priors

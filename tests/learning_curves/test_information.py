@@ -4,12 +4,11 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize_scalar
 
-from neuroextrap.learning_curves import prediction_information
+from neuroextrap.learning_curves import VoxelwiseGaussian, prediction_information
 from tests.learning_curves.seam import (
     best_prior_weight,
     check_priors,
     label_entropy,
-    macroscopic_log_posterior,
 )
 
 
@@ -103,12 +102,14 @@ def test_best_weight_at_the_ends():
 
 def test_bayes_rule_without_underflow():
     rng = np.random.default_rng(3)
-    logs, priors = rng.standard_normal((4, 3)), np.array([0.5, 0.3, 0.2])
-    joint = np.exp(logs) * priors
+    X, y = rng.standard_normal((20, 3)), np.arange(20) % 2
+    model = VoxelwiseGaussian(priors=[0.8, 0.2]).fit(X, y)
+    joint = np.exp(model.log_likelihood(X)) * [0.8, 0.2]
     twin = joint / joint.sum(axis=1, keepdims=True)
-    np.testing.assert_allclose(np.exp(macroscopic_log_posterior(logs, priors)), twin)
-    far = macroscopic_log_posterior(logs - 1e6, priors)
-    np.testing.assert_allclose(np.exp(far), twin, rtol=1e-8)
+    np.testing.assert_allclose(model.predict_proba(X), twin)
+    far = model.log_likelihood(X + 1e3)
+    assert far.max() < -1e5  # whose exponential is 0
+    np.testing.assert_allclose(model.predict_proba(X + 1e3).sum(axis=1), 1)
 
 
 @pytest.mark.parametrize(
@@ -133,6 +134,6 @@ def test_other_functions_check_their_input():
     with pytest.raises(ValueError, match=r"priors=.* must be positive"):
         check_priors([1.0, 0.0], 2)
     with pytest.raises(ValueError, match="priors of shape"):
-        macroscopic_log_posterior([[0.0, 0.0]], [1.0])
+        check_priors([1.0], 2)
     with pytest.raises(ValueError, match="y must hold column numbers"):
         prediction_information([[1.0, 0.0]], ["a"], priors=[0.5, 0.5])

@@ -155,7 +155,7 @@ def test_refuses_bad_options():
     model = CanonicalVariates(n_components=4).fit(X, y)
     with pytest.raises(ValueError, match="of='odds' must be"):
         sensitivity_map(model, X, y, of="odds")
-    with pytest.raises(ValueError, match=r"y holds the label .*'z'"):
+    with pytest.raises(ValueError, match=r"y has .*'z'.*not fitted"):
         sensitivity_map(model, X, np.full(len(y), "z"))
     with pytest.raises(ValueError, match="label='z' has no sample"):
         sensitivity_map(model, X, y, label="z")

@@ -28,4 +28,4 @@ from neuroextrap.margins.running._checkpoint import array_hash
 from neuroextrap.reporting._identification_page import identification_sections
 from neuroextrap.reporting._identification_words import validity_notes
 from neuroextrap.reporting._maps_section import page_maps
-from neuroextrap.reporting._viewer_data import viewer_data
+from neuroextrap.reporting._viewer import viewer_data

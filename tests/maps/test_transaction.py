@@ -24,10 +24,9 @@ from tests.maps.seam import (
 BIDS = {"sub": "01"}
 
 
-def write(folder, content, names=("a", "b", "c"), bids=None, **options):
-    with replaced_results(
-        ResultFiles.below(folder, bids), overwrite=True, **options
-    ) as staging:
+def write(folder, content, names=("a", "b", "c"), bids=None, record=(), **options):
+    parts = [(ResultFiles.below(folder, bids), dict(record))]
+    with replaced_results(parts, overwrite=True, **options) as [staging]:
         for name in names:
             (staging / f"{name}.txt").write_text(content)
 
@@ -45,9 +44,9 @@ def listing(folder):
 
 
 def test_files_that_have_no_successor_go_and_those_of_others_stay(tmp_path):
-    write(tmp_path, "old", provenance={"command": "first"})
+    write(tmp_path, "old", record={"command": "first"})
     (tmp_path / "mine.txt").write_text("mine")
-    write(tmp_path, "new", names=("b", "d"), provenance={"command": "second"})
+    write(tmp_path, "new", names=("b", "d"), record={"command": "second"})
     assert content(tmp_path) == {"b.txt": "new", "d.txt": "new", "mine.txt": "mine"}
     record = json.loads((tmp_path / "provenance.json").read_text())
     assert record["command"] == "second"
@@ -55,7 +54,7 @@ def test_files_that_have_no_successor_go_and_those_of_others_stay(tmp_path):
 
 
 def fail_half_way(files, error):
-    with replaced_results(files, overwrite=True) as staging:
+    with replaced_results([(files, {})], overwrite=True) as [staging]:
         (staging / "a.txt").write_text("half")
         raise error
 
@@ -104,7 +103,7 @@ while True:
     if child == 0:
         die_at(n)
         files = ResultFiles.below(root / str(n), bids)
-        with replaced_results(files, overwrite=True) as staging:
+        with replaced_results([(files, {})], overwrite=True) as [staging]:
             for name in "bcd":
                 (staging / f"{name}.txt").write_text("new")
         os._exit(0)
@@ -211,9 +210,9 @@ def test_ctrl_c_while_files_move_waits_until_all_have(tmp_path, monkeypatch, ctr
 
 def test_two_writers_do_not_mix(tmp_path, monkeypatch):
     files = ResultFiles.below(tmp_path)
-    with replaced_results(files) as first:
+    with replaced_results([(files, {})]) as [first]:
         (first / "a.txt").write_text("first")
-        with replaced_results(files) as second:
+        with replaced_results([(files, {})]) as [second]:
             (second / "a.txt").write_text("second")
             assert first != second  # neither takes the other for a leftover
             assert first.is_dir()
@@ -231,7 +230,7 @@ def test_two_writers_do_not_mix(tmp_path, monkeypatch):
 
 
 def write_into_a_folder_that_fills(folder):
-    with replaced_results(ResultFiles.below(folder)) as staging:
+    with replaced_results([(ResultFiles.below(folder), {})]) as [staging]:
         (staging / "a.txt").write_text("first")
         (folder / "theirs.txt").write_text("meanwhile")
 

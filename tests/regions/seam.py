@@ -1,5 +1,6 @@
 """All private names of the package that the tests of regions use."""
 
+from neuroextrap.regions import _coordinates
 from neuroextrap.regions._coordinates import (
     lattice_spheres,
     nearest_features,

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from neuroextrap.regions import _coordinates as loose
 from neuroextrap.regions import coordinate_spheres
+from tests.regions.seam import _coordinates as loose
 from tests.regions.seam import lattice_spheres, nearest_features
 
 

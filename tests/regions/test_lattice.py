@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from neuroextrap.regions import _coordinates as lattice
+from tests.regions.seam import _coordinates as lattice
 from tests.regions.seam import lattice_spheres, strided_centers
 
 

@@ -4,20 +4,20 @@ from neuroextrap.analysis._presentation import region_images
 from neuroextrap.analysis._region_maps import RegionMaps
 from neuroextrap.cli._results import text_table
 from neuroextrap.images._opening import new_volume, space_code
-from neuroextrap.maps._registry import GROUP_MAPS, MAPS
+from neuroextrap.maps._registry import MAPS
 from neuroextrap.plotting._brain_maps import mni152_template
 from neuroextrap.reporting import _finding, _page, _peaks
 from neuroextrap.reporting._finding import (
-    Counted,
     area_names,
     discoveries_section,
-    find,
+    discovery_curve,
+    forming_clusters,
 )
-from neuroextrap.reporting._group_page import group_clusters, make_group_page
+from neuroextrap.reporting._group_page import make_group_page
 from neuroextrap.reporting._group_results import read_group
 from neuroextrap.reporting._identification_page import identification_sections
 from neuroextrap.reporting._identification_words import curve_axes, found, methods
-from neuroextrap.reporting._maps_section import choose_background
+from neuroextrap.reporting._maps_section import PageMaps, choose_background, page_maps
 from neuroextrap.reporting._page import (
     Report,
     bits_at_least,
@@ -39,8 +39,7 @@ from neuroextrap.reporting._page import (
 from neuroextrap.reporting._peaks import ranked_peaks
 from neuroextrap.reporting._pictures import few_colors, gray_png
 from neuroextrap.reporting._region_page import comparison_page
-from neuroextrap.reporting._viewer import viewer_of_curves
-from neuroextrap.reporting._viewer_data import rounded
+from neuroextrap.reporting._viewer import rounded, viewer_of_curves
 from neuroextrap.stats._true_discoveries import DiscoveryBounds
 
 

@@ -17,12 +17,15 @@ from neuroextrap.stats import true_discoveries
 from tests.analyses import searchlight_of
 from tests.images.seam import feature_coordinates
 from tests.reporting.seam import (
-    Counted,
     DiscoveryBounds,
+    PageMaps,
     _finding,
     area_names,
     discoveries_section,
+    discovery_curve,
+    forming_clusters,
     identification_sections,
+    page_maps,
     read_text,
 )
 
@@ -42,7 +45,7 @@ def light():
 
 def section(light, atlas=None):
     areas = None if atlas is None else area_names(atlas, light.masker_)
-    return unescape(discoveries_section(Counted.of(light), areas))
+    return unescape(discoveries_section(page_maps(light), areas))
 
 
 HEADING = "How many are informative"
@@ -74,23 +77,32 @@ def test_the_curve_is_the_bound_at_every_threshold(light, monkeypatch):
     assert max(counted.get_ydata()) == light.true_discoveries()
 
 
+def counted(bounds, n):
+    """Regions (n,) without a place, of which sets are counted."""
+    return PageMaps(
+        maps={},
+        scores={"p_value": np.ones(n)},
+        masker=None,
+        choice=Bunch(places=lambda masker: None),
+        words=("one", "many"),
+        finding=Bunch(survives=np.zeros(n, bool)),
+        bounds=bounds,
+        n_permutations=99,
+    )
+
+
 def test_a_proportion_is_never_rounded_up():
     bounds = DiscoveryBounds(np.arange(1.0, 241), np.array([500.0, 0]), 0.95)
-    nowhere = Bunch(places=lambda masker: None)
-    counted = Counted(
-        bounds, nowhere, None, np.ones(240), np.zeros(240, bool), 99, ("one", "many")
-    )
-    page = discoveries_section(counted)
+    page = discoveries_section(counted(bounds, 240))
     assert "At least 239 of these 240 many" in page
     assert ">99%<" in page
 
 
 def test_no_curve_where_the_bound_is_zero():
     bounds = DiscoveryBounds(np.zeros(9), np.ones(3), 0.95)
-    counted = Counted(bounds, None, None, None, None, 99, ("voxel", "voxels"))
-    assert _finding._curve(counted) == ""
-    some = counted._replace(bounds=DiscoveryBounds(np.arange(9.0), np.ones(3), 0.95))
-    assert "true_discovery_curve.svg" in _finding._curve(some)
+    assert discovery_curve(counted(bounds, 9)) == ""
+    some = DiscoveryBounds(np.arange(9.0), np.ones(3), 0.95)
+    assert "true_discovery_curve.svg" in discovery_curve(counted(some, 9))
 
 
 def test_a_page_answers_for_all_regions_and_an_atlas(light):
@@ -127,9 +139,8 @@ def test_a_drawn_mask_is_called_by_its_file_and_listed_before_clusters(light, tm
 
 
 def test_clusters_of_peaks_are_counted(light):
-    counted = Counted.of(light)
-    clusters = counted.clusters()
-    assert counted.forming == 0.01
+    forming, clusters = forming_clusters(page_maps(light))
+    assert forming == 0.01
     assert np.bincount(clusters[clusters >= 0]).max() > 3
     peaks = peak_table(light)
     for peak in peaks.itertuples():
@@ -146,7 +157,7 @@ def test_clusters_of_peaks_are_counted(light):
 
 def test_every_second_center_has_the_neighbors_of_its_grid():
     light = fit(stride=2)
-    clusters = Counted.of(light).clusters()
+    _, clusters = forming_clusters(page_maps(light))
     places = feature_coordinates(light.masker_)[light.results_.choice.centers]
     for number in range(clusters.max() + 1):
         inside = places[clusters == number]
@@ -157,8 +168,7 @@ def test_every_second_center_has_the_neighbors_of_its_grid():
 
 def test_nothing_is_said_without_permutations():
     light = fit(n_permutations=0)
-    assert Counted.of(light) is None
-    assert discoveries_section(None) == ""
+    assert discoveries_section(page_maps(light)) == ""
     assert "cluster_regions" not in peak_table(light)
 
 

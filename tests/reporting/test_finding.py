@@ -16,11 +16,11 @@ from neuroextrap.reporting import peak_table
 from tests.margins.seam import CLASSIFIERS
 from tests.reporting.seam import (
     curve_axes,
-    find,
     format_percent,
     found,
     identification_sections,
     methods,
+    page_maps,
     ranked_peaks,
     region_images,
 )
@@ -37,7 +37,7 @@ def _fit(seed=0, signal=0.0, n_permutations=0, n_features=9, n_runs=6):
 
 def said_of(fitted):
     """The sentences of the answer, the first one first."""
-    return found(fitted, ranked_peaks(fitted, 1))
+    return found(fitted, page_maps(fitted), ranked_peaks(fitted, 1))
 
 
 @pytest.fixture(scope="module")
@@ -57,7 +57,7 @@ def nothing():
 
 
 def test_survivors_are_counted(fitted):
-    finding = find(fitted)
+    finding = page_maps(fitted).finding
     p_values = fitted.region_scores_["p_value_fwe"]
     assert finding.criterion == "p_value_fwe"
     np.testing.assert_array_equal(finding.survives, p_values <= 0.05)
@@ -193,7 +193,7 @@ def test_no_sentence_or_table_states_more_than_a_bound(seed):
 
 
 def test_nothing_is_said_to_be_nothing(nothing):
-    finding = find(nothing)
+    finding = page_maps(nothing).finding
     assert nothing.region_scores_["p_value_fwe"].min() > 0.05  # of this seed
     assert finding.n_surviving == 0
     assert said_of(nothing)[0].startswith("Nothing survives: none of")
@@ -212,7 +212,7 @@ def test_too_few_permutations_are_told():
 
 def test_without_permutations_the_bound_decides():
     strong, weak = _fit(signal=3.0, n_runs=20), _fit(signal=0.0)
-    finding = find(strong)
+    finding = page_maps(strong).finding
     assert finding.criterion == "bayes_accuracy_bound_fwe"
     assert finding.n_surviving == 1
     assert strong.region_scores_["bayes_accuracy_bound_fwe"][0] > 1 / 3
@@ -229,7 +229,8 @@ def test_a_single_region_is_not_called_the_best_of_many():
 def test_false_alarms_are_as_rare_as_said():
     """Without a signal, at most one report in twenty finds something."""
     found = [
-        find(_fit(seed=seed, n_permutations=19)).n_surviving > 0 for seed in range(60)
+        page_maps(_fit(seed=seed, n_permutations=19)).finding.n_surviving > 0
+        for seed in range(60)
     ]
     # binomial(60, .05) exceeds 8 once in a thousand
     assert sum(found) <= 8
@@ -237,7 +238,7 @@ def test_false_alarms_are_as_rare_as_said():
 
 def test_peaks_that_do_not_survive_are_apart(fitted, sections):
     peaks = ranked_peaks(fitted, 10)
-    survives = find(fitted).survives[peaks["region"].to_numpy()]
+    survives = page_maps(fitted).finding.survives[peaks["region"].to_numpy()]
     assert 0 < survives.sum() < 10  # of this seed: both kinds
     section = sections["Peaks"]
     assert section.count('<tr class="trend">') == (~survives).sum()
@@ -255,20 +256,20 @@ def test_regions_that_survive_come_first_whatever_the_statistic(brain):
     peaks = ranked_peaks(light, 6)
     order = light.region_scores_["implied_information"][peaks["region"]]
     assert np.all(np.diff(order) <= 0)
-    survives = find(light).survives[peaks["region"].to_numpy()]
+    survives = page_maps(light).finding.survives[peaks["region"].to_numpy()]
     assert np.all(np.diff(survives.astype(int)) <= 0)
 
 
 def test_methods_say_within_what_labels_moved(fitted, one_region, tmp_path):
-    said = " ".join(methods(fitted))
+    said = " ".join(methods(fitted, page_maps(fitted)))
     assert "20 permutations of the labels within runs, family-wise" in said
     assert (
         "Gaussian channel with the closest accuracy curve over 2 to 4 classes" in said
     )
-    assert "permutations" not in " ".join(methods(one_region))
+    assert "permutations" not in " ".join(methods(one_region, page_maps(one_region)))
     fitted.to_directory(tmp_path / "all")
     read = type(fitted).from_directory(tmp_path / "all")
-    assert "20 permutations, family-wise" in " ".join(methods(read))
+    assert "20 permutations, family-wise" in " ".join(methods(read, page_maps(read)))
 
 
 # what the committee on best practices (COBIDAS, Nichols et al. 2017, appendix D.4-D.6)
@@ -309,7 +310,7 @@ def test_the_methods_paragraph_says_what_reviewers_ask_for(fitted, item):
         "standardize": True,
         "smoothing_fwhm": 4.0,
     }
-    said = " ".join(methods(fitted, samples))
+    said = " ".join(methods(fitted, page_maps(fitted), samples))
     wanted = REPORTED[item]
     assert wanted in said or re.search(wanted, said), said
 
@@ -320,6 +321,6 @@ def test_the_methods_paragraph_calls_every_classifier_by_its_usual_name(name):
     y, runs = np.tile([0, 1, 2], 8), np.repeat(np.arange(8), 3)
     light = IdentificationSearchLight(estimator=name, bounds=None)
     light.fit(rng.normal(size=(24, 3)), rng.permutation(y), groups=runs)
-    said = " ".join(methods(light, {}))
+    said = " ".join(methods(light, page_maps(light), {}))
     assert f"classifier ({name})" not in said
     assert re.search(r"a classifier \([a-zA-Z ]+\) was cross-validated", said)

@@ -18,7 +18,7 @@ from neuroextrap.group import (
     second_level_test,
     sign_flip_test,
 )
-from tests.reporting.seam import GROUP_MAPS, group_clusters, make_group_page, read_group
+from tests.reporting.seam import make_group_page, read_group
 
 SHAPE, AFFINE = (8, 7, 6), np.diag([4.0, 4, 4, 1])
 N = 10
@@ -58,8 +58,8 @@ def group_page(tested):
 
 
 def _found(maps, atlas=None):
-    (result,) = read_group([maps], GROUP_MAPS, atlas)
-    return result.view.finding, group_clusters(result)
+    (result,) = read_group([maps], atlas)
+    return result.view.finding, result.clusters
 
 
 def test_clusters_are_those_of_nilearn(tested):
@@ -158,7 +158,7 @@ def test_two_analyses_on_one_page(imgs, tested):
     rng = np.random.default_rng(1)
     nulls = [rng.normal(size=(20, np.prod(SHAPE))) for _ in range(N)]
     found = prevalence_test(imgs, nulls, n_permutations=2000)
-    first, second = read_group([tested, found], GROUP_MAPS, None)
+    first, second = read_group([tested, found])
     assert second.names["p_value_fwe"] == "prevalence_p_value_fwe"
     for result, maps in ((first, tested), (second, found)):
         expected = maps["p_value_fwe"].get_fdata().ravel()
@@ -237,7 +237,7 @@ def test_pages_are_equal_for_equal_maps(tested, group_page):
 @pytest.mark.parametrize("two_sided", [True, False])
 def test_colors_are_white_at_zero_where_both_signs_are_strong(imgs, two_sided):
     maps = second_level_test(imgs, two_sided=two_sided, n_permutations=20)
-    (result,) = read_group([maps], GROUP_MAPS, None)
+    (result,) = read_group([maps])
     (low, high), cmap = result.view.look("t")[1:]
     t = maps["t"].get_fdata()
     assert high == pytest.approx(np.nanmax(np.abs(t)) if two_sided else np.nanmax(t))

@@ -110,6 +110,7 @@ def test_every_work_that_methods_name_is_listed():
     assert len(works) == 22
     assert section.count("@") == 22
     assert _SMITH in section
+    assert "author = {Abraham and others}" in section
     for entry in re.findall(r"@\w+\{.*?\n\}", section, re.DOTALL):
         assert entry.count("{") == entry.count("}")
         assert "year = " in entry

@@ -110,8 +110,7 @@ def test_another_viewer_of_nilearn_is_told(fitted, monkeypatch):
         )
 
     monkeypatch.setattr("nilearn.plotting.view_img", view_img)
-    with pytest.raises(RuntimeError, match="does not call brainsprite any more"):
-        viewer_page(fitted)
+    assert "does not call brainsprite any more" in str(viewer_page(fitted))
 
 
 def test_report_says_when_nilearn_has_another_viewer(fitted, monkeypatch, caplog):

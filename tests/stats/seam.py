@@ -24,8 +24,12 @@ from neuroextrap.stats._arrangements import (
 from neuroextrap.stats._bound_methods import clopper_pearson_lower, kl_lower
 from neuroextrap.stats._classical import _relevant_responses
 from neuroextrap.stats._extrapolation import _auto, _gaussian, _method, _mple
-from neuroextrap.stats._extrapolation._auto import Auto, LogitMean
-from neuroextrap.stats._extrapolation._curves import Logistic, pitman_yor_accuracy
+from neuroextrap.stats._extrapolation._auto import (
+    Auto,
+    Logistic,
+    LogitMean,
+    pitman_yor_accuracy,
+)
 from neuroextrap.stats._extrapolation._gaussian import (
     Gaussian,
     GaussianMixture,
@@ -38,6 +42,7 @@ from neuroextrap.stats._extrapolation._method import (
     PointWins,
     UniformWins,
     WinSample,
+    half_of_classes,
     log_spaced_set_sizes,
 )
 from neuroextrap.stats._extrapolation._mixtures import (
@@ -58,13 +63,13 @@ from neuroextrap.stats._extrapolation._mple import (
 )
 from neuroextrap.stats._extrapolation._point_methods import (
     Tail,
-    best_distractors,
     calibrate_log_lose,
     compress,
     cross_validated_bandwidth,
     fit_generalized_pareto,
     pair_lag_counts,
     split_ties,
+    tail_log_lose,
 )
 from neuroextrap.stats._extrapolation._prediction_intervals import measured_logit_error
 from neuroextrap.stats._extrapolation._regressions import (

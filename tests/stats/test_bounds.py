@@ -283,3 +283,8 @@ def test_a_class_has_one_test_point_or_more():
     with pytest.raises(ValueError, match="n_repeats"):
         TestDesign(3, [2, 0.5, 1])
     assert TestDesign(3, 0.5).n_classes == 3
+
+
+def test_two_classes_are_enough():
+    bound = bayes_accuracy_lower_bound(0.9, n_classes=2, n_repeats=200)
+    assert bound == pytest.approx(0.9 - np.sqrt(np.log(20) / (2 * 2 * 200)))

@@ -179,7 +179,7 @@ def test_wins_out_of_range():
         model.fit_wins(np.full(4, 0.25), 0)
     with pytest.raises(TypeError, match="n_test must be an integer"):
         model.fit_wins(np.full(4, 0.25), 2.5)
-    with pytest.raises(ValueError, match="2 classes"):
+    with pytest.raises(ValueError, match="n_classes at least 2"):
         model.fit_wins([1.0], 10)
 
 

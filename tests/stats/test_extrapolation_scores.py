@@ -9,16 +9,18 @@ from tests.stats.seam import (
     AccuracyExtrapolator,
     LeftOut,
     PointWins,
+    RadialBasis,
     WinSample,
     _method,
-    best_distractors,
     calibrate_log_lose,
     compress,
     cross_validated_bandwidth,
     fit_generalized_pareto,
+    half_of_classes,
     pair_lag_counts,
     pitman_yor_accuracy,
     split_ties,
+    tail_log_lose,
 )
 
 
@@ -147,7 +149,7 @@ def test_generalized_pareto_of_bins_is_that_of_all(shape):
 def test_tail_probabilities_equal_their_formula_point_by_point():
     margins, y = nearest_center(40, 0.6, 5)
     sample, n_tail = WinSample.from_margins(margins, y), 8
-    found, rows, part, shape, scale = best_distractors(sample, n_tail).log_lose(39)
+    found, rows, part, shape, scale = tail_log_lose(sample, n_tail)
     np.testing.assert_array_equal(rows, range(40))
     np.testing.assert_array_equal(part, 1)
     for row, label, log_q in zip(margins, y, found, strict=True):
@@ -256,7 +258,8 @@ def test_wins_of_many_subsets_are_those_of_each(monkeypatch, largest):
         rows = np.isin(y, subset)
         some = margins[np.ix_(rows, subset)], np.searchsorted(subset, y[rows])
         np.testing.assert_array_equal(part.wins, WinSample.from_margins(*some).wins)
-    curves = sample.half_curves(5, np.array([2, 5]), n_draws=4, random_state=0)
+    method = RadialBasis(n_half_samples=4, random_state=0)
+    curves = method._half_curves(sample, 5, np.array([2, 5]))
     assert curves.shape == (4, 2)
     assert len(np.unique(curves[:, 1])) > 1
 
@@ -273,7 +276,7 @@ def test_groups_that_hold_all_tested_classes_stay():
 def test_half_of_the_classes_holds_a_tested_one():
     rng, tested = np.random.default_rng(0), np.array([3])
     for _ in range(20):
-        assert _method.half_of_classes(rng, 10, tested, 5)[3]
+        assert half_of_classes(rng, 10, tested, 5)[3]
 
 
 def test_an_exponential_tail_has_shape_zero(monkeypatch):

@@ -55,7 +55,7 @@ def test_estimate_and_t_of_the_observed_design(name):
     np.testing.assert_allclose(score.heights(score(observed))[0], t, rtol=1e-8)
     assert test.degrees_of_freedom == len(design) - design.shape[1]
     assert test.is_intercept == (design.shape[1] == 1)
-    assert test.n_observations == len(design)
+    assert len(test.effect) == len(design)
 
 
 def test_the_nuisance_is_what_the_design_has_beside_the_effect():

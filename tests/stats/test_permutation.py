@@ -94,6 +94,13 @@ def test_shifts_move_whole_runs_and_are_drawn_as_the_seed_says():
         assert len(shift_rows(7, runs, 12, 0)) == 11
 
 
+def test_runs_of_one_row_stay_however_many_there_are():
+    runs = np.r_[np.arange(70), [70, 70, 70]]
+    every = shift_rows(73, runs, 2, 0)
+    np.testing.assert_array_equal(every[:, :70], [np.arange(70)] * 2)
+    np.testing.assert_array_equal(every[:, 70:], [[72, 70, 71], [71, 72, 70]])
+
+
 def test_drawing_from_many_is_distinct_and_within_groups():
     rng = np.random.default_rng(0)
     groups = np.repeat(np.arange(4), 8)

@@ -93,8 +93,8 @@ def test_few_subjects_have_too_few_flips():
 @pytest.mark.parametrize(
     ("pilot", "options", "message"),
     [
-        ([0.3], {}, "two or more subjects"),
-        ([[0.3, 0.4]], {}, "two or more subjects"),
+        ([0.3], {}, "n_subjects at least 2"),
+        ([[0.3, 0.4]], {}, "n_subjects at least 2"),
         ([0.3, np.nan], {}, "finite scores"),
         ([0.3, 0.3], {}, "subjects that differ"),
         ([0.2, 0.25], {}, "baseline=0.25 must be below the mean"),

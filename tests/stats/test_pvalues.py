@@ -64,11 +64,11 @@ def test_binomial_is_the_upper_tail(n_test, n_classes):
 @pytest.mark.parametrize(
     ("function", "arguments", "error", "message"),
     [
-        (permutation_p_value, (1.0, []), ValueError, "at least one permutation"),
-        (permutation_p_value, (1.0, 2.0), ValueError, "at least one permutation"),
+        (permutation_p_value, (1.0, []), ValueError, "n_permutations at least 1"),
+        (permutation_p_value, (1.0, 2.0), ValueError, "n_permutations at least 1"),
         (permutation_p_value, ([1, 2], np.ones((5, 3))), ValueError, "broadcast"),
         (permutation_p_value, (1.0, [np.nan, 1]), ValueError, "null_scores hold NaN"),
-        (max_statistic_p_value, (1.0, []), ValueError, "at least one permutation"),
+        (max_statistic_p_value, (1.0, []), ValueError, "n_permutations at least 1"),
         (max_statistic_p_value, (1, np.ones((2, 2))), ValueError, "null_maxima must"),
         (max_statistic_p_value, (1, [np.nan]), ValueError, "must not hold NaN"),
         (binomial_p_value, (3, 21, 2), ValueError, "multiple of n_classes"),

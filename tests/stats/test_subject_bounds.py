@@ -167,7 +167,7 @@ def test_the_bounds_cover(spread, n_sets):
 def test_bad_arguments_are_named():
     with pytest.raises(ValueError, match=r"accuracy must lie in \[0, 1\]"):
         population_accuracy_lower_bound([0.5, 1.5])
-    with pytest.raises(ValueError, match="one row per subject"):
+    with pytest.raises(ValueError, match="n_subjects"):
         population_accuracy_lower_bound(0.5)
     with pytest.raises(ValueError, match="n_orders, n_steps"):
         of_one_design([[1, 2]], 8)

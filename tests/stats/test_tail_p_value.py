@@ -143,7 +143,7 @@ def test_without_a_fit_the_permutation_p_value_stays(null):
 @pytest.mark.parametrize(
     ("score", "null", "message"),
     [
-        (1.0, [], "at least one permutation"),
+        (1.0, [], "n_permutations at least 1"),
         ([1.0, 2.0], np.ones((50, 3)), "broadcast"),
         ([1.0, 2.0], np.ones((50, 1)), "null_scores must have shape"),
         (1.0, [np.inf] * 50, "null_scores must be finite"),

@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from neuroextrap.stats._accuracy import warn_if_reversed
-from neuroextrap.stats._extrapolation._auto import Auto
-from neuroextrap.stats._extrapolation._curves import Logistic, PitmanYor
+from neuroextrap.stats._extrapolation._auto import Auto, Logistic, PitmanYor
 from neuroextrap.stats._extrapolation._gaussian import Gaussian, GaussianMixture
 from neuroextrap.stats._extrapolation._method import (
     ExtrapolationMethod,
@@ -160,9 +159,7 @@ class AccuracyExtrapolator(PredictionIntervals):
                 f"{margins.ndim} dimension(s); fit one region at a time or use "
                 "extrapolate_wins"
             )
-        sample = WinSample.from_margins(margins, y_true)
-        warn_if_reversed(sample.wins, sample.n_test)
-        return self._fit(sample)
+        return self._fit(WinSample.from_margins(margins, y_true))
 
     def fit_wins(self, wins: ArrayLike, n_test: int) -> AccuracyExtrapolator:
         """Fit to only a win distribution.
@@ -196,11 +193,11 @@ class AccuracyExtrapolator(PredictionIntervals):
                 f"got shape {wins.shape}; use extrapolate_wins for many regions"
             )
         n_test = check_integer(n_test, "n_test", minimum=1)
-        warn_if_reversed(wins, n_test)
         return self._fit(WinSample(wins, n_test))
 
     def _fit(self, sample: WinSample) -> AccuracyExtrapolator:
         """Resolve what depends on the data, fit, and warn if that did not converge."""
+        warn_if_reversed(sample.wins, sample.n_test)
         method = EXTRAPOLATION_METHODS[self.method](**self.options)
         if method.continuous_scores and not sample.has_continuous_scores():
             warn(

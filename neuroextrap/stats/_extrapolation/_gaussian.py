@@ -10,6 +10,7 @@ from scipy import special
 
 from neuroextrap.stats._accuracy import accuracy_weights
 from neuroextrap.stats._extrapolation._method import (
+    Fit,
     WinMethod,
     WinSample,
     log_spaced_set_sizes,
@@ -60,11 +61,8 @@ class Gaussian(WinMethod):
 
     name = "gaussian"
 
-    def fit_many(
-        self, wins: np.ndarray, n_test: np.ndarray, start: np.ndarray | None = None
-    ) -> tuple[np.ndarray, np.ndarray | None]:
+    def fit_many(self, wins: np.ndarray, n_test: np.ndarray) -> Fit:
         """Return the shift, and 0, the log standard deviation of the limit."""
-        del start
         observed = clip_to_resolution(wins[:, -1], n_test)
         shift = invert_gaussian_accuracy(observed, wins.shape[1])
         return np.stack([shift, 0 * shift], 1), None
@@ -182,12 +180,10 @@ class GaussianMixture(Gaussian):
         loss = _loss_for(sample.n_classes, self.loss)
         return GaussianMixture(loss=loss, ridge_scale=self.ridge_scale)
 
-    def fit_many(
-        self, wins: np.ndarray, n_test: np.ndarray, start: np.ndarray | None = None
-    ) -> tuple[np.ndarray, np.ndarray | None]:
-        """Fit mu and log nu, from the limit or from `start`, (2,) or (n_regions, 2)."""
+    def fit_many(self, wins: np.ndarray, n_test: np.ndarray) -> Fit:
+        """Fit mu and log nu, from the limit or from a warm start."""
         n_points = np.broadcast_to(np.asarray(n_test, float), len(wins))
-        wins = _resolved(wins, n_points)
+        wins, start = _resolved(wins, n_points), self.warm_start
         if start is None:
             start = super().fit_many(wins, n_points)[0]
         start = np.broadcast_to(start, (len(wins), 2))

@@ -17,7 +17,7 @@ from neuroextrap.stats._accuracy import (
     count_wins,
     spread_ties,
 )
-from neuroextrap.stats._validation import batches, random_generator
+from neuroextrap.stats._validation import batches
 
 _MOST_TIES = 0.05
 _BATCH_NUMBERS = 4_000_000
@@ -88,25 +88,6 @@ class WinSample:
             return False
         tied = (self.margins == self.own_scores()[:, None]).sum(axis=1) > 1
         return bool(tied.mean() <= _MOST_TIES)
-
-    def half_curves(
-        self,
-        n_half: int,
-        set_sizes: np.ndarray,
-        *,
-        n_draws: int,
-        random_state: int | np.random.Generator | None,
-    ) -> np.ndarray:
-        """Return curves among random halves; without scores the whole's own."""
-        if self.margins is None:
-            return self.curve(set_sizes)[None]
-        rng = random_generator(random_state)
-        tested = np.unique(self.y_true)
-        halves = [
-            half_of_classes(rng, self.n_classes, tested, n_half) for _ in range(n_draws)
-        ]
-        wins = np.stack([half.wins for half in self.subsets(np.stack(halves))])
-        return wins @ accuracy_weights(n_half, set_sizes)
 
     def subsets(self, members: np.ndarray) -> list[WinSample]:
         """Return the samples, without scores, of sets (n_sets, n_classes) of bool."""
@@ -296,17 +277,19 @@ class ExtrapolationMethod(ABC):
         return self.mixture_.cdf(u)
 
 
+Fit = tuple[np.ndarray, np.ndarray | None]
+
+
 class WinMethod(ExtrapolationMethod):
     """A method of a few parameters, fitted to many win distributions at once."""
 
     uses_scores = False
     parameters_: np.ndarray  # (n_regions, n_parameters), one region if wins are of one
     wins_: np.ndarray  # (n_classes,) of the sample, or (n_regions, n_classes)
+    warm_start: np.ndarray | None = None  # (n_parameters,), for iterations
 
     @abstractmethod
-    def fit_many(
-        self, wins: np.ndarray, n_test: np.ndarray, start: np.ndarray | None = None
-    ) -> tuple[np.ndarray, np.ndarray | None]:
+    def fit_many(self, wins: np.ndarray, n_test: np.ndarray) -> Fit:
         """Return parameters (n, n_parameters) of wins, and which converged, if any."""
 
     @abstractmethod
@@ -326,8 +309,10 @@ class WinMethod(ExtrapolationMethod):
     def refits(self, parts: LeftOut) -> Iterator[Self]:
         """Fit parts of one size together, from where the whole sample's fit ended."""
         parameters = np.empty((len(parts), self.parameters_.shape[1]))
+        again = copy(self)
+        again.warm_start = self.parameters_[0]
         for places, wins, n_test in parts.same_size():
-            parameters[places] = self.fit_many(wins, n_test, self.parameters_[0])[0]
+            parameters[places] = again.fit_many(wins, n_test)[0]
         for row, part in zip(parameters, parts.win_samples, strict=True):
             refit = copy(self)
             refit.parameters_, refit.wins_ = row[None], part.wins

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar, Self
 
@@ -216,8 +215,7 @@ class Tail(PointMethod):
     def _points(self, sample: WinSample) -> PointWins:
         K = sample.n_classes
         n_tail = int(np.clip(round(self.fraction * K), 2, K - 2))
-        tails = best_distractors(sample, n_tail)
-        log_lose, rows, part, self.shape_, self.scale_ = tails.log_lose(K - 1)
+        log_lose, rows, part, self.shape_, self.scale_ = tail_log_lose(sample, n_tail)
         weights = sample.point_weights()[rows] * part
         self.calibration_ = np.array([0.0, 1.0])
         if self.calibrate:
@@ -228,38 +226,32 @@ class Tail(PointMethod):
         return PointWins(log_win, weights)
 
 
-@dataclass(frozen=True)
-class Tails:
-    """The best distractors of every test point, and how many are above and tied."""
-
-    best: np.ndarray
-    true_scores: np.ndarray
-    above: np.ndarray
-    tied: np.ndarray
-
-    def log_lose(
-        self, n_others: int
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray, float, float]:
-        """Return log q of losing to a distractor, points, shares, shape and scale."""
-        n_tail, threshold = self.best.shape[1] - 1, self.best[:, -1]
-        mean = self.best[:, :-1].mean(1) - threshold
-        mean = np.where(mean > 0, mean, 1.0)
-        ahead = (self.true_scores - threshold) / mean
-        excess = (self.best[:, :-1] - threshold[:, None]) / mean[:, None]
-        shape, scale = fit_generalized_pareto(excess[excess > 0])
-        rows, share, part = split_ties((ahead <= 0) & (self.tied > 0))
-        ahead = ahead[rows]
-        beaten_by = self.above[rows] + share * self.tied[rows]
-        with np.errstate(divide="ignore"):
-            survival = _pareto_log_survival(np.maximum(ahead, 0), shape, scale)
-            log_lose = np.where(ahead > 0, np.log(n_tail) + survival, np.log(beaten_by))
-        log_lose = np.maximum(log_lose - np.log(n_others), _LOG_LOSE_FLOOR)
-        return log_lose, rows, part, shape, scale
+def tail_log_lose(
+    sample: WinSample, n_tail: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, float, float]:
+    """Return log q of losing to a distractor, points, shares, shape and scale."""
+    best, above, tied = best_distractors(sample, n_tail)
+    threshold = best[:, -1]
+    mean = best[:, :-1].mean(1) - threshold
+    mean = np.where(mean > 0, mean, 1.0)
+    ahead = (sample.own_scores() - threshold) / mean
+    excess = (best[:, :-1] - threshold[:, None]) / mean[:, None]
+    shape, scale = fit_generalized_pareto(excess[excess > 0])
+    rows, share, part = split_ties((ahead <= 0) & (tied > 0))
+    ahead = ahead[rows]
+    beaten_by = above[rows] + share * tied[rows]
+    with np.errstate(divide="ignore"):
+        survival = _pareto_log_survival(np.maximum(ahead, 0), shape, scale)
+        log_lose = np.where(ahead > 0, np.log(n_tail) + survival, np.log(beaten_by))
+    log_lose = np.maximum(log_lose - np.log(sample.n_classes - 1), _LOG_LOSE_FLOOR)
+    return log_lose, rows, part, shape, scale
 
 
-def best_distractors(sample: WinSample, n_tail: int) -> Tails:
-    """Return the `n_tail` best distractors' scores of every point, and the next."""
-    true_scores, n_others = sample.own_scores(), sample.n_classes - 1
+def best_distractors(
+    sample: WinSample, n_tail: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the best scores (n_test, n_tail + 1) of others, how many win and tie."""
+    n_others = sample.n_classes - 1
     best = np.empty((sample.n_test, n_tail + 1))
     above, tied = np.empty((2, sample.n_test), np.intp)
     for rows, own, others in sample.distractor_scores():
@@ -267,7 +259,7 @@ def best_distractors(sample: WinSample, n_tail: int) -> Tails:
         tied[rows] = np.count_nonzero(others == own, axis=1)
         others.partition(n_others - n_tail - 1, axis=1)
         best[rows] = np.sort(others[:, n_others - n_tail - 1 :], axis=1)[:, ::-1]
-    return Tails(best, true_scores, above, tied)
+    return best, above, tied
 
 
 def _pareto_log_survival(x: np.ndarray, shape: float, scale: float) -> np.ndarray:

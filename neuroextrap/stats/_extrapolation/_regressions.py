@@ -9,10 +9,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
 
+from neuroextrap.stats._accuracy import accuracy_weights
 from neuroextrap.stats._extrapolation._gaussian import clip_to_resolution
 from neuroextrap.stats._extrapolation._method import (
     ExtrapolationMethod,
     WinSample,
+    half_of_classes,
     log_spaced_set_sizes,
 )
 from neuroextrap.stats._extrapolation._mixtures import (
@@ -26,6 +28,7 @@ from neuroextrap.stats._validation import (
     brief,
     check_integer,
     check_real_set_sizes,
+    random_generator,
     real_array,
 )
 
@@ -331,10 +334,7 @@ class RadialBasis(ExtrapolationMethod):
             return self.bandwidths[0]
         n_half = max(sample.n_classes // 2, 2)
         sizes = equispaced_set_sizes(n_half, self.n_fit_sizes)
-        curves = sample.half_curves(
-            n_half, sizes, n_draws=self.n_half_samples, random_state=self.random_state
-        )
-        errors = []
+        curves, errors = self._half_curves(sample, n_half, sizes), []
         for h in self.bandwidths:
             knots = radial_knots(sample.n_classes, h)  # those of the final fit
             columns = radial_columns(knots, h, sizes)
@@ -342,6 +342,18 @@ class RadialBasis(ExtrapolationMethod):
             predicted = [ahead @ _regress(columns, c) for c in curves]
             errors.append(np.mean((np.array(predicted) - sample.wins[-1]) ** 2))
         return self.bandwidths[int(np.argmin(errors))]
+
+    def _half_curves(
+        self, sample: WinSample, n_half: int, set_sizes: np.ndarray
+    ) -> np.ndarray:
+        """Return curves among random halves; without scores the whole's own."""
+        if sample.margins is None:
+            return sample.curve(set_sizes)[None]
+        rng, tested = random_generator(self.random_state), np.unique(sample.y_true)
+        draws = range(self.n_half_samples)
+        halves = [half_of_classes(rng, sample.n_classes, tested, n_half) for _ in draws]
+        wins = np.stack([half.wins for half in sample.subsets(np.stack(halves))])
+        return wins @ accuracy_weights(n_half, set_sizes)
 
     def accuracy(self, set_sizes: ArrayLike) -> np.ndarray:
         return radial_columns(self.knots_, self.bandwidth_, set_sizes) @ self.weights_
