@@ -274,8 +274,8 @@ class DiscoveryCounts:
         >>> light.true_discoveries([0, 1, 2, 7]), light.true_discoveries()
         (3, 3)
         """
-        bounds = self._discoveries()
-        chosen = self._set_of(region, atlas)
+        bounds, *where = self._discoveries()
+        chosen = _set_of(region, atlas, *where)
         if above is not None:
             if np.isnan(check_number(above, "above")):
                 raise ValueError("above is NaN; give a threshold of the statistic")
@@ -297,32 +297,28 @@ class DiscoveryCounts:
         n_true : ndarray of int of shape (n_thresholds,)
             How many of these are informative, at least, all at once.
         """
-        return self._discoveries().curve(self._set_of(region, atlas))
+        bounds, *where = self._discoveries()
+        return bounds.curve(_set_of(region, atlas, *where))
 
-    def _discoveries(self) -> Any:
-        """Return the DiscoveryBounds; ValueError that says why there are none."""
+    def _discoveries(self) -> tuple[Any, Any, Any]:
+        """Return DiscoveryBounds, RegionChoice and masker; ValueError without them."""
         raise NotImplementedError
 
-    def _places(self) -> tuple[Any, Any]:
-        """Return where the regions are: their choice, and the masker or None."""
-        raise NotImplementedError
 
-    def _set_of(self, region: Any, atlas: Any) -> np.ndarray:
-        """Return which regions are in a set, bool of shape (n_regions,)."""
-        choice, masker = self._places()
-        names = [str(name) for name in choice.names or ()]
-        if atlas is not None:
-            return choice.regions_in(_label_of(region, atlas, masker))
-        if region is None:
-            return np.ones(choice.n_regions, dtype=bool)
-        if isinstance(region, str) and region in names:
-            return np.arange(choice.n_regions) == find_region(
-                region, choice, masker, None
-            )
-        image = any(hasattr(region, name) for name in ("get_fdata", "mesh"))
-        if image or isinstance(region, str | Path):
-            return choice.regions_in(_mask_of(region, masker))
-        return _indexed(region, choice.n_regions)
+def _set_of(region: Any, atlas: Any, choice: Any, masker: Any) -> np.ndarray:
+    """Return which regions are in a set, bool of shape (n_regions,)."""
+    names = [str(name) for name in choice.names or ()]
+    if atlas is not None:
+        return choice.regions_in(_label_of(region, atlas, masker))
+    if region is None:
+        return np.ones(choice.n_regions, dtype=bool)
+    if isinstance(region, str) and region in names:
+        index = find_region(region, choice, masker, None)
+        return np.arange(choice.n_regions) == index
+    image = any(hasattr(region, name) for name in ("get_fdata", "mesh"))
+    if image or isinstance(region, str | Path):
+        return choice.regions_in(_mask_of(region, masker))
+    return _indexed(region, choice.n_regions)
 
 
 def _mask_of(region: Any, masker: Any) -> np.ndarray:

@@ -109,7 +109,7 @@ class RegionAnalysis(RegionFiles, RegionInference, DiscoveryCounts, BaseEstimato
     def _discoveries(self):
         results = self.results_
         if results.discoveries is not None:
-            return results.discoveries
+            return results.discoveries, results.choice, self.masker_
         level, n_permutations = results.confidence_level, self.n_permutations_
         needed = fewest_permutations(level)
         if n_permutations < needed:
@@ -122,9 +122,6 @@ class RegionAnalysis(RegionFiles, RegionInference, DiscoveryCounts, BaseEstimato
             "these results do not hold the largest values of the permuted maps: they "
             "were written by an earlier version, or no region was analyzed; fit again"
         )
-
-    def _places(self):
-        return self.results_.choice, self.masker_
 
     @described_by(RegionInference.find_region)
     def region_margins(self, region: Any) -> np.ndarray:

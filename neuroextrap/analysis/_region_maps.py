@@ -82,18 +82,14 @@ class RegionMaps(DiscoveryCounts, dict):
         caption = f"{n_shown} of {len(table)} {what}"
         return str(frame_table(table.head(n_shown), caption))
 
-    def _discoveries(self) -> Any:
+    def _discoveries(self) -> tuple[Any, Any, Any]:
         bounds = getattr(self, "discoveries", None)
         if bounds is None:
             raise ValueError(
                 "no bound on the number of true discoveries was computed with these "
                 "maps: tests over subjects with at least 37 permutations have one"
             )
-        return bounds
-
-    def _places(self) -> tuple[Any, Any]:
-        n_features = len(self._discoveries().scores)
-        return features_as_regions(n_features), self.masker_
+        return bounds, features_as_regions(len(bounds.scores)), self.masker_
 
     def generate_report(self, title: str | None = None, **options: Any) -> Report:
         """Make a self-contained HTML page of the maps.
@@ -163,21 +159,32 @@ class RegionMaps(DiscoveryCounts, dict):
             image nor a table to write.
         """
         check_output_directory(path, overwrite=overwrite, bids=bids)
-        described, more = [], dict(more or {})
-        for maps in (self, *self._further):
-            described += maps.described()
-        for maps in (*self._further, self):
-            if maps.table_ is not None:
-                more[getattr(maps, "table_file", _TABLE)] = table_writer(maps.table_)
-        seed, record = self.random_state, None
         about = provenance(
-            parameters=self.parameters, inputs=self.inputs, random_state=seed
+            parameters=self.parameters,
+            inputs=self.inputs,
+            random_state=self.random_state,
         )
+        record: dict = {}
         if origin is not None:
             about, record = origin.sidecar() | about, origin.record
-        named = {"findings": self.findings_, "record": record, "bids": bids}
+        images, sidecars = {}, {}
+        tables: dict[str, Callable] = {}
+        for maps in (self, *self._further):
+            for each, image in maps.described():
+                seen = {"findings": findings_about(self.findings_, each.name)}
+                images[each.name] = image
+                sidecars[each.name] = describe_map(each, about | seen)
+            if maps.table_ is not None:
+                file = getattr(maps, "table_file", _TABLE)
+                tables.setdefault(file, table_writer(maps.table_))
+        more = (more or {}) | tables
+        if not images and not more:
+            raise ValueError(
+                "plain arrays have no images to write; save the arrays themselves"
+            )
+        made = {"bids": bids, "provenance": about | record, "more": more}
         places = {"overwrite": overwrite, "elsewhere": elsewhere}
-        write_described(path, described, about, more, **named, **places)
+        write_maps(path, images, sidecars, **made, **places)
 
     def described(self) -> list:
         """Return pairs of a MapRecord and an image; none if maps are arrays."""
@@ -214,22 +221,6 @@ def maps_of_regions(
         bg_img_=run.bg_img,
         **about,
     )
-
-
-def write_described(
-    path, described, about, more, *, findings=(), bids=None, record=None, **places
-):
-    """Write pairs of a record and an image, and further files, with provenance."""
-    if not described and not more:
-        raise ValueError(
-            "plain arrays have no images to write; save the arrays themselves"
-        )
-    maps, sidecars = {}, {}
-    for each, image in described:
-        seen = {"findings": findings_about(findings, each.name)}
-        maps[each.name], sidecars[each.name] = image, describe_map(each, about | seen)
-    known = {"bids": bids, "provenance": about | (record or {}), "more": more}
-    write_maps(path, maps, sidecars, **known, **places)
 
 
 def stacked_tables(tables, *columns):

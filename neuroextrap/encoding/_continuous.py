@@ -388,9 +388,8 @@ class ContinuousEncoding(BaseEstimator):
         check_delays(self.delays)
         random_generator(self.random_state)
 
-    def _sample_options(self, confounds=None, sample_mask=None):
+    def _sample_options(self, given=None):
         """Return the SampleOptions by which responses are read."""
         names = ("t_r", "smoothing_fwhm", "high_pass")
-        given = {name: getattr(self, name) for name in names}
-        given |= {"confounds": confounds, "sample_mask": sample_mask}
-        return SampleOptions(samples="volumes", **given)
+        own = {name: getattr(self, name) for name in names}
+        return SampleOptions(samples="volumes", **own, **vars(given or GivenRuns()))

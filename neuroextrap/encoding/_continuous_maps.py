@@ -300,12 +300,11 @@ def _check_segments(tested, seconds):
 
 def _placed(model, choice, scores, **about):
     """Return numbers of regions, or voxels, as RegionMaps."""
-    seed = model.random_state
     return maps_of_regions(
         SimpleNamespace(choice=choice, masker=model.masker_, bg_img=None),
         scores,
         parameters=described_parameters(model),
-        random_state=seed if isinstance(seed, int) else None,
+        random_state=model.random_state,
         n_permutations_=model.n_permutations,
         **about,
     )

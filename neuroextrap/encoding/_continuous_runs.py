@@ -152,14 +152,14 @@ class Runs(NamedTuple):
     """Runs one after the other, a row for every volume."""
 
     features: np.ndarray  # (n_volumes, n_columns), neither scaled nor delayed
-    responses: np.ndarray  # (n_volumes, n_voxels), rescaled within runs
-    run: np.ndarray  # number of the run of each volume, (n_volumes,)
-    usable: np.ndarray  # voxels that are finite and vary in every run, (n_voxels,)
     names: np.ndarray | None  # of the columns
     bands: np.ndarray | None  # of the columns, (n_columns,)
-    t_r: float | None  # seconds between volumes, where known
-    masker: Any
+    run: np.ndarray  # number of the run of each volume, (n_volumes,)
     kept: np.ndarray  # volumes that are neither trained on nor tested are False
+    t_r: float | None  # seconds between volumes, where known
+    responses: Any = None  # (n_volumes, n_voxels), rescaled within runs
+    usable: Any = None  # voxels that are finite and vary in every run, (n_voxels,)
+    masker: Any = None
 
     @property
     def shown(self):
@@ -167,48 +167,31 @@ class Runs(NamedTuple):
         return np.split(self.features, np.flatnonzero(np.diff(self.run)) + 1)
 
 
-def read_runs(model, mask, features, imgs, cleaning):
+def read_runs(model, mask, features, imgs, given):
     """Read features and responses of some runs, and clean these; returns Runs."""
-    options = model._sample_options(cleaning.confounds, cleaning.sample_mask)
+    options = model._sample_options(given)
     known = getattr(model, "feature_names_in_", None)
-    planned = plan_runs(features, imgs, options, known)
-    arrays = isinstance(planned.series[0], np.ndarray)
+    runs, series, cleaning = plan_runs(features, imgs, options, known)
+    arrays = isinstance(series[0], np.ndarray)
     if not arrays:
-        mask = resolve_masker(mask, planned.series, memory=model.memory)
+        mask = resolve_masker(mask, series, memory=model.memory)
         smooth_by(mask, options.smoothing_fwhm)
-    _check_cleaning(mask, planned.cleaning, arrays=arrays)
+    _check_cleaning(mask, cleaning, arrays=arrays)
     # nothing is subtracted over runs: it is done in each of them
-    read = [read_samples(mask, i, center=False, dtype=None) for i in planned.series]
+    read = [read_samples(mask, each, center=False, dtype=None) for each in series]
     if len({samples.X.shape[1] for samples in read}) > 1:
         raise ValueError("imgs have other numbers of voxels; give runs of one mask")
-    run, kept = planned.cleaning.series, planned.cleaning.kept
     responses = np.concatenate([samples.X for samples in read])
-    responses = clean_runs(responses, run, planned.cleaning)
-    return Runs(
-        planned.features,
-        rescaled(responses, run, model.within_runs, kept),
-        run,
-        np.all([samples.usable for samples in read], axis=0),
-        planned.names,
-        planned.bands,
-        planned.cleaning.times[0],
-        None if arrays else mask,
-        kept,
+    responses = clean_runs(responses, runs.run, cleaning)
+    return runs._replace(
+        responses=rescaled(responses, runs.run, model.within_runs, runs.kept),
+        usable=np.all([samples.usable for samples in read], axis=0),
+        masker=None if arrays else mask,
     )
 
 
-class PlannedRuns(NamedTuple):
-    """All of some runs but their responses, for all volumes one after the other."""
-
-    features: np.ndarray
-    names: np.ndarray | None
-    bands: np.ndarray | None
-    series: list  # images, or arrays
-    cleaning: Cleaning
-
-
 def plan_runs(features, imgs, options, known=None):
-    """Read features, what cleans responses, and headers of images; PlannedRuns."""
+    """Read all but responses: Runs, their images or arrays, and what cleans these."""
     tables, entries = _entries(features, imgs)
     series = [load_array(run) if str(run)[-4:] == ".npy" else run for run in entries]
     if len({isinstance(run, np.ndarray) for run in series}) > 1:
@@ -225,7 +208,8 @@ def plan_runs(features, imgs, options, known=None):
     names = _one_set_of_columns(volumes)
     values = np.concatenate([values for values, *_ in volumes])
     cleaning = _read_cleaning(named, options, times)
-    return PlannedRuns(values, names, volumes[0][2], series, cleaning)
+    about = cleaning.series, cleaning.kept, times[0]
+    return Runs(values, names, volumes[0][2], *about), series, cleaning
 
 
 def _read_cleaning(named, options, times):

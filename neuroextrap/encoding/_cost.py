@@ -13,7 +13,11 @@ from sklearn.base import clone
 from neuroextrap.analysis._parameters import of_arrays, with_parameters
 from neuroextrap.analysis._region_run import RunParameters
 from neuroextrap.analysis._samples import can_be_used
-from neuroextrap.encoding._continuous_runs import plan_runs, read_table_of_runs
+from neuroextrap.encoding._continuous_runs import (
+    GivenRuns,
+    plan_runs,
+    read_table_of_runs,
+)
 from neuroextrap.images import resolve_masker
 from neuroextrap.images._loading import load_samples
 from neuroextrap.margins._resources import continue_line, parse_shard
@@ -127,30 +131,30 @@ class EncodingData:
 
 
 def check_runs(model, runs):
-    """Read all of a table of runs but the images' data; returns PlannedRuns."""
+    """Read all of a table of runs but the images' data, as `plan_runs`."""
     table = read_table_of_runs(runs)
-    options = model._sample_options(table.confounds, table.sample_mask)
-    return plan_runs(table.features, table.imgs, options)
+    given = GivenRuns(confounds=table.confounds, sample_mask=table.sample_mask)
+    return plan_runs(table.features, table.imgs, model._sample_options(given))
 
 
 def estimate_cost_of_runs(model, runs, seconds=None):
     """Fit and score noise in a few and in more voxels; a dict of the cost."""
-    planned, table = check_runs(model, runs), read_table_of_runs(runs)
-    series = planned.cleaning.series
-    if isinstance(planned.series[0], np.ndarray):
-        n_voxels = planned.series[0].shape[1]
+    table = read_table_of_runs(runs)
+    planned, series, _ = check_runs(model, table)
+    if isinstance(series[0], np.ndarray):
+        n_voxels = series[0].shape[1]
     else:
-        n_voxels = resolve_masker(model.mask, planned.series).n_elements_
+        n_voxels = resolve_masker(model.mask, series).n_elements_
     rng = np.random.default_rng(0)
 
     def run(n):
-        noise = [rng.normal(size=(size, n)) for size in np.bincount(series)]
+        noise = [rng.normal(size=(size, n)) for size in np.bincount(planned.run)]
         small = clone(model).set_params(
             mask=None,
             labels_img=None,
             process_mask_img=None,
             smoothing_fwhm=None,
-            t_r=planned.cleaning.times[0],
+            t_r=planned.t_r,
             regions=csr_array(np.ones((n, n))),
         )
         start = time.process_time()
@@ -164,5 +168,5 @@ def estimate_cost_of_runs(model, runs, seconds=None):
         "n_regions": n_voxels,
         "n_permutations": model.n_permutations,
         "seconds": _continued(run, _VOXELS, (n_voxels,))[0],
-        "memory": 8 * len(series) * (4 * n_voxels + 3 * planned.features.shape[1]),
+        "memory": 8 * len(planned.run) * (4 * n_voxels + 3 * planned.features.shape[1]),
     }

@@ -171,7 +171,6 @@ def _compare_outcomes(models, outcomes, asked, blocks, n_pairs, about):
     tell(findings)
     known = ~np.isnan(outcomes[0] + outcomes[1]).any(axis=1)
     differences = (outcomes[0] - outcomes[1])[known]
-    seed = asked.random_state
     scores, tested = exchange_test(
         known,
         [values[known].mean(axis=1) for values in outcomes],
@@ -180,14 +179,14 @@ def _compare_outcomes(models, outcomes, asked, blocks, n_pairs, about):
         n_permutations=asked.n_permutations,
         two_sided=asked.two_sided,
         cross_validated=TRAINED_ON_TESTS in findings,
-        random_state=seed,
+        random_state=asked.random_state,
     )
     scores["p_value_fwe"] = np.minimum(scores["p_value_fwe"] * n_pairs, 1)  # Bonferroni
     return maps_of_regions(
         models[0].run_,
         scores,
         parameters=about,
-        random_state=seed if isinstance(seed, int) else None,
+        random_state=asked.random_state,
         findings=findings,
         page=comparison_page,
         n_permutations_=tested.n_permutations,

@@ -29,8 +29,8 @@ from neuroextrap.encoding._stimuli import (
     response_rows,
     rows_of_stimuli,
 )
-from neuroextrap.encoding._stimulus_features import check_candidates
-from neuroextrap.encoding._training import read_responses, some_responses
+from neuroextrap.encoding._stimulus_features import SOME_VOXELS, check_candidates
+from neuroextrap.encoding._training import read_responses
 from neuroextrap.encoding._training_folds import (
     Shown,
     fold_exchange,
@@ -234,8 +234,9 @@ def _check_test_samples(model, training, samples):
     check_as_trained("imgs has", "voxels", samples.X.shape[1], model.n_elements_)
     finite = model.usable_ & samples.finite
     if finite.sum() == model.usable_.sum():
+        columns = np.flatnonzero(model.usable_)[:SOME_VOXELS]
         both = training.data.shown.samples, samples
-        check_new_rows(*(some_responses(each, model.usable_) for each in both))
+        check_new_rows(*(x.X[:, columns] + x.location[columns] for x in both))
     return finite
 
 

@@ -121,20 +121,10 @@ def ensemble_size_curve(  # noqa: PLR0913
     drawn = [
         rng.choice(most, size, replace=False) for size in sizes for _ in range(n_draws)
     ]
-    wins, Y_test, how = [], np.asarray(test[1]), (groups, stimuli)
-    if vary == "voxels":
-        predicted, residuals, n_stimuli = _trained(X, Y, X_test, encoder, *how)
-        for some in drawn:
-            part = Y_test[:, some], predicted[:, some], residuals[:, some]
-            wins.append(_wins(*part, n_stimuli))
-    else:
-        for some in drawn:
-            own = X[:, some], Y, X_test[:, some], encoder_of_columns(encoder, some)
-            wins.append(_wins(Y_test, *_trained(*own, *how)))
+    data = X, Y, X_test, np.asarray(test[1])
+    wins = _wins(data, encoder, groups, stimuli, **{vary: drawn})
     n, shape = len(X_test), (len(sizes), n_draws)
-    found = accuracy_statistics(
-        np.array(wins), n_test=n, set_sizes=default_set_sizes(n)
-    )
+    found = accuracy_statistics(wins, n_test=n, set_sizes=default_set_sizes(n))
     names = ("accuracy", "implied_information")
     return EnsembleCurve(sizes, *(found[name].reshape(shape) for name in names))
 
@@ -151,15 +141,19 @@ def _check_sizes(sizes, most, n_draws):
     return sizes
 
 
-def _trained(X, Y, X_test, encoder, groups, stimuli):
-    """Return predictions of the test, and what `separate_repeats` says of residuals."""
-    scaling = FeatureScaling.of(X, standardize=True)
-    trained = TrainedModel.of(encoder, scaling, X, Y, groups=groups)
-    return trained.predict(X_test), *separate_repeats(trained.residuals, stimuli)
-
-
-def _wins(responses, predicted, residuals, n_stimuli):
-    """Return the win distribution of test responses, one of each stimulus."""
-    sigma = response_covariance(residuals, n_stimuli, 1)
-    margins = mahalanobis_margins(responses, predicted, sigma)
-    return stats.win_distribution(margins, np.arange(len(margins)))
+def _wins(data, encoder, groups, stimuli, *, voxels=None, features=(None,)):
+    """Return win distributions (n_drawn, n_test) by subsets of voxels or features."""
+    wins, (X, Y, X_test, Y_test) = [], data
+    for columns in features:
+        if columns is not None:
+            X, X_test = data[0][:, columns], data[2][:, columns]
+        own = encoder if columns is None else encoder_of_columns(encoder, columns)
+        scaling = FeatureScaling.of(X, standardize=True)
+        trained = TrainedModel.of(own, scaling, X, Y, groups=groups)
+        residuals, n_stimuli = separate_repeats(trained.residuals, stimuli)
+        predicted = trained.predict(X_test)
+        for some in [slice(None)] if voxels is None else voxels:
+            sigma = response_covariance(residuals[:, some], n_stimuli, 1)
+            margins = mahalanobis_margins(Y_test[:, some], predicted[:, some], sigma)
+            wins.append(stats.win_distribution(margins, np.arange(len(margins))))
+    return np.array(wins)

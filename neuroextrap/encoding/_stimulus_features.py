@@ -18,7 +18,7 @@ from neuroextrap.stats._validation import warn
 _ROUNDING = 1e-5  # share of a column's largest value by which equal ones may differ
 _FEWEST_COLUMNS = 3  # fewer agree so closely by chance: only equal rows are the same
 _N_PROJECTIONS = 4
-_SOME_VOXELS = 64
+SOME_VOXELS = 64  # by which responses are known again
 _STRETCH = 20  # volumes, of which more than half differ, that show what others show
 
 REPEATS_NOTE = (
@@ -135,7 +135,7 @@ def _called(row, names):
 
 def check_new_runs(trained, tested):
     """Refuse, or in parts warn of, tested Runs whose stimulus was trained on."""
-    columns = np.flatnonzero(trained.usable & tested.usable)[:_SOME_VOXELS]
+    columns = np.flatnonzero(trained.usable & tested.usable)[:SOME_VOXELS]
     check_new_rows(trained.responses[:, columns], tested.responses[:, columns])
     pairs = itertools.product(enumerate(tested.shown), enumerate(trained.shown))
     for (number, values), (other, known) in pairs:

@@ -29,7 +29,6 @@ from neuroextrap.stats._validation import brief, check_choice
 
 # encoders that pass all their rows, in order, to the encoders within them
 _SAME_ROWS = (Pipeline, TransformedTargetRegressor, MultiOutputRegressor)
-_SOME_VOXELS = 64
 _FEW_STIMULI = 100
 
 
@@ -118,12 +117,6 @@ def _check_owners(name, encoder, parameters):
                 f"{type(owner).__name__}, which trains on parts of the samples; use "
                 "RidgeEncoder, ElasticNetEncoder, or an encoder with one parameter cv"
             )
-
-
-def some_responses(samples, usable):
-    """Return responses of the first usable voxels, by which they are known again."""
-    columns = np.flatnonzero(usable)[:_SOME_VOXELS]
-    return samples.X[:, columns] + samples.location[columns]
 
 
 def check_choices(model):

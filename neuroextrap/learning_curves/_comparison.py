@@ -105,9 +105,8 @@ def compare_learning_curves(curves: dict, *, threshold: float = 2.0) -> Any:
     sizes = _check_curves(curves)
     names = list(curves)
     first = curves[names[0]]
-    kept = [np.isin(curve.train_sizes, sizes) for curve in curves.values()]
-    values = [curve.information for curve in curves.values()]
-    values = np.stack([v[of] for v, of in zip(values, kept, strict=True)])
+    kept = [c.information[np.isin(c.train_sizes, sizes)] for c in curves.values()]
+    values = np.stack(kept)
     order = np.argsort(-values.mean(axis=2), axis=0, kind="stable")
     at = np.arange(len(sizes))
     gaps = values[order[0], at] - values[order[1], at]
@@ -132,9 +131,9 @@ def _check_curves(curves):
             f"curves must hold at least 2 curves, got {len(curves)}; add one "
             "to compare with"
         )
-    (first_name, first), *others = curves.items()
+    first_name, first = next(iter(curves.items()))
     design = first.information.shape[1], first.n_groups
-    for name, curve in others:
+    for name, curve in curves.items():
         if (curve.information.shape[1], curve.n_groups) != design:
             raise ValueError(
                 f"curves {first_name!r} and {name!r} differ in n_splits or number of "

@@ -51,10 +51,8 @@ class Scans:
 def read_scans(X, mask, *, memory=None):
     """Read scans as float64 from an array, or from images through a mask."""
     check_memory(memory)
-    rows = isinstance(X, list | tuple) and len(X) > 0
-    if (rows and isinstance(X[0], list | tuple | np.ndarray)) or (
-        isinstance(X, np.ndarray) or hasattr(X, "to_numpy")
-    ):
+    first = X[0] if isinstance(X, list | tuple) and len(X) else X
+    if isinstance(first, list | tuple | np.ndarray) or hasattr(X, "to_numpy"):
         if mask is not None:
             raise ValueError(
                 "mask is for images, but X is an array, whose columns are the features"

@@ -147,7 +147,7 @@ def examine(
         reversed_ = doubt("reversed_scores", accuracy)
         found.append(reversed_._replace(effect=_TURNED) if turned else reversed_)
     matrix = matrix.negative() if turned else matrix
-    for look in (_shifted, _normalized, _symmetric, _repeated, _few, _tied, _hubs):
+    for look in (_shifted, _normalized, _symmetric, _repeated, _few_or_tied, _hubs):
         found += look(matrix)
     return turned, matrix, tuple(found)
 
@@ -202,15 +202,11 @@ def _repeated(matrix: ScoreMatrix) -> Iterator[Finding]:
         yield doubt("repeated_trials", n_copies / len(matrix.columns))
 
 
-def _few(matrix: ScoreMatrix) -> Iterator[Finding]:
-    """Find too few targets or candidates for an interval."""
+def _few_or_tied(matrix: ScoreMatrix) -> Iterator[Finding]:
+    """Find too few targets or candidates for an interval, and ties with distractors."""
     n_targets = int(np.count_nonzero(matrix.repeats))
     if n_targets < 2 or matrix.n_candidates < 3:
         yield doubt("few_targets", n_targets, matrix.n_candidates)
-
-
-def _tied(matrix: ScoreMatrix) -> Iterator[Finding]:
-    """Find many targets that tie with a distractor."""
     share = float((matrix.ranks.tied > 0).mean())
     if share > _MANY:
         yield doubt("tied_scores", share)

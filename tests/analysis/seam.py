@@ -1,7 +1,8 @@
 """All private names of the package that the tests of analysis use."""
 
+from neuroextrap.analysis import _region_run, _samples
 from neuroextrap.analysis._analysis_files import find_analysis
-from neuroextrap.analysis._options import Option
+from neuroextrap.analysis._options import Option, read_options
 from neuroextrap.analysis._parameters import (
     KINDS,
     PARAMETERS,

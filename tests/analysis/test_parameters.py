@@ -7,7 +7,7 @@ from dataclasses import fields
 import numpy as np
 import pytest
 
-from neuroextrap.analysis import Regions, _region_run
+from neuroextrap.analysis import Regions
 from neuroextrap.cohorts import analyze_group, analyze_participants
 from neuroextrap.decoding import (
     DissimilaritySearchLight,
@@ -24,6 +24,7 @@ from tests.analysis.seam import (
     Parameter,
     RunParameters,
     SampleOptions,
+    _region_run,
     choose_regions,
     command_words,
     described_parameters,
@@ -31,6 +32,7 @@ from tests.analysis.seam import (
     of_arrays,
     of_no_places,
     parameters,
+    read_options,
     shared_parameters,
 )
 
@@ -115,6 +117,27 @@ def test_numbers_are_within_their_range(option, good, bad):
     for value in bad:
         with pytest.raises(ValueError, match=f"x={re.escape(repr(value))} must be "):
             option.check("x", value)
+
+
+DECLARED = """
+sizes: wholes N = [2]: how many there are
+    (default: two)
+way: one_of a|none first:
+    the way: a, or b
+of_python
+is_on: flag word=on = True: leave it on
+weight: real 'A W' above=0 below=1 = 0.5: its weight
+"""
+
+
+def test_options_are_declared_as_help_reads():
+    assert read_options(DECLARED) == {
+        "sizes": Option("how many there are", [2], "N", int, many=True, said="two"),
+        "way": Option("the way: a, or b", choices=("a", "none"), first=True),
+        "of_python": None,
+        "is_on": Option("leave it on", True, kind=bool, word="on"),
+        "weight": Option("its weight", 0.5, "A W", float, above=0.0, below=1.0),
+    }
 
 
 @pytest.mark.parametrize("analysis", ANALYSES)

@@ -7,11 +7,11 @@ import pytest
 import scipy.sparse
 from sklearn.svm import SVC
 
-from neuroextrap.analysis import _region_run
 from neuroextrap.decoding import IdentificationSearchLight
 from tests.analyses import searchlight_of
 from tests.analysis.seam import (
     RegionAnalysis,
+    _region_run,
     differing,
     plan_decoding,
     resolve_classifier,

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from neuroextrap.analysis import _samples
-from tests.analysis.seam import read_residuals, read_samples
+from tests.analysis.seam import _samples, read_residuals, read_samples
 
 
 def some_samples():

@@ -195,7 +195,9 @@ def test_standard_errors_need_scores_and_classes():
 
 @pytest.mark.parametrize("n_repeats", [1, 2])
 @pytest.mark.parametrize("max_refits", [7, 100])
-@pytest.mark.parametrize("name", ["auto", "gaussian", "gaussian_mixture", "tail"])
+@pytest.mark.parametrize(
+    "name", ["auto", "gaussian", "gaussian_mixture", "moment", "tail"]
+)
 def test_refits_equal_those_from_scratch(name, max_refits, n_repeats):
     margins, y = noisy_margins(20, 1.5, 8, n_repeats)
     margins, y = margins.round(1)[y != 3], y[y != 3]  # with ties, class 3 not tested

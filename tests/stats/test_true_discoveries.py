@@ -98,6 +98,7 @@ def test_thirty_seven_permutations_are_just_enough():
         (lambda: true_discovery_thresholds(np.full((50, 2), -np.inf)), "finite"),
         (lambda: true_discoveries([np.nan], [1.0]), "scores must not hold NaN"),
         (lambda: true_discoveries([1.0], []), "thresholds must have shape"),
+        (lambda: true_discoveries([1.0], [np.nan]), "thresholds must not hold NaN"),
     ],
 )
 def test_bad_input_is_refused(call, match):
