@@ -216,8 +216,10 @@ class _Trained(NamedTuple):
 
         fixed = fixed_constants(self.counts, self.rule)
         even = (0, 0), (0, self.counts.shape[1] % 2), (0, 0)
+        members, edges = sorted_samples(self.labelings)
         return Group(
-            *sorted_samples(self.labelings),
+            members,
+            edges,
             self.labelings.codes.astype(np.int64),
             np.pad(self.counts, even),
             np.pad(fixed, even),

@@ -84,10 +84,9 @@ def fold_grams(X, splits, rounded=False):
 def _with_grams(folds, rounded):
     """Compute the Gram matrices; rounded, one has full precision at a time."""
     features, n_sets = folds.features, len(folds.n_rows)
-    total, squares, scale = features @ features.T, _sums_of_squares(features), None
+    total, squares = features @ features.T, _sums_of_squares(features)
     gram = np.empty((n_sets, *total.shape), np.int16 if rounded else total.dtype)
-    if rounded:
-        scale = np.empty((n_sets, len(features)), dtype=features.dtype)
+    scale = np.empty((n_sets, len(features)), dtype=features.dtype)
     for fold in range(n_sets):
         columns = _columns(folds, fold)
         if rounded:
@@ -97,7 +96,7 @@ def _with_grams(folds, rounded):
             if rounded:
                 values = _rounded(values, scale[fold, rows], scale[fold])
             gram[fold, rows] = values
-    return folds._replace(gram=gram, scale=scale)
+    return folds._replace(gram=gram, scale=scale if rounded else None)
 
 
 def all_samples(folds):
