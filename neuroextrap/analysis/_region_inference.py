@@ -11,7 +11,7 @@ from neuroextrap import stats
 from neuroextrap.analysis._presentation import find_region, mean_places, region_images
 from neuroextrap.analysis._region_files import FittedAttributes
 from neuroextrap.maps._records import flat_parameters
-from neuroextrap.reporting._identification_words import curve_axes
+from neuroextrap.reporting._identification_page import curve_axes
 from neuroextrap.reporting._maps_section import page_maps
 from neuroextrap.stats._shared_options import described_by
 from neuroextrap.stats._validation import check_flags

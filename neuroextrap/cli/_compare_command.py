@@ -215,7 +215,7 @@ def _decoders(args, files, options):
         "statistic": options["statistic"],
         "regions": args.regions and [list(map(set_size_or_name, args.regions))],
     }
-    lights, asked["regions"], background = _fitted(files[0], asked)
+    lights, background = _fitted(files[0], asked)
     found = compare_decoders(*lights.values(), **options | asked)
     found.bg_img_ = background
     more = {}
@@ -227,7 +227,7 @@ def _decoders(args, files, options):
 
 
 def _fitted(file, asked):
-    """Fit both pipelines; return them by name, pairs of regions, and the background."""
+    """Fit both pipelines; return them by name, and the background."""
     from neuroextrap.cli._multiverse_command import planned_pipelines
     from neuroextrap.decoding._decoder_comparison import fit_to_compare
 
@@ -236,7 +236,8 @@ def _fitted(file, asked):
         lights[name] = light.set_params(bounds=None, n_permutations=0)
         backgrounds.append(samples.bg_img)  # of the images before any cleaning
         data.append((*given, samples.order))
-    return lights, fit_to_compare(lights.values(), data, **asked), backgrounds[0]
+    fit_to_compare(lights.values(), data, **asked)
+    return lights, backgrounds[0]
 
 
 def _names(args):

@@ -213,14 +213,19 @@ def _runs_of_tests(participant, stimuli, runs):
 
 def read_stimuli(features, column, n_folds):
     """Return the StimulusDesign of a table, its path, or a folder of images."""
-    if n_folds is not None and (not isinstance(n_folds, int) or n_folds < 2):
-        raise ValueError(f"n_folds={n_folds!r} must be an integer of at least 2")
-    if not isinstance(column, str) or not column:
-        raise ValueError(f"stimulus_column={column!r} must be the name of a column")
-    read = features
-    if isinstance(features, (str, os.PathLike)):
-        read = _read_path(Path(features))
-    elif not isinstance(features, StimulusDesign):
+    if n_folds is not None and n_folds < 2:
+        raise ValueError(f"n_folds={n_folds} must be an integer of at least 2")
+    if not column:
+        raise ValueError("stimulus_column='' must be the name of a column")
+    is_path = isinstance(features, (str, os.PathLike))
+    if is_path and Path(features).is_dir():
+        read = image_features(Path(features))
+    elif is_path:
+        source = {"features": str(features)}
+        read = StimulusDesign(features=read_features(Path(features)), source=source)
+    elif isinstance(features, StimulusDesign):
+        read = features
+    else:
         read = StimulusDesign(features=features)
     if stimulus_names(read.features) is None:
         raise ValueError(
@@ -228,13 +233,6 @@ def read_stimuli(features, column, n_folds):
             "a table with a column 'stimulus', or a folder of images"
         )
     return replace(read, column=column, n_folds=n_folds)
-
-
-def _read_path(path):
-    """Return the StimulusDesign of a file of features, or a folder of images."""
-    if path.is_dir():
-        return image_features(path)
-    return StimulusDesign(features=read_features(path), source={"features": str(path)})
 
 
 def image_features(folder, *, model="gabor", image_size=128, verbose=0):

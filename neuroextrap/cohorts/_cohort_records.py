@@ -5,7 +5,6 @@ import logging
 import os
 import time
 import tomllib
-import uuid
 from collections import Counter
 from pathlib import Path
 
@@ -20,6 +19,7 @@ from neuroextrap.maps._provenance import (
     check_dataset,
     describe_dataset,
     described_value,
+    replaced_file,
 )
 from neuroextrap.maps._records import (
     changed_parameters,
@@ -164,12 +164,8 @@ def read_toml(path):
 
 def write_text(path, text):
     """Write a text file as a whole, over an older one too."""
-    partial = path.with_name(f".partial-{uuid.uuid4().hex}")
-    try:
+    with replaced_file(path) as partial:
         partial.write_text(text, encoding="utf-8")
-        os.replace(partial, path)
-    finally:
-        partial.unlink(missing_ok=True)
 
 
 def _relative(path, folder):
@@ -256,6 +252,8 @@ def _configuration(request, runs):
     """Return options as a configuration has them, inferred ones too, and Python's."""
     own = runs[0].entities if runs else {}
     words, python = _of_analysis(request.analysis)
+    raw = request.raw and request.raw.absolute()
+    again = raw in (None, find_raw(request.derivatives))  # it will be found again
     stimuli, more = ({}, {}) if request.stimuli is None else request.stimuli.options
     sessions = sorted({run.entities["ses"] for run in runs if "ses" in run.entities})
     options = {
@@ -263,7 +261,7 @@ def _configuration(request, runs):
         "space": request.asked.space or own.get("space"),
         "session_label": sessions or None,
         "filter": filter_texts(request.filters) or None,
-        "raw": _told_raw(request),
+        "raw": None if again else str(raw),
         "confounds": list(request.confounds) or ["none"],
         **{name: _plain(value) for name, value in request.made_by.items()},
         "save_null": request.asked.save_null or None,
@@ -271,12 +269,6 @@ def _configuration(request, runs):
         **words,
     }
     return options, python | more
-
-
-def _told_raw(request):
-    """Return the path of the raw data set, None if it will be found again."""
-    raw = None if request.raw is None else request.raw.absolute()
-    return None if raw in (None, find_raw(request.derivatives)) else str(raw)
 
 
 def _of_analysis(analysis):

@@ -1,6 +1,7 @@
 """The group: information over participants, and a test of their mean accuracy."""
 
 import logging
+import os
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -109,7 +110,7 @@ def analyze_group(
     more = {}
     if asked.report:
         drawn = {"labels_img": labels_img, "names": names, "bg_img": bg_img}
-        about = {"left_out": group.left_out, "links": _links(group.found)}
+        about = {"left_out": group.left_out, "links": _links(out, group.found)}
         page = make_group_page(list(made.values()), **drawn, **about)
         more[_PAGE] = page.save_as_html
     table = regions_of(out, group, asked)
@@ -162,15 +163,14 @@ def _joined(made):
     return joined
 
 
-def _links(found):
+def _links(out, found):
     """Return the addresses of participants' own pages, seen from the group's folder."""
-    links = {}
-    for name, (index, _) in found.items():
-        page = beside(index, _REPORT)
-        if page.is_file():
-            steps = index.parts[index.parts.index(name) :][:-1]
-            links[name] = "/".join(["..", *steps, page.name])
-    return links
+    pages = {name: beside(index, _REPORT) for name, (index, _) in found.items()}
+    return {
+        name: Path(os.path.relpath(page, out / "group")).as_posix()
+        for name, page in pages.items()
+        if page.is_file()
+    }
 
 
 def _replace(out, files, group, parts, *, overwrite):

@@ -197,18 +197,15 @@ class Members:
         return about
 
 
-def _without(found, left_out):
-    """Return those of `found` who are not left out."""
-    return {name: entry for name, entry in found.items() if name not in left_out}
-
-
 def gather(out, asked):
     """Return the Members of a group as GroupOptions ask; ValueError if too few."""
     left_out: dict[str, str] = {}
     cells = [_analyses(out, asked.participants, cell, left_out) for cell in asked.cells]
-    design = _design_of(out, asked, _without(cells[0], left_out))
+    members = [name for name in cells[0] if name not in left_out]
+    design = _design_of(out, asked, {name: cells[0][name] for name in members})
     left_out |= {} if design is None else design.left_out
-    cells = [_without(cell, left_out) for cell in cells]
+    members = [name for name in members if name not in left_out]
+    cells = [{name: cell[name] for name in members} for cell in cells]
     check_members(out, cells[0], left_out)
     mixed = differences(cells, asked.allow_mixed)
     entities = shared_entities(chain(*map(_accuracy_of, cells)))

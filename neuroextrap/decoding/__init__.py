@@ -4,8 +4,7 @@ from neuroextrap.decoding._cross_identification import cross_identification
 from neuroextrap.decoding._decoder_comparison import compare_decoders
 from neuroextrap.decoding._design_simulation import simulate_design
 from neuroextrap.decoding._dissimilarity_searchlight import DissimilaritySearchLight
-from neuroextrap.decoding._ensemble import ensemble_information
-from neuroextrap.decoding._lesion import lesion_identification
+from neuroextrap.decoding._ensemble import ensemble_information, lesion_identification
 from neuroextrap.decoding._multiverse import multiverse
 from neuroextrap.decoding._scorer import IdentificationScorer
 from neuroextrap.decoding._searchlight import IdentificationSearchLight

@@ -4,10 +4,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from neuroextrap.analysis._presentation import find_region
 from neuroextrap.decoding._searchlight import IdentificationSearchLight
 from neuroextrap.maps._records import flat_parameters
 from neuroextrap.margins._wins import accuracy_set_size
-from neuroextrap.stats._validation import check_choice, check_numbers
+from neuroextrap.stats._validation import check_choice
 
 OF_FILES = {"checkpoint": None, "save_null": None, "shard": None}
 """Parameters of runs that are kept or divided, where none is."""
@@ -134,9 +135,9 @@ def _common_size(statistic, runs):
 
 def _region_pairs(runs, regions):
     """Return the regions of the first and of the second that are compared."""
-    n_regions = [run.choice.n_regions for run in runs]
     if regions is not None:
-        return _given_pairs(regions, n_regions)
+        return _given_pairs(regions, runs)
+    n_regions = [run.choice.n_regions for run in runs]
     members = [run.choice.regions for run in runs]
     if members[0].shape != members[1].shape or (members[0] != members[1]).nnz:
         raise ValueError(
@@ -146,20 +147,19 @@ def _region_pairs(runs, regions):
     return np.arange(n_regions[0]), np.arange(n_regions[0])
 
 
-def _given_pairs(regions, n_regions):
-    """Return both columns of pairs of regions."""
-    pairs = check_numbers(regions, "regions")
-    if pairs.ndim != 2 or pairs.shape[1] != 2 or pairs.dtype.kind not in "iu":
+def _given_pairs(regions, runs):
+    """Return both columns of pairs of regions, each by index or name."""
+    shape = np.shape(regions)
+    if len(shape) != 2 or shape[1] != 2 or not shape[0]:
         raise ValueError(
-            f"regions must be pairs of indices of shape (n_pairs, 2), got {pairs.dtype}"
-            f" of shape {pairs.shape}; give one of first and one of second each"
+            f"regions must be pairs of regions of shape (n_pairs, 2), got shape {shape}"
+            "; give one of first and one of second each"
         )
-    if (pairs < 0).any() or (pairs >= n_regions).any():
-        raise ValueError(
-            f"regions must lie below {n_regions[0]} (first) and {n_regions[1]} (second)"
-            f", got {pairs.min(axis=0).tolist()} to {pairs.max(axis=0).tolist()}"
-        )
-    return pairs[:, 0], pairs[:, 1]
+    pairs = []
+    for pair in regions:
+        known = zip(pair, runs, strict=True)
+        pairs.append([find_region(r, run.choice, run.masker, None) for r, run in known])
+    return tuple(np.transpose(pairs))
 
 
 def _units_of_both(runs, unit, paired):
@@ -174,18 +174,13 @@ def _units_of_both(runs, unit, paired):
     return tuple(_units(run, "run")[0] for run in runs), "run"
 
 
-def _coarsest_unit(labels):
-    """Return the largest unit of which there are enough."""
-    if labels.groups is not None and len(np.unique(labels.groups)) >= _ENOUGH_RUNS:
-        return "run"
-    return "sample" if labels.blocks is None else "block"
-
-
 def _units(run, unit):
     """Return the unit of every test point as a number, and what a unit is."""
-    check_choice(unit, "unit", (None, *_UNITS))
-    labels, what = run.labels, unit or _coarsest_unit(run.labels)
-    samples = np.arange(len(labels.codes))
+    labels, samples = run.labels, np.arange(len(run.labels.codes))
+    runs = () if labels.groups is None else np.unique(labels.groups)
+    smaller = "sample" if labels.blocks is None else "block"
+    usual = "run" if len(runs) >= _ENOUGH_RUNS else smaller
+    what = check_choice(unit, "unit", (None, *_UNITS)) or usual
     of_samples = {"sample": samples, "block": labels.units, "run": labels.groups}[what]
     if of_samples is None:
         raise ValueError(

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from neuroextrap import stats
-from neuroextrap.analysis._presentation import find_region
 from neuroextrap.analysis._region_maps import RegionMaps, exchange_test, maps_of_regions
 from neuroextrap.decoding._comparable import Shared, check_searchlight
 from neuroextrap.decoding._decoding_run import plan_decoding
@@ -67,7 +66,7 @@ def compare_decoders(  # noqa: PLR0913
     statistic : {"accuracy", "pairwise_accuracy"} or int, default="accuracy"
         Statistic that is compared; an integer k is accuracy among k classes. Tasks of
         different numbers of classes are compared at one k.
-    regions : array-like of int of shape (n_pairs, 2) or None, default=None
+    regions : array-like of int or str of shape (n_pairs, 2) or None, default=None
         Pairs of regions to compare, one of ``first`` and one of ``second``. If None,
         every region of ``first`` is compared with the same region of ``second``.
     unit : {"sample", "block", "run"} or None, default=None
@@ -192,24 +191,14 @@ def compare_decoders(  # noqa: PLR0913
 def fit_to_compare(lights, data, **shared):
     """Fit two searchlights to (images, labels, runs, order) of each, if comparable.
 
-    `shared` is as in :func:`compare_decoders`; returns regions by index, not name.
+    `shared` is as in :func:`compare_decoders`.
     """
     runs = tuple(
         plan_decoding(light, *each) for light, each in zip(lights, data, strict=True)
     )
-    regions = shared.pop("regions")
-    if regions is not None:
-        regions = [
-            [
-                find_region(region, run.choice, run.masker, None)
-                for region, run in zip(pair, runs, strict=True)
-            ]
-            for pair in regions
-        ]
-    Shared.of(runs, regions=regions, **shared)
+    Shared.of(runs, **shared)
     for light, run, (imgs, *_) in zip(lights, runs, data, strict=True):
         light._complete(run, imgs=imgs)
-    return regions
 
 
 def _tested(lights, shared, n_jobs, options):

@@ -8,7 +8,8 @@ import scipy.linalg
 
 from neuroextrap.analysis._region_run import RegionRun, RunParameters
 from neuroextrap.analysis._samples import read_labeled_samples, read_residuals
-from neuroextrap.design._doubts import (
+from neuroextrap.design._examination import (
+    continuous_target,
     findings_of_tests,
     overdispersed_runs,
     shared_classifiers,
@@ -136,6 +137,9 @@ def plan_decoding(
     if is_measured(given["curves"], kernel):
         set_sizes = _measured_sizes(parameters, set_sizes, n_classes)
         subsets = np.unique(set_sizes[set_sizes < n_classes]), given["n_partitions"]
+    continuous = continuous_target(labels)
+    if continuous is not None and continuous.grade == "refused":
+        tell([continuous])
     tests = Tests.of(
         labels,
         BoundOptions.of(given, kernel),

@@ -179,19 +179,16 @@ def _planned(name, light, *given):
 
 def _combined(runs, corrected):
     """Return the maps over pipelines of corrected p-values (n_regions,) by pipeline."""
-    p_values = np.stack(
-        [
-            run.choice.to_features(corrected[name])
-            if _has_places(run)
-            else corrected[name]
-            for name, run in runs.items()
-        ]
-    )
+    p_values = []
+    for name, run in runs.items():
+        own = corrected[name]
+        p_values.append(run.choice.to_features(own) if _has_places(run) else own)
     unknown = np.isnan(p_values).all(axis=0)
+    found = np.less_equal(p_values, LEVEL).sum(axis=0)
     return {
         "p_value_fwe_any": np.where(unknown, np.nan, np.fmin.reduce(p_values)),
         "p_value_fwe_all": np.max(p_values, axis=0),
-        "n_pipelines": np.where(unknown, np.nan, (p_values <= LEVEL).sum(axis=0)),
+        "n_pipelines": np.where(unknown, np.nan, found),
     }
 
 

@@ -174,25 +174,29 @@ class RegionPredictions(RegionAnalysis):
 
     def _new_samples(self, region, imgs, groups):
         """Return new samples (n, n_features of the region), centered and whitened."""
-        run, how = self.run_, self.within_runs
-        features, fitted = self._fitted_samples(region)
+        run, (features, fitted) = self.run_, self._fitted_samples(region)
         if groups is not None:
             groups = check_labels(groups, "groups")
-        check_within_runs(how, groups)
+        check_within_runs(self.within_runs, groups)
         read = self._read_new(region, features, imgs, groups)
-        if how is not None:
-            read = within_runs(read, groups, how)
-            if how == "zscore" and not read.usable[features].all():
-                raise ValueError(
-                    f"imgs has voxels of region {region} that are constant within a "
-                    "run, and have no z-score; give whole runs"
-                )
-        elif run.location is not None:
-            read = read._replace(X=read.X - run.location)
-        new = (read.X[:, features] * run.scale).astype(run.rows.dtype)
+        X = self._centered_new(region, features, read, groups)[:, features]
+        new = (X * run.scale).astype(run.rows.dtype)
         whitener = run.plan.whitener
         new = new if whitener is None else whitener(features, new)
         return new.astype(fitted.dtype)
+
+    def _centered_new(self, region, features, read, groups):
+        """Return the X of new Samples without the means of runs, or of the fitted."""
+        location, how = self.run_.location, self.within_runs
+        if how is None:
+            return read.X if location is None else read.X - location
+        read = within_runs(read, groups, how)
+        if how == "zscore" and not read.usable[features].all():
+            raise ValueError(
+                f"imgs has voxels of region {region} that are constant within a run, "
+                "and have no z-score; give whole runs"
+            )
+        return read.X
 
     def _read_new(self, region, features, imgs, groups):
         """Return new Samples with their means; ValueError if they do not fit."""

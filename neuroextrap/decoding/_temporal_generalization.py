@@ -156,42 +156,42 @@ def temporal_generalization(  # noqa: PLR0913
            [1, 1, 0],
            [0, 0, 0]])
     """
-    recorded, light = read_moments(searchlight, trials, times, **_NOT_FOR_PAIRS)
+    samples, times, light = read_moments(searchlight, trials, times, **_NOT_FOR_PAIRS)
     plain = with_parameters(light, bounds=None)
     pair = {"train": train, "test": test}
     if conditions is not None:
         crossed = cross_samples(y, groups, conditions, plain.classes, pair)
-        return _between(plain, recorded, crossed)
+        return _between(plain, samples, times, crossed)
     if set(pair.values()) != {None}:
         raise ValueError(
             f"train={train!r} and test={test!r} name conditions; give conditions=, one "
             "for every trial"
         )
-    run = plan_decoding(plain, recorded.samples, y, groups)
-    n_times, n_classes = len(recorded.times), len(run.classes)
+    run = plan_decoding(plain, samples, y, groups)
+    n_times, n_classes = len(times), len(run.classes)
     n_exchanges = run.plan.n_permutations and searchlight.n_permutations
     exchanges = NameExchanges.of(n_classes, n_exchanges, searchlight.random_state)
     wins = np.full((n_times, n_times, n_classes), np.nan)
     off = ~np.eye(n_times, dtype=bool).ravel()
     counts = NullCounts.start(np.full(n_times**2, np.nan), len(exchanges))
-    for moment, tested in _trained_at_each(run, recorded, plain):
+    for moment, tested in _trained_at_each(run, samples, plain):
         wins[moment] = tested.score()[0].wins
         _count_names(counts, exchanges, tested, moment, off)
     diagonal = run.score()[0]
     wins[np.arange(n_times), np.arange(n_times)] = diagonal.wins
-    return _joined(recorded.times, run, wins, diagonal, counts)
+    return _joined(times, run, wins, diagonal, counts)
 
 
-def _between(plain, recorded, crossed):
+def _between(plain, samples, times, crossed):
     """Train in one of two conditions (CrossSamples) and test in the other, and back."""
-    n_times, n_classes = len(recorded.times), len(crossed.classes)
+    n_times, n_classes = len(times), len(crossed.classes)
     exchanges = NameExchanges.of(n_classes, plain.n_permutations, plain.random_state)
     single = {"cv": crossed.folds, "classes": range(n_classes), "n_permutations": 0}
     plain = with_parameters(plain, **single)
-    run = plan_decoding(plain, recorded.samples, crossed.codes, crossed.parts)
+    run = plan_decoding(plain, samples, crossed.codes, crossed.parts)
     # both kinds of tables, in both directions, at moments of training and of the test
     tables = np.full((2, 2, n_times, n_times, n_classes, n_classes), np.nan)
-    for moment, tested in _trained_at_each(run, recorded, plain):
+    for moment, tested in _trained_at_each(run, samples, plain):
         given = (*tested.data, tested.analyzed, crossed.weights)
         for part, found in choice_tables(*given):
             tables[:, :, moment, part] = np.moveaxis(found, 0, 2)
@@ -200,7 +200,7 @@ def _between(plain, recorded, crossed):
     scores = {name: values.reshape(n_times, n_times) for name, values in scores}
     none, maxima = np.empty(0), counted.counts.maxima
     notes = run.all_notes(few_names(n_classes) if len(exchanges) else ())
-    return TemporalGeneralization(recorded.times, scores, none, notes, maxima)
+    return TemporalGeneralization(times, scores, none, notes, maxima)
 
 
 def _counted_between(tables, exchanges):
@@ -215,11 +215,11 @@ def _counted_between(tables, exchanges):
     return counted
 
 
-def _trained_at_each(run, recorded, plain):
+def _trained_at_each(run, samples, plain):
     """Yield moments with the run of their classifiers, whose regions are moments."""
-    samples, n_times = run.rows, len(recorded.times)
-    if plain.within_runs is None:  # with the means that moments differ by
-        samples = recorded.samples[run.labels.keep]
+    n_times = run.choice.n_regions
+    # unless centered, with the means that moments differ by
+    samples = samples[run.labels.keep] if plain.within_runs is None else run.rows
     regions, least = run.choice.regions, run.parameters.min_voxels
     plan, by_moment = _of_copies(run.plan), samples.reshape(len(samples), -1, n_times)
     for moment in range(n_times):

@@ -14,20 +14,8 @@ from neuroextrap.decoding._searchlight import IdentificationSearchLight
 from neuroextrap.stats._validation import check_integer, check_numbers
 
 
-class Trials(NamedTuple):
-    """Recordings of trials, and the times of their moments."""
-
-    data: np.ndarray  # (n_trials, n_channels, n_times)
-    times: np.ndarray  # (n_times,), increasing
-
-    @property
-    def samples(self):
-        """One row for every trial, all times of a channel side by side."""
-        return self.data.reshape(len(self.data), -1)
-
-
 def read_trials(trials, times):
-    """Read an array of trials x channels x times, or an object like MNE's epochs."""
+    """Read trials (n_trials, n_channels, n_times) and times, or those of epochs."""
     if hasattr(trials, "get_data") and hasattr(trials, "times"):
         times, trials = trials.times if times is None else times, trials.get_data()
     data = check_numbers(trials, "trials")
@@ -44,7 +32,7 @@ def read_trials(trials, times):
         )
     if not (np.diff(times) > 0).all():
         raise ValueError("times must increase; sort times and trials")
-    return Trials(data, times)
+    return data, times
 
 
 def moment_regions(n_channels, n_times, window):
@@ -56,11 +44,14 @@ def moment_regions(n_channels, n_times, window):
 
 
 def read_moments(searchlight, trials, times, window=1, **others):
-    """Return Trials, and a searchlight whose regions are their moments."""
+    """Return samples, times, and a searchlight whose regions are moments.
+
+    Samples have all times of a channel side by side, a row for every trial.
+    """
     unused = of_no_places(IdentificationSearchLight()) | {"shard": None, **others}
     taken = taken_options(searchlight, "an analysis over time", unused, "searchlight")
-    recorded = read_trials(trials, times)
-    _, n_channels, n_times = recorded.data.shape
+    data, times = read_trials(trials, times)
+    n_trials, n_channels, n_times = data.shape
     window = check_integer(window, "window", minimum=1)
     if window > n_times:
         raise ValueError(
@@ -72,7 +63,8 @@ def read_moments(searchlight, trials, times, window=1, **others):
         taken["noise_covariance"] = noise.reshape(len(noise), -1)
     taken["regions"] = moment_regions(n_channels, n_times, window)
     taken["min_voxels"] = min(taken["min_voxels"], n_channels * window)
-    return recorded, with_parameters(searchlight, **taken)
+    light = with_parameters(searchlight, **taken)
+    return data.reshape(n_trials, -1), times, light
 
 
 class TimeResolvedIdentification(NamedTuple):
@@ -175,10 +167,10 @@ def time_resolved_identification(
     """
     import pandas as pd
 
-    recorded, light = read_moments(searchlight, trials, times, window)
-    fitted = light.fit(recorded.samples, y, groups)
-    moments = np.lib.stride_tricks.sliding_window_view(recorded.times, window)
-    centers = recorded.times if window == 1 else moments.mean(axis=1)
+    samples, times, light = read_moments(searchlight, trials, times, window)
+    fitted = light.fit(samples, y, groups)
+    moments = np.lib.stride_tricks.sliding_window_view(times, window)
+    centers = times if window == 1 else moments.mean(axis=1)
     scores = dict(fitted.region_scores_)
     columns = {"time": centers, "n_features": scores.pop("n_voxels", np.nan)}
     table = pd.DataFrame(columns | scores)

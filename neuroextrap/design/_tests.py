@@ -7,8 +7,6 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from neuroextrap.design._design import Design
-from neuroextrap.design._doubts import continuous_target, cross_notes
-from neuroextrap.design._findings import tell
 from neuroextrap.design._folds import (
     Labels,
     class_weights,
@@ -311,9 +309,7 @@ class Tests:
 
         Of ``subsets`` of the classes sizes and numbers are given.
         """
-        n_classes, seen = len(labels.classes), continuous_target(labels)
-        if seen is not None and seen.grade == "refused":
-            tell([seen])
+        n_classes = len(labels.classes)
         design = make_design(
             labels.codes, n_classes, cv=cv, groups=labels.groups, trained=labels.trained
         )
@@ -346,5 +342,23 @@ class Tests:
 
     def notes(self) -> tuple[str, ...]:
         """Return notes of the folds and of the bounds."""
-        crossed = cross_notes(self.design) if len(self.permuted.codes) > 1 else ()
-        return (*crossed, *self.bounds.notes)
+        crossed = len(self.permuted.codes) > 1 and _is_crossed(self.design)
+        return (*([_CROSSED] if crossed else []), *self.bounds.notes)
+
+
+_CROSSED = (
+    "a small p-value of classifiers that are trained on one part of the samples and "
+    "tested on another (such as two conditions, tasks or sessions) says that the "
+    "labels matter there, not that the code is shared: with few classes the patterns "
+    "of two unrelated codes are never quite orthogonal, so that classifiers transfer "
+    "by accident; for a test of that see neuroextrap.decoding.cross_identification"
+)
+
+
+def _is_crossed(design: Design) -> bool:
+    """Return whether training and test are different parts of the samples."""
+    part = np.arange(design.n_samples)
+    for train, _ in design.folds:
+        joined = np.unique(part[train])
+        part[np.isin(part, joined)] = joined[0]
+    return not design.splits(part)

@@ -20,7 +20,7 @@ from neuroextrap.group._subjects import (
     open_results,
     read_subjects,
 )
-from neuroextrap.images._loading import load_maps
+from neuroextrap.images._loading import load_opened
 from neuroextrap.images._opening import file_of
 from neuroextrap.images._tables import load_array
 from neuroextrap.maps._files import check_results
@@ -100,7 +100,7 @@ def _read_null(null_scores, masker, name):
                 f"{name} must be an array or a .npy file when scores is an array; got "
                 f"{type(null_scores).__name__}"
             )
-        permuted = load_maps(open_results(permuted, name), masker)
+        permuted = load_opened(open_results(permuted, name), masker)
     if permuted.ndim != 2 or len(permuted) == 0:
         raise ValueError(
             f"{name} has shape {permuted.shape}; give (n_permutations, n_features), at "

@@ -18,7 +18,7 @@ from neuroextrap.group._alike import (
 )
 from neuroextrap.group._pairing import label_of, name_subjects, order_of_pairs
 from neuroextrap.images import resolve_masker
-from neuroextrap.images._loading import load_maps, neighbor_pairs
+from neuroextrap.images._loading import load_opened, neighbor_pairs
 from neuroextrap.images._maskers import masker_of_maps
 from neuroextrap.images._opening import (
     CODES,
@@ -146,7 +146,7 @@ def read_subjects(imgs, asked, name, min_subjects=None, *, repeated=False):
             masker = masker_of_maps(named, min_subjects is not None)
         else:
             masker = resolve_masker(asked.mask)
-        values = load_maps(named, masker)
+        values = load_opened(named, masker)
     else:
         values = _of_array(imgs, asked.mask, name)
     if values.ndim != 2 or len(values) < 2:

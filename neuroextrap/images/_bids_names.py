@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from neuroextrap.stats._validation import brief
+from neuroextrap.stats._validation import brief, is_integer
 
 _logger = logging.getLogger(__name__)
 
@@ -219,10 +219,7 @@ def _of_file(file):
 def _labels(key, value):
     """Return the labels of a filter as text, None for no label."""
     values = value if isinstance(value, (list, tuple)) else [value]
-    plain = all(
-        each is None or (isinstance(each, (str, int)) and not isinstance(each, bool))
-        for each in values
-    )
+    plain = all(v is None or isinstance(v, str) or is_integer(v) for v in values)
     usable = isinstance(key, str) and key.isalpha() and key not in ("sub", "subject")
     if not (values and plain and usable):
         raise ValueError(

@@ -120,21 +120,10 @@ def load_samples(imgs: Any, masker: Any) -> np.ndarray:
 
 def load_opened(named, masker, confounds=None):
     """Return the same of opened images (`NamedImage`), with confounds by series."""
-    _check_grids(named, masker)
-    return cached(_load, named, masker, confounds)
-
-
-def load_maps(named, masker):
-    """Return the values (n_maps, n_features) of opened maps, which are not cached."""
-    _check_grids(named, masker)
-    return _load(named, masker)
-
-
-def _check_grids(named, masker):
-    """Raise if images lie on another grid or mesh than a masker that keeps theirs."""
     mask = NamedImage("the mask", masker.mask_img_)
     for img in [] if resamples(masker) else named:
         check_same_grid(img, mask)
+    return cached(_load, named, masker, confounds)
 
 
 def _load(named, masker, confounds=None):

@@ -64,8 +64,7 @@ def write_maps(
     options of :func:`replaced_results`.
     """
     files = ResultFiles.below(directory, bids)
-    if images or not more:
-        check_maps(images, sidecars, files)
+    check_maps(images, sidecars, files)
     with replaced_results([(files, provenance or {})], **places) as [staging]:
         if images:
             stage_maps(staging, images, sidecars, files, run)
@@ -76,9 +75,19 @@ def write_maps(
 
 def check_maps(images, sidecars, files):
     """Raise unless maps and sidecars can be written to ResultFiles by their names."""
-    _check_names(images, sidecars)
-    _check_labels(images, files)
+    by_file: dict[str, str] = {}
     for name in images:
+        _check_name(name)
+        other = by_file.setdefault(files.name(f"{name}.json"), name)
+        if other != name:
+            raise ValueError(
+                f"images: {other!r} and {name!r} have the same BIDS label; rename one"
+            )
+        missing = [key for key in _NEEDED if not sidecars[name].get(key)]
+        if missing:
+            raise ValueError(
+                f"sidecars[{name!r}] lacks {missing}; make it with describe_map"
+            )
         json_text(f"sidecars[{name!r}]", sidecars[name])
 
 
@@ -190,20 +199,15 @@ def check_results(paths):
     What killed runs left in part is completed first.
     """
     places = [Path(path).absolute() for path in paths]
-    folders = dict.fromkeys(each.parent for path in places for each in _forms(path))
+    places += [Path(os.path.realpath(path)) for path in places]  # where links lead
+    folders = dict.fromkeys(path.parent for path in places)
     for folder in folders:
         finish_interrupted(folder)
     hashes = {folder: _hashes_in(folder) for folder in folders}
-    for path in places:
-        for each in _forms(path):
-            sha256 = hashes[each.parent].get(each.name)
-            if sha256 is not None:
-                check_hash(each, sha256, each.name)
-
-
-def _forms(path):
-    """Return a path, and where it leads if it is a link."""
-    return dict.fromkeys([path, Path(os.path.realpath(path))])
+    for path in dict.fromkeys(places):
+        sha256 = hashes[path.parent].get(path.name)
+        if sha256 is not None:
+            check_hash(path, sha256, path.name)
 
 
 def _hashes_in(folder):
@@ -217,37 +221,14 @@ def _hashes_in(folder):
     return found
 
 
-def _check_names(images, sidecars):
-    """Check that names can be file names and that every map is described."""
-    for name in images:
-        if not (isinstance(name, str) and name.replace("-", "_").isidentifier()):
-            raise ValueError(
-                f"images: {name!r} cannot be a file name; use letters, digits, _ and -"
-            )
-        if name in ("maps", "mesh"):
-            raise ValueError(f"images: the name {name!r} is taken; choose another")
-    if not images or images.keys() != sidecars.keys():
+def _check_name(name):
+    """Check that the name of a map can be that of a file."""
+    if not (isinstance(name, str) and name.replace("-", "_").isidentifier()):
         raise ValueError(
-            f"images and sidecars must have the same names (at least one), got "
-            f"{sorted(images)} and {sorted(sidecars)}"
+            f"images: {name!r} cannot be a file name; use letters, digits, _ and -"
         )
-    for name, sidecar in sidecars.items():
-        missing = [key for key in _NEEDED if not sidecar.get(key)]
-        if missing:
-            raise ValueError(
-                f"sidecars[{name!r}] lacks {missing}; make it with describe_map"
-            )
-
-
-def _check_labels(images, files):
-    """Check that names differ in letters and digits, all that a BIDS label holds."""
-    by_file: dict[str, str] = {}
-    for name in images:
-        other = by_file.setdefault(files.name(f"{name}.json"), name)
-        if other != name:
-            raise ValueError(
-                f"images: {other!r} and {name!r} have the same BIDS label; rename one"
-            )
+    if name in ("maps", "mesh"):
+        raise ValueError(f"images: the name {name!r} is taken; choose another")
 
 
 def _listed_maps(files):

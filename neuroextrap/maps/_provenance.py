@@ -6,7 +6,7 @@ import json
 import os
 import platform
 import uuid
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from importlib import metadata
 from pathlib import Path
@@ -101,6 +101,17 @@ def check_dataset(root, *, overwrite):
         )
 
 
+@contextmanager
+def replaced_file(path):
+    """Yield a path beside a file, which takes its place when the block ends well."""
+    partial = path.with_name(f".partial-{uuid.uuid4().hex}")
+    try:
+        yield partial
+        os.replace(partial, path)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
 def describe_dataset(root, sources=()):
     """Write ``dataset_description.json`` to the folder `root`, unless it is there.
 
@@ -113,12 +124,8 @@ def describe_dataset(root, sources=()):
         return path
     about = _description(root, sources)
     root.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(f".partial-{uuid.uuid4().hex}")
-    try:
+    with replaced_file(path) as partial:
         partial.write_text(json.dumps(about, indent=2) + "\n", encoding="utf-8")
-        os.replace(partial, path)
-    finally:
-        partial.unlink(missing_ok=True)
     for name, text in BESIDE.items():
         if not (root / name).exists():
             (root / name).write_text(text, encoding="utf-8")

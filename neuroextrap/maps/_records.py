@@ -6,7 +6,6 @@ from fractions import Fraction
 
 from neuroextrap.maps._provenance import described_value
 from neuroextrap.margins.running._checkpoint import WITHOUT_EFFECT
-from neuroextrap.stats._validation import check_flags_of
 
 _LABELS = {
     "n_voxels": "number of voxels",
@@ -44,8 +43,6 @@ class MapRecord:
     _: KW_ONLY
     #: Value that guessing gives, or a function of the number of classes; None for none.
     chance: float | Callable[[int], Fraction] | None = None
-    #: Which values are strong: large ones ("upper") or, of p-values, small ("lower").
-    tail: str = "upper"
     #: Value from which on pages draw the map at first; None is chance, or else 0.
     threshold: float | None = None
     #: What a region that passes the threshold has, where this is not plain.
@@ -59,16 +56,10 @@ class MapRecord:
     #: Whether peak tables have a column of it.
     tabulated: bool = True
 
-    def __post_init__(self):
-        """Check the flags and the tail."""
-        check_flags_of(self)
-        if self.tail not in ("upper", "lower"):
-            raise ValueError(f"tail={self.tail!r} must be 'upper' or 'lower'")
-        if self.overview and self.tail == "lower":
-            raise ValueError(
-                f"overview=True of {self.name!r} needs tail='upper', because pictures "
-                "show what lies above a threshold; make a map of -log10(p)"
-            )
+    @property
+    def tail(self):
+        """Which values are strong: large ones ("upper") or, of p-values, small."""
+        return "lower" if self.unit == "p" else "upper"
 
     @property
     def label(self):

@@ -39,7 +39,6 @@ def p_value_record(name, description, *, note="", tabulated=False):
         name,
         description,
         "p",
-        tail="lower",
         threshold=LEVEL,
         note=note,
         simultaneous="_fwe" in name.rpartition("p_value")[2],

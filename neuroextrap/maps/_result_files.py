@@ -86,12 +86,14 @@ class ResultFiles:
         if self.bids is None:
             return plain
         stem, _, extension = plain.partition(".")
-        side = _SIDE.fullmatch(stem)
-        if side is None:
-            return f"{self._begin()}{self._label(stem)}_stat.{extension}"
-        stem, hemi = side.groups()
-        extension = "surf.gii" if stem == "mesh" else "shape.gii"
-        return f"{self._begin(hemi=hemi)}{self._label(stem)}_stat.{extension}"
+        side, hemi = _SIDE.fullmatch(stem), {}
+        if side is not None:
+            stem, hemi["hemi"] = side.groups()
+            extension = "surf.gii" if stem == "mesh" else "shape.gii"
+        label = _own_label(stem)
+        if "desc" in self.bids:  # after the label that was given
+            label = _capital(label)
+        return f"{self._begin(**hemi)}{label}_stat.{extension}"
 
     def path(self, plain):
         """Return the path of a file from its plain name, with extension."""
@@ -140,11 +142,6 @@ class ResultFiles:
         before = entities.pop("desc", "")
         pairs = [f"{key}-{label}" for key, label in entities.items()]
         return "_".join([*pairs, f"desc-{before}"])
-
-    def _label(self, stem):
-        """Return what ``desc`` says of a file, after the label that was given."""
-        label = _own_label(stem)
-        return _capital(label) if "desc" in self.bids else label
 
     def written(self):
         """Return the names of present files of an analysis with the same entities."""

@@ -14,7 +14,6 @@ import os
 import shutil
 import tempfile
 import time
-import uuid
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -26,6 +25,7 @@ from neuroextrap.maps._provenance import (
     file_hash,
     json_text,
     read_json,
+    replaced_file,
 )
 from neuroextrap.margins.running._checkpoint import Lock
 from neuroextrap.stats._validation import warn
@@ -159,13 +159,9 @@ def _move(source, place):
     except OSError as error:
         if error.errno != errno.EXDEV:
             raise
-        partial = place.with_name(f".partial-{uuid.uuid4().hex}")
-        try:
+        with replaced_file(place) as partial:
             shutil.copyfile(source, partial)
             _sync(partial)
-            os.replace(partial, place)
-        finally:
-            partial.unlink(missing_ok=True)
         source.unlink()
 
 

@@ -127,8 +127,8 @@ _MOST_STEPS = 500  # of a curve
 def clusters_of(view, chosen):
     """Return the cluster of every chosen region (n_regions,), -1 outside.
 
-    Neighbors are regions whose centers are; centers on a coarser grid (every n-th
-    voxel) are those a step of that grid apart. None for regions without centers.
+    Neighbors are regions whose centers are, on every n-th voxel by a step of that grid.
+    None for regions without centers.
     """
     choice, places = view.choice, view.choice.places(view.masker)
     if places is None:

@@ -176,12 +176,6 @@ def _clusters_section(result):
         label = result.record(name).label.removesuffix(" (all regions at once)")
         write = "{:.2f}".format if name in _T_LIKE else format_of(name)
         columns[name] = sentence_case(label), write
-    hint = sentences(
-        "group_clusters",
-        on_surface=result.view.on_surface,
-        has_clusters=result.has_clusters,
-        has_atlas=result.labels is not None,
-    )
     return tables_of_peaks(
         clusters,
         np.full(len(clusters), finding.n_surviving > 0),
@@ -190,7 +184,7 @@ def _clusters_section(result):
             f"Clusters of what survives ({finding.words})",
             "The strongest places; none survives correction",
         ),
-        hint=Markup(" ").join(hint),
+        hint=Markup(" ").join(sentences("group_clusters", result=result)),
         viewer_index="feature",
         file_name="clusters.tsv",
     )
@@ -241,8 +235,7 @@ def _draw_subjects(ax, about, column, peak):
 def _null_figures(result):
     """Yield figures of the largest statistic of every permutation, and the observed."""
     maxima = result.about.null_maxima
-    # the statistic itself comes before clusters
-    for name in sorted(maxima, key=of_clusters):
+    for name in sorted(maxima, key=of_clusters):  # the statistic itself comes first
         shown = name if name in result.scores else "mean"
         finite = maxima[name][np.isfinite(maxima[name])]
         if shown not in result.scores or not len(finite):

@@ -56,10 +56,9 @@ _NUMBERS = (
 class GroupResult:
     """One analysis over subjects, on a masker that several analyses share.
 
-    `about` is its ``GroupSummary``, `scores` holds its maps' values (n_features,) by
-    name, `shown` the name of the one that shows how strong features are. `view` are the
-    maps of all analyses, with the finding of this one; `names` are what its maps are
-    called there. `places` (n_features, 3) are in mm, `labels` names of atlas regions.
+    `scores` holds its maps' values (n_features,), `shown` names the one that says how
+    strong features are. `view` has the maps of all analyses and the finding of this
+    one, whose maps are called `names` there. `places` (n_features, 3) are in mm.
     """
 
     about: Any

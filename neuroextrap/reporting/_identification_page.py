@@ -1,35 +1,63 @@
-"""The report of an identification analysis, and what a notebook shows of it."""
+"""The report of an identification analysis, its words, what a notebook shows of it."""
+
+import warnings
 
 import numpy as np
+import pandas as pd
 from markupsafe import Markup
 
-from neuroextrap.reporting._finding import area_names, discoveries_section
-from neuroextrap.reporting._identification_words import (
-    curves_section,
-    found,
-    methods,
-    parameter_tables,
-    statistic_words,
-    vacuity_notes,
-    validity_notes,
+from neuroextrap.design._findings import doubts_about
+from neuroextrap.images._loading import mask_lattice
+from neuroextrap.images._maskers import is_surface_masker
+from neuroextrap.maps._identification import DOUBTFUL
+from neuroextrap.maps._provenance import versions
+from neuroextrap.maps._records import (
+    described_parameters,
+    flat_parameters,
 )
-from neuroextrap.reporting._maps_section import Pictures, choose_background, page_maps
+from neuroextrap.maps._registry import MAPS, record_of
+from neuroextrap.plotting import plot_accuracy_curve
+from neuroextrap.plotting._accuracy_curves import draw_interval
+from neuroextrap.plotting._axes import (
+    LINES,
+    add_legend,
+    line_words,
+    log_set_sizes,
+    new_axes,
+)
+from neuroextrap.reporting._finding import (
+    area_names,
+    clusters_of,
+    discoveries_section,
+    named_place,
+    place_words,
+)
+from neuroextrap.reporting._maps_section import (
+    Pictures,
+    choose_background,
+    class_bounds,
+    page_maps,
+)
 from neuroextrap.reporting._page import (
     answer,
     bits_at_least,
+    format_confidence,
     format_number,
     format_p_value,
     format_percent,
     make_page,
     page_title,
     paragraphs,
+    parameter_tables,
     percent_at_least,
     render,
     sections_of,
     sentences,
+    short_words,
+    tsv_uri,
 )
 from neuroextrap.reporting._peaks import ranked_peaks, short_table, tables_of_regions
-from neuroextrap.reporting._pictures import null_figure
+from neuroextrap.reporting._pictures import embed_figure, null_figure
 from neuroextrap.reporting._viewer import viewer_of_curves
 
 _COLUMNS = {
@@ -69,8 +97,7 @@ def identification_sections(
         )
     view, peaks = page_maps(fitted), ranked_peaks(fitted, n_peaks, atlas)
     masker, choice = view.masker, view.choice
-    own = getattr(fitted, "bg_img_", None)
-    background = choose_background(masker, bg_img, own)
+    background = choose_background(masker, bg_img, getattr(fitted, "bg_img_", None))
     places, areas, viewer = choice.places(masker), None, ""
     if atlas is not None and masker is not None:
         areas = area_names(atlas, masker)
@@ -86,10 +113,11 @@ def identification_sections(
         ("Explore the maps", viewer),
         ("Maps", pictures.section(others)),
     ]
-    vacuous = paragraphs(*vacuity_notes(fitted, view), note=True)
+    vacuous = sentences("identification_vacuity", results=fitted.results_, view=view)
+    vacuous = paragraphs(*vacuous, note=True)
     details = [
         ("Permutation test", _permutations(fitted)),
-        ("What was analyzed", _summary(fitted)),
+        ("What was analyzed", _summary(fitted, view)),
         ("What holds when", vacuous + render("list", items=validity_notes(fitted))),
     ]
     sections = sections_of(
@@ -133,37 +161,16 @@ def _peaks_section(view, peaks, *, has_viewer):
     )
 
 
-def _summary(fitted):
+def _summary(fitted, view):
     """Tabulate what was analyzed and what was left out."""
-    analyzed = np.isfinite(fitted.region_scores_["accuracy"])
-    n_voxels = fitted.region_scores_["n_voxels"][analyzed]
-    fewest, median, most = np.nanquantile(n_voxels, (0, 0.5, 1))
-    names = ", ".join(str(name) for name in fitted.classes_[:12])
-    names += ", ..." if len(fitted.classes_) > 12 else ""
-    items = {
-        "classes": f"{len(fitted.classes_)}: {names}",
-        "voxels or features": fitted.n_elements_,
-        "regions analyzed": f"{analyzed.sum()} of {len(analyzed)}",
-        "voxels per region": f"{fewest:.0f} to {most:.0f}, median {median:.0f}",
-        "dropped voxels": _dropped(fitted),
-        "test points": fitted.results_.n_test,
-        "permutations": fitted.n_permutations_,
-        "confidence level": fitted.results_.confidence_level,
-        "chance accuracy": f"{1 / len(fitted.classes_):.4g}",
-    }
-    return render("pairs", items=items, caption="What was analyzed")
-
-
-def _dropped(fitted):
-    """Describe how many voxels of the regions could not be used."""
-    results = fitted.results_
-    members = np.diff(results.choice.regions.indptr)
-    missing = members - results.n_voxels
-    if not (missing > 0).any():
-        return "none"
-    return (
-        f"{int((missing > 0).sum())} regions lost voxels that are NaN or constant, at "
-        f"most {int(missing.max())}"
+    results, scores = fitted.results_, view.scores
+    analyzed = scores["n_voxels"][np.isfinite(scores["accuracy"])]
+    return render(
+        "analyzed",
+        fitted=fitted,
+        view=view,
+        sizes=np.nanquantile(analyzed, (0, 0.5, 1)),
+        missing=np.diff(results.choice.regions.indptr) - results.n_voxels,
     )
 
 
@@ -181,3 +188,202 @@ def _permutations(fitted):
         f"p-value is {1 / (n_permutations + 1):.2g}.",
         "permutation_test.svg",
     )
+
+
+_QUOTED = (
+    "accuracy",
+    "bayes_accuracy_bound_fwe",
+    "class_information_bound_fwe",
+    "average_bayes_accuracy_bound_fwe",
+    "information_bound_fwe",
+)
+
+
+def found(fitted, view, peaks):
+    """Say how many regions are above chance, and what is known of the strongest."""
+    peak, clusters = peaks.iloc[0], clusters_of(view, view.finding.survives)
+    lower, upper = known_interval(fitted, int(peak["region"]))
+    classes = "classes" if described_parameters(fitted).get("estimator") else "stimuli"
+    if fitted.results_.scores.correlation is not None:
+        classes = "targets"
+    return sentences(
+        "identification_found",
+        fitted=fitted,
+        view=view,
+        classes=classes,
+        n_places=None if clusters is None else int(clusters.max()) + 1,
+        peak={name: peak.get(name, np.nan) for name in _QUOTED},
+        doubt=doubts_about(fitted.results_.findings, fitted.region_scores_),
+        place=named_place(peak),
+        in_space="x" in peak,
+        interval=None if np.isnan(lower[-1]) else (lower[-1], upper[-1]),
+    )
+
+
+def known_interval(fitted, region):
+    """Return the ends of a region's 95% interval of the accuracy, (2, n_set_sizes).
+
+    NaN where it is not known: results read from a folder have no margins.
+    """
+    unknown = np.isnan(fitted.standard_error(region))
+    if unknown.all():
+        return np.full((2, len(unknown)), np.nan)
+    return fitted.accuracy_interval(region)
+
+
+def validity_notes(fitted):
+    """List when the numbers of a fitted analysis hold: its notes, then its maps'."""
+    records = [MAPS[name] for name in MAPS if name in fitted.region_scores_]
+    records.sort(key=lambda record: record.simultaneous)
+    notes = [record.note for record in records if record.note]
+    return [*fitted.notes_, *dict.fromkeys(notes)]
+
+
+def methods(fitted, view, samples=None):
+    """Describe a fitted analysis for the methods section of a paper, in sentences."""
+    estimator = described_parameters(fitted).get("estimator")
+    try:
+        labels = fitted.run_.labels
+    except (AttributeError, ValueError):  # read from a folder, or no labels
+        labels = None
+    return sentences(
+        "identification_methods",
+        fitted=fitted,
+        view=view,
+        voxels=_voxels(fitted),
+        statistic=statistic_words(fitted),
+        seed=described_parameters(fitted).get("random_state"),
+        options=flat_parameters(fitted),
+        estimator="" if estimator is None else short_words(estimator),
+        labels=labels,
+        counts=None if labels is None else np.bincount(labels.codes),
+        folds=_folds(fitted, labels),
+        samples=fitted.origin_.samples if samples is None else samples,
+        versions=versions(),
+    )
+
+
+def statistic_words(fitted):
+    """Name the statistic of the permutation test, with its unit."""
+    statistic = fitted.statistic
+    if isinstance(statistic, str):
+        return record_of(statistic).label_with_unit
+    return f"accuracy among {statistic}"
+
+
+def _voxels(fitted):
+    """Return how many voxels a mask has, and their sizes in mm; () if it has none."""
+    if fitted.masker_ is None or is_surface_masker(fitted.masker_):
+        return ()
+    mask, affine = mask_lattice(fitted.masker_)
+    sizes = np.linalg.norm(affine[:3, :3], axis=0)
+    return int(np.count_nonzero(mask)), [f"{size:.3g}" for size in sizes]
+
+
+def _folds(fitted, labels):
+    """Return the numbers of folds and runs (0: unknown), and if each leaves one out."""
+    folds = () if labels is None else getattr(fitted.run_.plan.design, "folds", ())
+    if labels is None or labels.groups is None:
+        return len(folds), 0, False
+    runs, groups = np.unique(labels.groups), labels.groups
+    tested = [np.unique(groups[test]) for _, test in folds]
+    left_out = [np.setdiff1d(runs, groups[train]) for train, _ in folds]
+    one_out = len(folds) == len(runs) and all(
+        len(left) == 1 and np.array_equal(test, left)
+        for test, left in zip(tested, left_out, strict=True)
+    )
+    return len(folds), len(runs), one_out
+
+
+_INTERVAL_LEVEL = 0.9  # of the interval about the extrapolation
+_FEWEST_CLASSES = 10
+_N_CURVES = 4
+
+
+def curves_section(fitted, view, peaks):
+    """Show the accuracy curves of the first peaks that survive, else of one trend."""
+    if len(fitted.classes_) < 3:
+        return ""
+    survives = view.finding.survives[peaks["region"].to_numpy()]
+    shown = peaks[survives].head(_N_CURVES) if survives.any() else peaks.head(1)
+    figures, tables = [], []
+    for number, (_, row) in enumerate(shown.iterrows(), start=1):
+        caption = named_place(row)
+        if view.finding.criterion and not survives.any():
+            caption += ": a trend that does not survive correction"
+        axes = curve_axes(fitted, int(row["region"]))
+        figures.append(embed_figure(axes.figure, caption, f"curve_{number}.svg"))
+        tables.append(_curve_table(fitted, row))
+    return render(
+        "curves",
+        figures=Markup("\n").join(figures),
+        fitted=fitted,
+        n_regions=view.n_known(),
+        extrapolated=len(fitted.classes_) >= _FEWEST_CLASSES,
+        bounded=np.isfinite(class_bounds(fitted.region_scores_)).any(),
+        lines={name: line_words(name) for name in LINES},
+        tsv=tsv_uri(pd.concat(tables, ignore_index=True)),
+    )
+
+
+def _curve_table(fitted, peak):
+    """Tabulate the curve of a row of the peak table: one row per set size."""
+    region, results = int(peak["region"]), fitted.results_
+    sizes, accuracy = fitted.accuracy_curve(region)
+    lower, upper = known_interval(fitted, region)
+    columns = {
+        "region": region,
+        "place": place_words(peak).replace("\N{MINUS SIGN}", "-"),
+        "set_size": sizes,
+        "accuracy": accuracy,
+        "standard_error": fitted.standard_error(region),
+        "accuracy_lower_95": lower,
+        "accuracy_upper_95": upper,
+    }
+    table = pd.DataFrame(columns)
+    if not results.marginal:
+        table["n_classes_trained"] = results.n_classes_trained
+    if results.n_repeats is not None:
+        bounds = dict(zip(*fitted.bound_curve(region), strict=True))
+        table["average_bayes_accuracy_bound"] = table["set_size"].map(bounds)
+    bound = {len(fitted.classes_): class_bounds(fitted.region_scores_)[region]}
+    table["bayes_accuracy_bound_fwe"] = table["set_size"].map(bound)
+    return table
+
+
+def curve_axes(fitted, region, ax=None):
+    """Draw the accuracy curve of one region with band, bound and extrapolation.
+
+    `region` is an index, a name, or a place (x, y, z) in mm. What is not known (the
+    band of results read from a folder, say) is left out. Returns the axes.
+    """
+    interval = known_interval(fitted, region)
+    interval = None if np.isnan(interval).any() else interval
+    ax = new_axes(4.5, 3.6) if ax is None else ax
+    plot_accuracy_curve(*fitted.accuracy_curve(region), interval=interval, ax=ax)
+    bound = class_bounds(fitted.region_scores_)[fitted.find_region(region)]
+    if np.isfinite(bound):
+        level = format_confidence(fitted.results_.confidence_level)
+        label = f"best classifier, at least ({level})"
+        ax.plot(len(fitted.classes_), bound, label=label, **LINES["bound"])
+    if len(fitted.classes_) >= _FEWEST_CLASSES:
+        targets, beyond, interval = _extrapolated(fitted, region)
+        if interval is not None:
+            draw_interval(ax, targets, interval, _INTERVAL_LEVEL)
+        ax.plot(targets, beyond, label="extrapolated", **LINES["extrapolation"])
+        log_set_sizes(ax)
+    add_legend(ax)
+    return ax
+
+
+def _extrapolated(fitted, region):
+    """Return set sizes up to ten times the classes, accuracy, and its interval."""
+    n_classes = len(fitted.classes_)
+    targets = np.unique(np.geomspace(n_classes, 10 * n_classes, 30).astype(int))
+    model = fitted.extrapolator(region)
+    interval = None
+    if fitted.results_.marginal:
+        interval = model.predict_interval(targets, _INTERVAL_LEVEL)
+    with warnings.catch_warnings():  # the page says what is doubtful
+        warnings.filterwarnings("ignore", message=DOUBTFUL)
+        return targets, model.predict(targets), interval

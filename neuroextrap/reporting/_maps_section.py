@@ -25,7 +25,6 @@ from neuroextrap.reporting._page import (
     figure_tag,
     format_p_value,
     paragraphs,
-    sentence_case,
     sentences,
 )
 from neuroextrap.reporting._pictures import (
@@ -163,6 +162,12 @@ def page_maps(fitted):
     )
 
 
+def class_bounds(scores):
+    """Return the lower bounds that pages draw, (n_regions,), NaN where none holds."""
+    unknown = np.full(len(scores["accuracy"]), np.nan)
+    return scores.get("bayes_accuracy_bound_fwe", unknown)
+
+
 def features_as_regions(n_features):
     """Return the choice that makes every feature a region of its own."""
     identity = scipy.sparse.eye_array(n_features, dtype=bool, format="csr")
@@ -223,7 +228,9 @@ class Pictures:
         look, below = view.look(name), self.background.img
         what = view.maps[name], view.masker, np.nan_to_num(opacity)
         picture = brain_figure(*what, self.place, below, look, view.marks(name))
-        return figure_tag(data_uri(picture, "png"), self._caption(name, look.title))
+        about = {"name": name, "title": look.title, "trend_share": TREND_SHARE}
+        caption = sentences("caption", view=view, **about)[0]
+        return figure_tag(data_uri(picture, "png"), caption)
 
     def _opacity(self, name, strength):
         """Return how opaque every region is where the map is drawn."""
@@ -234,21 +241,3 @@ class Pictures:
             faint = 0.0 if self.view.on_surface else FAINT * near
             return np.where(finding.survives, 1.0, faint)
         return TREND * strongest if finding.criterion else np.ones(len(strength))
-
-    def _caption(self, name, title):
-        """Describe a map, its unit, and what is drawn of it."""
-        view, record = self.view, self.view.record(name)
-        plain = record.unit in ("", "1", record.label)
-        unit = "" if plain else f" ({record.unit})"
-        (caption,) = sentences(
-            "caption",
-            title=title or f"{sentence_case(record.label)}: {record.description}{unit}",
-            finding=view.finding,
-            many=view.words[1],
-            trend_share=TREND_SHARE,
-            of_difference=name in view.looks,
-            limit=None if view.two_sided else view.threshold(name),
-            on_surface=view.on_surface,
-            near_by_p="p_value" in view.scores,
-        )
-        return caption

@@ -20,6 +20,9 @@ import pandas as pd
 from markupsafe import Markup, escape
 
 import neuroextrap
+from neuroextrap.maps._provenance import versions
+from neuroextrap.maps._records import changed_parameters, described_parameters
+from neuroextrap.margins.running._checkpoint import WITHOUT_EFFECT
 from neuroextrap.stats._pvalues import LEVEL
 from neuroextrap.stats._validation import brief
 
@@ -58,6 +61,7 @@ def _environment():
         "count": "{:,}".format,
         "points": percentage_points,
         "capitalized": capitalized,
+        "sentence_case": sentence_case,
         "largest": largest,
     }
     environment.globals |= {"version": neuroextrap.__version__, "level": LEVEL}
@@ -262,8 +266,7 @@ def frame_table(frame, caption="", *, headings=None, formats=None, kind="", plac
     """Return a data frame as an escaped HTML table, numbers rounded for reading.
 
     `headings` and `formats` (functions of values) are by column, `kind` is the class of
-    all rows. `places` are the cells of a first column; they may be ``Markup``, which a
-    column of the frame must not hold: pandas makes plain text of it.
+    all rows. Only cells of `places`, a further first column, may be ``Markup``.
     """
     headings, formats = headings or {}, formats or {}
     texts = [name for name, x in frame.items() if len(x) and isinstance(x.iloc[0], str)]
@@ -317,3 +320,50 @@ def methods_section(words):
     works = pd.read_csv(table, sep="\t", dtype=str, keep_default_na=False)
     works = works[[escape(cited) in paragraph for cited in works["cited"]]]
     return render("methods", paragraph=paragraph, works=works.to_dict("records"))
+
+
+_LONGEST = 300
+
+
+def parameter_tables(fitted):
+    """Show the parameters: those that differ from the default first, then the rest."""
+    changed, given = changed_parameters(fitted), described_parameters(fitted)
+    changed = {n: v for n, v in changed.items() if n not in WITHOUT_EFFECT}
+    others = {n: v for n, v in given.items() if n not in changed}
+    others["versions"] = ", ".join(f"{name} {v}" for name, v in versions().items())
+    tables = {"changed": parameter_table(changed), "others": parameter_table(others)}
+    return render("parameters", **tables)
+
+
+def parameter_table(parameters):
+    """Tabulate parameters, long values cut; "" without any."""
+    if not parameters:
+        return ""
+    items = {name: short_words(v) for name, v in sorted(parameters.items())}
+    return render("pairs", items=items, caption="Parameters")
+
+
+def short_words(value):
+    """Return a described value as text: its class, file or hash before all else."""
+    text = " ".join(str(_plain(value)).split())
+    return text if len(text) <= _LONGEST else text[:_LONGEST] + " ..."
+
+
+def _plain(value):
+    """Return the most telling part of a described value."""
+    if not isinstance(value, dict):
+        return value
+    if "class" in value and value.get("parameters"):
+        listed = ", ".join(f"{n}={_plain(v)}" for n, v in value["parameters"].items())
+        return f"{value['class']}({listed})"
+    known = [value[key] for key in ("file", "class", "image") if key in value]
+    kind = known[0] if known else None
+    shape = value.get("shape")
+    if kind is None and shape is not None:
+        kind = f"array of {' x '.join(map(str, shape))}"
+    sha256 = value.get("sha256")
+    first = next(iter(sha256.values())) if isinstance(sha256, dict) else sha256
+    first = first[0] if isinstance(first, list) else first
+    if kind is None:
+        return value
+    return f"{kind}, SHA-256 {str(first)[:12]}..." if first else str(kind)

@@ -207,23 +207,14 @@ def tables_of_peaks(
 ):
     """Tabulate rows that survive correction, and apart from them those that do not.
 
-    `peaks` is a data frame with the places of regions; `columns` holds the heading of
-    each column to show, by name, and how its values are written. `captions` title both
-    tables, `hint` explains them; everything can be saved under `file_name`. Places are
-    buttons that move the viewer to the region of the column `viewer_index`, if named.
+    `columns` are headings, and how values are written, by name. Places are buttons that
+    move the viewer to the region of the column `viewer_index`, if that is named.
     """
-    surviving, trends = (
-        short_table(peaks[rows], columns, caption, kind, viewer_index)
-        if rows.any()
-        else ""
-        for rows, caption, kind in zip(
-            (survives, ~survives), captions, ("", "trend"), strict=True
-        )
-    )
+    of_trends = peaks[~survives], columns, captions[1], "trend", viewer_index
     return render(
         "peaks",
-        surviving=surviving,
-        trends=trends,
+        surviving=short_table(peaks[survives], columns, captions[0], "", viewer_index),
+        trends=short_table(*of_trends),
         n_trends=int((~survives).sum()),
         hint=hint,
         tsv=tsv_uri(peaks),
@@ -243,7 +234,9 @@ def tables_of_regions(view, peaks, columns, what, **options):
 
 
 def short_table(peaks, columns, caption, kind="", index=""):
-    """Return the columns that a reader needs first, as HTML."""
+    """Return the columns that a reader needs first, as HTML; "" without rows."""
+    if not len(peaks):
+        return ""
     table = peaks[[name for name in columns if name in peaks]].copy()
     numbers = table.select_dtypes("number").columns
     table[numbers] = table[numbers].astype(float)

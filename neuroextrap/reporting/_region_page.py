@@ -15,7 +15,6 @@ from neuroextrap.plotting._information_plots import (
     draw_specification_curve,
 )
 from neuroextrap.reporting._finding import decide, named_place, words_of_regions
-from neuroextrap.reporting._identification_words import parameter_table
 from neuroextrap.reporting._maps_section import (
     Look,
     PageMaps,
@@ -31,6 +30,7 @@ from neuroextrap.reporting._page import (
     make_page,
     page_title,
     paragraphs,
+    parameter_table,
     percentage_points,
     sections_of,
     sentence_case,
@@ -54,9 +54,7 @@ _OF_CONFOUND = "neg_log10_p_fwe", "information_bound_beyond"
 def cross_page(maps, title=None, **options):
     """Make the page of what ``cross_identification`` returned, a Report."""
     drawn = "train_to_test_accuracy", "test_to_train_accuracy", "neg_log10_p_fwe"
-    about = maps.conditions_
-    title = page_title(title, "From {train} to {test}, and back".format(**about))
-    return _region_page(maps, title, "cross", about, drawn=drawn, **options)
+    return _region_page(maps, title, "cross", maps.conditions_, drawn=drawn, **options)
 
 
 def dissimilarity_page(maps, title=None, **options):
@@ -74,7 +72,6 @@ def dissimilarity_page(maps, title=None, **options):
         return [("Distances", embed_figure(figure, caption[0], "distances.svg"))]
 
     about, shown = {"models": models}, shown | {"drawn": drawn, "more": draw}
-    title = page_title(title, "Distances between classes")
     return _region_page(maps, title, "dissimilarity", about, **shown, **options)
 
 
@@ -95,7 +92,6 @@ def multiverse_page(maps, title=None, **options):
     unusual = table.loc[table["largest_standardized"].idxmax()]
     about = {"n_pipelines": len(table), "unusual": unusual}
     shown = {"by": "n_pipelines", "tested": "p_value_fwe_any", "more": draw}
-    title = page_title(title, f"{len(table)} pipelines, one test")
     return _region_page(maps, title, "multiverse", about, **shown, **options)
 
 
@@ -105,7 +101,6 @@ def confound_page(maps, title=None, **options):
     own = {}
     if "confound_accuracy" in maps.region_scores_:
         own = {"confound_accuracy": ("confound_p_value", "confound_p_value_fwe")}
-    title = page_title(title, "The class, or its confound")
     return _region_page(maps, title, "confound", drawn=drawn, own=own, **options)
 
 
@@ -119,7 +114,6 @@ def continuous_page(maps, title=None, **options):
         "drawn": [name for name in ("r2", "noise_ceiling") if name in scores],
         "own": {unique: p_values for unique, *p_values in names.values()},
     }
-    title = page_title(title, "Responses to films and stories, predicted")
     return _region_page(maps, title, "continuous", {"bands": names}, **shown, **options)
 
 
@@ -151,9 +145,8 @@ def _region_page(  # noqa: PLR0913 - each is one thing that pages have
 ):
     """Make a page with the templates of a `kind`, of regions ordered `by` a map.
 
-    `drawn` are further maps, `own` are maps with the names of p-values of their own,
-    and `more` makes sections of the PageMaps and the table of peaks. `bg_img` is drawn
-    under the maps, `atlas` names the places of peaks.
+    `drawn` are further maps, `own` those with p-values of their own (their names), and
+    `more` makes sections of the PageMaps and the table of peaks.
     """
     view = _view_of(maps, by, tested, looks=looks, two_sided=two_sided)
     about, rows, peaks = _known(maps, view, about or {}, by, tested, n_peaks, atlas)
@@ -161,6 +154,7 @@ def _region_page(  # noqa: PLR0913 - each is one thing that pages have
     place = None if maps.places_ is None else maps.places_[rows[0]]
     pictures = Pictures(view, place, background)
     notes = [f"{capitalized(note)}." for note in maps.notes_]
+    title = page_title(title, sentences(f"{kind}_title", **about)[0])
     found = answer(sentences(f"{kind}_found", **about), pictures.figure(by))
     found += ("" if drawn else pictures.note) + paragraphs(*notes, note=True)
     images = [_figure_of(pictures, name, *own[name]) for name in own]
@@ -173,7 +167,7 @@ def _region_page(  # noqa: PLR0913 - each is one thing that pages have
     limits = sentences(f"{kind}_limits", **about)
     methods = sentences(f"{kind}_methods", **about)
     plain = {k: v for k, v in maps.parameters.items() if k != "pipelines"}
-    requested = [("Parameters", parameter_table(plain) if plain else "")]
+    requested = [("Parameters", parameter_table(plain))]
     sections = sections_of(found, shown, limits, (), methods, requested)
     return make_page(title, sections)
 
@@ -279,7 +273,6 @@ def comparison_page(maps, title=None, *, names=("first", "second"), **options):
         "looks": _looks(maps.region_scores_, about),
         "two_sided": bool(maps.parameters.get("two_sided", True)),
     }
-    title = page_title(title, f"{capitalized(names[0])} against {names[1]}")
     about["doubt"] = doubts_about(maps.findings_, of_verdict)
     return _region_page(maps, title, "comparison", about, **shown, **options)
 

@@ -12,8 +12,7 @@ from markupsafe import Markup
 
 from neuroextrap.images._loading import feature_coordinates, mask_lattice, surface_mesh
 from neuroextrap.plotting._brain_maps import surface_grays
-from neuroextrap.reporting._identification_words import class_bounds
-from neuroextrap.reporting._maps_section import page_maps
+from neuroextrap.reporting._maps_section import class_bounds, page_maps
 from neuroextrap.reporting._page import (
     format_confidence,
     paragraphs,
@@ -39,18 +38,12 @@ _MOST_CURVES = 2000
 
 
 def viewer_of_curves(
-    fitted,
-    background,
-    *,
-    map_name="accuracy",
-    max_regions=_MOST_CURVES,
-    only_surviving=True,
-    peaks=(),
+    fitted, background, *, map_name="accuracy", max_regions=_MOST_CURVES, peaks=()
 ):
     """Return the viewer of a fitted analysis as HTML, `map_name` shown first.
 
-    Of spheres the `max_regions` strongest curves are kept (about 400 bytes each), those
-    of the regions `peaks` in any case, of atlas regions all.
+    Curves (about 400 bytes each) are kept of atlas regions, the `max_regions` strongest
+    spheres, and `peaks`.
     """
     view, results = page_maps(fitted), fitted.results_
     names, accuracy = view.choice.names, view.scores["accuracy"]
@@ -60,31 +53,26 @@ def viewer_of_curves(
     kept = kept if view.choice.owner is not None else kept[:max_regions]
     kept = np.append(kept, np.setdiff1d(peaks, kept)).astype(int)
     peak = peak_table(fitted, n_peaks=1, statistic=map_name)["region"].iloc[0]
-    bounds = class_bounds(fitted)[kept, np.newaxis]
+    bounds = class_bounds(view.scores)[kept, np.newaxis]
     shown = {
         "set_sizes": results.set_sizes.tolist(),
         "curves": rounded(results.curve(kept)[1]),
         "bound_sizes": [len(fitted.classes_)],
         "bounds": rounded(bounds, down=True) if np.isfinite(bounds).any() else None,
     }
+    start = int(np.argmax(kept == peak))
+    names = None if names is None else [str(names[region]) for region in kept]
     return draw_viewer(
-        view,
-        map_name,
-        kept,
-        shown,
-        background,
-        names=None if names is None else [str(names[region]) for region in kept],
-        start=int(np.argmax(kept == peak)),
-        only=only_surviving,
+        view, map_name, kept, shown, background, names=names, start=start
     )
 
 
-def draw_viewer(view, first, kept, shown, background, *, only=True, **data):
+def draw_viewer(view, first, kept, shown, background, **data):
     """Return a viewer as HTML; `shown` is what a click shows besides the numbers.
 
     The other parameters are those of :func:`viewer_data`.
     """
-    data = viewer_data(view, first, kept, only=only, **data)
+    data = viewer_data(view, first, kept, **data)
     data |= shown | {"discoveries": _discoveries(view)}
     if view.on_surface:
         data |= on_surface(view.masker, background.img)
@@ -105,7 +93,6 @@ def draw_viewer(view, first, kept, shown, background, *, only=True, **data):
         data=compressed(json.dumps(data, allow_nan=False).encode("utf-8")),
         script=Markup("\n".join(read_text(f"{name}.js") for name in scripts)),
         views=views,
-        only=only,
     )
 
 
@@ -136,15 +123,15 @@ _REACH = 4.0
 _MOST_NUMBERS = 600_000
 
 
-def viewer_data(view, first, kept, *, names=None, start=0, only=False):
+def viewer_data(view, first, kept, *, names=None, start=0):
     """Collect what every viewer reads but for places, ready for JSON.
 
     `kept` are the regions whose numbers the page holds, one row each, `names` what
-    these are called (or None), and `start` is the row to begin with. With `only` what
-    survives, maps of which nothing does begin with their strongest 5% of regions.
+    these are called (or None), and `start` is the row to begin with. Maps of
+    which nothing survives begin with their strongest 5% of regions.
     """
     offered = _offered_maps(view, first)
-    trends = bool(only and view.finding.criterion and not view.finding.n_surviving)
+    trends = bool(view.finding.criterion and not view.finding.n_surviving)
     columns = [
         name
         for name, record in view.records.items()
@@ -188,8 +175,7 @@ def _one_map(view, name, *, trends):
     """Describe one map to a viewer."""
     import matplotlib
 
-    record = view.record(name)
-    (low, high), cmap = view.look(name)[1:]
+    record, (_, (low, high), cmap) = view.record(name), view.look(name)
     colors = matplotlib.colormaps[cmap](np.arange(256), bytes=True)[:, :3]
     start, begins = _first_threshold(view, name, trends)
     return {

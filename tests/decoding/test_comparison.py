@@ -275,7 +275,7 @@ def test_what_differs_is_named():
         ({"unit": "scan"}, "unit='scan' must be one of"),
         ({"unit": "block"}, "unit='block' needs the block of every sample"),
         ({"regions": [0, 0]}, "regions must be pairs"),
-        ({"regions": [[0, 1]]}, r"regions must lie below 1 \(first\)"),
+        ({"regions": [[0, 1]]}, "region=1 must be a whole number from 0 to 0"),
         ({"statistic": "implied_information"}, "statistic='implied_information' is"),
     ):
         with pytest.raises(ValueError, match=message):

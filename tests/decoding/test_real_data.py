@@ -16,7 +16,7 @@ from neuroextrap.decoding import (
     lesion_identification,
 )
 from neuroextrap.images import labeled_samples, resolve_masker, to_img
-from tests.decoding.seam import Counted, area_names, discoveries_section
+from tests.decoding.seam import area_names, discoveries_section, page_maps
 from tests.images.seam import feature_coordinates
 
 pytestmark = pytest.mark.real_data
@@ -67,7 +67,7 @@ def test_how_much_of_ventral_temporal_cortex_is_real(slice_blocks):
     assert fitted.true_discoveries() > 1.1 * survive.sum()
     area = Bunch(maps=drawn, labels=["ventral temporal, drawn"])
     areas = area_names(area, fitted.masker_)
-    page = discoveries_section(Counted.of(fitted), areas)
+    page = discoveries_section(page_maps(fitted), areas)
     row = page[page.index(">ventral temporal, drawn<") :]
     numbers = re.findall(r">(\d+)<", row[: row.index("</tr>")])
     assert list(map(int, numbers[:2])) == [inside.sum(), n_true]

@@ -183,6 +183,15 @@ def write_nilearn(folder, *, runs=(1, 2, 3, 4), together=False, name="{}"):
     return folder / "out"
 
 
+@pytest.fixture(scope="module")
+def nilearns(tmp_path_factory):
+    """Participants with fits of nilearn to each run ("apart"), and to all at once."""
+    root = tmp_path_factory.mktemp("nilearn")
+    write_nilearn(root / "of-apart", name="../../apart/sub-01/fit-{}")
+    write_nilearn(root / "of-all", together=True, name="../../together/sub-01/fit")
+    return root
+
+
 def decoded(*given, **options):
     """Mean accuracy and the runs of a searchlight of ready betas."""
     light = IdentificationSearchLight(radius=5.0, bounds=None)
@@ -374,20 +383,18 @@ def test_arrays_that_lie_nowhere(tmp_path):
 
 
 @pytest.mark.filterwarnings("ignore")  # of nilearn's own fits and pages
-def test_fits_of_nilearn(tmp_path):
-    apart = write_nilearn(tmp_path / "apart")
-    betas = load_betas(apart)
+def test_fits_of_nilearn(nilearns):
+    betas = load_betas(nilearns / "apart")
     assert betas.events["trial_type"].tolist() == [*CONDITIONS] * 4
     assert betas.events["run"].tolist() == np.repeat(list("1234"), 3).tolist()
-    accuracy, light = decoded(apart)
+    accuracy, light = decoded(nilearns / "apart")
     assert accuracy > 0.8
     assert light.results_.n_test == 12
-    together = write_nilearn(tmp_path / "all", together=True)
-    one = load_betas(together).events  # a fit to four runs is one sample
+    one = load_betas(nilearns / "together").events  # a fit to four runs is one sample
     assert one["run"].nunique() == 1
     assert one["trial_type"].tolist() == [*CONDITIONS]
     with pytest.raises(ValueError, match="are of the same run, which would be tested"):
-        load_betas([apart.parent.parent])
+        load_betas([nilearns])
 
 
 def test_tables_name_betas(tmp_path):
@@ -469,10 +476,11 @@ def test_command_line(tmp_path, program, capsys):
 
 @pytest.mark.filterwarnings("ignore")  # of nilearn's own fits and pages
 @pytest.mark.parametrize("program", ["spm", "feat", "glmsingle", "nilearn"])
-def test_participants(tmp_path, program):
+def test_participants(tmp_path, program, request):
     from neuroextrap.cohorts import analyze_participants
 
-    own = tmp_path / "fits" / "sub-01"
+    fits = tmp_path / "fits"
+    own = fits / "sub-01"
     if program == "spm":
         write_spm(own)
     elif program == "feat":
@@ -481,23 +489,20 @@ def test_participants(tmp_path, program):
     elif program == "glmsingle":
         write_glmsingle(own, ending="npy")
     else:
-        write_nilearn(tmp_path / "n", name="../../fits/sub-01/fit-{}")
+        fits = request.getfixturevalue("nilearns") / "apart"
     light = IdentificationSearchLight(radius=5.0)
     given = {"analysis": light, "samples": "betas", "confounds": (), "report": False}
-    planned = analyze_participants(
-        tmp_path / "fits", tmp_path / "o", **given, dry_run=True
-    )
+    planned = analyze_participants(fits, tmp_path / "o", **given, dry_run=True)
     assert planned["reason"].tolist() == [""]
-    found = analyze_participants(tmp_path / "fits", tmp_path / "out", **given)
+    found = analyze_participants(fits, tmp_path / "out", **given)
     assert found[["status", "n_runs"]].to_numpy().tolist() == [["done", 4]]
     fitted = IdentificationSearchLight.from_directory(tmp_path / "out" / "sub-01")
     assert np.nanmean(fitted.region_scores_["accuracy"]) > 0.8
-    again = analyze_participants(tmp_path / "fits", tmp_path / "out", **given)
+    again = analyze_participants(fits, tmp_path / "out", **given)
     assert again["status"].tolist() == ["skipped"]
 
 
 @pytest.mark.filterwarnings("ignore")  # of nilearn's own fits and pages
-def test_one_fit_to_all_runs_says_so(tmp_path):
-    write_nilearn(tmp_path / "n", together=True, name="../../fits/sub-01/fit")
+def test_one_fit_to_all_runs_says_so(nilearns):
     with pytest.raises(ValueError, match=r"of one fit, .* fit every run by itself"):
-        find_betas(tmp_path / "fits", "01", {}, {})
+        find_betas(nilearns / "together", "01", {}, {})

@@ -178,8 +178,6 @@ def test_a_read_only_folder_is_refused(tmp_path):
 @pytest.mark.parametrize(
     ("images", "sidecars", "error", "message"),
     [
-        ({}, {}, ValueError, "same names"),
-        ({"a": volume()}, {"b": ABOUT}, ValueError, "same names"),
         ({"a/b": volume()}, {"a/b": ABOUT}, ValueError, "cannot be a file name"),
         ({"..": volume()}, {"..": ABOUT}, ValueError, "cannot be a file name"),
         ({"maps": volume()}, {"maps": ABOUT}, ValueError, "is taken"),

@@ -15,8 +15,12 @@ from neuroextrap.reporting._finding import (
 )
 from neuroextrap.reporting._group_page import make_group_page
 from neuroextrap.reporting._group_results import read_group
-from neuroextrap.reporting._identification_page import identification_sections
-from neuroextrap.reporting._identification_words import curve_axes, found, methods
+from neuroextrap.reporting._identification_page import (
+    curve_axes,
+    found,
+    identification_sections,
+    methods,
+)
 from neuroextrap.reporting._maps_section import PageMaps, choose_background, page_maps
 from neuroextrap.reporting._page import (
     Report,
@@ -43,10 +47,16 @@ from neuroextrap.reporting._viewer import rounded, viewer_of_curves
 from neuroextrap.stats._true_discoveries import DiscoveryBounds
 
 
-def viewer_page(fitted, *, bg_img=None, **options):
-    """Return a page with nothing but the viewer."""
+def viewer_section(fitted, *, bg_img=None, only_surviving=True, **options):
+    """Return the viewer, its box ticked that leaves what survives, or not."""
     section = viewer_of_curves(fitted, fitted_background(fitted, bg_img), **options)
-    return make_page("Explore the maps", [("", section)])
+    box = 'class="nx-only"'
+    return section if only_surviving else section.replace(f"{box} checked", box)
+
+
+def viewer_page(fitted, **options):
+    """Return a page with nothing but the viewer."""
+    return make_page("Explore the maps", [("", viewer_section(fitted, **options))])
 
 
 def fitted_background(fitted, bg_img):

@@ -8,10 +8,9 @@ from nibabel.affines import apply_affine
 from neuroextrap.decoding import IdentificationSearchLight
 from tests.reporting.seam import (
     MAPS,
-    fitted_background,
     make_page,
-    viewer_of_curves,
     viewer_page,
+    viewer_section,
 )
 
 SLICES = "document.querySelector('iframe').contentDocument.querySelector('canvas')"
@@ -193,8 +192,7 @@ def test_a_slow_answer_does_not_move_the_sliders_back(browser, fitted, tmp_path)
 
 
 def test_thresholds_of_two_viewers_do_not_meddle(browser, fitted, tmp_path):
-    background = fitted_background(fitted, None)
-    section = viewer_of_curves(fitted, background, max_regions=50, only_surviving=False)
+    section = viewer_section(fitted, max_regions=50, only_surviving=False)
     sections = [("", section)] * 2
     path = tmp_path / "two.html"
     path.write_text(make_page("Two", sections).get_standalone(), encoding="utf-8")

@@ -162,6 +162,8 @@ def test_the_color_under_the_cross_is_the_number_shown(browser, oblique, tmp_pat
     path = tmp_path / "colors.html"
     path.write_text(_page(oblique, bg_img=False), encoding="utf-8")
     browser.open(path)
+    browser.value("document.querySelector('.nx-threshold').focus()")
+    browser.press("Home")  # all are drawn
     browser.value(
         "window.addEventListener('message', e => {window.last = e.data.value})"
     )
