@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from neuroextrap.design._design import Design, TestedRows
+from neuroextrap.design._design import Design, Keeping, TestedRows
 
 
 class Batch(NamedTuple):
@@ -24,21 +24,13 @@ class Batch(NamedTuple):
     correlation: np.ndarray | None = None
 
 
-class RegionSamples(list[np.ndarray]):
+class RegionSamples(Keeping, list[np.ndarray]):
     """Samples of the regions of a pass, with what was made of them without labels."""
-
-    def __init__(self, samples: Iterable[np.ndarray]) -> None:
-        super().__init__(samples)
-        self.kept: dict[str, Any] = {}
 
 
 def kept_with(xs: Sequence[np.ndarray], name: str, make: Callable[[], Any]) -> Any:
     """Return what was made of the samples under this name, or make it now."""
-    if not isinstance(xs, RegionSamples):
-        return make()
-    if name not in xs.kept:
-        xs.kept[name] = make()
-    return xs.kept[name]
+    return xs.keep(name, make) if isinstance(xs, RegionSamples) else make()
 
 
 class MarginSource(ABC):

@@ -34,53 +34,53 @@ _LARGEST_SUMS = 2**27
 
 
 class Shape(NamedTuple):
-    """What decides: the sizes of a design and of a region, and the labelings.
+    """What decides: a design, the features of a region, and the labelings.
 
-    ``n_held`` are the samples that a fold holds out, on average; ``grows`` says whether
-    training sets grow from fold to fold, ``parts`` whether every sample is tested once,
-    by the fold that holds it out.
+    ``grows`` says whether training sets grow from fold to fold.
     """
 
-    n_samples: int
-    n_test: int
-    n_classes: int
+    design: Design
     n_features: float
-    n_held: float
     n_labelings: int
     grows: bool
-    parts: bool
+
+    @property
+    def parts(self) -> bool:
+        """Whether every sample is tested once, by the fold that holds it out."""
+        return self.design.tests_each_once
 
     @property
     def thin(self) -> bool:
         """Whether features are few beside the samples that a fold holds out."""
-        n_features = self.n_features
-        return n_features <= self.n_held and 2 * n_features < self.n_samples
+        few = self.n_features <= self.design.mean_held_out
+        return few and 2 * self.n_features < self.design.n_samples
 
     @property
     def long(self) -> bool:
         """Whether samples are many."""
-        return self.n_samples >= _MIN_SAMPLES
+        return self.design.n_samples >= _MIN_SAMPLES
 
     @property
     def long_or_many_classes(self) -> bool:
         """Whether samples are many, or classes too many to invert their matrices."""
-        return self.long or max(self.n_features, MANY_CLASSES) <= self.n_classes
+        return self.long or max(self.n_features, MANY_CLASSES) <= self.design.n_classes
 
     @property
     def short(self) -> bool:
         """Whether a table of samples times test points stays in cache."""
-        return self.n_samples * self.n_test <= _MAX_TABLE
+        return self.design.n_samples * len(self.design.test) <= _MAX_TABLE
 
     @property
     def products_in_cache(self) -> bool:
         """Whether the inner products of samples stay in cache."""
-        return self.n_samples**2 <= _MAX_TABLE
+        return self.design.n_samples**2 <= _MAX_TABLE
 
     @property
     def many_small_labelings(self) -> bool:
         """Whether there are several labelings, whose indicators stay in cache."""
-        size = max(self.n_samples, self.n_test) * self.n_classes
-        small = self.n_classes <= MANY_CLASSES and size <= _MAX_INDICATORS
+        n_classes, n_test = self.design.n_classes, len(self.design.test)
+        size = max(self.design.n_samples, n_test) * n_classes
+        small = n_classes <= MANY_CLASSES and size <= _MAX_INDICATORS
         return small and self.n_labelings > 1
 
 
@@ -117,16 +117,8 @@ def path_of(
     penalized: bool = True,
 ) -> str:
     """Return how margins of a region are made; growing folds need a penalty."""
-    shape = Shape(
-        design.n_samples,
-        len(design.test),
-        design.n_classes,
-        n_features,
-        design.mean_held_out,
-        n_labelings,
-        penalized and bool(design.chains),
-        design.tests_each_once,
-    )
+    grows = penalized and bool(design.chains)
+    shape = Shape(design, n_features, n_labelings, grows)
     for path, *needed in TABLE.get(classifier, ()):
         if all(getattr(shape, name) for name in needed):
             return path

@@ -3,6 +3,7 @@
 from typing import Any
 
 import numpy as np
+from scipy.stats import rankdata
 
 from neuroextrap.stats import average_accuracy, implied_information
 from neuroextrap.stats._accuracy import accuracy_weights
@@ -130,16 +131,10 @@ def rank_tables(margins: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Beaten and tied counts (n_test, K) had each class in turn been the true one."""
     if np.isnan(margins).any():
         raise ValueError(NAN_MARGINS)
-    order = np.argsort(margins, axis=1, kind="stable")
-    ordered = np.take_along_axis(margins, order, axis=1)
-    starts = np.ones(margins.shape, dtype=bool)  # of equal margins, ascending
-    starts[:, 1:] = ordered[:, 1:] != ordered[:, :-1]
-    first, place = np.flatnonzero(starts), np.cumsum(starts).reshape(starts.shape) - 1
-    n_tied = np.diff(first, append=starts.size) - 1
-    tables = np.empty((2, *margins.shape), dtype=np.int32)
-    for table, values in zip(tables, (first % margins.shape[1], n_tied), strict=True):
-        np.put_along_axis(table, order, values.astype(np.int32)[place], axis=1)
-    return tables[0], tables[1]
+    lowest, highest = (
+        rankdata(margins, method, axis=1).astype(np.int32) for method in ("min", "max")
+    )
+    return lowest - 1, highest - lowest
 
 
 def win_histogram(

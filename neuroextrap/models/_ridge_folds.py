@@ -68,8 +68,7 @@ class BandGradient:
         kernel[np.diag_indices(n)] += 1
         factor, _ = lapack.dpotrf(kernel.T, lower=False, overwrite_a=True, clean=False)
         inverse, _ = lapack.dpotri(factor, lower=False, overwrite_c=True)
-        upper = np.triu(inverse)
-        self._G = upper + np.triu(upper, 1).T
+        self._G = np.triu(inverse) + np.triu(inverse, 1).T
         total = self._G.sum(axis=0)
         self._G -= np.outer(total, total / total.sum())
         self._dual, self._left = self._G @ y, []

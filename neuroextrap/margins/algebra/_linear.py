@@ -22,26 +22,37 @@ _BLOCK_SIZE = 2**17  # margins, or weights, made together
 Rules = Callable[[Labelings], tuple[np.ndarray, np.ndarray]]
 
 
+def sorted_samples(labelings: Labelings) -> Any:
+    """Return the samples of every labeling by class, for compiled sums."""
+    from neuroextrap.margins.compiled._class_sums import Sorted
+
+    every = np.arange(labelings.codes.shape[1])
+    return labelings.keep("sorted", lambda: Sorted(*labelings.sorted_by_class(every)))
+
+
+def _held_out_samples(design: Design, labelings: Labelings) -> Any:
+    """Return the held-out samples by fold and class, for compiled sums."""
+    from neuroextrap.margins.compiled._class_sums import Sorted
+
+    held, K = np.concatenate(design.held_out), labelings.n_classes
+    n_held = [len(samples) for samples in design.held_out]
+    fold = np.repeat(np.arange(len(n_held)), n_held)
+    by_fold = Labelings(labelings.codes[:, held] + K * fold, len(n_held) * K)
+    members, edges = by_fold.sorted_by_class(np.arange(len(held)))
+    return Sorted(held[members].astype(np.uint32), edges)
+
+
 def class_sums(x: np.ndarray, design: Design, labelings: Labelings) -> np.ndarray:
     """Sum training samples of x (n_samples, p) by fold and class, (F, B, K, p)."""
-    from neuroextrap.margins.compiled._class_sums import Sorted, fill_sums
+    from neuroextrap.margins.compiled._class_sums import fill_sums
 
-    n_folds, K, B = len(design.folds), labelings.n_classes, labelings.n_labelings
-
-    def make() -> Any:
-        held = np.concatenate(design.held_out)
-        fold = np.repeat(np.arange(n_folds), [len(out) for out in design.held_out])
-        by_fold = Labelings(labelings.codes[:, held] + K * fold, n_folds * K)
-        members, edges = by_fold.sorted_by_class(np.arange(len(held)))
-        every = labelings.sorted_by_class(np.arange(design.n_samples))
-        return Sorted(held[members].astype(np.uint32), edges), Sorted(*every)
-
-    held_out, every = labelings.keep("by fold and class", make)
-    held = np.empty((1, B, n_folds * K, x.shape[1]))
-    total = np.empty((1, B, K, x.shape[1]))
-    fill_sums(x[np.newaxis], held_out, held)
-    fill_sums(x[np.newaxis], every, total)
-    held = held.reshape(B, n_folds, K, -1)
+    shape = labelings.n_labelings, len(design.folds), labelings.n_classes, x.shape[1]
+    held = np.empty((1, shape[0], shape[1] * shape[2], shape[3]))
+    total = np.empty((1, shape[0], *shape[2:]))
+    make = partial(_held_out_samples, design, labelings)
+    fill_sums(x[np.newaxis], labelings.keep("held out", make), held)
+    fill_sums(x[np.newaxis], sorted_samples(labelings), total)
+    held = held.reshape(shape)
     return np.subtract(total[0][:, np.newaxis], held, out=held).swapaxes(0, 1)
 
 
@@ -147,19 +158,19 @@ def _blocks(design: Design) -> list[tuple[int, slice]]:
 class LinearWhereFew(MarginKernel):
     """A classifier that is linear in the test points where features are few.
 
-    Then a feature of a point takes ``of_a_point`` bytes, a margin ``of_a_margin``.
+    Then a margin takes ``of_a_margin`` bytes.
     """
 
-    of_a_point, of_a_margin, n_systems = 16, 8, 0
+    of_a_margin = 8
 
     def workspace(self, n_features: int, n_regions: int, design: Any) -> int:
         if path_of(self.name, n_features, design) != "linear":
             return super().workspace(n_features, n_regions, design)
         p, n_folds = n_features, len(design.folds)
-        systems = self.n_systems * n_folds * p**2
+        systems = 4 * n_folds * p**2 if self.shrinks else 0
         sums = 3 * max(_BLOCK_SIZE, n_folds * design.n_classes * p)
         held = sum(len(held) for held in design.held_out)
-        points = self.of_a_point * len(design.test) * p
+        points = 16 * len(design.test) * p
         shared = systems + design.n_samples * p + 7 * held
         return n_regions * (points + 8 * shared) + 8 * sums
 

@@ -125,13 +125,12 @@ class LogisticMargins(EstimatorMargins):
         from inspect import signature
 
         from sklearn.linear_model import LogisticRegressionCV
-        from sklearn.multiclass import OneVsRestClassifier
 
         options: dict[str, Any] = {"solver": "liblinear", "scoring": "neg_log_loss"}
         # scikit-learn 1.8 names the l2 penalty in another way
         if "use_legacy_attributes" in signature(LogisticRegressionCV).parameters:
             options |= {"l1_ratios": (0,), "use_legacy_attributes": False}
-        super().__init__(OneVsRestClassifier(LogisticRegressionCV(**options)))
+        super().__init__(LogisticRegressionCV(**options))
 
     def _scores(self, x: Any, codes: Any, test: Any) -> np.ndarray:
         labels, counts = np.unique(codes, return_counts=True)
@@ -140,14 +139,10 @@ class LogisticMargins(EstimatorMargins):
                 "estimator='logistic' chooses its penalty by cross-validation, but a "
                 "class has a single training sample; give more, or use 'lda' or 'svc'"
             )
-        model = clone(self.estimator).set_params(estimator__cv=min(5, counts.min()))
+        model = clone(self.estimator).set_params(cv=min(5, counts.min()))
         weights = _class_weights(codes)
-        if weights is None:
-            return np.asarray(model.fit(x, codes).decision_function(test))
         scores = [
-            clone(model.estimator)
-            .fit(x, codes == label, weights)
-            .decision_function(test)
+            clone(model).fit(x, codes == label, weights).decision_function(test)
             for label in (labels if len(labels) > 2 else labels[1:])
         ]
         return np.stack(scores, axis=-1) if len(labels) > 2 else scores[0]

@@ -16,6 +16,7 @@ from neuroextrap.margins.algebra._linear import (
     LinearRegion,
     LinearWhereFew,
     add_linear,
+    sorted_samples,
 )
 from neuroextrap.margins.algebra._operators import (
     RegionOperators,
@@ -158,7 +159,6 @@ class LDAMargins(LinearWhereFew):
 
     name = "lda"
     indicator_bytes = 8
-    n_systems = 4
     shrinks = True
 
     def __init__(self, *, shrinkage: Any = "auto", priors: str = "equal") -> None:
@@ -216,8 +216,10 @@ class _Trained(NamedTuple):
 
         fixed = fixed_constants(self.counts, self.rule)
         even = (0, 0), (0, self.counts.shape[1] % 2), (0, 0)
+        members, edges = sorted_samples(self.labelings)
         return Group(
-            *self.labelings.sorted_by_class(np.arange(self.design.n_samples)),
+            members,
+            edges,
             self.labelings.codes.astype(np.int64),
             np.pad(self.counts, even),
             np.pad(fixed, even),

@@ -45,7 +45,6 @@ class GaussianNBMargins(LinearWhereFew, AdditiveKernel):
     name = "gaussian_nb"
     marginal = True
     indicator_bytes = 8
-    of_a_point = 8
 
     def __init__(self, *, variance_floor: float = 1e-3, priors: str = "equal") -> None:
         self.variance_floor = variance_floor

@@ -44,7 +44,7 @@ class NearestCentroidMargins(LinearWhereFew, AdditiveKernel):
     name = "nearest_centroid"
     marginal = True
     indicator_bytes = 8
-    of_a_point, of_a_margin = 8, 4
+    of_a_margin = 4
 
     def margins_of_folds(
         self, X: Any, codes: Any, design: Design, folds: Any
@@ -92,13 +92,19 @@ class NearestCentroidMargins(LinearWhereFew, AdditiveKernel):
         margins = margins.reshape(shape)
         counts = labelings.training_counts(design)
         if are_unequal(counts):
-            if "spreads" not in kept:  # variances, summed over features, (S, F)
-                kept["spreads"] = spreads = np.empty((len(xs), len(design.folds)))
-                for s, f in np.ndindex(spreads.shape):
-                    x = xs[s][design.folds[f][0]]
-                    spreads[s, f] = x.var(axis=0, ddof=1, dtype=float).sum()
+            if "spreads" not in kept:
+                kept["spreads"] = _spreads(xs, design)
             level_margins(margins, kept["spreads"], counts, design)
         return margins
+
+
+def _spreads(xs: Sequence[np.ndarray], design: Design) -> np.ndarray:
+    """Return the variances of training samples, summed over features, (S, F)."""
+    spreads = np.empty((len(xs), len(design.folds)))
+    for s, f in np.ndindex(spreads.shape):
+        x = xs[s][design.folds[f][0]]
+        spreads[s, f] = x.var(axis=0, ddof=1, dtype=float).sum()
+    return spreads
 
 
 def _coordinates(x: np.ndarray) -> np.ndarray:

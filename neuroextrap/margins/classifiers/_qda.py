@@ -11,6 +11,7 @@ from neuroextrap.margins.algebra._grams import (
     centered_gram,
     check_shrinkage,
     gram_of,
+    gram_penalties,
     ledoit_wolf_intensity,
 )
 from neuroextrap.margins.algebra._operators import (
@@ -92,12 +93,8 @@ def qda_shrinkage(
 ) -> tuple[float, float]:
     """Return the intensity delta and the target variance mu of a region."""
     check_shrinkage(shrinkage)
-    variance = np.trace(gram) / gram.shape[0] / n_features
-    if not variance > 0:
-        raise ValueError(
-            "a region must vary over the samples, got constant or non-finite "
-            "features; drop them before computing margins"
-        )
+    (scatter,) = gram_penalties(gram[np.newaxis], np.array([n_features]), 1.0)
+    variance = scatter / len(gram)
     if shrinkage == "auto":
         intensity = n_classes * ledoit_wolf_intensity(gram, n_features)
         return float(np.clip(intensity, MIN_INTENSITY, MAX_INTENSITY)), variance

@@ -15,7 +15,7 @@ from neuroextrap.margins.algebra._grams import (
     gram_penalties,
     round_terms,
 )
-from neuroextrap.margins.algebra._linear import LinearRegion, add_linear
+from neuroextrap.margins.algebra._linear import sorted_samples
 from neuroextrap.margins.algebra._operators import RegionOperators, checked_counts
 from neuroextrap.margins.classifiers._lda import LDAMargins
 from neuroextrap.stats._validation import brief, check_numbers
@@ -188,9 +188,13 @@ class RidgeMargins(LDAMargins):
         super().__init__(shrinkage=shrinkage)
 
     def margins(self, state: Any, labelings: Labelings) -> np.ndarray:
-        design, n_regions, *_ = state
+        design, n_regions, fits, _ = state
+        path = path_of(self.name, np.inf, design, penalized=False)
+        grows = not all(group.inverses for group in fits.operators)
+        if path != "class sums" or grows or fits.linear:
+            return super().margins(state, labelings)
+        found = labelings.keep("by balance", partial(_by_balance, labelings, design))
         parts = []
-        found = labelings.keep("by balance", lambda: _by_balance(labelings, design))
         for columns, some, balanced in found:
             make = _equal_margins if balanced else super().margins
             parts.append((columns, make(state, some)))
@@ -216,40 +220,22 @@ def _by_balance(
 
 
 def _equal_margins(state: Any, labelings: Labelings) -> np.ndarray:
-    """Return margins where classes are equal: the predicted indicators."""
+    """Return margins where classes are equal: sums by class of operators, exactly."""
+    from neuroextrap.margins.compiled._class_sums import fill_sums
+
     design, n_regions, fits, kept = state
-    K, B = labelings.n_classes, labelings.n_labelings
-    exact = path_of("ridge", np.inf, design, penalized=False) == "class sums"
     if "tables" not in kept:
-        sums = [exact and bool(group.inverses) for group in fits.operators]
-        each = zip(fits.operators, sums, strict=True)
-        kept["tables"] = [_table(group, design) if by else None for group, by in each]
-    parts = [
-        _predictions(group, design, labelings)
-        if table is None
-        else _class_sums(table, labelings, group.dtype)
-        for group, table in zip(fits.operators, kept["tables"], strict=True)
-    ]
-    if len(parts) == 1 and len(fits.operators[0].regions) == n_regions:
-        return parts[0]
-    margins = np.empty((len(design.test), K, n_regions, B), fits.dtype)
-    for place, region in fits.linear.items():
-        margins[:, :, place] = 0.0
-        rules = partial(_linear_rules, region, design)
-        given = region.projected, rules, labelings, design
-        add_linear(margins[:, :, place], *given)
-    for part, group in zip(parts, fits.operators, strict=True):
-        margins[:, :, group.regions] = part.reshape(-1, K, len(group.regions), B)
-    return margins.reshape(-1, K, n_regions * B)
-
-
-def _linear_rules(
-    region: LinearRegion, design: Design, labelings: Labelings
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return the `Rules` of predicted indicators of a region with few features."""
-    n = checked_counts(design, labelings).swapaxes(1, 2)
-    sums = region.class_sums(design, labelings, n)
-    return sums, n / n.sum(axis=2, keepdims=True)
+        kept["tables"] = [_table(group, design) for group in fits.operators]
+    shape, parts = (labelings.n_labelings, labelings.n_classes, len(design.test)), []
+    for tables, group in zip(kept["tables"], fits.operators, strict=True):
+        parts.append(np.empty((len(tables), *shape), group.dtype))
+        fill_sums(tables, sorted_samples(labelings), parts[-1])
+    margins = parts[0]
+    if len(parts) > 1:
+        margins = np.empty((n_regions, *shape), fits.dtype)
+        for group, part in zip(fits.operators, parts, strict=True):
+            margins[group.regions] = part
+    return margins.transpose(3, 2, 0, 1).reshape(*shape[:0:-1], -1)
 
 
 def out_of_fold(group: RegionOperators, design: Design, dtype: Any) -> np.ndarray:
@@ -268,29 +254,3 @@ def _table(group: RegionOperators, design: Design) -> np.ndarray:
     """Return C' of predictions C @ Y, rounded so that its sums by class are exact."""
     operators = round_terms(out_of_fold(group, design, float), design.n_samples)
     return np.ascontiguousarray(operators.swapaxes(1, 2))
-
-
-def _predictions(
-    group: RegionOperators, design: Design, labelings: Labelings
-) -> np.ndarray:
-    """Return the margins (n_test, K, n_regions * B) of a group of regions."""
-    indicators = np.eye(labelings.n_classes)[labelings.codes]
-    errors, _ = group.fits(indicators, design)
-    true = np.tile(indicators[:, design.test], (len(group.regions), 1, 1))
-    return (true - errors).astype(group.dtype).transpose(1, 2, 0)
-
-
-def _class_sums(
-    tables: np.ndarray, labelings: Labelings, dtype: np.dtype
-) -> np.ndarray:
-    """Return the same by class sums of rounded operators C'."""
-    from neuroextrap.margins.compiled._class_sums import Sorted, fill_sums
-
-    n_regions, n_samples, n_test = tables.shape
-    B, K = labelings.n_labelings, labelings.n_classes
-    by_class = labelings.keep(
-        "sorted", lambda: Sorted(*labelings.sorted_by_class(np.arange(n_samples)))
-    )
-    margins = np.empty((n_regions, B, K, n_test), dtype)
-    fill_sums(tables, by_class, margins)
-    return margins.transpose(3, 2, 0, 1).reshape(n_test, K, n_regions * B)

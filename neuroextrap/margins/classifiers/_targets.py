@@ -103,7 +103,9 @@ class TargetMargins(MarginKernel):
         self.candidate_penalties = candidate_penalties(shrinkage)
         if self.candidate_penalties:
             self.most_regions = 4
-        self.n_outputs = max(targets.shape)
+        # of what is decoded, or of margins, which may be those of one labeling only
+        share = 8 if tested == "correlation" else 1
+        self.n_outputs = max(targets.shape[1], len(targets) // share)
         self.indicator_bytes = 12 * max(1, -(-targets.shape[1] // len(targets)))
         self._coordinates = _coordinates(targets, metric)
 
@@ -118,7 +120,7 @@ class TargetMargins(MarginKernel):
 
     def prepare(self, xs: Sequence[np.ndarray], design: Design) -> Any:
         decoders = InnerFolds if self.candidate_penalties else FixedPenalties
-        return decoders(xs, design, self), {}
+        return decoders(xs, design, self)
 
     def workspace(self, n_features: int, n_regions: int, design: Any) -> int:
         if self.candidate_penalties:
@@ -127,19 +129,18 @@ class TargetMargins(MarginKernel):
         return super().workspace(n_features, n_regions, design)
 
     def margins(self, state: Any, labelings: Labelings) -> np.ndarray:
-        decoders, design = state[0], state[0].design
-        n_columns = decoders.n_regions * labelings.n_labelings
-        shape = len(design.test), len(self.targets), n_columns
-        margins = np.empty(shape, decoders.dtype)
-        vectors = self._coordinates
+        design, vectors = state.design, self._coordinates
+        n_columns = state.n_regions * labelings.n_labelings
+        margins = np.empty((len(design.test), len(vectors), n_columns), state.dtype)
         name = "targets" if vectors is self.targets else "coordinates"
-        decoded = _decoded(state, labelings, vectors, name)
+        decoded = state.decoded(labelings, vectors, name)
         weights, constants = labelings.keep(
             ("rules", decoded.dtype),
             lambda: _rules(vectors, labelings, design, self.metric, decoded.dtype),
         )
-        folds = zip(design.fold_slices, weights, constants, strict=True)
-        for rows, of_fold, last in folds:
+        for rows, of_fold, last in zip(
+            design.fold_slices, weights, constants, strict=True
+        ):
             scores = decoded[:, rows].swapaxes(1, 2) @ of_fold
             scores -= last[:, np.newaxis]
             of_points = scores.transpose(2, 3, 0, 1)
@@ -163,8 +164,8 @@ class TargetMargins(MarginKernel):
 
     def correlations(self, state: Any, labelings: Labelings) -> np.ndarray:
         """Correlate decoded with true targets, (n_regions, B); 0 without variance."""
-        design = state[0].design
-        decoded = _decoded(state, labelings, self.targets, "targets")
+        design = state.design
+        decoded = state.decoded(labelings, self.targets, "targets")
         true = labelings.keep(
             "true",
             lambda: _true(labelings, design, self.targets).astype(decoded.dtype),
@@ -183,7 +184,7 @@ class TargetMargins(MarginKernel):
         design, labelings = plan.design, _first(next(iter(plan.batches())))
         means = training_means(labelings, design, self.targets, "targets")
         state = self.prepare([x], design)
-        values = _decoded(state, labelings, self.targets, "targets")[0]
+        values = state.decoded(labelings, self.targets, "targets")[0]
         return (values + means[design.fold_of_test])[:, 0]
 
     def chosen_shrinkage(
@@ -237,17 +238,6 @@ def _few_decoded(group: RegionOperators, design: Design, flat: Any) -> np.ndarra
         errors = group.inverses[fold][:, rows] @ residuals[:, held]
         out[:, design.fold_slices[fold]] = flat[held][rows] - errors
     return out
-
-
-def _decoded(
-    state: Any, labelings: Labelings, vectors: np.ndarray, name: str
-) -> np.ndarray:
-    """Return (n_regions, n_test, B, n_columns) decoded; the last is kept."""
-    decoders, kept = state
-    if kept.get("asked") != (labelings, name):
-        values = decoders.decoded(labelings, vectors, name)
-        kept |= {"asked": (labelings, name), "decoded": values}
-    return kept["decoded"]
 
 
 def _flat(

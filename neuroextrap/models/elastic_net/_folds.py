@@ -78,37 +78,25 @@ def fold_grams(X, splits, rounded=False):
         excluded=tuple(excluded),
         features=features,
     )
-    return _with_rounded_grams(folds) if rounded else _with_grams(folds)
+    return _with_grams(folds, rounded)
 
 
-def _with_grams(folds):
-    """Compute the Gram matrices in the precision of the features."""
+def _with_grams(folds, rounded):
+    """Compute the Gram matrices; rounded, one has full precision at a time."""
     features, n_sets = folds.features, len(folds.n_rows)
-    gram = np.empty((n_sets, len(features), len(features)), dtype=features.dtype)
-    np.matmul(features, features.T, out=gram[0])
-    # the first holds the total until all others are made
-    for fold in [*range(1, n_sets), 0]:
-        if fold:
-            np.copyto(gram[fold], gram[0])
-        columns = _columns(folds, fold)
-        for rows in batches(len(gram[fold]), _STEP):
-            gram[fold, rows] -= columns[rows] @ columns.T
-    return folds._replace(gram=gram)
-
-
-def _with_rounded_grams(folds):
-    """Compute the Gram matrices, rounded; one is there in full precision at a time."""
-    features, n_sets = folds.features, len(folds.n_rows)
-    gram = np.empty((n_sets, len(features), len(features)), dtype=np.int16)
-    scale = np.empty((n_sets, len(features)), dtype=features.dtype)
     total, squares = features @ features.T, _sums_of_squares(features)
+    gram = np.empty((n_sets, *total.shape), np.int16 if rounded else total.dtype)
+    scale = np.empty((n_sets, len(features)), dtype=features.dtype)
     for fold in range(n_sets):
         columns = _columns(folds, fold)
-        scale[fold] = _scale(squares - _sums_of_squares(columns), squares)
+        if rounded:
+            scale[fold] = _scale(squares - _sums_of_squares(columns), squares)
         for rows in batches(len(total), _STEP):
             values = total[rows] - columns[rows] @ columns.T
-            gram[fold, rows] = _rounded(values, scale[fold, rows], scale[fold])
-    return folds._replace(gram=gram, scale=scale)
+            if rounded:
+                values = _rounded(values, scale[fold, rows], scale[fold])
+            gram[fold, rows] = values
+    return folds._replace(gram=gram, scale=scale if rounded else None)
 
 
 def all_samples(folds):

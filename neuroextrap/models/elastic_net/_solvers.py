@@ -1,7 +1,5 @@
 """The grid of penalties, and the protocol of the solvers that walk it."""
 
-from abc import ABC, abstractmethod
-
 import numpy as np
 import scipy.sparse
 
@@ -120,14 +118,23 @@ def _advance(walks, which, errors):
     return points
 
 
-class Solver(ABC):
+class Solver:
     """Solves one block of targets at the requested points of the grid.
 
     A solver keeps, per target and fold, the last solution (from which the next point
     starts) and the best so far (from which it can restart). `folds` is a
     `TrainingGrams`, `targets` the block's `Targets`, `options` an `ElasticNetEncoder`,
-    of which `tol` and `max_sweeps` count. For `refit` and `problems` the only training
-    set are all samples.
+    of which `tol` and `max_sweeps` count. Subclasses define, for the targets `which`:
+
+    - ``begin(which)``: turn to those searched next; other solutions may be forgotten.
+    - ``solve(which, l1, l2, restart)``: solve every fold, with penalties per sample;
+      `restart` (n,) says where to start from the solution kept instead of the last.
+      Returns out-of-fold predictions (n, n_samples), in the order of the folds, and the
+      number of folds (n,) whose duality gap did not close.
+    - ``keep(which)``: keep their last solutions to restart from.
+    - ``average(which)``: mean over folds of the solutions kept, (n, n_features).
+    - ``refit(start, l1, l2)``: coefficients of all targets; here, and for `problems`,
+      the only training set are all samples.
     """
 
     # whether Gram matrices are needed in float64, whatever the features are
@@ -146,31 +153,6 @@ class Solver(ABC):
         """Choose the targets per block from the number of training sets."""
         # products of at most 200 MB in float64
         return int(np.clip(2.5e7 / (n_features * n_sets), 1, 64))
-
-    @abstractmethod
-    def begin(self, which):
-        """Turn to the targets to search next; other solutions may be forgotten."""
-
-    @abstractmethod
-    def solve(self, which, l1, l2, restart):
-        """Solve every fold for the targets `which` (n,), with penalties per sample.
-
-        `restart` (n,) says where to start from the solution kept instead of the last.
-        Returns out-of-fold predictions (n, n_samples), in the order of the folds, and
-        the number of folds (n,) whose duality gap did not close.
-        """
-
-    @abstractmethod
-    def keep(self, which):
-        """Keep the last solutions of these targets to restart from."""
-
-    @abstractmethod
-    def average(self, which):
-        """Mean over folds of the solutions kept, shape (n, n_features)."""
-
-    @abstractmethod
-    def refit(self, start, l1, l2):
-        """Solve all targets on all samples from `start`; return coefficients."""
 
     def problems(self):
         """Return all targets on all samples, as `polish` takes them."""
