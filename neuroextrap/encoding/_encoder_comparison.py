@@ -287,6 +287,7 @@ def _outcomes(model, size, n_jobs):
     of_stimulus = members(np.unique(run.test.stimuli, return_inverse=True)[1])
     scores = np.full((run.choice.n_regions, of_stimulus.shape[0]), np.nan)
     share = 1 / of_stimulus.sum(axis=1)
-    for part, won in map_parts(chances, *run.data, run.analyzed, size, n_jobs=n_jobs):
+    given: Any = (*run.data, run.analyzed, size)
+    for part, won in map_parts(chances, *given, n_jobs=n_jobs):
         scores[run.analyzed[part]] = (of_stimulus @ won.T).T * share
     return scores
