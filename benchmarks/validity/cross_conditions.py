@@ -65,7 +65,7 @@ def labels_permuted(rng, data, **options):
         return light.fit(x, y, groups=2 * runs + task).region_scores_
 
 
-@check(FAMILY, n_sets=600, quick=10)
+@check(FAMILY, n_sets=600, quick=6, mistakes=10)
 def unrelated_conditions(rng, n_sets, *, mistake=False):
     """Strong codes that conditions do not share; mistake: labels are permuted."""
     designs = chosen(itertools.product((4, 8, 16), (0.5, 1.0, 2.0)), n_sets)
@@ -127,7 +127,7 @@ def found_of_shared(rng, n_sets, n_shared, signal, *, mistake=False):
 OWN, LASTING = (0, 1, 2, 3, 4), (0, 0, 1, 1, 2, 2)  # the code of every moment
 
 
-@check(FAMILY, n_sets=1500, quick=20)
+@check(FAMILY, n_sets=1500, quick=10, mistakes=20)
 def unrelated_moments(rng, n_sets, *, mistake=False):
     """A code of its own at every moment; mistake: no correction for pairs of them."""
     designs = chosen(itertools.product((4, 5, 8), (1.0, 2.0)), n_sets)
@@ -135,14 +135,14 @@ def unrelated_moments(rng, n_sets, *, mistake=False):
         yield from _moments(rng, n_sets, n_classes, signal, OWN, mistake)
 
 
-@check(FAMILY, n_sets=2000, quick=30)
+@check(FAMILY, n_sets=2000, quick=10, mistakes=30)
 def unrelated_moments_of_many_classes(rng, n_sets, *, mistake=False):
     """The same of 16 classes; mistake: no correction for pairs of moments."""
     for signal in [2.0] if mistake else (1.0, 2.0):
         yield from _moments(rng, n_sets, 16, signal, OWN, mistake)
 
 
-@check(FAMILY, n_sets=2000, quick=14)
+@check(FAMILY, n_sets=2000, quick=7, mistakes=14)
 def unrelated_moments_of_lasting_codes(rng, n_sets, *, mistake=False):
     """Three codes of two moments each; mistake: no correction for pairs of moments."""
     for n_classes in (8,) if mistake else (5, 8):

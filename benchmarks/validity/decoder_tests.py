@@ -74,7 +74,7 @@ def one_split(rng, unit, n_alike, signal):
     return pair
 
 
-@check(FAMILY, n_sets=300, quick=14)
+@check(FAMILY, n_sets=300, quick=6, mistakes=14)
 def decoders_of_one_split(rng, n_sets, *, mistake=False):
     """Exchangeable decoders; mistake: alike scans of a block counted as samples."""
     designs = [
@@ -103,7 +103,7 @@ def decoders_of_one_split(rng, n_sets, *, mistake=False):
         yield Row("Two decoders, one split, 5 regions at once", where, family)
 
 
-@check(FAMILY, n_sets=300, quick=12)
+@check(FAMILY, n_sets=300, quick=6, mistakes=12)
 def regions_across_folds(rng, n_sets, *, mistake=False):
     """Regions equally good, over folds; mistake: scans of a block as samples.
 
@@ -199,7 +199,7 @@ PIPELINES = {
 }
 
 
-@check(FAMILY, n_sets=300, quick=20)
+@check(FAMILY, n_sets=300, quick=7, mistakes=20)
 def several_pipelines(rng, n_sets, *, mistake=False):
     """The best of several pipelines; mistake: as if it were the only one."""
     designs = [
@@ -223,7 +223,7 @@ def several_pipelines(rng, n_sets, *, mistake=False):
         yield Row("Best of several pipelines, any of 8 regions", where, found)
 
 
-@check(FAMILY, n_sets=1500, quick=10)
+@check(FAMILY, n_sets=1500, quick=6, mistakes=10)
 def six_pipelines(rng, n_sets, *, mistake=False):
     """The best of six, more often; mistake: as if it were the only one, of nine."""
     which, n_classes = ("images", 4) if mistake else ("pipelines", 8)

@@ -5,7 +5,7 @@ import warnings
 import numpy as np
 
 from benchmarks.validity.permutation_tests import LEVEL, LOCAL
-from benchmarks.validity.registry import Row, check, chosen
+from benchmarks.validity.registry import FEW, Row, check, chosen
 from benchmarks.validity.series import series
 from neuroextrap.encoding import EncodingIdentification, RidgeEncoder
 from neuroextrap.stats import average_accuracy, win_distribution
@@ -128,7 +128,7 @@ def finger_accuracy(data, left_out, *, averaged=False, within=False, **options):
     return model.region_scores_["accuracy"][0]
 
 
-@check(FAMILY, n_sets=40, quick=3)
+@check(FAMILY, n_sets=40, quick=5, mistakes=3)
 def few_conditions(rng, n_sets, *, mistake=False):
     """Accuracy that the default loses; mistake: voxels taken to be independent.
 
@@ -215,7 +215,7 @@ def posteriors(rng, n_sets, *, mistake=False):
             yield Row("accuracy above mean largest posterior", design, below)
 
 
-@check(FAMILY, n_sets=200, quick=24)
+@check(FAMILY, n_sets=200, quick=12, mistakes=24)
 def stimuli_in_several_runs(rng, n_sets, *, mistake=False):
     """Test stimuli shown in runs of their half; mistake: exchanged between halves.
 
@@ -250,11 +250,13 @@ def stimuli_in_several_runs(rng, n_sets, *, mistake=False):
         yield Row(LOCAL, design, local)
 
 
-@check(FAMILY, n_sets=60, quick=3)
+@check(FAMILY, n_sets=60, quick=5, mistakes=3)
 def folds_of_stimuli(rng, n_sets, *, mistake=False):
     """Features without relation to responses; mistake: a film in free exchange."""
     n_stimuli, correlation = (60, 0.95) if mistake else (20, 0.0)
-    for rule in ("mahalanobis",) if mistake else ("mahalanobis", "auto"):
+    few = mistake or n_sets < FEW
+    rules = ("mahalanobis",) if few else ("mahalanobis", "auto")
+    for rule in rules:
         local = []
         for _ in range(2 * n_sets if mistake else n_sets):
             X, Y = (series(rng, n_stimuli, correlation, n) for n in (8, 4))

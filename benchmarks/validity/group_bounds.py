@@ -40,7 +40,7 @@ def summarize(rng, distances):
         )
 
 
-@check(FAMILY, n_sets=80, quick=2)
+@check(FAMILY, n_sets=80, quick=5, mistakes=2)
 def subjects_and_population(rng, n_sets, *, mistake=False):
     """Bounds and intervals; mistake: these subjects' bound as the population's."""
     laws = {

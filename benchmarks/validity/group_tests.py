@@ -51,7 +51,7 @@ def global_null(rng, n_sets, *, mistake=False):
     yield Row("Prevalence, global null, 40 voxels at once", where, family)
 
 
-@check(FAMILY, n_sets=1600, quick=120)
+@check(FAMILY, n_sets=1600, quick=40, mistakes=120)
 def majority_null(rng, n_sets, *, mistake=False):
     """As many carry as the null says; mistake: the global p-value in its place."""
     for gamma, effect in ((0.5, 9.0), (0.5, 2.0), (0.3, 9.0)):

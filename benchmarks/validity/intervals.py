@@ -69,7 +69,7 @@ def accuracy_interval(rng, n_sets, *, mistake=False):
         yield Row(name, where, jackknife, nominal=0.1, in_scope=enough)
 
 
-@check(FAMILY, n_sets=1000, quick=18)
+@check(FAMILY, n_sets=1000, quick=9, mistakes=18)
 def information_interval(rng, n_sets, *, mistake=False):
     """Implied information, 95%; mistake: classes taken as fixed."""
     for n_classes, n_repeats, noise in [(50, 200, 1.0)] if mistake else DESIGNS:
@@ -99,7 +99,7 @@ def information_interval(rng, n_sets, *, mistake=False):
         yield Row(name, where, jackknife, nominal=0.1, in_scope=mistake or enough)
 
 
-@check(FAMILY, n_sets=400, quick=9)
+@check(FAMILY, n_sets=400, quick=7, mistakes=9)
 def learning_curves(rng, n_sets, *, mistake=False):
     """Models equal in law; mistake: an error that ignores shared subjects."""
     sizes, decided = [4] if mistake else chosen([2, 4, 6], n_sets), []

@@ -110,7 +110,7 @@ def exchanged_freely(rng, x, y, folds):
     return stats.permutation_p_value(accuracy[0], accuracy[1:])
 
 
-@check(FAMILY, n_sets=800, quick=16)
+@check(FAMILY, n_sets=800, quick=8, mistakes=16)
 def folds_from_labels(rng, n_sets, *, mistake=False):
     """Stratified folds, also as a list; mistake: labels exchanged freely over them.
 
@@ -152,7 +152,7 @@ def folds_from_labels(rng, n_sets, *, mistake=False):
             yield Row(LOCAL, design, local[True])
 
 
-@check(FAMILY, n_sets=600, quick=24)
+@check(FAMILY, n_sets=600, quick=12, mistakes=24)
 def scans_of_blocks(rng, n_sets, *, mistake=False):
     """Scans that share the noise of their block; mistake: blocks not declared."""
     runs, blocks = np.repeat(np.arange(3), 24), np.repeat(np.arange(18), 4)
@@ -202,7 +202,7 @@ def one_split(rng, n_sets, *, mistake=False):
         yield Row(FWE, f"{design}, 15 regions", family)
 
 
-@check(FAMILY, n_sets=1000, quick=16)
+@check(FAMILY, n_sets=1000, quick=8, mistakes=16)
 def step_down(rng, n_sets, *, mistake=False):
     """Some regions active, the others not; mistake: uncorrected p-values."""
     y, runs = np.tile(np.repeat([0, 1, 2], 2), 4), np.repeat(np.arange(4), 6)
@@ -301,7 +301,7 @@ def plug_in_tail(scores, null):
     return 0.25 * law.sf(scores - threshold)
 
 
-@check(FAMILY, n_sets=800, quick=60)
+@check(FAMILY, n_sets=800, quick=30, mistakes=60)
 def pareto_tail(rng, n_sets, *, mistake=False):
     """Exact level at which a tail p-value reaches alpha; mistake: a plug-in fit."""
     for name, (draw, scores, chances) in _tail_laws().items():

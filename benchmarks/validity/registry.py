@@ -101,6 +101,7 @@ class Check:
     family: str
     n_sets: int
     quick: int
+    mistakes: int
 
     @property
     def name(self) -> str:
@@ -113,7 +114,8 @@ class Check:
         `scale` multiplies the number of sets of the table.
         """
         rng = np.random.default_rng([seed, zlib.crc32(self.name.encode()), mistake])
-        n_sets = self.quick if quick else max(2, round(scale * self.n_sets))
+        few = self.mistakes if mistake else self.quick
+        n_sets = few if quick else max(2, round(scale * self.n_sets))
         return list(self.function(rng, n_sets, mistake=mistake))
 
 
@@ -126,7 +128,9 @@ def chosen(designs, n_sets):
 CHECKS: dict[str, Check] = {}
 
 
-def check(family: str, *, n_sets: int, quick: int) -> Callable:
+def check(
+    family: str, *, n_sets: int, quick: int, mistakes: int | None = None
+) -> Callable:
     """Register a check under its function's name.
 
     Parameters
@@ -135,10 +139,15 @@ def check(family: str, *, n_sets: int, quick: int) -> Callable:
         Heading of the table that its rows go to.
     n_sets, quick : int
         Number of simulated data sets in the table and in the test suite.
+    mistakes : int or None, default=None
+        Number in the test suite with the mistake, which it takes to find it; None
+        takes `quick`.
     """
 
     def register(function: Callable[..., Iterator[Row]]) -> Callable:
-        CHECKS[function.__name__] = Check(function, family, n_sets, quick)
+        CHECKS[function.__name__] = Check(
+            function, family, n_sets, quick, mistakes or quick
+        )
         return function
 
     return register

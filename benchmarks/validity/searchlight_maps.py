@@ -137,7 +137,7 @@ def forward_maps(rng, n_sets, *, mistake=False):
             yield Row(f"{name}, {N_REGIONS} regions at once", where, missed)
 
 
-@check(FAMILY, n_sets=150, quick=14)
+@check(FAMILY, n_sets=150, quick=7, mistakes=14)
 def e_value_maps(rng, n_sets, *, mistake=False):
     """E-values and e-BH; mistake: samples counted where runs are the units."""
     two = np.tile([0, 0, 1, 1], 12), np.repeat(np.arange(12), 4)
@@ -186,7 +186,7 @@ def looks():
     }
 
 
-@check(FAMILY, n_sets=120, quick=4)
+@check(FAMILY, n_sets=120, quick=5, mistakes=4)
 def runs_added_after_looking(rng, n_sets, *, mistake=False):
     """Chronological e-values without signal; mistake: p-values looked at each time."""
     designs = chosen(looks().items(), n_sets)

@@ -120,7 +120,7 @@ ONE_ORDER = "6 runs AABBBBAA, one order, quadratic trend"
 UNMARKED = {ONE_ORDER: DESIGNS[ONE_ORDER]}
 
 
-@check(FAMILY, n_sets=300, quick=4)
+@check(FAMILY, n_sets=300, quick=5, mistakes=4)
 def visible_designs(rng, n_sets, *, mistake=False):
     """Rows without a finding are in scope; mistake: one order that is not marked."""
     designs = UNMARKED if mistake else DESIGNS

@@ -1,8 +1,10 @@
 """The regions of an analysis, and which features carry their values in an image."""
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
+import joblib
 import numpy as np
 import scipy.sparse
 
@@ -177,14 +179,15 @@ def _neighborhoods(masker, radius, n_nearest, centers):
 
 def surface_regions(masker: Any, radius: float, *, centers: Any = None) -> Any:
     """Return discs along the whole mesh, (n_regions, n_features), radius in mm."""
-    memory, discs = memory_of(masker), []
+    location, discs = memory_of(masker).location, []
     for side in surface_mesh(masker):
         mesh, vertices = (side.coordinates, side.faces), side.vertices
         if not len(vertices):  # the mask may lie in one hemisphere
             continue
-        if memory.location is None:
+        if location is None:
             own = surface_discs(*mesh, radius, centers=vertices)
         else:  # of all vertices, for every mask
+            memory = joblib.Memory(Path(location), verbose=0)  # a str is put elsewhere
             own = memory.cache(surface_discs)(*mesh, radius)[vertices]
         whole = len(vertices) == len(side.coordinates)
         discs.append(own if whole else own[:, vertices])

@@ -6,6 +6,7 @@ import io
 import os
 import zlib
 from collections import Counter
+from tokenize import TokenError
 from zipfile import BadZipFile
 
 import numpy as np
@@ -151,7 +152,7 @@ def load_array(path, *, mmap_mode=None):
     path = os.fspath(path)
     try:
         array = np.load(path, mmap_mode=mmap_mode, allow_pickle=False)
-    except (EOFError, OSError, ValueError, BadZipFile) as error:
+    except (EOFError, OSError, ValueError, BadZipFile, TokenError) as error:
         if getattr(error, "filename", None) is not None:  # not there, or not to be read
             raise
         raise ValueError(

@@ -4,7 +4,17 @@ from neuroextrap.analysis import _parameters
 from neuroextrap.analysis._options import Option
 from neuroextrap.analysis._parameters import PARAMETERS, Parameter, parameters
 from neuroextrap.analysis._region_run import RegionRun
-from neuroextrap.cli import _check_command, _console, _demo_acts, _results
+from neuroextrap.cli import (
+    _check_command,
+    _console,
+    _continuous_command,
+    _demo_acts,
+    _encoding_command,
+    _group_command,
+    _merge_command,
+    _results,
+    _searchlight_command,
+)
 from neuroextrap.cli._bids_command import (
     COMMAND,
     _read_configuration,

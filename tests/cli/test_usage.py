@@ -6,7 +6,14 @@ import re
 import pytest
 
 from neuroextrap.cli import main
-from tests.cli.seam import build_parser
+from tests.cli.seam import (
+    _continuous_command,
+    _encoding_command,
+    _group_command,
+    _merge_command,
+    _searchlight_command,
+    build_parser,
+)
 
 PARSER = build_parser()
 COMMANDS = PARSER._subparsers._group_actions[0].choices
@@ -144,3 +151,24 @@ def test_an_option_that_is_nearly_right_is_named(words, meant, capsys):
 def test_words_of_merge(words):
     args = PARSER.parse_args(["merge", *words.split()])
     assert (args.parts, args.out, args.overwrite) == (["P1", "P2"], "OUT", True)
+
+
+@pytest.mark.parametrize(
+    ("name", "module"),
+    [
+        ("continuous", _continuous_command),
+        ("encoding", _encoding_command),
+        ("group", _group_command),
+        ("merge", _merge_command),
+        ("searchlight", _searchlight_command),
+    ],
+)
+def test_rules_are_about_options_of_the_command(name, module):
+    known = {action.dest for action in COMMANDS[name]._actions} | {"labels_img"}
+    for rule in module.COMMAND.rules.splitlines():
+        asked, _, why = rule.partition(": ")
+        option, what, *others = asked.split()
+        assert what in ("needs", "excludes")
+        assert why
+        assert others
+        assert {option, *others} <= known, rule

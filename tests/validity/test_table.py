@@ -20,6 +20,11 @@ def test_no_guarantee_clearly_fails(check):
     assert rows
     failing = [row for row in rows if row.verdict(CLEAR) == "fails"]
     assert [(row.guarantee, row.design, row.measured) for row in failing] == []
+    for row in rows:  # a promise that is always broken would be found
+        if row.is_count and row.in_scope:
+            broken = np.ones(len(row.values))
+            always = Row(row.guarantee, row.design, broken, nominal=row.nominal)
+            assert always.verdict(CLEAR) == "fails", (row.design, len(broken))
 
 
 def test_a_check_draws_the_same_numbers_again_and_others_do_not_matter():
