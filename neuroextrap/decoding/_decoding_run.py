@@ -8,8 +8,7 @@ import scipy.linalg
 
 from neuroextrap.analysis._region_run import RegionRun, RunParameters
 from neuroextrap.analysis._samples import read_labeled_samples, read_residuals
-from neuroextrap.design._examination import (
-    continuous_target,
+from neuroextrap.design._doubts import (
     findings_of_tests,
     overdispersed_runs,
     shared_classifiers,
@@ -137,9 +136,6 @@ def plan_decoding(
     if is_measured(given["curves"], kernel):
         set_sizes = _measured_sizes(parameters, set_sizes, n_classes)
         subsets = np.unique(set_sizes[set_sizes < n_classes]), given["n_partitions"]
-    continuous = continuous_target(labels)
-    if continuous is not None and continuous.grade == "refused":
-        tell([continuous])
     tests = Tests.of(
         labels,
         BoundOptions.of(given, kernel),

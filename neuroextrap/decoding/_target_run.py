@@ -9,7 +9,7 @@ from neuroextrap.analysis._region_run import RegionRun, RunParameters
 from neuroextrap.analysis._samples import read_labeled_samples
 from neuroextrap.decoding._decoding_run import check_row_order, planned_run
 from neuroextrap.design._course_of_runs import OF_TARGETS, findings_of_series
-from neuroextrap.design._examination import findings_of_tests
+from neuroextrap.design._doubts import findings_of_tests
 from neuroextrap.design._findings import EVERYTHING, Finding, tell
 from neuroextrap.design._folds import code_targets, row_codes, some_columns
 from neuroextrap.design._permutations import EXCHANGES, Permuted

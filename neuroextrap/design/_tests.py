@@ -7,6 +7,8 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from neuroextrap.design._design import Design
+from neuroextrap.design._doubts import continuous_target
+from neuroextrap.design._findings import tell
 from neuroextrap.design._folds import (
     Labels,
     class_weights,
@@ -309,7 +311,9 @@ class Tests:
 
         Of ``subsets`` of the classes sizes and numbers are given.
         """
-        n_classes = len(labels.classes)
+        n_classes, seen = len(labels.classes), continuous_target(labels)
+        if seen is not None and seen.grade == "refused":
+            tell([seen])
         design = make_design(
             labels.codes, n_classes, cv=cv, groups=labels.groups, trained=labels.trained
         )

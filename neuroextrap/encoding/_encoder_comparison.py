@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
 from numpy.typing import ArrayLike
 
 from neuroextrap.analysis._region_maps import (
@@ -16,13 +15,14 @@ from neuroextrap.analysis._region_maps import (
     maps_of_regions,
 )
 from neuroextrap.design._findings import P_VALUES, TRAINED_ON_TESTS, Finding, tell
-from neuroextrap.design._folds import means_of, row_codes
+from neuroextrap.design._folds import means_of, members, row_codes
 from neuroextrap.encoding._experiment import findings_of_rows
-from neuroextrap.margins._wins import accuracy_set_size, win_chances
+from neuroextrap.margins._engine import chances, map_parts
+from neuroextrap.margins._wins import accuracy_set_size
 from neuroextrap.reporting._region_page import comparison_page
 from neuroextrap.stats._label_checks import checked_entries
 from neuroextrap.stats._shared_options import as_options, takes_options
-from neuroextrap.stats._validation import check_flags, check_integer, check_n_jobs
+from neuroextrap.stats._validation import check_flags, check_integer
 
 _MANY = 10  # times the inflation by neighbors: stimuli of a block of a film
 
@@ -284,16 +284,10 @@ def _differences(first, second):
 def _outcomes(model, size, n_jobs):
     """Chance that each stimulus wins in each region, shape (n_regions, n_stimuli)."""
     run = model.run_
-    present, place = np.unique(run.test.stimuli, return_inverse=True)
-    scores = np.full((run.choice.n_regions, len(present)), np.nan)
-    share = 1 / np.bincount(place)
-
-    def score(region):
-        chances = win_chances(run.margins(region), run.test_codes, size)
-        scores[region] = np.bincount(place, chances) * share
-
-    runner = Parallel(
-        n_jobs=check_n_jobs(n_jobs), prefer="threads", require="sharedmem"
-    )
-    runner(delayed(score)(region) for region in run.analyzed)
+    of_stimulus = members(np.unique(run.test.stimuli, return_inverse=True)[1])
+    scores = np.full((run.choice.n_regions, of_stimulus.shape[0]), np.nan)
+    share = 1 / of_stimulus.sum(axis=1)
+    given: Any = (*run.data, run.analyzed, size)
+    for part, won in map_parts(chances, *given, n_jobs=n_jobs):
+        scores[run.analyzed[part]] = (of_stimulus @ won.T).T * share
     return scores

@@ -145,6 +145,11 @@ class Experiment(NamedTuple):
         n_stimuli = () if self.n_stimuli is None else tuple(self.n_stimuli.tolist())
         return ResponseRows(n_test, self.n_candidates, n_residuals, folds, n_stimuli)
 
+    def margins(self, rule, voxels=slice(None)):
+        """Return margins (n_test, K) by a rule, of some voxels."""
+        source = EncodingMargins(self.repeats, rule)
+        return source.margins([self.rows[:, voxels]], self.layout)[..., 0]
+
     def bound_repeats(self):
         """Test points of every candidate, (1, K); None if some have none, or folds."""
         if self.folds is not None:

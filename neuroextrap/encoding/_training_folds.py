@@ -12,7 +12,7 @@ from neuroextrap.analysis._parameters import with_parameters
 from neuroextrap.analysis._region_run import RunParameters
 from neuroextrap.design._permutations import exchanged
 from neuroextrap.encoding._experiment import Experiment, Part
-from neuroextrap.encoding._margins import EncodingMargins, separate_repeats
+from neuroextrap.encoding._margins import separate_repeats
 from neuroextrap.encoding._stimuli import (
     FeatureScaling,
     pair_responses,
@@ -273,8 +273,7 @@ class TrainingData:
         model = with_parameters(self.model, noise_covariance=noise)
         shown, more = self.shown._replace(samples=part), (number, self.candidates)
         experiment = _training_experiment(model, shown, _N_CALIBRATION_FOLDS, *more)
-        source = EncodingMargins(experiment.repeats, rule)
-        margins = source.margins([experiment.rows], experiment.layout)[..., 0]
+        margins = experiment.margins(rule)
         true = np.take_along_axis(margins, experiment.codes[:, np.newaxis], axis=1)
         others = margins[:, margins.shape[1] - len(self.candidates) + 1 :]
         return np.concatenate([true, others], axis=1)
@@ -298,12 +297,6 @@ def _best_regions(model, learned):
 
 def _accuracy(experiment, regions, rule):
     """Return the accuracy among the candidates of a fold, averaged over regions."""
-    source = EncodingMargins(experiment.repeats, rule)
-    shares = [
-        win_distribution(
-            source.margins([experiment.rows[:, voxels]], experiment.layout)[..., 0],
-            experiment.codes,
-        )[-1]
-        for voxels in regions
-    ]
-    return float(np.mean(shares))
+    margins = (experiment.margins(rule, voxels) for voxels in regions)
+    wins = [win_distribution(each, experiment.codes) for each in margins]
+    return float(np.mean([distribution[-1] for distribution in wins]))

@@ -71,6 +71,11 @@ class Shape(NamedTuple):
         return self.design.n_samples * len(self.design.test) <= _MAX_TABLE
 
     @property
+    def short_or_several(self) -> bool:
+        """Whether such a table stays in cache, or serves several labelings."""
+        return self.short or self.n_labelings > 1
+
+    @property
     def products_in_cache(self) -> bool:
         """Whether the inner products of samples stay in cache."""
         return self.design.n_samples**2 <= _MAX_TABLE
@@ -96,7 +101,7 @@ TABLE: dict[str, tuple[tuple[str, ...], ...]] = {
     "ridge": (
         ("linear", "thin", "long"),
         ("growing folds", "grows"),
-        ("class sums", "short"),
+        ("class sums", "short_or_several"),
         ("products",),
     ),
     "lda": (

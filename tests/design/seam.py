@@ -16,7 +16,7 @@ from neuroextrap.design._course_of_runs import (
     time_test,
 )
 from neuroextrap.design._design import Design, Labelings
-from neuroextrap.design._examination import run_dispersion, shared_classifiers
+from neuroextrap.design._doubts import run_dispersion, shared_classifiers
 from neuroextrap.design._folds import (
     check_labelings,
     class_weights,

@@ -126,7 +126,7 @@ def test_the_table_of_paths():
         found = [path_of(name, 30, design, 1000) for design in designs]
         assert found == list(expected), name
     assert path_of("lda", 30, usual, 1) == "products"  # one labeling
-    assert path_of("ridge", 500, long) == "products"  # many features
+    assert path_of("ridge", 500, long) == "products"  # many features, one labeling
     assert path_of("ridge", 30, growing, penalized=False) == "class sums"
 
 

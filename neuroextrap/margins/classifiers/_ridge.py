@@ -15,9 +15,9 @@ from neuroextrap.margins.algebra._grams import (
     gram_penalties,
     round_terms,
 )
-from neuroextrap.margins.algebra._linear import sorted_samples
+from neuroextrap.margins.algebra._linear import add_linear, sorted_samples
 from neuroextrap.margins.algebra._operators import RegionOperators, checked_counts
-from neuroextrap.margins.classifiers._lda import LDAMargins
+from neuroextrap.margins.classifiers._lda import LDAMargins, linear_rules
 from neuroextrap.stats._validation import brief, check_numbers
 
 CANDIDATES = (0.01, 0.1, 1.0, 10.0, 100.0, 1000.0)
@@ -189,9 +189,10 @@ class RidgeMargins(LDAMargins):
 
     def margins(self, state: Any, labelings: Labelings) -> np.ndarray:
         design, n_regions, fits, _ = state
-        path = path_of(self.name, np.inf, design, penalized=False)
+        given = self.name, np.inf, design, labelings.n_together
+        path = path_of(*given, penalized=False)
         grows = not all(group.inverses for group in fits.operators)
-        if path != "class sums" or grows or fits.linear:
+        if path != "class sums" or grows:
             return super().margins(state, labelings)
         found = labelings.keep("by balance", partial(_by_balance, labelings, design))
         parts = []
@@ -230,11 +231,15 @@ def _equal_margins(state: Any, labelings: Labelings) -> np.ndarray:
     for tables, group in zip(kept["tables"], fits.operators, strict=True):
         parts.append(np.empty((len(tables), *shape), group.dtype))
         fill_sums(tables, sorted_samples(labelings), parts[-1])
-    margins = parts[0]
-    if len(parts) > 1:
-        margins = np.empty((n_regions, *shape), fits.dtype)
+    if len(parts) == 1 and not fits.linear:
+        (margins,) = parts
+    else:
+        margins = np.zeros((n_regions, *shape), fits.dtype)
         for group, part in zip(fits.operators, parts, strict=True):
             margins[group.regions] = part
+    for place, region in fits.linear.items():
+        given = partial(linear_rules, region, design, "ridge"), labelings, design
+        add_linear(margins[place].transpose(2, 1, 0), region.projected, *given)
     return margins.transpose(3, 2, 0, 1).reshape(*shape[:0:-1], -1)
 
 
