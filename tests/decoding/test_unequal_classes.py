@@ -72,7 +72,7 @@ def test_support_vectors_and_logistic_regression_are_weighted(n_classes):
     expected = theirs.decision_function(X[test])
     found = margins("svc")
     np.testing.assert_array_equal(found if n_classes > 2 else found[:, 1], expected)
-    model = resolve_classifier("logistic").estimator.estimator
+    model = resolve_classifier("logistic").estimator
     assert isinstance(model, LogisticRegressionCV)
     own = model.fit(X[train], y[train] == 1, weights).decision_function(X[test])
     np.testing.assert_array_equal(margins("logistic")[:, 1], own)
