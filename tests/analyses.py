@@ -4,7 +4,7 @@ import numpy as np
 
 from neuroextrap.decoding import IdentificationSearchLight
 from neuroextrap.encoding import EncodingIdentification, schaefer_strimmer_covariance
-from neuroextrap.maps._records import nested_parameters
+from tests.seam import nested_parameters
 
 
 def searchlight_of(*args, **flat):

@@ -17,15 +17,13 @@ from neuroextrap.encoding import (
     RidgeEncoder,
     schaefer_strimmer_covariance,
 )
-from neuroextrap.encoding._margins import mahalanobis_margins
 from neuroextrap.group import prevalence_test
 from neuroextrap.learning_curves import (
     CanonicalVariates,
     prediction_information,
     sensitivity_map,
 )
-from neuroextrap.learning_curves._splits import best_prior_weight
-from neuroextrap.stats._forward import cyclic_orders
+from tests.seam import best_prior_weight, cyclic_orders, mahalanobis_margins
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "equations.rst"
 rng = np.random.default_rng(0)

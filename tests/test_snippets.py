@@ -14,10 +14,8 @@ from scipy.io import savemat
 from sklearn.utils import Bunch
 
 from neuroextrap import datasets
-from neuroextrap.cli._main import build_parser
-from neuroextrap.datasets._natural_images import photo_patches
 from neuroextrap.decoding import IdentificationSearchLight
-from neuroextrap.reporting._page import Report
+from tests.seam import Report, build_parser, photo_patches
 
 ROOT = Path(__file__).resolve().parents[1]
 MADE = {"_build", "auto_examples", "generated"}

@@ -21,6 +21,7 @@ from neuroextrap.design._folds import (
 from neuroextrap.design._permutations import permuted_codes
 from neuroextrap.design._tests import BoundOptions, forward_tests
 from neuroextrap.maps._identification import bound_set_sizes
+from neuroextrap.margins import _engine, _plan
 from neuroextrap.margins.classifiers._classifier_names import resolve_classifier
 from neuroextrap.margins.classifiers._targets import TargetMargins
 from neuroextrap.models._noise_covariance import schaefer_strimmer_covariance

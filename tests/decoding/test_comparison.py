@@ -91,7 +91,7 @@ def test_equals_enumeration_of_all_exchanges(unit, two_sided):
 
 
 def test_many_regions_in_parts_on_threads_equal_pairs_one_by_one(monkeypatch):
-    from neuroextrap.margins import _engine
+    from tests.decoding.seam import _engine
 
     X, y, runs = simulate(seed=1)
     first, second = (

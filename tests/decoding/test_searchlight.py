@@ -229,7 +229,7 @@ def test_folders_read_back_bit_by_bit(tmp_path):
 
 
 def test_shards_merge_to_the_whole(monkeypatch):
-    from neuroextrap.margins import _plan
+    from tests.decoding.seam import _plan
 
     monkeypatch.setattr(_plan, "_PERMUTED_TASK_REGIONS", 16)
     img, mask, y, runs = simulate()

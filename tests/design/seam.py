@@ -1,6 +1,7 @@
 """All private names of the package that the tests of design use."""
 
 from neuroextrap.analysis._parameters import command_words
+from neuroextrap.design import _course_of_runs
 from neuroextrap.design._copies import (
     _in_another_order,
     _pairs_of_runs,

@@ -15,9 +15,10 @@ from sklearn.model_selection import KFold, StratifiedKFold
 import neuroextrap
 from neuroextrap.analysis import Bounds
 from neuroextrap.decoding import IdentificationSearchLight
-from neuroextrap.design import _course_of_runs, examine
+from neuroextrap.design import examine
 from neuroextrap.images import resolve_masker, to_img
 from tests.design.seam import (
+    _course_of_runs,
     beyond,
     command_words,
     identification_sections,

@@ -17,6 +17,7 @@ import warnings
 from pathlib import Path
 
 from tests.faults.runs import at_once, change_moves, die_at_move, fail, in_child
+from tests.faults.seam import _cohort_index, _group_level, make_page
 
 OLD, NEW = "9", "4"
 """Radii of the analysis that is there, and of the one that replaces it."""
@@ -62,15 +63,13 @@ def radii(out, label):
 
 def index_agrees(out):
     """Return whether the page of all is that of what is there, or is not there."""
-    from neuroextrap.cohorts._cohort_index import INDEX, index_text
-
-    path = out / INDEX
-    return not path.exists() or path.read_text(encoding="utf-8") == index_text(out)
+    path = out / _cohort_index.INDEX
+    told = _cohort_index.index_text(out)
+    return not path.exists() or path.read_text(encoding="utf-8") == told
 
 
 def die_at_index():
     """Kill this process before it writes the page of all."""
-    from neuroextrap.cohorts import _cohort_index
 
     def write(*args):
         os.kill(os.getpid(), signal.SIGKILL)
@@ -192,8 +191,6 @@ def content(out):
 
 def _main(fault, root):
     """Analyze two participants in two ways, make the faults, print what was found."""
-    from neuroextrap.cohorts import _group_level
-    from neuroextrap.reporting._page import make_page
     from tests.cohorts.conftest import make_dataset
 
     def short(analyses, **_options):  # a whole page takes seconds

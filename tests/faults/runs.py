@@ -23,7 +23,14 @@ from pathlib import Path
 
 import numpy as np
 
-from neuroextrap.maps._result_files import ResultFiles
+from tests.faults.seam import (
+    ResultFiles,
+    _demo_acts,
+    _searchlight_command,
+    _transaction,
+    find_analysis,
+    make_page,
+)
 
 KINDS = ("searchlight", "encoding", "merge", "report", "group", "compare")
 KINDS += ("learning-curve", "multiverse", "scores", "demo", "continuous")
@@ -164,8 +171,6 @@ def films(root):
 
 def acts(root):
     """Return the options of a small demo; its pages and simulations are made once."""
-    from neuroextrap.cli import _demo_acts
-    from neuroextrap.reporting._page import make_page
 
     def short(played):  # a whole page takes seconds
         tables = [table.to_csv() for _, _, _, table in played]
@@ -272,8 +277,6 @@ def change_moves(before):
 
     Returns the list of what was moved.
     """
-    from neuroextrap.maps import _transaction
-
     replace, moves = os.replace, []
 
     class Moves:
@@ -332,8 +335,6 @@ def at_moves(root):
 
 def _faults_of(kind, words, out, states):
     """Return what was there after every fault of a command, a list for each."""
-    from neuroextrap.maps import _transaction
-
     moves = change_moves(lambda number: number and fail(errno.EXDEV))
     assert run(words) == 0
     _transaction.os, last = os, len(moves) - 1
@@ -514,8 +515,6 @@ def limits(kind, state, sizes, root):
     """
     import resource
 
-    from neuroextrap.analysis._analysis_files import find_analysis
-
     out, counts = root / "place" / "out", {"tried": 0, "failed_whole": 0}
     out.parent.mkdir()
     if state == "second":
@@ -580,15 +579,13 @@ def main_of(words):
 
 def begins_with(begin):
     """Call a function when the command has been read and its work begins."""
-    from neuroextrap.cli import _searchlight_command as _searchlight
-
-    run_command = _searchlight.run
+    run_command = _searchlight_command.run
 
     def begun(args):
         begin()
         return run_command(args)
 
-    _searchlight.run = begun
+    _searchlight_command.run = begun
 
 
 def told_by_child(work, number=None, after=None):

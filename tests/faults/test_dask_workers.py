@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 from neuroextrap.decoding import IdentificationSearchLight
-from neuroextrap.margins import _plan, use_executor
+from neuroextrap.margins import use_executor
+from tests.faults.seam import _plan
 
 dask = pytest.importorskip("dask")
 distributed = pytest.importorskip("distributed")

@@ -12,6 +12,7 @@ import pytest
 from neuroextrap.cli import main
 from neuroextrap.decoding import IdentificationSearchLight
 from tests.faults.runs import KINDS, content, make_inputs, program, read, run, words_of
+from tests.faults.seam import _region_run
 
 needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 
@@ -155,8 +156,6 @@ class _Vanishing:
 
 
 def test_a_checkpoint_that_vanishes_costs_no_work(root, tmp_path, tally, monkeypatch):
-    from neuroextrap.analysis import _region_run
-
     rng = np.random.default_rng(0)
     y, runs = np.tile([0, 1, 2], 4), np.repeat(np.arange(4), 3)
     X = rng.normal(size=(12, 600))

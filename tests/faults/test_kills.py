@@ -4,8 +4,8 @@ import os
 
 import pytest
 
-from neuroextrap.cli._main import build_parser
 from tests.faults.runs import KINDS, program
+from tests.faults.seam import build_parser
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 

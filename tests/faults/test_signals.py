@@ -6,11 +6,10 @@ import threading
 
 import pytest
 
-from neuroextrap.cli import _searchlight_command as command
 from neuroextrap.cli import main
-from neuroextrap.cli._console import Terminated, ending_on_sigterm
-from neuroextrap.margins.running._null import null_file
 from tests.faults.runs import make_inputs, program, words_of
+from tests.faults.seam import Terminated, ending_on_sigterm, null_file
+from tests.faults.seam import _searchlight_command as command
 
 CODES = {signal.SIGINT: 130, signal.SIGTERM: 143}
 

@@ -49,7 +49,7 @@ def test_all_combinations_equal_a_naive_loop():
 
 
 def test_batches_and_files_do_not_matter(monkeypatch, tmp_path):
-    from neuroextrap.group import _first_levels
+    from tests.group.seam import _first_levels
 
     rng = np.random.default_rng(1)
     null = rng.normal(size=(6, 30, 53)).astype(np.float32)

@@ -104,7 +104,7 @@ def test_p_value_has_no_floor_but_that_of_the_permuted_maps():
 
 
 def test_blocks_of_features_do_not_matter(monkeypatch):
-    from neuroextrap.group import _first_levels
+    from tests.group.seam import _first_levels
 
     rng = np.random.default_rng(4)
     null, scores = rng.normal(size=(4, 9, 23)), rng.normal(size=(4, 23))

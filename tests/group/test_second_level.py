@@ -392,7 +392,7 @@ def test_clusters_and_enhancement_equal_a_naive_loop(two_sided):
 
 
 def test_threads_and_batches_do_not_matter(monkeypatch):
-    from neuroextrap.stats import _rearrangement_test
+    from tests.group.seam import _rearrangement_test
 
     rng = np.random.default_rng(13)
     y = rng.normal(size=(14, 60))

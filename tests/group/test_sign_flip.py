@@ -60,7 +60,7 @@ def test_random_flips_come_close_to_all_of_them():
 
 
 def test_blocks_of_features_do_not_matter(monkeypatch):
-    from neuroextrap.stats import _rearrangement_test
+    from tests.group.seam import _rearrangement_test
 
     x = np.random.default_rng(3).normal(size=(14, 31))
     whole = sign_flip_test(x, n_permutations=100)

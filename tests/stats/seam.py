@@ -3,6 +3,8 @@
 from neuroextrap.stats import (
     EXTRAPOLATION_METHODS,
     AccuracyExtrapolator,
+    _linear_scores,
+    _rearrangement_test,
     extrapolate_wins,
 )
 from neuroextrap.stats._accuracy import (

@@ -7,7 +7,7 @@ import pytest
 from scipy import stats as scipy_stats
 
 from neuroextrap import stats
-from neuroextrap.stats import _linear_scores as linear_scores
+from tests.stats.seam import _linear_scores as linear_scores
 from tests.stats.seam import (
     check_numbers,
     check_plain_types,

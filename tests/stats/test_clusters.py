@@ -3,8 +3,12 @@
 import numpy as np
 import pytest
 
-from neuroextrap.stats import _rearrangement_test
-from tests.stats.seam import enhance, find_clusters, threshold_free_enhancement
+from tests.stats.seam import (
+    _rearrangement_test,
+    enhance,
+    find_clusters,
+    threshold_free_enhancement,
+)
 
 
 def graph(seed, n=40, n_pairs=90):

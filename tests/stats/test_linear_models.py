@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats as scipy_stats
 
-from neuroextrap.stats import _linear_scores as linear_scores
+from tests.stats.seam import _linear_scores as linear_scores
 from tests.stats.seam import linear_test
 
 RNG = np.random.default_rng(8)

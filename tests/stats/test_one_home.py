@@ -8,7 +8,7 @@ from sklearn.linear_model import Ridge
 from neuroextrap import group, stats
 from neuroextrap.decoding import IdentificationSearchLight, lesion_identification
 from neuroextrap.encoding import EncodingIdentification, compare_encoding_models
-from neuroextrap.encoding._identified_responses import prediction_scores
+from tests.seam import prediction_scores
 
 N_PERMUTATIONS = 19
 

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from scipy.optimize import brentq
 
-from neuroextrap.stats import _rearrangement_test, paired_sign_flip_test
+from neuroextrap.stats import paired_sign_flip_test
 from tests.stats.seam import (
+    _rearrangement_test,
     count_sign_flips,
     sign_flips,
     two_sample_exchange_test,

@@ -6,7 +6,7 @@ from scipy import special, stats
 
 from neuroextrap.datasets import BivariateNormalProblem
 from neuroextrap.stats import AccuracyExtrapolator, average_accuracy, win_distribution
-from neuroextrap.stats._extrapolation._mixtures import power_table, table_means
+from tests.seam import power_table, table_means
 
 
 def law_margins(win, rng):

@@ -1,0 +1,30 @@
+"""All private names of the package that the tests of faults use or replace."""
+
+from neuroextrap.analysis import _region_run
+from neuroextrap.analysis._analysis_files import find_analysis
+from neuroextrap.cli import _demo_acts, _searchlight_command
+from neuroextrap.cli._console import Terminated, ending_on_sigterm
+from neuroextrap.cli._main import build_parser
+from neuroextrap.cohorts import _cohort_index, _group_level
+from neuroextrap.maps import _transaction
+from neuroextrap.maps._result_files import ResultFiles
+from neuroextrap.margins import _plan
+from neuroextrap.margins.running._null import null_file
+from neuroextrap.reporting._page import make_page
+
+__all__ = [
+    "ResultFiles",
+    "Terminated",
+    "_cohort_index",
+    "_demo_acts",
+    "_group_level",
+    "_plan",
+    "_region_run",
+    "_searchlight_command",
+    "_transaction",
+    "build_parser",
+    "ending_on_sigterm",
+    "find_analysis",
+    "make_page",
+    "null_file",
+]
