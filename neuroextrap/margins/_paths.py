@@ -95,6 +95,7 @@ TABLE: dict[str, tuple[tuple[str, ...], ...]] = {
     "nearest_centroid": (
         ("class sums", "parts", "short"),
         ("growing folds", "grows", "products_in_cache"),
+        ("class sums", "products_in_cache"),
         ("linear",),
     ),
     "gaussian_nb": (("linear",),),

@@ -7,6 +7,7 @@ import pytest
 import scipy.sparse
 
 from neuroextrap import stats
+from tests.margins.cases import unequal_design
 from tests.margins.seam import (
     Design,
     GaussianNBMargins,
@@ -125,6 +126,8 @@ def test_the_table_of_paths():
     for name, expected in rows.items():
         found = [path_of(name, 30, design, 1000) for design in designs]
         assert found == list(expected), name
+    repeated = unequal_design()
+    assert path_of("nearest_centroid", 30, repeated) == "class sums"
     assert path_of("lda", 30, usual, 1) == "products"  # one labeling
     assert path_of("ridge", 500, long) == "products"  # many features, one labeling
     assert path_of("ridge", 30, growing, penalized=False) == "class sums"

@@ -75,7 +75,7 @@ class NearestCentroidMargins(LinearWhereFew, AdditiveKernel):
         if path == "linear":
             return xs, {}, design, path, [_coordinates(x) for x in xs]
         grams = rounded_grams(xs)
-        if (np.diff(design.order) != 1).any():
+        if design.tests_each_once and (np.diff(design.order) != 1).any():
             grams = grams[:, design.order[:, np.newaxis], design.order]
         return xs, {}, design, path, grams
 
@@ -134,7 +134,10 @@ def _from_products(
         raise ValueError(NAN_MARGINS)
     shape = len(grams), len(counts[0, 0]), labelings.n_classes, len(design.test)
     margins = np.empty(shape, dtype=np.float32)
-    fill = _fill_class_sums if path == "class sums" else _fill_growing
+    if path == "growing folds":
+        fill = _fill_growing
+    else:
+        fill = _fill_class_sums if design.tests_each_once else _fill_held_out
     fill(grams, design, labelings, margins)
     return margins.transpose(3, 2, 0, 1)
 
@@ -164,6 +167,23 @@ def _fill_class_sums(
 
     by_class, folds = labelings.keep("class sums", make)
     fill_centroid_margins(grams, by_class, folds, margins)
+
+
+def _fill_held_out(
+    grams: np.ndarray, design: Design, labelings: Labelings, margins: np.ndarray
+) -> None:
+    """Fill the margins (S, B, K, n_test) of folds that repeat or leave out samples."""
+    from neuroextrap.margins.compiled._class_sums import Sorted, fill_held_out_margins
+    from neuroextrap.margins.compiled._lda_moments import Folds
+
+    def make() -> Any:
+        every = np.arange(design.n_samples)
+        by_class = Sorted(*labelings.sorted_by_class(every))
+        return by_class, labelings.codes.astype(np.uint32), _factors(design, labelings)
+
+    by_class, codes, factors = labelings.keep("held out", make)
+    folds = design.keep("compiled folds", lambda: Folds(*design.flat_folds))
+    fill_held_out_margins(grams, by_class, codes, folds, factors, margins)
 
 
 def _fill_growing(

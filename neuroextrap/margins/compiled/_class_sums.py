@@ -163,6 +163,52 @@ def fill_centroid_margins(grams: Any, labelings: Any, folds: Any, out: Any) -> N
                         margins[k, i] = row[i] * factor - constant
 
 
+@_compile
+def fill_held_out_margins(
+    grams: Any, labelings: Any, codes: Any, folds: Any, factors: Any, out: Any
+) -> None:
+    """Fill the margins (S, B, K, n_test) of the nearest centroid, whatever the folds.
+
+    From the sums over all samples those over the samples that a fold holds out are
+    taken off; ``factors`` are twice and inverse, as of `Folds`.
+    """
+    n_classes, n = out.shape[2], grams.shape[1]
+    cross, within = np.empty((2, n_classes, n))
+    totals, squares = np.empty((2, n_classes))
+    twice, inverse = factors
+    for s in range(len(grams)):
+        gram = grams[s]
+        for b in range(len(codes)):
+            classes, margins = codes[b], out[s, b]
+            fill_class_sums(gram, labelings.members[b], labelings.edges[b], cross)
+            totals[:] = 0.0
+            for i in range(n):
+                totals[classes[i]] += cross[classes[i], i]
+            for f in range(len(folds.edges) - 1):
+                held = folds.held[folds.edges[f] : folds.edges[f + 1]]
+                _fill_within(gram, held, classes, within)
+                squares[:] = totals
+                for i in range(len(held)):
+                    k = classes[held[i]]
+                    squares[k] += within[k, i] - 2.0 * cross[k, held[i]]
+                for point in range(folds.row_edges[f], folds.row_edges[f + 1]):
+                    i = folds.rows[point]
+                    for k in range(n_classes):
+                        own = cross[k, held[i]] - within[k, i]
+                        constant = squares[k] * inverse[b, f, k]
+                        margins[k, point] = own * twice[b, f, k] - constant
+
+
+@_compile
+def _fill_within(gram: Any, held: Any, classes: Any, within: Any) -> None:
+    """Fill products (K, n_held) of held-out samples with the sums of each class."""
+    within[:, : len(held)] = 0.0
+    for other in held:
+        row, out = gram[other], within[classes[other]]
+        for i in range(len(held)):
+            out[i] += row[held[i]]
+
+
 # folds whose training sets grow: training samples of the first fold of each chain, and
 # where each chain's begin, (C + 1,); samples held out, those tested last first, and
 # where each chain's begin; how many a fold leaves and how many it holds out, counted
