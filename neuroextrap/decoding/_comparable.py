@@ -149,7 +149,7 @@ def _region_pairs(runs, regions):
 
 def _given_pairs(regions, runs):
     """Return both columns of pairs of regions, each by index or name."""
-    shape = np.shape(regions)
+    shape = np.asarray(regions, dtype=object).shape  # whatever they are
     if len(shape) != 2 or shape[1] != 2 or not shape[0]:
         raise ValueError(
             f"regions must be pairs of regions of shape (n_pairs, 2), got shape {shape}"

@@ -22,6 +22,7 @@ from neuroextrap.stats._label_checks import (
 from neuroextrap.stats._validation import (
     check_choice,
     check_integer,
+    check_level,
     random_generator,
     real_array,
 )
@@ -298,6 +299,8 @@ def protocol_learning_curves(
         raise ValueError(
             f"X of shape {X.shape} must have a row for each of {len(groups)} groups"
         )
+    if significance_level is not None:
+        check_level(significance_level, "significance_level")
     curves = {}
     n_groups = len(np.unique(groups))
     published = {"prior_weight": None, "train_sizes": np.arange(2, n_groups)}

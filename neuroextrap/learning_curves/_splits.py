@@ -35,7 +35,13 @@ def _class_numbers(y, classes, n_classes):
             f"{len(names)} classes given for probabilities of {n_classes} columns; "
             "give one class per column"
         )
-    codes = pd.Index(names).get_indexer(y)
+    columns = pd.Index(names)
+    if not columns.is_unique:
+        raise ValueError(
+            f"classes holds {names[columns.duplicated()].tolist()[0]!r} more than once;"
+            " give every column a class of its own"
+        )
+    codes = columns.get_indexer(y)
     if (codes < 0).any() and classes is None:
         raise ValueError(
             f"y must hold column numbers 0..{n_classes - 1} when classes is None; "

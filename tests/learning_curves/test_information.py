@@ -121,6 +121,7 @@ def test_bayes_rule_without_underflow():
         ({"y": np.full(40, 3)}, "y must hold column numbers 0..2"),
         ({"y": np.full(40, "z"), "classes": list("abc")}, "y holds the label .*'z'"),
         ({"classes": ["a", "b"]}, "2 classes given for probabilities of 3 columns"),
+        ({"classes": ["a", "b", "a"]}, "classes holds 'a' more than once"),
     ],
 )
 def test_information_checks_its_input(options, message):
