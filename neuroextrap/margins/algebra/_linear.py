@@ -48,12 +48,15 @@ def class_sums(x: np.ndarray, design: Design, labelings: Labelings) -> np.ndarra
 
     shape = labelings.n_labelings, len(design.folds), labelings.n_classes, x.shape[1]
     held = np.empty((1, shape[0], shape[1] * shape[2], shape[3]))
-    total = np.empty((1, shape[0], *shape[2:]))
     make = partial(_held_out_samples, design, labelings)
     fill_sums(x[np.newaxis], labelings.keep("held out", make), held)
-    fill_sums(x[np.newaxis], sorted_samples(labelings), total)
     held = held.reshape(shape)
-    return np.subtract(total[0][:, np.newaxis], held, out=held).swapaxes(0, 1)
+    if design.tests_each_once:  # the folds are all samples
+        total = held.sum(axis=1)
+    else:
+        total = np.empty((shape[0], *shape[2:]))
+        fill_sums(x[np.newaxis], sorted_samples(labelings), total[np.newaxis])
+    return np.subtract(total[:, np.newaxis], held, out=held).swapaxes(0, 1)
 
 
 @dataclass(frozen=True)

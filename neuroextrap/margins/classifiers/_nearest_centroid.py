@@ -181,7 +181,7 @@ def _fill_held_out(
         by_class = Sorted(*labelings.sorted_by_class(every))
         return by_class, labelings.codes.astype(np.uint32), _factors(design, labelings)
 
-    by_class, codes, factors = labelings.keep("held out", make)
+    by_class, codes, factors = labelings.keep("sums beside held-out samples", make)
     folds = design.keep("compiled folds", lambda: Folds(*design.flat_folds))
     fill_held_out_margins(grams, by_class, codes, folds, factors, margins)
 
