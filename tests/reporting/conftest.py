@@ -207,9 +207,32 @@ _STATE = """JSON.stringify({
 })"""
 
 
+# Pictures are drawn when the browser next draws; frames answer in the order of what
+# they are told, so that whoever answers has drawn all that came before.
 _DRAWN = """new Promise(function (done) {
-  requestAnimationFrame(function () {
-    requestAnimationFrame(function () { setTimeout(done, 60); });
+  function drawn(then) {
+    requestAnimationFrame(function () { requestAnimationFrame(then); });
+  }
+  drawn(function () {
+    var waiting = new Set(document.querySelectorAll(".nx-viewer iframe")), timer;
+    function hear(event) {
+      waiting.forEach(function (frame) {
+        if (frame.contentWindow === event.source) { waiting.delete(frame); }
+      });
+      if (waiting.size) { return; }
+      window.removeEventListener("message", hear);
+      clearInterval(timer);
+      drawn(done);
+    }
+    function ask() {
+      waiting.forEach(function (frame) {
+        frame.contentWindow.postMessage({neuroextrap: "tell"}, "*");
+      });
+    }
+    if (!waiting.size) { drawn(done); return; }
+    window.addEventListener("message", hear);
+    timer = setInterval(ask, 500);
+    ask();
   });
 })"""
 _COLORED = """(function () {

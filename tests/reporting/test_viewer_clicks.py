@@ -164,6 +164,7 @@ def test_the_color_under_the_cross_is_the_number_shown(browser, oblique, tmp_pat
     browser.open(path)
     browser.value("document.querySelector('.nx-threshold').focus()")
     browser.press("Home")  # all are drawn
+    browser.settle()
     browser.value(
         "window.addEventListener('message', e => {window.last = e.data.value})"
     )
