@@ -59,7 +59,7 @@ class Option(NamedTuple):
         return None if has_none and given == "none" else given
 
     def check(self, name, value):
-        """Raise ValueError unless the value of a parameter is within the range."""
+        """Raise ValueError unless a value, told as name= or --name, is in the range."""
         from neuroextrap.stats._validation import brief
 
         if value is None and self.default is None:
@@ -69,7 +69,7 @@ class Option(NamedTuple):
             whole = number and isinstance(value, Integral)
             if not whole or value < self.least:
                 raise ValueError(
-                    f"{name}={brief(value)} must be an integer of at least {self.least}"
+                    f"{name}{brief(value)} must be an integer of at least {self.least}"
                 )
         if self.above is not None:
             low, high = self.above, self.below
@@ -77,7 +77,7 @@ class Option(NamedTuple):
                 allowed = f"a number between {low:g} and {high:g}"
                 if high == inf:
                     allowed = f"a length in mm above {low:g}"
-                raise ValueError(f"{name}={brief(value)} must be {allowed}")
+                raise ValueError(f"{name}{brief(value)} must be {allowed}")
 
 
 def number_or_auto(given):

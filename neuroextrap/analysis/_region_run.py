@@ -68,7 +68,7 @@ class RunParameters(SimpleNamespace):
         """Raise ValueError if a parameter is out of range or two exclude each other."""
         for row in PARAMETERS:
             if row.option is not None and hasattr(self, row.name):
-                row.option.check(row.name, getattr(self, row.name))
+                row.option.check(f"{row.name}=", getattr(self, row.name))
         check_n_jobs(self.n_jobs)
         parse_shard(self.shard)
         parse_memory(self.max_memory)

@@ -182,7 +182,7 @@ def _grouped(args):
     if "n_subjects" in maps:
         n_subjects = int(np.nanmax(flat_values(maps["n_subjects"])))
     else:
-        n_subjects = len(maps.summary.subjects)
+        n_subjects = len(maps.subjects)
     return f"{summary(maps, n_subjects)}\nopen {args.out}/index.html"
 
 

@@ -45,10 +45,10 @@ bands: text kinds|FILE:
     band, or, without names, the bands in the order of the features (default: one band)
 """)
 _EXTRAPOLATION = read_options("""
-extrapolate: texts K first:
+extrapolate: set_size_or_names K first least=2:
     predict accuracy among these numbers of candidates, with intervals, in
     extrapolation.tsv: for the strongest regions, or all of an atlas
-interval_level: real P = 0.9: confidence level of these intervals
+interval_level: real P above=0 below=1 = 0.9: confidence level of these intervals
 """)
 
 
@@ -79,7 +79,7 @@ COMMAND = parser.Command(
     parser.LAST,
     _options,
     "groups excludes folds: it is of training volumes, and all stimuli are tested\n"
-    + parser.PICTURES,
+    "bands needs encoder=ridge: each band has a penalty of its own\n" + parser.PICTURES,
 )
 
 
@@ -89,8 +89,6 @@ def run(args):
     from neuroextrap.cli._stimulus_tables import read_data
     from neuroextrap.encoding._cost import estimate_cost
 
-    set_sizes = _set_sizes(args.extrapolate, args.interval_level)
-    _check_options(args)
     roles = "imgs stimuli features mask stimulus_images labels_img process_mask"
     output = Output.of_images(args, args.imgs, roles)
     data = read_data(args)
@@ -100,16 +98,9 @@ def run(args):
         say(cost_of_regions(cost, args.shard, f"{len(data.tested)} stimuli, "))
         return
     fitted = data.identify(model)
+    set_sizes = sorted({*args.extrapolate}) if args.extrapolate else None
     predicted = extrapolation_table(fitted, set_sizes, args.interval_level)
     say(output.write_analysis(fitted, {"extrapolation": predicted}))
-
-
-def _check_options(args):
-    """Raise before any work if options do not go together."""
-    if args.folds is not None and args.folds < 2:
-        raise ValueError(f"--folds {args.folds} must be at least 2")
-    if args.bands is not None and args.encoder != "ridge":
-        raise ValueError(f"--bands {args.bands} needs --encoder ridge")
 
 
 def _model(args, data):
@@ -121,20 +112,6 @@ def _model(args, data):
     if data.bands is not None:
         given["encoder"].set_params(bands=data.bands)
     return EncodingIdentification(**nested_parameters(EncodingIdentification, given))
-
-
-def _set_sizes(words, level):
-    """Return the set sizes of --extrapolate as numbers; ValueError if they are none."""
-    if words is None:
-        return None
-    for word in words:
-        if not (word.isascii() and word.isdecimal() and int(word) >= 2):
-            raise ValueError(
-                f"--extrapolate {word} must be a whole number of at least 2 candidates"
-            )
-    if not 0 < level < 1:
-        raise ValueError(f"--interval-level {level} must lie between 0 and 1")
-    return sorted(set(map(int, words)))
 
 
 def extrapolation_table(fitted, set_sizes, confidence_level):

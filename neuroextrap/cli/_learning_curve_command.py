@@ -252,6 +252,7 @@ def _written(output, curves, maps, **about):
     from neuroextrap.analysis._region_maps import table_writer
     from neuroextrap.learning_curves import learning_curve_report
     from neuroextrap.learning_curves._comparison import table_of_curves
+    from neuroextrap.maps._files import write_maps
     from neuroextrap.maps._provenance import provenance
 
     table = table_of_curves(curves, "scheme")
@@ -259,8 +260,10 @@ def _written(output, curves, maps, **about):
     more["confusion.tsv"] = partial(_confusions(curves).to_csv, sep="\t", index=False)
     if output.report:
         more["report.html"] = learning_curve_report(curves).save_as_html
-    made = output.origin.sidecar() | provenance(**about)
-    output.write_images(*maps, made, more, sources=output.origin.paths)
+    record = output.origin.record | output.origin.sidecar() | provenance(**about)
+    how = {"bids": output.bids, "overwrite": output.overwrite, "more": more}
+    how |= {"provenance": record, "sources": output.origin.paths}
+    write_maps(output.folder, *maps, **how)
     names = ", ".join(map(output.places.name, ("learning_curve.tsv", "confusion.tsv")))
     names += ", maps" if maps[0] else ""
     return f"{_summary(curves, table)}\n{output.told(names)}"

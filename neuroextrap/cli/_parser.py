@@ -148,30 +148,47 @@ class _NamesOrAll(argparse.Action):
         setattr(namespace, self.dest, values or True)
 
 
-def _check_rules(rules, args, default):
-    """Raise ValueError unless `args` agree with rules, as ``a needs b c: why``.
+class _Rules(NamedTuple):
+    """Lines that say which options go together, as ``a needs b c=1|d: why``.
 
-    They are about options with other values than ``default(name)``.
+    They are about options with the value 1, or with others than ``default(name)``.
     """
 
-    def is_given(name):
-        return getattr(args, name, None) != default(name)
+    lines: str
+    default: Any
 
-    for rule in rules.splitlines():
-        asked, _, why = rule.partition(": ")
-        option, what, *others = asked.split()
-        wrong = [name for name in others if is_given(name) is (what == "excludes")]
-        if wrong and is_given(option):
-            word = word_of(f"no_{option}" if default(option) is True else option)
-            raise ValueError(f"{word} {what} {', '.join(map(word_of, wrong))}: {why}")
+    def check(self, args):
+        """Raise ValueError unless `args` agree with the rules."""
+        for rule in self.lines.splitlines():
+            asked, _, why = rule.partition(": ")
+            option, what, *others = asked.split()
+            refused = what == "excludes"
+            wrong = [each for each in others if self._given(each, args) is refused]
+            if wrong and self._given(option, args):
+                told = ", ".join(map(self._words, wrong))
+                raise ValueError(f"{self._words(option)} {what} {told}: {why}")
+
+    def _given(self, alternatives, args):
+        """Return whether one of some options, separated by |, was given."""
+        for name, _, value in (each.partition("=") for each in alternatives.split("|")):
+            own = getattr(args, name, None)
+            if str(own) == value if value else own != self.default(name):
+                return True
+        return False
+
+    def _words(self, alternatives):
+        """Return options as they are written."""
+        named = alternatives.split("|")
+        named = [f"no_{n}" if self.default(n) is True else n for n in named]
+        return " or ".join(word_of(name).replace("=", " ") for name in named)
 
 
 class Command(NamedTuple):
     """What a parser needs to know of a command.
 
     `usage` has a line for every way to call it; `options` are those by group of help,
-    or what returns them; `arguments` have no word (see ``read_options``); `rules` are
-    lines that say which options go together.
+    or what returns them; `arguments` have no word (see ``read_options``); `rules` say
+    which options go together once `prepare` has told apart words without options.
     """
 
     help: str
@@ -182,6 +199,7 @@ class Command(NamedTuple):
     options: Any
     rules: str = ""
     intermixed: bool = False
+    prepare: Any = None
 
     def add_to(self, subparsers, name, run):
         """Add the command, which `run` carries out once the rules hold."""
@@ -199,10 +217,15 @@ class Command(NamedTuple):
             names = {"metavar": option.metavar, "choices": option.choices}
             how = {"nargs": nargs[option.required], "help": option.help}
             parser.add_argument(word, **how, **names)
-        add_options(parser, self.options() if callable(self.options) else self.options)
+        options = self.options() if callable(self.options) else self.options
+        add_options(parser, options)
+        rules = _Rules(self.rules, parser.get_default)
 
         def run_by_rules(args):
-            _check_rules(self.rules, args, parser.get_default)
+            if self.prepare is not None:
+                self.prepare(args)
+            rules.check(args)
+            _check_ranges(options, args)
             return run(args)
 
         parser.set_defaults(run=run_by_rules)
@@ -223,6 +246,17 @@ def add_options(parser, options):
                 add_options(either, {None: option})
             else:
                 _add_option(group, name, option)
+
+
+def _check_ranges(options, args):
+    """Raise ValueError if a value lies outside of what its option allows."""
+    for named in options.values():
+        for name, option in named.items():
+            if isinstance(option, dict):
+                continue  # of files
+            value = getattr(args, name)
+            for each in value if isinstance(value, list) else [value]:
+                option.check(f"{word_of(name)} ", each)
 
 
 def _add_option(group, name, option):
@@ -319,7 +353,8 @@ def take_last_as_output(args):
     options = [word for word in args.argv if word.startswith("--")]
     name = options[-1].partition("=")[0][2:].replace("-", "_") if options else ""
     values = getattr(args, name, None)
-    if isinstance(values, list) and len(values) > 1 and values[-1] == args.argv[-1]:
-        args.out = values.pop()
+    if isinstance(values, list) and len(values) > 1:
+        args.out = args.argv[-1]
+        values.pop()
         return
     raise ValueError("OUT is missing; name the output folder as the last word")

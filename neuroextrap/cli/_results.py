@@ -14,7 +14,7 @@ from neuroextrap.analysis._parameters import parameters
 from neuroextrap.cli._console import logger
 from neuroextrap.images._atlas import atlas_names_at
 from neuroextrap.images._opening import files_of
-from neuroextrap.maps._files import check_output_directory, write_maps
+from neuroextrap.maps._files import check_output_directory
 from neuroextrap.maps._provenance import (
     Origin,
     SourceFile,
@@ -126,12 +126,6 @@ class Output:
         shown = [f"{n}:\n{text_table(t.head(_SHOWN))}" for n, t in tables.items()]
         written = f"maps, sidecars and {self.places.name('peaks.tsv')}"
         return "\n".join([summary(fitted, peaks), *shown, self.told(written)])
-
-    def write_images(self, images, sidecars, about, more, **places):
-        """Write images, sidecars and further files; `about` them says provenance."""
-        places |= {"bids": self.bids, "overwrite": self.overwrite, "more": more}
-        record = self.origin.record | about
-        write_maps(self.folder, images, sidecars, provenance=record, **places)
 
     def told(self, files):
         """Say where files, in words, and the page are."""

@@ -14,10 +14,13 @@ from scipy.stats import t as student
 
 from neuroextrap.analysis._region_maps import RegionMaps
 from neuroextrap.design._findings import tell
-from neuroextrap.group._alike import findings_of_variances
+from neuroextrap.group._alike import (
+    findings_of_variances,
+    in_order_of,
+    per_subject,
+)
 from neuroextrap.group._contrast import as_expression, resolve_test
 from neuroextrap.group._group_maps import group_maps
-from neuroextrap.group._pairing import in_order_of, per_subject
 from neuroextrap.group._second_level_options import SecondLevelOptions
 from neuroextrap.group._subjects import SubjectMaps, read_differences
 from neuroextrap.images._loading import variance_smoother
@@ -175,15 +178,15 @@ class Comparison:
         groups = per_subject(asked.variance_groups, "variance_groups", files)
         design = in_order_of(files, design_matrix, "design_matrix")
         test = resolve_test(design, contrast, len(files))
-        values = subjects.values - asked.baseline
-        usable = _varying(values, subjects.usable, test)
-        shown = np.where(usable, values + asked.baseline, np.nan)
+        if test.effect.ndim > 1:  # F knows no direction
+            asked = replace(asked, two_sided=True)
+        above = subjects.values - asked.baseline
+        usable = _varying(above, subjects.usable, test)
+        shown = np.where(usable, subjects.values, np.nan)
         subjects = subjects._replace(usable=usable, values=shown)
-        above = values[:, usable]
+        above = above[:, usable]
         compared = cls(asked, test, contrast, subjects, above, blocks, groups)
         compared._check()
-        if test.effect.ndim > 1:  # F knows no direction
-            return replace(compared, asked=replace(asked, two_sided=True))
         return compared
 
     @cached_property
@@ -245,6 +248,7 @@ class Comparison:
         """Return the RegionMaps of the test."""
         asked, scorer = self.asked, self.scorer()
         tell(findings := findings_of_variances(self.groups))
+        findings = *self.subjects.findings, *findings
         corrections, arrangements = self.corrections(), self.arrangements()
         tested, maxima, discoveries = rearrangement_test(
             scorer,
@@ -257,10 +261,9 @@ class Comparison:
         return group_maps(
             "second_level",
             self.estimates() | tested,
-            self.subjects,
+            self.subjects._replace(findings=findings),
             discoveries=discoveries,
             null_maxima=maxima,
-            findings=findings,
             options=self.described(scorer, arrangements),
         )
 

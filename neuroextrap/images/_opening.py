@@ -135,8 +135,13 @@ def _checked_volume(named):
     return named
 
 
-def list_images(imgs, name="imgs"):
-    """Open the image, path or pattern, or all of a list of these; all of one kind."""
+def list_images(imgs, name="imgs", check=None):
+    """Open the image, path or pattern, or all of a list of these; all of one kind.
+
+    Their files go to `check`, if there is one, before they are opened.
+    """
+    if check is not None:
+        check(files_of(imgs, name))
     entries = expanded(imgs, name)
     if not entries:
         raise ValueError(f"{name} is empty; give at least one image")

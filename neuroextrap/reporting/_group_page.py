@@ -103,7 +103,7 @@ def _viewer(result, background):
             "subjects": {
                 "names": list(result.about.subjects),
                 "label": result.value_words,
-                "values": rounded(result.about.values[:, kept].T),
+                "values": rounded(result.about.subject_values[:, kept].T),
                 "baseline": result.baseline[0],
                 "baseline_label": result.baseline[1],
             },
@@ -125,9 +125,10 @@ def _kept_features(result, peaks):
 
 def _who(result, peak, left_out, links):
     """Tabulate the subjects, with links to their own pages, and who was left out."""
+    about = result.about
     return render(
         "subjects",
-        values=zip(result.about.subjects, result.about.values[:, peak], strict=True),
+        values=zip(about.subjects, about.subject_values[:, peak], strict=True),
         heading=f"{sentence_case(result.value_words)} at {result.place_words(peak)}",
         links=links,
         left_out=left_out,
@@ -215,7 +216,7 @@ def _subjects_figure(result):
 
 def _draw_subjects(ax, about, column, peak):
     """Draw the subjects' values at one peak; of a mean, with its interval."""
-    own = about.values[:, peak]
+    own = about.subject_values[:, peak]
     known = np.isfinite(own)
     own, label = own[known], "one subject" if column == 0 else None
     of_mean = about.options.get("of_mean", True)

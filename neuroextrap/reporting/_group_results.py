@@ -157,7 +157,7 @@ def read_group(analyses, atlas=None):
 
     `atlas` is a labels image and the names of its labels, or None.
     """
-    masker = analyses[0].summary.masker
+    masker = analyses[0].masker_
     if masker is None:
         raise ValueError(
             "maps of arrays have no images to show on a page; give images instead of "
@@ -167,7 +167,7 @@ def read_group(analyses, atlas=None):
     known: dict[str, Any] = {}
     names = []
     for maps in analyses:
-        test = maps.summary.test
+        test = maps.test
         own = {name: f"{test}_{name}" if name in images else name for name in maps}
         images |= {own[name]: img for name, img in maps.items()}
         known |= {new: replace(GROUP_MAPS[name], name=new) for name, new in own.items()}
@@ -193,12 +193,12 @@ def read_group(analyses, atlas=None):
 
 def _result(maps, names, values, joined, places, labels):
     """Decide what survives in one analysis."""
-    about, options = maps.summary, maps.summary.options
+    options = maps.options
     scores = {name: values[own] for name, own in names.items()}
-    shown = _SHOWN.get(about.test) or options["statistic"]
+    shown = _SHOWN.get(maps.test) or options["statistic"]
     if shown not in scores:  # sign flips call the effect a mean
         shown = "mean"
-    if about.test == "prevalence" and not np.nanmax(scores[shown]) > 0:
+    if maps.test == "prevalence" and not np.nanmax(scores[shown]) > 0:
         shown = "minimum"
     level = options.get("confidence_level")
     view = PageMaps(
@@ -210,9 +210,9 @@ def _result(maps, names, values, joined, places, labels):
         two_sided=bool(options.get("two_sided")),
         bounds=maps.discoveries,
         n_permutations=options.get("n_permutations", 0),
-        claim="have an effect" if about.test == "second_level" else "are informative",
+        claim="have an effect" if maps.test == "second_level" else "are informative",
     )
-    return GroupResult(about, scores, shown, view, names, places, labels)
+    return GroupResult(maps, scores, shown, view, names, places, labels)
 
 
 def found_in_group(result):
@@ -227,7 +227,7 @@ def found_in_group(result):
         contrast=_contrast_words(about.options.get("contrast")),
         best=best,
         agreement=_agreement(about, best),
-        doubt=doubts_about(about.findings, result.scores),
+        doubt=doubts_about(about.findings_, result.scores),
     )
 
 
@@ -244,7 +244,7 @@ def _agreement(about, feature):
     """Count the subjects above the baseline, and all; None if there is none."""
     if "baseline" not in about.options or not about.options["of_mean"]:
         return None
-    own = about.values[:, feature]
+    own = about.subject_values[:, feature]
     own = own[np.isfinite(own)]
     return int((own > about.options["baseline"]).sum()), len(own)
 
