@@ -217,7 +217,9 @@ def _read_configuration(args):
             raise ValueError(
                 f"{args.config}: {key} is not an option of neuroextrap bids; see --help"
             )
-    values = typed_values(args.config, options)
+    values = parser.RaisingParser(_options(), strict=True).read_file(
+        args.config, options
+    )
     for name, value in values.items():
         if parser.word_of(name) not in given:
             setattr(args, name, value)
@@ -273,45 +275,3 @@ def _features(args):
         how["verbose"] = int(not args.quiet)
         features = image_features(args.stimulus_images, **how)
     return {"features": features, "n_folds": args.folds}
-
-
-def typed_values(path, options):
-    """Return options of the file at `path`; ValueError if one is of another type."""
-    reader, values = parser.RaisingParser(_options()), {}
-    for key, value in options.items():
-        name = key.replace("-", "_")
-        if isinstance(value, dict):
-            raise ValueError(f"{path}: {key} is a table; give a value")
-        try:
-            values[name] = _typed(reader, name, value)
-        except ValueError as error:
-            said = str(error)  # the option is named before
-            said = said.partition(": ")[2] if said.startswith("argument ") else said
-            raise ValueError(
-                f"{path}: {key} = {value!r} cannot be used: {said}; see --help"
-            ) from error
-    return values
-
-
-def _typed(reader, name, value):
-    """Return a value that words of the command line could have as well."""
-    default = reader.get_default(name)
-    values = value if isinstance(value, list) else [value]
-    if isinstance(default, bool):
-        if isinstance(value, bool):
-            return value
-        raise ValueError("write true or false, without quotes")
-    if any(isinstance(v, bool) or not isinstance(v, str | int | float) for v in values):
-        raise ValueError("write a number, or text in quotes")
-    if not values:
-        if isinstance(default, list | None):
-            return value
-        raise ValueError("write one value")
-    read = getattr(reader.parse_args(reader.words_of(name, value)), name)
-    several = isinstance(read, list)
-    if values is value and not several:
-        raise ValueError("write one value, without brackets")
-    for each, own in zip(values, read if several else [read], strict=True):
-        if isinstance(each, str) and not isinstance(own, str):
-            raise ValueError("write the number without quotes")
-    return values if several else value

@@ -88,11 +88,10 @@ def planned_pipelines(path, most=None):
     from neuroextrap.cli._planned_searchlight import Request
 
     resources = {parser.RESOURCES: parser.options_of("searchlight", "resources")}
-    reader = parser.RaisingParser(analysis_options() | resources)
-    parsed = {
-        name: reader.parse_file(f"{path}: pipeline {name!r}", given)
-        for name, given in _pipelines(path, most).items()
-    }
+    options, parsed = analysis_options() | resources, {}
+    for name, given in _pipelines(path, most).items():
+        reader = parser.RaisingParser(options)
+        parsed[name] = reader.parse_file(f"{path}: pipeline {name!r}", given)
     for name, own in parsed.items():
         yield name, Request(own).plan()
 

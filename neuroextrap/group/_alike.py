@@ -10,7 +10,6 @@ import pandas as pd
 from neuroextrap.analysis._parameters import RESULT, parameters
 from neuroextrap.design._findings import EVERYTHING, P_VALUES, Finding
 from neuroextrap.images._bids_names import loose_entities
-from neuroextrap.images._opening import CODES, MNI
 from neuroextrap.maps._provenance import read_json
 from neuroextrap.stats._validation import brief, warn
 
@@ -22,19 +21,6 @@ _ID = "participant_id"
 _FEW = 4  # subjects that a line names
 _FEWEST = 20  # subjects of one variance with whom the level holds at .001
 
-# fmt: off
-_NATIVE = frozenset((
-    "anat", "bold", "boldref", "epi", "fsnative", "func", "individual", "native",
-    "orig", "scanner", "subject", "t1", "t1w", "t2w",
-))
-# fmt: on
-"""Labels of ``space`` that mean a subject's own space, in small letters."""
-
-_REMEDY = (
-    "bring the maps into a template's space first, or say that voxels correspond with "
-    "allow_native_space=True (--allow-native-space)"
-)
-
 
 def compared(named, asked, name, *, repeated):
     """Return Findings about maps (NamedImage); ValueError unless they go together."""
@@ -43,8 +29,6 @@ def compared(named, asked, name, *, repeated):
     records = [{} if file is None else sidecar_of(file) for file in files]
     analyses = list(zip(files, map(_analysis_in, records), strict=True))
     mixed = check_alike(analyses, name, allow_mixed=asked.allow_mixed)
-    if not asked.allow_native_space:
-        _check_one_space([img for img in named if not img.is_surface], name)
     one_each = all(img.n_samples is None for img in named)
     doubts = _findings_of_subjects(records) if one_each else ()
     return doubts + findings_of_differences(mixed)
@@ -76,30 +60,6 @@ def _findings_of_subjects(records):
         )
         for name, own in found.items()
     )
-
-
-def _check_one_space(volumes, name):
-    """Raise if maps lie in subjects' own spaces, by their names, headers and grids."""
-    for img in volumes:
-        if img.space is not None and img.space.casefold() in _NATIVE:
-            raise ValueError(
-                f"{img.name} lies in the subject's own space (space-{img.space}), "
-                f"where the voxels of two subjects do not correspond; {_REMEDY}"
-            )
-    spaces = sorted({img.space for img in volumes} - {None})
-    if len(spaces) > 1:
-        raise ValueError(
-            f"{name} lie in different spaces ({', '.join(spaces)}), where voxels do "
-            f"not correspond; {_REMEDY}"
-        )
-    untold = [img for img in volumes if img.space is None and img.code != MNI][:1]
-    others = [img for first in untold for img in volumes if not img.shares_grid(first)]
-    if others:
-        raise ValueError(
-            f"{untold[0].name} and {others[0].name} have different grids, and neither "
-            f"a name (space-MNI...) nor the header (code {untold[0].code}, "
-            f"{CODES.get(untold[0].code)}) says that they lie in one space; {_REMEDY}"
-        )
 
 
 def places_of_repeats(keys):

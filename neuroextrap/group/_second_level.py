@@ -155,37 +155,36 @@ def compare(imgs, asked, design_matrix=None, contrast=None, blocks=None):
             "voxels that all subjects have, or leave subjects out"
         )
     subjects = read_differences(imgs, asked, repeated=blocks is not None)
-    return Comparison.of(subjects, asked, design_matrix, contrast, blocks).maps()
+    contrast, files = as_expression(contrast), subjects.files
+    groups = per_subject(asked.variance_groups, "variance_groups", files)
+    rows = {"blocks": per_subject(blocks, "blocks", files), "groups": groups}
+    design = in_order_of(files, design_matrix, "design_matrix")
+    test = resolve_test(design, contrast, len(files))
+    return Comparison.of(subjects, asked, test, contrast=contrast, **rows).maps()
 
 
 @dataclass(frozen=True)
 class Comparison:
     """Values of subjects under a linear model, at the features that are tested."""
 
+    subjects: SubjectMaps
+    above: np.ndarray  # the baseline, (n_subjects, n_usable), NaN where unknown
     asked: SecondLevelOptions
     test: linear_scores.LinearTest
     contrast: Any  # as it was given
-    subjects: SubjectMaps
-    above: np.ndarray  # the baseline, (n_subjects, n_usable), NaN where unknown
     blocks: Any  # of exchangeable rows, (n_subjects,), or None
     groups: Any  # of variances, (n_subjects,), or None
 
     @classmethod
-    def of(cls, subjects, asked, design_matrix, contrast, blocks):
-        """Put a design into the order of subjects, and select what it can test."""
-        contrast, files = as_expression(contrast), subjects.files
-        blocks = per_subject(blocks, "blocks", files)
-        groups = per_subject(asked.variance_groups, "variance_groups", files)
-        design = in_order_of(files, design_matrix, "design_matrix")
-        test = resolve_test(design, contrast, len(files))
+    def of(cls, subjects, asked, test, **given):
+        """Select what the test of a design in the subjects' order can test."""
         if test.effect.ndim > 1:  # F knows no direction
             asked = replace(asked, two_sided=True)
         above = subjects.values - asked.baseline
         usable = _varying(above, subjects.usable, test)
         shown = np.where(usable, subjects.values, np.nan)
         subjects = subjects._replace(usable=usable, values=shown)
-        above = above[:, usable]
-        compared = cls(asked, test, contrast, subjects, above, blocks, groups)
+        compared = cls(subjects, above[:, usable], asked, test, **given)
         compared._check()
         return compared
 

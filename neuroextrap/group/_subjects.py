@@ -18,6 +18,7 @@ from neuroextrap.group._alike import (
 from neuroextrap.images._loading import load_opened, neighbor_pairs
 from neuroextrap.images._maskers import masker_of_maps
 from neuroextrap.images._opening import (
+    check_one_space,
     check_same_grid,
     list_images,
     mapped,
@@ -124,6 +125,8 @@ def read_subjects(imgs, asked, name, min_subjects=None, *, repeated=False):
         values = _of_array(imgs, asked.mask, name)
     else:
         named = list_images(imgs, name, check_results)
+        if not asked.allow_native_space:
+            check_one_space(named, name)
         findings = compared(named, asked, name, repeated=repeated)
         masker = masker_of_maps(named, asked.mask, in_any=min_subjects is not None)
         values = load_opened(named, masker)

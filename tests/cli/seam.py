@@ -19,7 +19,6 @@ from neuroextrap.cli._bids_command import (
     COMMAND,
     _read_configuration,
     make_analysis,
-    typed_values,
 )
 from neuroextrap.cli._console import console
 from neuroextrap.cli._main import SHELLS, build_parser

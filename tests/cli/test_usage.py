@@ -171,4 +171,5 @@ def test_rules_are_about_options_of_the_command(name, module):
         assert what in ("needs", "excludes")
         assert why
         assert others
-        assert {option, *others} <= known, rule
+        alternatives = [name for each in (option, *others) for name in each.split("|")]
+        assert {name.partition("=")[0] for name in alternatives} <= known, rule
