@@ -133,9 +133,9 @@ class GaussianNBMargins(LinearWhereFew, AdditiveKernel):
         by_labeling = (counts, *self._leveling(counts))
         counts, scales, gains = (a.transpose(2, 0, 1).copy() for a in by_labeling)
         offsets = len(floor) * gains
-        given = (a.reshape(-1) for a in (counts, scales))
         sums = moments.swapaxes(0, 1).reshape(offsets.size, -1)
-        if not fill_densities(sums, *given, floor, offsets.reshape(-1)):
+        n, scale, level = (a.reshape(-1) for a in (counts, scales, offsets))
+        if not fill_densities(sums, n, scale, floor, level):
             raise ValueError(_CONSTANT)
         return moments, offsets.swapaxes(0, 1)
 
