@@ -19,9 +19,12 @@ from neuroextrap.group._alike import (
     in_order_of,
     per_subject,
 )
-from neuroextrap.group._contrast import as_expression, resolve_test
 from neuroextrap.group._group_maps import group_maps
-from neuroextrap.group._second_level_options import SecondLevelOptions
+from neuroextrap.group._second_level_design import (
+    SecondLevelOptions,
+    as_expression,
+    resolve_test,
+)
 from neuroextrap.group._subjects import SubjectMaps, read_differences
 from neuroextrap.images._loading import variance_smoother
 from neuroextrap.margins.running._execution import Progress
@@ -183,9 +186,12 @@ class Comparison:
         above = subjects.values - asked.baseline
         usable = _varying(above, subjects.usable, test)
         shown = np.where(usable, subjects.values, np.nan)
-        subjects = subjects._replace(usable=usable, values=shown)
+        findings = findings_of_variances(given["groups"])
+        about = {"findings": (*subjects.findings, *findings), "values": shown}
+        subjects = subjects._replace(usable=usable, **about)
         compared = cls(subjects, above[:, usable], asked, test, **given)
         compared._check()
+        tell(findings)
         return compared
 
     @cached_property
@@ -246,8 +252,6 @@ class Comparison:
     def maps(self):
         """Return the RegionMaps of the test."""
         asked, scorer = self.asked, self.scorer()
-        tell(findings := findings_of_variances(self.groups))
-        findings = *self.subjects.findings, *findings
         corrections, arrangements = self.corrections(), self.arrangements()
         tested, maxima, discoveries = rearrangement_test(
             scorer,
@@ -260,7 +264,7 @@ class Comparison:
         return group_maps(
             "second_level",
             self.estimates() | tested,
-            self.subjects._replace(findings=findings),
+            self.subjects,
             discoveries=discoveries,
             null_maxima=maxima,
             options=self.described(scorer, arrangements),
@@ -336,18 +340,23 @@ class Comparison:
             height = student.isf(p / (2 if self.asked.two_sided else 1), freedom)
         return height * np.ones(self.values.shape[1])
 
+    @property
+    def expected(self):
+        """The estimate where every map is the baseline: of differences 0."""
+        effect = self.test.effect
+        of_ones = effect.sum(axis=0) / np.square(effect).sum(axis=0)
+        if (np.abs(of_ones) <= _ROUNDING).all():
+            return 0.0
+        # of F: the baseline itself
+        return self.asked.baseline * (1.0 if effect.ndim > 1 else float(of_ones))
+
     def described(self, scorer, arrangements):
         """Return what a page says of the test, by name."""
-        asked, effect = self.asked, self.test.effect
-        of_ones = effect.sum(axis=0) / np.square(effect).sum(axis=0)
-        if effect.ndim > 1:  # F: whether the baseline matters at all
-            of_ones = float((np.abs(of_ones) > _ROUNDING).any())
-        # the estimate where every map is the baseline: of differences 0
-        none = abs(of_ones) <= _ROUNDING
+        asked = self.asked
         return {
             "contrast": self.contrast,
             "paired": asked.paired_imgs is not None,
-            "baseline": 0.0 if none else asked.baseline * float(of_ones),
+            "baseline": self.expected,
             "two_sided": bool(asked.two_sided),
             "cluster_threshold": asked.cluster_threshold,
             "tfce": asked.tfce,

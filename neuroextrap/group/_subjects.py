@@ -120,8 +120,8 @@ def _pairs_of(adjacency, n_features):
 
 def read_subjects(imgs, asked, name, min_subjects=None, *, repeated=False):
     """Return SubjectMaps of an array, one 4-D image, or an image each."""
+    named, masker, findings = [], None, ()
     if isinstance(imgs, np.ndarray):
-        named, masker, findings = [], None, ()
         values = _of_array(imgs, asked.mask, name)
     else:
         named = list_images(imgs, name, check_results)
@@ -130,20 +130,18 @@ def read_subjects(imgs, asked, name, min_subjects=None, *, repeated=False):
         findings = compared(named, asked, name, repeated=repeated)
         masker = masker_of_maps(named, asked.mask, in_any=min_subjects is not None)
         values = load_opened(named, masker)
-    if values.ndim != 2 or len(values) < 2:
-        raise ValueError(
-            f"{name} has shape {values.shape} as (n_subjects, n_features); give one "
-            "map for each of at least two subjects"
-        )
-    tell(findings)
     usable = _usable(values, name, min_subjects)
-    quantities = {img.entities.get("desc", "") for img in named if img.file}
-    quantity = quantities.pop() if len(quantities) == 1 else ""
-    files = tuple(img.file for img in named)
-    if len(named) != len(values):  # an array, or one image of all
-        files = (None,) * len(values)
-    about = files, name_subjects(files), quantity, findings
+    tell(findings)
+    one_each = len(named) == len(values)
+    files = tuple(img.file for img in named) if one_each else (None,) * len(values)
+    about = files, name_subjects(files), _quantity(named), findings
     return SubjectMaps(values, usable, masker, *about)
+
+
+def _quantity(named):
+    """Return what all maps are of, "" if that is not known."""
+    found = {img.entities.get("desc", "") for img in named if img.file}
+    return found.pop() if len(found) == 1 else ""
 
 
 def _of_array(values, mask, name):
@@ -158,6 +156,11 @@ def _of_array(values, mask, name):
 
 def _usable(values, name, min_subjects):
     """Return which features are finite in all subjects, or in `min_subjects`."""
+    if values.ndim != 2 or len(values) < 2:
+        raise ValueError(
+            f"{name} has shape {values.shape} as (n_subjects, n_features); give one "
+            "map for each of at least two subjects"
+        )
     least = len(values) if min_subjects is None else min_subjects
     if least > len(values):
         raise ValueError(
