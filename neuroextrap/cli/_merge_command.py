@@ -48,11 +48,11 @@ def run(args):
                 "'neuroextrap searchlight --shard' wrote"
             )
     kind, bids = _kind_and_bids(args)
-    output = Output.of(args, bids)
+    output = Output(args, bids)
     first, *others = [kind.from_directory(part) for part in args.parts]
     whole = first.merge(*others, allow_missing=args.allow_missing)
-    origin = replace(whole.origin_, record=output.origin.record)
-    say(replace(output, origin=origin).write_analysis(whole))
+    output.origin = replace(whole.origin_, record=output.origin.record)
+    say(output.write_analysis(whole))
 
 
 def _kind_and_bids(args):

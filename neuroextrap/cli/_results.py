@@ -2,7 +2,6 @@
 
 import textwrap
 import time
-from dataclasses import dataclass
 from functools import partial
 from os.path import isdir
 from typing import Any
@@ -40,34 +39,23 @@ _SHOWN = 10
 """Rows of further tables that are printed."""
 
 
-@dataclass(frozen=True, kw_only=True)
 class Output:
     """Where results go, by BIDS entities or None, their Origin, and their pictures."""
 
-    folder: str
-    origin: Any
-    bids: Any = None
-    overwrite: bool = False
-    dry_run: bool = False
-    report: bool = False
-    title: str | None = None
-    bg_img: Any = None
-    atlas: str | None = None
-
-    @classmethod
-    def of(cls, args, bids, roles="", **sources):
-        """Return the output that words ask for; ValueError if it cannot be written."""
-        names = ("overwrite", "dry_run", "report", "title", "bg_img", "atlas")
-        given = {name: getattr(args, name) for name in names if hasattr(args, name)}
-        if given.get("atlas") is not None:  # can its names be read?
-            atlas_names_at(given["atlas"], [(0.0, 0.0, 0.0)])
-        drawn = given["bg_img"] = background(given.get("bg_img"))
+    def __init__(self, args, bids, roles="", **sources):
+        """Take them from words; ValueError if they cannot be written."""
+        given = {"dry_run": False, "report": False} | vars(args)
+        self.folder, self.bids, self.overwrite = args.out, bids, args.overwrite
+        self.dry_run, self.report = given["dry_run"], given["report"]
+        self.title, self.atlas = given.get("title"), given.get("atlas")
+        if self.atlas is not None:  # can its names be read?
+            atlas_names_at(self.atlas, [(0.0, 0.0, 0.0)])
+        drawn = self.bg_img = background(given.get("bg_img"))
         if drawn and drawn.lower() != "mni152":
             read_volume(drawn, "--bg-img", "give a volume, mni152 or none")
-        if not given.get("dry_run"):
+        if not self.dry_run:
             check_output_directory(args.out, overwrite=args.overwrite, bids=bids)
-        origin = origin_of_command(args, roles, **sources)
-        return cls(folder=args.out, origin=origin, bids=bids, **given)
+        self.origin: Any = origin_of_command(args, roles, **sources)
 
     @classmethod
     def of_images(
@@ -88,7 +76,7 @@ class Output:
                 bids.pop("desc", None)  # preproc
             example = ResultFiles.below(args.out, bids).path("accuracy.nii.gz")
             logger.info("results are named like %s", example)
-        return cls.of(args, bids, roles, **sources | {role: files})
+        return cls(args, bids, roles, **sources | {role: files})
 
     @property
     def places(self):

@@ -87,7 +87,7 @@ def run(args):
     from neuroextrap.scores._result import joined, named_notes, write_results
 
     roles = "scores decoded candidates targets names groups"
-    output = Output.of(args, None, roles)
+    output = Output(args, None, roles)
     found = _analyzed(args)
     compared = _compared(found, max(1, args.n_permutations), args.random_state)
     how = {name: getattr(output, name) for name in ("overwrite", "report", "origin")}

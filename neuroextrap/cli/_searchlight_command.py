@@ -108,6 +108,7 @@ def _options():
     }
 
 
+_LINEAR = ("nearest_centroid", "ridge", "lda")
 _RULES = """\
 check_t_r needs t_r: the repetition time in seconds
 train needs test: classifiers train in one condition and are tested in the other
@@ -120,6 +121,7 @@ dissimilarities excludes {others}: distances are measured
 trial_confound needs samples: give lss, lsa or volumes, a sample of every trial
 trial_confound needs n_permutations: 1000, say
 trial_confound excludes train targets dissimilarities: one of them is analyzed
+decoder needs targets|{linear}: other classifiers have no weights of voxels
 new_imgs needs decoder new_events: they are predicted by one region
 new_events needs decoder new_imgs: they are predicted by one region
 decoder excludes train trial_confound dissimilarities shard: one region decodes
@@ -132,7 +134,8 @@ def _rules():
     words = parser.options_of("searchlight", "analysis", "resources")
     words |= parser.options_of("cross") | _TESTED | {"targets": None}
     others = " ".join(word for word in words if word not in of_distances)
-    return _RULES.format(others=others) + parser.PICTURES
+    linear = "|".join(f"estimator={name}" for name in _LINEAR)
+    return _RULES.format(others=others, linear=linear) + parser.PICTURES
 
 
 COMMAND = parser.Command(

@@ -31,6 +31,6 @@ from neuroextrap.images._sample_options import SampleOptions
 from neuroextrap.maps import _files
 from neuroextrap.maps._provenance import file_entities
 from neuroextrap.maps._records import flat_parameters
-from neuroextrap.margins.classifiers._classifier_names import CLASSIFIERS
+from neuroextrap.margins.classifiers._classifier_names import CLASSIFIERS, LINEAR
 from neuroextrap.margins.running._execution import Progress
 from neuroextrap.stats._validation import one_line
