@@ -26,7 +26,6 @@ from neuroextrap.margins._resources import continue_line
 from neuroextrap.margins.running._execution import clock
 from neuroextrap.plotting._brain_maps import read_volume
 from neuroextrap.reporting import peak_table
-from neuroextrap.reporting._identification_page import identification_report
 from neuroextrap.reporting._page import format_number, rounded_down
 
 _PRINTED = (
@@ -94,15 +93,12 @@ class Output:
         if not self.report:
             return {}
         options = {"bg_img": self.bg_img} | (drawn or {"atlas": self.atlas})
-        if hasattr(fitted, "results_"):
-            origin = self.origin
-            page = identification_report(fitted, self.title, **options, origin=origin)
-        else:
-            page = fitted.generate_report(self.title, **options)
+        page = fitted.generate_report(self.title, **options)
         return {"report.html": page.save_as_html}
 
     def write_analysis(self, fitted, tables=None, files=None):
         """Write a fitted analysis with tables and files by name; return a summary."""
+        fitted.origin_ = self.origin
         tables = {n: t for n, t in (tables or {}).items() if t is not None}
         peaks = peak_table(fitted, atlas=self.atlas)
         more = {

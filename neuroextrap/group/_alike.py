@@ -134,13 +134,21 @@ def _differences(analyses):
     expected: dict[tuple, tuple] = {}
     differing: dict[tuple, tuple] = {}
     files = [file for file, _ in analyses]
-    names = name_subjects(files, otherwise=files)
+    names = name_subjects(files, otherwise=_from_shared_folder(files))
     for subject, (_, about) in zip(names, analyses, strict=True):
         for key, value in _decisive(about).items() if about else ():
             first, usual = expected.setdefault(key, (subject, value))
             if value != usual:
                 differing.setdefault(key, (first, [], usual, value))[1].append(subject)
     return differing
+
+
+def _from_shared_folder(files):
+    """Return paths from the folder on that all have in common, which nobody is told."""
+    if None in files or len({os.path.isabs(file) for file in files}) > 1:
+        return files
+    root = os.path.commonpath(files)
+    return [os.path.relpath(file, root) for file in files]
 
 
 def _told(subjects):
