@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import mmap
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -229,7 +230,7 @@ def read_columns(nulls, subject, features):
 
 def _reopened(null):
     """Map a file again: what is read of it does not stay in this process's memory."""
-    if not isinstance(null, np.memmap) or null.filename is None:
+    if not isinstance(null.base, mmap.mmap):  # in memory, or a part of what is mapped
         return null
     return np.memmap(
         null.filename,
