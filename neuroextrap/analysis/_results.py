@@ -196,9 +196,13 @@ class RegionResults:
     def bounds_at(self, wins, set_sizes):
         """Bound the average Bayes accuracy (..., n_set_sizes), each by itself."""
         curves = stats.average_accuracy(wins, set_sizes)
-        about = {"n_repeats": self.n_repeats, "confidence_level": self.confidence_level}
-        design = stats.TestDesign(self.n_classes, **about)
-        return design.average_bayes_accuracy_bound(curves, set_sizes)
+        return self.test_design(1).average_bayes_accuracy_bound(curves, set_sizes)
+
+    def test_design(self, n_regions):
+        """Return the TestDesign behind the bounds, simultaneous over `n_regions`."""
+        about = {"n_repeats": self.n_repeats, "n_regions": n_regions}
+        level = self.confidence_level
+        return stats.TestDesign(self.n_classes, confidence_level=level, **about)
 
     @property
     def missing_parts(self):
