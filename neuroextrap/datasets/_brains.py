@@ -3,26 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.utils import Bunch
 
 from neuroextrap.stats._label_checks import plain_types_checked
+from neuroextrap.stats._shared_options import described_by
 from neuroextrap.stats._validation import check_numbers, random_generator, real_array
-
-
-@dataclass(frozen=True)
-class PlantedSamples:
-    """A simulated experiment of one response per class and run."""
-
-    X: np.ndarray  # responses, float32, of noise variance 1, (n_samples, n_features)
-    y: np.ndarray  # class 0..n_classes-1 of each sample, (n_samples,)
-    runs: np.ndarray  # run 0..n_runs-1 of each sample, (n_samples,)
-    planted: tuple  # feature indices of each planted region
-    information: np.ndarray  # bits of a response about its stimulus, (n_planted,)
-    snr: np.ndarray  # signal-to-noise ratio per feature, (n_planted,)
 
 
 @plain_types_checked
@@ -59,9 +48,11 @@ def plant_codes(
 
     Returns
     -------
-    samples : PlantedSamples
-        Record with responses ``X`` (n_samples, n_features), classes ``y`` and ``runs``
-        (n_samples,), and the truth: ``planted`` regions, ``information``, ``snr``.
+    samples : sklearn.utils.Bunch
+        Responses ``X`` (n_samples, n_features), float32, of noise variance 1; classes
+        ``y`` and ``runs`` (n_samples,), counted from 0; and the truth: ``planted``, a
+        tuple of feature indices of each region, ``information`` and ``snr`` per feature
+        (n_planted,).
 
     Raises
     ------
@@ -105,7 +96,8 @@ def plant_codes(
     for ratio, region in zip(snr, planted, strict=True):
         means = rng.standard_normal((n_classes, len(region)), dtype=np.float32)
         X[:, region] += np.float32(np.sqrt(ratio)) * means[y]
-    return PlantedSamples(X, y, runs, planted, information, snr)
+    truth = {"planted": planted, "information": information, "snr": snr}
+    return Bunch(X=X, y=y, runs=runs, **truth)
 
 
 def _check_planted(planted, n_features):
@@ -134,19 +126,7 @@ DEMO_COORDINATES = ((33.0, -51.0, -18.0), (-42.0, -72.0, -6.0), (12.0, -90.0, 0.
 """Centers (mm, MNI152) of the three regions planted unless others are named."""
 
 
-@dataclass(frozen=True)
-class SimulatedBrain:
-    """Images of a simulated experiment and what was planted in them."""
-
-    imgs: Any  # 4-D image, float32, one volume per sample, NaN outside the mask
-    y: np.ndarray  # class of each volume, "s00", "s01", ..., (n_samples,)
-    runs: np.ndarray  # run of each volume, (n_samples,)
-    masker: Any  # NiftiMasker fitted on the mask
-    coordinates: np.ndarray  # of the spheres' central voxels in mm, (n_planted, 3)
-    radius: float  # of the planted spheres in mm
-    samples: PlantedSamples  # the same as arrays, with the truth
-
-
+@described_by(plant_codes)
 def simulate_brain(  # noqa: PLR0913
     mask_img: Any = None,
     *,
@@ -178,22 +158,16 @@ def simulate_brain(  # noqa: PLR0913
         By default (33, -51, -18), (-42, -72, -6) and (12, -90, 0).
     radius : float, default=8.0
         Radius of the spheres in mm.
-    n_classes : int, default=8
-        Number of classes (categories, stimuli).
-    n_runs : int, default=12
-        Number of runs; each shows every class once.
     resolution : int, default=3
         Voxel size of the MNI152 mask in mm; not used with ``mask_img``.
-    random_state : int, numpy.random.Generator or None, default=0
-        Seed of the simulation.
 
     Returns
     -------
-    brain : SimulatedBrain
-        Record with ``imgs`` (4-D, one volume per sample), classes ``y``, ``runs``, the
-        fitted ``masker``, the ``coordinates`` (n_planted, 3) and ``radius`` of the
-        spheres in mm, and ``samples``, the same experiment as arrays with the truth (as
-        from ``plant_codes``).
+    brain : sklearn.utils.Bunch
+        ``imgs`` (4-D, float32, one volume per sample, NaN outside the mask), classes
+        ``y`` ("s00", "s01", ...), ``runs``, the fitted ``masker``, the ``coordinates``
+        (n_planted, 3) and ``radius`` of the spheres in mm, and ``samples``, the same
+        experiment as arrays with the truth (as from ``plant_codes``).
 
     Raises
     ------
@@ -231,7 +205,7 @@ def simulate_brain(  # noqa: PLR0913
     )
     digits = max(2, len(str(n_classes - 1)))
     class_names = np.array([f"s{number:0{digits}d}" for number in range(n_classes)])
-    return SimulatedBrain(
+    return Bunch(
         imgs=to_img(samples.X, masker),
         y=class_names[samples.y],
         runs=samples.runs,

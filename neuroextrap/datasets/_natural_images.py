@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
 import numpy as np
+from sklearn.utils import Bunch
 
 from neuroextrap.models._gabor import GaborPyramid
 from neuroextrap.stats._validation import (
@@ -15,19 +15,6 @@ from neuroextrap.stats._validation import (
     check_number,
     random_generator,
 )
-
-
-@dataclass(frozen=True)
-class SimulatedVisualCortex:
-    """Images of an experiment on natural images, and what was planted in it."""
-
-    stimuli: np.ndarray  # gray levels in 0..1, (n_stimuli, size, size), all different
-    imgs: Any  # 4-D image, float32, one volume per stimulus, NaN outside the mask
-    masker: Any  # NiftiMasker fitted on the brain mask
-    is_train: np.ndarray  # stimuli meant for training, which come first, (n_stimuli,)
-    runs: np.ndarray  # five training runs, then two test runs, (n_stimuli,)
-    responsive: np.ndarray  # voxels that respond to the stimuli, (n_voxels,)
-    ceiling: float  # squared correlation of their responses with the noise-free part
 
 
 def simulate_visual_cortex(
@@ -66,10 +53,12 @@ def simulate_visual_cortex(
 
     Returns
     -------
-    cortex : SimulatedVisualCortex
-        Record with ``stimuli`` (n_stimuli, size, size), ``imgs`` (4-D, one volume per
-        stimulus), the fitted ``masker``, ``is_train`` and ``runs`` (n_stimuli,), the
-        ``responsive`` voxels (n_voxels,) and the ``ceiling``.
+    cortex : sklearn.utils.Bunch
+        ``stimuli`` (n_stimuli, size, size), gray levels from 0 to 1, all different;
+        ``imgs`` (4-D, float32, one volume per stimulus, NaN outside the mask); the
+        fitted ``masker``; ``is_train`` and ``runs`` (n_stimuli,): training stimuli, of
+        five runs, come first, then test stimuli, of two; the ``responsive`` voxels
+        (n_voxels,) and the ``ceiling``.
 
     Raises
     ------
@@ -109,7 +98,7 @@ def simulate_visual_cortex(
     cells = _complex_cells(stimuli, int(responsive.sum()), rng)
     data[:, responsive] += np.sqrt(ceiling) * cells
     train, test = np.arange(n_train), np.arange(n_test)
-    return SimulatedVisualCortex(
+    return Bunch(
         stimuli=stimuli,
         imgs=to_img(data.astype(np.float32), masker),
         masker=masker,

@@ -1,6 +1,7 @@
 """Samples of images and events in one call: volumes, blocks and trials' betas."""
 
 import logging
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -31,7 +32,7 @@ from neuroextrap.images._loading import (
 )
 from neuroextrap.images._maskers import resolve_masker, smooth_by
 from neuroextrap.images._opening import list_images
-from neuroextrap.images._sample_options import Cleaning, SampleOptions
+from neuroextrap.images._sample_options import BETAS, Cleaning, SampleOptions
 from neuroextrap.stats._shared_options import as_options, takes_options
 
 _TIMED = ["onset", "duration", "trial_type"]
@@ -54,7 +55,7 @@ def read_betas(imgs, events, masker, options):
     for run in run_trials:
         data = load_opened([run.img], masker).astype(np.float64)
         compared.append(some_columns(data, SERIES_COLUMNS).copy())
-        betas.append(_betas_of_run(run, data[run.options["volumes"]]))
+        betas.append(_betas_of_run(run, data[run.volumes], options.samples))
     check_series_apart(compared, [run.img.name for run in run_trials])
     y, runs = labels_of_trials(run_trials)
     bg_img = mean_gray_levels([run.img for run in run_trials], masker.mask_img_)
@@ -67,7 +68,15 @@ class RunTrials(NamedTuple):
     img: Any  # NamedImage
     trials: Any  # DataFrame of onset, duration, trial_type, label
     keep: np.ndarray  # trials that give a sample, (n_trials,)
-    options: dict
+    volumes: np.ndarray  # those that are fitted, (n_volumes,)
+    design: Any  # makes nilearn's design of all volumes from events
+
+    def design_of(self, rows):
+        """Return a design where some trials are conditions, and their names."""
+        names = [f"neuroextrap_trial_{row:05d}" for row in rows]
+        named = self.trials[_TIMED].copy()
+        named.loc[rows, "trial_type"] = names
+        return self.design(named), names
 
 
 def trials_of_runs(imgs, events, options):
@@ -91,18 +100,31 @@ def trials_of_runs(imgs, events, options):
 
 def _trials_of_run(img, table, name, cleaning, i):
     """Return the RunTrials of the i-th series before censoring."""
+    from nilearn.glm.first_level import make_first_level_design_matrix
+
     options = cleaning.options
     labels = event_labels(table, name, options.label_column)
     trials = table[_TIMED].assign(label=labels)[table["trial_type"] != ""]
     trials = trials.sort_values("onset", kind="stable").reset_index(drop=True)
-    excluded = trials["trial_type"].isin(options.excluded)
-    design = {"high_pass": options.high_pass}
-    if not options.high_pass:  # None: nilearn's own drifts, 0: none
-        design = {} if options.high_pass is None else {"drift_model": None}
-    fit = {"model": options.samples, "design": design, "t_r": cleaning.times[i]}
+    left_out = trials["trial_type"].isin(options.excluded) | (trials["label"] == "")
     volumes = cleaning.kept[cleaning.series == i]
-    fit |= {"confounds": cleaning.confounds[i], "volumes": volumes}
-    return RunTrials(img, trials, ~(excluded | (trials["label"] == "")).to_numpy(), fit)
+    times = np.arange(len(volumes)) * cleaning.times[i]
+    nuisance = _nuisance(options.high_pass, cleaning.confounds[i])
+    design = partial(make_first_level_design_matrix, times, **nuisance)
+    return RunTrials(img, trials, ~left_out.to_numpy(), volumes, design)
+
+
+def _nuisance(high_pass, confounds):
+    """Return the drifts and confounds of a design, options of nilearn's."""
+    found = {"high_pass": high_pass}
+    if not high_pass:  # None: nilearn's own drifts, 0: none
+        found = {} if high_pass is None else {"drift_model": None}
+    if confounds is not None:
+        scale = confounds.std(axis=0)
+        regressed = (confounds - confounds.mean(axis=0)) / np.where(scale > 0, scale, 1)
+        names = [f"neuroextrap_confound_{i}" for i in range(regressed.shape[1])]
+        found |= {"add_regs": regressed, "add_reg_names": names}
+    return found
 
 
 def labels_of_trials(run_trials):
@@ -123,69 +145,43 @@ def _check_tables(tables):
             )
 
 
-def _betas_of_run(run, data):
+def _betas_of_run(run, data, model):
     """Return betas (n_kept, n_features) of a run, in percent of the voxel's mean."""
     from nilearn.glm.first_level import mean_scaling
 
-    trials, keep, options = run.trials, run.keep, run.options
     finite = np.isfinite(data).all(axis=0)
     varying = finite & (np.ptp(data, axis=0) > 0)
-    betas = np.full((int(keep.sum()), data.shape[1]), np.nan)
+    betas = np.full((int(run.keep.sum()), data.shape[1]), np.nan)
     betas[:, finite] = 0.0
-    if not (varying.any() and keep.any()):
-        return betas
-    series, _ = mean_scaling(data[:, varying])
-    rows = np.flatnonzero(keep)
-    # one design for all trials, or one for each, the others in their condition
-    together = [rows] if options["model"] == "lsa" else rows[:, None]
-    named = [_named_trials(trials, own) for own in together]
-    fits = [_fit(series, events, names, options) for events, names in named]
-    betas[:, varying] = np.concatenate(fits)
+    if varying.any() and len(betas):
+        series, rows = mean_scaling(data[:, varying])[0], np.flatnonzero(run.keep)
+        # one design for all trials, or one for each, the others in their condition
+        together = [rows] if model == "lsa" else rows[:, None]
+        betas[:, varying] = np.concatenate([_fit(series, run, own) for own in together])
     return betas
 
 
-def _named_trials(trials, rows):
-    """Return trials, some of them as conditions of their own, and these conditions."""
-    names = [f"neuroextrap_trial_{row:05d}" for row in rows]
-    named = trials.copy()
-    named.loc[rows, "trial_type"] = names
-    return named, names
-
-
-def _fit(series, events, regressors, options):
-    """Fit nilearn's model and return the betas of some regressors."""
+def _fit(series, run, rows):
+    """Fit nilearn's model and return the betas of some trials."""
     from nilearn.glm.first_level import run_glm
 
-    design = _design(events, options)[options["volumes"]]
-    labels, results = run_glm(series, design.to_numpy(), noise_model="ar1")
-    columns = [design.columns.get_loc(name) for name in regressors]
+    design, names = run.design_of(rows)
+    fitted = design[run.volumes].to_numpy()
+    labels, results = run_glm(series, fitted, noise_model="ar1")
+    columns = design.columns.get_indexer(names)
     betas = np.empty((len(columns), series.shape[1]))
     for label, result in results.items():
         betas[:, labels == label] = result.theta[columns]
     return betas
 
 
-def _design(events, options):
-    """Return nilearn's design of all volumes of a run, with its confounds."""
-    from nilearn.glm.first_level import make_first_level_design_matrix
-
-    design, regressed = dict(options["design"]), options["confounds"]
-    if regressed is not None:
-        scale = regressed.std(axis=0)
-        regressed = (regressed - regressed.mean(axis=0)) / np.where(scale > 0, scale, 1)
-        names = [f"neuroextrap_confound_{i}" for i in range(regressed.shape[1])]
-        design |= {"add_regs": regressed, "add_reg_names": names}
-    times = np.arange(len(options["volumes"])) * options["t_r"]
-    return make_first_level_design_matrix(times, events[_TIMED], **design)
-
-
 def _seen_trials(run):
     """Return which trials give a sample, without those that censoring hides."""
-    volumes, rows = run.options["volumes"], np.flatnonzero(run.keep)
+    volumes, rows = run.volumes, np.flatnonzero(run.keep)
     if volumes.all() or not len(rows):
         return run.keep
-    named, names = _named_trials(run.trials, rows)
-    energy = _design(named, run.options)[names].to_numpy() ** 2
+    design, names = run.design_of(rows)
+    energy = design[names].to_numpy() ** 2
     seen = energy[volumes].sum(axis=0) >= _LEAST_SEEN * energy.sum(axis=0)
     if not seen.all():
         _logger.warning(
@@ -200,12 +196,8 @@ def _seen_trials(run):
     return keep
 
 
-_READERS = {
-    "blocks": read_blocks,
-    "volumes": read_volumes,
-    "lsa": read_betas,
-    "lss": read_betas,
-}
+_READERS = {"blocks": read_blocks, "volumes": read_volumes}
+_READERS |= dict.fromkeys(BETAS, read_betas)
 
 
 @takes_options(SampleOptions, without="smoothing_fwhm")
@@ -291,8 +283,8 @@ def labels_of_samples(imgs, events, options):
     """Return ``y`` and ``runs`` of LabeledSamples, reading only the images' headers."""
     if options.of_trials:
         return labels_of_trials(trials_of_runs(imgs, events, options))
-    volumes = labeled_volumes(imgs, events, options)
-    y, runs = volumes.labels[volumes.kept], volumes.runs[volumes.kept]
+    _, labels, runs, kept, _ = labeled_volumes(imgs, events, options)
+    y, runs = labels[kept], runs[kept]
     return (y, runs) if options.samples == "volumes" else cells_of(y, runs)
 
 

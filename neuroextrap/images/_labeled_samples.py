@@ -4,7 +4,6 @@ import json
 import logging
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 
@@ -169,18 +168,8 @@ def cells_of(y, runs):
     return tuple(map(np.array, zip(*cells, strict=True)))
 
 
-class LabeledVolumes(NamedTuple):
-    """Label and run of every volume, which give a sample, and how they are cleaned."""
-
-    named: list  # NamedImage
-    labels: np.ndarray
-    runs: np.ndarray
-    kept: np.ndarray
-    cleaning: Cleaning
-
-
 def labeled_volumes(imgs, events, options):
-    """Return LabeledVolumes; of the images, only headers are read."""
+    """Return images, label and run of each volume, which are kept, and the Cleaning."""
     named, tables = read_tables(imgs, events)
     runs, labels = _runs_and_labels(named, tables, options)
     kept = (labels != "") & ~np.isin(labels, options.excluded)
@@ -190,7 +179,7 @@ def labeled_volumes(imgs, events, options):
     kept &= cleaning.kept
     if not kept.any():
         raise ValueError("sample_mask leaves no labeled volume; censor fewer")
-    return LabeledVolumes(named, labels, runs, kept, cleaning)
+    return named, labels, runs, kept, cleaning
 
 
 def read_tables(imgs, events):
