@@ -114,9 +114,7 @@ def _by_name(table, name):
 
 
 def make_design(table, members, contrast, covariates):
-    """Return the CohortDesign of participants, None where their mean is tested."""
-    if contrast is None and not covariates:
-        return None
+    """Return the CohortDesign of participants."""
     given = _INTERCEPT if contrast is None else contrast
     parts = [given] if isinstance(given, str) else given
     if not isinstance(parts, Sequence) or not all(isinstance(p, str) for p in parts):

@@ -19,14 +19,11 @@ from neuroextrap.cohorts._cohort_films import FilmDesign
 from neuroextrap.cohorts._cohort_records import read_toml, record_path
 from neuroextrap.images import resolve_masker
 from neuroextrap.images._bids_runs import find_betas, find_runs, fmriprep_confounds
-from neuroextrap.images._event_samples import (
-    event_samples,
-    labels_of_samples,
-    late_events,
-)
+from neuroextrap.images._event_samples import event_samples
 from neuroextrap.images._events import read_events, read_runs
 from neuroextrap.images._fits import ready_betas
 from neuroextrap.images._maskers import shared_mask
+from neuroextrap.images._sample_plans import labels_of_samples, late_events
 from neuroextrap.images._surface_files import other_hemisphere
 from neuroextrap.images._tables import MISSING, read_text_table
 from neuroextrap.maps._provenance import (
@@ -220,9 +217,8 @@ class Participant:
     def _fit_encoding(self, analysis):
         """Train an EncodingIdentification and identify; return it and its Origin."""
         request, options = self.request, self.options
-        sources = {"imgs": self.imgs, "events": self.events}
-        if request.stimuli.files:
-            sources["features"] = request.stimuli.files
+        features = request.stimuli.source.get("features")
+        sources = {"imgs": self.imgs, "events": self.events, "features": features}
         made_by = {"n_folds": request.stimuli.n_folds, **request.made_by}
         made_by |= {"samples": options.samples, "exclude": options.exclude}
         names = [] if request.of_betas else ["label_column"]

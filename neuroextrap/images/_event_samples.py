@@ -1,29 +1,12 @@
 """Samples of images and events in one call: volumes, blocks and trials' betas."""
 
-import logging
-from functools import partial
-from typing import Any, NamedTuple
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from neuroextrap.design._copies import SERIES_COLUMNS, check_series_apart
 from neuroextrap.design._folds import some_columns
-from neuroextrap.images._events import (
-    check_excluded,
-    event_labels,
-    has_onsets,
-    late_event,
-    read_events,
-)
-from neuroextrap.images._labeled_samples import (
-    LabeledSamples,
-    cells_of,
-    labeled_volumes,
-    read_blocks,
-    read_tables,
-    read_volumes,
-    repetition_times,
-)
 from neuroextrap.images._loading import (
     check_masker,
     cleans_over_time,
@@ -31,16 +14,62 @@ from neuroextrap.images._loading import (
     mean_gray_levels,
 )
 from neuroextrap.images._maskers import resolve_masker, smooth_by
-from neuroextrap.images._opening import list_images
-from neuroextrap.images._sample_options import BETAS, Cleaning, SampleOptions
+from neuroextrap.images._sample_options import BETAS, SampleOptions, clean_runs
+from neuroextrap.images._sample_plans import (
+    cells_of,
+    labeled_volumes,
+    labels_of_trials,
+    trials_of_runs,
+)
 from neuroextrap.stats._shared_options import as_options, takes_options
 
-_TIMED = ["onset", "duration", "trial_type"]
-"""Columns of events of which designs are made."""
-_LEAST_SEEN = 0.5
-"""Share of a trial's expected response that volumes in the fit must hold."""
 
-_logger = logging.getLogger(__name__)
+@dataclass(frozen=True)
+class LabeledSamples:
+    """Samples x features with the condition and the run of every sample."""
+
+    data: np.ndarray  # (n_samples, n_features), NaN where images were not finite
+    y: np.ndarray  # conditions, (n_samples,)
+    runs: np.ndarray  # the table's run, or the image's number from 0, (n_samples,)
+    masker: object
+    bg_img: object = None  # gray levels to be drawn under maps, not in MNI space
+    order: object = None  # mean number of each sample's volumes, if not ascending
+
+
+def read_volumes(imgs, events, masker, options):
+    """Return a sample of every labeled volume (LabeledSamples), by SampleOptions."""
+    over_time = cleans_over_time(masker)
+    if over_time and (options.sample_mask is not None or options.high_pass):
+        raise ValueError(
+            "sample_mask and high_pass need a masker that does not detrend, "
+            "standardize or filter itself; give one without"
+        )
+    named, labels, runs, kept, cleaning = labeled_volumes(imgs, events, options)
+    confounds = None
+    if over_time:  # confounds go with what the masker removes
+        confounds = cleaning.confounds
+        cleaning = replace(cleaning, confounds=[None] * len(confounds))
+    data = load_opened(named, masker, confounds)
+    own = {run: np.flatnonzero(runs == run) for run in np.unique(runs)}
+    told = [named[cleaning.series[rows[0]]].name for rows in own.values()]
+    if len(set(told)) < len(told):
+        told = [f"run {run}" for run in own]
+    some = some_columns(data, SERIES_COLUMNS).astype(float)
+    check_series_apart([some[rows] for rows in own.values()], told)
+    data = clean_runs(data, runs, cleaning)
+    bg_img = mean_gray_levels(named, masker.mask_img_)
+    return LabeledSamples(data[kept], labels[kept], runs[kept], masker, bg_img)
+
+
+def read_blocks(imgs, events, masker, options):
+    """Return the mean of every condition in every run (LabeledSamples)."""
+    volumes = read_volumes(imgs, events, masker, options)
+    y, runs = cells_of(volumes.y, volumes.runs)
+    cells = zip(y, runs, strict=True)
+    rows = [np.flatnonzero((volumes.y == c) & (volumes.runs == r)) for c, r in cells]
+    data = np.array([volumes.data[own].mean(axis=0) for own in rows])
+    order = np.array([own.mean() for own in rows])
+    return replace(volumes, data=data, y=y, runs=runs, order=order)
 
 
 def read_betas(imgs, events, masker, options):
@@ -60,89 +89,6 @@ def read_betas(imgs, events, masker, options):
     y, runs = labels_of_trials(run_trials)
     bg_img = mean_gray_levels([run.img for run in run_trials], masker.mask_img_)
     return LabeledSamples(np.concatenate(betas), y, runs, masker, bg_img)
-
-
-class RunTrials(NamedTuple):
-    """The trials of one run, in order of onset, and how their betas are estimated."""
-
-    img: Any  # NamedImage
-    trials: Any  # DataFrame of onset, duration, trial_type, label
-    keep: np.ndarray  # trials that give a sample, (n_trials,)
-    volumes: np.ndarray  # those that are fitted, (n_volumes,)
-    design: Any  # makes nilearn's design of all volumes from events
-
-    def design_of(self, rows):
-        """Return a design where some trials are conditions, and their names."""
-        names = [f"neuroextrap_trial_{row:05d}" for row in rows]
-        named = self.trials[_TIMED].copy()
-        named.loc[rows, "trial_type"] = names
-        return self.design(named), names
-
-
-def trials_of_runs(imgs, events, options):
-    """Return the RunTrials of every run; of the images, only headers are read."""
-    named, tables = read_tables(imgs, events)
-    _check_tables(tables)
-    times = repetition_times(named, options)
-    for (table, name), img, time in zip(tables, named, times, strict=True):
-        if late := late_event(table, name, img, time):
-            raise ValueError(late)
-    cleaning = Cleaning.of(options, named, times)
-    runs = [
-        _trials_of_run(img, table, name, cleaning, i)
-        for i, (img, (table, name)) in enumerate(zip(named, tables, strict=True))
-    ]
-    present = np.concatenate([table["trial_type"] for table, _ in tables])
-    left = any(run.keep.any() for run in runs)
-    check_excluded(options.excluded, present, left, "trial")
-    return [run._replace(keep=_seen_trials(run)) for run in runs]
-
-
-def _trials_of_run(img, table, name, cleaning, i):
-    """Return the RunTrials of the i-th series before censoring."""
-    from nilearn.glm.first_level import make_first_level_design_matrix
-
-    options = cleaning.options
-    labels = event_labels(table, name, options.label_column)
-    trials = table[_TIMED].assign(label=labels)[table["trial_type"] != ""]
-    trials = trials.sort_values("onset", kind="stable").reset_index(drop=True)
-    left_out = trials["trial_type"].isin(options.excluded) | (trials["label"] == "")
-    volumes = cleaning.kept[cleaning.series == i]
-    times = np.arange(len(volumes)) * cleaning.times[i]
-    nuisance = _nuisance(options.high_pass, cleaning.confounds[i])
-    design = partial(make_first_level_design_matrix, times, **nuisance)
-    return RunTrials(img, trials, ~left_out.to_numpy(), volumes, design)
-
-
-def _nuisance(high_pass, confounds):
-    """Return the drifts and confounds of a design, options of nilearn's."""
-    found = {"high_pass": high_pass}
-    if not high_pass:  # None: nilearn's own drifts, 0: none
-        found = {} if high_pass is None else {"drift_model": None}
-    if confounds is not None:
-        scale = confounds.std(axis=0)
-        regressed = (confounds - confounds.mean(axis=0)) / np.where(scale > 0, scale, 1)
-        names = [f"neuroextrap_confound_{i}" for i in range(regressed.shape[1])]
-        found |= {"add_regs": regressed, "add_reg_names": names}
-    return found
-
-
-def labels_of_trials(run_trials):
-    """Return label and number of the run of every trial that gives a sample."""
-    y = [run.trials["label"].to_numpy(dtype=str)[run.keep] for run in run_trials]
-    runs = np.repeat(np.arange(len(y)), [len(labels) for labels in y])
-    return np.concatenate(y), runs
-
-
-def _check_tables(tables):
-    """Raise for tables without onsets."""
-    for table, name in tables:
-        if not has_onsets(table):
-            raise ValueError(
-                f"{name} lacks columns ['onset', 'duration'], it has "
-                f"{list(table.columns)}; single-trial betas need BIDS events, give "
-                "such a table"
-            )
 
 
 def _betas_of_run(run, data, model):
@@ -173,27 +119,6 @@ def _fit(series, run, rows):
     for label, result in results.items():
         betas[:, labels == label] = result.theta[columns]
     return betas
-
-
-def _seen_trials(run):
-    """Return which trials give a sample, without those that censoring hides."""
-    volumes, rows = run.volumes, np.flatnonzero(run.keep)
-    if volumes.all() or not len(rows):
-        return run.keep
-    design, names = run.design_of(rows)
-    energy = design[names].to_numpy() ** 2
-    seen = energy[volumes].sum(axis=0) >= _LEAST_SEEN * energy.sum(axis=0)
-    if not seen.all():
-        _logger.warning(
-            "%s: %d of %d trials give no sample, most of their response lies in "
-            "volumes that sample_mask leaves out",
-            run.img.name,
-            int((~seen).sum()),
-            len(seen),
-        )
-    keep = run.keep.copy()
-    keep[rows] = seen
-    return keep
 
 
 _READERS = {"blocks": read_blocks, "volumes": read_volumes}
@@ -277,25 +202,3 @@ def event_samples(imgs, events, mask, options, *, memory=None):
     masker = resolve_masker(mask, imgs, memory=memory)
     smooth_by(masker, options.smoothing_fwhm)
     return _READERS[options.samples](imgs, events, masker, options)
-
-
-def labels_of_samples(imgs, events, options):
-    """Return ``y`` and ``runs`` of LabeledSamples, reading only the images' headers."""
-    if options.of_trials:
-        return labels_of_trials(trials_of_runs(imgs, events, options))
-    _, labels, runs, kept, _ = labeled_volumes(imgs, events, options)
-    y, runs = labels[kept], runs[kept]
-    return (y, runs) if options.samples == "volumes" else cells_of(y, runs)
-
-
-def late_events(imgs, events, options):
-    """Say of every run which event starts after its last volume, "" for none."""
-    named = list_images(imgs)
-    tables = [read_events(table) for table in events]
-    timed = [img for img, (t, _) in zip(named, tables, strict=True) if has_onsets(t)]
-    times = iter(repetition_times(timed, options))
-    delay = None if options.of_trials else options.delay
-    return [
-        late_event(table, name, img, next(times), delay) if has_onsets(table) else ""
-        for img, (table, name) in zip(named, tables, strict=True)
-    ]

@@ -15,7 +15,7 @@ from neuroextrap.images._loading import (
     neighbor_pairs,
 )
 from neuroextrap.maps._registry import GROUP_MAPS
-from neuroextrap.regions._coordinates import peak_features
+from neuroextrap.regions._regions import peak_features
 from neuroextrap.reporting._finding import (
     area_names,
     decide,

@@ -20,7 +20,8 @@ from neuroextrap.images._bids_runs import (
     find_runs,
     fmriprep_confounds,
 )
-from neuroextrap.images._event_samples import event_samples, labels_of_samples
+from neuroextrap.images._event_samples import event_samples
 from neuroextrap.images._sample_options import SampleOptions
+from neuroextrap.images._sample_plans import labels_of_samples
 from neuroextrap.maps._provenance import file_entities
 from neuroextrap.reporting._page import make_page
