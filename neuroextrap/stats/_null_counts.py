@@ -105,10 +105,7 @@ def largest_heights(
     n_kept: int,
     heights: Callable[[FloatArray], FloatArray],
 ) -> FloatArray:
-    """Return the largest `heights`, which rise with values (n_permutations, n), packed.
-
-    They are those of `keep_largest`, without a look at most of the values.
-    """
+    """Return packed the largest heights of values (n_permutations, n); both rise."""
     n_rows, n = values.shape
     n_blocks = n // _BLOCK
     if n_blocks <= n_kept:
