@@ -38,17 +38,12 @@ examples:
 _OF_PARTICIPANTS = ("checkpoint", "save_null", "shard")
 """Parameters of an analysis that mean something else here, or are given by the step."""
 _OF_FILMS = ["features", "stimulus_column", "test_runs", "segments"]
-_ANALYSIS = parser.read_options("""
-analysis: one_of searchlight|encoding|continuous = 'searchlight':
-    what is done with every participant: conditions are identified from responses (in
-    spheres, or regions of an atlas), or stimuli through an encoding model; or responses
-    to films and stories are predicted
-""")
-_INPUT = parser.read_options("""
+_OPTIONS = parser.read_groups("""
+[input]
 config: path TOML:
     options from a file; options given on the command line take precedence
-""")
-_SAMPLES = parser.read_options("""
++ cohort files
++ samples
 samples: one_of lss|lsa|blocks|volumes|betas first = 'lss':
     what a sample is, as in neuroextrap searchlight; betas for images that are betas
     already, *_betas.nii.gz with a table *_betas.tsv (trial_type, run) or maps
@@ -61,43 +56,32 @@ confounds: texts NAME = ['motion']:
     confounds of fMRIPrep that are regressed out, by nilearn's names: motion, wm_csf,
     global_signal, high_pass, compcor, scrub, ica_aroma, tedana; or none (default:
     motion)
+[regions]
++ searchlight voxels regions: -labels_img
+~ mask (default: the brain masks of all runs, or computed where they lack)
+[analysis]
++ searchlight analysis
+~ statistic (default: accuracy; implied_information of encoding)
+[encoding]
+analysis: one_of searchlight|encoding|continuous = 'searchlight':
+    what is done with every participant: conditions are identified from responses (in
+    spheres, or regions of an atlas), or stimuli through an encoding model; or responses
+    to films and stories are predicted
++ stimuli
+~ features (default: none, needed for encoding)
+~ folds (default: train and test stimuli as the column set of the events says)
++ cohort encoding
++ encoding analysis
+[group]
++ group group
+[films and stories]
++ cohort films
++ continuous analysis
+[output and resources]
++ cohort output
++ searchlight resources: n_jobs max_memory
++ dask
 """)
-"""Options of samples that are other ones here."""
-_STIMULI = {
-    "features": {"said": "none, needed for encoding"},
-    "folds": {"said": "train and test stimuli as the column set of the events says"},
-}
-
-
-def _options():
-    """Return the options by group of help, which a configuration may have too."""
-    said = {"said": "the brain masks of all runs, or computed where they lack"}
-    places = ("searchlight", "voxels", "regions")
-    statistic = {"said": "accuracy; implied_information of encoding"}
-    analysis = parser.options_of("searchlight", "analysis", statistic=statistic)
-    given = parser.options_of("encoding", "analysis")
-    model = {word: given[word] for word in given if word not in analysis}
-    stimuli = parser.options_of("stimuli", **_STIMULI) | parser.options_of(
-        "cohort", "encoding"
-    )
-    films = parser.options_of("cohort", "films") | parser.options_of(
-        "continuous", "analysis"
-    )
-    films = {word: films[word] for word in films if word not in analysis | model}
-    resources = parser.options_of("searchlight", "resources")
-    shared = {word: resources[word] for word in ("n_jobs", "max_memory")} | parser.DASK
-    files = parser.options_of("cohort", "files")
-    return {
-        "input": _INPUT | files | parser.options_of("samples") | _SAMPLES,
-        "regions": parser.options_of(*places, labels_img=None, mask=said),
-        "analysis": analysis,
-        "encoding": _ANALYSIS | stimuli | model,
-        "group": parser.options_of("group", "group"),
-        "films and stories": films,
-        "output and resources": parser.options_of("cohort", "output") | shared,
-    }
-
-
 COMMAND = parser.Command(
     "all participants of BIDS derivatives, and the group",
     "DERIVATIVES OUT participant|group|list [options]",
@@ -106,7 +90,7 @@ COMMAND = parser.Command(
     f"derivatives: path DERIVATIVES required: fMRIPrep's output\n{parser.OUT}"
     "level: one_of participant|group|list required:"
     " which step; list prints the labels of participants, one a line",
-    _options,
+    _OPTIONS,
 )
 
 
@@ -217,9 +201,7 @@ def _read_configuration(args):
             raise ValueError(
                 f"{args.config}: {key} is not an option of neuroextrap bids; see --help"
             )
-    values = parser.RaisingParser(_options(), strict=True).read_file(
-        args.config, options
-    )
+    values = parser.RaisingParser(_OPTIONS, strict=True).read_file(args.config, options)
     for name, value in values.items():
         if parser.word_of(name) not in given:
             setattr(args, name, value)

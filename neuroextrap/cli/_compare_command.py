@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from neuroextrap.analysis._options import read_options, set_size_or_name
+from neuroextrap.analysis._options import set_size_or_name
 from neuroextrap.cli._console import say
-from neuroextrap.cli._parser import OVERWRITE, Command
+from neuroextrap.cli._parser import Command, read_groups
 
 _EXAMPLES = """\
 Encoding models: the folders were written by neuroextrap encoding (or
@@ -39,7 +39,8 @@ examples:
   neuroextrap compare attention.toml --paired runs --report comparison
   neuroextrap compare results/sub-* comparison --regions V1 V2 FFA
 """
-_OPTIONS = read_options("""
+_OPTIONS = read_groups("""
+[]
 paired: one_of samples|runs|none:
     what both pipelines of CONFIG.toml have in common: the same samples (two
     classifiers), the same runs (two conditions), or none (two sessions) (default:
@@ -57,6 +58,7 @@ one_sided: flag: ask only whether the model that comes first is better
 random_state: whole SEED = 0: seed of the exchanges
 n_jobs: whole N = 1: number of workers
 report: flag: write an HTML page of every pair as well
++ output: overwrite
 """)
 COMMAND = Command(
     "compare encoding models, decoders, conditions or sessions",
@@ -68,7 +70,7 @@ COMMAND = Command(
     _EXAMPLES,
     "models: paths A required: folders of the models' results, or CONFIG.toml with "
     "two decoders; the last word, OUT, is the folder for the comparison",
-    {None: _OPTIONS | OVERWRITE},
+    _OPTIONS,
     intermixed=True,
 )
 _SHOWN = (

@@ -27,29 +27,24 @@ examples:
   neuroextrap continuous runs.tsv results --delays 2 3 4 5 --segments 20
 """
 _PRINTED = ("correlation", "noise_ceiling", "p_value_fwe", "r2_unique")
-_NAMES = (
-    "confounds of images of fMRIPrep that are regressed out, by nilearn's names: "
-    "motion, wm_csf, global_signal, high_pass, compcor, scrub, ica_aroma, tedana"
-)
 
 
-def _options():
-    """Return the options by group of help."""
-    cleaning = {
-        "confounds": parser.options_of("samples")["confounds"]._replace(help=_NAMES)
-    }
-    segments = parser.options_of("cohort", "films", test_runs=None)
-    return {
-        "voxels and regions of segments": parser.options_of(
-            "continuous", "voxels", "regions"
-        ),
-        "analysis": parser.options_of("continuous", "analysis"),
-        None: segments | parser.DRY_RUN,
-        "cleaning": parser.options_of("continuous", "samples") | cleaning,
-        "output": parser.OUTPUT,
-    }
-
-
+_OPTIONS = parser.read_groups("""
+[voxels and regions of segments]
++ continuous voxels regions
+[analysis]
++ continuous analysis
+[]
++ cohort films: segments
++ dry_run
+[cleaning]
++ continuous samples
+confounds: texts NAME:
+    confounds of images of fMRIPrep that are regressed out, by nilearn's names: motion,
+    wm_csf, global_signal, high_pass, compcor, scrub, ica_aroma, tedana (default: none)
+[output]
++ output
+""")
 COMMAND = parser.Command(
     "predict responses to films and stories",
     "RUNS OUT [options]",
@@ -57,7 +52,7 @@ COMMAND = parser.Command(
     "how well it predicts others.",
     _EXAMPLES,
     "runs: path RUNS required: table of runs (.tsv)\n" + parser.OUT,
-    _options,
+    _OPTIONS,
     parser.PICTURES,
 )
 

@@ -2,9 +2,8 @@
 
 from pathlib import Path
 
-from neuroextrap.analysis._options import read_options
 from neuroextrap.cli._console import say
-from neuroextrap.cli._parser import OUT, OVERWRITE, Command
+from neuroextrap.cli._parser import OUT, Command, read_groups
 
 _DESCRIPTION = """\
 Simulate a brain in the MNI152 mask (3 mm, about 70,000 voxels) with three
@@ -19,7 +18,9 @@ examples:
   neuroextrap demo demo_output
   neuroextrap demo demo_output --quick --overwrite    (10 mm voxels, seconds)
 """
-_OPTIONS = OVERWRITE | read_options("""
+_OPTIONS = read_groups("""
+[]
++ output: overwrite
 quick: flag: take voxels of 10 mm instead of 3 mm, and 99 permutations
 n_permutations: whole N:
     number of permutations in each act (default: 1000, or 99 with --quick)
@@ -32,7 +33,7 @@ COMMAND = Command(
     _DESCRIPTION,
     _EXAMPLES,
     OUT,
-    {None: _OPTIONS},
+    _OPTIONS,
 )
 
 

@@ -2,7 +2,6 @@
 
 from math import nan
 
-from neuroextrap.analysis._options import read_options
 from neuroextrap.cli import _parser as parser
 from neuroextrap.cli._console import say
 
@@ -32,7 +31,10 @@ examples:
       --stimulus-images photographs --folds 5 --extrapolate 1000 10000 results
   neuroextrap compare results_gabor results_layer5 comparison
 """
-_INPUT = read_options("""
+
+
+_OPTIONS = parser.read_groups("""
+[input]
 imgs: paths IMG required:
     images with one volume for each stimulus shown, or a .npy of volumes x neurons
 stimuli: path TSV required: table with one row for each volume (see --help-all)
@@ -43,33 +45,25 @@ bands: text kinds|FILE:
     give each band of features a penalty of its own (--encoder ridge): kinds, of
     features that --model computes, or a file with one line for each: its name and its
     band, or, without names, the bands in the order of the features (default: one band)
-""")
-_EXTRAPOLATION = read_options("""
++ stimuli: -folds
+~ features (default: other columns of --stimuli)
+[regions]
++ encoding voxels regions
+[analysis]
++ encoding analysis
++ stimuli
+~ folds (default: train and test as the column set says)
 extrapolate: set_size_or_names K first least=2:
     predict accuracy among these numbers of candidates, with intervals, in
     extrapolation.tsv: for the strongest regions, or all of an atlas
 interval_level: real P above=0 below=1 = 0.9: confidence level of these intervals
+[resources (without an effect on results)]
++ encoding resources
++ dask
++ dry_run
+[output]
++ output
 """)
-
-
-def _options():
-    """Return the options by group of help."""
-    features = parser.options_of(
-        "stimuli",
-        features={"said": "other columns of --stimuli"},
-        folds={"said": "train and test as the column set says"},
-    )
-    folds = {"folds": features.pop("folds")}
-    resources = parser.options_of("encoding", "resources")
-    return {
-        "input": _INPUT | features,
-        "regions": parser.options_of("encoding", "voxels", "regions"),
-        "analysis": parser.options_of("encoding", "analysis") | folds | _EXTRAPOLATION,
-        parser.RESOURCES: resources | parser.DASK | parser.DRY_RUN,
-        "output": parser.OUTPUT,
-    }
-
-
 COMMAND = parser.Command(
     "identify stimuli through an encoding model",
     "--imgs A [B ...] --stimuli TSV [options] OUT",
@@ -77,7 +71,7 @@ COMMAND = parser.Command(
     "stimuli of test volumes, region by region.",
     _EXAMPLES,
     parser.LAST,
-    _options,
+    _OPTIONS,
     "groups excludes folds: it is of training volumes, and all stimuli are tested\n"
     "bands needs encoder=ridge: each band has a penalty of its own\n" + parser.PICTURES,
 )

@@ -4,7 +4,6 @@ import warnings
 from functools import partial
 from typing import Any
 
-from neuroextrap.analysis._options import read_options
 from neuroextrap.cli import _parser as parser
 from neuroextrap.cli._console import say
 
@@ -34,7 +33,8 @@ examples:
       --test mean --cluster-threshold 0.001 --report group_mean
 """
 _ID = "participant_id"
-_INPUT = read_options("""
+_OPTIONS = parser.read_groups("""
+[input]
 imgs: paths IMG first: maps, one for each subject
 subjects: paths DIR first:
     folders of one analysis each, instead of maps: means, spread and lower bounds of
@@ -52,8 +52,8 @@ null: paths NPY first:
     permuted maps of every subject, written by --save-null, in the order of --imgs;
     those of another run or subject are refused
 mask: path IMG: voxels that are tested (default: those finite in all subjects)
-""")
-_TEST = read_options("""
++ group: allow_mixed allow_native_space
+[test]
 test: one_of prevalence|mean first:
     what is tested with --null: prevalence (in how many of the population there is
     information), or mean (whether the mean is larger than means of permuted maps; with
@@ -70,20 +70,12 @@ n_permutations: whole N first:
     number of sign flips (default: 1000), of permutations with a design or clusters, or
     of combinations of permuted maps (both 10000)
 random_state: whole SEED = 0: seed of the permutations
++ group: two_sided cluster_threshold tfce gamma
+~ gamma = None (default: 0.5)
++ dry_run
+[output]
++ output
 """)
-
-
-def _options():
-    """Return the options by group of help."""
-    shared = parser.options_of("group", gamma={"default": None, "said": "0.5"})
-    mixed = {name: shared[name] for name in ("allow_mixed", "allow_native_space")}
-    names = ("two_sided", "cluster_threshold", "tfce", "gamma")
-    tests = {name: shared[name] for name in names}
-    return {
-        "input": _INPUT | mixed,
-        "test": _TEST | tests | parser.DRY_RUN,
-        "output": parser.OUTPUT,
-    }
 
 
 _SECOND_LEVEL = (
@@ -135,7 +127,7 @@ COMMAND = parser.Command(
     _EXAMPLES,
     "places: paths 'DIR ... OUT': folders of one analysis each, as --subjects, and the "
     "folder for the results",
-    _options,
+    _OPTIONS,
     _RULES.format(tests=_TESTS, others=_OTHERS) + parser.PICTURES,
     prepare=_read_places,
 )

@@ -3,9 +3,8 @@
 from dataclasses import replace
 from pathlib import Path
 
-from neuroextrap.analysis._options import read_options
 from neuroextrap.cli._console import say
-from neuroextrap.cli._parser import OUT, OUTPUT, PICTURES, Command
+from neuroextrap.cli._parser import OUT, PICTURES, Command, read_groups
 
 _EXAMPLES = """\
 examples:
@@ -20,10 +19,13 @@ Parts of neuroextrap encoding are joined in the same way. A part is a folder, or
 its file analysis.json (under BIDS names sub-.._desc-analysis_stat.json) where
 a folder holds several.
 """
-_OPTIONS = read_options("""
+_OPTIONS = read_groups("""
+[]
 allow_missing: flag:
     join the parts that are there although others are missing, and mark the results as
     partial
+[output]
++ output
 """)
 COMMAND = Command(
     "join the parts of a run that was split by --shard",
@@ -31,7 +33,7 @@ COMMAND = Command(
     "Join the parts of a run that was split by --shard.",
     _EXAMPLES,
     "parts: paths PART required: folders of the parts\n" + OUT,
-    {None: _OPTIONS, "output": OUTPUT},
+    _OPTIONS,
     PICTURES,
     intermixed=True,
 )

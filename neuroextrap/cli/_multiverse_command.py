@@ -4,7 +4,7 @@ from typing import Any
 
 from neuroextrap.cli import _parser as parser
 from neuroextrap.cli._console import say
-from neuroextrap.cli._searchlight_command import analysis_options
+from neuroextrap.cli._searchlight_command import ANALYSIS, RESOURCES
 
 _EXAMPLES = """\
 CONFIG.toml has the options of neuroextrap searchlight, with _ for -, those that
@@ -41,7 +41,7 @@ COMMAND = parser.Command(
     "correct for all regions and all pipelines together.",
     _EXAMPLES,
     "config: path CONFIG.toml required: options and pipelines\n" + parser.OUT,
-    {None: parser.OVERWRITE},
+    parser.read_groups("[]\n+ output: overwrite\n"),
     intermixed=True,
 )
 
@@ -87,8 +87,7 @@ def planned_pipelines(path, most=None):
     """Yield the name and Planned searchlight of every pipeline, `most` at the most."""
     from neuroextrap.cli._planned_searchlight import Request
 
-    resources = {parser.RESOURCES: parser.options_of("searchlight", "resources")}
-    options, parsed = analysis_options() | resources, {}
+    options, parsed = parser.read_groups(ANALYSIS + RESOURCES), {}
     for name, given in _pipelines(path, most).items():
         reader = parser.RaisingParser(options)
         parsed[name] = reader.parse_file(f"{path}: pipeline {name!r}", given)

@@ -226,9 +226,9 @@ class _Rules(NamedTuple):
 class Command(NamedTuple):
     """What a parser needs to know of a command.
 
-    `usage` has a line for every way to call it; `options` are those by group of help,
-    or what returns them; `arguments` have no word (see ``read_options``); `rules` say
-    which options go together once `prepare` has told apart words without options.
+    `usage` has a line for every way to call it; `arguments` have no word (see
+    ``read_options``); `options` have, by group of help; `rules` say which of them go
+    together, once `prepare` has sorted words without options.
     """
 
     help: str
@@ -257,15 +257,14 @@ class Command(NamedTuple):
             names = {"metavar": option.metavar, "choices": option.choices}
             how = {"nargs": nargs[option.required], "help": option.help}
             parser.add_argument(word, **how, **names)
-        options = self.options() if callable(self.options) else self.options
-        add_options(parser, options)
+        add_options(parser, self.options)
         rules = _Rules(self.rules, parser.get_default)
 
         def run_by_rules(args):
             if self.prepare is not None:
                 self.prepare(args)
             rules.check(args)
-            _check_ranges(options, args)
+            _check_ranges(self.options, args)
             return run(args)
 
         parser.set_defaults(run=run_by_rules)
@@ -277,23 +276,17 @@ LAST = "out: path OUT: folder for the results"
 
 
 def add_options(parser, options):
-    """Add options by name and group; of those in an inner dict exactly one is due."""
+    """Add options by group and name."""
     for title, named in options.items():
         group = parser if title is None else parser.add_argument_group(title)
         for name, option in named.items():
-            if isinstance(option, dict):
-                either = group.add_mutually_exclusive_group(required=True)
-                add_options(either, {None: option})
-            else:
-                _add_option(group, name, option)
+            _add_option(group, name, option)
 
 
 def _check_ranges(options, args):
     """Raise ValueError if a value lies outside of what its option allows."""
     for named in options.values():
         for name, option in named.items():
-            if isinstance(option, dict):
-                continue  # of files
             value = getattr(args, name)
             for each in value if isinstance(value, list) else [value]:
                 option.check(f"{word_of(name)} ", each)
@@ -325,31 +318,65 @@ def word_of(name):
     return f"--{name.replace('_', '-')}"
 
 
-def options_of(kind, *sections, **changed):
-    """Return options of a kind, or its sections, by word; `changed` fields, or None."""
+def options_of(kind, *sections):
+    """Return options of a kind, or of its sections, by word."""
     rows = [row for row in parameters(kind) if row.option is not None]
-    return {
-        row.word: row.option._replace(**changed.get(row.word, {}))
-        for row in rows
-        if not sections or row.section in sections
-        if changed.get(row.word, {}) is not None
-    }
+    return {r.word: r.option for r in rows if not sections or r.section in sections}
 
 
-DRY_RUN = read_options("""
+def read_groups(text):
+    """Return Options by group of help and word, as entries under ``[group]`` say.
+
+    Entries are those of ``read_options``; ``+ kind section ...`` for options of the
+    table of parameters, or shared ones, that no group before has, all or some of them
+    (``: word ... -without``); and ``~ word = None (default: said)`` for what help says
+    of the default of one of these, which it may take away.
+    """
+    groups: dict[Any, dict] = {}
+    parts = re.split(r"^\[(.*)\]\n", text, flags=re.MULTILINE)
+    for title, table in zip(parts[1::2], parts[2::2], strict=True):
+        known = {word for group in groups.values() for word in group}
+        group = groups[title or None] = {}
+        for entry in re.findall(r"^\S.*(?:\n .*)*", table, re.MULTILINE):
+            mark, words = entry[0], " ".join(entry[1:].split())
+            if mark == "+":
+                found = _included(words).items()
+                group |= {word: each for word, each in found if word not in known}
+            else:
+                group |= _changed(words, group) if mark == "~" else read_options(entry)
+    return groups
+
+
+def _included(words):
+    """Return options that a line includes, by word."""
+    head, _, chosen = words.partition(": ")
+    kind, *sections = head.split()
+    found = _SHARED.get(kind) or options_of(kind, *sections)
+    names = [name for name in chosen.split() if not name.startswith("-")]
+    left_out = set(chosen.replace("-", "").split()) - {*names}
+    return {n: found[n] for n in names or found if n not in left_out}
+
+
+def _changed(words, group):
+    """Return the option of a group whose default a line changes, by word."""
+    word, _, said = words.partition(" (default: ")
+    word, _, default = word.partition(" = ")
+    changed = group[word]._replace(said=said.removesuffix(")"))
+    return {word: changed._replace(default=None) if default else changed}
+
+
+_SHARED: dict[str, dict] = {}
+_SHARED |= read_groups("""
+[dry_run]
 dry_run: flag first:
     check the input and print size, memory and time of the run, but write nothing
-""")
-OVERWRITE = read_options("""
-overwrite: flag first: replace results that are already in the output folder
-""")
-DASK = read_options("""
+[dask]
 dask: text ADDRESS:
     run on the Dask cluster of this scheduler instead of --n-jobs workers: an address
     such as tcp://host:8786, or its scheduler file; the work of a worker that dies is
     repeated
-""")
-OUTPUT = OVERWRITE | read_options("""
+[output]
+overwrite: flag first: replace results that are already in the output folder
 bids: flag = None:
     name and place results as BIDS derivatives, or not (default: do so if all inputs
     have BIDS names)
@@ -368,7 +395,6 @@ PICTURES = """\
 bg_img needs report: it is drawn in the report only
 atlas excludes labels_img: it names places of spheres, --labels-img has regions instead
 """
-RESOURCES = "resources (without an effect on results)"
 
 
 def parameters_of(args, kind, *, without=()):

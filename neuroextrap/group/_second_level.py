@@ -191,7 +191,6 @@ class Comparison:
         subjects = subjects._replace(usable=usable, **about)
         compared = cls(subjects, above[:, usable], asked, test, **given)
         compared._check()
-        tell(findings)
         return compared
 
     @cached_property
@@ -252,6 +251,7 @@ class Comparison:
     def maps(self):
         """Return the RegionMaps of the test."""
         asked, scorer = self.asked, self.scorer()
+        tell(findings_of_variances(self.groups))
         corrections, arrangements = self.corrections(), self.arrangements()
         tested, maxima, discoveries = rearrangement_test(
             scorer,

@@ -16,7 +16,7 @@ from tests.cli.seam import (
 
 
 def _actions():
-    parser = RaisingParser(COMMAND.options())
+    parser = RaisingParser(COMMAND.options)
     actions = {action.dest: action for action in parser._actions}
     del actions["help"], actions["config"]
     return actions
@@ -121,7 +121,7 @@ def test_right_values_stay_as_they_are(name, value, expected, tmp_path):
     args.argv = argv
     assert f"--{name.replace('_', '-')}" in _read_configuration(args)
     assert getattr(args, name.replace("-", "_")) == expected
-    reader = RaisingParser(COMMAND.options())
+    reader = RaisingParser(COMMAND.options)
     assert reader.read_file("x", tomllib.loads(config.read_text()))
 
 
