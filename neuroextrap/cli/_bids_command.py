@@ -5,6 +5,7 @@ from typing import Any
 from neuroextrap.analysis._parameters import parameters
 from neuroextrap.cli import _parser as parser
 from neuroextrap.cli._console import say
+from neuroextrap.cli._option_files import RaisingParser
 
 _EXAMPLES = """\
 The two steps of a BIDS app: participant analyzes everyone, or those named by
@@ -201,7 +202,7 @@ def _read_configuration(args):
             raise ValueError(
                 f"{args.config}: {key} is not an option of neuroextrap bids; see --help"
             )
-    values = parser.RaisingParser(_OPTIONS, strict=True).read_file(args.config, options)
+    values = RaisingParser(_OPTIONS, strict=True).read_file(args.config, options)
     for name, value in values.items():
         if parser.word_of(name) not in given:
             setattr(args, name, value)

@@ -5,6 +5,7 @@ import time
 
 from neuroextrap.cli import _parser as parser
 from neuroextrap.cli._console import logger, say
+from neuroextrap.cli._option_files import RaisingParser
 from neuroextrap.cli._searchlight_command import ANALYSIS, RESOURCES
 
 _EXAMPLES = """\
@@ -70,7 +71,7 @@ def _with_configuration(args):
     from neuroextrap.cohorts._cohort_records import read_toml
 
     given = {} if args.config is None else read_toml(args.config)
-    reader, words = parser.RaisingParser(parser.read_groups(_OPTIONS)), list(args.argv)
+    reader, words = RaisingParser(parser.read_groups(_OPTIONS)), list(args.argv)
     words.remove("check")
     return reader.parse_file(args.config or "neuroextrap check", given, words)
 

@@ -120,11 +120,11 @@ def _curve(args, data):
         information_learning_curve,
     )
 
-    model = CanonicalVariates(
-        **{name: getattr(args, name) for name in _OPTIONS["model"]}
+    given, how = (
+        {name: each.value(getattr(args, name)) for name, each in _OPTIONS[of].items()}
+        for of in ("model", "curve")
     )
-    given = {n: each for n, each in _OPTIONS["curve"].items() if n != "dry_run"}
-    how = {name: each.value(getattr(args, name)) for name, each in given.items()}
+    model, _ = CanonicalVariates(**given), how.pop("dry_run")
     return partial(information_learning_curve, classifier=model, **data, **how)
 
 

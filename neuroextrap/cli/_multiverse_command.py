@@ -4,6 +4,7 @@ from typing import Any
 
 from neuroextrap.cli import _parser as parser
 from neuroextrap.cli._console import say
+from neuroextrap.cli._option_files import RaisingParser
 from neuroextrap.cli._searchlight_command import ANALYSIS, RESOURCES
 
 _EXAMPLES = """\
@@ -89,7 +90,7 @@ def planned_pipelines(path, most=None):
 
     options, parsed = parser.read_groups(ANALYSIS + RESOURCES), {}
     for name, given in _pipelines(path, most).items():
-        reader = parser.RaisingParser(options)
+        reader = RaisingParser(options)
         parsed[name] = reader.parse_file(f"{path}: pipeline {name!r}", given)
     for name, own in parsed.items():
         yield name, Request(own).plan()
